@@ -19,7 +19,7 @@ import numpy.typing as npt
 from dedup.base.numbers import begins_run, ranges, runs
 from dedup.base.settings import Settings
 from dedup.text.fingerprints import Fingerprints
-from dedup.text.hashing import MIX, SHINGLE_WORDS, TITLE_END, Hasher, Hashes
+from dedup.text.hashing import SHINGLE_WORDS, TITLE_END, Hasher, Hashes, mixed
 from dedup.text.normalize import LONG_RUN, MAX_WORD_CHARACTERS, normalised, words
 from dedup.text.signature import ShingleHashes, buckets, minhash_many, signature
 
@@ -29,7 +29,7 @@ _SPACE, _LINE_END = 0x20, 0x0A
 _STEP = 8  # Bytes of a word that are taken at a time, as one number of 64 bits
 _CHUNK = 1 << 12  # Words hashed at a time: 32 kB for each array, which stays in the processor's nearest cache
 
-_LOW, _HALF, _SHIFT = np.uint64(0xFFFFFFFF), np.uint64(32), np.uint64(33)
+_LOW, _HALF = np.uint64(0xFFFFFFFF), np.uint64(32)
 _UPPER = np.uint64(0xFFFFFFFF << 32)
 _FIRST_BYTES = np.array([(1 << 8 * count) - 1 for count in range(_STEP + 1)], np.uint64)
 """By how many bytes of such a number belong to the word: what keeps them."""
@@ -136,12 +136,7 @@ def _word_hashes(numbers: Hashes, starts: Places, lengths: Places, hasher: Hashe
         go_on = left > _STEP
         longer, begin, left = longer[go_on], begin[go_on], left[go_on]
     upper, lower = halves
-    hashes: Hashes = upper & _UPPER | lower >> _HALF
-    for multiplier in MIX:
-        hashes ^= hashes >> _SHIFT
-        hashes *= np.uint64(multiplier)
-    hashes ^= hashes >> _SHIFT
-    return hashes
+    return mixed(upper & _UPPER | lower >> _HALF)
 
 
 class BatchMaker:

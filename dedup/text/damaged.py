@@ -27,7 +27,7 @@ import numpy.typing as npt
 
 from dedup.base.numbers import Columns, Flags, Keys, Shares, begins_run
 from dedup.base.settings import PRINT_BYTES, PRINT_KEYS
-from dedup.text.hashing import MIX, Hasher
+from dedup.text.hashing import Hasher, Hashes, mixed
 from dedup.text.native import library
 from dedup.text.normalize import without_mark_runs
 from dedup.text.signature import MinHashes, buckets, estimates
@@ -108,20 +108,20 @@ class Printer:
         self._compiled(found.ctypes.data, len(found), *(array.ctypes.data for array in arrays))
 
 
-def _slots(found: Letters, of_gram: npt.NDArray[np.uint64]) -> tuple[Print, MinHashes]:
+def _slots(found: Letters, of_gram: Hashes) -> tuple[Print, MinHashes]:
     """The bytes of all slots, one kind after the other, and their whole values."""
     cores, beyond = (_grams(found, size, of_gram) for size in (CORE_LETTERS, BEYOND_LETTERS))
     count = len(found) - CORE_LETTERS - 2 * EDGE + 1
     inner = cores[EDGE : EDGE + count]
     start = EDGE - CORE_LETTERS
     around = cores[start : start + count] * np.uint64(_STEP) + cores[EDGE + CORE_LETTERS :][:count]
-    ties = _mixed(around).astype(np.uint32)
+    ties = mixed(around).astype(np.uint32)
     values = np.full(SLOTS, _NOTHING, np.uint32)
     places = np.zeros(SLOTS, np.int64)
     for number in range(ROUNDS):
         if (values != _NOTHING).all():
             break
-        hashes = _mixed(inner + np.uint64(number * _STEP & 0xFFFFFFFFFFFFFFFF)) if number else inner
+        hashes = mixed(inner + np.uint64(number * _STEP & 0xFFFFFFFFFFFFFFFF)) if number else inner
         slot = (hashes >> np.uint64(56)).astype(np.int64)
         value = np.uint32(number << 24) | hashes.astype(np.uint32) >> np.uint32(8)
         order = np.lexsort((np.arange(count), ties, value, slot))
@@ -140,19 +140,13 @@ def _slots(found: Letters, of_gram: npt.NDArray[np.uint64]) -> tuple[Print, MinH
     return np.concatenate([plane.astype(np.uint8) for plane in planes]), values
 
 
-def _grams(found: Letters, size: int, of_gram: npt.NDArray[np.uint64]) -> npt.NDArray[np.uint64]:
+def _grams(found: Letters, size: int, of_gram: Hashes) -> Hashes:
     wide = found.astype(np.uint64)
     count = len(found) - size + 1
     total = np.full(count, of_gram[0])
     for j in range(size):
         total += of_gram[j + 1] * wide[j : j + count]
-    return _mixed(total)
-
-
-def _mixed(hashes: npt.NDArray[np.uint64]) -> npt.NDArray[np.uint64]:
-    for multiplier in MIX:
-        hashes = (hashes ^ hashes >> np.uint64(33)) * np.uint64(multiplier)
-    return hashes ^ hashes >> np.uint64(33)
+    return mixed(total)
 
 
 LEAST_JACCARD = 0.25  # Of the cores

@@ -116,6 +116,13 @@ def hash_set(items: Collection[str]) -> Hashes:
     return np.array([xxh3_64_intdigest(item.encode()) for item in items], np.uint64)
 
 
+def mixed(hashes: Hashes) -> Hashes:
+    """Each number through MurmurHash3's 64-bit finaliser."""
+    for multiplier in MIX:
+        hashes = (hashes ^ hashes >> np.uint64(33)) * np.uint64(multiplier)
+    return hashes ^ hashes >> np.uint64(33)
+
+
 def signed(value: int) -> int:
     """An unsigned 64-bit value as the signed one of the same bits."""
     return value - (1 << 64) if value >> 63 else value

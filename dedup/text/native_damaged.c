@@ -1,5 +1,5 @@
 /* The print of a text: what is kept of its letters (docs/semantics.md, section 1.9). damaged.py says what each byte is,
-   and does the same in NumPy. The caller gives all memory: per letter 32 bytes of room. No state. */
+   and does the same in NumPy. The caller gives all memory: per letter 24 bytes of room. No state. */
 #include <stdint.h>
 #include <string.h>
 
@@ -22,7 +22,7 @@ static void hash_grams(const uint32_t *letters, int64_t n, int size, const uint6
     }
 }
 
-/* `room`: 4 * n numbers. `values`: SLOTS whole values, of which bucket keys are made. Returns how many slots were filled:
+/* `room`: 3 * n numbers. `values`: SLOTS whole values, of which bucket keys are made. Returns how many slots were filled:
    0 where there are too few letters. */
 int64_t dedup_print(const uint32_t *letters, int64_t n, const uint64_t *of_gram, uint64_t *room, uint8_t *print, uint32_t *values) {
     uint64_t *cores = room, *beyond = room + n, *gram = room + 2 * n;
