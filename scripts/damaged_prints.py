@@ -37,6 +37,7 @@ from dedup.base.settings import Settings
 from dedup.lab.hard_cases import generate
 from dedup.rules.pair import Rule
 from dedup.rules.pairs import CODE, Profiles
+from dedup.text.damaged import LEAST_JACCARD
 from dedup.text.fingerprint import Fingerprinter, TextTask
 
 PAPERS = "ocr_papers_a"
@@ -48,7 +49,7 @@ LEAST_WORDS = 24
 CONFIRMING = 0.5
 
 ABLATIONS: dict[str, dict[str, Any]] = {
-    "the whole rule": {},
+    "the whole rule": {"LEAST_JACCARD": LEAST_JACCARD},
     "J ≥ 0.25": {"LEAST_JACCARD": 0.0},
     "as many letters": {"LEAST_RATIO": 0.0},
     "words agree as well": {"LESS_WORDS": 2.0},
@@ -233,7 +234,7 @@ def false_pairs(prints: Prints) -> dict[str, float]:
 def ablation(papers: Papers, sets: dict[str, Prints]) -> Table:
     found: Table = {}
     for condition in ABLATIONS:
-        with patch.multiple("dedup.text.damaged", COMPARED_AT_ONCE=8_192, **ABLATIONS[condition]):
+        with patch.multiple("dedup.text.damaged", **ABLATIONS[condition]):
             recall = papers.recall()
             found[condition] = {name: row["on"] for name, row in recall.items() if row["pairs"] > 100}
             found[condition] |= {name: len(prints.damaged()) for name, prints in sets.items()}

@@ -160,7 +160,6 @@ NEAR = 24
 LEAST_MENDED = ((200, 0.9), (500, 0.7), (1 << 62, 0.3))
 """Of texts with fewer letters than this, how often the text must go on behind a difference, as a share of how
 often cores are kept. Short texts have few differences, and templates are short."""
-COMPARED_AT_ONCE = 8_192  # Pairs whose prints are laid side by side: 34 MB
 
 
 def print_jaccards(a: Print, b: Print, signature_jaccard: Shares) -> Shares:
@@ -170,13 +169,6 @@ def print_jaccards(a: Print, b: Print, signature_jaccard: Shares) -> Shares:
     a, b: shape (m, PRINT_BYTES). The law is section 4 of docs/semantics.md; a shared bucket is asked for
     elsewhere.
     """
-    parts = range(0, len(a), COMPARED_AT_ONCE)
-    slices = [slice(at, at + COMPARED_AT_ONCE) for at in parts]
-    found = [_print_jaccards(a[part], b[part], signature_jaccard[part]) for part in slices]
-    return np.concatenate([np.empty(0), *found])
-
-
-def _print_jaccards(a: Print, b: Print, signature_jaccard: Shares) -> Shares:
     found = np.zeros(len(a))
     chosen = np.flatnonzero(estimates(_equal(a, b).sum(axis=1), SLOTS) >= LEAST_JACCARD)
     pairs = PrintPairs.of(a[chosen], b[chosen])
