@@ -14,6 +14,7 @@ from psycopg.abc import AdaptContext
 
 from dedup.attach.attachments import Attachment, Part
 from dedup.base.article import MAX_FIELD_BYTES
+from dedup.base.kept import KEPT_CHARACTERS
 from dedup.db.rendering import Named, prefixed, raw, rendered, schema_of
 
 FIELDS = ("title", "url", "publication", "language", "published_at", "byline")
@@ -140,10 +141,6 @@ def by_key(attachment: Attachment, source_id: Part) -> Part:
         for key, value in zip(attachment.keys, attachment.key(source_id), strict=True)
     ]
     return sql.SQL("{} AND {} = {}").format(joined(same, " AND "), attachment.source_id("t"), source_id)
-
-
-KEPT_CHARACTERS = 4_096
-"""Of a text that is kept; any other value that is longer as JSON is left out."""
 
 
 def _kept(attachment: Attachment) -> Part:

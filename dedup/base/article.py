@@ -5,10 +5,13 @@ It does not read the text: what a text means is in `dedup.text`.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields
 from datetime import datetime
+from typing import Any
 
 from dedup.base.errors import InputError
+from dedup.base.kept import as_json, kept_values
 from dedup.base.times import Time, parse_time
 
 MAX_SOURCE_ID_BYTES = 1024
@@ -44,6 +47,8 @@ class Article:
         added_at: when the corpus first stored it; None means now.
         language: ISO 639 code such as `en`; chooses the sentence parameters. None means the default. At most
             64 bytes.
+        kept: columns of your own by their names, values of JSON: shown beside the mark, never compared. Of a
+            text the first 4,096 characters; any other value that is longer as JSON is left out.
     """
 
     source_id: str
@@ -55,6 +60,7 @@ class Article:
     added_at: datetime | None = None
     language: str | None = None
     byline: str | None = None
+    kept: Mapping[str, Any] | None = field(default=None, hash=False)
 
     def __init__(
         self,
@@ -67,6 +73,7 @@ class Article:
         added_at: Time = None,
         language: str | None = None,
         byline: str | None = None,
+        kept: Mapping[str, Any] | None = None,
         *,
         html: str | None = None,
     ) -> None:
@@ -112,13 +119,15 @@ class Article:
         set_(self, "publication", None if publication is None else short_text("publication", publication))
         set_(self, "language", None if language is None else short_text("language", language))
         set_(self, "byline", None if byline is None else short_text("byline", byline))
+        set_(self, "kept", None if kept is None else kept_values(kept))
         set_(self, "published_at", None if published_at is None else parse_time(published_at, "published_at"))
         set_(self, "added_at", None if added_at is None else parse_time(added_at, "added_at"))
 
     def __repr__(self) -> str:
-        """The fields that have a value; of the text its length only, so that no log holds it."""
+        """The fields that have a value; of the text its length only, so that no log holds it, and of what is
+        kept the names."""
         others = (
-            f"{name}={getattr(self, name)!r}"
+            f"{name}={getattr(self, name)!r}" if name != "kept" else f"kept=<{', '.join(self.kept or ())}>"
             for name in ARTICLE_FIELDS[2:]
             if getattr(self, name) is not None
         )
@@ -137,7 +146,7 @@ def utf8_size(text: str) -> int:
 def stored_size(article: Article) -> int:
     """Bytes of all texts of an article together: what it takes to send it to the database."""
     values = (getattr(article, name) for name in ARTICLE_FIELDS)
-    return sum(utf8_size(value) for value in values if isinstance(value, str))
+    return sum(utf8_size(value) for value in (*values, as_json(article.kept)) if isinstance(value, str))
 
 
 def storable(text: str) -> str:

@@ -15,6 +15,7 @@ import psycopg
 
 from dedup.base.article import ARTICLE_FIELDS, Article, storable
 from dedup.base.errors import InputError
+from dedup.base.kept import as_json
 from dedup.db.arrays import bigints
 from dedup.db.database import Cursor, hold_settle_lock
 from dedup.db.statements import Statements
@@ -66,8 +67,14 @@ def add(cursor: Cursor, article: Article) -> bool:
 
 
 def _values(articles: Collection[Article]) -> dict[str, Any]:
-    values = {name: [getattr(article, name) for article in articles] for name in ARTICLE_FIELDS}
-    return values | {"text": [storable(article.text) for article in articles]}
+    given = [sent(article) for article in articles]
+    return {name: [values[name] for values in given] for name in ARTICLE_FIELDS}
+
+
+def sent(article: Article) -> dict[str, Any]:
+    """The fields of an article as statements take them."""
+    values = {name: getattr(article, name) for name in ARTICLE_FIELDS}
+    return values | {"text": storable(article.text), "kept": as_json(article.kept)}
 
 
 def _insert(cursor: Cursor, values: dict[str, Any], given: int) -> int:
@@ -202,8 +209,7 @@ def defer(cursor: Cursor, article: Article) -> None:
     """Keep an article until someone can store it; takes no lock that anyone else could hold."""
     if _attached(cursor, [article.source_id]):
         raise InputError("the article is a row of an attached table: change it there")
-    values = {name: getattr(article, name) for name in ARTICLE_FIELDS}
-    cursor.execute(_sql("defer"), values | {"text": storable(article.text)})
+    cursor.execute(_sql("defer"), sent(article))
 
 
 def _attached(cursor: Cursor, source_ids: Sequence[str]) -> set[str]:

@@ -4,13 +4,14 @@
 -- Given articles, an array a field. Texts are sent in binary: as text, an array of them is escaped, which takes 80
 -- bytes for every backslash.
 unnest(%(source_id)b::text[], %(text)b::text[], %(title)b::text[], %(url)b::text[], %(publication)b::text[],
-       %(published_at)s::timestamptz[], %(added_at)s::timestamptz[], %(language)b::text[], %(byline)b::text[])
-    AS i (source_id, text, title, url, publication, published_at, added_at, language, byline)
+       %(published_at)s::timestamptz[], %(added_at)s::timestamptz[], %(language)b::text[], %(byline)b::text[],
+       %(kept)b::text[]::jsonb[])
+    AS i (source_id, text, title, url, publication, published_at, added_at, language, byline, kept)
 
 -- name: insert
 -- Store those that are new.
-INSERT INTO dedup.article (source_id, text, title, url, publication, published_at, added_at, language, byline)
-SELECT source_id, text, title, url, publication, published_at, coalesce(added_at, now()), language, byline
+INSERT INTO dedup.article (source_id, text, title, url, publication, published_at, added_at, language, byline, kept)
+SELECT source_id, text, title, url, publication, published_at, coalesce(added_at, now()), language, byline, kept
 FROM ${incoming} ORDER BY source_id
 ON CONFLICT (source_id) DO NOTHING
 
@@ -25,6 +26,7 @@ WHERE (i.text IS NOT NULL AND i.text IS DISTINCT FROM a.text)
    OR (i.added_at IS NOT NULL AND i.added_at IS DISTINCT FROM a.added_at)
    OR (i.language IS NOT NULL AND i.language IS DISTINCT FROM a.language)
    OR (i.byline IS NOT NULL AND i.byline IS DISTINCT FROM a.byline)
+   OR (i.kept IS NOT NULL AND i.kept IS DISTINCT FROM a.kept)
 
 -- name: update
 -- Bring known articles up to date; what is not given stays.
@@ -32,7 +34,7 @@ UPDATE dedup.article a
 SET text = coalesce(i.text, a.text), title = coalesce(i.title, a.title), url = coalesce(i.url, a.url),
     publication = coalesce(i.publication, a.publication), published_at = coalesce(i.published_at, a.published_at),
     added_at = coalesce(i.added_at, a.added_at), language = coalesce(i.language, a.language),
-    byline = coalesce(i.byline, a.byline)
+    byline = coalesce(i.byline, a.byline), kept = coalesce(i.kept, a.kept)
 FROM ${incoming}
 WHERE i.source_id = a.source_id AND a.id = ANY (%(ids)s)
 
@@ -104,9 +106,10 @@ ANALYZE ${tables}
 
 -- name: defer
 -- Keep an article; takes no lock that anyone else could hold.
-INSERT INTO dedup.deferred_article (source_id, text, title, url, publication, published_at, added_at, language, byline)
+INSERT INTO dedup.deferred_article (source_id, text, title, url, publication, published_at, added_at, language, byline,
+                                    kept)
 VALUES (%(source_id)s, %(text)s, %(title)s, %(url)s, %(publication)s, %(published_at)s,
-        coalesce(%(added_at)s, now()), %(language)s, %(byline)s)
+        coalesce(%(added_at)s, now()), %(language)s, %(byline)s, %(kept)s::jsonb)
 
 -- name: attached
 -- Those of some articles that are rows of attached tables.
@@ -127,7 +130,7 @@ SELECT source_id FROM dedup.deferred_article GROUP BY source_id ORDER BY min(id)
 -- name: take_deferred
 -- Take all waiting versions of some articles, in the order in which they came.
 WITH taken AS (DELETE FROM dedup.deferred_article WHERE source_id = ANY (%(source_ids)s) RETURNING *)
-SELECT source_id, text, title, url, publication, published_at, added_at, language, byline FROM taken ORDER BY id
+SELECT source_id, text, title, url, publication, published_at, added_at, language, byline, kept FROM taken ORDER BY id
 
 -- name: forget_deferred
 -- Forget all waiting versions of some articles.

@@ -13,11 +13,12 @@ from typing import Any, Literal
 
 import numpy as np
 
-from dedup.base.article import ARTICLE_FIELDS, Article, storable
+from dedup.base.article import Article
 from dedup.db.arrays import Bigints, bigints
 from dedup.db.statements import Statements
 from dedup.rules.marks import Mark
 from dedup.rules.pair import Related
+from dedup.store import articles
 from dedup.store.rulebooks import Rulebook, StaleRulesError
 from dedup.store.settling import FingerprintRow, order_parameters
 from dedup.text.fingerprint import Fingerprint
@@ -123,8 +124,7 @@ def _submit(
     values = {
         "rules": [state.fingerprints, state.rules, str(state.algorithm), state.unicode],
         "most": MOST_SHARED,
-        **{name: getattr(article, name) for name in ARTICLE_FIELDS},
-        "text": storable(article.text),
+        **articles.sent(article),
         "version": made.version,
         "content_hash": made.content_hash,
         "sentence_hashes": bigints(made.sentence_hashes),

@@ -6,7 +6,7 @@
 SELECT * FROM dedup.submit_new(
     %(rules)s::text[], %(most)s::integer, %(source_id)s::text, %(text)s::text, %(title)s::text, %(url)s::text,
     %(publication)s::text, %(published_at)s::timestamptz, %(added_at)s::timestamptz, %(language)s::text, %(byline)s::text,
-    %(version)s::bigint, %(content_hash)s::bigint, %(sentence_hashes)s::bigint[], %(signature)s::bytea,
+    %(kept)s::jsonb, %(version)s::bigint, %(content_hash)s::bigint, %(sentence_hashes)s::bigint[], %(signature)s::bytea,
     %(buckets)s::bigint[], %(word_count)s::integer, %(shingle_count)s::integer, %(policy)s::text,
     %(earliest)s::timestamptz, %(told)s::bigint, %(original)s::bigint, %(score)s::double precision, %(reason)s::text,
     %(others)s::bigint[], %(other_rules)s::text[], %(scores)s::double precision[], %(sentences)s::double precision[],

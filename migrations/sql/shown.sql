@@ -9,6 +9,8 @@ ALTER TABLE dedup.article ADD COLUMN byline text;
 COMMENT ON COLUMN dedup.article.byline IS 'Who wrote it, as it was given; not compared.';
 ALTER TABLE dedup.deferred_article ADD COLUMN byline text;
 COMMENT ON COLUMN dedup.deferred_article.byline IS 'Null keeps what is stored.';
+ALTER TABLE dedup.deferred_article ADD COLUMN kept jsonb;
+COMMENT ON COLUMN dedup.deferred_article.kept IS 'Null keeps what is stored.';
 
 -- Of an attached article they are changed in its table.
 DROP TRIGGER article_attached_update ON dedup.article;

@@ -8,7 +8,7 @@ DROP FUNCTION IF EXISTS dedup.store_new;
 -- horizon is none that can be stored with a mark. Needs the settle lock.
 CREATE FUNCTION dedup.store_new(
     source_id text, body text, title text, url text, publication text, published_at timestamptz,
-    added_at timestamptz, language text, byline text,
+    added_at timestamptz, language text, byline text, kept jsonb,
     version bigint, content_hash bigint, sentence_hashes bigint[], signature bytea, buckets bigint[],
     word_count integer, shingle_count integer,
     policy text, earliest timestamptz,
@@ -26,8 +26,8 @@ BEGIN
         RETURN false;
     END IF;
     PERFORM set_config('dedup.storing', 'on', true);  -- it brings its mark
-    INSERT INTO article (source_id, url, title, publication, published_at, added_at, language, byline, text)
-    VALUES (source_id, url, title, publication, published_at, coalesce(added_at, now()), language, byline, body)
+    INSERT INTO article (source_id, url, title, publication, published_at, added_at, language, byline, kept, text)
+    VALUES (source_id, url, title, publication, published_at, coalesce(added_at, now()), language, byline, kept, body)
     ON CONFLICT ON CONSTRAINT article_source_id_key DO NOTHING RETURNING id INTO given_id;
     PERFORM set_config('dedup.storing', 'off', true);
     IF given_id IS NULL THEN
@@ -59,7 +59,7 @@ COMMENT ON FUNCTION dedup.store_new IS 'Store a new article with its mark: a dup
 CREATE FUNCTION dedup.submit_new(
     rules text[], most integer,
     source_id text, body text, title text, url text, publication text, published_at timestamptz,
-    added_at timestamptz, language text, byline text,
+    added_at timestamptz, language text, byline text, kept jsonb,
     version bigint, content_hash bigint, sentence_hashes bigint[], signature bytea, buckets bigint[],
     word_count integer, shingle_count integer,
     policy text, earliest timestamptz,
@@ -143,7 +143,7 @@ BEGIN
         other_time := place;
         added := coalesce(added_at, now());
     ELSIF store_new(
-        source_id, body, title, url, publication, published_at, added_at, language, byline,
+        source_id, body, title, url, publication, published_at, added_at, language, byline, kept,
         version, content_hash, sentence_hashes, signature, buckets, word_count, shingle_count,
         policy, earliest, original, score, reason, others, other_rules, scores, sentences, signatures, containments) THEN
         outcome := 'stored';

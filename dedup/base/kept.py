@@ -1,0 +1,70 @@
+"""What an article keeps to be shown beside its mark: columns of one's own, values of JSON by their names.
+
+They are never compared. Attached tables keep theirs by the same bounds (`dedup/attach/functions.py`).
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from datetime import date, time
+from math import isfinite
+from typing import Any
+
+from dedup.base.errors import InputError
+
+KEPT_CHARACTERS = 4_096
+"""Of a text that is kept; any other value that is longer as JSON is left out."""
+
+
+def kept_values(given: Any) -> dict[str, Any] | None:
+    """The values that an article keeps of those given, without nulls; None where there are none.
+
+    Times become ISO 8601, decimals numbers; NUL, lone surrogates and numbers that are none are left out.
+    Raises InputError: these are no values by their names. The message never holds a value.
+    """
+    if not isinstance(given, Mapping):
+        raise InputError(f"kept must be an object of names and values, not {type(given).__name__}")
+    try:
+        values = _plain(given)
+        kept = {name: _bounded(value) for name, value in values.items()}
+    except RecursionError:
+        raise InputError("kept is nested too deeply") from None
+    return {name: value for name, value in kept.items() if value is not None} or None
+
+
+def as_json(kept: Mapping[str, Any] | None) -> str | None:
+    """What an article keeps as statements take it."""
+    return json.dumps(kept, ensure_ascii=False) if kept else None
+
+
+def _bounded(value: Any) -> Any:
+    if isinstance(value, str):
+        return value[:KEPT_CHARACTERS]
+    if value is None or isinstance(value, (bool, float)):
+        return value
+    return value if len(json.dumps(value, ensure_ascii=False)) <= KEPT_CHARACTERS else None
+
+
+def _plain(value: Any) -> Any:
+    match value:
+        case str():
+            return value.replace("\0", "").encode("utf-8", "ignore").decode()
+        case None | bool() | int():
+            return value
+        case float():
+            return value if isfinite(value) else None
+        case date() | time():
+            return value.isoformat()
+        case Mapping():
+            if not all(isinstance(name, str) for name in value):
+                raise InputError("kept has a name that is no text")
+            return {_plain(name): _plain(inner) for name, inner in value.items()}
+        case list() | tuple():
+            return [_plain(inner) for inner in value]
+        case _:
+            from decimal import Decimal  # here: every command imports this module
+
+            if isinstance(value, Decimal):
+                return _plain(float(value))
+            raise InputError(f"kept has a value that is none of JSON, but {type(value).__name__}")
