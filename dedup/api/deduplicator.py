@@ -166,6 +166,7 @@ class Deduplicator(Questions):
         lose_dates: bool = False,
         encoding: str | None = None,
         sheet: str | None = None,
+        keep: Sequence[str] = (),
         rejects: str | Path | None = None,
         progress: Progress | None = None,
         stop: Callable[[], bool] = lambda: False,
@@ -184,6 +185,7 @@ class Deduplicator(Questions):
             lose_dates: go on where more than a tenth of the dates cannot be read.
             encoding: such as cp1252, where the file is not UTF-8 and has no byte order mark.
             sheet: of Excel, where it is not the first.
+            keep: names in the file of what articles keep to be shown beside their marks, as `Article.kept`.
             rejects: where refused records go; None takes `FILE.rejects.jsonl` in the current folder.
             progress: told the bytes of the file, or the articles.
             stop: asked between records; when it says so, what was read is stored and the work ends.
@@ -201,17 +203,11 @@ class Deduplicator(Questions):
         if not isinstance(source, str | Path):
             loading.load_articles(self._database, source, made, progress=progress, stop=stop)
             return made
-        how = (date_format, day_first, lose_dates, encoding, sheet)
-        loading.load_file(
-            self._database,
-            source,
-            Reading(fields or {}, format, publication, language, html, *how),
-            made,
-            max_record_bytes=self.settings.max_record_bytes(),
-            rejects=rejects or rejects_path(source),
-            progress=progress,
-            stop=stop,
-        )
+        how = (date_format, day_first, lose_dates, encoding, sheet, keep)
+        reading = Reading(fields or {}, format, publication, language, html, *how)
+        most, refused = self.settings.max_record_bytes(), rejects or rejects_path(source)
+        given = (self._database, source, reading, made)
+        loading.load_file(*given, max_record_bytes=most, rejects=refused, progress=progress, stop=stop)
         return made
 
     @staticmethod
@@ -228,6 +224,7 @@ class Deduplicator(Questions):
         lose_dates: bool = False,
         encoding: str | None = None,
         sheet: str | None = None,
+        keep: Sequence[str] = (),
         progress: Progress | None = None,
         stop: Callable[[], bool] = lambda: False,
     ) -> LoadPreview:
@@ -238,7 +235,7 @@ class Deduplicator(Questions):
         from dedup.files.reading import Reading
         from dedup.store import load as loading
 
-        how = (date_format, day_first, lose_dates, encoding, sheet)
+        how = (date_format, day_first, lose_dates, encoding, sheet, keep)
         reading = Reading(fields or {}, format, publication, language, html, *how)
         return loading.preview_file(path, reading, progress=progress, stop=stop)
 

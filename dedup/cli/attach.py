@@ -8,7 +8,7 @@ from typing import Annotated
 from typer import Argument, Option
 
 from dedup.cli import output
-from dedup.cli.shared import JsonOption, corpus, counted, stopping
+from dedup.cli.shared import JsonOption, KeepOption, corpus, counted, names, stopping
 from dedup.cli.signals import unfinished
 
 DryRunOption = Annotated[bool, Option("--dry-run", help="Print the SQL that would run, and run nothing.")]
@@ -38,15 +38,6 @@ EveryOption = Annotated[
         metavar="MINUTES",
         help="Without triggers: how old the last look for changes may be before a backfill or a worker looks"
         " again; 0 for never. Default: 15 for a view.",
-    ),
-]
-
-KeepOption = Annotated[
-    list[str] | None,
-    Option(
-        metavar="COLUMNS",
-        help="Columns that stay readable beside the marks, such as `topic,byline`: views show them as `kept`."
-        " They are not compared. May be repeated.",
     ),
 ]
 
@@ -128,7 +119,7 @@ def attach(
             html=html,
             changed=changed,
             every=every,
-            keep=_names(keep) or (),
+            keep=names(keep) or (),
             dry_run=dry_run,
         )
     for line in done.told:
@@ -195,20 +186,13 @@ def remap(
             where=where,
             changed=changed,
             every=every,
-            keep=_names(keep),
+            keep=names(keep),
             dry_run=dry_run,
         )
     if dry_run:
         _show(done.statements)
         return
     output.say("mapped again; next: dedup backfill, which compares the whole table")
-
-
-def _names(given: list[str] | None) -> list[str] | None:
-    """Names of columns, of which one value may hold several with commas between them."""
-    if given is None:
-        return None
-    return [name.strip() for part in given for name in part.split(",") if name.strip()]
 
 
 def _columns(**fields: str | None) -> dict[str, str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from json import dumps
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -71,6 +72,7 @@ def load(
     sheet: Annotated[
         str | None, Option("--sheet", metavar="NAME", help="Of Excel, in place of the first sheet.")
     ] = None,
+    keep: shared.KeepOption = None,
     dry_run: Annotated[
         bool, Option("--dry-run", help="Show what would be read, with three articles; store nothing.")
     ] = False,
@@ -94,8 +96,11 @@ def load(
     - **added_at**
     - **language**: lang
     - **byline**: authors, author, creator
+    - **kept**
 
     `--map` gives other names; `source.name` is a name within an object. A list of authors is their names.
+    `--keep topic,desk` keeps values of your own, beside those of the object `kept` if there is one: views,
+    frames and `dedup marks --kept` show them. Of a text the first 4,096 characters are kept.
     `--dry-run` shows what is found where. CSV may have commas, semicolons, tabs or bars. JSON is one object
     per line, an array, or an answer of a service that holds the articles under `articles`, `results`,
     `data`, `items`, `docs` or `hits`. The files in a `.zip` are read as one. Excel needs the extra `xlsx`,
@@ -125,7 +130,7 @@ def load(
 
         dedup load news.jsonl.gz
 
-        dedup load export.csv --map source_id=nid --map text=fulltxt --publication Courier
+        dedup load export.csv --map source_id=nid --map text=fulltxt --publication Courier --keep topic,desk
 
         dedup load crawl.jsonl --map text=page --html --dry-run
 
@@ -144,6 +149,7 @@ def load(
         "lose_dates": lose_dates,
         "encoding": encoding,
         "sheet": sheet,
+        "keep": shared.names(keep) or (),
     }
     from dedup.files.reading import Reading
 
@@ -274,7 +280,7 @@ def _facts(article: dedup.Article) -> Iterator[tuple[str, str]]:
             beginning = value[:TEXT_CHARACTERS].rstrip()
             yield name, f"{beginning}{'…' if len(value) > len(beginning) else ''} ({len(value):,} characters)"
         elif value is not None:
-            yield name, value
+            yield name, value if isinstance(value, str) else dumps(value, ensure_ascii=False)
 
 
 def _lines(report: dedup.LoadReport) -> Iterator[str]:
@@ -306,7 +312,11 @@ def _understood(found: Understanding, refused: int) -> Iterator[str]:
         if names:
             yield f"  {what}: {_named(names)}"
     if found.fields:
-        yield f"  {', '.join(_origin(field, names) for field, names in found.fields.items())}"
+        kept = [field for field in found.fields if field.startswith("kept.")]
+        origins = [_origin(field, names) for field, names in found.fields.items() if field not in kept]
+        yield f"  {', '.join(origins)}"
+        if kept:
+            yield f"  kept: {_named([field.removeprefix('kept.') for field in kept])}"
     if found.ignored:
         yield f"  ignored: {_named([*found.ignored])}"
     if found.ids_from_url:

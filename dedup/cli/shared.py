@@ -70,6 +70,14 @@ DayFirstOption = Annotated[
 LoseDatesOption = Annotated[
     bool, Option("--lose-dates", help="Go on where more than a tenth of the dates cannot be read.")
 ]
+KeepOption = Annotated[
+    list[str] | None,
+    Option(
+        metavar="NAMES",
+        help="Columns that stay readable beside the marks, such as `topic,desk`: views show them as `kept`."
+        " They are not compared. May be repeated.",
+    ),
+]
 TruthOption = Annotated[
     Path | None,
     Option(
@@ -144,6 +152,13 @@ def field_map(pairs: list[str] | None) -> dict[str, str]:
     from dedup.files.readers import parse_field_map
 
     return parse_field_map(pairs or ())
+
+
+def names(given: list[str] | None) -> list[str] | None:
+    """Names of columns, of which one value may hold several with commas between them."""
+    if given is None:
+        return None
+    return [name.strip() for part in given for name in part.split(",") if name.strip()]
 
 
 def moment(given: str) -> datetime:

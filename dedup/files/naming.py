@@ -14,7 +14,7 @@ from itertools import islice
 from typing import Any, NamedTuple
 
 from dedup.base.errors import InputError
-from dedup.files.record import Plan
+from dedup.files.record import KEPT, Plan
 from dedup.files.report import MAX_NAMES, Understanding, shown
 
 DEFAULT_FIELDS: dict[str, tuple[str, ...]] = {
@@ -38,6 +38,7 @@ DEFAULT_FIELDS: dict[str, tuple[str, ...]] = {
     "added_at": ("added_at",),
     "language": ("language", "lang", "language_code"),
     "byline": ("byline", "authors", "author", "creator", "dc:creator", "by"),
+    "kept": ("kept",),
 }  # fmt: skip
 """Article field -> the names it goes by in files, in the order they are tried. One with a dot is also looked
 for within an object."""
@@ -113,6 +114,11 @@ def columns_of(
             # Without a header the first row is an article: show what can be names, not what may be text.
             listed = [name if len(name) <= _MAX_SHOWN_NAME else "(long)" for name in names[:_MAX_SHOWN_NAMES]]
             more = ", …" if len(names) > _MAX_SHOWN_NAMES else ""
+            if field.startswith(KEPT):
+                raise InputError(
+                    f"{file} has no column {candidates[0]!r} to be kept; its columns are"
+                    f" {', '.join(listed)}{more}; correct --keep"
+                )
             address = chosen["url"][0].label if field == "source_id" and "url" in chosen else "COLUMN"
             raise InputError(
                 f"{file} has no column for {field} (looked for: {', '.join(candidates)}); its columns are "

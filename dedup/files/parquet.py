@@ -17,6 +17,7 @@ from dedup.base.extras import installing
 from dedup.files.naming import Shape, columns_of, flattened, fold, values_of
 from dedup.files.packed import GZIP_MAGIC, open_regular
 from dedup.files.record import (
+    KEPT,
     MAX_RECORD_BYTES,
     NO_MEMORY,
     REQUIRED_FIELDS,
@@ -81,8 +82,8 @@ class ParquetSource:
         names = self._names
         shape = columns_of(self.file, names, plan, needed, self._path, understood)
         columns, shape = flattened(shape, names)
-        authors = dict(shape.fields).get("byline", ())
-        self._listed = {columns[option.key] for option in authors}
+        listed = (options for field, options in shape.fields if field == "byline" or field.startswith(KEPT))
+        self._listed = {columns[option.key] for options in listed for option in options}
         return self._records(columns, shape, understood)
 
     def _path(self, name: str, rest: str) -> tuple[str, ...] | None:

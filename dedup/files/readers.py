@@ -26,6 +26,7 @@ from dedup.files.dates import AS_USUAL, TIMES, DateColumn, DateRule, Dates, refu
 from dedup.files.naming import DEFAULT_FIELDS as DEFAULT_FIELDS
 from dedup.files.opening import Opened
 from dedup.files.record import (
+    KEPT,
     MAX_RAW_BYTES,
     MAX_RECORD_BYTES,
     NO_MEMORY,
@@ -35,6 +36,7 @@ from dedup.files.record import (
     Plan,
     Record,
     Refused,
+    keep,
     make_article,
     row_as_json,
     usable_id,
@@ -78,7 +80,8 @@ class ArticleReader(Iterator[Item]):
     HTML, else these are only counted, and takes tags and entities out of titles. `every_line` is for whoever
     has to answer every line of JSONL: a blank one is a Reject, neither its beginning nor its dates make the
     file unusable, and an id is needed. `dates`: how they are written, and if they may be lost. `encoding`: of
-    a file that is not UTF-8 and has no byte order mark. `sheet`: of Excel, in place of the first.
+    a file that is not UTF-8 and has no byte order mark. `sheet`: of Excel, in place of the first. `keep`:
+    names of values that articles keep, found as mapped fields are.
 
     Raises InputError before any article if the file, its header or an argument cannot be used; with the
     first article if more than a tenth of the dates of a column cannot be read (`dates.py`); later only for a
@@ -97,8 +100,9 @@ class ArticleReader(Iterator[Item]):
         dates: DateRule = AS_USUAL,
         encoding: str | None = None,
         sheet: str | None = None,
+        keep: Sequence[str] = (),
     ) -> None:
-        self._html = html
+        self._html, self._keep = html, keep
         if html:
             from dedup.base.html import need_trafilatura
 
@@ -111,13 +115,13 @@ class ArticleReader(Iterator[Item]):
         plan = {
             field: (fields[field],) if field in fields else names
             for field, names in _usual_names(self._opened.format).items()
-        }
+        } | {KEPT + name: (name,) for name in keep}
         self.file, self.close = self._opened.file, self._opened.close
         self.understood = Understanding(self.file, self._opened.format)
         self.understood.files = [shown(name) for name in self._opened.names[:MAX_NAMES]]
         self.understood.not_read = [shown(name) for name in self._opened.passed_over[:MAX_NAMES]]
         self.understood.url_may_be_id = "source_id" not in fields and not every_line
-        needed = {*REQUIRED_FIELDS, *fields}
+        needed = {*REQUIRED_FIELDS, *fields, *(KEPT + name for name in keep)}
         try:
             records = self._opened.records(plan, needed, self.understood, every_line=every_line)
         except BaseException:
@@ -235,6 +239,8 @@ class ArticleReader(Iterator[Item]):
                         markup = isinstance(text, str) and looks_like_html(text)
                         if self._html:
                             take_out(found, text if markup else None)
+                    if self._keep:
+                        keep(found, self._keep)
                     self._dates.take(found)
                     article, flaws = make_article(found)
                 except InputError as error:

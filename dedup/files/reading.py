@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections import deque
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -14,7 +14,7 @@ from dedup.base.errors import InputError
 from dedup.base.progress import Progress
 from dedup.files.dates import DateRule
 from dedup.files.readers import ArticleReader, RejectsFile, read_articles
-from dedup.files.record import MAX_RECORD_BYTES
+from dedup.files.record import KEPT, MAX_RECORD_BYTES
 from dedup.files.rejects import Reject, Repair
 from dedup.files.report import LoadReport
 
@@ -46,6 +46,7 @@ class Reading:
     lose_dates: bool = False
     encoding: str | None = None  # where it is not UTF-8, and no byte order mark says so
     sheet: str | None = None  # of Excel; None is the first
+    keep: Sequence[str] = ()  # names of keys or columns that articles keep
 
     def open(
         self, path: str | Path, max_record_bytes: int = MAX_RECORD_BYTES, *, every_line: bool = False
@@ -61,6 +62,7 @@ class Reading:
             dates=DateRule(self.date_format, self.day_first, self.lose_dates),
             encoding=self.encoding,
             sheet=self.sheet,
+            keep=self.keep,
         )
 
     def try_out(self, path: str | Path, *, every_line: bool = False) -> None:
@@ -142,17 +144,21 @@ def _checked(reader: ArticleReader, reading: Reading) -> Iterator[Article | Reje
     except (InputError, MemoryError) as error:  # what was read before it counts
         failed = error
     understood = reader.understood
-    missing = reading.fields and understood.records and understood.unseen(reading.fields)
+    named = {**reading.fields, **{KEPT + name: name for name in reading.keep}}
+    missing = named and understood.records and understood.unseen(named)
     if missing:
         wanted, name = next(iter(missing.items()))
         names = [
             *dict.fromkeys(n for found in understood.fields.values() for n in found),
             *understood.ignored,
         ]
-        more = ", …" if len(names) > NAMES_SHOWN else ""
+        listed = ", ".join(names[:NAMES_SHOWN]) + (", …" if len(names) > NAMES_SHOWN else "")
+        why, option = f", to which {wanted} is mapped", f"--map {wanted}=NAME"
+        if wanted not in reading.fields:
+            why, option = ", which is to be kept", "--keep"
         raise InputError(
-            f"{reader.file}: none of the first {understood.records:,} records has {name!r}, to which {wanted}"
-            f" is mapped; they have {', '.join(names[:NAMES_SHOWN])}{more}; correct --map {wanted}=NAME"
+            f"{reader.file}: none of the first {understood.records:,} records has {name!r}{why};"
+            f" they have {listed}; correct {option}"
         )
     while first:
         yield first.popleft()

@@ -10,7 +10,8 @@ What is wrong with an optional field is repaired, and said; the rest is refused.
   Postgres cannot store, are dropped; any other value that is no text, or is too long, is left out;
 - a value that the file has and Python cannot hold is left out.
 
-An id that is an integer is its text, without a word, and the names in a list of authors are a byline. The
+An id that is an integer is its text, without a word, and the names in a list of authors are a byline. What is
+`kept` is an object, or JSON that is one, or made of values that were asked for by their names (`keep`). The
 text of an article is never changed.
 """
 
@@ -23,6 +24,7 @@ from typing import Any
 
 from dedup.base.article import Article, short_text
 from dedup.base.errors import InputError
+from dedup.base.kept import kept_values
 from dedup.base.times import parse_time
 from dedup.files.dates import TIMES
 from dedup.files.rejects import MAX_REPAIR_CHARACTERS
@@ -117,6 +119,8 @@ def make_article(found: dict[str, Any]) -> tuple[Article, Sequence[Flaw]]:
         found["source_id"] = str(found["source_id"])
     if isinstance(found.get("byline"), (list, dict)):
         found = {**found, "byline": _named(found["byline"]) or None}
+    if isinstance(found.get("kept"), str):
+        found = {**found, "kept": _object(found["kept"])}
     try:
         made = Article(**found)
     except InputError:
@@ -133,6 +137,28 @@ def make_article(found: dict[str, Any]) -> tuple[Article, Sequence[Flaw]]:
         ):
             return made, ()
     return _repaired(found)
+
+
+KEPT = "kept."
+"""What the fields of a plan begin with that are names of values to be kept."""
+
+
+def keep(found: dict[str, Any], names: Sequence[str]) -> None:
+    """Make the values that were found by these names what the article keeps, beside what it says itself."""
+    values = {name: found.pop(KEPT + name, None) for name in names}
+    given = {name: value for name, value in values.items() if value not in (None, "", [], {})}
+    if given:
+        said = found.get("kept")
+        found["kept"] = {**(said if isinstance(said, dict) else {}), **given}
+
+
+def _object(value: str) -> Any:
+    """The object that a text is in JSON; the text where it is none."""
+    try:
+        made = json.loads(value)
+    except (ValueError, RecursionError):
+        return value
+    return made if isinstance(made, dict) else value
 
 
 def _named(value: Any) -> str:
@@ -168,6 +194,8 @@ def _checked(field: str, value: Any) -> tuple[str | None, Any]:
     try:
         if field in TIMES:
             return None, parse_time(value, field)
+        if field == "kept":
+            return _checked_kept(value)
         kept = short_text(field, str(value) if number else value)
     except InputError as error:
         return str(error), None
@@ -176,6 +204,13 @@ def _checked(field: str, value: Any) -> tuple[str | None, Any]:
     if kept != value:
         return (f"{field} has a NUL or a lone surrogate, which Postgres cannot store: dropped", kept or None)
     return None, kept
+
+
+def _checked_kept(value: Any) -> tuple[str | None, Any]:
+    lost = [name for name, one in value.items() if one is UNREADABLE] if isinstance(value, dict) else []
+    if lost:
+        value = {name: one for name, one in value.items() if name not in lost}
+    return f"kept {lost[0]} cannot be read" if lost else None, kept_values(value)
 
 
 def beginning_of(value: Any) -> str:

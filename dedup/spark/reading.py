@@ -64,8 +64,10 @@ def arranged(df: DataFrame, mapping: Mapping[str, str] | None, record_bytes: int
     for field in mapping:
         if field not in ARTICLE_FIELDS:
             raise InputError(f"unknown field '{field}'; the fields are {', '.join(ARTICLE_FIELDS)}")
-    plan = {
-        field: (mapping[field],) if field in mapping else names for field, names in DEFAULT_FIELDS.items()
+    plan = {  # what articles keep is no matter of marks
+        field: (mapping[field],) if field in mapping else names
+        for field, names in DEFAULT_FIELDS.items()
+        if field != "kept"
     }
     names = df.columns
     types = [field.dataType for field in df.schema.fields]

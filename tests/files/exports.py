@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from dedup.base.article import ARTICLE_FIELDS, Article
+from dedup.base.kept import as_json
 
 FIRST = datetime(2020, 11, 10, 8, tzinfo=UTC)
 WORDS = (
@@ -29,6 +30,7 @@ NEWSROOM: dict[str, str] = {
     "added_at": "Added At",
     "language": "lang",
     "byline": "Author",
+    "kept": "Kept",
 }
 """Field -> what the column is called."""
 
@@ -54,14 +56,20 @@ def articles(count: int, seed: int = 9) -> list[Article]:
             maybe(FIRST + timedelta(days=1, seconds=number)),
             maybe(rng.choice(("en", "ru", "zh"))),
             maybe(rng.choice(("Ada Roe", "Ana Día and Ждан Во", "By Vantage Wire"))),
+            maybe({"desk": rng.choice(WORDS), "page": number, "tags": ["a", {"b": None}]}),
         )
         for number in range(count)
     ]
 
 
 def rows(found: list[Article], names: dict[str, str]) -> list[dict[str, Any]]:
-    """The articles as rows with such names, times as datetimes, and a column that nobody asks for."""
-    return [{names[name]: getattr(a, name) for name in ARTICLE_FIELDS} | {"Section": "Local"} for a in found]
+    """The articles as rows with such names, times as datetimes, kept values as JSON, and a column that no one
+    asks for."""
+    return [
+        {names[name]: getattr(a, name) for name in ARTICLE_FIELDS}
+        | {names["kept"]: as_json(a.kept), "Section": "Local"}
+        for a in found
+    ]
 
 
 def write(path: Path, found: list[dict[str, Any]], delimiter: str = ",") -> Path:

@@ -74,7 +74,8 @@ EVERY_NAME = [(field, name) for field, names in DEFAULT_FIELDS.items() for name 
 
 @pytest.mark.parametrize(("field", "name"), EVERY_NAME)
 def test_every_usual_name_is_known_however_it_is_written(tmp_path: Path, field: str, name: str) -> None:
-    value = "2024-05-01" if field in ("published_at", "added_at") else "x"
+    usual = {"published_at": "2024-05-01", "added_at": "2024-05-01", "kept": '{"x": 1}'}
+    value = usual.get(field, "x")
     base = {"source_id": "a", "text": "b"}
     base.pop(field, None)
     if name in TEASERS:
@@ -85,7 +86,7 @@ def test_every_usual_name_is_known_however_it_is_written(tmp_path: Path, field: 
         assert understood.fields[field] == {written: 1}
         assert not understood.ignored
         (again,), _ = read(
-            tmp_path / "a.csv", ",".join([*base, written]) + "\n" + ",".join([*base.values(), value])
+            tmp_path / "a.tsv", "\t".join([*base, written]) + "\n" + "\t".join([*base.values(), value])
         )
         assert again == article
 
