@@ -12,7 +12,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import Any, Self, TypeVar
@@ -46,6 +46,7 @@ class Options:
             names.
         fields: DEDUP_FIELDS, article field to item field. A field that is not named has the same name in
             both, and where an item has no `source_id` its `url` is taken.
+        keep: DEDUP_KEEP, fields of the item that its article keeps, to be shown beside its mark.
         item_field: DEDUP_ITEM_FIELD, the field of the item that gets the verdict; "" for none.
         drop: DEDUP_DROP, whether duplicates are dropped. What passed before its original is not called back;
             that one's verdict has it among its `copies`.
@@ -57,6 +58,7 @@ class Options:
     url: str | None = None
     schema: str | None = None
     fields: Mapping[str, str] = field(default_factory=dict)
+    keep: Sequence[str] = ()
     item_field: str = "dedup"
     drop: bool = False
     spool: str = "dedup-spool-{name}.jsonl"
@@ -79,6 +81,7 @@ class Options:
             settings.get("DEDUP_DATABASE_URL") or None,
             settings.get("DEDUP_SCHEMA") or None,
             fields,
+            settings.getlist("DEDUP_KEEP"),
             settings.get("DEDUP_ITEM_FIELD", cls.item_field),
             settings.getbool("DEDUP_DROP", cls.drop),
             settings.get("DEDUP_SPOOL", cls.spool),
@@ -157,6 +160,11 @@ class DedupPipeline:
         if "source_id" not in self._options.fields and item.get("source_id") is None:
             names["source_id"] = names["url"]
         values = {name: item.get(field) for name, field in names.items()}
+        if self._options.keep:
+            values["kept"] = {
+                **(values["kept"] or {}),
+                **{name: item.get(name) for name in self._options.keep},
+            }
         return Article(**{name: value for name, value in values.items() if value is not None})
 
     def _with_verdict(self, item: Any, verdict: Verdict) -> Any:

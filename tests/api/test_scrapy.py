@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import os
 import subprocess
@@ -18,10 +19,11 @@ from typing import Any
 import pytest
 from scrapy.exceptions import NotConfigured
 from scrapy.settings import Settings
+from scrapy.utils.test import get_crawler
 
 from dedup import Article, Deduplicator
 from dedup.db.database import Database
-from dedup.scrapy import Options
+from dedup.scrapy import DedupPipeline, Options
 from dedup.settling.backfill import backfill
 from tests.api.stoppable import stoppable
 from tests.conftest import empty
@@ -298,6 +300,22 @@ def test_items_pass_on_even_when_the_spool_is_full(tmp_path: Path) -> None:
     assert done.count("spooled") + done.count("lost") == PAGES
     assert done.count("spooled") > 0
     assert sum("are not kept for later" in line for line in done.log.splitlines()) == 1
+
+
+def test_fields_of_an_item_are_kept_with_its_article(database: Database, corpus_url: str) -> None:
+    settings = {"DEDUP_DATABASE_URL": corpus_url, "DEDUP_KEEP": ["topic", "desk"]}
+
+    async def work() -> Any:
+        pipeline = DedupPipeline.from_crawler(get_crawler(settings_dict=settings))
+        await pipeline.open_spider()
+        item = {"source_id": "a", "text": "The ferry was late.", "topic": "sea", "kept": {"page": 3}}
+        given = await pipeline.process_item(item)
+        await pipeline.close_spider()
+        return given
+
+    assert asyncio.run(work())["dedup"]["status"] == "unique"
+    with Deduplicator(corpus_url) as corpus:
+        assert [mark["kept"] for mark in corpus.marks(kept=True)] == [{"page": 3, "topic": "sea"}]
 
 
 def test_settings_that_name_a_field_that_articles_do_not_have_are_refused() -> None:
