@@ -6,8 +6,9 @@ from collections.abc import Iterable, Sequence
 
 from dedup.api import OfCorpus
 from dedup.settling.locked import held
-from dedup.store import credits
-from dedup.store.credits import ArticleCredit, ListedAgency, PublicationCredits
+from dedup.store import credited, credits
+from dedup.store.credited import ArticleCredit
+from dedup.store.credits import ListedAgency, PublicationCredits
 
 __all__ = ["ArticleCredit", "Credits", "ListedAgency", "PublicationCredits"]
 
@@ -35,9 +36,9 @@ class Credits(OfCorpus):
         """Take an agency off the list. Raises InputError: it is not on it."""
         held(self._database, lambda cursor: credits.remove(cursor, name))
 
-    def of(self, source_ids: Sequence[str]) -> dict[str, list[ArticleCredit]]:
+    def of(self, source_ids: Sequence[str]) -> dict[str, tuple[ArticleCredit, ...]]:
         """The credits of some articles; those without any are left out."""
-        return self._transact(credits.of_articles, source_ids)
+        return self._transact(credited.of_articles, source_ids)
 
     def of_stories(self, source_ids: Sequence[str]) -> dict[str, dict[str, int]]:
         """Whose text some stories are, by the source_ids of their originals: agency to how many articles of

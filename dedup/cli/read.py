@@ -145,11 +145,8 @@ def show(
         if found is None:
             raise NotFoundError.of(source_id)
         story = dd.story(source_id)
-        credits = dd.credits.of([article.id for article in story.articles])
     if json:
-        shown_credits = {id: [one.as_dict() for one in of_one] for id, of_one in credits.items()}
-        members = [{**one.as_dict(), "credits": shown_credits.get(one.id, [])} for one in story.articles]
-        output.write_json({**found.as_dict(), "credits": shown_credits.get(source_id, []), "story": members})
+        output.write_json({**found.as_dict(), "story": [member.as_dict() for member in story.articles]})
         return
     article, verdict, console = found.article, found.verdict, output.console(raw=raw)
     shown = str if raw else output.printable
@@ -161,8 +158,9 @@ def show(
     console.print(Text(shown(mark), style="bold"), soft_wrap=True)
     console.print()
     console.print(Text(shown(article.title or first_words(article.text))), soft_wrap=True)
+    kept = article.kept or {}
     time = next(member.time for member in story.articles if member.id == source_id)
-    named = ", ".join(f"{one.agency} ({one.place})" for one in credits.get(source_id, ()))
+    named = ", ".join(f"{one.agency} ({one.place})" for one in found.credits)
     facts = [
         article.publication,
         article.byline,
@@ -170,6 +168,7 @@ def show(
         f"{time:%Y-%m-%d %H:%M} UTC",
         article.language,
         article.url,
+        *(f"{name}: {value if isinstance(value, str) else dumps(value)}" for name, value in kept.items()),
     ]
     console.print(Text(" · ".join(shown(fact) for fact in facts if fact), style="dim"), soft_wrap=True)
     console.print()

@@ -89,7 +89,8 @@ TABLES: Mapping[TableName, Table] = {
         _columns(
             "source_id text, url text, title text, publication word, language word, published_at time,"
             " added_at time, status word, stale bool, story_source_id text, original_source_id text,"
-            " score float, reason word, marked_at time, archived bool, byline text"
+            " score float, reason word, marked_at time, archived bool, byline text,"
+            " credits texts, kept text"
         ),
         ("id",),
         *("marks", "count_marks", "marks_since"),
@@ -116,7 +117,8 @@ TABLES: Mapping[TableName, Table] = {
         _columns(
             "source_id text, url text, title text, publication word, language word, status word,"
             " first_at time, last_at time, articles int, copies int, copied_by texts,"
-            " copy_source_ids texts, also_in texts, times_known bool, archived bool, byline text"
+            " copy_source_ids texts, also_in texts, times_known bool, archived bool, byline text,"
+            " credits texts"
         ),
         ("id",),
         *("stories", "count_stories", "stories_since"),

@@ -13,8 +13,11 @@ coalesce(published_at, added_at) >= %(since)s
 
 -- name: marks
 -- The next articles with their marks.
-SELECT *, coalesce(original_source_id, source_id) AS story_source_id
-FROM dedup.mark WHERE id > %(id)s ${marks_since} ORDER BY id LIMIT ${limit}
+SELECT id, source_id, url, title, publication, published_at, added_at, language, status, stale, original_source_id,
+       coalesce(original_source_id, source_id) AS story_source_id, score, reason, marked_at, archived, byline,
+       ARRAY(SELECT agency FROM dedup.article_credit WHERE article_id = m.id AND place <> 'contribution'
+             ORDER BY agency) AS credits, kept::text AS kept
+FROM dedup.mark m WHERE id > %(id)s ${marks_since} ORDER BY id LIMIT ${limit}
 
 -- name: count_marks
 -- How many there are.
@@ -53,14 +56,20 @@ AND EXISTS (SELECT FROM dedup.mark WHERE mark.id = p.article_id AND ${since})
 
 -- name: stories
 -- The next stories: as dedup.story, which would count the copies of all stories for each page.
-SELECT c.*, d.copies, 1 + d.copies AS articles, d.copied_by, d.also_in, d.copy_source_ids,
+SELECT c.*, d.copies, 1 + d.copies AS articles, d.credits, d.copied_by, d.also_in, d.copy_source_ids,
        CASE WHEN coalesce(d.times_known, true) THEN greatest(c.first_at, d.last_at) END AS last_at,
        coalesce(d.times_known, c.first_at IS NOT NULL) AS times_known
 FROM (SELECT c.*, ${first_at} AS first_at
       FROM (SELECT * FROM dedup.mark c WHERE status <> 'duplicate' AND id > %(id)s ${stories_since}
             ORDER BY id LIMIT ${limit}) AS c) AS c
 CROSS JOIN LATERAL (
-    SELECT count(*) AS copies, max(at) AS last_at, bool_and(delay IS NOT NULL) AS times_known,
+    SELECT ARRAY(SELECT DISTINCT agency
+                 FROM (SELECT c.id UNION ALL SELECT id FROM dedup.article_mark WHERE duplicate_of = c.id) AS member
+                 CROSS JOIN LATERAL (
+                     SELECT agency FROM dedup.article_credit
+                     WHERE article_id = member.id AND place <> 'contribution' OFFSET 0) AS credited
+                 ORDER BY agency) AS credits,
+           count(*) AS copies, max(at) AS last_at, bool_and(delay IS NOT NULL) AS times_known,
            coalesce(array_agg(DISTINCT publication ORDER BY publication)
                     FILTER (WHERE publication IS NOT NULL AND delay IS NOT NULL), '{}') AS copied_by,
            coalesce(array_agg(DISTINCT publication ORDER BY publication)

@@ -40,14 +40,6 @@ class ListedAgency(Answer):
 
 
 @dataclass(frozen=True, slots=True)
-class ArticleCredit(Answer):
-    """An agency that an article credits, and where."""
-
-    agency: str
-    place: str
-
-
-@dataclass(frozen=True, slots=True)
 class PublicationCredits(Answer):
     """How much of a publication is agency copy.
 
@@ -123,16 +115,6 @@ def remove(cursor: Cursor, name: str) -> None:
     """Take an agency off the list. Raises InputError: it is not on it."""
     if not cursor.execute(_sql("remove"), {"name": name}).rowcount:
         raise InputError(f"no agency is called {name!r}; `dedup agencies` lists them")
-
-
-def of_articles(cursor: Cursor, source_ids: Sequence[str]) -> dict[str, list[ArticleCredit]]:
-    """The credits of some articles that have any."""
-    found: dict[str, list[ArticleCredit]] = {}
-    for source_id, *credit in cursor.execute(
-        _sql("of_articles"), {"source_ids": list(source_ids)}
-    ).fetchall():
-        found.setdefault(source_id, []).append(ArticleCredit(*credit))
-    return found
 
 
 def of_stories(cursor: Cursor, source_ids: Sequence[str]) -> dict[str, dict[str, int]]:

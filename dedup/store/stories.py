@@ -18,6 +18,8 @@ from dedup.base.errors import NotFoundError
 from dedup.base.html import plain_title
 from dedup.db.database import Cursor, prefer_indexes
 from dedup.db.statements import Statements
+from dedup.store import credited
+from dedup.store.credited import ArticleCredit
 
 _sql = Statements("store/stories")
 
@@ -60,6 +62,7 @@ class StoryArticle(Answer):
         status, score, reason: as of `Verdict`.
         stale: whether that is the last mark, and it is settled again.
         first_words: of its text, where it has no title; else None.
+        credits: the agencies that it names as its source.
     """
 
     id: str
@@ -71,6 +74,7 @@ class StoryArticle(Answer):
     score: float | None
     reason: str | None
     first_words: str | None = field(default=None, repr=False)
+    credits: tuple[ArticleCredit, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,7 +152,10 @@ def story(cursor: Cursor, source_id: str) -> Story:
     if not rows:
         raise NotFoundError.of(source_id)
     first_words = of_untitled(cursor, ((id, title) for id, title, *_ in rows))
-    original, *copies = (StoryArticle(*(*row, first_words.get(row[0]))) for row in rows)
+    credits = credited.of_articles(cursor, [row[0] for row in rows])
+    original, *copies = (
+        StoryArticle(*(*row, first_words.get(row[0]), credits.get(row[0], ()))) for row in rows
+    )
     return Story(original, tuple(copies))
 
 

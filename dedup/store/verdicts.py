@@ -10,7 +10,8 @@ from dedup.base.article import Article
 from dedup.base.verdict import COPIES_LIMIT, MATCHES_LIMIT, UNSETTLED_LIMIT, Copy, Match, Verdict
 from dedup.db.database import Cursor
 from dedup.db.statements import Statements
-from dedup.store import articles
+from dedup.store import articles, credited
+from dedup.store.credited import ArticleCredit
 
 _sql = Statements("store/verdicts")
 
@@ -36,12 +37,14 @@ class MarkedArticle(Answer):
         verdict: its mark, and the pairs behind it.
         stale: whether that is the last mark, and it is settled again.
         marked_at: when it was marked, in UTC; None if it never was.
+        credits: the agencies that it names as its source.
     """
 
     article: Article
     verdict: Verdict
     stale: bool
     marked_at: datetime | None
+    credits: tuple[ArticleCredit, ...] = ()
 
     def __str__(self) -> str:
         return f"{self.verdict}{', to be settled again' if self.stale else ''}"
@@ -53,7 +56,10 @@ def marked_article(cursor: Cursor, source_id: str) -> MarkedArticle | None:
     row = cursor.execute(_sql("article", fields=articles.fields("a")), {"source_id": source_id}).fetchone()
     if mark is None or row is None:
         return None
-    return MarkedArticle(articles.article_of(row[1:]), verdict(cursor, source_id, mark), mark.stale, row[0])
+    credits = credited.of_articles(cursor, [source_id]).get(source_id, ())
+    marked_at, *stored = row
+    found = articles.article_of(stored), verdict(cursor, source_id, mark)
+    return MarkedArticle(*found, mark.stale, marked_at, credits)
 
 
 def stored_mark(cursor: Cursor, source_id: str) -> StoredMark | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -30,7 +31,8 @@ VIEWS = {
     "stories": (
         "SELECT s.source_id, m.url, s.title, s.publication, m.language, m.status, s.first_at, s.last_at,"
         " s.articles, s.copies, s.copied_by, s.copy_source_ids, s.also_in, s.times_known, s.archived,"
-        " m.byline"
+        " m.byline, ARRAY(SELECT DISTINCT agency FROM dedup.article_credit c"
+        " WHERE c.story_id = s.id AND place <> 'contribution' ORDER BY agency)"
         " FROM dedup.story s JOIN dedup.mark m USING (id) ORDER BY id"
     ),
     "duplicates": (
@@ -46,7 +48,8 @@ VIEWS = {
     "marks": (
         "SELECT source_id, url, title, publication, language, published_at, added_at, status, stale,"
         " coalesce(original_source_id, source_id), original_source_id, score, reason, marked_at, archived,"
-        " byline"
+        " byline, coalesce((SELECT array_agg(agency ORDER BY agency) FROM dedup.article_credit c"
+        " WHERE c.article_id = mark.id AND place <> 'contribution'), '{}'), kept::text"
         " FROM dedup.mark ORDER BY id"
     ),
 }
@@ -61,10 +64,10 @@ def newsroom(database: Database) -> Database:
         article(
             "a", window(0, 6), 1, publication="Wire", title="A", language="en", url="https://x.example/a"
         ),
-        article("c1", window(0, 6), 60, publication="Herald", title=""),
+        article("c1", window(0, 6), 60, publication="Herald", title="", byline="AP / dpa"),
         article("c2", window(1, 6), 120, publication="Courier", title="Ünï 🗞\u202e<b>"),
         article("c3", window(1, 6), 151, publication="Courier"),
-        article("s", window(3, 6), 180, publication="Herald"),
+        article("s", window(3, 6), 180, publication="Herald", byline="dpa", kept={"topic": "ü", "page": 3}),
         article("u", window(20, 6, ring=100), None, added_at=at(24 * 60)),
         article("f", [], 24 * 60),
     )
@@ -229,3 +232,16 @@ def test_without_pyarrow_it_says_what_to_install() -> None:
     code = "import sys; sys.modules['pyarrow'] = None\nfrom dedup import frames"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
     assert done.stderr.endswith(f"dedup.frames needs pyarrow: run `{installing('frames')}`\n")
+
+
+def test_credits_are_those_of_the_article_and_of_the_story_and_kept_is_json(dd: Deduplicator) -> None:
+    marks = {row["source_id"]: row for row in frames.marks(dd).to_pylist()}
+    assert {id: row["credits"] for id, row in marks.items() if row["credits"]} == {
+        "c1": ["AP", "dpa"],
+        "s": ["dpa"],
+    }
+    assert {id: json.loads(row["kept"]) for id, row in marks.items() if row["kept"]} == {
+        "s": {"topic": "ü", "page": 3}
+    }
+    stories = {row["source_id"]: row["credits"] for row in frames.stories(dd).to_pylist()}
+    assert {id: named for id, named in stories.items() if named} == {"a": ["AP", "dpa"], "s": ["dpa"]}

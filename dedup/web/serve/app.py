@@ -241,6 +241,7 @@ def judged(found: Verdict, flaws: Iterable[Flaw]) -> dict[str, Any]:
 
 def marked(found: MarkedArticle, *, text: bool) -> dict[str, Any]:
     answer: dict[str, Any] = _named(found.as_dict())
+    answer["article"]["kept"] = found.article.kept  # by the names that its owner gave
     if not text:
         del answer["article"]["text"]
     return answer

@@ -5,6 +5,7 @@ The document is OpenAPI 3.1, made of the endpoints and of the types of the answe
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, fields, is_dataclass
 from datetime import datetime
 from enum import Enum
@@ -278,6 +279,8 @@ def _article() -> Schema:
         made: Schema = {"type": ["string", "null"]}
         if name == "source_id":
             made = {"type": ["string", "integer"], "minLength": 1}
+        if name == "kept":
+            made["type"] = ["object", "null"]
         if name in ("published_at", "added_at"):
             made["type"] = ["string", "number", "null"]
         about = [f"At most {MAX_FIELD_BYTES[name]:,} bytes of UTF-8."] if name in MAX_FIELD_BYTES else []
@@ -314,6 +317,8 @@ def schema_of(kind: Any) -> Schema:
         return _list(schema_of(inner[0]))
     if origin is tuple:
         return {"type": "array", "prefixItems": [schema_of(one) for one in inner]}
+    if origin is Mapping:
+        return {"type": "object"}
     if isinstance(kind, type) and issubclass(kind, Enum):
         return {"enum": [item.value for item in kind]}
     if isinstance(kind, type) and is_dataclass(kind):

@@ -103,6 +103,21 @@ def test_what_is_repaired_is_said(door: Door) -> None:
     assert {(r["field"], r["value"]) for r in said["repairs"]} == {("title", "7"), ("published_at", "soon")}
 
 
+def test_what_articles_keep_and_credit_is_told(door: Door) -> None:
+    kept = {"id": 7, "topic": "weather", "tags": ["a", {"b": None}]}
+    assert door.submit({**FIRST, "kept": kept, "byline": "Ada Roe, AFP"}).json["repairs"] == []
+    door.submit(COPY)
+    said = door.submit({**OTHER, "kept": "weather"}).json["repairs"]
+    assert [(repair["field"], repair["value"]) for repair in said] == [("kept", "weather")]
+    door.dd.backfill()
+    found = door.ask("GET", "/v1/articles", source_id="first").json
+    assert found["article"]["kept"] == kept
+    assert found["credits"] == [{"agency": "AFP", "place": "byline"}]
+    story = door.ask("GET", "/v1/story", source_id="copy").json
+    assert story["original"]["credits"] == found["credits"]
+    assert [copy["credits"] for copy in story["copies"]] == [[]]
+
+
 def test_a_mark_a_story_and_an_explanation(serving: Serving) -> None:
     door = serving(texts=True)
     for given in (FIRST, COPY, OTHER):
