@@ -229,7 +229,7 @@ class Questions(OfCorpus):
         return self._transact(articles.newest, checks.whole_number("count", count, 0))
 
     def verify(self, *, sample: int | None = None, progress: Progress | None = None) -> Verification:
-        """Recompute marks, pairs, fingerprints and common sentences by the letter, and compare.
+        """Recompute marks, pairs, fingerprints, common sentences and credits by the letter, and compare.
 
         Reads only, and sees one moment of the database; others may work on meanwhile. `sample`: recompute
         only so many articles, chosen at random. Raises InputError: a changed program waits for a backfill.

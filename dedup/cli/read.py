@@ -253,7 +253,7 @@ def verify(
     ] = False,
     json: JsonOption = False,
 ) -> None:
-    """Compute marks, pairs, fingerprints and common sentences again, and compare with what is stored.
+    """Compute marks, pairs, fingerprints, common sentences and credits again, and compare with what is there.
 
     The bookkeeping that later marks rest on is checked as well, and in full. Exit code 3 if anything differs
     and is not repaired. Without `--repair` it only reads, and other commands may run meanwhile.

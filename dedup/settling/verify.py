@@ -1,7 +1,7 @@
 """A live database proved right, or not: everything recomputed and compared (docs/semantics.md, section 8).
 
-Independent of the engine it checks: fingerprints are made again from the texts, sentences are counted
-from the fingerprints in one pass, and pairs are found by reading every canonical article past the
+Independent of the engine it checks: fingerprints and credits are made again from the texts, sentences are
+counted from the fingerprints in one pass, and pairs are found by reading every canonical article past the
 checked ones, with no index of the database. What it shares with the engine is the pure core.
 
 Why comparing each article with the canonical ones is enough: marks are right if and only if every
@@ -30,7 +30,8 @@ from dedup.db.database import Cursor, Database, retried
 from dedup.rules.common import effective_stories, is_common
 from dedup.rules.marks import Mark, Pair, Partner, Status, best_match, decide, kept_originals, kept_similar
 from dedup.rules.pair import Profile, Relation, relate
-from dedup.store import articles, bookkeeping, common_sentences, rulebooks, snapshots
+from dedup.settling.verify_credits import CreditCheck
+from dedup.store import articles, bookkeeping, common_sentences, credits, rulebooks, snapshots
 from dedup.store.bookkeeping import Repair, Repairs
 from dedup.store.rulebooks import Rulebook
 from dedup.store.snapshots import StoredArticle
@@ -86,8 +87,8 @@ class Verification(Answer):
 def verify(
     database: Database, rulebook: Rulebook, *, sample: int | None = None, progress: Progress | None = None
 ) -> Verification:
-    """Recompute marks, pairs, fingerprints and common sentences by the letter, of all or a `sample`, and
-    compare.
+    """Recompute marks, pairs, fingerprints, credits and common sentences by the letter, of all or a `sample`,
+    and compare.
 
     Sees one moment of the database; others may work on meanwhile. The bookkeeping is checked in full.
     """
@@ -105,9 +106,11 @@ def verify(
         if left_out := everything - archived - len(ids):
             result.skipped.append(f"{left_out:,} articles that are not in the sample")
         unsettled = given_up = 0
+        credited = CreditCheck(cursor)
         for start in range(0, len(ids), BLOCK_ARTICLES):
             block = snapshots.load(cursor, rulebook.settings, ids[start : start + BLOCK_ARTICLES])
-            given_up += _check_fingerprints(cursor, rulebook, block, result)
+            credited.look([article.id for article in block])
+            given_up += _check_fingerprints(cursor, rulebook, block, credited, result)
             settled = [article for article in block if article.settled]
             _Block(rulebook, settled, common, pins, result).check(cursor)
             result.articles += len(block)
@@ -116,6 +119,8 @@ def verify(
         _check_attached(cursor, result)
         if unsettled:
             result.skipped.append(f"the marks of {unsettled:,} pending or stale articles; {FIRST}")
+        if credited.unread:
+            result.skipped.append(f"the credits of {credited.unread:,} articles, which wait; {FIRST}")
         if given_up:
             result.skipped.append(
                 f"{given_up:,} texts that stop whoever reads them; `dedup retry` tries them"
@@ -139,8 +144,13 @@ def repair(database: Database, repairs: Repairs) -> int:
         with database.transaction(settling=True) as cursor:
             bookkeeping.repair_others(cursor, repairs.others)
 
+    def unread() -> None:
+        with database.transaction(settling=True) as cursor:
+            credits.read_again(cursor, repairs.credits)
+
     patience = database.timeouts.lock
     retried(others, patience)
+    retried(unread, patience)
     for chosen, fingerprint in ((repairs.fingerprint, True), (repairs.settle - repairs.fingerprint, False)):
         ids = iter(sorted(chosen))
         while page := list(islice(ids, REPAIRED_AT_ONCE)):
@@ -192,9 +202,13 @@ def _check_common(cursor: Cursor, rulebook: Rulebook, result: Verification) -> s
 
 
 def _check_fingerprints(
-    cursor: Cursor, rulebook: Rulebook, block: Sequence[StoredArticle], result: Verification
+    cursor: Cursor,
+    rulebook: Rulebook,
+    block: Sequence[StoredArticle],
+    credited: CreditCheck,
+    result: Verification,
 ) -> int:
-    """Compare fingerprints, those of unsettled articles included: they are what settling will rest on.
+    """Compare fingerprints and credits, those of unsettled articles included: settling will rest on them.
 
     Returns how many texts were not read, since no worker could finish them.
     """
@@ -228,6 +242,8 @@ def _check_fingerprints(
                 Repair.FINGERPRINT,
                 [article.id],
             )
+        elif difference := credited.difference(article, task):
+            result.differs(difference, Repair.CREDITS, [article.id])
     return given_up
 
 

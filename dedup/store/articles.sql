@@ -57,7 +57,7 @@ WHERE a.source_id = %(source_id)s
 
 -- name: texts
 -- What fingerprints are made from. Without articles of attached tables whose rows have changed since.
-SELECT a.id, a.revision, a.language, a.title, b.text, ${html}
+SELECT a.id, a.revision, a.language, a.title, b.text, a.byline, ${html}
 FROM dedup.article a CROSS JOIN LATERAL (SELECT ${text} AS text OFFSET 0) AS b
 WHERE a.id = ANY (%(ids)s) AND (a.text_hash IS NULL OR a.text_hash = sha256(convert_to(b.text, 'UTF8')))
 

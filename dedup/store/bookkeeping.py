@@ -30,6 +30,7 @@ class Repair(Enum):
     PLACE = auto()  # up to when articles are settled is looked up again
     ADOPT = auto()  # the settings in force are adopted again, and everything is settled again
     DIVIDE = auto()  # all articles are divided by the horizon again
+    CREDITS = auto()  # the credits of the article are read again
     TABLES = auto()  # attached tables are compared with their articles
     SCHEMA = auto()
     """Triggers are switched on, rows that belong to no article are removed, and missing marks begin again."""
@@ -49,6 +50,7 @@ _OF_ARTICLES: tuple[tuple[str, Repair, str], ...] = (
     ("it takes part and was never settled", Repair.SETTLE, "never_settled"),
     ("its mark and its canonical flag disagree", Repair.SETTLE, "flag_disagrees"),
     ("it failed and has a fingerprint or pairs", Repair.FINGERPRINT, "failed_with_more"),
+    ("it failed and has credits", Repair.CREDITS, "failed_with_credits"),
     ("it is archived and has a fingerprint", Repair.FINGERPRINT, "archived_with_fingerprint"),
     ("it is not archived, and its original is", Repair.SETTLE, "original_archived"),
     ("its mark and its pairs disagree", Repair.SETTLE, "pairs_disagree"),
@@ -60,6 +62,7 @@ _COUNTED: tuple[tuple[str, Repair, str], ...] = (
     ("pairs belong to no article", Repair.SCHEMA, "count_lost_pairs"),
     ("articles have no mark, or one of another time or table", Repair.SCHEMA, "count_missing_marks"),
     ("marks belong to no article", Repair.SCHEMA, "count_lost_marks"),
+    ("credits belong to no article or no agency", Repair.SCHEMA, "count_lost_credits"),
     ("pairs of an archived article with one that is not", Repair.SCHEMA, "count_crossing_pairs"),
     ("triggers do not fire always, so that changes go unseen", Repair.SCHEMA, "count_triggers"),
     ("rows fewer than one in dedup.settle_turn", Repair.SCHEMA, "count_missing_turn"),
@@ -90,6 +93,7 @@ class Repairs:
     # settle, fingerprint: ids of articles to be settled, or fingerprinted and settled, again
     settle: set[int] = field(default_factory=set)
     fingerprint: set[int] = field(default_factory=set)
+    credits: set[int] = field(default_factory=set)  # of articles whose credits are to be read again
     others: set[Repair] = field(default_factory=set)
 
     def add(self, repair: Repair, ids: Collection[int] = ()) -> None:
@@ -97,6 +101,8 @@ class Repairs:
             self.settle.update(ids)
         elif repair is Repair.FINGERPRINT:
             self.fingerprint.update(ids)
+        elif repair is Repair.CREDITS:
+            self.credits.update(ids)
         else:
             self.others.add(repair)
 
@@ -122,7 +128,7 @@ def repair_others(cursor: Cursor, repairs: Collection[Repair]) -> None:
     """Heal what is about no single article. Needs the settle lock."""
     if Repair.SCHEMA in repairs:
         for statement in (
-            *("delete_lost_pairs", "delete_lost_fingerprints", "delete_lost_marks"),
+            *("delete_lost_pairs", "delete_lost_fingerprints", "delete_lost_marks", "delete_lost_credits"),
             *("add_missing_marks", "delete_crossing_pairs", "fire_always"),
         ):
             cursor.execute(_sql(statement))

@@ -12,6 +12,12 @@ dedup.fingerprint f WHERE NOT EXISTS (SELECT FROM dedup.article a WHERE a.id = f
 -- Marks that belong to no article.
 dedup.article_mark k WHERE NOT EXISTS (SELECT FROM dedup.article a WHERE a.id = k.id)
 
+-- name: lost_credits
+-- Credits that belong to no article, or to no agency of the list.
+dedup.credit c
+WHERE NOT EXISTS (SELECT FROM dedup.article a WHERE a.id = c.article_id)
+   OR NOT EXISTS (SELECT FROM dedup.agency g WHERE g.id = c.agency_id)
+
 -- name: missing_marks
 -- Articles without a mark, or with one that is not of their time and their attached table.
 dedup.article a LEFT JOIN dedup.article_mark k ON k.id = a.id
@@ -49,6 +55,10 @@ WHERE a.archived AND EXISTS (SELECT FROM dedup.fingerprint f WHERE f.article_id 
 -- How many pairs are of an archived article with one that is not.
 SELECT count(*) FROM ${crossing_pairs}
 
+-- name: count_lost_credits
+-- How many credits belong to no article or no agency.
+SELECT count(*) FROM ${lost_credits}
+
 -- name: count_lost_fingerprints
 -- How many fingerprints belong to no article.
 SELECT count(*) FROM ${lost_fingerprints}
@@ -79,6 +89,10 @@ WHERE c.relnamespace = 'dedup'::regnamespace AND NOT t.tgisinternal AND t.tgenab
 -- The pairs of an archived article with one that is not.
 DELETE FROM dedup.match WHERE ctid IN (SELECT m.ctid FROM ${crossing_pairs})
 
+-- name: delete_lost_credits
+-- The credits that belong to no article or no agency.
+DELETE FROM ${lost_credits}
+
 -- name: delete_lost_fingerprints
 -- The fingerprints that belong to no article.
 DELETE FROM ${lost_fingerprints}
@@ -90,6 +104,13 @@ DELETE FROM ${lost_marks}
 -- name: delete_lost_pairs
 -- The pairs that belong to no article.
 DELETE FROM ${lost_pairs}
+
+-- name: failed_with_credits
+-- Failed articles that have credits, and do not wait to have them read.
+SELECT a.id, a.source_id FROM dedup.marked_article a
+WHERE a.status = 'failed' AND NOT a.archived AND EXISTS (SELECT FROM dedup.credit c WHERE c.article_id = a.id)
+  AND NOT EXISTS (SELECT FROM dedup.credit_unread u WHERE u.article_id = a.id)
+ORDER BY a.id
 
 -- name: failed_with_more
 -- Failed articles that have a fingerprint or pairs.

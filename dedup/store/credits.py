@@ -62,12 +62,18 @@ def reader(cursor: Cursor) -> CreditReader:
     return CreditReader(Agency(row[0], row[1], tuple(row[2]), tuple(row[3])) for row in rows)
 
 
+def stored_of(cursor: Cursor, ids: Sequence[int]) -> dict[int, list[Credit]]:
+    """The stored credits of those of some articles that have any, by the numbers of the agencies."""
+    found: dict[int, list[Credit]] = {}
+    for article, agency, place in cursor.execute(_sql("stored"), {"ids": bigints(ids)}).fetchall():
+        found.setdefault(article, []).append((agency, place))
+    return found
+
+
 def write(cursor: Cursor, found: Mapping[int, Sequence[Credit]]) -> None:
     """Store the credits of articles in place of those that they have. Needs the settle lock."""
-    stored: dict[int, list[Credit]] = {}
-    for article, agency, place in cursor.execute(_sql("stored"), {"ids": bigints(list(found))}).fetchall():
-        stored.setdefault(article, []).append((agency, place))
-    old = [article for article, before in stored.items() if sorted(before) != sorted(found[article])]
+    stored = stored_of(cursor, list(found))
+    old = [article for article, before in stored.items() if before != sorted(found[article])]
     if old:
         cursor.execute(_sql("delete"), {"ids": bigints(old)})
     lines = [
@@ -87,11 +93,21 @@ def read_unread(cursor: Cursor) -> int:
     ids = [row[0] for row in rows]
     if ids:
         read = reader(cursor).read
-        bylines = dict(cursor.execute(_sql("bylines"), {"ids": bigints(ids)}).fetchall())
-        known = articles.texts(cursor, list(bylines))
-        found: dict[int, tuple[Credit, ...]] = {article: () for article in ids if article not in bylines}
-        write(cursor, found | {task.id: read(task.text, bylines[task.id]) for task in known})
+        failed = {row[0] for row in cursor.execute(_sql("failed"), {"ids": bigints(ids)}).fetchall()}
+        known = articles.texts(cursor, [article for article in ids if article not in failed])
+        found: dict[int, tuple[Credit, ...]] = dict.fromkeys(failed, ())
+        write(cursor, found | {task.id: read(task.text, task.byline) for task in known})
     return len(ids)
+
+
+def unread_among(cursor: Cursor, ids: Sequence[int]) -> set[int]:
+    """Those of some articles whose credits wait to be read."""
+    return {row[0] for row in cursor.execute(_sql("unread_among"), {"ids": bigints(ids)}).fetchall()}
+
+
+def read_again(cursor: Cursor, ids: Iterable[int]) -> None:
+    """Have the credits of articles read by the next backfill."""
+    cursor.execute(_sql("note_unread"), {"ids": bigints(list(ids))})
 
 
 def listed(cursor: Cursor) -> list[ListedAgency]:

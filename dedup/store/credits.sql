@@ -21,7 +21,7 @@ DELETE FROM dedup.agency WHERE name = %(name)s
 
 -- name: stored
 -- What is stored of some articles.
-SELECT article_id, agency_id, place FROM dedup.credit WHERE article_id = ANY (%(ids)s)
+SELECT article_id, agency_id, place FROM dedup.credit WHERE article_id = ANY (%(ids)s) ORDER BY 1, 2
 
 -- name: delete
 -- The credits of some articles.
@@ -33,10 +33,19 @@ DELETE FROM dedup.credit_unread
 WHERE article_id IN (SELECT article_id FROM dedup.credit_unread ORDER BY article_id LIMIT %(limit)s)
 RETURNING article_id
 
--- name: bylines
--- The bylines of some articles that have not failed.
-SELECT a.id, a.byline FROM dedup.article a JOIN dedup.article_mark k ON k.id = a.id
-WHERE a.id = ANY (%(ids)s) AND k.status <> 'failed'
+-- name: failed
+-- Those of some articles that have failed, or have gone.
+SELECT given.id FROM unnest(%(ids)s::bigint[]) AS given (id)
+LEFT JOIN LATERAL (SELECT status FROM dedup.article_mark WHERE id = given.id OFFSET 0) AS k ON true
+WHERE k.status IS NULL OR k.status = 'failed'
+
+-- name: unread_among
+-- Those of some articles whose credits are to be read.
+SELECT article_id FROM dedup.credit_unread WHERE article_id = ANY (%(ids)s)
+
+-- name: note_unread
+-- Articles whose credits are to be read.
+INSERT INTO dedup.credit_unread SELECT unnest(%(ids)s::bigint[]) ON CONFLICT DO NOTHING
 
 -- name: of_articles
 -- The agencies that some articles credit, by their own keys. OFFSET 0: looked up one by one, whatever the statistics say.

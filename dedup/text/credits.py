@@ -86,10 +86,11 @@ class CreditReader:
     """Reads credits by one list of agencies."""
 
     def __init__(self, agencies: Iterable[Agency]) -> None:
-        self._agencies = tuple(agencies)
+        self.names: dict[int, str] = {}
         self._exact: dict[str, Agency] = {}
         self._folded: dict[str, Agency] = {}
-        for agency in self._agencies:
+        for agency in agencies:
+            self.names[agency.id] = agency.name
             for spelling in agency.spellings:
                 self._exact.setdefault(spelling, agency)
                 if len(spelling) > 3:

@@ -66,6 +66,14 @@ TAMPERING = {
     "DELETE FROM dedup.fingerprint": "has no fingerprint",
     "INSERT INTO dedup.fingerprint SELECT a.id, 1, 0, 1, '{}', '', '{}', 1, 1, true"
     " FROM dedup.article_mark a WHERE a.status = 'failed'": "failed and has a fingerprint",
+    # Credits.
+    "DELETE FROM dedup.credit": "a4: credits none, should be AFP (byline)",
+    "UPDATE dedup.credit SET place = 'end'": "a4: credits AFP (end), should be AFP (byline)",
+    "UPDATE dedup.credit SET agency_id = g.id FROM dedup.agency g WHERE g.name = 'dpa'": "a4: credits dpa",
+    "UPDATE dedup.credit SET agency_id = 4711": "a4: credits agency 4711 (byline)",
+    "UPDATE dedup.credit SET article_id = 4711": "1 credits belong to no article or no agency",
+    "UPDATE dedup.credit SET article_id = a.id FROM dedup.article a"
+    " WHERE a.source_id = 'empty'": "empty: it failed and has credits",
     # Pairs.
     "DELETE FROM dedup.match": "missing from the matches",
     "UPDATE dedup.match SET containment = 0.1": "wrongly in the matches",
@@ -105,7 +113,9 @@ def filled(database: Database) -> Database:
     """A settled corpus with duplicates, similar ones, a common sentence and an article that failed."""
     change_settings(database, common_stories=2)
     load(database, *(article(f"a{i}", [*window(i, 6), code(99)], i) for i in range(10)))
-    load(database, article("empty", [], 50))
+    load(
+        database, article("a4", [*window(4, 6), code(99)], 4, byline="Ada Roe, AFP"), article("empty", [], 50)
+    )
     backfill(database, workers=0, factory=make_function)
     assert check(database).differences == []
     return database
@@ -161,10 +171,12 @@ def test_what_is_not_checked_is_said(filled: Database) -> None:
         connection.execute("SELECT FROM dedup.article WHERE source_id = 'a1' FOR UPDATE")
         store_for_later(filled, article("a1", window(9, 6), 4))
     tamper(filled, "INSERT INTO dedup.sentence_pin VALUES (8, true)")
+    tamper(filled, "UPDATE dedup.article SET byline = 'dpa' WHERE source_id IN ('a2', 'a4')")
     skipped = " ".join(check(filled).skipped)
     assert "the marks of 1 pending or stale" in skipped
     assert "1 versions of articles that were deferred" in skipped
     assert "the common sentences" in skipped
+    assert "the credits of 2 articles, which wait" in skipped
 
 
 @pytest.mark.long("dedup", "migrations")
