@@ -73,9 +73,9 @@ def stored_of(cursor: Cursor, ids: Sequence[int]) -> dict[int, list[Credit]]:
 def write(cursor: Cursor, found: Mapping[int, Sequence[Credit]]) -> None:
     """Store the credits of articles in place of those that they have. Needs the settle lock."""
     stored = stored_of(cursor, list(found))
-    old = [article for article, before in stored.items() if before != sorted(found[article])]
+    old = {article for article, before in stored.items() if before != sorted(found[article])}
     if old:
-        cursor.execute(_sql("delete"), {"ids": bigints(old)})
+        cursor.execute(_sql("delete"), {"ids": bigints(list(old))})
     lines = [
         f"{article}\t{agency}\t{place}\n"
         for article, credits in found.items()

@@ -20,12 +20,16 @@ ON CONFLICT (name) DO UPDATE SET spellings = excluded.spellings, places = exclud
 DELETE FROM dedup.agency WHERE name = %(name)s
 
 -- name: stored
--- What is stored of some articles.
-SELECT article_id, agency_id, place FROM dedup.credit WHERE article_id = ANY (%(ids)s) ORDER BY 1, 2
+-- What is stored of some articles. OFFSET 0: looked up one by one, whatever the statistics say of a table that grows.
+SELECT c.article_id, c.agency_id, c.place FROM unnest(%(ids)s::bigint[]) AS given (id)
+CROSS JOIN LATERAL (SELECT * FROM dedup.credit WHERE article_id = given.id OFFSET 0) AS c
+ORDER BY 1, 2
 
 -- name: delete
--- The credits of some articles.
-DELETE FROM dedup.credit WHERE article_id = ANY (%(ids)s)
+-- The credits of some articles, looked up in the same way.
+DELETE FROM dedup.credit WHERE ctid = ANY (ARRAY(
+    SELECT c.place FROM unnest(%(ids)s::bigint[]) AS given (id)
+    CROSS JOIN LATERAL (SELECT ctid FROM dedup.credit WHERE article_id = given.id OFFSET 0) AS c (place)))
 
 -- name: take_unread
 -- Some articles whose credits are to be read.

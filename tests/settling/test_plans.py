@@ -21,7 +21,7 @@ from dedup.settling import explain, hook, segments
 from dedup.settling.backfill import backfill
 from dedup.settling.lookup import lookup
 from dedup.settling.settle import settle
-from dedup.store import changes, common_sentences, opening, rulebooks, settling, stories, verdicts
+from dedup.store import changes, common_sentences, credits, opening, rulebooks, settling, stories, verdicts
 from dedup.store.fingerprints import count, waiting_page
 from dedup.store.questions import article as articles
 from dedup.store.questions import (
@@ -37,6 +37,7 @@ from dedup.store.questions import (
     word_index,
 )
 from dedup.store.questions import day as days
+from dedup.text.credits import Credit
 from tests.conftest import Server
 from tests.corpora import article, make_function, window
 
@@ -493,3 +494,19 @@ def test_a_page_of_changes_reads_what_it_tells(large: Database) -> None:
     for table, (by_scan, by_index) in after.items():
         assert by_scan == before[table][0]
         assert by_index - before[table][1] <= 2 * 100  # with the originals
+
+
+@pytest.mark.long("dedup", "migrations")
+@pytest.mark.parametrize("statistics", STATISTICS)
+def test_storing_credits_reads_those_of_its_articles_alone(
+    large: Database, statistics: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The table is empty when a first backfill begins: each of its chunks would read all that is there."""
+    found: dict[int, list[Credit]] = {id: [(1 + id % 2, "end")] for id in range(9_901, 10_101)}
+    with rolled_back(large, settling=True) as cursor:
+        cursor.execute("INSERT INTO dedup.credit SELECT id, 1, 'end' FROM dedup.article WHERE id <= 10000")
+        believe(cursor, statistics)
+        with explained(monkeypatch) as rows:
+            credits.write(cursor, found)
+        assert max(rows.values()) <= 10 * len(found), rows
+        assert credits.stored_of(cursor, list(found)) == found
