@@ -25,6 +25,8 @@ Place = Literal["byline", "dateline", "end", "copyright", "contribution"]
 PLACES: tuple[Place, ...] = get_args(Place)
 """In this order: an agency that is credited at several is told of the first."""
 
+REMEMBERED = 4_096  # Bylines, and what stands in brackets, of which many articles have the same
+
 HEAD = TAIL = 300  # Characters at the beginning and at the end of a text that are looked at
 
 MAX_SPELLING = 60  # Characters of a name
@@ -47,6 +49,7 @@ _END_DATE = re.compile(r"[\s,]+[\d. :/-]+$")
 _RIGHTS = re.compile(
     r"(?:(?:\xa9|\([cC]\)|[Cc]opyright|COPYRIGHT)[\s\xa0,:]*)+(?:by\s+|\d{4}(?:-\d{4})?,?\s*(?:by\s+)?)*"
 )
+_RIGHTS_BEGIN = frozenset("\xa9(cC")  # What that begins with
 _CONTRIBUTED = re.compile(
     r"^[\s\u2022*]*(.{2,280}?)\s+(?:also\s+)?contributed (?:to|reporting)", re.MULTILINE
 )
@@ -95,12 +98,24 @@ class CreditReader:
                 self._exact.setdefault(spelling, agency)
                 if len(spelling) > 3:
                     self._folded.setdefault(spelling.casefold(), agency)
-        self._begins = {name[:3] for name in self._exact} | {by[:3] for by in _BY}
-        self._begins |= {name[:3].upper() for name in self._folded}
-        self._begins |= {f"{name}{after}" for name in self._exact if len(name) == 2 for after in " .:|,/-"}
+        self._begins = self._beginnings()
         self._ends = {name[-2:].casefold() for name in self._exact}
         self._spelled = sorted(self._exact, key=len, reverse=True)
-        self._bracketed = lru_cache(4096)(self._in_brackets)
+        self._bracketed = lru_cache(REMEMBERED)(self._in_brackets)
+        self._named = lru_cache(REMEMBERED)(self._in_byline)
+
+    def _beginnings(self) -> dict[str, tuple[str, ...]]:
+        """How a line of an agency may begin: by its first three characters all of it, in lower case."""
+        found: dict[str, set[str]] = {by[:3]: {by.casefold()} for by in _BY}
+        for name in self._exact:
+            begins = {name[:3]}
+            if len(name) == 2:
+                begins |= {f"{name}{after}" for after in " .:|,/-"}
+            elif len(name) > 3:
+                begins.add(name.casefold()[:3].upper())
+            for three in begins:
+                found.setdefault(three, set()).add(name.casefold())
+        return {three: tuple(names) for three, names in found.items()}
 
     def read(self, text: str, byline: str | None = None) -> tuple[Credit, ...]:
         """The credits of an article, one for each agency, by their numbers.
@@ -117,7 +132,10 @@ class CreditReader:
             self._dateline(found, head)
         begins = self._begins
         for line in head.split("\n"):
-            if line[:3] in begins or (line[:1] == " " and line.lstrip()[:3] in begins):
+            if line[:1] == " ":
+                line = line.lstrip()
+            # Most lines that begin like a name go on otherwise, and need no regular expression.
+            if line[:3] in begins and line.casefold().startswith(begins[line[:3]]):
                 self._line(found, line.strip())
         self._tail(found, text[-TAIL:].rstrip())
         return tuple(sorted(found.items())) if found else ()
@@ -136,7 +154,7 @@ class CreditReader:
             name = name[4:]
         return self._exact.get(name) or (self._folded.get(name.casefold()) if len(name) > 3 else None)
 
-    def _named(self, byline: str) -> list[Agency]:
+    def _in_byline(self, byline: str) -> tuple[Agency, ...]:
         """The agencies in a byline: each a part of its own, or before the job of a person."""
         for by in _BY:
             if byline.startswith(by):
@@ -151,7 +169,7 @@ class CreditReader:
                 agency = next((one for one in tries if one), None)
             if agency:
                 agencies.append(agency)
-        return agencies
+        return tuple(agencies)
 
     def _in_brackets(self, inside: str) -> tuple[Agency, ...]:
         """The agencies in brackets, beside which there may be signs of desks and a date; none of others."""
@@ -210,25 +228,25 @@ class CreditReader:
                 self._add(found, self._bracketed(inside), "end")
         elif tail[-2:].casefold() in self._ends:
             self._closing(found, tail)
-        if "\n" in tail:
-            for line in tail.split("\n")[-_LAST_LINES:]:
-                line = line.strip(_EDGES)
+        lines = [line.strip(_EDGES) for line in tail.split("\n")]
+        if len(lines) > 1:
+            for line in lines[-_LAST_LINES:]:
                 if line[-2:].casefold() in self._ends and len(line) <= _OWN_LINE:
                     parts = [self._agency(part) for part in re.split(r"\s*[/,]\s*", line)]
                     if all(parts):
                         self._add(found, [part for part in parts if part], "end")
-        if "\xa9" in tail or "opyright" in tail or "OPYRIGHT" in tail or "(c)" in tail:
-            self._rights(found, tail)
-        if "ewsdesk" in tail or "ewsroom" in tail or "ureau " in tail:
-            line = tail.rpartition("\n")[2].strip(f"{_EDGES}(")
-            if len(line) <= _OWN_LINE:
-                self._add(found, self._leading(line), "end")
+        for line in lines:
+            if line[:1] in _RIGHTS_BEGIN and (match := _RIGHTS.match(line)):
+                self._add(found, self._leading(line[match.end() :]), "copyright")
+        last = lines[-1].strip(f"{_EDGES}(")
+        if len(last) <= _OWN_LINE and ("ewsdesk" in tail or "ewsroom" in tail or "ureau " in tail):
+            self._add(found, self._leading(last), "end")
+        # In the many texts that end in a long line fewer words are looked for: each costs as much as a line.
         if (
             "ontribut" in tail
-            or "material from" in tail
+            or "aterial from" in tail
             or "nformation from" in tail
-            or "\nWith " in tail
-            or "\n With " in tail
+            or (len(lines) > 1 and ("\nWith " in tail or "\n With " in tail))
         ):
             for match in (*_CONTRIBUTED.finditer(tail), *_CONTRIBUTING.finditer(tail)):
                 self._add(found, self._listed(match[1]), "contribution")
@@ -240,13 +258,6 @@ class CreditReader:
             agencies = [self._agency(part) for part in last[1].split("/")]
             if all(agencies):
                 self._add(found, [agency for agency in agencies if agency], "end")
-
-    def _rights(self, found: dict[int, Place], tail: str) -> None:
-        for line in tail.split("\n"):
-            match = _RIGHTS.match(line.strip(_EDGES))
-            if match:
-                rest = line.strip(_EDGES)[match.end() :]
-                self._add(found, self._leading(rest), "copyright")
 
     def _leading(self, rest: str) -> list[Agency]:
         """The agency that a text begins with, the longest spelling first."""
