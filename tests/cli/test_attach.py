@@ -149,6 +149,31 @@ def test_the_attached_tables_and_what_waits(dedup: Dedup, owner: Owner) -> None:
     assert dedup("detach", "press").err.startswith("detached; 3 articles were deleted")
 
 
+def test_who_wrote_a_row_is_its_byline_and_is_followed(dedup: Dedup, owner: Owner) -> None:
+    owner.execute("CREATE TABLE public.posts (id bigint PRIMARY KEY, body text, author text)")
+    harbour, museum = HARBOUR.replace("'", "''"), MUSEUM.replace("'", "''")
+    rows = f"(1, '{harbour}', 'Ada Roe, AFP'), (2, '{museum}', NULL)"
+    owner.execute(f"INSERT INTO public.posts VALUES {rows}".encode())
+    attach = ("attach", "public.posts", "--id", "id", "--text", "body", "--byline", "author")
+    assert dedup(*attach).code == 0
+    assert dedup("backfill", "--workers", "0").code == 0
+
+    def shown(key: int) -> tuple[str | None, list[dict[str, str]]]:
+        found = json.loads(dedup("show", f"posts/{key}", "--json").out)
+        return found["article"]["byline"], found["credits"]
+
+    assert shown(1) == ("Ada Roe, AFP", [{"agency": "AFP", "place": "byline"}])
+    assert shown(2) == (None, [])
+    owner.execute("UPDATE public.posts SET author = CASE id WHEN 2 THEN 'dpa' END")
+    assert dedup("backfill", "--workers", "0").code == 0
+    assert shown(1) == (None, [])
+    assert shown(2) == ("dpa", [{"agency": "dpa", "place": "byline"}])
+    assert dedup("verify").code == 0
+    refused = dedup("attach", "public.posts", "--id", "id", "--text", "body", "--byline", "writer")
+    assert refused.code == 2
+    assert "writer" in refused.err
+
+
 def test_a_table_that_cannot_be_attached_is_wrong_usage(dedup: Dedup, owner: Owner) -> None:
     result = dedup("attach", "public.articles", "--id", "id", "--text", "body")
     assert result.code == 2
