@@ -83,6 +83,8 @@ ENDS = {
         "contribution",
     ),
     "It sank.\n(c) Reuters Limited 1997": ({"Reuters"}, "copyright"),
+    "It sank.\n(C) Reuters Limited 1997": ({"Reuters"}, "copyright"),
+    "It sank.\n\nMaterial from Reuters was used in this story.": ({"Reuters"}, "contribution"),
     "It sank.\nThe Associated Press contributed to this report.": ({"AP"}, "contribution"),
     "It sank.\nThe Associated Press and Reuters contributed to this report.": (
         {"AP", "Reuters"},
