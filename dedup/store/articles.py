@@ -159,7 +159,10 @@ def texts(cursor: Cursor, ids: Sequence[int]) -> list[TextTask]:
     """
     query = _sql("texts", text=body("a"), html=html("a"))
     rows = cursor.execute(query, {"ids": bigints(ids)}).fetchall()
-    return [TextTask(*row[:4], readable(row[4], row[6]), byline=row[5]) for row in rows]
+    return [
+        TextTask(id, revision, language, title, readable(text, markup), byline=byline)
+        for id, revision, language, title, text, byline, markup in rows
+    ]
 
 
 def partners(cursor: Cursor, source_ids: Sequence[str]) -> list[int]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import time
 from collections.abc import Iterator
+from typing import Any
 
 import psycopg
 import pytest
@@ -44,7 +45,7 @@ def articles() -> Iterator[Article]:
                 published_at=f"2026-03-1{n}T0{copy + 1}:00Z",
                 language=words[:8],
             )
-    late = {"published_at": "2026-03-18"}
+    late: dict[str, Any] = {"published_at": "2026-03-18"}
     yield Article("  spaces around \n", told(92), "spaces", **late)
     yield Article(LONG_ID, told(90), "x", "https://example.org/\"onclick='alert(1)'", **late)
     yield Article("words", "the word goes on " * 25_000, "A hundred thousand words", **late)

@@ -309,13 +309,10 @@ def test_an_article_without_a_title_is_called_by_its_first_words(opening: Openin
     start = "The harbour at Port Marlow\nwas closed on Monday, the harbour master said, and no ship came in. "
     text = start + " ".join(f"Pier {n} stood empty all day, said the guard of pier {n}." for n in range(20))
     titles = {"first": None, "second": " "}
-    given = {"text": text, "publication": "Gazette"}
     fill(
         corpus_url,
         [
-            Article(
-                source_id=name, title=title, published_at=datetime(2026, 3, 12, hour, tzinfo=UTC), **given
-            )
+            Article(name, text, title, None, "Gazette", datetime(2026, 3, 12, hour, tzinfo=UTC))
             for hour, (name, title) in enumerate(titles.items(), 8)
         ],
     )
