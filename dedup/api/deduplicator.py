@@ -77,14 +77,14 @@ class Deduplicator(Questions):
     def initialize(
         url: str | None = None, *, schema: str | None = None, timeouts: Timeouts | None = None
     ) -> Initialized:
-        """Create the schema in a database, or upgrade it. Safe to run again, and from several places."""
+        """Create the schema in a database, upgrade it, or mend it. Safe to run again, and at once."""
 
         database = Database(url, timeouts, schema)
         try:
-            before, after = opening.initialize(database)
+            before, after, mended = opening.made(database)
         finally:
             database.close()
-        return Initialized(database.location, before, after)
+        return Initialized(database.location, before, after, mended.made, mended.left)
 
     def __enter__(self) -> Self:
         self._database.check_open()

@@ -92,8 +92,12 @@ class Initialized(Answer):
     Attributes:
         location: host and database, for people.
         before, after: revisions of the schema; None where there was none.
+        mended: what was missing or differed, and was made again.
+        left: what is still not as it should be, each with the reason.
     """
 
     location: str
     before: str | None
     after: str | None
+    mended: list[str]
+    left: list[str]

@@ -60,9 +60,10 @@ def init(
     ] = None,
     json: JsonOption = False,
 ) -> None:
-    """Create the schema in the database, or upgrade it.
+    """Create the schema in the database, upgrade it, or mend it.
 
-    Safe to run again, and at the same time from several places. The embedded server needs no `init`.
+    Safe to run again, and at the same time from several places. The embedded server needs no `init`. What the
+    schema lacks is made again, with no change of rows, and named; so is what cannot be mended.
 
     With `--sql` nothing is changed. With `DEDUP_DATABASE_URL` it prints what upgrades that database; without,
     what makes the schema from nothing, and then it needs no database.
@@ -110,12 +111,21 @@ def init(
             say_pins_left_behind(dd.settings.pins_left_behind())
     done = _search(search) if search is not None else None
     if json:
-        output.write_json({"before": made.before, "after": made.after, "hash_key": masked(present)})
+        output.write_json(
+            {
+                **{"before": made.before, "after": made.after, "hash_key": masked(present)},
+                **{"mended": made.mended, "left": made.left},
+            }
+        )
         return
     already = made.before == made.after
     has = "has the schema" if already else "now has the schema"
     output.say(f"{made.location} {has} {made.after}{' already' if already else ''}")
-    if made.before and not already:
+    if made.mended:
+        output.say(f"mended: {', '.join(made.mended)}")
+    for reason in made.left:
+        output.say(f"not mended: {reason}")
+    if made.before and (not already or made.mended):
         output.say("if roles have rights from `dedup grant`: run it again, for what is new")
     if wanted:
         output.say(f"hash key: {masked(present)}{'' if new else ', as before'}; it is part of every backup")

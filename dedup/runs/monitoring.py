@@ -12,6 +12,7 @@ from datetime import UTC, datetime
 
 from dedup.attach import drift
 from dedup.base.answer import Answer
+from dedup.db import objects
 from dedup.db.database import Cursor, prefer_indexes
 from dedup.db.statements import Statements
 from dedup.runs import runs
@@ -53,7 +54,8 @@ class Vitals(Answer):
         queues: name to the rows that wait, `SAMPLE` + 1 at most; "changes" are changed rows of attached
             tables that were not read yet, of the first `SAMPLE` + 1 notes, a whole table being one.
         changes_waiting_seconds: for how long the oldest of those changes has waited; None: there is none.
-        drifted: what owners did to attached tables that a person must see to, and rows that take no marks.
+        drifted: what of the schema is not as it should be, what owners did to attached tables that a person
+            must see to, and rows that take no marks.
         totals: what all runs did, as in `runs.totals`, with names such as "settled" and "seconds settling".
         quiet_at: when last nothing waited, as far as anyone looked; None: never.
         run: the run at work, or None.
@@ -167,7 +169,7 @@ def vitals(cursor: Cursor, lately: float = 86_400.0) -> Vitals:
         limits=limits,
         queues=queues,
         changes_waiting_seconds=changes[1],
-        drifted=[*drift.problems(cursor), *drift.unwritten(cursor)],
+        drifted=[*objects.problems(cursor), *drift.problems(cursor), *drift.unwritten(cursor)],
         totals={" ".join(filter(None, key)): value for key, value in runs.totals(cursor).items()},
         quiet_at=quiet_at,
         run=None if run and run.gone else run,

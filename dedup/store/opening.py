@@ -10,8 +10,9 @@ import io
 from dedup.base.schema import migration_lock, program
 from dedup.base.settings import Settings
 from dedup.base.timeouts import Timeouts
-from dedup.db import revision
+from dedup.db import objects, revision
 from dedup.db.database import Database
+from dedup.db.objects import Mended
 from dedup.store import rulebooks
 
 
@@ -49,19 +50,25 @@ def prepare(database: Database) -> None:
 
 
 def initialize(database: Database) -> tuple[str | None, str | None]:
-    """Create or upgrade the schema and let an empty corpus adopt the present settings.
+    """As `made`; returns the revision before and after."""
+    return made(database)[:2]
+
+
+def made(database: Database) -> tuple[str | None, str | None, Mended]:
+    """Create or upgrade the schema, mend it, and let an empty corpus adopt the present settings.
 
     Returns:
-        The revision before and after.
+        The revision before and after, and what was missing or differed.
     """
     # Here: to import Alembic takes longer than a first article, and nearly always there is no need.
     from dedup.db import migrate
 
-    revisions = migrate.upgrade(database)
+    before, after = migrate.upgrade(database)
+    mended = objects.mend(database)
     with database.transaction(settling=True) as cursor:
         if rulebooks.load_state(cursor).fingerprints is None:
             rulebooks.adopt(cursor)
-    return revisions
+    return before, after, mended
 
 
 def script(before: str | None, schema: str) -> str:

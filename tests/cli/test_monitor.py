@@ -411,7 +411,7 @@ class Noting:
     """A cursor that notes what it is asked."""
 
     def __init__(self, cursor: Any) -> None:
-        self.cursor = cursor
+        self.cursor, self.connection = cursor, cursor.connection
         self.asked: list[tuple[str, Any]] = []
 
     def execute(self, query: Any, values: Any = None) -> Any:

@@ -28,6 +28,10 @@ _LAST = (
     *("articles", "marks", "fingerprints", "settling", "storing", "attachments"),
     *("worker", "judgements", "browsing", "rights", "closing"),
 )
+_LAST_NEWSROOM = (
+    *("attached_html", "journal", "sentences", "attached_views", "shown", "credits", "feeds"),
+    *("storing", "closing"),
+)
 _SHOWN = (
     "attached_html",
     "journal",
@@ -75,6 +79,8 @@ LANDED: dict[str, dict[str, tuple[str, ...]]] = {
     "0019 of a167059": _SHOWING,
     "0019 of a621e18": _SHOWING
     | {"0018": tuple("sentences" if n == "sentences.a167059" else n for n in _SHOWING["0018"])},
+    "0018 of b4a2084": {"0017": _LAST, "0018": _LAST_NEWSROOM},
+    "0019 of b4a2084": {"0017": _LAST, "0018": _LAST_NEWSROOM, "0019": ("damaged",)},
 }
 """Files of each revision, in order, by the revision and the commit that first had it so."""
 

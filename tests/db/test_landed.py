@@ -16,7 +16,7 @@ from dedup.db.database import Database
 from dedup.store import opening
 from tests.conftest import Server
 from tests.db.landed import LANDED, make
-from tests.db.test_migrations import catalogue, shape
+from tests.db.test_migrations import catalogue
 from tests.store.test_ddl import RIGHTS, psql
 
 _NUMBERS = count()
@@ -44,11 +44,11 @@ def new(server: Server) -> Iterator[list[str]]:
 
 
 def _lines(database: Database) -> list[str]:
-    """Tables in the order of their columns, the text of everything else, and who may call which function."""
+    """The schema object by object, and who may call which function."""
     with database.transaction() as cursor:
         rights = cursor.execute(RIGHTS.encode()).fetchall()
-    rows = [*catalogue(database), *rights]
-    return [*shape(database), *(line for row in rows for line in " ".join(map(str, row)).splitlines())]
+    rows = [*sorted(catalogue(database), key=lambda row: row[0] != "column"), *rights]
+    return [line for row in rows for line in " ".join(map(str, row)).splitlines()]
 
 
 def _differing(found: list[str], wanted: list[str]) -> list[str]:

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import difflib
 import os
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from itertools import count
-from pathlib import Path
 
 import pytest
 from alembic import command
@@ -19,7 +17,7 @@ from dedup.api import worker
 from dedup.api.metrics import Metrics
 from dedup.api.operation import Operation, printed_schema
 from dedup.base.errors import ClosedError, SchemaError
-from dedup.db import migrate, revision
+from dedup.db import migrate, objects, revision
 from dedup.db.database import Database
 from dedup.store import opening
 from tests.conftest import Server
@@ -38,37 +36,27 @@ def fresh(server: Server) -> Iterator[Database]:
     server.drop(name)
 
 
-CATALOGUE = """
-    SELECT 'column', c.table_name, c.column_name,
-           c.data_type || c.is_nullable || coalesce(c.column_default, '')
-    FROM information_schema.columns c WHERE c.table_schema = 'dedup'::regnamespace::text
-    UNION ALL SELECT 'index', tablename, indexname, indexdef FROM pg_indexes
-    WHERE schemaname = 'dedup'::regnamespace::text
-    UNION ALL SELECT 'constraint', conrelid::regclass::text, conname, pg_get_constraintdef(oid)
-    FROM pg_constraint WHERE connamespace = 'dedup'::regnamespace
-    UNION ALL SELECT 'trigger', tgrelid::regclass::text, tgname, pg_get_triggerdef(oid)
-    FROM pg_trigger WHERE NOT tgisinternal
-    UNION ALL SELECT 'function', proname, '', pg_get_functiondef(oid)
-    FROM pg_proc WHERE pronamespace = 'dedup'::regnamespace
-    UNION ALL SELECT 'view', viewname, '', definition FROM pg_views
-    WHERE schemaname = 'dedup'::regnamespace::text
-    UNION ALL SELECT 'comment', objoid::regclass::text, objsubid::text, description
+COMMENTS = """
+    SELECT 'comment', objoid::regclass::text || ' ' || objsubid, description
     FROM pg_description WHERE classoid = 'pg_class'::regclass
         AND objoid IN (SELECT oid FROM pg_class WHERE relnamespace = 'dedup'::regnamespace)
-    ORDER BY 1, 2, 3, 4
+    UNION ALL SELECT 'comment', objoid::regprocedure::text, description
+    FROM pg_description WHERE classoid = 'pg_proc'::regclass
+        AND objoid IN (SELECT oid FROM pg_proc WHERE pronamespace = 'dedup'::regnamespace)
+    ORDER BY 1, 2
 """
 
 
-def catalogue(database: Database) -> list[tuple[object, ...]]:
+def catalogue(database: Database) -> list[tuple[str, str, str]]:
     """Everything the schema holds."""
     with database.transaction() as cursor:
-        return cursor.execute(CATALOGUE.encode()).fetchall()
+        return [*objects.described(cursor), *cursor.execute(COMMENTS.encode()).fetchall()]
 
 
 def test_made_unmade_and_made_again_it_is_the_same_schema(fresh: Database) -> None:
     opening.initialize(fresh)
     first = catalogue(fresh)
-    assert {row[0] for row in first} >= {"column", "index", "trigger", "function", "view", "comment"}
+    assert {kind for kind, _, _ in first} == KINDS
     with Operation(fresh.url) as owner:
         owner.uninstall()
     with fresh.transaction() as cursor:
@@ -77,56 +65,25 @@ def test_made_unmade_and_made_again_it_is_the_same_schema(fresh: Database) -> No
     assert catalogue(fresh) == first
 
 
-SHAPE = """
-    SELECT c.relname, 1, a.attnum::text,
-           'column ' || a.attname || ' ' || format_type(a.atttypid, a.atttypmod)
-           || CASE WHEN a.attcollation <> t.typcollation THEN ' collate ' || l.collname ELSE '' END
-           || CASE WHEN a.attnotnull THEN ' not null' ELSE '' END
-           || CASE a.attidentity WHEN 'a' THEN ' identity' ELSE '' END
-           || coalesce(' default ' || pg_get_expr(d.adbin, d.adrelid), '')
-    FROM pg_class c
-    JOIN pg_attribute a ON a.attrelid = c.oid AND a.attnum > 0 AND NOT a.attisdropped
-    JOIN pg_type t ON t.oid = a.atttypid
-    LEFT JOIN pg_collation l ON l.oid = a.attcollation
-    LEFT JOIN pg_attrdef d ON d.adrelid = c.oid AND d.adnum = a.attnum
-    WHERE c.relnamespace = 'dedup'::regnamespace AND c.relkind = 'r'
-    UNION ALL
-    SELECT c.relname, 2, k.conname, 'constraint ' || k.conname || ' ' || pg_get_constraintdef(k.oid)
-    FROM pg_constraint k JOIN pg_class c ON c.oid = k.conrelid
-    WHERE k.connamespace = 'dedup'::regnamespace
-      AND k.contype <> 'n' -- PostgreSQL 18 lists NOT NULL here too; the columns tell it
-    UNION ALL
-    SELECT tablename, 3, indexname, indexdef FROM pg_indexes WHERE schemaname = 'dedup'::regnamespace::text
-"""
-GOLDEN = Path(__file__).parent / "schema.txt"
 REWRITE = "DEDUP_REWRITE_SCHEMA=1 .venv/bin/python -m pytest tests/db/test_migrations.py -k described"
 
 
-def shape(database: Database) -> list[str]:
-    """Tables, columns, constraints and indexes, one a line; the same on every version of the server."""
-    with database.transaction() as cursor:
-        rows = cursor.execute(SHAPE.encode()).fetchall()
-    lines: list[str] = []
-    table = None
-    for name, _, _, line in sorted(rows, key=lambda r: (r[0], r[1], int(r[2]) if r[1] == 1 else 0, r[2])):
-        if name != table:
-            lines.append(name)
-            table = name
-        lines.append(f"  {' '.join(line.split())}")
-    return lines
-
-
 def test_the_schema_is_the_one_described(fresh: Database) -> None:
-    """schema.txt is what a reader of a change sees: the statements that make it are in migrations/sql."""
+    """migrations/schema.sql is written from a new schema; corpora are compared with it, and mended by it."""
     opening.initialize(fresh)
-    found = shape(fresh)
+    with fresh.transaction() as cursor:
+        found = objects.described(cursor)
     if os.environ.get("DEDUP_REWRITE_SCHEMA"):
-        GOLDEN.write_text("\n".join(found) + "\n", "utf-8")
-    wanted = GOLDEN.read_text("utf-8").splitlines()
-    changes = [line for line in difflib.ndiff(wanted, found) if line[0] in "+-"]
+        (revision.folder() / "schema.sql").write_text(objects.written(found), "utf-8")
+        objects.wanted.cache_clear()
+    with fresh.transaction() as cursor:
+        changes = [str(each) for each in objects.differences(cursor)]
+    told = {f"{kind} {name}" for kind, name, _ in objects.wanted(fresh.schema)}
+    changes += [f"the {kind} {name} is new" for kind, name, _ in found if f"{kind} {name}" not in told]
     assert not changes, "\n".join([*changes, f"if that is meant: {REWRITE}"])
 
 
+KINDS = {"table", "column", "constraint", "function", "index", "view", "trigger", "comment"}
 KEPT = {
     "article": "(source_id, text) VALUES ('a', 'words')",
     "deferred_article": "(source_id, text) VALUES ('a', 'words')",

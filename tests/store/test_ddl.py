@@ -20,7 +20,7 @@ from dedup.db.revision import current
 from dedup.store import opening
 from tests.conftest import Server
 from tests.corpora import article, assert_right, code, window
-from tests.db.test_migrations import catalogue, shape
+from tests.db.test_migrations import catalogue
 from tests.next_revision import next_revision
 
 _NUMBERS = count()
@@ -62,7 +62,7 @@ def everything(database: Database) -> list[object]:
         rights = cursor.execute(RIGHTS.encode()).fetchall()
         state = cursor.execute(STATE.encode()).fetchall()
         revision = current(cursor)
-    return [catalogue(database), shape(database), rights, state, revision]
+    return [catalogue(database), rights, state, revision]
 
 
 def test_from_nothing_it_makes_what_init_makes(
