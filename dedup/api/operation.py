@@ -88,6 +88,7 @@ class Operation(OfCorpus):
         worker: Sequence[str] = (),
         scraper: Sequence[str] = (),
         analyst: Sequence[str] = (),
+        counter: Sequence[str] = (),
         reader: Sequence[str] = (),
         revoke: bool = False,
         dry_run: bool = False,
@@ -98,6 +99,7 @@ class Operation(OfCorpus):
             worker: may settle: `backfill`, `load`, `submit`.
             scraper: may store articles and ask about them: `submit`, `check`, `lookup`.
             analyst: may read the views: `marks`, `matches`, `stories`.
+            counter: may read the views without the words of texts: bodies, sentences, quotes, alterations.
             reader: may read all that pages show, texts included: `browse`, `lookup`, `explain`.
             revoke: take all rights in the schema from them instead.
             dry_run: change nothing.
@@ -113,11 +115,12 @@ class Operation(OfCorpus):
             "worker": worker,
             "scraper": scraper,
             "analyst": analyst,
+            "counter": counter,
             "reader": reader,
         }
         names = [name for listed in given.values() for name in listed]
         if not names:
-            raise InputError("name a role: --worker, --scraper, --analyst or --reader ROLE")
+            raise InputError("name a role: --worker, --scraper, --analyst, --counter or --reader ROLE")
         with self._database.transaction() as cursor:
             revision.require_head(revision.current(cursor), self._database)
             roles.checked(cursor, names)

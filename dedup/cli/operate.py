@@ -148,7 +148,11 @@ def grant(
     ] = None,
     analyst: Annotated[
         list[str] | None,
-        _role("--analyst", "A role that reads views: marks, matches, stories, common, pin list."),
+        _role("--analyst", "A role that reads views, with the texts in them: stories, common, quotes."),
+    ] = None,
+    counter: Annotated[
+        list[str] | None,
+        _role("--counter", "A role that reads views without the words of texts: marks, matches, stories."),
     ] = None,
     reader: Annotated[
         list[str] | None, _role("--reader", "A role that reads everything, texts included: dedup browse.")
@@ -163,14 +167,18 @@ def grant(
 
     A scraper's article is stored at once, and its verdict is provisional: the next backfill marks it.
 
+    An analyst reads every view, and so the texts of canonical articles, sentences and quotes. A counter reads
+    no word of a text: titles, bylines, addresses and columns that are kept it does read.
+
     **Example**
 
-        dedup grant --worker night --scraper crawl --analyst ann --reader web
+        dedup grant --worker night --scraper crawl --analyst ann --counter board --reader web
     """
     given = {
         "worker": worker or (),
         "scraper": scraper or (),
         "analyst": analyst or (),
+        "counter": counter or (),
         "reader": reader or (),
     }
     say_if_started()

@@ -4,6 +4,10 @@
 -- Whether the role of this session may write marks.
 SELECT has_table_privilege('dedup.settle_turn', 'UPDATE')
 
+-- name: may_read_texts
+-- Whether the role of this session may read texts.
+SELECT has_table_privilege('dedup.article_text', 'SELECT')
+
 -- name: owns_schema
 -- Whether a role owns the schema; no row: there is no such role.
 SELECT r.rolname = pg_get_userbyid(n.nspowner)

@@ -41,6 +41,7 @@ class Grants(TypedDict, total=False):
     worker: list[str]
     scraper: list[str]
     analyst: list[str]
+    counter: list[str]
     reader: list[str]
 
 
@@ -181,7 +182,7 @@ def test_a_scraper_reads_no_text_and_writes_no_mark(database: Database, granted:
     }  # what it saw in feeds
 
 
-def test_every_table_and_function_says_who_may_use_it(database: Database) -> None:
+def test_every_table_view_and_function_says_who_may_use_it(database: Database) -> None:
     with database.transaction() as cursor:
         tables = cursor.execute(
             "SELECT relname FROM pg_class"
@@ -191,7 +192,12 @@ def test_every_table_and_function_says_who_may_use_it(database: Database) -> Non
             "SELECT proname FROM pg_proc WHERE pronamespace = 'dedup'::regnamespace"
             " AND prorettype <> 'trigger'::regtype"
         ).fetchall()
+        views = cursor.execute(
+            "SELECT relname FROM pg_class"
+            " WHERE relnamespace = 'dedup'::regnamespace AND relkind IN ('v', 'm')"
+        ).fetchall()
     assert {row[0] for row in tables} == roles.TABLES.keys()
+    assert {row[0] for row in views} == roles.VIEWS.keys()
     assert {row[0] for row in functions} == roles.FUNCTIONS.keys()
 
 
@@ -382,11 +388,12 @@ def files(tmp_path: Path) -> dict[str, str]:
     return made
 
 
-ANALYST = [
-    *(["marks"], ["matches"], ["stories"], ["common"], ["pin", "list"], ["runs"], ["db", "url"]),
+COUNTER = [
+    *(["marks"], ["matches"], ["stories"], ["pin", "list"], ["runs"], ["db", "url"]),
     ["export", "stories", "news.sqlite"],
     ["changes"],
 ]
+ANALYST = [*COUNTER, ["common"], ["quotes"]]
 SCRAPER = [
     ["check", "new.jsonl"],
     ["check", "edit.jsonl"],
@@ -436,7 +443,14 @@ OWNER = [
 
 
 def allowed(role: str) -> list[list[str]]:
-    return {"worker": WORKER, "scraper": SCRAPER, "analyst": ANALYST, "reader": READER, "stranger": []}[role]
+    return {
+        "worker": WORKER,
+        "scraper": SCRAPER,
+        "analyst": ANALYST,
+        "counter": COUNTER,
+        "reader": READER,
+        "stranger": [],
+    }[role]
 
 
 EVERY = [*WORKER, *OWNER]
