@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from typing import Annotated
 
 import typer
@@ -14,6 +13,8 @@ from dedup.cli import output
 from dedup.cli.progress import progress_bar
 from dedup.cli.shared import (
     JsonOption,
+    YesOption,
+    agree,
     counted,
     hash_key,
     previewed,
@@ -194,9 +195,7 @@ def grant(
     )
 
 
-def uninstall(
-    yes: Annotated[bool, Option("--yes", help="Do not ask.")] = False, json: JsonOption = False
-) -> None:
+def uninstall(yes: YesOption = False, json: JsonOption = False) -> None:
     """Remove the schema with all articles, marks, pins and judgements; nothing else in the database changes.
 
     Says what will go, and asks; without a terminal it needs `--yes`. There is no way back but a backup.
@@ -208,16 +207,10 @@ def uninstall(
         found = owner.contents()
         listed = [counted(count, *_NOUNS[table]) for table, count in found.rows.items()]
         size = f"{found.bytes / MEGABYTE:,.0f} MB"
-        output.say(
-            f"{owner.location}: the schema {owner.schema} with"
-            f" {', '.join(listed) or 'nothing in it'} ({size})"
-        )
         if found.attached:
             output.say(f"{', '.join(found.attached)}: to be detached, and left as found, with all rows")
-        if not yes:
-            if not (sys.stdin.isatty() and sys.stderr.isatty()):
-                raise InputError("this removes all of it for good: add --yes")
-            typer.confirm("remove all of it for good?", abort=True, err=True)
+        holds = f"with {', '.join(listed) or 'nothing in it'} ({size})"
+        agree(f"{owner.location}: the schema {owner.schema} {holds} is removed", yes=yes)
         owner.uninstall()
     if json:
         output.write_json(found.as_dict())

@@ -429,7 +429,7 @@ WORKER = [
     ["metrics"],
     ["attachments"],
     ["sync"],
-    ["prune", "--older-than", "2y"],
+    ["prune", "--older-than", "2y", "--yes"],
     ["export", "corpus", "known"],
     ["report", "--story", "a1", "-o", "story.html"],
 ]
