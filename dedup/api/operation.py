@@ -15,9 +15,9 @@ from functools import partial
 from typing import Self
 
 from dedup.api import OfCorpus
-from dedup.base.errors import InputError
+from dedup.base.errors import DedupError, InputError
 from dedup.base.progress import Progress
-from dedup.base.schema import chosen
+from dedup.base.schema import chosen, program
 from dedup.base.timeouts import Timeouts
 from dedup.db import revision, roles
 from dedup.db.database import URL_VARIABLE, Database
@@ -28,7 +28,7 @@ from dedup.store import changes, opening, removal
 from dedup.store.questions import word_index
 from dedup.store.removal import Contents
 
-__all__ = ["Contents", "Operation", "printed_schema"]
+__all__ = ["Contents", "Operation", "Role", "printed_schema", "who_may"]
 
 
 def printed_schema(url: str | None = None, *, schema: str | None = None) -> str:
@@ -56,6 +56,22 @@ def printed_schema(url: str | None = None, *, schema: str | None = None) -> str:
     finally:
         database.close()
     return opening.script(before, database.schema)
+
+
+def who_may(task: str, allowed: Sequence[Role], url: str | None = None) -> str | None:
+    """Who may do what this role may not, and which grant lets it; None where no grant does.
+
+    Args:
+        task: what was refused, for people.
+        allowed: the kinds of role that may, the one with the least rights first; empty: only the owner.
+        url: as of `Deduplicator`.
+    """
+    try:
+        with Operation(url) as refused:
+            found = refused._transact(roles.advice, task, allowed, program(refused.schema))
+            return f"{refused.location}: {found}" if found else None
+    except DedupError:
+        return None
 
 
 class Operation(OfCorpus):

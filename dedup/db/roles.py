@@ -7,13 +7,14 @@ is. Views show no secret, so who may ask may read all of them. A counter reads n
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+import shlex
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Literal, get_args
 
 from psycopg import sql
 
 from dedup.base.article import ARTICLE_FIELDS
-from dedup.base.errors import InputError, RightsError
+from dedup.base.errors import InputError, MissingRightError
 from dedup.db.connection import Cursor
 from dedup.db.rendering import SCHEMA, own, raw
 from dedup.db.statements import Statements
@@ -213,12 +214,62 @@ def checked(cursor: Cursor, names: Iterable[str]) -> None:
 
 def require_owner(cursor: Cursor, place: str) -> None:
     """Make sure that this role may give rights: from others Postgres takes some statements and does nothing.
-    Raises RightsError: it does not own the schema.
+    Raises MissingRightError: it does not own the schema.
     """
     row = cursor.execute(_sql("owner")).fetchone()
     if row is None or not row[0]:
         owner = f", {quoted(row[1])}," if row else ""
-        raise RightsError(f"{place}: only the owner of the schema{owner} gives rights; connect as the owner")
+        raise MissingRightError(
+            f"{place}: only the owner of the schema{owner} may do this; connect as the owner"
+        )
+
+
+IMPLIED: Mapping[Role, frozenset[Role]] = {
+    "worker": frozenset({"scraper", "analyst", "counter"}),
+    "scraper": frozenset(),
+    "analyst": frozenset({"counter"}),
+    "counter": frozenset(),
+    "reader": frozenset({"analyst", "counter"}),
+}
+"""Role to those whose rights it has too."""
+
+
+def advice(cursor: Cursor, task: str, allowed: Sequence[Role], dedup: str) -> str | None:
+    """For the role of this session, which was refused: who may do a task, and the command that gives the
+    right; None where no kind of role helps.
+
+    `allowed`: the kinds that may, the one with the least rights first; empty: only the owner. `dedup`: how
+    commands for this corpus begin.
+    """
+    row = cursor.execute(_sql("rights_of_session")).fetchone()
+    if row is None or row[2]:
+        return None
+    name, owner, _, settles, stores, reads, sees_texts, sees = row
+    has: dict[Role, bool] = {
+        "worker": settles,
+        "reader": reads and not settles,
+        "analyst": sees_texts and not (reads or settles),
+        "counter": sees and not sees_texts,
+        "scraper": stores and not settles,
+    }
+    kinds = [kind for kind in ROLES if has[kind]]
+    who = f"{quoted(name)}, {_either(kinds, 'and')}," if kinds else f"the role {quoted(name)}"
+    if not allowed:
+        return f"{who} may not run `{task}`; only the owner of the corpus may: connect as {quoted(owner)}"
+    held = {kind for kind in kinds for kind in (kind, *IMPLIED[kind])}
+    able = [kind for kind in allowed if kind not in held]
+    if not able or allowed[-1] in held:
+        return None
+    given = able[0]
+    options = [*(kind for kind in kinds if kind not in IMPLIED[given]), given]
+    grant = " ".join(f"--{kind} {shlex.quote(name)}" for kind in options)
+    return f"{who} may not run `{task}`; {_either(able, 'or')} may: as the owner, `{dedup} grant {grant}`"
+
+
+def _either(kinds: Sequence[Role], joint: str) -> str:
+    """Kinds of role in words: `an analyst or a worker`."""
+    named = [f"{'an' if kind == 'analyst' else 'a'} {kind}" for kind in kinds]
+    return f" {joint} ".join([", ".join(named[:-1]), named[-1]] if named[1:] else named)
 
 
 def quoted(name: str) -> str:
