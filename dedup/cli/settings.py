@@ -173,7 +173,8 @@ def train_sentences(
         bar = stack.enter_context(progress_bar("bytes"))
         trained = dd.settings.train_sentences(code, texts())
     output.say(
-        f"{trained.language}: {trained.abbreviations:,} abbreviations from {trained.articles:,} articles;"
+        f"{trained.language}: {shared.counted(trained.abbreviations, 'abbreviation')} from"
+        f" {shared.counted(trained.articles, 'article')};"
         " next: dedup backfill"
     )
 

@@ -153,10 +153,10 @@ def shortened(text: str) -> str:
 
 def previewed(preview: dedup.Preview) -> str:
     """What a backfill has to do, in words."""
-    texts = f"{preview.fingerprint:,} texts to fingerprint, " if preview.fingerprint else ""
+    texts = f"{counted(preview.fingerprint, 'text')} to fingerprint, " if preview.fingerprint else ""
     seconds = preview.seconds
     duration = f"{max(1, round(seconds)):,} s" if seconds < 90 else f"{round(seconds / 60):,} min"
-    return f"{texts}{preview.settle:,} articles to settle, about {duration}"
+    return f"{texts}{counted(preview.settle, 'article')} to settle, about {duration}"
 
 
 def field_map(pairs: list[str] | None) -> dict[str, str]:

@@ -108,7 +108,8 @@ def _say_done(report: dedup.BackfillReport) -> None:
         output.say(problem)
     if report.deferred:
         output.say(
-            f"{report.deferred:,} articles are held by others' transactions (`dedup status`): run it again"
+            f"{shared.counted(report.deferred, 'article is', 'articles are')} held by others' transactions"
+            " (`dedup status`): run it again"
         )
 
 
@@ -161,7 +162,10 @@ def retry(
     elif not total:
         output.say(f"no article failed with a reason that begins {output.printable(failed)!r}: dedup status")
     else:
-        output.say(f"{total:,} failed articles are pending again; next: dedup backfill")
+        output.say(
+            f"{shared.counted(total, 'failed article is', 'failed articles are')} pending again;"
+            " next: dedup backfill"
+        )
     if stop.is_set():
         unfinished()
 
@@ -239,7 +243,7 @@ def delete(
     if json:
         output.write_json({"deleted": deleted, "unknown": unknown})
     else:
-        output.say(f"deleted {len(deleted):,} articles")
+        output.say(f"deleted {shared.counted(len(deleted), 'article')}")
         for source_id in unknown:
             output.say(f"unknown: {source_id}")
     if unknown:

@@ -96,7 +96,7 @@ class Story(Answer):
         return (self.original, *self.copies)
 
     def __str__(self) -> str:
-        return f"{self.original.id}: {len(self.copies):,} copies"
+        return f"{self.original.id}: {words.counted(len(self.copies), 'copy', 'copies')}"
 
 
 @dataclass(frozen=True, slots=True)

@@ -53,7 +53,7 @@ def test_what_is_pruned_keeps_its_mark_and_the_rest_is_settled_again(spanning: D
     assert "not compared: 0 is archived" in spanning("explain", "0", "1").out
     checked = spanning("verify")
     assert checked.code == 0
-    assert "not checked: the marks of 1 archived articles" in checked.err
+    assert "not checked: the marks of 1 archived article," in checked.err
 
 
 def test_a_day_may_be_given_and_the_horizon_never_goes_back(spanning: Dedup) -> None:
