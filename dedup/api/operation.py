@@ -15,9 +15,9 @@ from functools import partial
 from typing import Self
 
 from dedup.api import OfCorpus
-from dedup.base.errors import InputError
+from dedup.base.errors import DedupError, InputError
 from dedup.base.progress import Progress
-from dedup.base.schema import chosen
+from dedup.base.schema import chosen, program
 from dedup.base.timeouts import Timeouts
 from dedup.db import revision, roles
 from dedup.db.database import URL_VARIABLE, Database
@@ -28,7 +28,7 @@ from dedup.store import changes, opening, removal
 from dedup.store.questions import word_index
 from dedup.store.removal import Contents
 
-__all__ = ["Contents", "Operation", "printed_schema"]
+__all__ = ["Contents", "Operation", "Role", "printed_schema", "who_may"]
 
 
 def printed_schema(url: str | None = None, *, schema: str | None = None) -> str:
@@ -56,6 +56,22 @@ def printed_schema(url: str | None = None, *, schema: str | None = None) -> str:
     finally:
         database.close()
     return opening.script(before, database.schema)
+
+
+def who_may(task: str, allowed: Sequence[Role], url: str | None = None) -> str | None:
+    """Who may do what this role may not, and which grant lets it; None where no grant does.
+
+    Args:
+        task: what was refused, for people.
+        allowed: the kinds of role that may, the one with the least rights first; empty: only the owner.
+        url: as of `Deduplicator`.
+    """
+    try:
+        with Operation(url) as refused:
+            found = refused._transact(roles.advice, task, allowed, program(refused.schema))
+            return f"{refused.location}: {found}" if found else None
+    except DedupError:
+        return None
 
 
 class Operation(OfCorpus):
@@ -88,6 +104,7 @@ class Operation(OfCorpus):
         worker: Sequence[str] = (),
         scraper: Sequence[str] = (),
         analyst: Sequence[str] = (),
+        counter: Sequence[str] = (),
         reader: Sequence[str] = (),
         revoke: bool = False,
         dry_run: bool = False,
@@ -98,6 +115,7 @@ class Operation(OfCorpus):
             worker: may settle: `backfill`, `load`, `submit`.
             scraper: may store articles and ask about them: `submit`, `check`, `lookup`.
             analyst: may read the views: `marks`, `matches`, `stories`.
+            counter: may read the views without the words of texts: bodies, sentences, quotes, alterations.
             reader: may read all that pages show, texts included: `browse`, `lookup`, `explain`.
             revoke: take all rights in the schema from them instead.
             dry_run: change nothing.
@@ -113,11 +131,12 @@ class Operation(OfCorpus):
             "worker": worker,
             "scraper": scraper,
             "analyst": analyst,
+            "counter": counter,
             "reader": reader,
         }
         names = [name for listed in given.values() for name in listed]
         if not names:
-            raise InputError("name a role: --worker, --scraper, --analyst or --reader ROLE")
+            raise InputError("name a role: --worker, --scraper, --analyst, --counter or --reader ROLE")
         with self._database.transaction() as cursor:
             revision.require_head(revision.current(cursor), self._database)
             roles.checked(cursor, names)

@@ -1,7 +1,7 @@
 """What a corpus is told: `Deduplicator.settings`, and `pins` and `common_sentences`, which people decide.
 
 Changes wait for the next backfill, which puts them in force (docs/semantics.md, section 6); the pin of a pair
-acts also at once, by `PairPins.settle`.
+acts also at once, by `PairPins.settle`. What a change takes away for good is counted first.
 """
 
 from __future__ import annotations
@@ -13,12 +13,13 @@ from typing import Any
 from dedup.api import OfCorpus, checks, transacted
 from dedup.base.answer import Answer
 from dedup.base.errors import InputError
-from dedup.base.settings import masked
+from dedup.base.settings import Settings, masked
 from dedup.base.timeouts import check_seconds
+from dedup.base.words import counted
 from dedup.db.database import Cursor, retried
 from dedup.files.record import record_bytes
 from dedup.rules.relation import Relation
-from dedup.settling import hook
+from dedup.settling import hook, window
 from dedup.store import articles, overview, pins, rulebooks, verdicts
 from dedup.store.verdicts import MarkedArticle
 from dedup.text.fingerprint import base_language
@@ -32,6 +33,32 @@ class Trained(Answer):
     language: str  # ISO 639 code
     articles: int  # how many they were learnt from
     abbreviations: int  # how many were found
+
+
+@dataclass(frozen=True, slots=True)
+class Losses(Answer):
+    """What a change of settings takes away for good; false where it takes nothing."""
+
+    archived: int  # articles that the next backfill archives, by the new window
+    of: int  # how many articles there are
+    hash_key: bool  # whether the present hash key is replaced, which is stored nowhere else
+    pins: int  # pinned sentences whose words are nowhere, so that no new hash key can find them
+
+    def __bool__(self) -> bool:
+        return bool(self.archived or self.hash_key or self.pins)
+
+    def __str__(self) -> str:
+        told = []
+        if self.archived:
+            told.append(
+                f"the next backfill archives {self.archived:,} of {counted(self.of, 'article')}, which are"
+                " never compared again"
+            )
+        if self.hash_key:
+            told.append("the present hash key is replaced, and is stored nowhere else")
+        if self.pins:
+            told.append(f"{counted(self.pins, 'pinned sentence ends', 'pinned sentences end')} with the key")
+        return "; ".join(told)
 
 
 class CorpusSettings(OfCorpus):
@@ -49,13 +76,21 @@ class CorpusSettings(OfCorpus):
         """The bound of a line of a file: room for the longest text that the corpus can read, or will."""
         return record_bytes(max(found.text_max_characters for found in (self.in_force(), self.wanted())))
 
-    def change(self, values: Mapping[str, Any]) -> None:
+    def change(self, values: Mapping[str, Any], *, for_good: bool = False) -> None:
         """Change settings, from the next backfill on; None goes back to the default.
 
-        Raises SettingError: an unknown name, or a value out of its range; nothing was changed.
+        `for_good`: also where the change takes something away that no other change brings back; `losses`
+        counts it. Raises SettingError: an unknown name, or a value out of its range. Raises InputError: it
+        takes something away, and `for_good` is false. Nothing was changed.
         """
         with self._database.transaction(settling=True) as cursor:
+            if not for_good and (lost := _losses(cursor, values)):
+                raise InputError(f"{lost}; say for_good=True to `settings.change` if that is meant")
             rulebooks.change_settings(cursor, values)
+
+    def losses(self, values: Mapping[str, Any]) -> Losses:
+        """What such a change would take away for good. Raises SettingError: as of `change`."""
+        return self._transact(_losses, values)
 
     def give_hash_key(self, key: str, *, keep: bool) -> bool:
         """Give a corpus a hash key; returns whether it is new to it.
@@ -95,18 +130,30 @@ class CorpusSettings(OfCorpus):
         code = language_code(language)
         count = 0
 
-        def counted() -> Iterable[str]:
+        def passing() -> Iterable[str]:
             nonlocal count
             for text in texts:
                 count += 1
                 yield text
 
-        model = train(counted())
+        model = train(passing())
         if not count:
             raise InputError(f"no articles of language {code!r} to learn from")
         with self._database.transaction(settling=True) as cursor:
             rulebooks.store_model(cursor, code, model, count)
         return Trained(code, count, len(model.abbrev_types))
+
+
+def _losses(cursor: Cursor, values: Mapping[str, Any]) -> Losses:
+    before = rulebooks.load_wanted(cursor)
+    after = before.with_values({n: getattr(Settings(), n) if v is None else v for n, v in values.items()})
+    archived, of = window.leaving(cursor, after) if "keep_window" in values else (0, 0)
+    replaced, pins_lost = False, 0
+    if after.hash_key != before.hash_key:
+        replaced = bool(before.hash_key) and rulebooks.any_article(cursor)
+        words = pins.pinned_words(cursor, rulebooks.load_rulebook(cursor).fingerprinter)
+        pins_lost = sum(found is None for found in words.values())
+    return Losses(archived, of, replaced, pins_lost)
 
 
 class PairPins(OfCorpus):

@@ -84,9 +84,11 @@ FROM pg_attribute a JOIN pg_type t ON t.oid = a.atttypid LEFT JOIN pg_type b ON 
 WHERE a.attrelid = %(oid)s AND a.attnum > 0 AND NOT a.attisdropped ORDER BY a.attnum
 
 -- name: seen_by
--- The triggers of a table and its partitions that see an update of a new column.
-SELECT DISTINCT tgname::text FROM pg_trigger
-WHERE tgrelid = ANY (%(oids)s::bigint[]::oid[]) AND NOT tgisinternal AND tgenabled <> 'D' AND tgtype::integer & 16 <> 0
+-- The triggers of a table and its partitions that see an update of a new column, without those of any corpus.
+SELECT DISTINCT tgname::text FROM pg_trigger t JOIN pg_proc p ON p.oid = t.tgfoid
+WHERE NOT (p.proname ~ '^attached_[0-9]+_'
+           AND EXISTS (SELECT FROM pg_class WHERE relnamespace = p.pronamespace AND relname = 'settle_turn'))
+  AND tgrelid = ANY (%(oids)s::bigint[]::oid[]) AND NOT tgisinternal AND tgenabled <> 'D' AND tgtype::integer & 16 <> 0
   AND cardinality(tgattr::smallint[]) = 0
 ORDER BY 1
 

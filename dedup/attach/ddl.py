@@ -73,7 +73,7 @@ def made(cursor: Cursor, attachment: Attachment, shape: Shape) -> list[Part]:
         for name, arguments in working.items()
     ]
     for relation, privilege, given in (
-        ("canonical_article", "SELECT", [sql.SQL("SELECT ON {}").format(attachment.marks)]),
+        ("mark", "SELECT", [sql.SQL("SELECT ON {}").format(attachment.marks)]),
         ("settle_turn", "UPDATE", calls),
     ):
         holders = cursor.execute(_sql("holders"), {"relation": relation, "privilege": privilege}).fetchall()

@@ -18,6 +18,7 @@ from psycopg.types.json import Jsonb
 from dedup.attach import attachments
 from dedup.attach.attachments import Attachment
 from dedup.attach.functions import mark_columns
+from dedup.base.words import counted
 from dedup.db.database import Cursor
 from dedup.db.rendering import schema_of
 from dedup.db.statements import Statements
@@ -122,8 +123,8 @@ def unwritten(cursor: Cursor) -> list[str]:
     """Tables with rows that take no marks, since a trigger or a constraint of theirs raises."""
     rows = cursor.execute(_sql("unwritten"), {}).fetchall()
     return [
-        f"{table}: {amount:,} rows take no marks, such as {source_id}: a trigger or constraint of the table"
-        f" raises SQLSTATE {state}"
+        f"{table}: {counted(amount, 'row takes', 'rows take')} no marks, such as {source_id}:"
+        f" a trigger or constraint of the table raises SQLSTATE {state}"
         for table, amount, source_id, state in rows
     ]
 

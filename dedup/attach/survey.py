@@ -7,6 +7,7 @@ from psycopg import sql
 from dedup.attach.attachments import Attachment, Part
 from dedup.base.errors import InputError
 from dedup.base.html import LOOKED_AT_CHARACTERS, looks_like_html
+from dedup.base.words import counted
 from dedup.db.database import Cursor
 from dedup.db.rendering import raw
 from dedup.db.statements import Statements
@@ -46,7 +47,7 @@ def refuse_rows(cursor: Cursor, attachment: Attachment, *, view: bool) -> None:
         query = sql.SQL("SELECT count(*) {} AND t.{} IS NULL").format(rows, sql.Identifier(column))
         row = cursor.execute(query).fetchone()
         if row and row[0]:
-            raise InputError(f"{option}: column {column!r} is null in {row[0]:,} rows: {way}")
+            raise InputError(f"{option}: column {column!r} is null in {counted(row[0], 'row')}: {way}")
 
 
 def told_of_marks(cursor: Cursor, attachment: Attachment) -> list[str]:
@@ -61,8 +62,8 @@ def told_of_marks(cursor: Cursor, attachment: Attachment) -> list[str]:
     if names:
         seen = f"{'a trigger' if len(names) == 1 else 'triggers'} of yours will see each: {', '.join(names)}"
     return [
-        f"the first backfill updates {row[0]:,} rows of {attachment.shown}, later ones those whose marks"
-        f" change; {seen}",
+        f"the first backfill updates {counted(row[0], 'row')} of {attachment.shown}, later ones those whose"
+        f" marks change; {seen}",
         f"the view {attachment.name}_marks of dedup has the same marks and updates no row: `dedup detach"
         f" {attachment.name}` and attach it without --mark-columns if that is enough",
     ]

@@ -14,6 +14,7 @@
         ├── UnreachableError      it does not answer
         │   └── LoginError            it refuses the login
         ├── RightsError           the role lacks a privilege
+        │   └── MissingRightError     of a statement; a grant may give it
         ├── SchemaError           the schema is missing, older or newer than the program
         ├── StorageError          disk full or out of memory on the server
         ├── BusyError             others hold what is needed for longer than a timeout
@@ -88,6 +89,10 @@ class LoginError(UnreachableError):
 
 class RightsError(DatabaseError):
     """The database role lacks a privilege."""
+
+
+class MissingRightError(RightsError):
+    """The role lacks a privilege that a statement needs; a grant may give it."""
 
 
 class SchemaError(DatabaseError):

@@ -43,6 +43,8 @@ def settled(report: BackfillReport, seconds: float | None = None) -> None:
     and, to programs, the seconds of its stages.
     """
     counts = {name: getattr(report, name) for name in COUNTS}
+    if report.archived:  # where there is a window, and it moved
+        counts["archived"] = report.archived
     words = ", ".join(f"{name} {count}" for name, count in counts.items())
     took: object
     if seconds is None:

@@ -29,6 +29,20 @@ class SilentProgress:
         pass
 
 
+class Steps:
+    """How far a stage is. Its total never shrinks, and no more is done than there is: what comes to be done
+    meanwhile is added to it.
+    """
+
+    def __init__(self, total: int | None) -> None:
+        self.done, self.total = 0, total
+
+    def advance(self, count: int, total: int | None) -> None:
+        self.done += count
+        if self.total is not None or total is not None:
+            self.total = max(self.done, self.total or 0, total or 0)
+
+
 @dataclass(frozen=True, slots=True)
 class Both:
     """Tells two."""

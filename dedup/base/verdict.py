@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from dedup.base.answer import Answer
+from dedup.base.words import counted
 
 StatusName = Literal["unique", "similar", "duplicate", "pending", "failed"]
 """What an article may be marked: the values of `rules.marks.Status`, for type checkers and `--status`."""
@@ -123,7 +124,7 @@ class Verdict(Answer):
             rest = self.copy_count - len(named)
             words += f"; its copies: {', '.join(named)}{f' and {rest:,} more' if rest else ''}"
         if self.provisional and self.status != "pending":
-            words += f"; provisional, {self.unsettled:,} others are unsettled"
+            words += f"; provisional, {counted(self.unsettled, 'other is', 'others are')} unsettled"
         if self.archived:
             words += "; archived"
         return words if self.id is None else f"{self.id}: {words}"

@@ -1,4 +1,4 @@
-"""Times, spans and sizes as pages say them. Filters of templates, and labels of charts."""
+"""Counts, times, spans and sizes as people read them: messages, filters of templates, labels of charts."""
 
 from __future__ import annotations
 
@@ -17,6 +17,15 @@ UNTITLED = "Untitled"  # An article without title and text
 def whole(value: float) -> str:
     """A count with its thousands set apart."""
     return f"{value:,.0f}"
+
+
+def counted(count: int, one: str, more: str | None = None) -> str:
+    """A number and its noun; `more`: the plural, where it is not made by an s.
+
+    >>> counted(1, "article"), counted(2_000, "copy", "copies")
+    ('1 article', '2,000 copies')
+    """
+    return f"{count:,} {one if count == 1 else more or f'{one}s'}"
 
 
 def moment(time: datetime) -> str:

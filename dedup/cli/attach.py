@@ -8,7 +8,7 @@ from typing import Annotated
 from typer import Argument, Option
 
 from dedup.cli import output
-from dedup.cli.shared import JsonOption, KeepOption, corpus, counted, names, stopping
+from dedup.cli.shared import JsonOption, KeepOption, YesOption, agree, corpus, counted, names, stopping
 from dedup.cli.signals import unfinished
 
 DryRunOption = Annotated[bool, Option("--dry-run", help="Print the SQL that would run, and run nothing.")]
@@ -257,14 +257,20 @@ def sync(
 def detach(
     name: Annotated[str, Argument(metavar="NAME", help="As `dedup attachments` shows it, or the table.")],
     dry_run: DryRunOption = False,
+    yes: YesOption = False,
 ) -> None:
     """Leave a table as it was found, and delete its articles and their marks from the corpus.
 
     Triggers, views and columns of marks go at once; the articles after them, in batches. One that was stopped
-    goes on when it is run again.
+    goes on when it is run again. Says how many articles go, and asks; without a terminal it needs `--yes`.
     """
     with stopping() as stop, corpus() as dd:
-        done = dd.attachments.detach(name, dry_run=dry_run, stop=stop.is_set)
+        done = dd.attachments.detach(name, dry_run=True)
+        if not dry_run:
+            if done.articles:
+                what = counted(done.articles, "article is", "articles are")
+                agree(f"{name}: {what} deleted from the corpus, with the marks", yes=yes)
+            done = dd.attachments.detach(name, stop=stop.is_set)
     if dry_run:
         _show(done.statements)
         output.say(f"{counted(done.articles, 'article')} of it would be deleted from the corpus")

@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from rich.progress import BarColumn, Progress, ProgressColumn, Task, TaskID, TextColumn, TimeRemainingColumn
 from rich.text import Text
 
+from dedup.base.progress import Steps
 from dedup.base.words import size
 from dedup.cli.output import PrintableConsole
 
@@ -21,17 +22,19 @@ class ProgressBar:
     def __init__(self, progress: Progress) -> None:
         self._progress = progress
         self._task: TaskID | None = None
+        self._steps = Steps(None)
 
     def start(self, stage: str, total: int | None) -> None:
         if self._task is not None:
             self._progress.stop_task(self._task)
-        self._task = self._progress.add_task(stage, total=total)
+        self._task, self._steps = self._progress.add_task(stage, total=total), Steps(total)
 
     def advance(self, count: int, total: int | None = None) -> None:
         if self._task is None:
             return
-        if total is not None:
-            self._progress.update(self._task, total=total)
+        self._steps.advance(count, total)
+        if self._steps.total is not None:
+            self._progress.update(self._task, total=self._steps.total)
         self._progress.advance(self._task, count)
 
 

@@ -12,7 +12,7 @@ from typer import Option
 from dedup.base.errors import InputError
 from dedup.cli import output
 from dedup.cli.operate import switch_journal
-from dedup.cli.shared import JsonOption, corpus
+from dedup.cli.shared import JsonOption, YesOption, agree, corpus
 from dedup.cli.signals import Leave, leaving
 
 PAGE = 1_000  # Changes read at a time
@@ -40,6 +40,7 @@ def changes(
     stop: Annotated[
         bool, Option("--stop", help="Drop the journal; no cursor counts after that. For the owner.")
     ] = False,
+    yes: YesOption = False,
 ) -> None:
     """Print the marks that changed, in order, for those who keep marks elsewhere.
 
@@ -68,6 +69,8 @@ def changes(
     if start or stop:
         if (start and stop) or endless or json or since is not None or limit is not None:
             raise InputError("--start and --stop go alone")
+        if stop:
+            agree("the journal of marks is dropped, and no cursor of changes counts any more", yes=yes)
         switch_journal(wanted=start)
         return
     if json and endless:

@@ -327,7 +327,7 @@ def _understood(found: Understanding, refused: int) -> Iterator[str]:
         if column.lost:
             yield f"  {field}: {column.lost:,} of {column.given:,} dates cannot be read, and are lost"
     if found.without_date:
-        articles = f"{found.records - refused:,} articles"
+        articles = f"{shared.counted(found.records - refused, 'article')}"
         yield f"  no date: {found.without_date:,} of {articles}; they count from when they are stored"
     if found.empty:
         empty = shared.counted(found.empty, "text is empty", "texts are empty")

@@ -20,7 +20,7 @@ import typer
 from typer import Option
 
 import dedup
-from dedup.base.errors import DedupError, InputError, SettingError
+from dedup.base.errors import DedupError, InputError, MissingRightError, SettingError
 from dedup.base.schema import DEFAULT, VARIABLE, chosen
 from dedup.cli import (
     attach,
@@ -171,7 +171,7 @@ def run(arguments: list[str]) -> int:
     except DedupError as error:
         if debug:
             _say_traceback()
-        output.say(f"dedup: {error}")
+        output.say(f"dedup: {_advised(error, arguments)}")
         if isinstance(error, (InputError, SettingError)):
             return WRONG_USAGE
         return signals.exit_code() if signals.asked_to_stop() else FAILED
@@ -207,6 +207,15 @@ def run(arguments: list[str]) -> int:
             os.environ.pop(VARIABLE, None)
         else:
             os.environ[VARIABLE] = before
+
+
+def _advised(error: DedupError, arguments: list[str]) -> str:
+    """The message of an error; of a right that is missing: who has it, and how it is given."""
+    if not isinstance(error, MissingRightError):
+        return str(error)
+    from dedup.cli import rights
+
+    return rights.advice(arguments) or str(error)
 
 
 def _with_what_is_named(arguments: list[str]) -> typer.Typer:

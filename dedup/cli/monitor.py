@@ -73,7 +73,7 @@ def status(
     total = sum(found.counts.values())
     order = ("unique", "similar", "duplicate", "pending", "failed")
     output.table(
-        f"{location}, {output.size(found.database_bytes)}: {total:,} articles",
+        f"{location}, {output.size(found.database_bytes)}: {counted(total, 'article')}",
         ("status", "articles", "share"),
         (
             (name, count, f"{100 * count / total:.1f} %")
@@ -101,7 +101,7 @@ def status(
         ("backfill", found.backfill.state if found.backfill else "not running", found.backfill),
         ("settle lock", f"held by {found.held_by}" if found.held_by else "free", found.held_by),
         ("deferred", f"{found.deferred:,}, to be stored", found.deferred),
-        ("attached tables", f"{found.changes:,} changes to be read", found.changes),
+        ("attached tables", f"{counted(found.changes, 'change')} to be read", found.changes),
     ]
     shown = [(name, value) for name, value, tells in facts if tells or everything]
     if not everything:
@@ -110,8 +110,8 @@ def status(
         shown += [(f"  {name}", output.size(count)) for name, count in found.sizes.items()]
         shown += [(f"bytes per article: {name}", f"{n:,.0f}") for name, n in found.bytes_per_article.items()]
     output.table("", ("", ""), shown)
-    _say_reasons("failed: {} articles: {}", found.failures, everything)
-    _say_reasons("limit fired: {} articles left for the next backfill: {}", found.limits, everything)
+    _say_reasons("failed: {}: {}", found.failures, everything)
+    _say_reasons("limit fired: {} left for the next backfill: {}", found.limits, everything)
     if "unreadable" in found.failures:
         output.say("next, once the cause is gone: dedup retry")
     if (run := found.backfill) and run.stuck:
@@ -128,7 +128,7 @@ def _say_reasons(words: str, counts: dict[str, int], everything: bool) -> None:
     for reason in reasons if everything else reasons[:1]:
         others = 0 if everything else len(reasons) - 1
         more = f", and {counted(others, 'other reason')}" if others else ""
-        output.say(words.format(f"{counts[reason]:,}", reason) + more)
+        output.say(words.format(counted(counts[reason], "article"), reason) + more)
 
 
 def run_check(max_age: str, max_wait: str | None, json: bool) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from typing import Annotated
 
 import typer
@@ -14,6 +13,8 @@ from dedup.cli import output
 from dedup.cli.progress import progress_bar
 from dedup.cli.shared import (
     JsonOption,
+    YesOption,
+    agree,
     counted,
     hash_key,
     previewed,
@@ -158,7 +159,11 @@ def grant(
     ] = None,
     analyst: Annotated[
         list[str] | None,
-        _role("--analyst", "A role that reads views: marks, matches, stories, common, pin list."),
+        _role("--analyst", "A role that reads views, with the texts in them: stories, common, quotes."),
+    ] = None,
+    counter: Annotated[
+        list[str] | None,
+        _role("--counter", "A role that reads views without the words of texts: marks, matches, stories."),
     ] = None,
     reader: Annotated[
         list[str] | None, _role("--reader", "A role that reads everything, texts included: dedup browse.")
@@ -173,14 +178,18 @@ def grant(
 
     A scraper's article is stored at once, and its verdict is provisional: the next backfill marks it.
 
+    An analyst reads every view, and so the texts of canonical articles, sentences and quotes. A counter reads
+    no word of a text: titles, bylines, addresses and columns that are kept it does read.
+
     **Example**
 
-        dedup grant --worker night --scraper crawl --analyst ann --reader web
+        dedup grant --worker night --scraper crawl --analyst ann --counter board --reader web
     """
     given = {
         "worker": worker or (),
         "scraper": scraper or (),
         "analyst": analyst or (),
+        "counter": counter or (),
         "reader": reader or (),
     }
     say_if_started()
@@ -196,9 +205,7 @@ def grant(
     )
 
 
-def uninstall(
-    yes: Annotated[bool, Option("--yes", help="Do not ask.")] = False, json: JsonOption = False
-) -> None:
+def uninstall(yes: YesOption = False, json: JsonOption = False) -> None:
     """Remove the schema with all articles, marks, pins and judgements; nothing else in the database changes.
 
     Says what will go, and asks; without a terminal it needs `--yes`. There is no way back but a backup.
@@ -210,16 +217,10 @@ def uninstall(
         found = owner.contents()
         listed = [counted(count, *_NOUNS[table]) for table, count in found.rows.items()]
         size = f"{found.bytes / MEGABYTE:,.0f} MB"
-        output.say(
-            f"{owner.location}: the schema {owner.schema} with"
-            f" {', '.join(listed) or 'nothing in it'} ({size})"
-        )
         if found.attached:
             output.say(f"{', '.join(found.attached)}: to be detached, and left as found, with all rows")
-        if not yes:
-            if not (sys.stdin.isatty() and sys.stderr.isatty()):
-                raise InputError("this removes all of it for good: add --yes")
-            typer.confirm("remove all of it for good?", abort=True, err=True)
+        holds = f"with {', '.join(listed) or 'nothing in it'} ({size})"
+        agree(f"{owner.location}: the schema {owner.schema} {holds} is removed", yes=yes)
         owner.uninstall()
     if json:
         output.write_json(found.as_dict())

@@ -10,7 +10,7 @@ from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from threading import Event, Lock, Thread
 
-from dedup.base.progress import Progress
+from dedup.base.progress import Progress, Steps
 from dedup.base.words import size
 from dedup.cli.output import say
 
@@ -64,24 +64,21 @@ class ProgressLines:
         self._unit, self._write, self._clock, self._now = unit, write, clock, now
         self._lock = Lock()  # the thread of the lines and that of the work
         self._stage: str | None = None
-        self._done = 0
-        self._total: int | None = None
+        self._steps = Steps(None)
         self._started = self._told = clock()
         self._seen: deque[tuple[float, int]] = deque(maxlen=RATE_LINES)
 
     def start(self, stage: str, total: int | None) -> None:
         with self._lock:
             self._end_stage()
-            self._stage, self._done, self._total = stage, 0, total
+            self._stage, self._steps = stage, Steps(total)
             self._started = self._clock()
             self._seen.clear()
             self._seen.append((self._started, 0))
 
     def advance(self, count: int, total: int | None = None) -> None:
         with self._lock:
-            self._done += count
-            if total is not None:
-                self._total = total
+            self._steps.advance(count, total)
         self.tick()
 
     def tick(self) -> None:
@@ -91,15 +88,15 @@ class ProgressLines:
                 return
             words = [self._how_far()]
             since, before = self._seen[0]
-            rate = (self._done - before) / max(time_ - since, 1e-9)
-            left = None if self._total is None else max(self._total - self._done, 0)
+            rate = (self._steps.done - before) / max(time_ - since, 1e-9)
+            left = None if self._steps.total is None else self._steps.total - self._steps.done
             if left == 0:
                 words.append("finishing")
             else:
                 words.append(f"{self._amount(rate)}/s")
                 if left and rate > 0:
                     words.append(f"about {duration(left / rate)} left")
-            self._seen.append((time_, self._done))
+            self._seen.append((time_, self._steps.done))
             self._line(", ".join(words))
 
     def due(self) -> float:
@@ -117,16 +114,16 @@ class ProgressLines:
         seconds = self._clock() - self._started
         if self._stage is None or seconds < LINE_SECONDS:
             return
-        if self._total is not None and self._done < self._total:
+        if self._steps.total is not None and self._steps.done < self._steps.total:
             self._line(f"ended after {duration(seconds)}, {self._how_far()}")
         else:
-            rate = self._amount(self._done / seconds)
-            self._line(f"{self._counted(self._done)} in {duration(seconds)}, {rate}/s")
+            rate = self._amount(self._steps.done / seconds)
+            self._line(f"{self._counted(self._steps.done)} in {duration(seconds)}, {rate}/s")
 
     def _how_far(self) -> str:
-        if self._total is None:
-            return self._counted(self._done)
-        return f"{self._amount(self._done)} of {self._counted(self._total)}"
+        if self._steps.total is None:
+            return self._counted(self._steps.done)
+        return f"{self._amount(self._steps.done)} of {self._counted(self._steps.total)}"
 
     def _counted(self, count: float) -> str:
         return self._amount(count) if self._unit == "bytes" else f"{self._amount(count)} {self._unit}"

@@ -178,7 +178,7 @@ def show(
     if story.copies:
         told = [("original", story.original), *((copy.status, copy) for copy in story.copies)]
         output.table(
-            f"its story: {len(story.articles):,} articles, the original first",
+            f"its story: {counted(len(story.articles), 'article')}, the original first",
             ("id", "publication", "published", "status", "score", "reason"),
             ((m.id, m.publication, m.time, status, m.score, m.reason) for status, m in told),
             ("score", "published"),
@@ -275,7 +275,10 @@ def verify(
             output.say(f"not checked: {line}")
         output.say(str(found))
         if repaired is not None:
-            output.say(f"repaired; {repaired:,} articles are settled again: run `dedup backfill`")
+            output.say(
+                f"repaired; {counted(repaired, 'article is', 'articles are')} settled again: run"
+                " `dedup backfill`"
+            )
         elif found.found:
             output.say("next: dedup verify --repair, then dedup backfill")
     if found.found and repaired is None:

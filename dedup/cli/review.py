@@ -24,7 +24,7 @@ from rich.text import Text
 from typer import Option
 
 from dedup.base.errors import InputError, NotFoundError
-from dedup.base.words import first_words
+from dedup.base.words import counted, first_words
 from dedup.cli import output
 from dedup.cli.shared import corpus
 
@@ -272,7 +272,7 @@ class _Review:
         keys.append("? help   ", "dim")
         last = self.top + self.height(self.terminal.size()[1])
         if last < len(self.rows):
-            keys.append(f"▼ {len(self.rows) - last:,} more lines   ", "bold")
+            keys.append(f"▼ {counted(len(self.rows) - last, 'more line')}   ", "bold")
         keys.append("n p difference   v scores   b back   q quit", "dim")
         return [*rows, keys]
 
@@ -300,7 +300,7 @@ def _write(judgements: Judgements, judge: str, path: Path) -> None:
         raise InputError(f"{path} exists: --import it first, or choose another --export") from None
     except OSError as error:
         raise InputError(f"cannot write {path}: {error.strerror}; choose another --export") from None
-    output.say(f"wrote {count:,} pairs to {path}")
+    output.say(f"wrote {counted(count, 'pair')} to {path}")
     output.say(f"next: fill in every label, then dedup judge review --import {path}")
 
 
@@ -334,10 +334,11 @@ def _read(judgements: Judgements, judge: str, path: Path) -> None:
                 stored += 1
             except (InputError, NotFoundError) as error:
                 raise InputError(f"{path}, line {number}: {error}; nothing was stored") from None
-    counted = judgements.progress(judge).judged
+    judged = judgements.progress(judge).judged
     output.say(
-        f"stored {stored:,} judgements of {judge}; {passed:,} lines have no label. {judge} has now judged"
-        f" {counted:,} of the picked pairs; judgements of other pairs, or of texts edited since, do not count"
+        f"stored {counted(stored, 'judgement')} of {judge}; {counted(passed, 'line has', 'lines have')}"
+        f" no label. {judge} has now judged {judged:,} of the picked pairs; judgements of other pairs,"
+        " or of texts edited since, do not count"
     )
     output.say("next: dedup judge tune" if stored else "next: fill in every label and import it again")
 

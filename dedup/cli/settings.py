@@ -13,7 +13,7 @@ from typer import Argument, Option
 from dedup.base.errors import InputError, SettingError
 from dedup.cli import output, shared
 from dedup.cli.progress import progress_bar
-from dedup.cli.shared import JsonOption, corpus
+from dedup.cli.shared import JsonOption, YesOption, corpus
 from dedup.rules.relation import Relation
 
 CHANGES = {"fingerprint": "fingerprints", "rule": "marks", "window": "what is compared"}
@@ -79,6 +79,7 @@ def settings_set(
         list[str],
         Argument(metavar="NAME=VALUE", help="A setting and its new value; `dedup settings` lists them."),
     ],
+    yes: YesOption = False,
 ) -> None:
     """Change settings, from the next backfill on; until then everything goes on as before.
 
@@ -87,6 +88,9 @@ def settings_set(
 
     `hash_key=random` makes a key and `hash_key=-` reads one from stdin: what is typed on a command line, all
     users of the machine may see.
+
+    Two changes cannot be undone: a `keep_window` that archives articles, and another hash key. They say how
+    much goes, and ask; without a terminal they need `--yes`.
 
     **Example**
 
@@ -100,20 +104,26 @@ def settings_set(
         if not separator:  # what it is may be a secret
             raise SettingError(f"argument {number} has no =; write NAME=VALUE, such as bands=16")
         parsed[name] = shared.hash_key(value) if name == "hash_key" and value else value
-    _change(parsed)
+    _change(parsed, yes=yes)
 
 
 @settings_app.command("reset")
 def settings_reset(
     names: Annotated[list[str], Argument(metavar="NAME", help="A setting; `dedup settings` lists them.")],
+    yes: YesOption = False,
 ) -> None:
-    """Go back to the defaults of these settings, from the next backfill on."""
-    _change(dict.fromkeys(names))
+    """Go back to the defaults of these settings, from the next backfill on.
+
+    Articles that `keep_window` archived stay archived.
+    """
+    _change(dict.fromkeys(names), yes=yes)
 
 
-def _change(values: dict[str, Any]) -> None:
+def _change(values: dict[str, Any], *, yes: bool) -> None:
     with corpus() as dd:
-        dd.settings.change(values)
+        if lost := dd.settings.losses(values):
+            shared.agree(str(lost), yes=yes)
+        dd.settings.change(values, for_good=True)
         found = dd.preview()
         if "hash_key" in values:
             shared.say_pins_left_behind(dd.settings.pins_left_behind())
@@ -163,7 +173,8 @@ def train_sentences(
         bar = stack.enter_context(progress_bar("bytes"))
         trained = dd.settings.train_sentences(code, texts())
     output.say(
-        f"{trained.language}: {trained.abbreviations:,} abbreviations from {trained.articles:,} articles;"
+        f"{trained.language}: {shared.counted(trained.abbreviations, 'abbreviation')} from"
+        f" {shared.counted(trained.articles, 'article')};"
         " next: dedup backfill"
     )
 

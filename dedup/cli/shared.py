@@ -12,17 +12,20 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Annotated
 
+import typer
 from typer import Option
 
 import dedup
 from dedup.base.errors import InputError, SettingError
 from dedup.base.extras import installing
 from dedup.base.logs import LogFormat, LogLevel
+from dedup.base.words import counted as counted
 from dedup.cli import output
 from dedup.cli.signals import ending as ending
 from dedup.cli.signals import stopping as stopping
 
 JsonOption = Annotated[bool, Option("--json", help="Print JSON for machines.")]
+YesOption = Annotated[bool, Option("--yes", help="Do not ask before what cannot be undone.")]
 MapOption = Annotated[
     list[str] | None,
     Option(
@@ -125,14 +128,22 @@ def corpus() -> Iterator[dedup.Deduplicator]:
         yield found
 
 
+def agree(what: str, *, yes: bool) -> None:
+    """Say what cannot be undone, and go on only where that is meant. `yes`: what `--yes` says.
+
+    Raises InputError: it was not said, and there is no terminal to ask on. Raises typer.Abort: the answer is
+    no.
+    """
+    if not yes and not (sys.stdin.isatty() and sys.stderr.isatty()):
+        raise InputError(f"{what}; this cannot be undone: add --yes if it is meant")
+    output.say(what)
+    if not yes:
+        typer.confirm("this cannot be undone; go on?", abort=True, err=True)
+
+
 def say_if_started() -> None:
     if dedup.server.will_start():
         output.say("starting the embedded PostgreSQL server; `dedup db stop` stops it")
-
-
-def counted(count: int, one: str, more: str | None = None) -> str:
-    """A number and its noun; `more`: the plural, where it is not made by an s."""
-    return f"{count:,} {one if count == 1 else more or f'{one}s'}"
 
 
 def shortened(text: str) -> str:
@@ -142,10 +153,10 @@ def shortened(text: str) -> str:
 
 def previewed(preview: dedup.Preview) -> str:
     """What a backfill has to do, in words."""
-    texts = f"{preview.fingerprint:,} texts to fingerprint, " if preview.fingerprint else ""
+    texts = f"{counted(preview.fingerprint, 'text')} to fingerprint, " if preview.fingerprint else ""
     seconds = preview.seconds
     duration = f"{max(1, round(seconds)):,} s" if seconds < 90 else f"{round(seconds / 60):,} min"
-    return f"{texts}{preview.settle:,} articles to settle, about {duration}"
+    return f"{texts}{counted(preview.settle, 'article')} to settle, about {duration}"
 
 
 def field_map(pairs: list[str] | None) -> dict[str, str]:
@@ -201,7 +212,8 @@ def hash_key(given: str) -> str:
 
 def say_pins_left_behind(found: Sequence[int]) -> None:
     if found:
+        pins = "its pin ends" if len(found) == 1 else "their pins end"
         output.say(
-            f"the words of {len(found):,} pinned sentences are nowhere, so these pins end with the old hash"
+            f"the words of {counted(len(found), 'pinned sentence')} are nowhere, so {pins} with the old hash"
             f" key: {', '.join(map(str, found[:5]))}{' …' if found[5:] else ''}"
         )

@@ -325,7 +325,7 @@ def _corpus(spark: Any, folder: str | None, settings: Settings) -> Corpus:
 def _say_input(report: Mapping[str, Any]) -> None:
     rows = counted(report["articles"], "row")
     reused = f", {report['reused']:,} with the fingerprints that are known" if report["reused"] else ""
-    output.say(f"read {rows}{reused}; {report['failed']:,} texts have no fingerprint")
+    output.say(f"read {rows}{reused}; {counted(report['failed'], 'text has', 'texts have')} no fingerprint")
     for what in ("refused", "repaired"):
         for reason, count in report[what].items():
             output.say(f"  {what}: {count:,} for: {reason}")

@@ -91,12 +91,13 @@ def _say_done(report: dedup.BackfillReport) -> None:
         output.say(f"{report.running.kind} is running already, {report.running}; this one has nothing to do")
     elif report.superseded:
         output.say("another backfill took this one for gone and goes on in its place; this one ended")
-    elif not report.settled and not report.failed and not report.stopped:
+    elif not (report.settled or report.failed or report.archived or report.stopped):
         output.say("everything was settled already")
     else:
         failed = f", {report.failed:,} cannot have one (dedup marks --status failed)" if report.failed else ""
         texts = shared.counted(report.fingerprinted, "text")
-        output.say(f"fingerprinted {texts}{failed}; wrote {shared.counted(report.settled, 'mark')}")
+        gone = f"; archived {shared.counted(report.archived, 'article')}" if report.archived else ""
+        output.say(f"fingerprinted {texts}{failed}; wrote {shared.counted(report.settled, 'mark')}{gone}")
         if report.stopped:
             output.say("stopped as asked; run `dedup backfill` again to go on")
         else:
@@ -107,7 +108,8 @@ def _say_done(report: dedup.BackfillReport) -> None:
         output.say(problem)
     if report.deferred:
         output.say(
-            f"{report.deferred:,} articles are held by others' transactions (`dedup status`): run it again"
+            f"{shared.counted(report.deferred, 'article is', 'articles are')} held by others' transactions"
+            " (`dedup status`): run it again"
         )
 
 
@@ -160,7 +162,10 @@ def retry(
     elif not total:
         output.say(f"no article failed with a reason that begins {output.printable(failed)!r}: dedup status")
     else:
-        output.say(f"{total:,} failed articles are pending again; next: dedup backfill")
+        output.say(
+            f"{shared.counted(total, 'failed article is', 'failed articles are')} pending again;"
+            " next: dedup backfill"
+        )
     if stop.is_set():
         unfinished()
 
@@ -238,7 +243,7 @@ def delete(
     if json:
         output.write_json({"deleted": deleted, "unknown": unknown})
     else:
-        output.say(f"deleted {len(deleted):,} articles")
+        output.say(f"deleted {shared.counted(len(deleted), 'article')}")
         for source_id in unknown:
             output.say(f"unknown: {source_id}")
     if unknown:
@@ -254,6 +259,7 @@ def prune(
         ),
     ],
     dry_run: Annotated[bool, Option("--dry-run", help="Say what would be archived; change nothing.")] = False,
+    yes: shared.YesOption = False,
     json: shared.JsonOption = False,
 ) -> None:
     """Archive old articles: they keep text and marks, and are compared with nothing any more.
@@ -263,6 +269,8 @@ def prune(
     original leaves is settled again: the earliest copy inside becomes the original. The horizon never goes
     back. What comes later and is dated before it is archived at once, as `failed` with the reason `archived`.
 
+    Says how many articles it would archive, and asks; without a terminal it needs `--yes`.
+
     May be stopped at any moment; the next backfill goes on. To do this every night:
     `dedup settings set keep_window=90d`.
 
@@ -270,9 +278,16 @@ def prune(
 
         dedup prune --older-than 2y --dry-run
     """
-    with shared.corpus() as dd, shared.stopping() as stop, progress_bar() as bar:
+    with shared.corpus() as dd, ExitStack() as stack:
         found = dd.preview_prune(older_than)
         if not dry_run:
+            if found.articles:
+                shared.agree(
+                    f"{found.articles:,} of {shared.counted(found.of, 'article')} are archived, and never"
+                    " compared again",
+                    yes=yes,
+                )
+            stop, bar = stack.enter_context(shared.stopping()), stack.enter_context(progress_bar())
             report = dd.prune(older_than, progress=bar, stop=stop.is_set)
     horizon = f"{found.horizon:%Y-%m-%d} UTC"
     if dry_run:

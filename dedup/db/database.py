@@ -28,6 +28,7 @@ from dedup.base.errors import (
     DedupError,
     InputError,
     LoginError,
+    MissingRightError,
     RightsError,
     SchemaError,
     StorageError,
@@ -349,8 +350,9 @@ def _explain(error: psycopg.Error, where: str) -> DatabaseError:
     message = (error.diag.message_primary or "").strip() if state and state[:2] in _SAFE_CLASSES else ""
     match error:
         case pg.InsufficientPrivilege():
-            return RightsError(
-                f"{where}: {message}; its owner gives it with `dedup grant`, or connect as the owner"
+            return MissingRightError(
+                f"{where}: {message}; its owner may do that, and docs/operate.md, section Rights, says which"
+                " kinds of role may"
             )
         case pg.ReadOnlySqlTransaction():
             return RightsError(f"{where} is read-only, as a standby is; connect to the primary to write")

@@ -1,28 +1,29 @@
-"""Who may do what: the rights of workers, scrapers, analysts and readers, and the statements for them.
+"""Who may do what: the rights of each kind of role, and the statements for them.
 
-The one home of rights: every table and function of the schema is named here, and a test holds that it is.
-Views show no text that is not an article's own, and no secret: whoever may ask may read all of them.
+The one home of rights: every table, view and function of the schema is named here, and a test holds that it
+is. Views show no secret, so who may ask may read all of them. A counter reads no word of a text.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+import shlex
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Literal, get_args
 
 from psycopg import sql
 
 from dedup.base.article import ARTICLE_FIELDS
-from dedup.base.errors import InputError, RightsError
+from dedup.base.errors import InputError, MissingRightError
 from dedup.db.connection import Cursor
 from dedup.db.rendering import SCHEMA, own, raw
 from dedup.db.statements import Statements
 
 _sql = Statements("db/roles")
 
-Role = Literal["worker", "scraper", "analyst", "reader"]
+Role = Literal["worker", "scraper", "analyst", "counter", "reader"]
 """What a database role is for: it settles; it stores articles and asks about them; it reads the views; it
-reads everything that pages show, texts included."""
+reads the views without words of texts; it reads everything that pages show, texts included."""
 
 ROLES: tuple[Role, ...] = get_args(Role)
 
@@ -41,7 +42,10 @@ TABLES: Mapping[str, Mapping[Role, tuple[str, ...]]] = {
         "scraper": (f"SELECT ({_ASKED})", f"INSERT ({_GIVEN})"),
         "reader": _READ,
     },
-    "article_mark": {"worker": _WRITE, "scraper": _READ, "analyst": _READ, "reader": _READ},
+    "article_mark": {
+        "worker": _WRITE,
+        **dict.fromkeys(("scraper", "analyst", "counter", "reader"), _READ),
+    },
     "deferred_article": {
         "worker": ("SELECT", "INSERT", "DELETE"),
         "scraper": ("SELECT (source_id)", f"INSERT ({_GIVEN})"),
@@ -90,7 +94,7 @@ TABLES: Mapping[str, Mapping[Role, tuple[str, ...]]] = {
     # Triggers write it.
     **dict.fromkeys(
         ("journal", "journal_mark", "journal_deleted"),
-        dict.fromkeys(("worker", "analyst", "reader"), _READ),
+        dict.fromkeys(("worker", "analyst", "counter", "reader"), _READ),
     ),
     "credit": {"worker": _WRITE, "reader": _READ},
     "credit_unread": {"worker": _WRITE, "reader": _READ},
@@ -110,16 +114,42 @@ TABLES: Mapping[str, Mapping[Role, tuple[str, ...]]] = {
 """Table to role to privileges, as GRANT takes them."""
 
 VIEW_READERS: frozenset[Role] = frozenset({"worker", "analyst", "reader"})
-"""Who reads every view, those of attached tables included."""
+"""Who reads every view."""
 
-VIEWS: Mapping[str, Mapping[Role, tuple[str, ...]]] = {
-    "schema_version": dict.fromkeys(ROLES, _READ),
-    "marked_article": {
-        **dict.fromkeys(VIEW_READERS, _READ),
-        "scraper": (f"SELECT ({_ASKED}, archived, status, stale, takes_part, score, reason)",),
-    },
+_SHOWN = (
+    "id, source_id, url, title, publication, published_at, added_at, language, status, stale, score, reason,"
+    " marked_at, archived, kept, byline"
+)
+
+VIEWS: Mapping[str, tuple[str, ...]] = {
+    **dict.fromkeys(("mark", "duplicate", "story", "story_article", "story_version"), _READ),
+    **dict.fromkeys(("scored_pair", "similar_pair", "pinned_pair", "judged_pair"), _READ),
+    **dict.fromkeys(("publication_overlap", "daily_mark", "run_history", "schema_version"), _READ),
+    **dict.fromkeys(("article_credit", "agency_copy", "publication_credit"), _READ),
+    # Without texts and sentences; and without their hashes, which tell whether a text has a known sentence.
+    "article_text": (),
+    "canonical_article": (f"SELECT ({_SHOWN})",),
+    "marked_article": (
+        f"SELECT ({_SHOWN}, time, revision, attachment_id, takes_part, duplicate_of, limit_fired)",
+    ),
+    "article_sentence": ("SELECT (article_id, source_id, position, common)",),
+    "sentence": ("SELECT (carriers, effective_stories, common, pin, since)",),
+    "alteration": (
+        "SELECT (id, source_id, story_source_id, version, before_source_id, publication, appeared_at,"
+        " position, kind, common)",
+    ),
+    "quote": (
+        "SELECT (outlets, stories, articles, common, speech, source_id, publication, appeared_at,"
+        " counted_at)",
+    ),
 }
-"""Views with other readers."""
+"""View to what a counter may read of it."""
+
+_OF_SCRAPERS: Mapping[str, tuple[str, ...]] = {
+    "schema_version": _READ,
+    "marked_article": (f"SELECT ({_ASKED}, archived, status, stale, takes_part, score, reason)",),
+}
+"""View to what a scraper may read of it."""
 
 _WORKER: frozenset[Role] = frozenset({"worker"})
 _ASKING: frozenset[Role] = frozenset({"worker", "scraper", "reader"})
@@ -134,10 +164,10 @@ FUNCTIONS: Mapping[str, frozenset[Role]] = {
     **dict.fromkeys(("submit_new", "store_new"), _WORKER),
     **dict.fromkeys(("publish_bulk", "compact_index"), _WORKER),
     # The view of judged pairs calls it with the rights of who reads it.
-    "text_hash": VIEW_READERS,
+    "text_hash": VIEW_READERS | {"counter"},
     # So does the view of all texts.
     "attached_text": VIEW_READERS,
-    **dict.fromkeys(("changes", "journal_triggers"), VIEW_READERS),
+    **dict.fromkeys(("changes", "journal_triggers"), VIEW_READERS | {"counter"}),
     # Called by others with the rights of the owner.
     **dict.fromkeys(("note_bulk_change", "waiting_went", "fire_always"), frozenset()),
     **dict.fromkeys(("journal_next", "journal_note"), frozenset()),
@@ -149,10 +179,19 @@ FUNCTIONS: Mapping[str, frozenset[Role]] = {
 _OF_TABLES = re.compile(r"attached_[0-9]+_(rows|page|recent|write)")
 """What reads an attached table and writes marks into it."""
 
+_MARKS_OF_TABLE = re.compile(r".+_marks")
+"""The view of the marks of an attached table: its keys, and no other column of it."""
+
 
 def may_settle(cursor: Cursor) -> bool:
     """Whether the role of this session may write marks; a scraper may not."""
     row = cursor.execute(_sql("may_settle")).fetchone()
+    return bool(row and row[0])
+
+
+def may_read_texts(cursor: Cursor) -> bool:
+    """Whether the role of this session may read texts; a counter and a scraper may not."""
+    row = cursor.execute(_sql("may_read_texts")).fetchone()
     return bool(row and row[0])
 
 
@@ -175,12 +214,62 @@ def checked(cursor: Cursor, names: Iterable[str]) -> None:
 
 def require_owner(cursor: Cursor, place: str) -> None:
     """Make sure that this role may give rights: from others Postgres takes some statements and does nothing.
-    Raises RightsError: it does not own the schema.
+    Raises MissingRightError: it does not own the schema.
     """
     row = cursor.execute(_sql("owner")).fetchone()
     if row is None or not row[0]:
         owner = f", {quoted(row[1])}," if row else ""
-        raise RightsError(f"{place}: only the owner of the schema{owner} gives rights; connect as the owner")
+        raise MissingRightError(
+            f"{place}: only the owner of the schema{owner} may do this; connect as the owner"
+        )
+
+
+IMPLIED: Mapping[Role, frozenset[Role]] = {
+    "worker": frozenset({"scraper", "analyst", "counter"}),
+    "scraper": frozenset(),
+    "analyst": frozenset({"counter"}),
+    "counter": frozenset(),
+    "reader": frozenset({"analyst", "counter"}),
+}
+"""Role to those whose rights it has too."""
+
+
+def advice(cursor: Cursor, task: str, allowed: Sequence[Role], dedup: str) -> str | None:
+    """For the role of this session, which was refused: who may do a task, and the command that gives the
+    right; None where no kind of role helps.
+
+    `allowed`: the kinds that may, the one with the least rights first; empty: only the owner. `dedup`: how
+    commands for this corpus begin.
+    """
+    row = cursor.execute(_sql("rights_of_session")).fetchone()
+    if row is None or row[2]:
+        return None
+    name, owner, _, settles, stores, reads, sees_texts, sees = row
+    has: dict[Role, bool] = {
+        "worker": settles,
+        "reader": reads and not settles,
+        "analyst": sees_texts and not (reads or settles),
+        "counter": sees and not sees_texts,
+        "scraper": stores and not settles,
+    }
+    kinds = [kind for kind in ROLES if has[kind]]
+    who = f"{quoted(name)}, {_either(kinds, 'and')}," if kinds else f"the role {quoted(name)}"
+    if not allowed:
+        return f"{who} may not run `{task}`; only the owner of the corpus may: connect as {quoted(owner)}"
+    held = {kind for kind in kinds for kind in (kind, *IMPLIED[kind])}
+    able = [kind for kind in allowed if kind not in held]
+    if not able or allowed[-1] in held:
+        return None
+    given = able[0]
+    options = [*(kind for kind in kinds if kind not in IMPLIED[given]), given]
+    grant = " ".join(f"--{kind} {shlex.quote(name)}" for kind in options)
+    return f"{who} may not run `{task}`; {_either(able, 'or')} may: as the owner, `{dedup} grant {grant}`"
+
+
+def _either(kinds: Sequence[Role], joint: str) -> str:
+    """Kinds of role in words: `an analyst or a worker`."""
+    named = [f"{'an' if kind == 'analyst' else 'a'} {kind}" for kind in kinds]
+    return f" {joint} ".join([", ".join(named[:-1]), named[-1]] if named[1:] else named)
 
 
 def quoted(name: str) -> str:
@@ -216,10 +305,7 @@ def statements(
 def _granted(cursor: Cursor, role: Role, name: sql.Identifier) -> list[sql.Composed]:
     found = [sql.SQL("GRANT USAGE ON SCHEMA {} TO {}").format(SCHEMA, name)]
     for relation, is_view in cursor.execute(_sql("relations")).fetchall():
-        if is_view:
-            privileges = VIEWS.get(relation, dict.fromkeys(VIEW_READERS, _READ)).get(role, ())
-        else:
-            privileges = TABLES.get(relation, {}).get(role, ())
+        privileges = _of_view(role, relation) if is_view else TABLES.get(relation, {}).get(role, ())
         if privileges:
             listed = sql.SQL(", ".join(privileges))
             found.append(sql.SQL("GRANT {} ON {} TO {}").format(listed, own(relation), name))
@@ -229,3 +315,11 @@ def _granted(cursor: Cursor, role: Role, name: sql.Identifier) -> list[sql.Compo
         if role in callers:
             found.append(execute.format(own(function), raw(arguments), name))
     return found
+
+
+def _of_view(role: Role, view: str) -> tuple[str, ...]:
+    if role in VIEW_READERS:
+        return _READ
+    if role == "scraper":
+        return _OF_SCRAPERS.get(view, ())
+    return VIEWS.get(view, _READ if _MARKS_OF_TABLE.fullmatch(view) else ())

@@ -29,6 +29,7 @@ import psycopg
 from dedup.base.answer import Answer
 from dedup.base.errors import EmbeddedServerError
 from dedup.base.progress import Progress, SilentProgress
+from dedup.base.words import counted
 from dedup.db import embedded
 from dedup.db.statements import Statements
 
@@ -233,7 +234,7 @@ def _compare(old: _Content, new: _Content) -> None:
         (rows, content), (copied, copied_content) = old.tables.get(key, (0, 0)), new.tables.get(key, (0, 0))
         if (rows, content) != (copied, copied_content):
             raise EmbeddedServerError(
-                f"the copy of table {key[1]} of database {key[0]} has {copied:,} rows of {rows:,}"
+                f"the copy of table {key[1]} of database {key[0]} has {copied:,} of {counted(rows, 'row')}"
                 + ("" if rows != copied else ", and not the same ones")
             )
 

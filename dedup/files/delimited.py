@@ -15,6 +15,7 @@ from contextlib import contextmanager, suppress
 from typing import Any
 
 from dedup.base.errors import InputError
+from dedup.base.words import counted
 from dedup.files.naming import Shape, columns_of, make_shape, values_of
 from dedup.files.record import (
     MAX_RECORD_VALUES,
@@ -235,7 +236,7 @@ def _csv_records(
                 if not lines.utf8:
                     outcome = f"line is not {source.encoding}"
                 elif len(row) != width:
-                    outcome = f"the row has {len(row)} columns, the header {width}"
+                    outcome = f"the row has {counted(len(row), 'column')}, the header {width}"
                 else:
                     outcome = values_of(row, shape, understood)
             yield lines.first, lines.raw, outcome

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from dedup.base.answer import Answer
+from dedup.base.words import counted
 from dedup.files.dates import TIMES, DateColumn
 from dedup.files.rejects import Reject, Repair
 
@@ -140,7 +141,7 @@ class LoadReport(Answer):
         return (
             f"read {lines}: {self.new:,} new, {self.changed:,} changed, {self.same:,} same,"
             f" {self.superseded:,} superseded, {self.refused:,} refused"
-            + (f", {self.lost_dates:,} dates lost" if self.lost_dates else "")
+            + (f", {counted(self.lost_dates, 'date')} lost" if self.lost_dates else "")
         )
 
     def note(self, item: Reject | Repair) -> None:

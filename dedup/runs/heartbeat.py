@@ -15,6 +15,7 @@ import time
 from contextlib import suppress
 
 from dedup.base.errors import StuckError
+from dedup.base.progress import Steps
 from dedup.db.connection import served_at
 from dedup.db.database import Cursor, Database, translated
 from dedup.runs import runs
@@ -47,7 +48,7 @@ class Heartbeat:
         self.engine: str | None = None
         self._database, self._what = database, what
         self._run: int | None = None
-        self._stage, self._done, self._total, self._moved_at = "starting", 0, 0, time.monotonic()
+        self._stage, self._steps, self._moved_at = "starting", Steps(0), time.monotonic()
         self._ended, self._news = threading.Event(), threading.Event()
         self._thread = threading.Thread(target=self._beat, daemon=True, name="dedup-heartbeat")
         self._connection = database.connect()
@@ -90,12 +91,11 @@ class Heartbeat:
         return self._run
 
     def start(self, stage: str, total: int | None) -> None:
-        self._stage, self._done, self._total, self._moved_at = stage, 0, total or 0, time.monotonic()
+        self._stage, self._steps, self._moved_at = stage, Steps(total), time.monotonic()
         self._news.set()
 
     def advance(self, count: int, total: int | None = None) -> None:
-        self._done += count
-        self._total = self._total if total is None else total
+        self._steps.advance(count, total)
         self._moved_at = time.monotonic()
 
     def end(self, outcome: str, error: str | None = None) -> None:
@@ -132,7 +132,8 @@ class Heartbeat:
             assert self._run is not None
             if not self._ended.is_set() and self._works():
                 stage = f"{self._stage}, {self.engine} engine" if self.engine else self._stage
-                alive = runs.beat(cursor, self._run, owner, stage, self._done, self._total, still)
+                done, total = self._steps.done, self._steps.total or 0
+                alive = runs.beat(cursor, self._run, owner, stage, done, total, still)
                 self.superseded = not alive and not self._ended.is_set()
 
     def _works(self) -> bool:

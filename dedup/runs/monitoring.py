@@ -12,6 +12,7 @@ from datetime import UTC, datetime
 
 from dedup.attach import drift
 from dedup.base.answer import Answer
+from dedup.base.words import counted
 from dedup.db import objects
 from dedup.db.database import Cursor, prefer_indexes
 from dedup.db.statements import Statements
@@ -86,9 +87,10 @@ class Vitals(Answer):
     @property
     def waiting(self) -> str:
         """What waits, for people: articles, and changes of attached tables where there are any."""
-        articles = f"{'about ' if self.estimated else ''}{self.pending + self.stale:,} articles"
+        articles = f"{'about ' if self.estimated else ''}{counted(self.pending + self.stale, 'article')}"
         changes = self.queues["changes"]
-        return f"{articles}{f' and {changes:,} changes of attached tables' if changes else ''} wait"
+        also = f" and {counted(changes, 'change')} of attached tables" if changes else ""
+        return f"{articles}{also} {'waits' if self.pending + self.stale == 1 and not changes else 'wait'}"
 
     def problems(self, seconds: float, wait: float | None = None) -> list[str]:
         """What is wrong, in words; nothing if all is well. `seconds`: how old the last success may be, and
@@ -113,7 +115,7 @@ class Vitals(Answer):
                 nobody = "" if self.run else ", and nobody is at work"
                 found.append(f"{what} has waited for {_hours(waited)}{nobody}")
         if self.failed_lately:
-            found.append(f"{self.failed_lately:,} articles failed lately: `dedup status` says why")
+            found.append(f"{counted(self.failed_lately, 'article')} failed lately: `dedup status` says why")
         if self.workers and not any(worker.alive for worker in self.workers):
             gone = max(self.workers, key=lambda worker: worker.seen_at)
             silent = (self.at - gone.seen_at).total_seconds()

@@ -242,7 +242,7 @@ class Daemon:
             if line not in self._problems:
                 log.warning("%s", line, extra={"event": "attached table"})
         self._problems = report.problems
-        if report.settled or report.fingerprinted or report.failed:
+        if report.settled or report.fingerprinted or report.failed or report.archived:
             logs.settled(report, seconds)
 
     def _be_seen(self, now: float, *, idle: bool) -> None:

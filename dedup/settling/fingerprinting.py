@@ -13,6 +13,7 @@ from operator import xor
 from dedup.base.errors import StuckError
 from dedup.base.machine import threads
 from dedup.base.progress import Progress
+from dedup.base.words import counted
 from dedup.db.database import Database
 from dedup.db.statements import Statements
 from dedup.settling.memory.snapshot import Kept
@@ -171,6 +172,6 @@ def analyze(database: Database, done: int, *tables: str) -> None:
 
 def endless(articles: int) -> StuckError:
     return StuckError(
-        f"the same {articles:,} articles were done again and again and still wait: something in the corpus"
-        " does not agree; `dedup verify` says what"
+        f"{counted(articles, 'article was', 'articles were')} done again and again without an end:"
+        " something in the corpus does not agree; `dedup verify` says what"
     )

@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from dedup.base.answer import Answer
 from dedup.base.progress import Progress, SilentProgress
 from dedup.base.settings import MIN_OUTLETS
+from dedup.base.words import counted
 from dedup.db.database import Database
 from dedup.settling.refresh import EXAMPLE_CHARACTERS
 from dedup.settling.versions import Sentences, altered, sentences_of
@@ -46,7 +47,8 @@ class SentencesReport(Answer):
 
     def __str__(self) -> str:
         return (
-            f"{self.compared:,} versions compared, {self.alterations:,} alterations; {self.quotes:,} quotes"
+            f"{counted(self.compared, 'version')} compared, {counted(self.alterations, 'alteration')};"
+            f" {counted(self.quotes, 'quote')}"
         )
 
 

@@ -26,6 +26,7 @@ from dedup.attach.outbox import Differing, UnfitError
 from dedup.attach.sync import fitting
 from dedup.base.answer import Answer, plain
 from dedup.base.progress import Progress, SilentProgress
+from dedup.base.words import counted
 from dedup.db.database import Cursor, Database, retried
 from dedup.rules.common import effective_stories, is_common
 from dedup.rules.marks import Mark, Pair, Partner, Status, best_match, decide, kept_originals, kept_similar
@@ -74,7 +75,11 @@ class Verification(Answer):
         return {name: plain(getattr(self, name)) for name in ("articles", "differences", "found", "skipped")}
 
     def __str__(self) -> str:
-        return f"checked {self.articles:,} articles: {self.found:,} differences"
+        return f"checked {counted(self.articles, 'article')}: {counted(self.found, 'difference')}"
+
+    def skip(self, line: str) -> None:
+        """Note what is not checked."""
+        self.skipped.append(line)
 
     def differs(self, line: str, repair: Repair, ids: Collection[int] = ()) -> None:
         """Note a difference, and what heals it: for which articles, or for the corpus."""
@@ -102,9 +107,9 @@ def verify(
         pins = snapshots.pair_pins(cursor)
         everything, archived = snapshots.count_articles(cursor)
         if archived:
-            result.skipped.append(f"the marks of {archived:,} archived articles, which are frozen")
+            result.skip(f"the marks of {counted(archived, 'archived article')}, which are frozen")
         if left_out := everything - archived - len(ids):
-            result.skipped.append(f"{left_out:,} articles that are not in the sample")
+            result.skip(f"{counted(left_out, 'article that is', 'articles that are')} not in the sample")
         unsettled = given_up = 0
         credited = CreditCheck(cursor)
         for start in range(0, len(ids), BLOCK_ARTICLES):
@@ -118,13 +123,11 @@ def verify(
             shown.advance(len(block))
         _check_attached(cursor, result)
         if unsettled:
-            result.skipped.append(f"the marks of {unsettled:,} pending or stale articles; {FIRST}")
+            result.skip(f"the marks of {counted(unsettled, 'pending or stale article')}; {FIRST}")
         if credited.unread:
-            result.skipped.append(f"the credits of {credited.unread:,} articles, which wait; {FIRST}")
+            result.skip(f"the credits of {counted(credited.unread, 'article')}, which wait; {FIRST}")
         if given_up:
-            result.skipped.append(
-                f"{given_up:,} texts that stop whoever reads them; `dedup retry` tries them"
-            )
+            result.skip(f"{counted(given_up, 'text')} not readable to this program; `dedup retry` tries them")
     return result
 
 
@@ -167,14 +170,14 @@ def _check_bookkeeping(cursor: Cursor, rulebook: Rulebook, result: Verification)
     for language in rulebooks.damaged_models(cursor):
         result.differs(f"the sentence parameters of {language} are not those of their checksum", Repair.ADOPT)
     if put_aside := articles.count_deferred(cursor):
-        result.skipped.append(f"{put_aside:,} versions of articles that were deferred; {FIRST}")
+        result.skip(f"{counted(put_aside, 'deferred version')} of articles; {FIRST}")
 
 
 def _check_common(cursor: Cursor, rulebook: Rulebook, result: Verification) -> set[int]:
     """Compare the common sentences with a count from nothing, unless some wait to be counted."""
     stored = snapshots.common_sentences(cursor)
     if common_sentences.anything_to_count(cursor):
-        result.skipped.append(f"the common sentences, since some wait to be counted; {FIRST}")
+        result.skip(f"the common sentences, since some wait to be counted; {FIRST}")
         return set(stored)
     settings, pins = rulebook.settings, snapshots.sentence_pins(cursor)
     counts = snapshots.count_sentences(cursor, settings)
@@ -256,13 +259,13 @@ def _check_attached(cursor: Cursor, result: Verification) -> None:
         else:
             noted = outbox.noted(cursor, attachment)
             if noted is None:
-                result.skipped.append(f"the rows of {attachment.shown}, which is to be compared; {FIRST}")
+                result.skip(f"the rows of {attachment.shown}, which is to be compared; {FIRST}")
                 continue
             if noted:
-                result.skipped.append(f"{len(noted):,} rows of {attachment.shown} that changed; {FIRST}")
+                result.skip(f"{counted(len(noted), 'row')} of {attachment.shown} that changed; {FIRST}")
             _check_rows(cursor, attachment, noted, result)
             if refused := outbox.count_refused(cursor, attachment):
-                result.skipped.append(f"{refused:,} rows of {attachment.shown} that cannot be articles")
+                result.skip(f"{counted(refused, 'row')} of {attachment.shown} that cannot be articles")
 
 
 def _check_rows(cursor: Cursor, attachment: Attachment, noted: set[str], result: Verification) -> None:
@@ -277,7 +280,7 @@ def _check_rows(cursor: Cursor, attachment: Attachment, noted: set[str], result:
                 result.differs(str(error), Repair.TABLES)
                 return
             except psycopg.errors.InsufficientPrivilege:
-                result.skipped.append(f"the rows of {attachment.shown}, which a worker or its owner may read")
+                result.skip(f"the rows of {attachment.shown}, which a worker or its owner may read")
                 return
             for source_id, matter in found.rows:
                 if source_id in noted:
@@ -287,7 +290,7 @@ def _check_rows(cursor: Cursor, attachment: Attachment, noted: set[str], result:
                 else:
                     unseen += 1
     if unseen:  # the next look finds them
-        result.skipped.append(f"{unseen:,} rows of {attachment.shown} that changed; run `dedup sync` first")
+        result.skip(f"{counted(unseen, 'row')} of {attachment.shown} that changed; run `dedup sync` first")
 
 
 class _Block:

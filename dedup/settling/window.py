@@ -39,13 +39,14 @@ class PrunePreview(Answer):
 
     Attributes:
         horizon: where it would move the horizon; present: where that is now.
-        articles: how many it would archive; archived: how many are already.
+        articles: how many it would archive, of how many; archived: how many are already.
         settled_again: duplicates inside whose original it would archive.
     """
 
     horizon: datetime
     present: datetime | None
     articles: int
+    of: int
     archived: int
     settled_again: int
 
@@ -132,7 +133,10 @@ def _bring_back(settings: Settings, page: Sequence[int], cursor: Cursor) -> int:
 
 def horizon_of(cursor: Cursor, settings: Settings, days: int) -> datetime | None:
     """The start of the day, in UTC, so many days before the newest article; None where nothing is settled."""
-    newest = window.newest(cursor, settings)
+    return _days_before(window.newest(cursor, settings), days)
+
+
+def _days_before(newest: datetime | None, days: int) -> datetime | None:
     if newest is None:
         return None
     try:
@@ -152,7 +156,20 @@ def preview(database: Database, older_than: str) -> PrunePreview:
         horizon = _wanted(cursor, older_than)
         found = window.count_leaving(cursor, rulebooks.load_settings(cursor), horizon)
         present = window.load(cursor).horizon
-    return PrunePreview(horizon, present, found.articles, found.archived, found.settled_again)
+    return PrunePreview(horizon, present, found.articles, found.of, found.archived, found.settled_again)
+
+
+def leaving(cursor: Cursor, settings: Settings) -> tuple[int, int]:
+    """How many articles these settings archive once all is settled, and how many there are; 0 of 0 where
+    there is no window.
+    """
+    if settings.keep_days is None:
+        return 0, 0
+    horizon = _days_before(window.newest_of_all(cursor, settings), settings.keep_days)
+    if horizon is None:
+        return 0, 0
+    found = window.count_leaving(cursor, settings, horizon)
+    return found.articles, found.of
 
 
 def _wanted(cursor: Cursor, older_than: str) -> datetime:

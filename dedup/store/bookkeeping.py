@@ -12,6 +12,7 @@ from enum import Enum, auto
 
 from dedup.attach import outbox
 from dedup.base.settings import Settings
+from dedup.base.words import counted
 from dedup.db.arrays import bigints
 from dedup.db.database import Cursor
 from dedup.db.statements import Statements
@@ -80,9 +81,13 @@ def findings(cursor: Cursor, settings: Settings) -> Iterator[Finding]:
         if row and row[0]:
             yield Finding(f"{row[0]:,} {words}", repair)
     if absent := key_segments.count_absent(cursor):
-        yield Finding(f"{absent:,} articles are not found by some of their keys", Repair.SCHEMA)
+        yield Finding(
+            f"{counted(absent, 'article is', 'articles are')} not found by some of their keys", Repair.SCHEMA
+        )
     if wrong := window.wrong_side(cursor, settings):
-        yield Finding(f"{wrong:,} articles are on the wrong side of the horizon", Repair.DIVIDE)
+        yield Finding(
+            f"{counted(wrong, 'article is', 'articles are')} on the wrong side of the horizon", Repair.DIVIDE
+        )
     row = cursor.execute(_sql("later_than_noted"), order_parameters(settings)).fetchone()
     if row and row[0]:
         yield Finding("articles are settled that are later than dedup.corpus_state says", Repair.PLACE)

@@ -15,6 +15,7 @@ from pathlib import Path
 
 from dedup.attach import attachments
 from dedup.base.errors import EmbeddedServerError, InputError, SchemaError
+from dedup.base.words import counted
 from dedup.db import embedded
 from dedup.db.database import Database
 from dedup.files.whole import new_file
@@ -54,7 +55,7 @@ def restore(path: Path, schema: str) -> None:
         except SchemaError:
             rows = None
         if rows:
-            listed = ", ".join(f"{table} ({count:,} rows)" for table, count in rows.items())
+            listed = ", ".join(f"{table} ({counted(count, 'row')})" for table, count in rows.items())
             raise InputError(
                 f"{database.location} has a corpus: {listed}; keep it (`dedup db dump`), then"
                 " `dedup uninstall`, or choose another folder by DEDUP_HOME"

@@ -227,9 +227,13 @@ def nothing_unsettled(cursor: Cursor) -> bool:
     return bool(row and row[0])
 
 
-def _adopt_where_empty(cursor: Cursor) -> None:
+def any_article(cursor: Cursor) -> bool:
     row = cursor.execute(_sql("any_article")).fetchone()
-    if row and not row[0]:
+    return bool(row and row[0])
+
+
+def _adopt_where_empty(cursor: Cursor) -> None:
+    if not any_article(cursor):
         adopt(cursor)
 
 

@@ -74,6 +74,12 @@ def newest(cursor: Cursor, settings: Settings) -> datetime | None:
     return None if row is None or row[1] else row[0]
 
 
+def newest_of_all(cursor: Cursor, settings: Settings) -> datetime | None:
+    """The time that `newest` will tell once all is settled; reads every article's row."""
+    row = cursor.execute(_sql("newest_of_all"), order_parameters(settings)).fetchone()
+    return None if row is None else row[0]
+
+
 # --- which articles
 
 
@@ -117,6 +123,7 @@ def _ids(cursor: Cursor, settings: Settings, statement: str, **values: object) -
 @dataclass(frozen=True, slots=True)
 class Leaving:
     articles: int  # how many it would archive
+    of: int  # how many there are
     archived: int  # how many are already
     settled_again: int  # duplicates inside whose original it would archive
 

@@ -67,9 +67,9 @@ SET archived = false, stale = status <> 'failed',
 WHERE id = ANY (%(ids)s) AND archived RETURNING id
 
 -- name: count_leaving
--- How many articles a horizon would archive, how many are archived already, and how many duplicates inside have an
--- original that it would archive.
-SELECT count(*) FILTER (WHERE NOT a.archived AND ${time} < %(horizon)s),
+-- How many articles a horizon would archive, how many there are, how many are archived already, and how many duplicates
+-- inside have an original that it would archive.
+SELECT count(*) FILTER (WHERE NOT a.archived AND ${time} < %(horizon)s), count(*),
        count(*) FILTER (WHERE a.archived),
        count(*) FILTER (WHERE NOT a.archived AND ${time} >= %(horizon)s
                         AND dedup.canonical_time(o.published_at, o.added_at, %(policy)s, %(earliest)s) < %(horizon)s)
@@ -90,6 +90,13 @@ SELECT least(now(), coalesce(settled_through, (
            FROM dedup.marked_article WHERE takes_part))),
        settled_through IS NULL AND NOT EXISTS (SELECT FROM dedup.article_mark WHERE takes_part)
 FROM dedup.corpus_state
+
+-- name: newest_of_all
+-- The time that the newest article will have once all are settled, but no later than now; null where there is none.
+SELECT CASE WHEN newest.at IS NOT NULL THEN least(now(), newest.at) END FROM (
+    SELECT greatest((SELECT settled_through FROM dedup.corpus_state), max(${time})) AS at
+    FROM dedup.marked_article a WHERE a.status <> 'failed'
+) AS newest
 
 -- name: not_archived_outside
 -- Articles before the horizon that are not archived.

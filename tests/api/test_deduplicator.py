@@ -248,7 +248,7 @@ def test_a_verdict_reads_as_a_sentence(settled: Deduplicator) -> None:
     assert said["c"].startswith("c: similar to a (sentences, 0.")
     assert said["x"] == "x: unique"
     settled.load([article("new", window(0, 6), 300)])
-    assert "; provisional, 1 others are unsettled" in str(settled.lookup(NEWS[1].text))
+    assert "; provisional, 1 other is unsettled" in str(settled.lookup(NEWS[1].text))
 
 
 def test_json_holds_times_tuples_bytes_and_enums() -> None:

@@ -9,6 +9,8 @@ import psycopg
 import pytest
 from psycopg import sql
 
+from dedup.api.deduplicator import Deduplicator
+from dedup.api.operation import Operation
 from dedup.attach import sync as following
 from dedup.base.errors import DatabaseError, InputError
 from dedup.db.database import Database
@@ -312,8 +314,8 @@ def test_a_view_that_cannot_be_attached_is_refused_with_the_next_step(
     columns = {"text": "body"}
     refused: dict[str, tuple[str, dict[str, Any]]] = {
         "several rows with the id [01]: .* DISTINCT ON": ("twice", {}),
-        "'id' is null in 1 rows: leave such rows out": ("nobody", {}),
-        "'at' is null in 1 rows: coalesce it": ("nobody", {"changed": "at", "where": "id = 0"}),
+        "'id' is null in 1 row: leave such rows out": ("nobody", {}),
+        "'at' is null in 1 row: coalesce it": ("nobody", {"changed": "at", "where": "id = 0"}),
         "--mark-columns: .* no table": ("published_posts", {"mark_columns": True}),
         "--triggers: .* no table": ("published_posts", {"triggers": True}),
         "--changed: column 'topic' is of type text": ("published_posts", {"changed": "topic"}),
@@ -493,3 +495,17 @@ def test_columns_of_marks_are_announced_with_what_they_cost(database: Database, 
     assert told[0].endswith("a trigger of yours will see each: touch")
     assert "the view news_marks of dedup has the same marks" in told[1]
     assert attachments.attach(f"{SCHEMA}.news", **options).told == []
+
+
+def test_the_triggers_of_another_corpus_are_not_called_the_owners(database: Database, owner: Owner) -> None:
+    news(owner)
+    post(owner, 1, "words")
+    options: dict[str, Any] = {"keys": ["id"], "columns": {"text": "body"}}
+    Deduplicator.initialize(database.url, schema="cables")
+    with Deduplicator(database.url, schema="cables") as other:
+        other.attachments.attach(f"{SCHEMA}.news", **options)
+        told = deduplicator(database).attachments.attach(f"{SCHEMA}.news", **options, mark_columns=True).told
+    with Operation(database.url, schema="cables") as cables:
+        cables.uninstall()
+    assert told[0].startswith("the first backfill updates 1 row of newsroom.news")
+    assert told[0].endswith("no trigger of yours sees that")

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import doctest
+import re
 from datetime import timedelta
+from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -49,3 +51,23 @@ def test_a_span_in_its_two_largest_units(seconds: int, said: str) -> None:
 )
 def test_sizes_beyond_gigabytes_too(count: float, said: str) -> None:
     assert words.size(count) == said
+
+
+COUNTED = re.compile(
+    r"\{(?![A-Z_.]+:)[^{}]*:,\}"
+    r" (?:articles|rows|texts|copies|marks|changes|versions|dates lost|quotes|differences)\b"
+)
+"""A count in a message beside a noun that has a plural only."""
+
+ELSEWHERE = ("lab/", "judging/", "spark/", "cli/lab.py", "cli/judge.py")
+
+
+def test_no_message_says_1_articles() -> None:
+    folder = Path(words.__file__).parents[1]
+    wrong = [
+        f"{path.relative_to(folder)}: {found[0]}"
+        for path in sorted(folder.rglob("*.py"))
+        if not path.relative_to(folder).as_posix().startswith(ELSEWHERE)
+        for found in COUNTED.finditer(path.read_text("utf-8"))
+    ]
+    assert not wrong, "say it by dedup.base.words.counted:\n" + "\n".join(wrong)

@@ -43,14 +43,14 @@ def test_a_table_is_detached_by_its_own_name_where_that_names_one(dedup: Dedup, 
     for name in ("public.articles", "articles"):
         assert dedup(*attached, "--name", "news").code == 0
         assert dedup("sync", name).code == 0
-        assert dedup("detach", name).code == 0
+        assert dedup("detach", name, "--yes").code == 0
     assert dedup(*attached, "--name", "news").code == 0
     assert dedup(*attached, "--name", "wires", "--no-triggers").code == 0
     refused = dedup("detach", "public.articles")
     assert refused.code == 2
     assert "'public.articles' is attached more than once; there are 'news', 'wires'" in refused.err
     assert "nothing is attached as 'other'" in dedup("detach", "other").err
-    assert [dedup("detach", name).code for name in ("news", "wires")] == [0, 0]
+    assert [dedup("detach", name, "--yes").code for name in ("news", "wires")] == [0, 0]
 
 
 def test_every_command_of_the_page_works(dedup: Dedup, owner: Owner) -> None:
@@ -146,7 +146,13 @@ def test_the_attached_tables_and_what_waits(dedup: Dedup, owner: Owner) -> None:
     assert explained.code == 0
     assert "harbour" in dedup("show", "press/1").out
     assert "nothing is attached as 'news'; there are 'press'" in dedup("detach", "news").err
-    assert dedup("detach", "press").err.startswith("detached; 3 articles were deleted")
+    refused = dedup("detach", "press")
+    assert refused.code == 2
+    assert (
+        "press: 3 articles are deleted from the corpus, with the marks; this cannot be undone" in refused.err
+    )
+    assert dedup("attachments", "--json").out.count("press")
+    assert "detached; 3 articles were deleted" in dedup("detach", "press", "--yes").err
 
 
 def test_who_wrote_a_row_is_its_byline_and_is_followed(dedup: Dedup, owner: Owner) -> None:

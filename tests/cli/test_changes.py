@@ -43,8 +43,12 @@ def test_off_it_says_how_to_start_it_and_then_what_is_next(
     assert "next: dedup changes" in dedup("changes", "--start").err
     assert "is kept already" in dedup("changes", "--start").err
     assert dedup("changes").code == 0
-    assert "is dropped" in dedup("changes", "--stop").err
-    assert "was off" in dedup("changes", "--stop").err
+    refused = dedup("changes", "--stop")
+    assert refused.code == 2
+    assert "no cursor of changes counts any more; this cannot be undone: add --yes" in refused.err
+    assert dedup("changes").code == 0
+    assert "is dropped" in dedup("changes", "--stop", "--yes").err
+    assert "was off" in dedup("changes", "--stop", "--yes").err
     assert dedup("changes").code == 2
 
 

@@ -209,7 +209,7 @@ def test_status_tells_bytes_of_tables_only_where_asked(dedup: Dedup, news: Path)
 def test_status_shows_a_limit_that_fired(dedup: Dedup, news: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("dedup.settling.hook.MAX_CANDIDATES", 0)
     dedup("check", str(news))
-    assert "limit fired: 1 articles left for the next backfill: more than 0 candidates" in dedup("status").err
+    assert "limit fired: 1 article left for the next backfill: more than 0 candidates" in dedup("status").err
     dedup("backfill", "--workers", "0")
     assert "limit fired" not in dedup("status").err
     assert dedup("marks").lines == MARKS
@@ -287,7 +287,7 @@ def test_what_is_stale_is_shown(dedup: Dedup, database: Database, news: Path) ->
     assert re.search(r"stale +1, to be settled again\n", status.out)
     assert status.err == "next: dedup backfill\n"
     assert dedup("verify").err == (
-        "not checked: the marks of 1 pending or stale articles; run `dedup backfill` first\n"
+        "not checked: the marks of 1 pending or stale article; run `dedup backfill` first\n"
         "checked 3 articles: 0 differences\n"
     )
     dedup("backfill", "--workers", "0")

@@ -119,7 +119,7 @@ def test_another_machine_gets_equal_hashes_by_the_key_and_other_hashes_without(
     assert refused.code == 2
     assert "another hash key" in refused.err
     typed(f"{KEY}\n")
-    assert dedup("settings", "set", "hash_key=-").code == 0
+    assert dedup("settings", "set", "hash_key=-", "--yes").code == 0
     others = filled()
     assert others[0] == marks
     for mine, theirs in zip(hashes, others[1], strict=True):
@@ -148,7 +148,7 @@ def test_no_message_holds_the_key(
         ("verify",),
         ("explain", "copy", "first"),
         ("show", "copy"),
-        ("settings", "reset", "hash_key"),
+        ("settings", "reset", "hash_key", "--yes"),
     ]
     for arguments in runs:
         typed(KEY)
@@ -191,8 +191,11 @@ def test_a_pinned_sentence_follows_the_key(dedup: Dedup, database: Database, tmp
             [before[-1], long[:500]],
         )
     dedup("common", "pin", f"{sentences[0]}.", "--never")
-    said = dedup("settings", "set", f"hash_key={KEY}").err
-    assert "the words of 1 pinned sentences are nowhere" in said
+    refused = dedup("settings", "set", f"hash_key={KEY}")
+    assert refused.code == 2
+    assert "1 pinned sentence ends with the key; this cannot be undone" in refused.err
+    said = dedup("settings", "set", f"hash_key={KEY}", "--yes").err
+    assert "the words of 1 pinned sentence are nowhere, so its pin ends with the old hash key: 99" in said
     assert "99" in said
     dedup("backfill", "--workers", "0")
     with database.transaction() as cursor:
@@ -206,7 +209,7 @@ def test_a_pinned_sentence_follows_the_key(dedup: Dedup, database: Database, tmp
     assert set(before).isdisjoint(after)
     assert pins == {after[0]: False, after[-1]: True, 99: True}
     assert common == [(after[-1],)]
-    assert dedup("settings", "reset", "hash_key").code == 0
+    assert dedup("settings", "reset", "hash_key", "--yes").code == 0
     dedup("backfill", "--workers", "0")
     with database.transaction() as cursor:
         rows = cursor.execute("SELECT sentence_hash FROM dedup.sentence_pin").fetchall()

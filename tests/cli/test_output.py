@@ -339,6 +339,16 @@ class Work:
         self.shown.advance(count, total)
 
 
+def test_a_total_never_shrinks_and_no_more_is_done_than_there_is() -> None:
+    work = Work()
+    work.shown.start("settling", 100)
+    work.step(11, 60, 80)
+    work.step(11, 60)
+    work.shown.end()
+    assert "settling: 60 of 100 articles, " in work.lines[0]
+    assert "settling: 120 of 120 articles, finishing" in work.lines[1]
+
+
 def test_long_work_writes_a_line_every_ten_seconds_and_one_at_the_end_of_a_stage() -> None:
     work = Work()
     work.shown.start("fingerprinting", 58_051)
@@ -424,7 +434,7 @@ def test_a_terminal_has_bars_that_fit_and_no_lines(monkeypatch: pytest.MonkeyPat
     monkeypatch.setenv("TERM", "xterm")
     monkeypatch.setenv("COLUMNS", str(width))
     with progress_bar() as bar:
-        bar.start("fingerprinting", 58_051)
+        bar.start("fingerprinting", 58_049)
         bar.advance(58_050, 58_050)
         bar.start("settling", None)
         bar.advance(7)

@@ -396,7 +396,7 @@ def test_dates_that_are_lost_are_counted_and_shown(dedup: Dedup, tmp_path: Path)
     ).err
     assert "published_at: read day first: 10 of them tell" in said
     assert "published_at: 1 of 11 dates cannot be read, and are lost" in said
-    assert "0 refused, 1 dates lost" in said
+    assert "0 refused, 1 date lost" in said
 
 
 def stored(database: Database) -> list[object]:

@@ -8,20 +8,23 @@ from __future__ import annotations
 import difflib
 import json
 import os
+import re
+import shutil
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TypedDict
+from typing import Literal, TypedDict
 
 import psycopg
 import pytest
+import typer
 from psycopg import sql
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
 
 from dedup.api.deduplicator import Deduplicator
 from dedup.api.operation import Operation
 from dedup.base.errors import InputError, RightsError
-from dedup.cli import main
+from dedup.cli import main, rights
 from dedup.db import roles
 from dedup.db.database import URL_VARIABLE, Database
 from dedup.settling.backfill import backfill
@@ -41,6 +44,7 @@ class Grants(TypedDict, total=False):
     worker: list[str]
     scraper: list[str]
     analyst: list[str]
+    counter: list[str]
     reader: list[str]
 
 
@@ -181,7 +185,7 @@ def test_a_scraper_reads_no_text_and_writes_no_mark(database: Database, granted:
     }  # what it saw in feeds
 
 
-def test_every_table_and_function_says_who_may_use_it(database: Database) -> None:
+def test_every_table_view_and_function_says_who_may_use_it(database: Database) -> None:
     with database.transaction() as cursor:
         tables = cursor.execute(
             "SELECT relname FROM pg_class"
@@ -191,7 +195,12 @@ def test_every_table_and_function_says_who_may_use_it(database: Database) -> Non
             "SELECT proname FROM pg_proc WHERE pronamespace = 'dedup'::regnamespace"
             " AND prorettype <> 'trigger'::regtype"
         ).fetchall()
+        views = cursor.execute(
+            "SELECT relname FROM pg_class"
+            " WHERE relnamespace = 'dedup'::regnamespace AND relkind IN ('v', 'm')"
+        ).fetchall()
     assert {row[0] for row in tables} == roles.TABLES.keys()
+    assert {row[0] for row in views} == roles.VIEWS.keys()
     assert {row[0] for row in functions} == roles.FUNCTIONS.keys()
 
 
@@ -382,11 +391,12 @@ def files(tmp_path: Path) -> dict[str, str]:
     return made
 
 
-ANALYST = [
-    *(["marks"], ["matches"], ["stories"], ["common"], ["pin", "list"], ["runs"], ["db", "url"]),
+COUNTER = [
+    *(["marks"], ["matches"], ["stories"], ["pin", "list"], ["runs"], ["db", "url"]),
     ["export", "stories", "news.sqlite"],
     ["changes"],
 ]
+ANALYST = [*COUNTER, ["common"], ["quotes"]]
 SCRAPER = [
     ["check", "new.jsonl"],
     ["check", "edit.jsonl"],
@@ -422,7 +432,7 @@ WORKER = [
     ["metrics"],
     ["attachments"],
     ["sync"],
-    ["prune", "--older-than", "2y"],
+    ["prune", "--older-than", "2y", "--yes"],
     ["export", "corpus", "known"],
     ["report", "--story", "a1", "-o", "story.html"],
 ]
@@ -436,7 +446,14 @@ OWNER = [
 
 
 def allowed(role: str) -> list[list[str]]:
-    return {"worker": WORKER, "scraper": SCRAPER, "analyst": ANALYST, "reader": READER, "stranger": []}[role]
+    return {
+        "worker": WORKER,
+        "scraper": SCRAPER,
+        "analyst": ANALYST,
+        "counter": COUNTER,
+        "reader": READER,
+        "stranger": [],
+    }[role]
 
 
 EVERY = [*WORKER, *OWNER]
@@ -497,10 +514,86 @@ def test_a_role_can_do_nothing_else(
         exit_code, _, err = run(*command, role=granted[role])
         assert exit_code == 1, command
         last = err.strip().splitlines()[-1]
-        assert "dedup grant" in last or "connect as the owner" in last, command
+        assert "may: as the owner, `dedup grant" in last or "connect as" in last, command
         with Deduplicator(settled.url) as dd:  # nothing happened
             assert dd.preview().settle == 0, command
             assert dd.get("a1") is not None, command
+
+
+MORE = [
+    *(
+        ["versions", "a1"],
+        ["credits"],
+        ["agencies"],
+        ["sentences"],
+        ["report", "-o", "r"],
+    ),
+    *(["common", "unpin", "99"], ["pin", "remove", "a1", "a2"], ["settings", "reset", "bands"]),
+    ["train-sentences", "en", "new.jsonl"],
+]
+"""Other commands that some role may not run."""
+
+
+@pytest.mark.long("dedup", "migrations")
+@pytest.mark.parametrize("role", EVERYONE)
+def test_a_refusal_names_who_may_and_the_grant_that_gives_it(
+    settled: Database,
+    granted: Names,
+    files: dict[str, str],
+    run: Run,
+    role: roles.Role | Literal["stranger"],
+    tmp_path: Path,
+) -> None:
+    name = granted[role]
+    with settled.transaction() as cursor:
+        row = cursor.execute("SELECT current_user").fetchone()
+    assert row
+    kind = {"analyst": ", an analyst,", "stranger": ""}.get(role, f", a {role},")
+    own = [command for command in allowed(role) if command in READS and command != ["db", "url"]]
+    ends = [["delete", "a1"], ["changes", "--stop", "--yes"], ["uninstall", "--yes"]]
+    for command in [*(command for command in [*MORE, *refused(role)] if command not in ends), *ends[:-1]]:
+        exit_code, _, err = run(*command, role=name)
+        if exit_code == 0:  # it may, such as a worker some of `MORE`
+            continue
+        said = err.strip().splitlines()[-1]
+        assert f'"{name}"{kind} may not run `dedup {command[0]}' in said, (command, said)
+        if found := re.search(r"; (.+) may: as the owner, `dedup (grant .+)`$", said):
+            assert run(*found[2].split(), role=row[0])[0] == 0, said
+            for each in [command, *own[:2]]:  # what it had it has still
+                exit_code, _, err = run(*each, role=name)
+                assert exit_code == 0, (command, each, said, err)
+                clear(tmp_path)
+            with Operation(settled.url) as owner:
+                owner.grant(worker=[name], revoke=True)
+                if role != "stranger":
+                    owner.grant(**only(role, name))
+        else:
+            assert said.endswith(f'connect as "{row[0]}"'), (command, said)
+            exit_code, _, err = run(*command, role=row[0])
+            assert exit_code == 0 or "not pinned" in err, (command, err)
+
+
+def clear(folder: Path) -> None:
+    """Remove what commands wrote, so that they can write it again."""
+    for path in folder.iterdir():
+        if path.is_dir():
+            shutil.rmtree(path)
+        elif path.suffix != ".jsonl":
+            path.unlink()
+
+
+def test_every_command_of_a_corpus_says_who_may_run_it() -> None:
+    def commands(group: object, before: tuple[str, ...] = ()) -> Iterator[str]:
+        for name, command in group.commands.items():  # type: ignore[attr-defined]
+            if hasattr(command, "commands"):
+                yield from commands(command, (*before, name))
+            else:
+                yield " ".join((*before, name))
+
+    without = ("completion", "db ", "lab ", "spark ")
+    found = {name for name in commands(typer.main.get_command(main.app)) if not name.startswith(without)}
+    told = {re.sub(" --.*", "", task) for task in rights.MAY}
+    assert found == told - {"common", "settings"}
 
 
 def test_a_scraper_is_told_what_the_backfill_then_says(settled: Database, granted: Names) -> None:

@@ -140,7 +140,7 @@ def test_a_bad_field_loses_the_field_and_not_the_article(
 
 
 CSV_LINES: list[tuple[bytes, str, str | None, str | None, str]] = [  # row, outcome, id, field, reason
-    (b"1", "refused", None, None, "the row has 1 columns, the header 5"),
+    (b"1", "refused", None, None, "the row has 1 column, the header 5"),
     (b"1,b,c,d,e,f", "refused", None, None, "the row has 6 columns, the header 5"),
     (b",b,,,", "refused", None, None, "source_id is empty"),
     (b'1,"a" b,,,', "refused", None, None,

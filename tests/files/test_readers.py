@@ -473,7 +473,7 @@ def test_csv_rows_with_too_many_or_few_columns(folder: Folder) -> None:
     articles, rejects = read_csv(folder, b"id,text\n1\n\n2,b,c\n3,c\n \r\n,\n")
     assert articles == [("3", "c")]
     assert rejects == [
-        (2, "the row has 1 columns, the header 2"),
+        (2, "the row has 1 column, the header 2"),
         (4, "the row has 3 columns, the header 2"),
         (7, "source_id is empty"),
     ]

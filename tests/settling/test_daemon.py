@@ -302,7 +302,7 @@ def test_the_words_of_sentences_are_kept_where_somebody_asked_for_that(
         wait_until(settled(database))
         schedule_is_due(database)
         wait_until(lambda: quoted(database) == 5)
-        wait_until(lambda: "kept the words of sentences: 1 versions compared" in caplog.text)
+        wait_until(lambda: "kept the words of sentences: 1 version compared" in caplog.text)
         assert query(
             database, "SELECT begun_at > now() - interval '1 hour' FROM dedup.sentence_schedule"
         ) == [(True,)]

@@ -50,7 +50,7 @@ def test_rows_before_the_horizon_are_archived_and_come_back_with_another_date(da
         put(owner, 3, window(20, 6), FAR)
         with deduplicator(database) as dd:
             settle(database)
-            dd.settings.change({"keep_window": "30d"})
+            dd.settings.change({"keep_window": "30d"}, for_good=True)
             settle(database)
         assert archived(database) == {"news/1", "news/2"}
         assert marks(database)["news/2"][0] == "duplicate"

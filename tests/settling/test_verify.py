@@ -174,7 +174,7 @@ def test_what_is_not_checked_is_said(filled: Database) -> None:
     tamper(filled, "UPDATE dedup.article SET byline = 'dpa' WHERE source_id IN ('a2', 'a4')")
     skipped = " ".join(check(filled).skipped)
     assert "the marks of 1 pending or stale" in skipped
-    assert "1 versions of articles that were deferred" in skipped
+    assert "1 deferred version of articles" in skipped
     assert "the common sentences" in skipped
     assert "the credits of 2 articles, which wait" in skipped
 

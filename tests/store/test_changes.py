@@ -503,13 +503,13 @@ def test_what_is_kept_is_bounded_by_the_articles(kept: Database) -> None:
 
 def test_who_may_read_views_may_read_changes_and_who_settles_writes_them(kept: Database) -> None:
     with (
-        made_roles(kept.url, ("worker", "scraper", "analyst", "reader")) as names,
+        made_roles(kept.url, ("worker", "scraper", "analyst", "counter", "reader")) as names,
         Operation(kept.url) as owner,
     ):
         owner.grant(**{kind: [name] for kind, name in names.items()})  # type: ignore[arg-type]
         with Deduplicator(url_of(kept, names["worker"])) as worker:
             worker.submit(article("a", window(0, 6), 0))
-        for kind in ("worker", "analyst", "reader"):
+        for kind in ("worker", "analyst", "counter", "reader"):
             with closing(Database(url_of(kept, names[kind]))) as own, own.transaction() as cursor:
                 rows = cursor.execute("SELECT source_id, status FROM dedup.changes()").fetchall()
             assert rows == [("a", "unique")]

@@ -15,7 +15,7 @@ from itertools import pairwise
 
 from markupsafe import Markup
 
-from dedup.base.words import later
+from dedup.base.words import counted, later
 from dedup.web.pages.environment import printable
 
 WIDTH, LEFT, RIGHT, TOP, LINE, BOTTOM = 720, 170, 24, 10, 24, 34
@@ -80,7 +80,7 @@ def story_timeline(prints: Sequence[Print], name: str = "timeline") -> Markup:
             # Numbers of our own; thousands of dots would take a third of a page's time to escape.
             parts.append(Markup(f'<circle class="{kind}" {place} r="{radius}"/>'))  # noqa: S704
     told = (
-        f"{len(every):,} articles of {len(lines):,} outlets"
+        f"{counted(len(every), 'article')} of {counted(len(lines), 'outlet')}"
         f" from {first:%Y-%m-%d %H:%M} to {last:%Y-%m-%d %H:%M};"
         f" first {every[0].outlet}, last {every[-1].outlet}"
     )

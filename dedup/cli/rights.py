@@ -1,0 +1,47 @@
+"""Which kinds of role may run which command, as a refusal says it. The rights are in `../db/roles.py`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from dedup.api.operation import Role, who_may
+
+_MARKS: tuple[Role, ...] = ("counter", "analyst", "reader", "worker")
+_WORDS: tuple[Role, ...] = ("analyst", "reader", "worker")
+_TEXTS: tuple[Role, ...] = ("reader", "worker")
+
+MAY: Mapping[str, tuple[Role, ...]] = {
+    **dict.fromkeys(("marks", "matches", "stories", "changes", "runs", "pin list", "export stories"), _MARKS),
+    **dict.fromkeys(("common", "quotes"), _WORDS),
+    **dict.fromkeys(("show", "explain", "versions", "credits", "agencies", "report", "browse"), _TEXTS),
+    **dict.fromkeys(("status", "metrics", "settings", "attachments", "export corpus"), _TEXTS),
+    **dict.fromkeys(("check", "watch"), ("scraper", "worker")),
+    "check --dry-run": ("scraper", "reader", "worker"),
+    **dict.fromkeys(("backfill", "retry", "delete", "worker", "verify", "sentences"), ("worker",)),
+    "load": ("worker",),  # a scraper loads articles that are new, and is refused where one is stored
+    **dict.fromkeys(("sync", "prune", "import", "serve"), ("worker",)),
+    **dict.fromkeys(("judge score", "judge tune"), ("reader",)),
+    **dict.fromkeys(("judge pairs", "judge review", "train-sentences", "pin set", "pin remove"), ()),
+    **dict.fromkeys(("settings set", "settings reset", "common pin", "common unpin"), ()),
+    **dict.fromkeys(("init", "grant", "uninstall", "attach", "remap", "detach"), ()),
+    **dict.fromkeys(("changes --start", "changes --stop"), ()),
+}
+"""Command to the kinds of role that may run it, that with the least rights first; empty: only the owner."""
+
+
+def advice(arguments: Sequence[str]) -> str | None:
+    """Who may run the command that was refused, and which grant gives the right; None where none does."""
+    words = list(arguments)
+    while words and words[0].startswith("-"):  # of every command
+        del words[: 2 if words[0] == "--schema" else 1]
+
+    def fits(task: str) -> bool:
+        names = task.split()
+        option = names.pop() if names[-1].startswith("-") else None
+        return words[: len(names)] == names and option in (None, *words)
+
+    named = [task for task in MAY if fits(task)]
+    if not named:
+        return None
+    task = max(named, key=len)
+    return who_may(f"dedup {task}", MAY[task])
