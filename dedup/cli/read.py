@@ -256,7 +256,8 @@ def verify(
     """Compute marks, pairs, fingerprints, common sentences and credits again, and compare with what is there.
 
     The bookkeeping that later marks rest on is checked as well, and in full. Exit code 3 if anything differs
-    and is not repaired. Without `--repair` it only reads, and other commands may run meanwhile.
+    and is not repaired; what `--repair` cannot set right is named, with the command that can. Without
+    `--repair` it only reads, and other commands may run meanwhile.
 
     Next, if anything differs: `dedup verify --repair`, then `dedup backfill`.
     """
@@ -264,8 +265,9 @@ def verify(
         with progress_bar() as bar:
             found = dd.verify(sample=sample, progress=bar)
         repaired = dd.repair(found) if repair and not found.right else None
+    left = repaired is None or bool(found.by_hand)
     if json:
-        output.write_json({**found.as_dict(), "repaired": repaired is not None})
+        output.write_json({**found.as_dict(), "repaired": not left})
     else:
         for line in found.differences:
             output.console().print(Text(output.printable(line)))
@@ -274,12 +276,14 @@ def verify(
         for line in found.skipped:
             output.say(f"not checked: {line}")
         output.say(str(found))
-        if repaired is not None:
+        if repaired is not None and len(found.by_hand) < found.found:
             output.say(
                 f"repaired; {counted(repaired, 'article is', 'articles are')} settled again: run"
                 " `dedup backfill`"
             )
-        elif found.found:
+        elif repaired is None and len(found.by_hand) < found.found:
             output.say("next: dedup verify --repair, then dedup backfill")
-    if found.found and repaired is None:
+        for line in found.by_hand if repaired is not None else ():
+            output.say(f"not repaired: {line}")
+    if found.found and left:
         raise typer.Exit(DIFFERENT)

@@ -79,6 +79,22 @@ become smaller where they take longer, and grow again."""
 _served: dict[int, float] = {}
 """Thread to when the server last did something for it, by the clock that cannot be set."""
 
+WRITTEN = {
+    "timezone": "UTC",
+    "datestyle": "ISO",  # the order in which a date is read stays that of the database
+    "intervalstyle": "postgres",
+    "bytea_output": "hex",
+    "extra_float_digits": "1",
+    "xmlbinary": "base64",
+    "quote_all_identifiers": "off",
+    "standard_conforming_strings": "on",
+    "array_nulls": "on",
+    "transform_null_equals": "off",
+    "default_transaction_isolation": "read committed",
+}
+"""How the server reads statements and writes values, and what a transaction sees: a database or a role may
+begin its sessions with others. The encoding is asked for with the connection."""
+
 _PREFER_INDEXES = {
     "enable_seqscan": "off",
     "enable_bitmapscan": "off",  # it would read all that wait and sort them, for each page
@@ -220,7 +236,7 @@ def limits(timeouts: Timeouts, seconds: float | None) -> dict[str, str]:
     """What a transaction begins with. `seconds`: for locks and statements; None: as `timeouts` has it."""
     lock, statement = (timeouts.lock, timeouts.statement) if seconds is None else (seconds, seconds)
     return {
-        "timezone": "UTC",
+        **WRITTEN,
         "jit": "off",
         "lock_timeout": milliseconds(lock),
         "statement_timeout": milliseconds(statement),
@@ -267,7 +283,7 @@ class Session:
             with connection.transaction(), connection.cursor(binary=True) as cursor:
                 connection.patience = working
                 if snapshot:
-                    cursor.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ")
+                    cursor.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY")
                 if connection.pooled:
                     cursor.execute(set_values(limits(self.timeouts, seconds), local=True))
                 if snapshot:

@@ -155,6 +155,8 @@ def _likeness(
     found, printed = np.zeros(len(signed)), np.zeros(len(signed))
     size = settings.signature_size
     both = np.flatnonzero(signed)
+    if not len(both):
+        return found, printed  # where no article has shingles, the rows may be empty
     a, b = (rows if len(both) == len(rows) else rows[both] for rows in signatures)
     found[both] = jaccards(a[:, :size], b[:, :size])
     if settings.prints:

@@ -58,7 +58,7 @@ class Heartbeat:
 
     def claim(self) -> bool:
         """Begin the run; False if another one lives. Raises StuckError: that one makes no progress."""
-        with translated(self._database.location), self._connection.cursor() as cursor:
+        with translated(self._database.location), self._connection.cursor(binary=True) as cursor:
             owner = self._owner(cursor)
         until = time.monotonic() + GRACE_SECONDS
         while True:
@@ -127,7 +127,7 @@ class Heartbeat:
     def _tell(self) -> None:
         if self._connection.closed and not self._ended.is_set():
             self._connection = self._database.connect()
-        with self._connection.cursor() as cursor:
+        with self._connection.cursor(binary=True) as cursor:
             owner, still = self._owner(cursor), time.monotonic() - self._moved_at
             assert self._run is not None
             if not self._ended.is_set() and self._works():

@@ -34,6 +34,9 @@ WAIT_SECONDS = 900.0
 """How long anything may wait with nobody at work, where there are workers: they take what comes within a
 second, so a quarter of an hour is no matter of load, and shorter than a restart of a server it is not."""
 
+FAILING_RUNS = 2
+"""After so many runs that failed in the same way, and none that ended well, the next one will fail too."""
+
 FORGOTTEN_SECONDS = 3_600.0
 """A worker that is gone for so long is no problem any more if nothing waits: who ended it wanted that."""
 
@@ -60,6 +63,7 @@ class Vitals(Answer):
         totals: what all runs did, as in `runs.totals`, with names such as "settled" and "seconds settling".
         quiet_at: when last nothing waited, as far as anyone looked; None: never.
         run: the run at work, or None.
+        failing: kind of error to the runs that it ended since one ended well.
         workers: those there are, alive or gone.
     """
 
@@ -78,6 +82,7 @@ class Vitals(Answer):
     totals: dict[str, float]
     quiet_at: datetime | None
     run: Run | None
+    failing: dict[str, int]
     workers: list[Worker]
 
     @property
@@ -103,6 +108,9 @@ class Vitals(Answer):
         patience = seconds if self.run else wait
         if self.run and self.run.stuck:
             found.append(f"a run is probably stuck {self.run}")
+        for error, count in self.failing.items():
+            if self.waits and count >= FAILING_RUNS:
+                found.append(f"{count:,} runs failed since one ended well ({error}): see `dedup runs`")
         since = None if self.quiet_at is None else (self.at - self.quiet_at).total_seconds()
         if (since is None or since > seconds) and not self.run:
             last = "nothing was settled yet" if since is None else f"all was last settled {_hours(since)} ago"
@@ -154,6 +162,7 @@ def vitals(cursor: Cursor, lately: float = 86_400.0) -> Vitals:
         waiting = max(0.0, (at - since).total_seconds())
     failed = cursor.execute(_sql("failed"), {"lately": lately, "sample": SAMPLE}).fetchall()
     run = runs.current(cursor, "backfill")
+    failing = cursor.execute(_sql("failing"), {"kinds": list(runs.SETTLING)}).fetchall()
     changes = cursor.execute(_sql("changes"), {"limit": SAMPLE + 1}).fetchone() or (0, None)
     queues = {"changes": int(changes[0])}
     for name, table in QUEUES.items():
@@ -175,5 +184,6 @@ def vitals(cursor: Cursor, lately: float = 86_400.0) -> Vitals:
         totals={" ".join(filter(None, key)): value for key, value in runs.totals(cursor).items()},
         quiet_at=quiet_at,
         run=None if run and run.gone else run,
+        failing=dict(failing),
         workers=workers,
     )

@@ -37,3 +37,11 @@ GROUP BY 1 ORDER BY 1
 -- name: last_done
 -- When a run last ended well.
 SELECT max(ended_at) FROM dedup.run WHERE outcome = 'done'
+
+-- name: failing
+-- How many runs that settle failed since the last one that ended well, by the kind of error, which a worker tells to
+-- its log only.
+SELECT coalesce(error, 'see its log'), count(*) FROM dedup.run
+WHERE outcome = 'failed' AND what = ANY(%(kinds)s)
+    AND id > coalesce((SELECT max(id) FROM dedup.run WHERE outcome = 'done' AND what = ANY(%(kinds)s)), 0)
+GROUP BY 1 ORDER BY 2 DESC, 1

@@ -99,7 +99,7 @@ class Listener:
                 connection.close()
                 self._next = float("inf")
                 return None
-            with connection.cursor() as cursor:
+            with connection.cursor(binary=True) as cursor:
                 self._session = runs.session(cursor)
             connection.execute(f"LISTEN {outer(self._database.schema)}".encode())
         except (DatabaseError, psycopg.Error):

@@ -56,13 +56,15 @@ class Verification(Answer):
         differences: one line each, with the source_id, never with text.
         found: how many differences there are in all.
         skipped: what was not checked, and why; one line each.
-        repairs: what heals the differences.
+        by_hand: the differences that nothing but a person can set right; one line each, with the command.
+        repairs: what heals the others.
     """
 
     articles: int = 0
     differences: list[str] = field(default_factory=list)
     found: int = 0
     skipped: list[str] = field(default_factory=list)
+    by_hand: list[str] = field(default_factory=list)
     repairs: Repairs = field(default_factory=Repairs, repr=False)
 
     @property
@@ -72,7 +74,8 @@ class Verification(Answer):
 
     def as_dict(self) -> dict[str, Any]:
         """What was compared and what differs, without what heals it."""
-        return {name: plain(getattr(self, name)) for name in ("articles", "differences", "found", "skipped")}
+        told = ("articles", "differences", "found", "skipped", "by_hand")
+        return {name: plain(getattr(self, name)) for name in told}
 
     def __str__(self) -> str:
         return f"checked {counted(self.articles, 'article')}: {counted(self.found, 'difference')}"
@@ -81,10 +84,15 @@ class Verification(Answer):
         """Note what is not checked."""
         self.skipped.append(line)
 
-    def differs(self, line: str, repair: Repair, ids: Collection[int] = ()) -> None:
-        """Note a difference, and what heals it: for which articles, or for the corpus."""
+    def differs(self, line: str, repair: Repair | None, ids: Collection[int] = ()) -> None:
+        """Note a difference, and what heals it: for which articles, or for the corpus. `repair`: None where a
+        person must; the line then says how.
+        """
         self.found += 1
-        self.repairs.add(repair, ids)
+        if repair is None:
+            self.by_hand.append(line)
+        else:
+            self.repairs.add(repair, ids)
         if len(self.differences) < DIFFERENCES_SHOWN:
             self.differences.append(line)
 
@@ -99,7 +107,7 @@ def verify(
     """
     result = Verification()
     shown = progress or SilentProgress()
-    with database.transaction() as cursor:
+    with database.session() as session, session.transaction(snapshot=True) as cursor:
         ids = snapshots.choose(cursor, sample)
         shown.start("verifying", len(ids))
         _check_bookkeeping(cursor, rulebook, result)
@@ -253,8 +261,14 @@ def _check_fingerprints(
 def _check_attached(cursor: Cursor, result: Verification) -> None:
     """Compare every row of attached tables with its article, and its columns of marks with the view."""
     for attachment in attachments.present(cursor):
-        for line in drift.problems_of(cursor, attachment):
-            result.differs(f"{line}; next: `dedup remap {attachment.name}`", Repair.TABLES)
+        table = drift.find(cursor, attachment)
+        step = f"`dedup remap {attachment.name}`"
+        if table.oid is None:
+            step += (
+                f" with the table it is now, or `dedup detach {attachment.name}`, which deletes its articles"
+            )
+        for line in drift.problems_of(cursor, attachment, table):
+            result.differs(f"{line}; next: {step}", None)
             break
         else:
             noted = outbox.noted(cursor, attachment)
@@ -277,7 +291,7 @@ def _check_rows(cursor: Cursor, attachment: Attachment, noted: set[str], result:
                 with fitting(cursor, attachment):
                     found = differing(cursor, attachment, found, BLOCK_ARTICLES)
             except UnfitError as error:
-                result.differs(str(error), Repair.TABLES)
+                result.differs(str(error), None)
                 return
             except psycopg.errors.InsufficientPrivilege:
                 result.skip(f"the rows of {attachment.shown}, which a worker or its owner may read")

@@ -40,10 +40,7 @@ class StoredArticle:
 
 
 def choose(cursor: Cursor, sample: int | None) -> list[int]:
-    """The ids of the articles to check: all that are not archived, or a random sample of them. This must
-    be the beginning of a transaction, which sees one moment from here on and changes nothing.
-    """
-    cursor.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY")
+    """The ids of the articles to check: all that are not archived, or a random sample of them."""
     rows = cursor.execute(_sql("choose"), {"sample": sample})
     return [row[0] for row in rows.fetchall()]
 

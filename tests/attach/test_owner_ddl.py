@@ -5,6 +5,7 @@ Random histories of it are in `test_owner_torture.py`.
 
 from __future__ import annotations
 
+import json
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -716,6 +717,13 @@ def test_a_dropped_table_leaves_the_rest_of_the_corpus_and_can_be_detached(
     assert rows(owner, "SELECT status FROM dedup.marked_article WHERE source_id = 'late'") == [("duplicate",)]
     with pytest.raises(InputError, match="news"):
         deduplicator(database).attachments.remap("news")
+    for _ in range(2):  # it says the same for as long as it is so
+        repaired = dedup("verify", "--repair")
+        assert repaired.code == 3
+        assert "repaired;" not in repaired.err
+        assert "not repaired: newsroom.news: " in repaired.err
+        assert "`dedup detach news`" in repaired.err
+    assert json.loads(dedup("verify", "--repair", "--json").out)["repaired"] is False
     deduplicator(database).attachments.detach("news")
     settle(database)
     assert set(assert_right(database).marks) == {"own", "late"}

@@ -70,6 +70,21 @@ def test_a_failed_run_is_no_success(dedup: Dedup, settled: Database) -> None:
     assert check(dedup)[0] == 1
 
 
+def test_backfills_that_fail_again_and_again_are_told_at_once(
+    dedup: Dedup, settled: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    load(settled, article("late", window(3, 6)))
+    with monkeypatch.context() as broken:
+        broken.setattr("dedup.settling.backfill.settle", None)
+        for code in (0, 1):
+            with pytest.raises(TypeError):
+                deduplicator(settled).backfill(workers=0)
+            assert check(dedup)[0] == code, "one failure may be of the moment"
+    assert "2 runs failed since one ended well (TypeError): see `dedup runs`" in check(dedup)[1]
+    deduplicator(settled).backfill(workers=0)
+    assert check(dedup) == (0, "OK: 0 articles wait\n")
+
+
 def test_a_worker_that_found_nothing_to_do_is_a_success(dedup: Dedup, settled: Database) -> None:
     change(settled, "run", "ended_at = now() - interval '27 hours'")
     with settled.transaction() as cursor:

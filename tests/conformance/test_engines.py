@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import random
+from dataclasses import replace
 from datetime import datetime
 from functools import cache
 from typing import Protocol
@@ -166,9 +167,9 @@ ENGINES: list[Engine] = [
 
 
 @cache
-def reference(name: str, horizon: datetime | None = None) -> Answer:
+def reference(name: str, horizon: datetime | None = None, *, prints: bool = False) -> Answer:
     """The oracle's answer to a corpus, or to what of it is not before a horizon."""
-    corpus = CORPORA[name]()
+    corpus = with_prints(name) if prints else CORPORA[name]()
     settings = Settings().with_values(corpus.settings)
     found = Answer()
     subjects, names = [], {}
@@ -195,6 +196,12 @@ def reference(name: str, horizon: datetime | None = None) -> Answer:
         scores = (p.score, p.sentence_jaccard, p.signature_jaccard, p.containment)
         found.pairs[names[p.article_id], names[p.other_id]] = (p.relation, p.rule, *scores)
     return found
+
+
+def with_prints(name: str) -> Corpus:
+    """A corpus whose articles have prints, where they have letters enough."""
+    corpus = CORPORA[name]()
+    return replace(corpus, settings=corpus.settings | {"damaged_print": "on"})
 
 
 def pin(database: Database, corpus: Corpus, which: slice = slice(None)) -> None:
@@ -225,6 +232,20 @@ def test_an_engine_gives_the_oracles_answer(database: Database, name: str, engin
     assert unsettled(database) == set()
     assert_equal(answer(database), reference(name))
     assert_counted(database)
+
+
+@pytest.mark.long("dedup", "migrations")
+@pytest.mark.parametrize("engine", [ENGINES[n] for n in (0, 4, 6, 9)], ids=lambda engine: engine.name)
+@pytest.mark.one_in(3)
+@pytest.mark.parametrize("name", CORPORA)
+def test_with_prints_an_engine_gives_the_oracles_answer(
+    database: Database, name: str, engine: Engine
+) -> None:
+    corpus = with_prints(name)
+    change_settings(database, **corpus.settings)
+    engine.run(database, corpus)
+    assert unsettled(database) == set()
+    assert_equal(answer(database), reference(name, prints=True))
 
 
 @pytest.mark.parametrize("engine", [ENGINES[n] for n in (0, 4, 7, 9)], ids=lambda engine: engine.name)

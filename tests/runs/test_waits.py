@@ -7,16 +7,12 @@ The short timeouts here make the tests quick; that one second is enough with the
 from __future__ import annotations
 
 import os
-import shutil
 import signal
-import subprocess
-import tempfile
 import threading
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from pathlib import Path
 
 import psycopg
 import pytest
@@ -31,7 +27,7 @@ from dedup.db import connection as connection_module
 from dedup.db.database import Database, retried
 from dedup.settling.backfill import backfill, store_deferred
 from dedup.store import opening
-from tests.conftest import Server, User
+from tests.conftest import Server
 from tests.corpora import (
     answer,
     article,
@@ -43,6 +39,7 @@ from tests.corpora import (
     wait_until,
     window,
 )
+from tests.runs.pooler import pooled
 
 pytestmark = pytest.mark.timeout(120)
 
@@ -338,42 +335,38 @@ def submit_from_threads(database: Database, rounds: int = 15) -> None:
     assert_right(database)
 
 
-@pytest.mark.skipif(not shutil.which("pgbouncer"), reason="needs pgbouncer on the PATH")
-def test_behind_a_pooler_in_transaction_mode(server: Server, tmp_path: Path) -> None:
+@pytest.fixture
+def pooler(server: Server) -> Iterator[str]:
+    """The address of a pooler before an empty corpus."""
     url = server.create("dedup_pooler")
-    where = conninfo_to_dict(url)
     direct = Database(url)
     opening.initialize(direct)
-    socket = Path(tempfile.mkdtemp(prefix="dedup-pooler-"))  # a socket's name must be short
-    config = socket / "pgbouncer.ini"
-    config.write_text(
-        f"[databases]\nd = user={where['user']} host={where['host']} port={where.get('port', 5432)}"
-        f" dbname={where['dbname']}\n"
-        f"[pgbouncer]\nlisten_addr =\nlisten_port = 6432\nunix_socket_dir = {socket}\n"
-        f"auth_type = any\npool_mode = transaction\ndefault_pool_size = 2\nlogfile = {socket}/log\n"
-    )
-    owner = Path(str(where["host"])).stat()  # who can reach the server's socket
-    os.chown(socket, owner.st_uid, owner.st_gid)
-    who: User = {"user": owner.st_uid, "group": owner.st_gid, "extra_groups": []} if os.geteuid() == 0 else {}
-    process = subprocess.Popen(["pgbouncer", "--quiet", str(config)], **who)
-    try:
-        wait_until(lambda: (socket / ".s.PGSQL.6432").exists())
-        database = Database(make_conninfo("", host=str(socket), port=6432, dbname="d"), Timeouts(hook=30))
-        with database.session() as session:
-            assert session.connection.pooled
-        submit_from_threads(database)
-        # What one client sets no other client of the same server connection meets.
-        with psycopg.connect(make_conninfo("", host=str(socket), port=6432, dbname="d")) as other:
-            row = other.execute("SELECT current_setting('lock_timeout'), current_setting('jit')").fetchone()
-        assert row is not None
-        assert row[0] == "0"
-        database.close()
-    finally:
-        process.terminate()
-        process.wait(20)
-        shutil.rmtree(socket)
-        direct.close()
-        server.drop("dedup_pooler")
+    direct.close()
+    with pooled(url) as address:
+        yield address
+    server.drop("dedup_pooler")
+
+
+def test_behind_a_pooler_in_transaction_mode(pooler: str) -> None:
+    database = Database(pooler, Timeouts(hook=30))
+    with database.session() as session:
+        assert session.connection.pooled
+    submit_from_threads(database)
+    # What one client sets no other client of the same server connection meets.
+    with psycopg.connect(pooler) as other:
+        row = other.execute("SELECT current_setting('lock_timeout'), current_setting('jit')").fetchone()
+    assert row is not None
+    assert row[0] == "0"
+    database.close()
+
+
+def test_a_corpus_is_verified_behind_a_pooler(pooler: str) -> None:
+    with Deduplicator(pooler) as corpus:
+        corpus.submit(article("a", window(0, 6), 1))
+        corpus.submit(article("b", window(0, 6), 2))
+        corpus.backfill(workers=0)
+        found = corpus.verify()
+        assert (found.articles, found.differences) == (2, [])
 
 
 # The timeouts themselves.

@@ -1,0 +1,44 @@
+"""PgBouncer in transaction mode before a database of the test server."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+from psycopg.conninfo import conninfo_to_dict, make_conninfo
+
+from tests.conftest import User
+from tests.corpora import wait_until
+
+
+@contextmanager
+def pooled(url: str) -> Iterator[str]:
+    """The address of a pooler that lends connections of a database; skips where there is no program."""
+    if not shutil.which("pgbouncer"):
+        pytest.skip("needs pgbouncer on the PATH")
+    where = conninfo_to_dict(url)
+    socket = Path(tempfile.mkdtemp(prefix="dedup-pooler-"))  # a socket's name must be short
+    config = socket / "pgbouncer.ini"
+    config.write_text(
+        f"[databases]\nd = user={where['user']} host={where['host']} port={where.get('port', 5432)}"
+        f" dbname={where['dbname']}\n"
+        f"[pgbouncer]\nlisten_addr =\nlisten_port = 6432\nunix_socket_dir = {socket}\n"
+        f"auth_type = any\npool_mode = transaction\ndefault_pool_size = 4\nlogfile = {socket}/log\n"
+    )
+    owner = Path(str(where["host"])).stat()  # who can reach the server's socket
+    os.chown(socket, owner.st_uid, owner.st_gid)
+    who: User = {"user": owner.st_uid, "group": owner.st_gid, "extra_groups": []} if os.geteuid() == 0 else {}
+    process = subprocess.Popen(["pgbouncer", "--quiet", str(config)], **who)
+    try:
+        wait_until(lambda: (socket / ".s.PGSQL.6432").exists())
+        yield make_conninfo("", host=str(socket), port=6432, dbname="d")
+    finally:
+        process.terminate()
+        process.wait(20)
+        shutil.rmtree(socket)
