@@ -24,7 +24,7 @@ from urllib.parse import urlsplit
 from dedup.api.fetching import HOST_SECONDS, Client, FetchError, StoppedError, need_packages
 from dedup.base.answer import Answer
 from dedup.base.article import Article
-from dedup.base.errors import DatabaseError, InputError
+from dedup.base.errors import LASTING, DatabaseError, InputError, is_about_input
 from dedup.base.timeouts import Timeouts, check_seconds
 from dedup.base.times import back_off
 from dedup.base.verdict import Verdict
@@ -34,7 +34,7 @@ from dedup.files.entries import read_document
 from dedup.files.polled import Entry
 from dedup.files.record import make_article
 from dedup.settling import daemon
-from dedup.settling.daemon import DOWN_SECONDS, FATAL
+from dedup.settling.daemon import DOWN_SECONDS
 from dedup.settling.submit import Submissions
 from dedup.store import feeds as store
 from dedup.store import opening
@@ -204,7 +204,7 @@ class _Watcher:
             future.result()
         except StoppedError:
             return None
-        except FATAL:
+        except LASTING:
             raise
         except DatabaseError as error:
             if self._once:
@@ -354,10 +354,10 @@ class _Watcher:
         try:
             verdict = self._submissions.submit(article, self._database.timeouts.hook)
         except DatabaseError as error:
-            if type(error) is not DatabaseError:
+            if not is_about_input(error):
                 raise
             log.warning("%s: %s", entry.source_id, error, extra={"event": "refused", "id": entry.source_id})
-            return "refused"  # this article, and not the database
+            return "refused"
         if self._told is not None:
             with self._lock:
                 self._told(verdict, article)

@@ -12,7 +12,8 @@
     ├── SpoolError            an article cannot be kept on disk until the database is back
     └── DatabaseError         the database said no
         ├── UnreachableError      it does not answer
-        │   └── LoginError            it refuses the login
+        │   ├── LoginError            it refuses the login
+        │   └── ReadOnlyError         it may only be read now, as in a failover
         ├── RightsError           the role lacks a privilege
         ├── SchemaError           the schema is missing, older or newer than the program
         ├── StorageError          disk full or out of memory on the server
@@ -86,6 +87,10 @@ class LoginError(UnreachableError):
     """The database refuses the login."""
 
 
+class ReadOnlyError(UnreachableError):
+    """The database may only be read now: it is a standby, or a failover is under way."""
+
+
 class RightsError(DatabaseError):
     """The database role lacks a privilege."""
 
@@ -108,3 +113,13 @@ class CollisionError(DatabaseError):
 
 class EmbeddedServerError(DatabaseError):
     """The embedded server could not be started or stopped."""
+
+
+LASTING = (LoginError, RightsError, SchemaError)
+"""Errors of a database that no waiting heals: a person has to act. Whatever waits for a database that is away
+ends with them, and waits after every other `DatabaseError`."""
+
+
+def is_about_input(error: DatabaseError) -> bool:
+    """Whether the database refused what it was given, such as one article; it takes others."""
+    return type(error) is DatabaseError
