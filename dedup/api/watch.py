@@ -21,7 +21,8 @@ from datetime import UTC, datetime
 from threading import Lock
 from urllib.parse import urlsplit
 
-from dedup.api.fetching import HOST_SECONDS, Client, FetchError, StoppedError, need_packages
+from dedup.api.fetching import HOST_SECONDS, Client, need_packages
+from dedup.api.reaching import FetchError, StoppedError
 from dedup.base.answer import Answer
 from dedup.base.article import Article
 from dedup.base.errors import LASTING, DatabaseError, InputError, is_about_input
@@ -128,6 +129,12 @@ def watch(
 class _Feed:
     address: str
     publication: str | None = None
+    index: str | None = None  # of sitemaps, that named this one
+
+    @property
+    def typed(self) -> str:
+        """The address of the user that led to it."""
+        return self.index or self.address
 
 
 def _named(given: str) -> _Feed:
@@ -156,9 +163,7 @@ class _Watcher:
         host_seconds: float,
     ) -> None:
         self.report = WatchReport()
-        self._client = Client(
-            [feed.address for feed in named], stop=self.stopped, agent=agent, host_seconds=host_seconds
-        )
+        self._client = Client(stop=self.stopped, agent=agent, host_seconds=host_seconds)
         self._database, self._submissions = database, Submissions(database)
         self._stop, self._every, self._fetch, self._told = stop, every, fetch, told
         self._ending, self._once = False, False
@@ -265,7 +270,7 @@ class _Watcher:
         )
 
     def _read(self, feed: _Feed, state: store.FeedState) -> None:
-        answer = self._client.get(feed.address, etag=state.etag, modified=state.modified)
+        answer = self._client.get(feed.address, feed.typed, etag=state.etag, modified=state.modified)
         if answer.body is None:
             with self._database.transaction() as cursor:
                 store.answered(cursor, state.id, [], state.etag, state.modified)
@@ -278,7 +283,7 @@ class _Watcher:
             raise
         if document.root == "sitemapindex":  # asked for whole each time: its sitemaps change without it
             for address in sitemaps.children(document):
-                self._poll(replace(feed, address=address))
+                self._poll(replace(feed, address=address, index=feed.typed))
             with self._database.transaction() as cursor:
                 store.answered(cursor, state.id, [])
             return
@@ -310,7 +315,7 @@ class _Watcher:
                 raise StoppedError("stopped between two entries")
             outcome = "known"
             if entry.digest not in others:  # else another feed had the same
-                outcome = self._submit(entry)
+                outcome = self._submit(entry, feed.typed)
                 outcome = "changed" if outcome == "new" and others else outcome
             counts[outcome] += 1
             if outcome != "left":
@@ -332,14 +337,14 @@ class _Watcher:
             hint = "none has a text that can be read" if self._fetch else "none has a text: add --fetch"
             log.warning("%s: %s", feed.address, hint, extra={"event": "refused", "feed": feed.address})
 
-    def _submit(self, entry: Entry) -> str:
+    def _submit(self, entry: Entry, typed: str) -> str:
         """Submit an entry; whether it is new, refused, or left for the next poll."""
         found = dict(entry.found)
         if self._fetch and not entry.full and found.get("url"):
             try:
                 from dedup.base.html import extract  # lxml and trafilatura take their time
 
-                found["text"] = extract(self._client.page(found["url"]))
+                found["text"] = extract(self._client.page(found["url"], typed))
             except FetchError as error:
                 log.info("%s", error, extra={"event": "page", "id": entry.source_id})
                 if error.passes:
