@@ -11,6 +11,7 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from ipaddress import IPv4Address, IPv6Address
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
@@ -22,6 +23,8 @@ from dedup.api.fetching import Client, Fetched
 from dedup.api.reaching import FetchError, StoppedError, _is_public
 from dedup.base.printable import printable
 from dedup.db.database import Database
+from dedup.files.sitemaps import MAX_CHILDREN
+from dedup.store import feeds
 from tests.api.sites import Site, site
 from tests.api.test_watch import LOOP, Watch, page
 from tests.corpora import stored, wait_until
@@ -209,6 +212,24 @@ def test_a_feed_leads_to_no_other_feed_of_the_own_network(
     assert "A teaser …" in stored(database).values()
 
 
+HEADERS = {
+    "an ETag with a NUL": {"ETag": '"a\0b"'},
+    "an ETag with an escape sequence": {"ETag": '"a\x1b[31mb\x9b"'},
+    "a long ETag": {"ETag": f'"{"a" * 60_000}"'},
+    "a time with a NUL": {"Last-Modified": "Th\0u"},
+}
+
+
+@each("headers", HEADERS.values())
+def test_a_header_that_cannot_be_kept_harms_nothing(
+    headers: dict[str, str], news: Site, poll: Watch, database: Database
+) -> None:
+    address = news.put("/feed", rss([rss_item("a", STORM)]), headers=headers, validated=False)
+    for _ in range(2):
+        assert poll(address).problems == {}
+    assert {"If-None-Match", "If-Modified-Since"} & {*news.asked[-1][1]} == set()
+
+
 LOCATIONS = {
     "a NUL": "http://\0/x",
     "an escape sequence": "http://127.0.0.2:1/\x1b]0;owned\x07\x1b[31mX\x9b31m",
@@ -235,6 +256,17 @@ def test_a_redirect_to_what_is_no_address_is_the_fault_of_its_feed(
     with database.transaction() as cursor:
         row = cursor.execute("SELECT problem, not_before > now() FROM dedup.feed WHERE address = %s", [wrong])
         assert row.fetchone() == (report.problems[wrong], True)
+
+
+def test_an_address_on_a_page_that_was_taken_for_a_feed_drives_no_terminal(news: Site, poll: Watch) -> None:
+    links = "".join(
+        f'<link rel="alternate" type="application/rss+xml" href="{href}">'
+        for href in ("http://[", "/feed&#x9b;31m", "/feed&#27;]0;owned")
+    )
+    address = news.put("/", f"<!doctype html><html><head>{links}</head></html>")
+    problem = poll(address).problems[address]
+    assert "its feeds" in problem
+    assert printable(problem) == problem
 
 
 @each("pause", ["\xb2", "Wed, 01 Jan 99999999999999999999 00:00:00 GMT", "NaN", "-5"])
@@ -302,6 +334,79 @@ def test_whatever_a_server_says_is_an_answer_or_an_error_of_its_own(
 
     with speaker(speak) as place, suppress(FetchError):
         assert isinstance(client().get(f"http://{place}/", f"http://{place}/"), Fetched)
+
+
+def index(*addresses: str) -> str:
+    inside = "".join(f"<sitemap><loc>{address}</loc></sitemap>" for address in addresses)
+    return f"<sitemapindex>{inside}</sitemapindex>"
+
+
+def test_an_index_that_leads_to_indexes_is_read_once(news: Site, poll: Watch) -> None:
+    own, other = f"{news.address}/sitemap.xml", f"{news.address}/other.xml"
+    news.put(
+        "/sitemap.xml", index(own, f"{own}#again", other, other, f"{other}#again", "http://[", "file:///etc")
+    )
+    news.put("/other.xml", index(own, other, f"{news.address}/third.xml"))
+    report = poll(own, fetch=True)
+    assert [path for path, _, _ in news.asked] == ["/sitemap.xml", "/other.xml"]
+    assert "index of sitemaps within another one" in report.problems[other]
+    assert report.polls == 1
+
+
+def test_an_index_leads_to_so_many_sitemaps_and_no_more(news: Site, poll: Watch, database: Database) -> None:
+    names = [f"/{number}.xml" for number in range(50)]
+    long = f"{news.address}/{'long' * 1_000}.xml"
+    escape = f"{news.address}/news\x9b31m.xml"
+    top = news.put("/sitemap.xml", index(long, escape, *(news.address + name for name in names)))
+    for name in names:
+        news.put(name, index(top))
+    poll(top, fetch=True)
+    assert len(news.asked) == 1 + MAX_CHILDREN
+
+
+def test_a_sitemap_of_many_pages_is_read_over_several_polls(
+    news: Site, poll: Watch, database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(watching, "MAX_PAGES", 2)
+    items = [rss_item(name, "A teaser …", hours=at) for at, name in enumerate("abcde")]
+    address = news.put("/feed", rss(items).replace("https://mercury.example/", f"{news.address}/"))
+    for name in "abcde":
+        news.put(f"/{name}", page(f"{STORM} It was number {name}."))
+    reports = [poll(address, fetch=True) for _ in range(4)]
+    assert [(report.new, report.left) for report in reports] == [(2, 3), (2, 1), (1, 0), (0, 0)]
+    assert [len(news.statuses(f"/{name}")) for name in "abcde"] == [1] * 5
+
+
+def test_a_feed_that_the_database_refuses_is_left_alone_and_the_others_are_polled(
+    news: Site, poll: Watch, database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As an id was that is too long for an index."""
+    real = feeds.note_entry
+
+    def note_entry(cursor: Any, feed: int, source_id: str, *more: Any) -> None:
+        if source_id.endswith("/b"):
+            cursor.execute("SELECT 'b'::integer")
+        real(cursor, feed, source_id, *more)
+
+    monkeypatch.setattr(feeds, "note_entry", note_entry)
+    wrong = news.put("/wrong", rss([rss_item("b", TRAMS)]))
+    right = news.put("/right", rss([rss_item("a", STORM)]))
+    report = poll(wrong, right)
+    assert set(report.problems) == {wrong}
+    assert report.polls == 1
+    with database.transaction() as cursor:
+        cursor.execute("SELECT address FROM dedup.feed WHERE not_before > now()")
+        assert cursor.fetchall() == [(wrong,)]
+
+
+def test_a_program_that_ends_in_told_ends_the_watch(news: Site, database: Database, corpus_url: str) -> None:
+    address = news.put("/feed", rss([rss_item("a", STORM)]))
+
+    def told(*_: object) -> None:
+        raise BrokenPipeError
+
+    with pytest.raises(BrokenPipeError):
+        watching.watch([address], corpus_url, stop=lambda: False, once=True, told=told, host_seconds=0)
 
 
 def test_while_the_database_may_only_be_read_feeds_wait(
