@@ -13,7 +13,7 @@ from typing import Self
 
 from dedup.api.deduplicator import Deduplicator
 from dedup.base.article import Article
-from dedup.base.errors import ClosedError, DatabaseError, SpoolError
+from dedup.base.errors import ClosedError, DatabaseError, SpoolError, is_about_input
 from dedup.base.schema import chosen
 from dedup.base.timeouts import Timeouts
 from dedup.base.verdict import Verdict
@@ -83,7 +83,7 @@ class SpoolingDeduplicator:
                 try:
                     return self._corpus.submit(article)
                 except DatabaseError as error:
-                    if type(error) is DatabaseError:  # this article, and not the database
+                    if is_about_input(error):
                         log.warning("%s; the article is kept in %s", error, self.spool.refused)
                         self.spool.refuse(article)
                         return None

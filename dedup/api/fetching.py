@@ -1,9 +1,8 @@
 """Answers of strangers' servers, within bounds: of size, of time, of redirects, and of where they may lead.
 
 A server is asked for one thing at a time, with a pause between two; one that asks for a pause (429, 503) gets
-it. An address on the internet leads to none within the own network: only http and https are spoken, and a
-host that was not named by the user must be a public one. Pages, unlike feeds that the user names, are read
-only where robots.txt allows it.
+it. Pages, unlike feeds that the user names, are read only where robots.txt allows it. Where requests may lead
+is in `reaching.py`.
 
 urllib3, which asks, and Protego, which reads robots.txt, are imported when the first address is opened.
 """
@@ -11,23 +10,22 @@ urllib3, which asks, and Protego, which reads robots.txt, are imported when the 
 from __future__ import annotations
 
 import re
-import socket
 import time
 import zlib
-from collections.abc import Callable, Collection, Sequence
-from contextlib import suppress
+from collections.abc import Callable
+from contextlib import closing, suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from functools import partial
-from ipaddress import ip_address
 from queue import Empty, SimpleQueue
 from threading import Lock, Thread
 from typing import Any
-from urllib.parse import urljoin, urlsplit
-from urllib.request import getproxies, proxy_bypass
+from urllib.parse import urljoin
 
 import dedup
+from dedup.api.reaching import FetchError, Line, StoppedError, opened, parts_of, place
+from dedup.base.article import storable
 from dedup.base.errors import InputError
 from dedup.base.extras import installing
 
@@ -46,31 +44,8 @@ MAX_ROBOTS_BYTES = 500_000
 
 ACCEPT = "application/rss+xml, application/atom+xml, application/xml;q=0.9, text/html;q=0.8, */*;q=0.5"
 PAGES = ("text/html", "application/xhtml+xml", "text/plain")
-WITHIN = "a host within the own network that was not named"
 GZIP = b"\x1f\x8b"
 _CHUNK = 65_536
-
-
-class FetchError(Exception):
-    """An answer cannot be had; the message says why.
-
-    Attributes:
-        status: of HTTP, if the server answered.
-        pause: seconds that the server asked to wait; None if it did not.
-    """
-
-    def __init__(self, words: str, status: int | None = None, pause: float | None = None) -> None:
-        super().__init__(words)
-        self.status, self.pause = status, pause
-
-    @property
-    def passes(self) -> bool:
-        """Whether to ask again may help."""
-        return self.status is None or self.status in (408, 425, 429) or self.status >= 500
-
-
-class StoppedError(Exception):
-    """It was told to stop while it waited."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,92 +73,74 @@ class Client:
     """Asks servers, from any number of threads.
 
     Args:
-        named: addresses that the user named, whose hosts need not be public.
         agent: the name it gives itself.
         stop: ends whatever waits, with a StoppedError.
         host_seconds: between two requests to a host.
     """
 
     def __init__(
-        self,
-        named: Collection[str],
-        *,
-        stop: Callable[[], bool],
-        agent: str | None = None,
-        host_seconds: float = HOST_SECONDS,
+        self, *, stop: Callable[[], bool], agent: str | None = None, host_seconds: float = HOST_SECONDS
     ) -> None:
-        self._named = {_place(address) for address in named}
         self._stop, self._host_seconds = stop, host_seconds
         self.agent = agent or f"newsdedup/{dedup.__version__}"
         self._hosts: dict[str, _Host] = {}
-        self._managers: dict[tuple[str | None, bool], Any] = {}
         self._lock = Lock()
 
     def get(
-        self, url: str, *, etag: str | None = None, modified: str | None = None, max_bytes: int | None = None
+        self,
+        url: str,
+        typed: str | None = None,
+        *,
+        etag: str | None = None,
+        modified: str | None = None,
+        max_bytes: int | None = None,
     ) -> Fetched:
-        """The answer of an address. Raises FetchError, and StoppedError."""
+        """The answer of an address. `typed`: the address of the user that led to it, whose host need not be
+        public. Raises FetchError, and StoppedError.
+        """
         most = MAX_BYTES if max_bytes is None else max_bytes
         headers = {"User-Agent": self.agent, "Accept": ACCEPT, "Accept-Encoding": "gzip"}
         if etag:
             headers["If-None-Match"] = etag
         if modified:
             headers["If-Modified-Since"] = modified
-        until = time.monotonic() + TOTAL_SECONDS
+        left = TOTAL_SECONDS
         for _ in range(MAX_REDIRECTS + 1):
-            self._check(url)
+            parts_of(url)
             with _Turn(self._host(url), url, self._stop) as host:
-                found = self._within(url, until, partial(self._ask, url, headers, most))
+                began = time.monotonic()
+                found = self._within(url, left, partial(_ask, url, typed, headers, most))
+                left -= time.monotonic() - began
                 if isinstance(found, FetchError) and found.pause is not None:
                     host.free_at = time.monotonic() + found.pause
-            if isinstance(found, Exception):
+            if isinstance(found, FetchError):
                 raise found
             if isinstance(found, Fetched):
                 return found
-            url = urljoin(url, found)
+            url = found
         raise FetchError(f"{url}: more than {MAX_REDIRECTS} redirects")
 
-    def page(self, url: str) -> str:
+    def page(self, url: str, typed: str | None = None) -> str:
         """A page, if robots.txt allows it. Raises as `get`; FetchError with status 403 if it does not."""
-        self._check(url)
-        if not self._allowed(url):
+        if not self._allowed(url, typed):
             raise FetchError(
                 f"{url}: its robots.txt does not allow {self.agent.partition('/')[0]} there", 403
             )
-        answer = self.get(url, max_bytes=MAX_PAGE_BYTES)
+        answer = self.get(url, typed, max_bytes=MAX_PAGE_BYTES)
         if answer.content_type and not answer.content_type.startswith(PAGES):
             raise FetchError(f"{url}: no page but {answer.content_type}", 415)
         return _text(answer.body or b"", answer.charset)
 
-    def _check(self, url: str) -> None:
-        """Refuse what is neither http nor https, and hosts of the own network that nobody named."""
-        parts = urlsplit(url)
-        try:
-            host, port = parts.hostname, parts.port
-        except ValueError:
-            host = port = None
-        if parts.scheme not in ("http", "https") or not host or parts.username is not None:
-            raise FetchError(
-                f"{parts.scheme}://{host or ''}: no address of http or https without a password", 400
-            )
-        if _place(url) in self._named:
-            return
-        try:
-            found = socket.getaddrinfo(host, port or parts.scheme, type=socket.SOCK_STREAM)
-        except (OSError, UnicodeError):
-            return  # a proxy may know it, or the request says so
-        if not all(_is_public(address) for *_, address in found):
-            raise FetchError(f"{url}: {WITHIN}", 403)
-
-    def _allowed(self, url: str) -> bool:
+    def _allowed(self, url: str, typed: str | None) -> bool:
         """What robots.txt says; where it cannot be read now, that the page is not to be read now."""
-        parts = urlsplit(url)
+        parts = parts_of(url)
         host = self._host(url)
         if time.monotonic() >= host.robots_until:
             from protego import Protego
 
             try:
-                answer = self.get(f"{parts.scheme}://{parts.netloc}/robots.txt", max_bytes=MAX_ROBOTS_BYTES)
+                robots = f"{parts.scheme}://{parts.netloc}/robots.txt"
+                answer = self.get(robots, typed, max_bytes=MAX_ROBOTS_BYTES)
                 rules = _text(answer.body or b"", "utf-8")
             except FetchError as error:
                 if error.passes:
@@ -197,86 +154,45 @@ class Client:
 
     def _host(self, url: str) -> _Host:
         with self._lock:
-            return self._hosts.setdefault(_place(url), _Host(seconds=self._host_seconds))
+            return self._hosts.setdefault(place(url), _Host(seconds=self._host_seconds))
 
-    def _within(self, url: str, until: float, work: Callable[[], Any]) -> Any:
-        """What a thread comes back with, or its error. One that is late is left alone: a socket that drips
-        cannot be told to end.
-        """
+    def _within(self, url: str, seconds: float, work: Callable[[Line], Any]) -> Any:
+        """What a thread comes back with, or why it failed. One that is late loses its connection and ends."""
         box: SimpleQueue[Any] = SimpleQueue()
+        line = Line()
 
         def run() -> None:
             try:
-                box.put(work())
-            except Exception as error:
+                box.put(work(line))
+            except FetchError as error:
                 box.put(error)
+            except Exception as error:  # whatever a server makes a library say, it is the server's fault
+                box.put(FetchError(f"{url}: {_why(error)}"))
 
+        until = time.monotonic() + seconds
         Thread(target=run, name="dedup-fetch", daemon=True).start()
-        while not self._stop():
-            with suppress(Empty):
-                return box.get(timeout=0.1)
-            if time.monotonic() > until:
-                return FetchError(f"{url}: no whole answer within {TOTAL_SECONDS:g} s")
-        raise StoppedError("stopped while waiting for an answer")
-
-    def _ask(self, url: str, headers: dict[str, str], max_bytes: int) -> Fetched | str:
-        """One request: an answer, or where to ask instead."""
-        import urllib3
-
-        timeout = urllib3.Timeout(connect=CONNECT_SECONDS, read=READ_SECONDS)
         try:
-            response = self._manager(url).request(
-                "GET",
-                url,
-                headers=headers,
-                timeout=timeout,
-                redirect=False,
-                retries=False,
-                preload_content=False,
-            )
-            try:
-                return _answer(url, response, max_bytes)
-            finally:
-                response.close()
-        except (urllib3.exceptions.HTTPError, OSError, ValueError) as error:
-            raise FetchError(f"{url}: {_why(error)}") from None
-
-    def _manager(self, url: str) -> Any:
-        """What asks: directly, or through the proxy of the environment."""
-        import urllib3
-
-        parts = urlsplit(url)
-        proxy = None if proxy_bypass(parts.hostname or "") else getproxies().get(parts.scheme)
-        named = _place(url) in self._named
-        with self._lock:
-            if (proxy, named) not in self._managers:
-                manager = urllib3.ProxyManager(proxy) if proxy else urllib3.PoolManager()
-                if not proxy and not named:
-                    manager.pool_classes_by_scheme = _public_pools()
-                self._managers[proxy, named] = manager
-            return self._managers[proxy, named]
+            while not self._stop():
+                with suppress(Empty):
+                    return box.get(timeout=0.1)
+                if time.monotonic() > until:
+                    return FetchError(f"{url}: no whole answer within {TOTAL_SECONDS:g} s")
+            raise StoppedError("stopped while waiting for an answer")
+        finally:
+            line.cut()
 
 
-def _is_public(address: Sequence[Any]) -> bool:
-    """Whether an address of a socket is on the internet."""
-    return ip_address(str(address[0]).partition("%")[0]).is_global
+def _ask(url: str, typed: str | None, headers: dict[str, str], max_bytes: int, line: Line) -> Fetched | str:
+    """One request: an answer, or where to ask instead."""
+    import urllib3
 
-
-def _public_pools() -> dict[str, Any]:
-    """Pools of connections to public hosts only: a name may lead elsewhere than when it was looked up."""
-    from urllib3 import HTTPConnectionPool, HTTPSConnectionPool
-
-    def connect(connection: Any) -> None:
-        super(type(connection), connection).connect()
-        if not _is_public(connection.sock.getpeername()):
-            connection.close()
-            raise FetchError(f"{connection.host}: {WITHIN}", 403)
-
-    def guarded(pool: Any) -> Any:
-        public = type("Public", (pool.ConnectionCls,), {"connect": connect})
-        return type("PublicPool", (pool,), {"ConnectionCls": public})
-
-    return {"http": guarded(HTTPConnectionPool), "https": guarded(HTTPSConnectionPool)}
+    timeout = urllib3.Timeout(connect=CONNECT_SECONDS, read=READ_SECONDS)
+    how = {"timeout": timeout, "redirect": False, "retries": False, "preload_content": False}
+    with (
+        opened(url, typed, line) as manager,
+        closing(manager.request("GET", url, headers=headers, **how)) as response,
+    ):
+        return _answer(url, response, max_bytes)
 
 
 class _Turn:
@@ -311,8 +227,9 @@ def _answer(url: str, response: Any, max_bytes: int) -> Fetched | str:
     if status == 304:
         return Fetched(url, None)
     if status in (301, 302, 303, 307, 308):
-        if location := headers.get("Location"):
-            return str(location)
+        with suppress(ValueError):
+            if location := headers.get("Location"):
+                return urljoin(url, str(location))
         raise FetchError(f"{url}: a redirect to nowhere", status)
     if status != 200:
         pause = _pause(headers.get("Retry-After")) if status in (429, 503) else None
@@ -342,10 +259,10 @@ def _answer(url: str, response: Any, max_bytes: int) -> Fetched | str:
 def _pause(given: str | None) -> float:
     """What Retry-After says, in seconds, at most a day; `PAUSE_SECONDS` if it says nothing."""
     seconds = PAUSE_SECONDS
-    if given and given.strip().isdigit():
+    if given and re.fullmatch(r"\s*[0-9]+\s*", given):
         seconds = float(given.strip()[:9])
     elif given:
-        with suppress(ValueError, TypeError):
+        with suppress(ValueError, TypeError, OverflowError):
             seconds = (parsedate_to_datetime(given) - datetime.now(UTC)).total_seconds()
     return min(max(seconds, 1.0), MAX_PAUSE_SECONDS)
 
@@ -365,18 +282,13 @@ def _text(body: bytes, charset: str | None) -> str:
     """A page as text: in the encoding that HTTP names, or that it names itself."""
     declared = re.search(rb"<meta[^>]{0,200}?charset=[\"']?([\w.:-]{1,40})", body[:5_000], re.I)
     for name in (charset, declared and declared[1].decode("ascii", "replace")):
-        with suppress(LookupError):
+        with suppress(LookupError, ValueError):  # some encodings are none of text, or know no replacement
             if name:
-                return body.decode(name, "replace")
+                return storable(body.decode(name, "replace"))
     try:
         return body.decode()
     except UnicodeDecodeError:
         return body.decode("cp1252", "replace")
-
-
-def _place(url: str) -> str:
-    """Host and port: what is asked one thing at a time."""
-    return urlsplit(url).netloc.rpartition("@")[2].lower()
 
 
 def need_packages() -> None:

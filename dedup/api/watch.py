@@ -21,10 +21,12 @@ from datetime import UTC, datetime
 from threading import Lock
 from urllib.parse import urlsplit
 
-from dedup.api.fetching import HOST_SECONDS, Client, FetchError, StoppedError, need_packages
+from dedup.api.fetching import HOST_SECONDS, Client, Fetched, need_packages
+from dedup.api.reaching import FetchError, StoppedError
 from dedup.base.answer import Answer
 from dedup.base.article import Article
-from dedup.base.errors import DatabaseError, InputError
+from dedup.base.errors import LASTING, DatabaseError, InputError, is_about_input
+from dedup.base.printable import printable
 from dedup.base.timeouts import Timeouts, check_seconds
 from dedup.base.times import back_off
 from dedup.base.verdict import Verdict
@@ -34,7 +36,7 @@ from dedup.files.entries import read_document
 from dedup.files.polled import Entry
 from dedup.files.record import make_article
 from dedup.settling import daemon
-from dedup.settling.daemon import DOWN_SECONDS, FATAL
+from dedup.settling.daemon import DOWN_SECONDS
 from dedup.settling.submit import Submissions
 from dedup.store import feeds as store
 from dedup.store import opening
@@ -47,6 +49,7 @@ HOSTS_AT_ONCE = 8
 SLEEP_SECONDS = 0.1
 MAX_PROBLEM_CHARACTERS = 1_000  # Of what was wrong with a feed, and is kept
 KNOWN_AT_ONCE = 1_000  # Entries that are looked up in one statement
+MAX_PAGES = 1_000  # Of a feed that are read in one poll; the others are left for the next
 
 log = logging.getLogger("dedup.watch")
 
@@ -128,11 +131,20 @@ def watch(
 class _Feed:
     address: str
     publication: str | None = None
+    index: str | None = None  # of sitemaps, that named this one
+
+    @property
+    def typed(self) -> str:
+        """The address of the user that led to it."""
+        return self.index or self.address
 
 
 def _named(given: str) -> _Feed:
     name, _, address = given.partition("=") if re.match(r"[^:/?#]*=", given) else ("", "", given)
-    parts = urlsplit(address.strip())
+    try:
+        parts = urlsplit(address.strip())
+    except ValueError:
+        parts = urlsplit("")
     if parts.scheme not in ("http", "https") or not parts.hostname:
         raise InputError(
             f"{given!r} is no address of a feed: write https://… or NAME=https://…; files are for"
@@ -156,9 +168,7 @@ class _Watcher:
         host_seconds: float,
     ) -> None:
         self.report = WatchReport()
-        self._client = Client(
-            [feed.address for feed in named], stop=self.stopped, agent=agent, host_seconds=host_seconds
-        )
+        self._client = Client(stop=self.stopped, agent=agent, host_seconds=host_seconds)
         self._database, self._submissions = database, Submissions(database)
         self._stop, self._every, self._fetch, self._told = stop, every, fetch, told
         self._ending, self._once = False, False
@@ -204,7 +214,7 @@ class _Watcher:
             future.result()
         except StoppedError:
             return None
-        except FATAL:
+        except LASTING:
             raise
         except DatabaseError as error:
             if self._once:
@@ -239,9 +249,11 @@ class _Watcher:
             return
         try:
             self._read(feed, state)
-        except FetchError as error:
-            self._failed(feed, state, str(error), error.pause)
-        except InputError as error:
+        except (FetchError, InputError) as error:
+            self._failed(feed, state, str(error), getattr(error, "pause", None))
+        except DatabaseError as error:
+            if not is_about_input(error):
+                raise
             self._failed(feed, state, str(error), None)
         else:
             with self._lock:
@@ -249,7 +261,7 @@ class _Watcher:
                 self.report.problems.pop(feed.address, None)
 
     def _failed(self, feed: _Feed, state: store.FeedState, problem: str, pause: float | None) -> None:
-        seconds = pause
+        seconds, problem = pause, printable(problem)
         if seconds is None:
             seconds = back_off(self._every, MAX_BACK_OFF_SECONDS, state.failures)
         with self._database.transaction() as cursor:
@@ -259,31 +271,30 @@ class _Watcher:
             self.report.problems[feed.address] = problem
         log.warning(
             "%s; asked again in %d s",
-            problem if feed.address in problem else f"{feed.address}: {problem}",
+            printable(problem if feed.address in problem else f"{feed.address}: {problem}"),
             seconds,
             extra={"event": "failed", "feed": feed.address, "seconds": round(seconds, 3)},
         )
 
     def _read(self, feed: _Feed, state: store.FeedState) -> None:
-        answer = self._client.get(feed.address, etag=state.etag, modified=state.modified)
+        answer = self._client.get(feed.address, feed.typed, etag=state.etag, modified=state.modified)
         if answer.body is None:
             with self._database.transaction() as cursor:
                 store.answered(cursor, state.id, [], state.etag, state.modified)
             return
-        try:
-            document = read_document(feed.address, [answer.body], charset=answer.charset)
-        except InputError:
-            if named := polled.feeds_of_page(answer.url, answer.body):
-                raise InputError(f"{feed.address} is a page; its feeds: {', '.join(named)}") from None
-            raise
-        if document.root == "sitemapindex":  # asked for whole each time: its sitemaps change without it
-            for address in sitemaps.children(document):
-                self._poll(replace(feed, address=address))
+        root, children, entries = self._found(feed, answer, answer.body)
+        if root == "sitemapindex":  # asked for whole each time: its sitemaps change without it
+            if feed.index:
+                raise InputError(
+                    f"{feed.address} is an index of sitemaps within another one, and is not read"
+                )
+            for address in children:
+                if address != feed.address:
+                    self._poll(replace(feed, address=address, index=feed.typed))
             with self._database.transaction() as cursor:
                 store.answered(cursor, state.id, [])
             return
-        entries = polled.entries(document, feed.publication, fetched=self._fetch)
-        if document.root == "urlset" and entries and not self._fetch:
+        if root == "urlset" and entries and not self._fetch:
             raise InputError(
                 f"{feed.address} is a sitemap, which has no texts: add --fetch to read the pages"
             )
@@ -293,6 +304,22 @@ class _Watcher:
         with self._database.transaction() as cursor:
             store.answered(cursor, state.id, ids, *validators)
 
+    def _found(self, feed: _Feed, answer: Fetched, body: bytes) -> tuple[str, list[str], list[Entry]]:
+        """The root of a document, the sitemaps that it leads to, and its entries. Raises InputError: it has
+        none that can be read.
+        """
+        try:
+            document = read_document(feed.address, [body], charset=answer.charset)
+            if document.root == "sitemapindex":
+                return document.root, sitemaps.children(document), []
+            return document.root, [], polled.entries(document, feed.publication, fetched=self._fetch)
+        except InputError:
+            if named := polled.feeds_of_page(answer.url, body):
+                raise InputError(f"{feed.address} is a page; its feeds: {', '.join(named)}") from None
+            raise
+        except Exception as error:  # its message could hold the text of an article
+            raise InputError(f"{feed.address}: {type(error).__name__} while it was read") from None
+
     def _submit_all(self, feed: _Feed, feed_id: int, entries: Sequence[Entry]) -> bool:
         """Submit what is new or changed; whether all of it is done."""
         known: dict[str, tuple[bytes | None, set[bytes]]] = {}
@@ -301,6 +328,7 @@ class _Watcher:
             with self._database.transaction() as cursor:
                 known |= store.digests(cursor, feed_id, ids)
         counts = dict.fromkeys(("new", "changed", "known", "refused", "left"), 0)
+        pages = 0
         for entry in entries:
             before, others = known.get(entry.source_id, (None, set()))
             if entry.digest == before:
@@ -310,7 +338,8 @@ class _Watcher:
                 raise StoppedError("stopped between two entries")
             outcome = "known"
             if entry.digest not in others:  # else another feed had the same
-                outcome = self._submit(entry)
+                pages += self._needs_page(entry)
+                outcome = "left" if pages > MAX_PAGES else self._submit(entry, feed.typed)
                 outcome = "changed" if outcome == "new" and others else outcome
             counts[outcome] += 1
             if outcome != "left":
@@ -332,32 +361,40 @@ class _Watcher:
             hint = "none has a text that can be read" if self._fetch else "none has a text: add --fetch"
             log.warning("%s: %s", feed.address, hint, extra={"event": "refused", "feed": feed.address})
 
-    def _submit(self, entry: Entry) -> str:
+    def _needs_page(self, entry: Entry) -> bool:
+        return self._fetch and not entry.full and bool(entry.found.get("url"))
+
+    def _submit(self, entry: Entry, typed: str) -> str:
         """Submit an entry; whether it is new, refused, or left for the next poll."""
         found = dict(entry.found)
-        if self._fetch and not entry.full and found.get("url"):
+        shown = printable(entry.source_id)
+        if self._needs_page(entry):
             try:
                 from dedup.base.html import extract  # lxml and trafilatura take their time
 
-                found["text"] = extract(self._client.page(found["url"]))
+                found["text"] = extract(self._client.page(found["url"], typed))
             except FetchError as error:
                 log.info("%s", error, extra={"event": "page", "id": entry.source_id})
                 if error.passes:
                     return "left"
-            except InputError as error:
-                log.info("%s: %s", found["url"], error, extra={"event": "page", "id": entry.source_id})
+            except Exception as error:  # a page that cannot be read is the fault of the page
+                if isinstance(error, StoppedError):
+                    raise
+                words = str(error) if isinstance(error, InputError) else type(error).__name__
+                page = printable(found["url"])
+                log.info("%s: %s", page, words, extra={"event": "page", "id": entry.source_id})
         try:
             article, _ = make_article(found)
         except InputError as error:
-            log.debug("%s: %s", entry.source_id, error, extra={"event": "refused", "id": entry.source_id})
+            log.debug("%s: %s", shown, error, extra={"event": "refused", "id": entry.source_id})
             return "refused"
         try:
             verdict = self._submissions.submit(article, self._database.timeouts.hook)
         except DatabaseError as error:
-            if type(error) is not DatabaseError:
+            if not is_about_input(error):
                 raise
-            log.warning("%s: %s", entry.source_id, error, extra={"event": "refused", "id": entry.source_id})
-            return "refused"  # this article, and not the database
+            log.warning("%s: %s", shown, error, extra={"event": "refused", "id": entry.source_id})
+            return "refused"
         if self._told is not None:
             with self._lock:
                 self._told(verdict, article)

@@ -12,7 +12,8 @@
     ├── SpoolError            an article cannot be kept on disk until the database is back
     └── DatabaseError         the database said no
         ├── UnreachableError      it does not answer
-        │   └── LoginError            it refuses the login
+        │   ├── LoginError            it refuses the login
+        │   └── ReadOnlyError         it may only be read now, as in a failover
         ├── RightsError           the role lacks a privilege
         │   └── MissingRightError     of a statement; a grant may give it
         ├── SchemaError           the schema is missing, older or newer than the program
@@ -87,6 +88,10 @@ class LoginError(UnreachableError):
     """The database refuses the login."""
 
 
+class ReadOnlyError(UnreachableError):
+    """The database may only be read now: it is a standby, or a failover is under way."""
+
+
 class RightsError(DatabaseError):
     """The database role lacks a privilege."""
 
@@ -113,3 +118,13 @@ class CollisionError(DatabaseError):
 
 class EmbeddedServerError(DatabaseError):
     """The embedded server could not be started or stopped."""
+
+
+LASTING = (LoginError, RightsError, SchemaError)
+"""Errors of a database that no waiting heals: a person has to act. Whatever waits for a database that is away
+ends with them, and waits after every other `DatabaseError`."""
+
+
+def is_about_input(error: DatabaseError) -> bool:
+    """Whether the database refused what it was given, such as one article; it takes others."""
+    return type(error) is DatabaseError

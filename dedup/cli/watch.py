@@ -46,8 +46,8 @@ def watch(
 
     Servers are asked with ETag and Last-Modified, one request at a time and a second apart for each host. One
     that asks for a pause (429, Retry-After) gets it; a feed that fails is asked half as often each time, down
-    to every six hours. An answer may have 50 MB and take a minute, with five redirects; none may lead into
-    the own network, unless a FEED names that host.
+    to every six hours. An answer may have 50 MB and take a minute, with five redirects. A FEED may lie within
+    the own network; what it leads to lies on its own host and port, or on the internet.
 
     With `--fetch` pages are read where robots.txt allows it, and articles taken out of them as by `load
     --html`. A page that is gone leaves the article with what its feed has.

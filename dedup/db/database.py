@@ -29,6 +29,7 @@ from dedup.base.errors import (
     InputError,
     LoginError,
     MissingRightError,
+    ReadOnlyError,
     RightsError,
     SchemaError,
     StorageError,
@@ -355,7 +356,7 @@ def _explain(error: psycopg.Error, where: str) -> DatabaseError:
                 " kinds of role may"
             )
         case pg.ReadOnlySqlTransaction():
-            return RightsError(f"{where} is read-only, as a standby is; connect to the primary to write")
+            return ReadOnlyError(f"{where} is read-only, as a standby is; connect to the primary to write")
         case pg.InvalidCatalogName():
             return UnreachableError(f"{where} does not exist; create it with `createdb`")
         case pg.InvalidPassword() | pg.InvalidAuthorizationSpecification():
@@ -366,7 +367,7 @@ def _explain(error: psycopg.Error, where: str) -> DatabaseError:
             return BusyError(f"{where}: another transaction holds what is needed; {_WHO}")
         case pg.QueryCanceled():
             return BusyError(f"{where}: a statement took too long, or was cancelled; run it again")
-        case pg.IdleInTransactionSessionTimeout():
+        case pg.IdleInTransactionSessionTimeout() | pg.TransactionTimeout():
             return BusyError(f"{where}: this program stood still in a transaction for too long; run it again")
         case pg.DiskFull():
             return StorageError(f"{where}: disk full; nothing was lost: free some space and run it again")
@@ -377,11 +378,18 @@ def _explain(error: psycopg.Error, where: str) -> DatabaseError:
         case pg.AdminShutdown() | pg.CrashShutdown() | pg.CannotConnectNow():
             return UnreachableError(f"{where} is shutting down or starting; run it again when it is up")
         case psycopg.OperationalError() if state is None:
-            hint = next(hint for words, hint in _HINTS if any(word in str(error) for word in words))
+            said = re.sub(r'"[^"]*"', "", str(error))  # names of hosts and databases may be any words
+            hint = next(hint for words, hint in _HINTS if any(word in said for word in words))
             kind = LoginError if hint.startswith(_REFUSED) else UnreachableError
             return kind(f"{where} does not answer; {hint}")
+    if state and state.startswith(_AWAY):
+        return UnreachableError(f"{where} cannot work now ({message or state}); run it again when it can")
     return DatabaseError(f"{where}: {message or type(error).__name__} (SQLSTATE {state})")
 
+
+_AWAY = ("08", "53", "57", "58")
+"""SQLSTATE classes of the connection, of resources, of an operator who intervenes, and of the system: no
+statement is to blame."""
 
 _REFUSED = "it refused the login"
 

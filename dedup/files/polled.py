@@ -76,7 +76,11 @@ def feeds_of_page(url: str, body: bytes) -> list[str]:
         one for one in re.findall(r"<link\b[^<>]*>", start) if re.search(r"application/(rss|atom)\+xml", one)
     ]
     found = [re.search(r"""href\s*=\s*["']([^"'<>]+)""", link) for link in links]
-    return [urljoin(url, unescape(one[1])) for one in found[:FEEDS_NAMED] if one]
+    named = []
+    for one in found[:FEEDS_NAMED]:
+        with suppress(ValueError):
+            named += [urljoin(url, unescape(one[1]))] if one else []
+    return named
 
 
 def _digest(found: dict[str, Any], changed: str | None) -> bytes:

@@ -10,17 +10,19 @@ from collections.abc import Iterator
 from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from typing import Any
+from urllib.parse import urldefrag, urlsplit
 
 from dedup.base.errors import InputError
 from dedup.base.times import parse_time
 from dedup.files.entries import Document
 
 MAX_CHILDREN = 20  # Sitemaps of an index that are read, the newest first
+MAX_ADDRESS_BYTES = 2_000  # Of a feed or a sitemap
 RECENT = timedelta(days=3)  # News sitemaps have the articles of two days
 
 
 def children(document: Document, now: datetime | None = None) -> list[str]:
-    """The addresses of the sitemaps of an index that may have today's news.
+    """The addresses of the sitemaps of an index that may have today's news, each once.
 
     Those with `news` in their address, if there are any; else those that changed lately or do not say.
     """
@@ -28,7 +30,7 @@ def children(document: Document, now: datetime | None = None) -> list[str]:
     found: list[tuple[bool, datetime, str]] = []
     for _, _, entry in document.entries:
         values = {} if isinstance(entry, str) else _values(entry)
-        if address := values.get("loc"):
+        if (address := values.get("loc")) and _is_address(address):
             changed = None
             with suppress(InputError):
                 changed = parse_time(values.get("lastmod"), "lastmod")
@@ -36,7 +38,7 @@ def children(document: Document, now: datetime | None = None) -> list[str]:
     if any(news for news, _, _ in found):
         found = [one for one in found if one[0]]
     recent = sorted((one for one in found if one[1] >= since), key=lambda one: one[1], reverse=True)
-    return [address for _, _, address in recent[:MAX_CHILDREN]]
+    return list(dict.fromkeys(urldefrag(address)[0] for _, _, address in recent))[:MAX_CHILDREN]
 
 
 def articles(document: Document) -> Iterator[dict[str, str]]:
@@ -56,6 +58,13 @@ def articles(document: Document) -> Iterator[dict[str, str]]:
             "changed": values.get("lastmod"),
         }
         yield {name: value for name, value in named.items() if value}
+
+
+def _is_address(given: str) -> bool:
+    with suppress(ValueError):
+        usable = given.isprintable() and len(given.encode()) <= MAX_ADDRESS_BYTES
+        return usable and urlsplit(given).scheme in ("http", "https")
+    return False
 
 
 def _values(entry: Any) -> dict[str, str]:

@@ -18,7 +18,7 @@ from typing import BinaryIO
 
 from dedup.base.answer import plain
 from dedup.base.article import ARTICLE_FIELDS, Article, storable
-from dedup.base.errors import ClosedError, DatabaseError, InputError, SpoolError
+from dedup.base.errors import ClosedError, DatabaseError, InputError, SpoolError, is_about_input
 from dedup.files.whole import ends_a_line
 
 MAX_BYTES = 1_000_000_000  # Of a spool: 200,000 articles of 5 kB
@@ -54,8 +54,8 @@ class Spool:
         """Send every article in the order in which they came, and empty the file; returns how many were sent.
 
         What comes meanwhile is sent too. An interrupted delivery begins again: to send an article twice must
-        do no harm. Where another process delivers, nothing is done. A DatabaseError of `send` stops the
-        delivery; any other is held against the article, whose line goes to `refused`.
+        do no harm. Where another process delivers, nothing is done. A DatabaseError of `send` that is
+        not about the article stops the delivery; any other error sends its line to `refused`.
         """
         if not self:
             return 0
@@ -83,7 +83,7 @@ class Spool:
         except (ClosedError, MemoryError):
             raise
         except Exception as error:
-            if isinstance(error, DatabaseError) and type(error) is not DatabaseError:
+            if isinstance(error, DatabaseError) and not is_about_input(error):
                 raise
         else:
             return True

@@ -21,15 +21,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 
 from dedup.base import logs
-from dedup.base.errors import (
-    DatabaseError,
-    DedupError,
-    LoginError,
-    MachineError,
-    RightsError,
-    SchemaError,
-    StuckError,
-)
+from dedup.base.errors import LASTING, DatabaseError, DedupError, MachineError, StuckError
 from dedup.base.progress import SilentProgress
 from dedup.base.times import back_off
 from dedup.db.database import Database
@@ -54,8 +46,6 @@ has written nothing."""
 
 DOWN_SECONDS = (1.0, 30.0)
 """Pauses before a database that is away is asked again: the first, doubled each time up to the second."""
-
-FATAL = (LoginError, RightsError, SchemaError)  # What no waiting heals
 
 log = logging.getLogger("dedup.worker")
 
@@ -96,7 +86,7 @@ class Daemon:
         self._problems: list[str] = []
 
     def run(self) -> None:
-        """Work until told to stop. Raises `FATAL`: the database is there, and refuses."""
+        """Work until told to stop. Raises one of `LASTING`: the database is there, and refuses."""
         log.info("worker started on %s", self._database.location, extra={"event": "started"})
         told = False
         try:
@@ -116,7 +106,7 @@ class Daemon:
         """Do what there is to do; returns for how long nothing need be done."""
         try:
             again = self._work()
-        except FATAL:
+        except LASTING:
             raise
         except StuckError as error:
             log.error("%s", error, extra={"event": "stuck"})
@@ -284,7 +274,7 @@ def wait_for(
     while not stop():
         try:
             return open_()
-        except FATAL:
+        except LASTING:
             raise
         except DatabaseError as error:
             if not failures:

@@ -13,12 +13,12 @@ from datetime import datetime
 from dedup.base.errors import InputError
 from dedup.db.database import Cursor
 from dedup.db.statements import Statements
+from dedup.files.sitemaps import MAX_ADDRESS_BYTES
 
 _sql = Statements("store/feeds")
 
-MAX_ADDRESS_BYTES = 2_000
 FORGET_DAYS = 30  # Entries that have not been in their feed for so long; some feeds show an old one again
-MAX_HEADER_CHARACTERS = 1_000  # Of an ETag or a time that is kept; a longer one is not sent back
+MAX_HEADER_CHARACTERS = 1_000  # Of an ETag or a time that is kept
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,9 +64,7 @@ def answered(
     cursor: Cursor, feed: int, ids: Sequence[str], etag: str | None = None, modified: str | None = None
 ) -> None:
     """A feed answered with these entries, which are all submitted; `etag`, `modified`: of that answer."""
-    kept = [
-        header if header and len(header) <= MAX_HEADER_CHARACTERS else None for header in (etag, modified)
-    ]
+    kept = [header if header and _can_be_sent_back(header) else None for header in (etag, modified)]
     cursor.execute(_sql("answered"), {"feed": feed, "etag": kept[0], "modified": kept[1]})
     if ids:
         cursor.execute(_sql("still_there"), {"feed": feed, "ids": list(ids)})
@@ -77,3 +75,7 @@ def failed(cursor: Cursor, feed: int, problem: str, seconds: float, *, asked: bo
     """A feed failed, or `asked` for a pause; it is asked again after so many seconds."""
     values = {"feed": feed, "problem": problem, "seconds": seconds, "failures": 0 if asked else 1}
     cursor.execute(_sql("failed"), values)
+
+
+def _can_be_sent_back(header: str) -> bool:
+    return len(header) <= MAX_HEADER_CHARACTERS and header.isascii() and header.isprintable()

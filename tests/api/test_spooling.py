@@ -16,7 +16,8 @@ from dedup.base.errors import ClosedError, DatabaseError, SpoolError, Unreachabl
 from dedup.db.database import Database
 from dedup.spooling import SpoolingDeduplicator
 from tests.api.stoppable import Stoppable, stoppable
-from tests.corpora import article, assert_right, wait_until, window
+from tests.corpora import article, assert_right, stored, wait_until, window
+from tests.failover import read_only
 
 pytestmark = pytest.mark.timeout(180)
 
@@ -231,3 +232,14 @@ def test_a_closed_one_says_so(tmp_path: Path) -> None:
     dd.close()
     with pytest.raises(ClosedError):
         dd.submit(ARTICLES[0])
+
+
+def test_while_a_database_may_only_be_read_articles_are_kept_and_delivered_after_it(
+    database: Database, corpus_url: str, tmp_path: Path
+) -> None:
+    with SpoolingDeduplicator(corpus_url, spool=tmp_path / "spool.jsonl", retry_seconds=0.01) as dd:
+        with read_only(corpus_url):
+            assert dd.submit(ARTICLES[0]) is None
+        wait_until(dd.connect)
+    assert list(stored(database)) == [ARTICLES[0].source_id]
+    assert not dd.spool.refused.exists()

@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 
 from dedup import watch as watching
-from dedup.api import fetching
+from dedup.api import fetching, reaching
 from dedup.base.article import Article
 from dedup.base.errors import InputError, UnreachableError
 from dedup.base.verdict import Verdict
@@ -200,8 +200,8 @@ def test_a_name_that_leads_elsewhere_when_it_is_asked_is_refused(
         return known(next(answers, "127.0.0.1") if host == "moving.example" else host, *given, **options)
 
     monkeypatch.setattr(socket, "getaddrinfo", moving)
-    client = fetching.Client([], stop=lambda: False, host_seconds=0)
-    with pytest.raises(fetching.FetchError, match="own network"):
+    client = fetching.Client(stop=lambda: False, host_seconds=0)
+    with pytest.raises(reaching.FetchError, match="own network"):
         client.get(f"http://moving.example:{port}/secret")
     assert news.statuses("/secret") == []
 

@@ -13,10 +13,22 @@ from hypothesis import strategies as st
 from psycopg import errors as pg
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
 
-from dedup.base.errors import DedupError, InputError, RightsError, SchemaError, StorageError, UnreachableError
+from dedup.base.errors import (
+    LASTING,
+    BusyError,
+    DedupError,
+    InputError,
+    LoginError,
+    ReadOnlyError,
+    RightsError,
+    SchemaError,
+    StorageError,
+    UnreachableError,
+)
 from dedup.db.database import Database, conninfo, location, translated
 from dedup.store import opening
 from tests.conftest import Server
+from tests.loops import each
 
 
 @pytest.mark.parametrize(
@@ -160,6 +172,12 @@ def test_a_role_without_rights(server: Server, database: Database, corpus_url: s
         (pg.AdminShutdown, UnreachableError),
         (pg.CrashShutdown, UnreachableError),
         (pg.InsufficientPrivilege, RightsError),
+        (pg.ReadOnlySqlTransaction, ReadOnlyError),
+        (pg.ProtocolViolation, UnreachableError),  # PgBouncer whose server is away
+        (pg.IdleSessionTimeout, UnreachableError),
+        (pg.IoError, UnreachableError),
+        (pg.ConfigurationLimitExceeded, UnreachableError),
+        (pg.TransactionTimeout, BusyError),
         (psycopg.OperationalError, UnreachableError),
         (pg.UniqueViolation, DedupError),
     ],
@@ -168,6 +186,39 @@ def test_every_kind_of_error_has_its_class(error: type[psycopg.Error], kind: typ
     with pytest.raises(kind) as caught, translated("database 'x' on host"):
         raise error("Key (text)=(a secret text) already exists")
     assert "secret" not in str(caught.value)
+
+
+@each(
+    "said",
+    [
+        'connection to server at "password.example" (192.0.2.1), port 5432 failed: Connection refused',
+        'connection failed: FATAL:  database "role" is not currently accepting connections',
+        "connection failed: FATAL:  the database system is starting up",
+        "connection failed: FATAL:  the database system is shutting down",
+        "connection failed: FATAL:  the database system is in recovery mode",
+        "connection failed: FATAL:  sorry, too many clients already",
+        "connection failed: FATAL:  remaining connection slots are reserved for some roles",
+        "connection failed: session is read-only",
+        "server closed the connection unexpectedly",
+    ],
+)
+def test_a_server_that_takes_no_connections_now_is_waited_for(said: str) -> None:
+    with pytest.raises(UnreachableError) as caught, translated("database 'x' on host"):
+        raise psycopg.OperationalError(said)
+    assert not isinstance(caught.value, LASTING)
+
+
+@each(
+    "said",
+    [
+        'connection failed: FATAL:  password authentication failed for user "me"',
+        'connection failed: FATAL:  role "me" does not exist',
+        'connection failed: FATAL:  no pg_hba.conf entry for host "192.0.2.1", user "me"',
+    ],
+)
+def test_a_refused_login_is_not_waited_for(said: str) -> None:
+    with pytest.raises(LoginError), translated("database 'x' on host"):
+        raise psycopg.OperationalError(said)
 
 
 def test_init_without_the_right_to_make_a_schema_names_the_grant_that_there_is(server: Server) -> None:

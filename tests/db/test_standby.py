@@ -9,7 +9,7 @@ import pytest
 from psycopg.conninfo import make_conninfo
 
 from dedup.api.deduplicator import Deduplicator
-from dedup.base.errors import RightsError
+from dedup.base.errors import ReadOnlyError
 from dedup.cli import main
 from dedup.db.database import URL_VARIABLE, Database
 from tests.corpora import answer, article, code, load, window
@@ -74,5 +74,5 @@ def test_whatever_writes_is_refused_with_the_next_step(
 def test_a_program_is_told_by_an_error_of_its_own(standby: Database) -> None:
     with Deduplicator() as dd:
         assert dd.lookup(article("x", [*window(2, 6), code(99)], 900)).status == "duplicate"
-        with pytest.raises(RightsError, match="read-only"):
+        with pytest.raises(ReadOnlyError, match="read-only"):
             dd.submit(article("x", [*window(2, 6), code(99)], 900))

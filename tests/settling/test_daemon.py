@@ -42,6 +42,7 @@ from tests.corpora import (
     wait_until,
     window,
 )
+from tests.failover import read_only
 
 pytestmark = pytest.mark.timeout(120)
 
@@ -421,6 +422,21 @@ def test_a_database_that_goes_away_is_waited_for_and_told_of_once(
         wait_until(settled(database))
         database.close()
     assert events().count("down") == 1
+
+
+def test_a_database_that_is_read_only_for_a_moment_is_waited_for(
+    database: Database, corpus_url: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.INFO, "dedup")
+    with working(corpus_url, down=(0.05, 0.1)) as found:
+        with read_only(corpus_url):
+            wait_until(lambda: found.daemon._down > 3 or found.error is not None)
+            assert found.error is None
+        load(database, article("a", window(0, 6)))
+        wait_until(settled(database))
+    said = [record.getMessage() for record in caplog.records if getattr(record, "event", "") == "down"]
+    assert len(said) == 1
+    assert "waiting for it" in said[0]
 
 
 def test_a_database_that_is_away_at_the_start_is_waited_for(

@@ -1,0 +1,159 @@
+"""Where requests may lead, and how they end: addresses of the internet, and connections that can be cut.
+
+Only http and https are spoken. A host must be public, but for that of the address that the user typed: what
+this address leads to may lie there, and nowhere else within the own network.
+"""
+
+from __future__ import annotations
+
+import socket
+import ssl
+from contextlib import suppress
+from functools import cache
+from ipaddress import IPv4Address, IPv6Address, ip_address, ip_network
+from threading import Lock
+from typing import Any
+from urllib.parse import SplitResult, urlsplit
+from urllib.request import getproxies, proxy_bypass
+
+from dedup.base.printable import printable
+
+WITHIN = "a host within the own network that was not named"
+UNKNOWN = "a host that was not named, and that only the proxy may know"
+
+_UNICAST = ip_network("2000::/3")  # All of IPv6 that is on the internet
+_NAT64 = ip_network("64:ff9b::/96")
+_SPECIAL = (ip_network("192.0.0.0/24"), ip_network("192.88.99.0/24"))  # of protocols, and of relays of 6to4
+
+
+class FetchError(Exception):
+    """An answer cannot be had; the message, which is printable, says why.
+
+    Attributes:
+        status: of HTTP, if the server answered.
+        pause: seconds that the server asked to wait; None if it did not.
+    """
+
+    def __init__(self, words: str, status: int | None = None, pause: float | None = None) -> None:
+        super().__init__(printable(words))
+        self.status, self.pause = status, pause
+
+    @property
+    def passes(self) -> bool:
+        """Whether to ask again may help."""
+        return self.status is None or self.status in (408, 425, 429) or self.status >= 500
+
+
+class StoppedError(Exception):
+    """It was told to stop while it waited."""
+
+
+class Line:
+    """The connections of one request, which another thread may cut."""
+
+    def __init__(self) -> None:
+        self._sockets: list[socket.socket] | None = []  # None: it was cut
+        self._lock = Lock()
+
+    def hold(self, connected: socket.socket) -> None:
+        """Hold a connection as well. Raises OSError: the line was cut."""
+        with self._lock:
+            if self._sockets is None:
+                connected.close()
+                raise OSError("given up meanwhile")
+            self._sockets.append(connected.dup())  # TLS takes the socket itself away
+
+    def cut(self) -> None:
+        """End all connections: whoever reads from one comes to its end at once."""
+        with self._lock:
+            held, self._sockets = self._sockets or [], None
+        for one in held:
+            with suppress(OSError):
+                one.shutdown(socket.SHUT_RDWR)
+            one.close()
+
+
+def parts_of(url: str) -> SplitResult:
+    """The parts of an address. Raises FetchError: it is neither http nor https, or has a password."""
+    shown = "a link"
+    with suppress(ValueError):
+        parts = urlsplit(url)
+        shown = f"{parts.scheme}://{parts.hostname or ''}"
+        readable = url.isprintable() and (parts.port is None or parts.port > 0)
+        if readable and parts.scheme in ("http", "https") and parts.hostname and parts.username is None:
+            return parts
+    raise FetchError(f"{shown}: no address of http or https without a password", 400)
+
+
+def place(url: str) -> str:
+    """Host and port: what is asked one thing at a time."""
+    return urlsplit(url).netloc.rpartition("@")[2].lower()
+
+
+def opened(url: str, typed: str | None, line: Line) -> Any:
+    """What asks an address, directly or through the proxy of the environment. Raises FetchError: it may not
+    lead there.
+    """
+    import urllib3
+
+    parts = parts_of(url)
+    proxy = None if proxy_bypass(parts.hostname or "") else getproxies().get(parts.scheme)
+    named = typed is not None and place(url) == place(typed)
+    if not named:
+        _check(url, parts, proxied=proxy is not None)
+    tls = _tls()
+    manager: Any = (
+        urllib3.ProxyManager(proxy, ssl_context=tls) if proxy else urllib3.PoolManager(ssl_context=tls)
+    )
+    manager.pool_classes_by_scheme = _pools(line, public=not (named or proxy))
+    return manager
+
+
+def _check(url: str, parts: SplitResult, *, proxied: bool) -> None:
+    """Raises FetchError: a host is within the own network, or, behind a proxy, may be so for all we know."""
+    try:
+        found = socket.getaddrinfo(parts.hostname, parts.port or parts.scheme, type=socket.SOCK_STREAM)
+    except (OSError, ValueError) as error:
+        if not proxied:
+            return  # the request says so
+        later = isinstance(error, socket.gaierror) and error.errno == socket.EAI_AGAIN
+        raise FetchError(f"{url}: {UNKNOWN}", None if later else 403) from None
+    if not all(_is_public(str(address[0])) for *_, address in found):
+        raise FetchError(f"{url}: {WITHIN}", 403)
+
+
+def _is_public(given: str) -> bool:
+    """Whether an address is on the internet; one that holds another leads where that one leads."""
+    address = ip_address(given.partition("%")[0])
+    if isinstance(address, IPv6Address):
+        held = address.ipv4_mapped or address.sixtofour
+        if address in _NAT64:
+            held = IPv4Address(int(address) & 0xFFFFFFFF)
+        return address.is_global and address in _UNICAST if held is None else _is_public(str(held))
+    return address.is_global and not address.is_multicast and not any(address in one for one in _SPECIAL)
+
+
+def _pools(line: Line, *, public: bool) -> dict[str, Any]:
+    """Pools whose connections are held by a line. `public`: only to public hosts, for a name may lead
+    elsewhere than when it was looked up.
+    """
+    from urllib3 import HTTPConnectionPool, HTTPSConnectionPool
+
+    def _new_conn(connection: Any) -> socket.socket:
+        made: socket.socket = super(type(connection), connection)._new_conn()
+        if public and not _is_public(made.getpeername()[0]):
+            made.close()
+            raise FetchError(f"{connection.host}: {WITHIN}", 403)
+        line.hold(made)
+        return made
+
+    def held(pool: Any) -> Any:
+        connection = type("HeldConnection", (pool.ConnectionCls,), {"_new_conn": _new_conn})
+        return type("HeldPool", (pool,), {"ConnectionCls": connection})
+
+    return {"http": held(HTTPConnectionPool), "https": held(HTTPSConnectionPool)}
+
+
+@cache
+def _tls() -> ssl.SSLContext:
+    return ssl.create_default_context()
