@@ -209,9 +209,7 @@ def writing(
             assert given is not None
             limit_time(owner)
             with owner.transaction():
-                row = owner.execute(
-                    _sql("apply", write=write), dict(zip(ANSWERS, given, strict=True))
-                ).fetchone()
+                row = owner.execute(query, dict(zip(ANSWERS, given, strict=True))).fetchone()
             held = [] if row is None else [str(name) for name in row[1] or ()]
             _note_written(cursor, attachment, given, set(held))
             return (0 if row is None else int(row[0])), held
