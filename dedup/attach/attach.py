@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from functools import partial
 from time import perf_counter
 
 from psycopg import sql
 
-from dedup.attach import attachments, ddl, drift, outbox, survey
+from dedup.attach import attachments, copying, ddl, drift, outbox, survey
 from dedup.attach.attachments import Attachment, Part
-from dedup.attach.mapping import Remap, Wanted, examine, remapped
+from dedup.attach.mapping import Remap, Wanted, examine, refuse_rows, remapped
 from dedup.attach.outbox import UnfitError
 from dedup.attach.sync import compare
 from dedup.base.errors import DatabaseError, InputError
@@ -40,7 +41,9 @@ def attach(
 
     def change(cursor: Cursor) -> tuple[Attachment, list[Part]]:
         attachment, shape = examine(cursor, wanted)
-        told[:] = survey.told_of_marks(cursor, attachment)
+        with reading(database, cursor, attachment) as rows:
+            refuse_rows(rows, attachment, shape, html=wanted.html)
+            told[:] = survey.told_of_marks(rows, attachment)
         kept = ddl.kept(attachment, again=False)
         return attachment, [kept, *ddl.made(cursor, attachment, shape)]
 
@@ -57,12 +60,35 @@ def remap(
         if before.leaving:
             raise InputError(f"{name} is being detached: `dedup detach {name}` goes on with that")
         attachment, shape = remapped(cursor, before, told)
+        with reading(database, cursor, attachment) as rows:
+            refuse_rows(rows, attachment, shape, html=attachment.html)
         same_key = (before.keys, before.key_types) == (attachment.keys, attachment.key_types)
         unmade = ddl.unmade(cursor, before, same_key=same_key)
+        if before.copied and not dry_run:
+            copying.forget(cursor, before)
         kept = ddl.kept(attachment, again=True)
         return attachment, [*unmade, kept, *ddl.made(cursor, attachment, shape)]
 
     return _changed(database, change, dry_run=dry_run)
+
+
+@contextmanager
+def reading(database: Database, cursor: Cursor, attachment: Attachment) -> Iterator[Cursor]:
+    """Give a cursor that may read the rows of a table: of its owner's session where the owner is not trusted.
+
+    Raises:
+        InputError: there is no such session to be had.
+    """
+    if not attachment.copied:
+        yield cursor
+        return
+    try:
+        owner = copying.owner_of(cursor, attachment)
+        with copying.session_of(database, attachment, owner) as connection, connection.cursor() as rows:
+            copying.limit_time(connection)
+            yield rows
+    except UnfitError as error:
+        raise InputError(str(error)) from None
 
 
 def detach(
@@ -86,6 +112,7 @@ def detach(
         if not count:
             with database.transaction() as cursor:
                 # Nobody writes new notes of it.
+                copying.forget(cursor, attachment)
                 for statement in ("forget_notes", "forget_all_marks", "forget_refused", "forget"):
                     cursor.execute(_sql(statement), {"id": attachment.id})
             break

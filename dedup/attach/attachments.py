@@ -47,6 +47,7 @@ class Attachment(Answer):
     changed: str | None = None  # the column of the time of a row's last change; None: all are compared
     every: int | None = None  # minutes after which changes are looked for; None: only by `dedup sync`
     leaving: bool = False  # it is being detached
+    copied: bool = False  # whether its rows are copied in a session of its owner (`copying.py`)
     attached_at: datetime | None = None
     # the table when it was last compared (`drift.py`)
     seen: dict[str, Any] = field(default_factory=dict, repr=False)
@@ -91,7 +92,7 @@ class Attachment(Answer):
         return own(f"attached_{self.id}_{what}")
 
     def call(self, what: str, given: str) -> str:
-        """A call of such a function, as a part of a statement."""
+        """Return a call of such a function, as a part of a statement."""
         return f"dedup.attached_{self.id}_{what}({given})"
 
     def source_id(self, row: str) -> Part:

@@ -3,7 +3,7 @@
 -- name: attachments
 -- Every attachment.
 SELECT id, name, schema_name, table_name, key_columns, key_types, columns, where_clause, mark_columns, triggers,
-       html, kept_columns, changed_column, sync_minutes, leaving, attached_at, seen, synced_at, compared_at,
+       html, kept_columns, changed_column, sync_minutes, leaving, copied, attached_at, seen, synced_at, compared_at,
        changed_through
 FROM dedup.attachment ORDER BY id
 
@@ -74,6 +74,7 @@ SELECT FROM pg_partition_tree(%(oid)s::oid::regclass) p JOIN pg_class c ON c.oid
 -- The columns of a table: what they hold, whether they may be null, and what virtual ones are computed from.
 SELECT a.attname, a.attnum, format_type(a.atttypid, a.atttypmod),
        format_type(coalesce(b.oid, t.oid), NULL), t.typcategory::text, a.attnotnull,
+       coalesce(b.typnamespace, t.typnamespace) = 'pg_catalog'::regnamespace,
        ARRAY(SELECT b.attname FROM pg_attrdef e
              JOIN pg_depend d ON d.classid = 'pg_attrdef'::regclass AND d.objid = e.oid
                  AND d.refclassid = 'pg_class'::regclass AND d.refobjid = a.attrelid
@@ -110,6 +111,19 @@ SELECT c.relkind = 'p', pg_get_userbyid(c.relowner), current_user::text, pg_get_
 FROM pg_class c, pg_namespace n, pg_roles r
 WHERE c.oid = %(oid)s AND n.oid = 'dedup'::regnamespace AND r.rolname = current_user
 
+-- name: trusted
+-- Whether the owner of a table could do all that the owner of the corpus can do (docs/attach.md).
+SELECT dedup.owner_is_trusted(c.oid) FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
+WHERE n.nspname = %(schema)s AND c.relname = %(table)s
+
+-- name: owners
+-- The roles that own a table and its partitions.
+SELECT DISTINCT pg_get_userbyid(c.relowner)
+FROM pg_class t JOIN pg_namespace n ON n.oid = t.relnamespace
+JOIN pg_class c ON c.oid = t.oid OR c.oid IN (SELECT p.relid FROM pg_partition_tree(t.oid) AS p)
+WHERE n.nspname = %(schema)s AND t.relname = %(table)s
+ORDER BY 1
+
 -- name: looked_at
 -- The columns, and their tables, that the view of a condition looks at.
 SELECT d.refobjid::bigint, a.attname
@@ -143,7 +157,10 @@ WITH present AS (
     FROM pg_trigger t JOIN pg_proc p ON p.oid = t.tgfoid JOIN parts ON parts.oid = t.tgrelid
     WHERE p.pronamespace = 'dedup'::regnamespace AND p.proname = %(changed)s
 )
-SELECT (SELECT oid::bigint FROM present),
+SELECT (SELECT oid::bigint FROM present), (SELECT dedup.owner_is_trusted(oid) FROM present),
+       (SELECT count(*) FROM pg_proc p
+        WHERE p.pronamespace = 'dedup'::regnamespace AND p.proname ~ %(made)s
+          AND NOT (p.prosecdef AND p.proconfig = ARRAY['search_path=pg_catalog, pg_temp'])),
        (SELECT format('%%s.%%s', n.nspname, c.relname) FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
         WHERE c.oid = %(oid)s::bigint::oid AND c.relkind IN ('r', 'p', 'v', 'm', 'f')),
        (SELECT pg_get_userbyid(relowner) FROM present),
@@ -188,22 +205,29 @@ SELECT id FROM dedup.attachment WHERE id = %(id)s AND NOT leaving FOR NO KEY UPD
 SELECT id, source_id FROM dedup.mark_change
 WHERE id > %(after)s AND attachment_id = %(id)s ORDER BY id LIMIT %(limit)s
 
+-- name: answers
+-- The marks of some rows: four arrays, for the function that writes them.
+SELECT array_agg(g.id ORDER BY g.id), array_agg(a.status ORDER BY g.id),
+       array_agg(o.source_id ORDER BY g.id), array_agg(a.score ORDER BY g.id)
+FROM unnest(%(source_ids)s::text[]) AS g (id)
+LEFT JOIN LATERAL (
+    SELECT k.status, k.duplicate_of, k.score
+    FROM (SELECT id FROM dedup.article
+          WHERE source_id = g.id COLLATE "C" AND attachment_id = %(id)s OFFSET 0) AS own
+    CROSS JOIN LATERAL (SELECT * FROM dedup.article_mark WHERE id = own.id OFFSET 0) AS k) AS a ON true
+LEFT JOIN LATERAL (
+    SELECT source_id FROM dedup.article
+    WHERE id = a.duplicate_of AND attachment_id = %(id)s OFFSET 0) AS o ON true
+
 -- name: write_marks
 -- Write the marks of some rows. `write`: the function that was made for the table.
 SELECT w.written, w.held
-FROM (SELECT array_agg(g.id ORDER BY g.id), array_agg(a.status ORDER BY g.id),
-             array_agg(o.source_id ORDER BY g.id), array_agg(a.score ORDER BY g.id)
-      FROM unnest(%(source_ids)s::text[]) AS g (id)
-      LEFT JOIN LATERAL (
-          SELECT k.status, k.duplicate_of, k.score
-          FROM (SELECT id FROM dedup.article
-                WHERE source_id = g.id COLLATE "C" AND attachment_id = %(id)s OFFSET 0) AS own
-          CROSS JOIN LATERAL (SELECT * FROM dedup.article_mark WHERE id = own.id OFFSET 0) AS k) AS a ON true
-      LEFT JOIN LATERAL (
-          SELECT source_id FROM dedup.article
-          WHERE id = a.duplicate_of AND attachment_id = %(id)s OFFSET 0) AS o ON true
-) AS m (ids, statuses, originals, scores)
+FROM (${answers}) AS m (ids, statuses, originals, scores)
 CROSS JOIN LATERAL ${write} AS w
+
+-- name: copied_answers
+-- The same for a session of the owner, which takes scores as texts.
+SELECT m.ids, m.statuses, m.originals, m.scores::text[] FROM (${answers}) AS m (ids, statuses, originals, scores)
 
 -- name: forget_marks
 -- Forget that marks changed.

@@ -60,7 +60,7 @@ def made(cursor: Cursor, attachment: Attachment, shape: Shape) -> list[Part]:
         functions.append(changed(attachment, shape))
     for function in functions:
         parts += function.statements()
-    parts += _given(functions, shape, notes=attachment.triggers)
+    parts += _given(functions, shape, notes=attachment.triggers, lent=not attachment.copied)
     if attachment.triggers:
         parts += _triggers(attachment, shape)
     working = {"rows": "(text[])", "page": "(text, integer)"}
@@ -68,10 +68,15 @@ def made(cursor: Cursor, attachment: Attachment, shape: Shape) -> list[Part]:
         working["recent"] = "(timestamp with time zone, text, integer)"
     if attachment.mark_columns:
         working["write"] = "(text[], text[], text[], double precision[])"
-    calls = [
-        sql.SQL("EXECUTE ON FUNCTION {}{}").format(attachment.function(name), raw(arguments))
-        for name, arguments in working.items()
-    ]
+    # The functions of an owner who is not trusted are called in sessions of that owner only.
+    calls = (
+        []
+        if attachment.copied
+        else [
+            sql.SQL("EXECUTE ON FUNCTION {}{}").format(attachment.function(name), raw(arguments))
+            for name, arguments in working.items()
+        ]
+    )
     for relation, privilege, given in (
         ("mark", "SELECT", [sql.SQL("SELECT ON {}").format(attachment.marks)]),
         ("settle_turn", "UPDATE", calls),
@@ -147,6 +152,7 @@ def kept(attachment: Attachment, *, again: bool) -> Part:
         "mark_columns": attachment.mark_columns,
         "triggers": attachment.triggers,
         "html": attachment.html,
+        "copied": attachment.copied,
         "kept_columns": list(attachment.keep),
         "changed_column": attachment.changed,
         "sync_minutes": attachment.every,
@@ -161,8 +167,12 @@ def kept(attachment: Attachment, *, again: bool) -> Part:
     return raw(statement).format(own("attachment"), names, given, attachment.id)
 
 
-def _given(functions: Sequence[Function], shape: Shape, *, notes: bool) -> Iterator[Part]:
-    """Give the functions to the owner of the table, and let that role note changes if triggers do."""
+def _given(functions: Sequence[Function], shape: Shape, *, notes: bool, lent: bool) -> Iterator[Part]:
+    """Give the functions to the owner of the table, and let that role note changes if triggers do.
+
+    Args:
+        lent: whether the owner of the corpus may call the functions.
+    """
     owner, home = sql.Identifier(shape.owner), sql.Identifier(shape.home)
     if shape.owner != shape.home:
         yield sql.SQL("GRANT USAGE ON SCHEMA {} TO {}").format(SCHEMA, owner)
@@ -173,7 +183,7 @@ def _given(functions: Sequence[Function], shape: Shape, *, notes: bool) -> Itera
     for function in functions:
         if shape.owner != shape.creator:
             yield sql.SQL("ALTER {} OWNER TO {}").format(function.signature, owner)
-        if shape.owner != shape.home:
+        if lent and shape.owner != shape.home:
             yield sql.SQL("GRANT EXECUTE ON {} TO {}").format(function.signature, home)
     if shape.lends:
         yield sql.SQL("REVOKE CREATE ON SCHEMA {} FROM {}").format(SCHEMA, owner)

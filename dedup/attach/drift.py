@@ -34,6 +34,8 @@ class Found:
     """A table of others as it is now."""
 
     oid: int | None  # its number; None: there is no table of that name
+    trusted: bool | None  # whether its owner could do all that the owner of the corpus can do
+    altered: int  # functions made for it that are not as they were made
     known_as: str | None  # what the table with the number that was kept is called now; None: it is gone
     owner: str | None  # the role that owns it
     maker: str | None  # the one that owns what was made for it, None: nothing was
@@ -65,13 +67,14 @@ def find(cursor: Cursor, attachment: Attachment) -> Found:
             "oid": attachment.seen.get("oid", 0),
             "changed": f"attached_{attachment.id}_changed",
             "rows": f"attached_{attachment.id}_rows",
+            "made": f"^attached_{attachment.id}_",
         },
     ).fetchone()
     assert row is not None
-    oid, known_as, owner, maker, columns, triggers, off, parts, state = row
+    oid, trusted, altered, known_as, owner, maker, columns, triggers, off, parts, state = row
     named = {name: (value[0], value[1], value[2]) for name, value in columns.items()}
     numbers = () if parts is None else tuple(map(int, parts))
-    return Found(oid, known_as, owner, maker, named, triggers, off, numbers, state)
+    return Found(oid, trusted, altered, known_as, owner, maker, named, triggers, off, numbers, state)
 
 
 def problems_of(cursor: Cursor, attachment: Attachment, found: Found | None = None) -> list[str]:
@@ -107,6 +110,14 @@ def problems_of(cursor: Cursor, attachment: Attachment, found: Found | None = No
         words.append("triggers that note its changes are missing or switched off")
     if found.maker != found.owner:
         words.append(f"it belongs to {found.owner} now, and what was made for it to {found.maker}")
+    if not attachment.copied:
+        if not found.trusted:
+            words.append(
+                f"{found.owner} or the owner of a partition has fewer rights than the corpus' owner:"
+                " its rows must be copied"
+            )
+        elif found.altered:
+            words.append("functions that were made for it were altered")
     return [f"{attachment.shown}: {word}" for word in words]
 
 

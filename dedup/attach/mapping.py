@@ -70,12 +70,17 @@ class Column:
     kind: str  # its type without a length, of a domain what it is made of
     category: str
     required: bool
+    built_in: bool  # whether its type, of a domain what it is made of, is of Postgres itself
     # the columns that a virtual one is computed from: triggers see nothing of itself
     made_of: tuple[str, ...]
 
 
 def examine(cursor: Cursor, wanted: Wanted, again: Attachment | None = None) -> tuple[Attachment, Shape]:
-    """What to attach. `again`: what is attached already, and is to be mapped in this way."""
+    """Find out what to attach, by the catalogue alone: `survey.py` looks at the rows.
+
+    Args:
+        again: what is attached already, and is to be mapped in this way.
+    """
     oid, schema, table, view = find_table(cursor, wanted.table)
     columns = columns_of(cursor, oid)
     keys = _keys(cursor, oid, wanted, columns, view=view)
@@ -85,7 +90,17 @@ def examine(cursor: Cursor, wanted: Wanted, again: Attachment | None = None) -> 
     else:
         row = cursor.execute(_sql("next_id")).fetchone()
         number, name = int(row[0]) if row else 1, _name(cursor, table if wanted.name is None else wanted.name)
-    types = tuple(columns[key].type for key in keys)
+    place = {"schema": schema, "table": table}
+    trusted = cursor.execute(_sql("trusted"), place).fetchone()
+    copied = not (trusted and trusted[0])
+    if copied:  # what we make of their values must be of types of Postgres itself: others may run code
+        for key in keys:
+            if not columns[key].built_in:
+                raise InputError(
+                    f"--id: column {key!r} is of type {columns[key].type}, and the owner of {wanted.table}"
+                    " has fewer rights than the corpus' owner: name a unique key of a type of Postgres itself"
+                )
+    types = tuple(columns[key].kind if copied else columns[key].type for key in keys)
     triggers, every = _noted_by(wanted, columns, view=view)
     for column in wanted.keep:
         _find(columns, column, "--keep")
@@ -106,17 +121,29 @@ def examine(cursor: Cursor, wanted: Wanted, again: Attachment | None = None) -> 
     numbers = tuple(columns[key].number for key in keys)
     row = cursor.execute(_sql("shape"), {"oid": oid}).fetchone()
     assert row is not None
-    survey.refuse_rows(cursor, attachment, view=view)
-    if attachment.html:
-        need_trafilatura()
-    elif wanted.html is None:
-        survey.refuse_html(cursor, attachment)
     partitioned, owner, creator, home, lends, version = row
     lends, chunks = lends and owner != creator, version >= TELLS_CHUNKS
     changes_zoned = wanted.changed is not None and columns[wanted.changed].kind == TIMES[2]
     kinds = zoned, partitioned, view, changes_zoned
     shape = Shape(*kinds, watched, numbers, owner, creator, home, lends, chunks)
-    return replace(attachment, seen={**seen, "state": None}), shape
+    return replace(attachment, seen={**seen, "state": None}, copied=copied), shape
+
+
+def refuse_rows(cursor: Cursor, attachment: Attachment, shape: Shape, *, html: bool | None) -> None:
+    """Refuse a table whose rows cannot be articles as it is mapped.
+
+    Args:
+        cursor: of a session that may run code of the table's owner.
+        html: whether bodies are HTML; None: nobody said so.
+
+    Raises:
+        InputError: its rows have no key, or its bodies look like HTML.
+    """
+    survey.refuse_rows(cursor, attachment, view=shape.view)
+    if attachment.html:
+        need_trafilatura()
+    elif html is None:
+        survey.refuse_html(cursor, attachment)
 
 
 def _noted_by(wanted: Wanted, columns: Mapping[str, Column], *, view: bool) -> tuple[bool, int | None]:
@@ -196,7 +223,7 @@ def _check_length(name: str) -> None:
 
 def columns_of(cursor: Cursor, oid: int) -> dict[str, Column]:
     rows = cursor.execute(_sql("columns"), {"oid": oid}).fetchall()
-    return {row[0]: Column(row[1], row[2], row[3], row[4], row[5], tuple(row[6])) for row in rows}
+    return {row[0]: Column(row[1], row[2], row[3], row[4], row[5], row[6], tuple(row[7])) for row in rows}
 
 
 def _find(columns: Mapping[str, Column], name: str, option: str) -> Column:

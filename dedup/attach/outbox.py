@@ -94,7 +94,8 @@ class UnfitError(Exception):
     """A table is not the one any more that was attached; the message says so, and what next."""
 
 
-def _refuse(attachment: Attachment, repeated: str | None) -> None:
+def refuse_repeated(attachment: Attachment, repeated: str | None) -> None:
+    """Raise UnfitError where several rows have one id."""
     if repeated is not None:
         key = repeated.removeprefix(f"{attachment.name}/")
         raise UnfitError(
@@ -106,17 +107,24 @@ def _refuse(attachment: Attachment, repeated: str | None) -> None:
 def sync(cursor: Cursor, attachment: Attachment, source_ids: Sequence[str]) -> Synced:
     """Make articles what their rows are now. Needs the settle lock. Raises UnfitError: rows have one id."""
     cursor.execute(_FOLLOWING)
-    rows = attachment.call("rows", "%(source_ids)s::text[]")
+    rows = _rows(attachment, "%(source_ids)s::text[]")
     once = list(dict.fromkeys(source_ids))  # a row is noted as often as it changes
     values = {"id": attachment.id, "source_ids": once, "marked": attachment.mark_columns}
     values |= {"longest": MAX_SOURCE_ID_BYTES, **_titles(cursor, attachment, rows, values)}
     row = cursor.execute(_sql("follow", rows=rows, **_optional(attachment)), values).fetchone()
     assert row is not None
     *counts, ids, before, after, repeated = row
-    _refuse(attachment, repeated)
+    refuse_repeated(attachment, repeated)
     if len(ids):  # the trigger left it to us, for all at once
         cursor.execute(_sql("edited"), {"ids": ids, "before": before, "after": after})
     return Synced(0, *counts)
+
+
+def _rows(attachment: Attachment, given: str) -> str:
+    """Return some rows as part of a statement: by the function of the table, or from the copy of it."""
+    if attachment.copied:
+        return _sql("copied_rows", given=given).decode()
+    return attachment.call("rows", given)
 
 
 def _optional(attachment: Attachment) -> dict[str, str]:
@@ -156,6 +164,8 @@ def changed(cursor: Cursor, attachment: Attachment, before: Differing | None, li
     Without rows that cannot be articles. `before`: the page before. Raises UnfitError: rows have one id.
     """
     page = attachment.call("page", "%(after)s::text, %(limit)s::integer")
+    if attachment.copied:
+        page = _sql("copied_page").decode()
     return _changed(cursor, attachment, page, {"after": before and before.last, "limit": limit})
 
 
@@ -164,6 +174,8 @@ def recent(
 ) -> Differing:
     """The same of rows that changed since a time, by that of their changes."""
     page = attachment.call("recent", "%(since)s::timestamptz, %(after)s::text, %(limit)s::integer")
+    if attachment.copied:
+        page = _sql("copied_recent").decode()
     values = {"since": before.at if before else since, "after": before and before.last, "limit": limit}
     return _changed(cursor, attachment, page, values)
 
@@ -177,7 +189,7 @@ def _changed(cursor: Cursor, attachment: Attachment, page: str, given: Mapping[s
 
 def gone(cursor: Cursor, attachment: Attachment, before: Differing | None, limit: int) -> Differing:
     """Those of the next articles, by their source_ids, whose rows are gone; as `changed`."""
-    query = _sql("gone", rows=attachment.call("rows", "ARRAY(SELECT source_id FROM page)"))
+    query = _sql("gone", rows=_rows(attachment, "ARRAY(SELECT source_id FROM page)"))
     values = _range(attachment) | {"limit": limit}
     return _found(cursor, attachment, query, values | {"first": before.last} if before else values)
 
@@ -191,7 +203,7 @@ def _found(cursor: Cursor, attachment: Attachment, query: bytes, values: Mapping
     row = cursor.execute(query, values).fetchone()
     assert row is not None
     rows, *place, repeated = row
-    _refuse(attachment, repeated)
+    refuse_repeated(attachment, repeated)
     return Differing([(source_id, matter) for source_id, matter in rows or ()], *place)
 
 

@@ -45,6 +45,30 @@ SELECT attachment_id, count(*), array_agg(source_id) FROM freed GROUP BY attachm
 -- The original of an article `a` as columns of marks name it.
 SELECT source_id FROM dedup.article WHERE id = a.duplicate_of AND attachment_id = a.attachment_id OFFSET 0
 
+-- name: copied_rows
+-- Some copied rows, in place of the function of the table.
+(SELECT ${copied} FROM dedup.attached_copy c
+ WHERE c.attachment_id = %(id)s AND c.source_id = ANY (${given}))
+
+-- name: copied_page
+-- The next copied rows by their source_ids.
+(SELECT ${copied} FROM dedup.attached_copy c
+ WHERE c.attachment_id = %(id)s AND (%(after)s::text IS NULL OR c.source_id > %(after)s::text COLLATE "C")
+ ORDER BY c.source_id LIMIT %(limit)s::integer)
+
+-- name: copied_recent
+-- The next copied rows by the time of their change.
+(SELECT ${copied} FROM dedup.attached_copy c
+ WHERE c.attachment_id = %(id)s
+   AND CASE WHEN %(after)s::text IS NULL THEN c.changed_at >= %(since)s::timestamptz
+            ELSE (c.changed_at, c.source_id) > (%(since)s::timestamptz, %(after)s::text COLLATE "C") END
+ ORDER BY c.changed_at, c.source_id LIMIT %(limit)s::integer)
+
+-- name: copied
+-- The columns of a copied row, as the functions of a table give them.
+c.source_id, sha256(convert_to(c.text, 'UTF8')) AS text_hash, c.title, c.url, c.publication, c.language,
+c.published_at, c.byline, c.status, c.original, c.score, c.kept, c.changed_at
+
 -- name: titles
 -- Titles that may hold tags or entities of HTML. `rows`: some rows, by a function that was made for the table.
 SELECT DISTINCT title FROM ${rows} AS r WHERE title ~ '[<&]'

@@ -17,7 +17,7 @@ from time import perf_counter
 
 import psycopg
 
-from dedup.attach import attachments, drift, outbox
+from dedup.attach import attachments, copying, drift, outbox
 from dedup.attach.attachments import Attachment
 from dedup.attach.outbox import Differing, Synced, UnfitError
 from dedup.base.progress import Progress
@@ -44,6 +44,7 @@ class _Sync:
         self._database, self._progress, self._stop = database, progress, stop
         self._done = Synced()
         self._drifted: list[int] = []
+        self._copied: list[Attachment] = []
         self._size, self._total, self._through = NOTES, 0, 0
         self._unswept = self._read = 0
 
@@ -77,12 +78,15 @@ class _Sync:
         """What owners did to their tables; one that needs a person is left alone until it is mapped again."""
         self._drifted, self._done.problems = [], []
         with self._database.transaction() as cursor:
-            for attachment in attachments.present(cursor):
+            present = attachments.present(cursor)
+            self._copied = [attachment for attachment in present if attachment.copied]
+            for attachment in present:
                 if words := drift.look(cursor, attachment):
                     self._leave(attachment, [f"{line}: `dedup remap {attachment.name}`" for line in words])
             outbox.note_freed(cursor)
 
     def _leave(self, attachment: Attachment, words: Sequence[str]) -> None:
+        self._copied = [other for other in self._copied if other.id != attachment.id]
         self._drifted.append(attachment.id)
         self._done.problems += words
 
@@ -103,6 +107,7 @@ class _Sync:
 
     def _batch(self, after: int) -> tuple[int, int | None, list[Attachment]]:
         """Take some notes: how many, the number of the last one, and the tables to be compared as a whole."""
+        copied = self._pull(after)
         with self._database.transaction(settling=True) as cursor:
             started = perf_counter()
             found = outbox.notes(cursor, after, self._through, self._size, self._drifted)
@@ -115,6 +120,8 @@ class _Sync:
             for attachment_id in dict.fromkeys(note[1] for note in found):
                 of = [note for note in found if note[1] == attachment_id]
                 attachment = known.get(attachment_id)
+                if attachment is not None and attachment.copied:
+                    of = [note for note in of if note[3] is None or note[0] in copied]
                 rows = [source_id for note in of for source_id in note[3] or ()]
                 if attachment is None:  # it is detached
                     done.gone += outbox.delete(cursor, attachment_id, rows)
@@ -136,6 +143,26 @@ class _Sync:
         self._size = min(NOTES, fitting_batch(done.notes, perf_counter() - started))
         self._count(done)
         return len(taken), found[-1][0], tables
+
+    def _pull(self, after: int) -> set[int]:
+        """Copy the rows of the next notes where sessions of owners read them.
+
+        Returns the numbers of the notes. The settle lock is not held: an owner's code may take long.
+        """
+        if not self._copied:
+            return set()
+        with self._database.transaction() as cursor:
+            found = outbox.notes(cursor, after, self._through, self._size, self._drifted)
+        numbers: set[int] = set()
+        for attachment in self._copied:
+            of = [note for note in found if note[1] == attachment.id and note[3]]
+            rows = [source_id for note in of for source_id in note[3] or ()]
+            try:
+                if rows and copying.pull(self._database, attachment, rows):
+                    numbers |= {note[0] for note in of}
+            except UnfitError as error:
+                self._leave(attachment, [str(error)])
+        return numbers
 
     def _count(self, done: Synced) -> None:
         self._done.add(done)
@@ -177,6 +204,11 @@ class _Sync:
 @contextmanager
 def fitting(cursor: Cursor, attachment: Attachment) -> Iterator[None]:
     """A part of a transaction that reads a table. Raises UnfitError: its functions do not fit it any more."""
+    if not attachment.copied and not copying.is_trusted(cursor, attachment):
+        raise UnfitError(
+            f"{attachment.shown}: it belongs to a role with fewer rights than the corpus' owner, so its rows"
+            f" must be copied: `dedup remap {attachment.name}`"
+        )
     try:
         with cursor.connection.transaction():
             yield
@@ -209,9 +241,14 @@ def compare(
     with database.transaction() as cursor:
         row = cursor.execute(_sql("began"), {"id": attachment.id, "overlap": OVERLAP_MINUTES}).fetchone()
     began, since = row or (None, None)
+    if whole or attachment.changed is None:
+        since = None
+    if attachment.copied and not _copy(database, attachment, stop, since):
+        return None
     ways: list[Differs] = [outbox.changed, outbox.gone]
-    if not whole and attachment.changed is not None and since is not None:
-        ways = [lambda cursor, of, before, limit: outbox.recent(cursor, of, since, before, limit)]
+    if since is not None:
+        start = since
+        ways = [lambda cursor, of, before, limit: outbox.recent(cursor, of, start, before, limit)]
     noted, latest = 0, None
     for differing in ways:
         found: Differing | None = None
@@ -233,6 +270,27 @@ def compare(
     return noted
 
 
+def _copy(database: Database, attachment: Attachment, stop: Callable[[], bool], since: str | None) -> bool:
+    """Copy the rows of a table, or those that changed since a time; False: told to stop before the end."""
+    deadline = perf_counter() + database.timeouts.statement
+    after, at = None, None
+    while True:
+        if stop():
+            return False
+        if perf_counter() > deadline:
+            raise UnfitError(
+                f"{attachment.shown}: to read it takes longer than {database.timeouts.statement:,.0f} s: make"
+                " its query quicker, or raise DEDUP_TIMEOUT_STATEMENT"
+            )
+        after, at = copying.pull_page(database, attachment, after, since, at)
+        if after is None:
+            break
+    gone: str | None = "" if since is None else None
+    while gone is not None and not stop():
+        gone = copying.pull_gone(database, attachment, gone)
+    return gone is None
+
+
 def write_marks(database: Database, progress: Progress, stop: Callable[[], bool]) -> tuple[int, list[str]]:
     """Write marks that changed into the tables that have columns for them.
 
@@ -248,7 +306,11 @@ def write_marks(database: Database, progress: Progress, stop: Callable[[], bool]
         after: int | None = 0
         failed: dict[str, str] = {}
         while after is not None and not stop():
-            done, after = retried(partial(_write_some, database, attachment, after))
+            try:
+                done, after = retried(partial(_write_some, database, attachment, after))
+            except UnfitError as error:
+                problems.append(str(error))
+                break
             written += done.rows
             progress.advance(done.rows)
             failed |= done.failed
@@ -271,6 +333,10 @@ class Written:
     failed: dict[str, str] = field(default_factory=dict)
 
 
+Apply = Callable[[list[str]], tuple[int, Sequence[str]]]
+"""Write the marks of some rows: how many were written, and the source_ids of rows that others hold."""
+
+
 def _write_some(database: Database, attachment: Attachment, after: int) -> tuple[Written, int | None]:
     """Write the next marks that changed into the table, but not into rows that others hold: they stay noted.
     So do those that cannot be written. Returns what became of them, and the number of the last note that was
@@ -279,13 +345,14 @@ def _write_some(database: Database, attachment: Attachment, after: int) -> tuple
     done = Written()
     with database.transaction() as cursor:
         prefer_indexes(cursor)
-        if cursor.execute(_sql("take_turn"), {"id": attachment.id}).fetchone() is None:
+        if not _has_turn(cursor, attachment):
             return done, None
         values = {"after": after, "id": attachment.id, "limit": MARKS}
         found = cursor.execute(_sql("changed_marks"), values).fetchall()
         if not found:
             return done, None
-        _write(cursor, attachment, sorted({source_id for _, source_id in found}), done)
+        with _writing(database, cursor, attachment) as apply:
+            _write(apply, sorted({source_id for _, source_id in found}), done)
         left = done.held | done.failed.keys()
         finished = [number for number, source_id in found if source_id not in left]
         cursor.execute(_sql("forget_marks"), {"ids": bigints(finished)})
@@ -294,24 +361,47 @@ def _write_some(database: Database, attachment: Attachment, after: int) -> tuple
     return done, int(found[-1][0])
 
 
-def _write(cursor: Cursor, attachment: Attachment, source_ids: list[str], done: Written) -> None:
-    """Write some marks; where that fails, half of them at a time, until it is known which row it is."""
-    query = _sql("write_marks", write=attachment.call("write", "m.ids, m.statuses, m.originals, m.scores"))
-    try:
+def _has_turn(cursor: Cursor, attachment: Attachment) -> bool:
+    """Be the only one who writes marks into a table, to the end of the transaction."""
+    if attachment.copied:
+        return copying.has_turn(cursor, attachment)
+    return cursor.execute(_sql("take_turn"), {"id": attachment.id}).fetchone() is not None
+
+
+@contextmanager
+def _writing(database: Database, cursor: Cursor, attachment: Attachment) -> Iterator[Apply]:
+    """Give what writes marks into the table: here, or in a session of its owner."""
+    write = attachment.call("write", "m.ids, m.statuses, m.originals, m.scores")
+    query = _sql("write_marks", write=write)
+
+    def here(source_ids: list[str]) -> tuple[int, Sequence[str]]:
         with cursor.connection.transaction():
             row = cursor.execute(query, {"source_ids": source_ids, "id": attachment.id}).fetchone()
+        assert row is not None
+        return int(row[0]), row[1]
+
+    if not attachment.copied:
+        yield here
+        return
+    with copying.writing(database, cursor, attachment) as there:
+        yield there
+
+
+def _write(apply: Apply, source_ids: list[str], done: Written) -> None:
+    """Write some marks; where that fails, half of them at a time, until it is known which row it is."""
+    try:
+        rows, held = apply(source_ids)
     except (psycopg.errors.LockNotAvailable, psycopg.errors.QueryCanceled, psycopg.errors.DeadlockDetected):
         raise
     except psycopg.Error as error:
-        if cursor.connection.closed or error.sqlstate is None:
+        if error.sqlstate is None or error.sqlstate.startswith(("08", "57")):
             raise
         if len(source_ids) == 1:
             done.failed[source_ids[0]] = error.sqlstate
             return
         half = len(source_ids) // 2
-        _write(cursor, attachment, source_ids[:half], done)
-        _write(cursor, attachment, source_ids[half:], done)
+        _write(apply, source_ids[:half], done)
+        _write(apply, source_ids[half:], done)
         return
-    assert row is not None
-    done.rows += int(row[0])
-    done.held |= set(row[1])
+    done.rows += rows
+    done.held |= set(held)

@@ -90,6 +90,7 @@ TABLES: Mapping[str, Mapping[Role, tuple[str, ...]]] = {
     },
     "outbox": {"worker": ("SELECT", "INSERT", "DELETE"), "reader": _READ},
     "mark_change": {"worker": ("SELECT", "INSERT", "UPDATE (failed)", "DELETE"), "reader": _READ},
+    "attached_copy": {"worker": ("SELECT", "INSERT", "UPDATE", "DELETE")},
     "refused_row": {"worker": ("SELECT", "INSERT", "DELETE")},
     # Triggers write it.
     **dict.fromkeys(
@@ -165,6 +166,7 @@ FUNCTIONS: Mapping[str, frozenset[Role]] = {
     **dict.fromkeys(("publish_bulk", "compact_index"), _WORKER),
     # The view of judged pairs calls it with the rights of who reads it.
     "text_hash": VIEW_READERS | {"counter"},
+    "owner_is_trusted": frozenset(ROLES),
     # So does the view of all texts.
     "attached_text": VIEW_READERS,
     **dict.fromkeys(("changes", "journal_triggers"), VIEW_READERS | {"counter"}),

@@ -35,9 +35,11 @@ SELECT relname, relkind IN ('v', 'm') FROM pg_class
 WHERE relnamespace = 'dedup'::regnamespace AND relkind IN ('r', 'p', 'v', 'm') ORDER BY relkind, relname
 
 -- name: functions
--- Functions of the schema that are called, with their arguments.
-SELECT proname, pg_get_function_identity_arguments(oid) FROM pg_proc
-WHERE pronamespace = 'dedup'::regnamespace AND prorettype <> 'trigger'::regtype ORDER BY 1, 2
+-- Functions of the schema that are called, with their arguments; without functions of owners who are not trusted.
+SELECT p.proname, pg_get_function_identity_arguments(p.oid) FROM pg_proc p
+WHERE p.pronamespace = 'dedup'::regnamespace AND p.prorettype <> 'trigger'::regtype
+  AND NOT EXISTS (SELECT FROM dedup.attachment a WHERE a.copied AND p.proname ~ ('^attached_'::text || a.id || '_'))
+ORDER BY 1, 2
 
 -- name: may_make_temporary
 -- The database, and whether a role may make temporary tables in it.

@@ -812,7 +812,7 @@ def test_a_role_goes_on_making_partitions_of_what_a_superuser_attached(
     database: Database, owner: Owner
 ) -> None:
     role = sql.Identifier(f"dedup_app_{os.getpid()}")
-    owner.execute(sql.SQL("CREATE ROLE {}").format(role))
+    owner.execute(sql.SQL("CREATE ROLE {} LOGIN").format(role))
     try:
         owner.execute(sql.SQL("GRANT ALL ON SCHEMA newsroom TO {0}; SET ROLE {0}").format(role))
         owner.execute(CREATED.encode())

@@ -146,7 +146,7 @@ def test_every_table_is_made_again_from_others_or_guarded(database: Database) ->
         *("article_mark", "fingerprint", "match", "common_sentence", "sentence_count", "sentence_change"),
         *("corpus_state", "settle_turn", "run", "alembic_version", "fingerprint_bulk", "bulk_change"),
         *("worker", "run_total", "recent_key", "key_segment", "key_block"),
-        *("outbox", "mark_change", "refused_row"),
+        *("outbox", "mark_change", "refused_row", "attached_copy"),
         *("agency", "credit", "credit_unread"),
         *("journal", "journal_mark", "journal_deleted"),
         *("compared_version", "quoted_sentence", "sentence_schedule"),

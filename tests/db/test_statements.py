@@ -69,6 +69,12 @@ PARTS = {
             "(SELECT source_id, text_hash, title, url, publication, language, published_at, status,"
             " source_id AS original, score FROM dedup.marked_article)",
         ),
+        "given": "ARRAY['a/1']",
+    },
+    "attach/copying": {
+        **{"milliseconds": "1000", "write": "(SELECT 0::bigint AS written, ARRAY['a'] AS held)"},
+        "rows": "(SELECT *, source_id AS original FROM dedup.marked_article)",
+        **{"text": "r.title", "byline": "r.byline", "kept": "NULL::text", "changed_at": "NULL::text"},
     },
     "db/server_upgrade": {"table": "dedup.article"},
     "store/removal": {"table": "article"},

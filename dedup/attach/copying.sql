@@ -1,0 +1,63 @@
+-- Rows of attached tables that are copied in sessions of their owners.
+
+-- name: turn
+-- Be the only one who copies rows of a table or writes marks into it, to the end of the transaction; false: another is.
+SELECT pg_try_advisory_xact_lock(hashtext('dedup.attached_copy'), %(id)s)
+
+-- name: rows
+-- In a session of the owner: rows as texts. `rows`: the rows, by a function that belongs to the owner.
+SELECT r.source_id, left(${text}, %(most)s), r.title, r.url, r.publication, r.language, r.published_at::text,
+       ${byline}, r.status, r.original, r.score::text, ${kept}, ${changed_at}
+FROM ${rows} AS r
+
+-- name: limit_time
+-- In a session of the owner: limit the next statement. No function is called, since the owner may have made another.
+SET statement_timeout = ${milliseconds}
+
+-- name: apply
+-- In a session of the owner: write marks. `write`: the function that belongs to the owner.
+SELECT w.written, w.held FROM ${write} AS w
+
+-- name: keep
+-- Keep copied rows. Each column is an array of texts.
+INSERT INTO dedup.attached_copy AS c
+    (attachment_id, source_id, text, title, url, publication, language, published_at, byline, status, original,
+     score, kept, changed_at)
+SELECT %(id)s::integer, g.source_id, g.text, g.title, g.url, g.publication, g.language, g.published_at::timestamptz,
+       g.byline, g.status, g.original, g.score::double precision, g.kept::jsonb, g.changed_at::timestamptz
+FROM unnest(%(source_id)s::text[], %(text)s::text[], %(title)s::text[], %(url)s::text[], %(publication)s::text[],
+            %(language)s::text[], %(published_at)s::text[], %(byline)s::text[], %(status)s::text[],
+            %(original)s::text[], %(score)s::text[], %(kept)s::text[], %(changed_at)s::text[])
+    AS g (source_id, text, title, url, publication, language, published_at, byline, status, original, score, kept,
+          changed_at)
+ON CONFLICT (attachment_id, source_id) DO UPDATE
+SET (text, title, url, publication, language, published_at, byline, status, original, score, kept, changed_at)
+    = ROW (EXCLUDED.text, EXCLUDED.title, EXCLUDED.url, EXCLUDED.publication, EXCLUDED.language,
+           EXCLUDED.published_at, EXCLUDED.byline, EXCLUDED.status, EXCLUDED.original, EXCLUDED.score, EXCLUDED.kept,
+           EXCLUDED.changed_at)
+WHERE (c.text, c.title, c.url, c.publication, c.language, c.published_at, c.byline, c.status, c.original, c.score,
+       c.kept, c.changed_at)
+      IS DISTINCT FROM
+      (EXCLUDED.text, EXCLUDED.title, EXCLUDED.url, EXCLUDED.publication, EXCLUDED.language, EXCLUDED.published_at,
+       EXCLUDED.byline, EXCLUDED.status, EXCLUDED.original, EXCLUDED.score, EXCLUDED.kept, EXCLUDED.changed_at)
+
+-- name: drop_gone
+-- Drop the copies of rows that were asked for and not found.
+DELETE FROM dedup.attached_copy
+WHERE attachment_id = %(id)s AND source_id = ANY (%(asked)s::text[]) AND source_id <> ALL (%(found)s::text[])
+
+-- name: copied_ids
+-- The next copied rows by their source_ids.
+SELECT source_id FROM dedup.attached_copy
+WHERE attachment_id = %(id)s AND source_id > %(after)s ORDER BY source_id LIMIT %(limit)s
+
+-- name: written
+-- Note in the copies which marks were written into the table.
+UPDATE dedup.attached_copy c SET (status, original, score) = ROW (g.status, g.original, g.score)
+FROM unnest(%(ids)s::text[], %(statuses)s::text[], %(originals)s::text[], %(scores)s::text[]::double precision[])
+    AS g (id, status, original, score)
+WHERE c.attachment_id = %(id)s AND c.source_id = g.id
+
+-- name: forget
+-- Drop the copies of a table.
+DELETE FROM dedup.attached_copy WHERE attachment_id = %(id)s
