@@ -30,6 +30,7 @@ from urllib.request import getproxies, proxy_bypass
 import dedup
 from dedup.base.errors import InputError
 from dedup.base.extras import installing
+from dedup.base.text_codecs import text_codec
 
 CONNECT_SECONDS, READ_SECONDS = 10.0, 20.0
 TOTAL_SECONDS = 60.0  # For an answer with all its redirects, however slowly it drips
@@ -365,9 +366,8 @@ def _text(body: bytes, charset: str | None) -> str:
     """A page as text: in the encoding that HTTP names, or that it names itself."""
     declared = re.search(rb"<meta[^>]{0,200}?charset=[\"']?([\w.:-]{1,40})", body[:5_000], re.I)
     for name in (charset, declared and declared[1].decode("ascii", "replace")):
-        with suppress(LookupError):
-            if name:
-                return body.decode(name, "replace")
+        if name and (codec := text_codec(name)):
+            return body.decode(codec, "replace")
     try:
         return body.decode()
     except UnicodeDecodeError:
