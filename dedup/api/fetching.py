@@ -28,6 +28,7 @@ from dedup.api.reaching import FetchError, Line, StoppedError, opened, parts_of,
 from dedup.base.article import storable
 from dedup.base.errors import InputError
 from dedup.base.extras import installing
+from dedup.base.text_codecs import text_codec
 
 CONNECT_SECONDS, READ_SECONDS = 10.0, 20.0
 TOTAL_SECONDS = 60.0  # For an answer with all its redirects, however slowly it drips
@@ -282,9 +283,8 @@ def _text(body: bytes, charset: str | None) -> str:
     """A page as text: in the encoding that HTTP names, or that it names itself."""
     declared = re.search(rb"<meta[^>]{0,200}?charset=[\"']?([\w.:-]{1,40})", body[:5_000], re.I)
     for name in (charset, declared and declared[1].decode("ascii", "replace")):
-        with suppress(LookupError, ValueError):  # some encodings are none of text, or know no replacement
-            if name:
-                return storable(body.decode(name, "replace"))
+        if name and (codec := text_codec(name)):
+            return storable(body.decode(codec, "replace"))
     try:
         return body.decode()
     except UnicodeDecodeError:

@@ -14,30 +14,29 @@ import logging
 import re
 import time
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from threading import Lock
+from typing import Any
 from urllib.parse import urlsplit
 
-from dedup.api.fetching import HOST_SECONDS, Client, Fetched, need_packages
+from dedup.api.entries import Submitter, Told
+from dedup.api.fetching import HOST_SECONDS, Client, need_packages
 from dedup.api.reaching import FetchError, StoppedError
 from dedup.base.answer import Answer
-from dedup.base.article import Article
-from dedup.base.errors import LASTING, DatabaseError, InputError, is_about_input
+from dedup.base.errors import LASTING, DatabaseError, DedupError, InputError, is_about_input
 from dedup.base.printable import printable
 from dedup.base.timeouts import Timeouts, check_seconds
 from dedup.base.times import back_off
-from dedup.base.verdict import Verdict
 from dedup.db.database import Database
 from dedup.files import polled, sitemaps
 from dedup.files.entries import read_document
-from dedup.files.polled import Entry
-from dedup.files.record import make_article
+from dedup.files.record import unexpected
 from dedup.settling import daemon
 from dedup.settling.daemon import DOWN_SECONDS
-from dedup.settling.submit import Submissions
 from dedup.store import feeds as store
 from dedup.store import opening
 
@@ -48,12 +47,10 @@ MAX_BACK_OFF_SECONDS = 21_600.0  # A feed that fails is asked half as often each
 HOSTS_AT_ONCE = 8
 SLEEP_SECONDS = 0.1
 MAX_PROBLEM_CHARACTERS = 1_000  # Of what was wrong with a feed, and is kept
-KNOWN_AT_ONCE = 1_000  # Entries that are looked up in one statement
-MAX_PAGES = 1_000  # Of a feed that are read in one poll; the others are left for the next
+READ_SECONDS = 30.0  # For the entries of an answer to be read, however many a stranger puts there
+PIECE_BYTES = 65_536  # Of an answer that is read at a time
 
 log = logging.getLogger("dedup.watch")
-
-Told = Callable[[Verdict, Article], None]
 
 
 @dataclass(slots=True)
@@ -64,7 +61,7 @@ class WatchReport(Answer):
         polls: answers that were read, or that said that nothing is new.
         failed: polls without such an answer.
         new, changed: entries that were submitted.
-        refused: entries that are no article: without a text.
+        refused: entries that are no article, without a text or broken.
         left: entries whose page could not be had now; they are asked for again.
         problems: address of each feed that failed last, and why.
     """
@@ -131,12 +128,7 @@ def watch(
 class _Feed:
     address: str
     publication: str | None = None
-    index: str | None = None  # of sitemaps, that named this one
-
-    @property
-    def typed(self) -> str:
-        """The address of the user that led to it."""
-        return self.index or self.address
+    given: str = ""  # by the operator: the address itself, or that of the index that led to it
 
 
 def _named(given: str) -> _Feed:
@@ -152,7 +144,7 @@ def _named(given: str) -> _Feed:
         )
     if parts.username or parts.password:  # it would stand in logs and in the corpus
         raise InputError(f"the address at {parts.hostname} has a name or a password in it: give one without")
-    return _Feed(address.strip(), name.strip() or None)
+    return _Feed(address.strip(), name.strip() or None, address.strip())
 
 
 class _Watcher:
@@ -169,8 +161,8 @@ class _Watcher:
     ) -> None:
         self.report = WatchReport()
         self._client = Client(stop=self.stopped, agent=agent, host_seconds=host_seconds)
-        self._database, self._submissions = database, Submissions(database)
-        self._stop, self._every, self._fetch, self._told = stop, every, fetch, told
+        self._submitter = Submitter(database, self._client if fetch else None, self.stopped, told)
+        self._database, self._stop, self._every, self._fetch = database, stop, every, fetch
         self._ending, self._once = False, False
         self._due = dict.fromkeys(named, 0.0)
         self._lock = Lock()
@@ -238,8 +230,15 @@ class _Watcher:
 
     def _poll(self, feed: _Feed) -> None:
         """Poll a feed, unless it is to be left alone for now; what is wrong with it is noted."""
-        with self._database.transaction() as cursor:
-            state = store.feed(cursor, feed.address)
+        try:
+            with self._database.transaction() as cursor:
+                state = store.feed(cursor, feed.address)
+        except InputError as error:  # an index named it: it cannot even be remembered
+            log.warning("%s", error, extra={"event": "failed", "feed": feed.given})
+            with self._lock:
+                self.report.failed += 1
+                self.report.problems[feed.given] = str(error)
+            return
         if state.not_before and (wait := (state.not_before - datetime.now(UTC)).total_seconds()) > 0:
             problem = f"left alone for {wait:.0f} s more: {state.problem}"
             with self._lock:
@@ -254,18 +253,20 @@ class _Watcher:
         except DatabaseError as error:
             if not is_about_input(error):
                 raise
-            self._failed(feed, state, str(error), None)
-        else:
-            with self._lock:
-                self.report.polls += 1
-                self.report.problems.pop(feed.address, None)
+            self._failed(feed, state, str(error), None)  # what the feed says, and not the database
+
+    def _well(self, feed: _Feed) -> None:
+        with self._lock:
+            self.report.polls += 1
+            self.report.problems.pop(feed.address, None)
 
     def _failed(self, feed: _Feed, state: store.FeedState, problem: str, pause: float | None) -> None:
-        seconds, problem = pause, printable(problem)
+        problem = printable(problem)[:MAX_PROBLEM_CHARACTERS]
+        seconds = pause
         if seconds is None:
             seconds = back_off(self._every, MAX_BACK_OFF_SECONDS, state.failures)
         with self._database.transaction() as cursor:
-            store.failed(cursor, state.id, problem[:MAX_PROBLEM_CHARACTERS], seconds, asked=pause is not None)
+            store.failed(cursor, state.id, problem, seconds, asked=pause is not None)
         with self._lock:
             self.report.failed += 1
             self.report.problems[feed.address] = problem
@@ -277,78 +278,75 @@ class _Watcher:
         )
 
     def _read(self, feed: _Feed, state: store.FeedState) -> None:
-        answer = self._client.get(feed.address, feed.typed, etag=state.etag, modified=state.modified)
+        with _blamed(feed):
+            answer = self._client.get(feed.address, feed.given, etag=state.etag, modified=state.modified)
         if answer.body is None:
             with self._database.transaction() as cursor:
                 store.answered(cursor, state.id, [], state.etag, state.modified)
+            self._well(feed)
             return
-        root, children, entries = self._found(feed, answer, answer.body)
-        if root == "sitemapindex":  # asked for whole each time: its sitemaps change without it
-            if feed.index:
+        pieces = (answer.body[at : at + PIECE_BYTES] for at in range(0, len(answer.body), PIECE_BYTES))
+        try:
+            with _blamed(feed):
+                document = read_document(feed.address, pieces, charset=answer.charset)
+        except InputError:
+            if named := polled.feeds_of_page(answer.url, answer.body):
+                raise InputError(f"{feed.address} is a page; its feeds: {', '.join(named)}") from None
+            raise
+        document.entries = self._in_time(feed, document.entries)
+        if document.root == "sitemapindex":  # asked for whole each time: its sitemaps change without it
+            if feed.address != feed.given:
                 raise InputError(
                     f"{feed.address} is an index of sitemaps within another one, and is not read"
                 )
+            with _blamed(feed):
+                children = sitemaps.children(document)
             for address in children:
                 if address != feed.address:
-                    self._poll(replace(feed, address=address, index=feed.typed))
+                    self._poll(replace(feed, address=address))
             with self._database.transaction() as cursor:
                 store.answered(cursor, state.id, [])
+            self._well(feed)
             return
-        if root == "urlset" and entries and not self._fetch:
+        with _blamed(feed):
+            entries = polled.entries(document, feed.publication, fetched=self._fetch)
+        if document.root == "urlset" and entries and not self._fetch:
             raise InputError(
                 f"{feed.address} is a sitemap, which has no texts: add --fetch to read the pages"
             )
-        done = self._submit_all(feed, state.id, entries)
-        ids = [entry.source_id for entry in entries]
+        counts, ids = self._submitter.submit_all(feed.given, state.id, entries)
+        self._tell(feed, counts, document.refused)
+        done = not counts["left"] and not document.truncated
         validators = (answer.etag, answer.modified) if done else (None, None)
         with self._database.transaction() as cursor:
             store.answered(cursor, state.id, ids, *validators)
+        self._well(feed)
+        if document.truncated:
+            self._note_cut(feed, state, len(entries))
 
-    def _found(self, feed: _Feed, answer: Fetched, body: bytes) -> tuple[str, list[str], list[Entry]]:
-        """The root of a document, the sitemaps that it leads to, and its entries. Raises InputError: it has
-        none that can be read.
-        """
-        try:
-            document = read_document(feed.address, [body], charset=answer.charset)
-            if document.root == "sitemapindex":
-                return document.root, sitemaps.children(document), []
-            return document.root, [], polled.entries(document, feed.publication, fetched=self._fetch)
-        except InputError:
-            if named := polled.feeds_of_page(answer.url, body):
-                raise InputError(f"{feed.address} is a page; its feeds: {', '.join(named)}") from None
-            raise
-        except Exception as error:  # its message could hold the text of an article
-            raise InputError(f"{feed.address}: {type(error).__name__} while it was read") from None
-
-    def _submit_all(self, feed: _Feed, feed_id: int, entries: Sequence[Entry]) -> bool:
-        """Submit what is new or changed; whether all of it is done."""
-        known: dict[str, tuple[bytes | None, set[bytes]]] = {}
-        for at in range(0, len(entries), KNOWN_AT_ONCE):
-            ids = [entry.source_id for entry in entries[at : at + KNOWN_AT_ONCE]]
-            with self._database.transaction() as cursor:
-                known |= store.digests(cursor, feed_id, ids)
-        counts = dict.fromkeys(("new", "changed", "known", "refused", "left"), 0)
-        pages = 0
+    def _in_time(self, feed: _Feed, entries: Iterator[Any]) -> Iterator[Any]:
+        """The entries of a document, for as long as they may take to be read."""
+        until = time.monotonic() + READ_SECONDS
         for entry in entries:
-            before, others = known.get(entry.source_id, (None, set()))
-            if entry.digest == before:
-                counts["known"] += 1
-                continue
             if self.stopped():
                 raise StoppedError("stopped between two entries")
-            outcome = "known"
-            if entry.digest not in others:  # else another feed had the same
-                pages += self._needs_page(entry)
-                outcome = "left" if pages > MAX_PAGES else self._submit(entry, feed.typed)
-                outcome = "changed" if outcome == "new" and others else outcome
-            counts[outcome] += 1
-            if outcome != "left":
-                with self._database.transaction() as cursor:
-                    store.note_entry(cursor, feed_id, entry.source_id, entry.digest)
-        self._tell(feed, counts)
-        return not counts["left"]
+            if time.monotonic() > until:
+                raise InputError(f"{feed.address}: it takes longer than {READ_SECONDS:g} s to read")
+            yield entry
 
-    def _tell(self, feed: _Feed, counts: dict[str, int]) -> None:
+    def _note_cut(self, feed: _Feed, state: store.FeedState, count: int) -> None:
+        """Say that a feed broke off; it is asked for whole at the next poll."""
+        words = "1 entry was read" if count == 1 else f"{count} entries were read"
+        problem = f"it ends in the middle; {words} before that"
+        with self._database.transaction() as cursor:
+            store.failed(cursor, state.id, problem, 0, asked=True)
+        with self._lock:
+            self.report.problems[feed.address] = problem
+        log.warning("%s: %s", feed.address, problem, extra={"event": "cut", "feed": feed.address})
+
+    def _tell(self, feed: _Feed, counts: dict[str, int], broken: Sequence[tuple[int, str]]) -> None:
+        without_text = counts["refused"] and counts["refused"] == sum(counts.values())
+        counts["refused"] += len(broken)
         with self._lock:
             for name in ("new", "changed", "refused", "left"):
                 setattr(self.report, name, getattr(self.report, name) + counts[name])
@@ -357,45 +355,24 @@ class _Watcher:
         log.log(
             level, "%s: %s", feed.address, words, extra={"event": "polled", "feed": feed.address, **counts}
         )
-        if counts["refused"] and counts["refused"] == sum(counts.values()):
+        if broken:
+            line, reason = broken[0]
+            log.warning(
+                "%s: %d of its entries cannot be read; the first, in line %d: %s",
+                *(feed.address, len(broken), line, reason),
+                extra={"event": "refused", "feed": feed.address},
+            )
+        if without_text:
             hint = "none has a text that can be read" if self._fetch else "none has a text: add --fetch"
             log.warning("%s: %s", feed.address, hint, extra={"event": "refused", "feed": feed.address})
 
-    def _needs_page(self, entry: Entry) -> bool:
-        return self._fetch and not entry.full and bool(entry.found.get("url"))
 
-    def _submit(self, entry: Entry, typed: str) -> str:
-        """Submit an entry; whether it is new, refused, or left for the next poll."""
-        found = dict(entry.found)
-        shown = printable(entry.source_id)
-        if self._needs_page(entry):
-            try:
-                from dedup.base.html import extract  # lxml and trafilatura take their time
-
-                found["text"] = extract(self._client.page(found["url"], typed))
-            except FetchError as error:
-                log.info("%s", error, extra={"event": "page", "id": entry.source_id})
-                if error.passes:
-                    return "left"
-            except Exception as error:  # a page that cannot be read is the fault of the page
-                if isinstance(error, StoppedError):
-                    raise
-                words = str(error) if isinstance(error, InputError) else type(error).__name__
-                page = printable(found["url"])
-                log.info("%s: %s", page, words, extra={"event": "page", "id": entry.source_id})
-        try:
-            article, _ = make_article(found)
-        except InputError as error:
-            log.debug("%s: %s", shown, error, extra={"event": "refused", "id": entry.source_id})
-            return "refused"
-        try:
-            verdict = self._submissions.submit(article, self._database.timeouts.hook)
-        except DatabaseError as error:
-            if not is_about_input(error):
-                raise
-            log.warning("%s: %s", shown, error, extra={"event": "refused", "id": entry.source_id})
-            return "refused"
-        if self._told is not None:
-            with self._lock:
-                self._told(verdict, article)
-        return "new"
+@contextmanager
+def _blamed(feed: _Feed) -> Iterator[None]:
+    """Take what nobody expected of a parser for a fault of the feed, so that the others go on."""
+    try:
+        yield
+    except (DedupError, FetchError, StoppedError, MemoryError):
+        raise
+    except Exception as error:
+        raise InputError(f"{feed.address}: {unexpected(error)}") from error

@@ -53,6 +53,10 @@ _ENTITY = r"&(?:[a-zA-Z][a-zA-Z0-9]{1,31}|#[0-9]{1,7}|#[xX][0-9a-fA-F]{1,6});"
 _TAGS_AT_START, _TAGS_ANYWHERE = 2, 3
 """Tags that make a text HTML: fewer where it begins with one. A sentence on HTML mentions one, or a pair."""
 
+_SURROGATES = re.compile(
+    r"&#(?:[xX][dD][89abAB][0-9a-fA-F]{2}|5(?:5[3-9]\d\d|6[0-3]\d\d));"
+    r"&#(?:[xX][dD][c-fC-F][0-9a-fA-F]{2}|5(?:6[3-9]\d\d|7[0-3]\d\d));"
+)
 _NAME = re.compile(r"[a-zA-Z][a-zA-Z0-9:-]{0,30}")
 _NO_TAG = re.compile(r"<+(?![a-zA-Z/!?])|<")
 _SKIP = re.compile(r"[\s/]*")
@@ -88,7 +92,7 @@ def extract(html: str) -> str:
     trafilatura = need_trafilatura()
     if len(html) > MAX_HTML_CHARACTERS:
         raise InputError(f"its HTML is longer than {MAX_HTML_CHARACTERS:,} characters")
-    html = html.replace("\0", "").encode("utf-8", "ignore").decode("utf-8")
+    html = paired(html.replace("\0", "").encode("utf-8", "ignore").decode("utf-8"))
     found: Any = None
     if _PAGE.search(html):
         with suppress(Exception):  # whatever strangers' HTML makes of its parsers, there is the text
@@ -99,6 +103,18 @@ def extract(html: str) -> str:
     if not text:
         raise InputError("no text in its HTML")
     return text
+
+
+def paired(text: str) -> str:
+    """A text in which two references to the halves of a character, such as an emoji, are that character."""
+    return _SURROGATES.sub(_one, text) if "&#" in text else text
+
+
+def _one(pair: re.Match[str]) -> str:
+    numbers = (half.strip("&#;") for half in pair[0].split(";")[:2])
+    halves = [int(number[1:], 16) if number[0] in "xX" else int(number) for number in numbers]
+    made = "".join(map(chr, halves)).encode("utf-16", "surrogatepass").decode("utf-16", "ignore")
+    return made if len(made) == 1 else pair[0]
 
 
 def readable(body: str) -> str:
@@ -125,7 +141,7 @@ def plain_title(title: str) -> str:
     """
     if "<" not in title and "&" not in title:
         return title
-    untagged = re.sub(_BLOCK_TAG, " ", title)
+    untagged = re.sub(_BLOCK_TAG, " ", paired(title))
     untagged = re.sub(_INLINE_TAG, "", untagged)
     plain = re.sub(_ENTITY, lambda entity: entities.unescape(entity[0]), untagged)
     return title if plain == title else _SPACE.sub(" ", plain).strip()

@@ -42,7 +42,8 @@ def watch(
 
     Each new or changed entry is submitted, as by `check`, and its verdict is a line on stdout. An entry whose
     content is as it was is not submitted again: what was seen is kept in the corpus, so that a restart, on
-    this machine or another, neither loses nor repeats one.
+    this machine or another, neither loses nor repeats one. A feed edits only articles that a feed of its site
+    brought; one that came another way is left as it is.
 
     Servers are asked with ETag and Last-Modified, one request at a time and a second apart for each host. One
     that asks for a pause (429, Retry-After) gets it; a feed that fails is asked half as often each time, down

@@ -30,7 +30,6 @@ from dedup.base.errors import (
     LoginError,
     MissingRightError,
     ReadOnlyError,
-    RightsError,
     SchemaError,
     StorageError,
     UnreachableError,

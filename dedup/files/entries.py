@@ -12,14 +12,17 @@ from __future__ import annotations
 
 import codecs
 import re
+import sys
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from html.entities import html5
-from itertools import chain
+from itertools import chain, islice
 from typing import Any
 from xml.sax.saxutils import quoteattr
 
 from dedup.base.errors import InputError
+from dedup.base.html import paired
+from dedup.base.text_codecs import text_codec
 from dedup.files.record import (
     MAX_RAW_BYTES,
     MAX_RECORD_BYTES,
@@ -27,6 +30,7 @@ from dedup.files.record import (
     TOO_MANY_VALUES,
     beginning,
     too_long,
+    unexpected,
 )
 
 ENTRIES = {"rss": "item", "RDF": "item", "feed": "entry", "urlset": "url", "sitemapindex": "sitemap"}
@@ -50,6 +54,10 @@ NAMESPACES = {
 MAX_PROLOG_CHARACTERS = 1_000_000  # Before the root: comments and a document type
 DECLARED_BYTES = 400  # Within which a document names its encoding
 LONGEST_MARK = 300  # Characters of a tag that a chunk may end within
+MAX_NAMESPACES, MAX_NAMESPACE_CHARACTERS = (
+    200,
+    500,
+)  # Each entry is parsed with all of them; feeds have 5 to 20
 
 NO_XML = "the entry is no XML that could be mended"
 CUT_OFF = "the XML ends within this entry: the rest of the file is missing"
@@ -61,7 +69,7 @@ _ROOT = r"\s*<([A-Za-z_][\w.-]*:)?([A-Za-z_][\w.-]*)((?:\s[^<>]*)?)>"
 _NAMESPACE = r"""\bxmlns(?::([\w.-]+))?\s*=\s*(?:"([^"<]*)"|'([^'<]*)')"""
 _CONTROL = "[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]"
 _CDATA = r"(?s)(<!\[CDATA\[.*?(?:\]\]>|\Z))"
-_AMPERSAND = r"&(?:(#[0-9]{1,7}|#x[0-9a-fA-F]{1,6}|amp|lt|gt|quot|apos);|([A-Za-z][A-Za-z0-9]{1,31};)?)"
+_AMPERSAND = r"&(?:(#[0-9]{1,7}|#[xX][0-9a-fA-F]{1,6}|amp|lt|gt|quot|apos);|([A-Za-z][A-Za-z0-9]{1,31};)?)"
 _BARE = r"<(?![A-Za-z_/!?])"
 _VOID = r"(?i)<(br|hr|img|input|wbr|source|embed)\b([^<>]*?)/?>"
 _PREFIXED = r"[<\s/]([A-Za-z_][\w.-]*):(?=[A-Za-z_])"
@@ -79,6 +87,7 @@ class Document:
         tag: the start tag of its root as written.
         head: an element that has all that stands before the first entry: titles, addresses, languages.
         truncated: it ended before its root did. Known at the end.
+        refused: line of each entry that a reader left out, and why.
     """
 
     root: str
@@ -86,6 +95,7 @@ class Document:
     head: Any
     entries: Iterator[Entry]
     truncated: bool = False
+    refused: list[tuple[int, str]] = field(default_factory=list)
 
 
 def read_document(
@@ -133,7 +143,11 @@ def read_document(
                 document.truncated = True
                 yield line, raw, CUT_OFF
             else:
-                found = _parsed(opening, piece)
+                try:
+                    found = _parsed(opening, piece)
+                except Exception as error:  # of the parser: this entry's fault
+                    yield line, raw, unexpected(error)
+                    continue
                 yield line, raw, NO_XML if found is None or not len(found) else found[0]
         document.truncated |= not cutter.closed
 
@@ -162,6 +176,7 @@ class _Cutter:
         first, lost = "", 0  # of a piece that is too long, the beginning, and how much is no longer held
         within = ""  # what ends the CDATA section or the comment that we are in
         is_head = True
+        counted = 0  # how far lines were counted, each once
         for more in self._texts:
             held += more
             while True:
@@ -183,8 +198,9 @@ class _Cutter:
                 opens = not tag.startswith("</")
                 if begun or is_head:  # an entry that another one follows has lost its end
                     end = found.start() if opens or is_head else found.end()
-                    line = self.line + held.count("\n", 0, start)
-                    yield line, first or held[start:end], lost + end - start
+                    self.line += held.count("\n", counted, start)
+                    counted = start
+                    yield self.line, first or held[start:end], lost + end - start
                 self.closed |= not opens and found[0][2:].rstrip("> \t\r\n") == self._root
                 start, begun, is_head, first, lost = found.start(), opens, False, "", 0
             if not begun and not is_head:
@@ -193,8 +209,8 @@ class _Cutter:
                 first = first or held[start : start + MAX_RAW_BYTES]
                 lost += at - start
                 start = at
-            self.line += held.count("\n", 0, start)
-            held, at, start = held[start:], at - start, 0
+            self.line += held.count("\n", counted, start)
+            held, at, start, counted = held[start:], at - start, 0, 0
         self.cut = begun
         if begun or is_head:
             yield self.line, first or held, lost + len(held)
@@ -202,7 +218,11 @@ class _Cutter:
 
 def _opening(tag: str) -> str:
     """The start tag that entries are parsed within, with the prefixes of the document and the usual ones."""
-    declared = {found[1]: found[2] or found[3] or "" for found in re.finditer(_NAMESPACE, tag)}
+    declared = {
+        found[1]: found[2] or found[3] or ""
+        for found in islice(re.finditer(_NAMESPACE, tag), MAX_NAMESPACES)
+        if len(found[0]) <= MAX_NAMESPACE_CHARACTERS
+    }
     names = {**NAMESPACES, **declared}
     return f"<root{''.join(_declaration(name, uri) for name, uri in names.items())}>"
 
@@ -223,7 +243,7 @@ def _parsed(opening: str, text: str) -> Any:
             recover=recover, resolve_entities=False, no_network=True, load_dtd=False, huge_tree=True
         )
 
-    text = re.sub(_CONTROL, "", text)
+    text = paired(re.sub(_CONTROL, "", text))
     try:
         return etree.fromstring(f"{opening}{text}</root>".encode(), parser(recover=False))
     except etree.XMLSyntaxError:
@@ -247,7 +267,11 @@ def _mended(text: str) -> str:
 
 def _ampersand(found: re.Match[str]) -> str:
     if found[1]:
-        return found[0]
+        number = found[1][1:]
+        if found[1][0] != "#":
+            return found[0]
+        code = int(number[1:], 16) if number[0] in "xX" else int(number)
+        return "" if code > sys.maxunicode or re.match(_CONTROL, chr(code)) else f"&#{code};"
     if found[2] in html5:
         return "".join(f"&#{ord(character)};" for character in html5[found[2]])
     return f"&amp;{found[2] or ''}"
@@ -266,11 +290,13 @@ def _decoded(chunks: Iterable[bytes], charset: str | None) -> Iterator[str]:
     decoder = codecs.getincrementaldecoder(encoding)(
         "dedup.windows" if encoding == "utf-8-sig" else "replace"
     )
-    for chunk in chain([start], chunks):
-        if text := decoder.decode(chunk):
+    for chunk in chain(filter(None, chain([start], chunks)), [b""]):
+        try:
+            text = decoder.decode(chunk, final=not chunk)
+        except ValueError:
+            raise InputError(f"its bytes cannot be read as {encoding}") from None
+        if text:
             yield text
-    if text := decoder.decode(b"", final=True):
-        yield text
 
 
 def _encoding(start: bytes, charset: str | None) -> str:
@@ -282,10 +308,7 @@ def _encoding(start: bytes, charset: str | None) -> str:
     if start.startswith((b"<\0", b"\0<")):
         return "utf-16-le" if start[1:2] == b"\0" else "utf-16-be"
     declared = re.search(_ENCODING, start[:DECLARED_BYTES])
-    try:
-        name = codecs.lookup(declared[1].decode() if declared else charset or "utf-8").name
-    except LookupError:
-        name = "utf-8"
+    name = text_codec(declared[1].decode() if declared else charset or "utf-8") or "utf-8"
     if name in ("ascii", "utf-8") or name.startswith(("utf-16", "utf-32")):  # it could be read, so it is not
         return "utf-8-sig"
     return {"iso8859-1": "cp1252"}.get(name, name)

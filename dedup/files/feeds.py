@@ -15,14 +15,14 @@ import re
 from collections.abc import Collection, Iterator
 from contextlib import suppress
 from typing import Any
-from urllib.parse import urljoin, urlsplit
 
 from dedup.base import html as base
 from dedup.base.errors import InputError
 from dedup.files.entries import NAMESPACES, SITEMAPS, Document, read_document
+from dedup.files.identity import host_of, joined
 from dedup.files.naming import DEFAULT_FIELDS, Shapes, values_of
 from dedup.files.packed import Archive
-from dedup.files.record import Plan, Record
+from dedup.files.record import Plan, Record, unexpected
 from dedup.files.report import Understanding
 from dedup.files.source import LineSource
 
@@ -64,6 +64,8 @@ _PARAGRAPHS = r"\n[ \t\r]*\n"
 
 MAX_EMBEDDED_CHARACTERS = 5_000  # Between the tags of a caption
 MAX_SHORTCODES = 100  # Names of shortcodes in a text
+MAX_HEAD_CHARACTERS = 4_096  # Of a value of the head, which every entry gets; one that is longer is left out
+MAX_AUTHORS_CHARACTERS = 4_096  # Of the names of the authors of an entry
 
 
 class Feed:
@@ -85,18 +87,22 @@ class Feed:
         for child in channel:
             name = _name(child, channel)
             if name == "wp:author":
-                names = {_local(part): _text(part) for part in child}
+                names = {_local(part): _text(part)[:MAX_HEAD_CHARACTERS] for part in child}
                 self._authors[names.get("author_login", "")] = names.get("author_display_name", "")
             elif name and (value := _address(child) if name == "link" else _text(child)):
-                found.setdefault(name, value)
+                found.setdefault(name, value if len(value) <= MAX_HEAD_CHARACTERS else "")
         self.title = found.get("title") or None
-        self.link = found.get("link") or found.get("wp:base_blog_url") or None
+        link = found.get("link") or found.get("wp:base_blog_url") or ""
+        self.link = joined(None, link) or None  # one that cannot be read is no entry's fault
         tagged = re.search(r"""\bxml:lang\s*=\s*["']([\w-]+)""", document.tag)
         self.language = found.get("language") or found.get("dc:language") or (tagged and tagged[1]) or None
-        self._site = urlsplit(self.link or "").hostname
+        self._site = host_of(self.link or "")
 
     def values(self, entry: Any) -> dict[str, str]:
-        """The values of an entry by name; of several with one name the first, of authors all."""
+        """The values of an entry by name; of several with one name the first, of authors all.
+
+        Raises InputError: its link is no address.
+        """
         found: dict[str, str] = {}
         for child in entry:
             name = _name(child, entry)
@@ -113,7 +119,8 @@ class Feed:
             if name in ("author", "dc:creator"):
                 value = self._authors.get(value) or value
                 value = f"{found[name]}, {value}" if name in found else value
-                found[name] = value
+                if name not in found or len(value) <= MAX_AUTHORS_CHARACTERS:
+                    found[name] = value
             elif found.setdefault(name, value) is value and name == "guid" and _is_address(child, value):
                 found.setdefault("link", value)
         self._complete(entry, found)
@@ -128,8 +135,11 @@ class Feed:
             "channel language": self.language,
         }
         found.update({name: value for name, value in of_entry.items() if value and name not in found})
-        if self.link and "link" in found:
-            found["link"] = urljoin(self.link, found["link"])
+        if "link" in found:
+            link = joined(self.link, found["link"])
+            if link is None:
+                raise InputError("its link is no address")
+            found["link"] = link
         for name in ("guid", "id"):
             if self._site and name in found and not re.match(_SCHEME, found[name]):
                 found[name] = f"{self._site}/{found[name]}"
@@ -189,7 +199,14 @@ class FeedSource:
             if isinstance(entry, str):
                 yield line, raw, entry
                 continue
-            found = self._feed.values(entry)
+            try:
+                found = self._feed.values(entry)
+            except InputError as error:
+                yield line, raw, str(error)
+                continue
+            except Exception as error:  # of the parser: this entry's fault
+                yield line, raw, unexpected(error)
+                continue
             if kind := self._feed.left_out(found):
                 understood.leave_out(kind)
                 continue
@@ -198,21 +215,31 @@ class FeedSource:
 
 def entries(document: Document) -> Iterator[tuple[dict[str, Any], bool, str | None]]:
     """The entries of a feed that are articles: their values by field, whether the text is meant to be whole,
-    and when it says that it was changed. What cannot be read is left out.
+    and when it says that it was changed. What cannot be read, or has no id, is named in `document.refused`.
     """
     feed = Feed(document)
     understood = Understanding("", feed.kind)
     shapes = Shapes(FIELDS, understood)
-    for _, _, entry in document.entries:
+    for line, _, entry in document.entries:
         if isinstance(entry, str):
+            document.refused.append((line, entry))
             continue
-        values = feed.values(entry)
-        if feed.left_out(values):
+        try:
+            values = feed.values(entry)
+            if feed.left_out(values):
+                continue
+            found = values_of(values, shapes.of(values), understood)
+            if not found.get("source_id"):
+                raise InputError("source_id is missing")
+            with suppress(InputError):
+                take_out(found)
+            full = any(values.get(name) for name in FULL) and not found["text"].rstrip().endswith(CUT)
+        except InputError as error:
+            document.refused.append((line, str(error)))
             continue
-        found = values_of(values, shapes.of(values), understood)
-        with suppress(InputError):
-            take_out(found)
-        full = any(values.get(name) for name in FULL) and not found["text"].rstrip().endswith(CUT)
+        except Exception as error:  # of a parser: this entry's fault
+            document.refused.append((line, unexpected(error)))
+            continue
         yield found, full, values.get("updated") or values.get("modified")
 
 
@@ -225,7 +252,7 @@ def take_out(found: dict[str, Any]) -> bool:
     base.take_out(found, body if isinstance(body, str) and "<" in body else None)
     if not isinstance(body, str) or "<" in body:
         return isinstance(body, str)
-    found["text"] = html.unescape(body).strip()
+    found["text"] = html.unescape(base.paired(body)).strip()
     return False
 
 
@@ -277,6 +304,8 @@ def _name(element: Any, parent: Any) -> str:
 
 
 def _text(element: Any) -> str:
+    if not isinstance(element.tag, str):  # a comment, or an instruction to a processor
+        return ""
     return "".join(element.itertext()).strip()
 
 

@@ -39,6 +39,7 @@ from dedup.files.record import (
     keep,
     make_article,
     row_as_json,
+    unexpected,
     usable_id,
 )
 from dedup.files.rejects import Reject as Reject
@@ -249,6 +250,9 @@ class ArticleReader(Iterator[Item]):
                     continue
                 except MemoryError:
                     yield self._reject(line, NO_MEMORY, raw, found.get("source_id"))
+                    continue
+                except Exception as error:  # of a parser, whatever it met: this record's fault
+                    yield self._reject(line, unexpected(error), raw, found.get("source_id"))
                     continue
                 self._count_dates(article, flaws)
                 if article.published_at is None:

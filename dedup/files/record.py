@@ -52,6 +52,12 @@ MAX_RAW_BYTES = 1_048_576
 TOO_MANY_VALUES = f"the record has more than {MAX_RECORD_VALUES:,} values"
 NO_MEMORY = "the record needs more memory than there is"
 
+
+def unexpected(error: Exception) -> str:
+    """Why a record is refused that a parser fails on; without the error's words, which may hold its text."""
+    return f"it cannot be read ({type(error).__name__})"
+
+
 UNREADABLE = object()
 """In place of a value that the file has and Python cannot hold, such as a time in the year 33,000."""
 

@@ -6,6 +6,7 @@ again, which changes nothing.
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -45,15 +46,39 @@ def feed(cursor: Cursor, address: str) -> FeedState:
     return FeedState(*row)
 
 
-def digests(cursor: Cursor, feed: int, ids: Sequence[str]) -> dict[str, tuple[bytes | None, set[bytes]]]:
-    """Of each known entry the digest that this feed had, if any, and those of all feeds."""
-    found: dict[str, tuple[bytes | None, set[bytes]]] = {}
-    for source_id, own, digest in cursor.execute(
-        _sql("digests"), {"feed": feed, "ids": list(ids)}
-    ).fetchall():
-        before, others = found.get(source_id, (None, set()))
-        found[source_id] = (bytes(digest) if own else before, others | {bytes(digest)})
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """What is known of an id in a feed.
+
+    Attributes:
+        own: it is the feed that was asked about.
+        address: of the feed.
+        digest: of the version that was submitted last.
+        brought: the feed brought the article; False: it came another way; None: none was submitted.
+    """
+
+    own: bool
+    address: str
+    digest: bytes
+    brought: bool | None
+
+
+def seen(cursor: Cursor, feed: int, ids: Sequence[str]) -> dict[str, list[Seen]]:
+    """What is known of entries by their ids, in all feeds."""
+    found: dict[str, list[Seen]] = defaultdict(list)
+    rows = cursor.execute(_sql("seen"), {"feed": feed, "ids": list(ids)}).fetchall()
+    for source_id, own, address, digest, brought in rows:
+        found[source_id].append(Seen(own, address, bytes(digest), brought))
     return found
+
+
+def claim(cursor: Cursor, feed: int, source_id: str, *, shared: bool) -> bool:
+    """Whether the feed may store or edit the article: it came no other way. `shared`: a feed of its site
+    brought it.
+    """
+    row = cursor.execute(_sql("claim"), {"feed": feed, "id": source_id, "shared": shared}).fetchone()
+    assert row is not None
+    return bool(row[0])
 
 
 def note_entry(cursor: Cursor, feed: int, source_id: str, digest: bytes) -> None:

@@ -8,12 +8,23 @@ SELECT id, etag, modified, not_before, failures, problem FROM dedup.feed WHERE a
 -- Remember a feed that is polled for the first time.
 INSERT INTO dedup.feed (address) VALUES (%(address)s) ON CONFLICT (address) DO NOTHING
 
--- name: digests
--- What is known of entries, of this feed and of others.
-SELECT source_id, feed_id = %(feed)s, digest FROM dedup.feed_entry WHERE source_id = ANY (%(ids)s)
+-- name: seen
+-- What is known of entries by their ids, of this feed and of others.
+SELECT e.source_id, e.feed_id = %(feed)s, f.address, e.digest, e.brought
+FROM dedup.feed_entry e JOIN dedup.feed f ON f.id = e.feed_id
+WHERE e.source_id = ANY (%(ids)s)
+
+-- name: claim
+-- An entry is about to be submitted: whether the article is one that a feed brings, which is decided the first time.
+INSERT INTO dedup.feed_entry (source_id, feed_id, digest, brought)
+SELECT %(id)s, %(feed)s, '', %(shared)s OR NOT (
+    EXISTS (SELECT FROM dedup.article a WHERE a.source_id = %(id)s)
+    OR EXISTS (SELECT FROM dedup.deferred_article w WHERE w.source_id = %(id)s))
+ON CONFLICT (source_id, feed_id) DO UPDATE SET brought = coalesce(feed_entry.brought, excluded.brought)
+RETURNING brought
 
 -- name: note_entry
--- An entry was submitted as it is now.
+-- An entry was submitted as it is now, or is none that can be.
 INSERT INTO dedup.feed_entry (source_id, feed_id, digest) VALUES (%(id)s, %(feed)s, %(digest)s)
 ON CONFLICT (source_id, feed_id) DO UPDATE SET digest = excluded.digest, seen_at = now()
 

@@ -18,7 +18,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dedup import watch as watching
-from dedup.api import fetching
+from dedup.api import entries, fetching
 from dedup.api.fetching import Client, Fetched
 from dedup.api.reaching import FetchError, StoppedError, _is_public
 from dedup.base.printable import printable
@@ -367,7 +367,7 @@ def test_an_index_leads_to_so_many_sitemaps_and_no_more(news: Site, poll: Watch,
 def test_a_sitemap_of_many_pages_is_read_over_several_polls(
     news: Site, poll: Watch, database: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(watching, "MAX_PAGES", 2)
+    monkeypatch.setattr(entries, "MAX_PAGES", 2)
     items = [rss_item(name, "A teaser …", hours=at) for at, name in enumerate("abcde")]
     address = news.put("/feed", rss(items).replace("https://mercury.example/", f"{news.address}/"))
     for name in "abcde":

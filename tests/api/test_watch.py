@@ -9,7 +9,7 @@ import socket
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -22,10 +22,12 @@ from dedup.base.errors import InputError, UnreachableError
 from dedup.base.verdict import Verdict
 from dedup.cli import main
 from dedup.db.database import URL_VARIABLE, Database
+from dedup.files import feeds
 from dedup.settling.submit import Submissions
 from tests.api.sites import Site, site
 from tests.cli.conftest import Dedup
 from tests.cli.conftest import dedup as dedup
+from tests.conftest import empty
 from tests.corpora import stored, wait_until
 from tests.files.feed_files import KEEPER, STORM, TRAMS, rss, rss_item
 from tests.loops import each
@@ -66,6 +68,12 @@ def poll(database: Database, corpus_url: str) -> Watch:
     return Watch(corpus_url)
 
 
+def at_home(news: Site, items: Iterable[str], **how: str) -> str:
+    """A feed whose entries link to the site that it is on."""
+    return rss(items, **how).replace("https://mercury.example/", f"{news.address}/")
+
+
+BAD_LINKS = ("http://[", "http://[::1", "http://a\u2100b/", "http://a:b:c/", "http://x:99999/")
 LOOP = {"once": False, "every": 0.05}
 
 
@@ -93,7 +101,7 @@ def test_each_entry_is_submitted_once_and_again_when_it_changes(
     news: Site, poll: Watch, database: Database
 ) -> None:
     items = [rss_item("b", TRAMS, hours=1), rss_item("a", STORM)]
-    address = news.put("/feed", rss(items))
+    address = news.put("/feed", at_home(news, items))
     report = poll(address)
     assert (report.new, report.changed, report.polls) == (2, 0, 1)
     assert poll.ids() == ["a", "b"]  # the oldest first
@@ -101,13 +109,13 @@ def test_each_entry_is_submitted_once_and_again_when_it_changes(
     assert news.statuses("/feed") == [200, 304]
 
     items[0] = rss_item("b", f"{TRAMS} Updated.", hours=1)
-    news.put("/feed", rss([rss_item("c", STORM, hours=2), *items]))
+    news.put("/feed", at_home(news, [rss_item("c", STORM, hours=2), *items]))
     report = poll(address)
     assert (report.new, report.changed) == (1, 1)
     copies = {verdict.id: verdict.duplicate_of for verdict, _ in poll.told if verdict.is_duplicate}
-    assert copies == {"https://mercury.example/c": "https://mercury.example/a"}
+    assert copies == {f"{news.address}/c": f"{news.address}/a"}
     assert poll.ids() == ["b", "c"]
-    assert stored(database)["https://mercury.example/b"] == f"{TRAMS} Updated."
+    assert stored(database)[f"{news.address}/b"] == f"{TRAMS} Updated."
 
 
 def test_an_entry_that_only_moved_in_the_feed_is_not_submitted_again(news: Site, poll: Watch) -> None:
@@ -124,8 +132,8 @@ def test_an_entry_that_only_moved_in_the_feed_is_not_submitted_again(news: Site,
 def test_an_entry_in_two_feeds_is_submitted_once_and_an_outlet_can_be_named(
     news: Site, poll: Watch, database: Database
 ) -> None:
-    first = news.put("/home", rss([rss_item("a", STORM)], title="Courier - Home"))
-    second = news.put("/sport", rss([rss_item("a", STORM)], title="Courier - Sport"))
+    first = news.put("/home", at_home(news, [rss_item("a", STORM)], title="Courier - Home"))
+    second = news.put("/sport", at_home(news, [rss_item("a", STORM)], title="Courier - Sport"))
     poll(f"Courier={first}")
     poll(f"Courier={second}")
     assert poll.ids() == ["a"]
@@ -435,13 +443,13 @@ def test_the_command_tells_each_verdict_and_fails_if_no_feed_can_be_read(
     dedup: Dedup, news: Site, tmp_path: Path
 ) -> None:
     address = news.put(
-        "/feed", rss([rss_item("a", STORM, title="A\x1b[2Jtitle"), rss_item("b", STORM, hours=1)])
+        "/feed", at_home(news, [rss_item("a", STORM, title="A\x1b[2Jtitle"), rss_item("b", STORM, hours=1)])
     )
     said = dedup("watch", address, "--once")
     assert said.code == 0
     assert said.out.splitlines() == [
-        "unique  https://mercury.example/a: A[2Jtitle",
-        "duplicate of https://mercury.example/a  https://mercury.example/b: A title",
+        f"unique  {news.address}/a: A[2Jtitle",
+        f"duplicate of {news.address}/a  {news.address}/b: A title",
     ]
     assert "2 new" in said.err
     said = dedup("watch", f"{news.address}/gone", "--once")
@@ -449,3 +457,110 @@ def test_the_command_tells_each_verdict_and_fails_if_no_feed_can_be_read(
     assert "HTTP 404; asked again in 300 s" in said.err
     assert dedup("watch", address, "--every", "2s").code == 2
     assert dedup("watch", "feed.xml").code == 2
+
+
+def test_a_feed_that_is_cut_off_is_said_to_be_and_is_asked_for_whole_again(
+    news: Site, poll: Watch, database: Database, caplog: pytest.LogCaptureFixture
+) -> None:
+    whole = at_home(news, [rss_item("a", STORM), rss_item("b", TRAMS, hours=1)])
+    address = news.put("/feed", whole[: whole.rindex("<description>") + 9])
+    report = poll(address)
+    assert (report.new, report.polls, report.failed) == (1, 1, 0)
+    assert report.problems == {address: "it ends in the middle; 1 entry was read before that"}
+    assert "ends in the middle" in caplog.text
+    found = state(database)
+    assert (found["etag"], found["failures"]) == (None, 0)
+    assert "ends in the middle" in found["problem"]
+    news.put("/feed", whole)
+    report = poll(address)
+    assert (report.new, report.problems) == (1, {})
+    assert state(database)["problem"] is None
+
+
+def test_a_feed_that_takes_too_long_to_read_is_given_up_and_left_alone(
+    news: Site, poll: Watch, database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(watching, "READ_SECONDS", 0.0)
+    address = news.put("/feed", rss(["<item/>"] * 1_000))
+    report = poll(address)
+    assert report.problems == {address: f"{address}: it takes longer than 0 s to read"}
+    assert state(database)["failures"] == 1
+
+
+@each(
+    "hostile",
+    [
+        *(rss([rss_item("x", STORM).replace("https://mercury.example/x", link)]) for link in BAD_LINKS),
+        rss([rss_item("x", STORM)]).replace("https://mercury.example/</link>", "http://[</link>"),
+        rss([rss_item("x", STORM, title="A smile").replace("smile", "&#xD83D;&#xDE00;")]),
+        f"<?xml version='1.0' encoding='idna'?><rss><channel>{rss_item('x', STORM)}</channel></rss>",
+        "<sitemapindex><sitemap><loc>http://[</loc></sitemap></sitemapindex>",
+        f"<sitemapindex><sitemap><loc>http://a.example/{'x' * 3_000}</loc></sitemap></sitemapindex>",
+        "",
+    ],
+)
+def test_whatever_one_feed_says_the_others_are_polled(
+    news: Site, poll: Watch, database: Database, hostile: str
+) -> None:
+    empty(database)
+    first = news.put("/hostile", hostile)
+    second = news.put("/feed", at_home(news, [rss_item("a", KEEPER)]))
+    poll(first, second)
+    assert stored(database)[f"{news.address}/a"] == KEEPER
+
+
+@each(
+    "headers",
+    [{"Content-Type": f"text/xml; charset={name}"} for name in ("idna", "zlib", "undefined", "x" * 99)],
+)
+def test_whatever_encoding_a_server_names_its_feed_and_its_pages_are_read(
+    news: Site, poll: Watch, database: Database, headers: dict[str, str]
+) -> None:
+    empty(database)
+    address = news.put("/feed", at_home(news, [rss_item("a", "A teaser …")]), headers=headers)
+    news.put("/a", page(STORM), headers={"Content-Type": headers["Content-Type"].replace("xml", "html")})
+    assert poll(address, fetch=True).new == 1
+    [text] = stored(database).values()
+    assert STORM in text
+
+
+def test_an_entry_that_no_parser_can_bear_is_refused_alone_with_its_reason(
+    news: Site, poll: Watch, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    real = feeds.take_out
+
+    def fragile(found: dict[str, Any]) -> bool:
+        if TRAMS in found["text"]:
+            raise RecursionError(TRAMS)
+        return real(found)
+
+    monkeypatch.setattr(feeds, "take_out", fragile)
+    address = news.put("/feed", at_home(news, [rss_item("a", TRAMS), rss_item("b", STORM)]))
+    report = poll(address)
+    assert (report.new, report.refused, poll.ids()) == (1, 1, ["b"])
+    assert "1 of its entries cannot be read; the first, in line" in caplog.text
+    assert "RecursionError" in caplog.text
+    assert TRAMS not in caplog.text
+
+
+def test_a_page_that_no_parser_can_bear_leaves_the_article_with_what_its_feed_has(
+    news: Site, poll: Watch, database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def page_of(self: fetching.Client, url: str) -> str:
+        raise ValueError(url)
+
+    monkeypatch.setattr(fetching.Client, "page", page_of)
+    address = news.put("/feed", at_home(news, [rss_item("a", "A teaser …"), rss_item("b", STORM)]))
+    assert poll(address, fetch=True).new == 2
+    assert "A teaser …" in stored(database).values()
+
+
+def test_an_error_of_a_caller_that_is_told_is_not_taken_for_a_fault_of_the_feed(
+    news: Site, database: Database, corpus_url: str
+) -> None:
+    def told(*_: object) -> None:
+        raise BrokenPipeError
+
+    address = news.put("/feed", at_home(news, [rss_item("a", STORM)]))
+    with pytest.raises(BrokenPipeError):
+        watching.watch([address], corpus_url, stop=lambda: False, once=True, told=told)

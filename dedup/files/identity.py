@@ -1,0 +1,110 @@
+"""The ids of entries that are polled: each lies within the site of its feed, whatever the entry says.
+
+A site is a registrable domain (`courier.co.uk`, `alice.github.io`), by the list within the package `tld`,
+which is imported when the first entry is named.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from functools import lru_cache
+from hashlib import blake2b
+from ipaddress import ip_address
+from urllib.parse import urljoin, urlsplit
+
+from dedup.base.article import MAX_SOURCE_ID_BYTES, storable, utf8_size
+
+_DIGEST_BYTES = 16
+
+
+@dataclass(frozen=True, slots=True)
+class Ids:
+    """The ids that an entry may go by.
+
+    Attributes:
+        shared: what feeds of its site have in common; None where the entry links to another site.
+        own: what this feed alone can say.
+        claimed: what the entry says, which was its id up to revision 0019.
+        at_home: the claimed id lies within the site of the feed.
+    """
+
+    shared: str | None
+    own: str
+    claimed: str
+    at_home: bool
+
+
+def ids_of(feed: str, claimed: str, link: str | None) -> Ids:
+    """The ids of an entry. `feed`: the address that the operator gave; `claimed`: its guid, else its link."""
+    site = site_of(feed)
+    at_home = site is not None and _claimed_site(claimed) == site
+    shared = None
+    if site is not None and link and site_of(link) == site:
+        shared = claimed if at_home else f"{site}/{claimed}"
+        shared = shared if _usable(shared) else None
+    own = f"{feed}#{claimed}"
+    if not _usable(own):
+        digest = blake2b(f"{feed}\0{claimed}".encode("utf-8", "surrogatepass"), digest_size=_DIGEST_BYTES)
+        own = f"http://{site}/#{digest.hexdigest()}"
+    return Ids(shared, own, claimed if _usable(claimed) else own, at_home)
+
+
+def host_of(address: str) -> str | None:
+    """The host of an address as a name or a number; None where it has none, or cannot be read."""
+    try:
+        return urlsplit(address).hostname or None
+    except ValueError:
+        return None
+
+
+def joined(base: str | None, address: str) -> str | None:
+    """An address that may be written from another one on; None where it cannot be read."""
+    try:
+        made = urljoin(base or "", address)
+        urlsplit(made)
+    except ValueError:
+        return None
+    return made
+
+
+def site_of(address: str) -> str | None:
+    """The site of an address of http or https: its registrable domain, else host and port; None if none."""
+    try:
+        parts = urlsplit(address)
+        host, port = parts.hostname, parts.port
+    except ValueError:
+        return None
+    if parts.scheme not in ("http", "https") or not host:
+        return None
+    return _domain(host) or (f"{host}:{port}" if port else host)
+
+
+def _claimed_site(claimed: str) -> str | None:
+    """The site that an id names: that of an address, or that of a host before the first slash."""
+    if re.match(r"https?:", claimed):
+        return site_of(claimed)
+    host, slash, _ = claimed.partition("/")
+    return site_of(f"http://{host}/") if slash and ("." in host or ":" in host) else None
+
+
+@lru_cache(maxsize=1_000)
+def _domain(host: str) -> str | None:
+    """The registrable domain of a host. None: it is a number, or a name without a dot."""
+    from tld import get_fld
+
+    host = host.rstrip(".")
+    try:
+        ip_address(host)
+    except ValueError:
+        pass
+    else:
+        return None
+    if "." not in host:
+        return None
+    found = get_fld(f"http://{host}/", fail_silently=True, search_private=True)
+    return found or ".".join(host.split(".")[-2:])  # as the rule is for domains that the list does not have
+
+
+def _usable(made: str) -> bool:
+    return utf8_size(made) <= MAX_SOURCE_ID_BYTES and storable(made) == made
