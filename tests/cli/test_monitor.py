@@ -487,6 +487,13 @@ def test_once_settles_and_ends(database: Database, corpus_url: str) -> None:
 
 
 @pytest.mark.long("dedup", "migrations")
+def test_once_answers_prometheus_while_it_works(settled: Database, corpus_url: str) -> None:
+    code, said = run_worker(corpus_url, "--once", "--metrics-port", "0", "--log-format", "json")
+    assert code == 0
+    assert [event["event"] for event in record(said)] == ["metrics", "settled"]
+
+
+@pytest.mark.long("dedup", "migrations")
 def test_once_warns_of_texts_that_failed_and_of_nothing_else(database: Database, corpus_url: str) -> None:
     load(database, article("empty", ()))
     code, said = run_worker(corpus_url, "--once", "--log-level", "warning")
@@ -516,11 +523,13 @@ def test_a_port_that_is_taken(settled: Database, corpus_url: str) -> None:
     metrics = Metrics(corpus_url)
     close = metrics.serve(0, "127.0.0.1")
     try:
-        code, said = run_worker(corpus_url, "--metrics-port", str(metrics.port))
+        found = [
+            run_worker(corpus_url, *once, "--metrics-port", str(metrics.port)) for once in ([], ["--once"])
+        ]
     finally:
         close()
-    assert code == 2
-    assert "cannot be used" in said
+    assert [code for code, _ in found] == [2, 2]
+    assert all("cannot be used" in said for _, said in found)
 
 
 @pytest.mark.long("dedup", "migrations")
