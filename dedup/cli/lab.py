@@ -18,8 +18,6 @@ if TYPE_CHECKING:
     from dedup.lab.evaluation.measures import Evaluation
     from dedup.lab.evaluation.results import Result
 
-LARGE = 10_000  # From so many articles on, methods that look at every pair run only where they are named
-
 lab = typer.Typer(
     no_args_is_help=True,
     help="""
@@ -119,7 +117,7 @@ def compare(
     if known and known.unknown:
         output.say(f"{known.unknown:,} pairs of {truth} name articles that {file} does not have")
     if chosen is None:
-        chosen = "all" if len(corpus) <= LARGE else "linear"
+        chosen = "all" if len(corpus) <= shared.LARGE else "linear"
         if chosen == "linear":
             output.say(
                 f"{len(corpus):,} articles: without the methods that look at every pair; see --methods"
