@@ -167,7 +167,8 @@ def _print_tuned(tuned: Tuned, change: SettingsEffect | None, settings: Any) -> 
 def score(truth: TruthOption = None, min_jaccard: MinJaccardOption = 0.8, json: JsonOption = False) -> None:
     """Score the marks of the live corpus: against a truth, or against what people judged.
 
-    Two articles of one story (a canonical article with its duplicates) count as found.
+    Two articles of one story (a canonical article with its duplicates) count as found. A truth is to name all
+    pairs of duplicates: a pair that is found and not named counts as wrong, and it is said how many do.
     """
     with corpus() as dd:
         if truth is None:
@@ -177,6 +178,14 @@ def score(truth: TruthOption = None, min_jaccard: MinJaccardOption = 0.8, json: 
     if unknown:
         output.say(f"{unknown:,} pairs of {truth} name articles that the corpus does not have")
     pairs = found.pairs
+    if found.unnamed:
+        named = pairs.right + pairs.wrong - found.unnamed
+        output.say(
+            f"counted as wrong: {counted(found.unnamed, 'pair')} of one story that {truth} does not name;"
+            f" of {named:,} that it names {pairs.right:,} are right"
+        )
+    if pairs.unclear:
+        output.say(f"not counted: {counted(pairs.unclear, 'pair')} of one story that {truth} calls unclear")
     measures = {
         "pairs, precision": pairs.precision,
         "pairs, recall": pairs.recall,
@@ -188,7 +197,7 @@ def score(truth: TruthOption = None, min_jaccard: MinJaccardOption = 0.8, json: 
     }
     if json:
         bands = [{**asdict(band), "recall": band.recall} for band in found.by_size]
-        output.write_json({**asdict(pairs), **measures, "by_size": bands})
+        output.write_json({**asdict(pairs), "unnamed": found.unnamed, **measures, "by_size": bands})
         return
     output.table("the marks against the truth", ("", "value"), measures.items(), ("value",))
     output.table(

@@ -95,6 +95,25 @@ def test_score_against_a_truth(
     assert "B-cubed F1" in dedup("judge", "score", "--truth", str(truth)).out
 
 
+def test_a_truth_that_names_few_pairs_is_said_to(dedup: Dedup, news: Path, tmp_path: Path) -> None:
+    dedup("load", str(news))
+    dedup("backfill", "--workers", "0")
+    other = {"a": "first", "b": "other", "label": "duplicate"}
+    truth = lines(tmp_path / "t.jsonl", [other])
+    shown = dedup("judge", "score", "--truth", str(truth), "--json")
+    assert (
+        f"counted as wrong: 1 pair of one story that {truth} does not name; of 0 that it names 0" in shown.err
+    )
+    found = json.loads(shown.out)
+    assert (found["right"], found["wrong"], found["unnamed"], found["unclear"]) == (0, 1, 1, 0)
+    lines(truth, [other, {"a": "first", "b": "copy", "label": "similar"}])
+    shown = dedup("judge", "score", "--truth", str(truth), "--json")
+    assert f"not counted: 1 pair of one story that {truth} calls unclear" in shown.err
+    assert "does not name" not in shown.err
+    found = json.loads(shown.out)
+    assert (found["right"], found["wrong"], found["unnamed"], found["unclear"]) == (0, 0, 0, 1)
+
+
 @pytest.mark.long("dedup", "migrations")
 def test_picking_names_what_it_compares_and_what_it_leaves_out(
     dedup: Dedup, ring: Path, monkeypatch: pytest.MonkeyPatch
