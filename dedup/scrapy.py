@@ -170,7 +170,9 @@ class DedupPipeline:
     def _with_verdict(self, item: Any, verdict: Verdict) -> Any:
         if verdict.is_duplicate and self._options.drop:
             self._count("dropped")
-            raise DropItem(f"duplicate of {verdict.duplicate_of} ({verdict.reason})")
+            log.info("dropped %r: duplicate of %r (%s)", verdict.id, verdict.duplicate_of, verdict.reason)
+            # Scrapy logs a dropped item as a whole, at this level: nothing is logged at NOTSET.
+            raise DropItem(f"duplicate of {verdict.duplicate_of} ({verdict.reason})", log_level="NOTSET")
         if self._options.item_field:
             try:
                 ItemAdapter(item)[self._options.item_field] = verdict.as_dict()

@@ -16,6 +16,8 @@ from dedup.base.errors import InputError
 KEPT_CHARACTERS = 4_096
 """Of a text that is kept; any other value that is longer as JSON is left out."""
 
+KEPT_NAMES = 1_000  # Values that one article keeps
+
 
 def kept_values(given: Any) -> dict[str, Any] | None:
     """The values that an article keeps of those given, without nulls; None where there are none.
@@ -25,6 +27,8 @@ def kept_values(given: Any) -> dict[str, Any] | None:
     """
     if not isinstance(given, Mapping):
         raise InputError(f"kept must be an object of names and values, not {type(given).__name__}")
+    if len(given) > KEPT_NAMES:
+        raise InputError(f"kept has {len(given):,} names, the limit is {KEPT_NAMES:,}")
     try:
         values = _plain(given)
         kept = {name: _bounded(value) for name, value in values.items()}

@@ -9,13 +9,26 @@ import typer
 from typer import Option
 
 from dedup.cli import output
-from dedup.cli.shared import LAB_PACKAGES, JsonOption, MinJaccardOption, TruthOption, corpus, ending, needs
+from dedup.cli.progress import progress_bar
+from dedup.cli.shared import (
+    LAB_PACKAGES,
+    LARGE,
+    JsonOption,
+    MinJaccardOption,
+    TruthOption,
+    corpus,
+    counted,
+    ending,
+    needs,
+)
 
 if TYPE_CHECKING:
     from dedup.api.judgements import Estimate, Quality, SettingsEffect, Tuned
 
 OTHERS = "sentences,spotsigs,minhash,tfidf"
-"""Methods asked beside the product's own rule: each sees something else, and together they take minutes."""
+"""Methods asked beside the product's own rule: each sees something else."""
+
+LIMIT_SECONDS = 300.0  # That a method may take: with two cores all are over in 10 minutes
 
 NewestOption = Annotated[int, Option("--newest", min=2, help="How many of the newest articles to take.")]
 
@@ -40,9 +53,16 @@ all pairs. Several people may judge, and all judgements are kept.
 def pairs(
     size: Annotated[int, Option(min=1, help="How many pairs to pick.")] = 100,
     methods: Annotated[
-        str, Option(help="Whose opinions to ask beside dedup's: names or rows with commas.")
-    ] = OTHERS,
+        str | None,
+        Option(
+            help="Whose opinions to ask beside dedup's: names or rows with commas. Default:"
+            f" {OTHERS}; above {LARGE:,} articles, without those that look at every pair.",
+        ),
+    ] = None,
     newest: NewestOption = 20_000,
+    limit: Annotated[
+        float, Option(min=1, help="Seconds a method may take before it is left out.")
+    ] = LIMIT_SECONDS,
     seed: Annotated[int, Option(help="Another seed draws other pairs.")] = 0,
     json: JsonOption = False,
 ) -> None:
@@ -50,19 +70,27 @@ def pairs(
 
     A random sample of each kind, so that what people say of it tells about all pairs that any method found.
     A new selection replaces the old one; judgements are kept, and a pair picked again is not asked again.
+    A method that fails or takes too long is left out, which is said.
     """
     needs("picking pairs", "lab", LAB_PACKAGES)
     from dedup.lab import picking
     from dedup.lab.methods import parse
 
-    wanted = [method for method in parse(methods) if method.name != "dedup"]
+    wanted = [method for method in parse(methods or OTHERS) if method.name != "dedup"]
     with ending(), corpus() as dd:
         found = picking.read(dd, newest)
-        output.say(f"comparing {len(found):,} articles by dedup and {len(wanted)} other methods")
-        results = picking.find_pairs(dd, found, wanted)
-        missing = {m.name for m in wanted} - {r.name for r in results}
-        if missing:
-            output.say(f"without {', '.join(sorted(missing))}: failed or too slow; see `dedup lab compare`")
+        if methods is None and len(found) > LARGE:
+            slow = ",".join(method.name for method in wanted if method.quadratic)
+            wanted = [method for method in wanted if not method.quadratic]
+            output.say(f"without {slow}, which looks at every pair: ask for it with --methods {OTHERS}")
+        names = ", ".join(("dedup", *(method.name for method in wanted)))
+        output.say(f"comparing {counted(len(found), 'article')} by {names}")
+        with progress_bar("methods") as bar:
+            results = picking.find_pairs(dd, found, wanted, limit_seconds=limit, progress=bar)
+        for result in results:
+            if not result.done:
+                output.say(f"without {result.label}: {result.outcome}: {result.reason}")
+        results = [result for result in results if result.done]
         picked = picking.picks(found, results, dd.settings.in_force(), size, seed)
         dd.judgements.pick(picked)
     strata = {p.stratum: (p.stratum_size, p.stratum_picked) for p in picked}
@@ -139,7 +167,8 @@ def _print_tuned(tuned: Tuned, change: SettingsEffect | None, settings: Any) -> 
 def score(truth: TruthOption = None, min_jaccard: MinJaccardOption = 0.8, json: JsonOption = False) -> None:
     """Score the marks of the live corpus: against a truth, or against what people judged.
 
-    Two articles of one story (a canonical article with its duplicates) count as found.
+    Two articles of one story (a canonical article with its duplicates) count as found. A truth is to name all
+    pairs of duplicates: a pair that is found and not named counts as wrong, and it is said how many do.
     """
     with corpus() as dd:
         if truth is None:
@@ -149,6 +178,14 @@ def score(truth: TruthOption = None, min_jaccard: MinJaccardOption = 0.8, json: 
     if unknown:
         output.say(f"{unknown:,} pairs of {truth} name articles that the corpus does not have")
     pairs = found.pairs
+    if found.unnamed:
+        named = pairs.right + pairs.wrong - found.unnamed
+        output.say(
+            f"counted as wrong: {counted(found.unnamed, 'pair')} of one story that {truth} does not name;"
+            f" of {named:,} that it names {pairs.right:,} are right"
+        )
+    if pairs.unclear:
+        output.say(f"not counted: {counted(pairs.unclear, 'pair')} of one story that {truth} calls unclear")
     measures = {
         "pairs, precision": pairs.precision,
         "pairs, recall": pairs.recall,
@@ -160,7 +197,7 @@ def score(truth: TruthOption = None, min_jaccard: MinJaccardOption = 0.8, json: 
     }
     if json:
         bands = [{**asdict(band), "recall": band.recall} for band in found.by_size]
-        output.write_json({**asdict(pairs), **measures, "by_size": bands})
+        output.write_json({**asdict(pairs), "unnamed": found.unnamed, **measures, "by_size": bands})
         return
     output.table("the marks against the truth", ("", "value"), measures.items(), ("value",))
     output.table(

@@ -18,8 +18,6 @@ if TYPE_CHECKING:
     from dedup.lab.evaluation.measures import Evaluation
     from dedup.lab.evaluation.results import Result
 
-LARGE = 10_000  # From so many articles on, methods that look at every pair run only where they are named
-
 lab = typer.Typer(
     no_args_is_help=True,
     help="""
@@ -119,7 +117,7 @@ def compare(
     if known and known.unknown:
         output.say(f"{known.unknown:,} pairs of {truth} name articles that {file} does not have")
     if chosen is None:
-        chosen = "all" if len(corpus) <= LARGE else "linear"
+        chosen = "all" if len(corpus) <= shared.LARGE else "linear"
         if chosen == "linear":
             output.say(
                 f"{len(corpus):,} articles: without the methods that look at every pair; see --methods"
@@ -153,6 +151,11 @@ def _print(found: Comparison) -> None:
     for result in found.results:
         if not result.done:
             output.say(f"{result.label}: {result.outcome}: {result.reason}")
+    if found.evaluations and found.unclear:
+        output.say(
+            f"unclear in the truth: {shared.counted(found.unclear, 'pair')}, which no column but strict"
+            " counts: there it is wrong to find one"
+        )
     if found.evaluations:
         output.say(
             "prec., recall, F1: pairs at the method's own threshold; tuned: F1 at the threshold that is best"
@@ -166,9 +169,12 @@ def _columns(found: Comparison) -> tuple[str, ...]:
     """The columns that fit; the others are in the report and in --json."""
     if not found.evaluations:
         return ("pairs", "groups", "largest", "cand.", "s", "MB")
-    every = ("F1", "prec.", "recall", "tuned", "AP", "ARI", "B³", "100+", "cand.", "s", "MB")
+    strict = ("strict",) if found.unclear else ()
+    every = ("F1", *strict, "prec.", "recall", "tuned", "AP", "ARI", "B³", "100+", "cand.", "s", "MB")
     width = 5 + max(len(result.label) for result in found.results) + 7 * len(every)
-    return every if width <= output.console().width else ("F1", "prec.", "recall", "tuned", "100+", "s")
+    return (
+        every if width <= output.console().width else ("F1", *strict, "prec.", "recall", "tuned", "100+", "s")
+    )
 
 
 def _cells(found: Comparison, result: Result) -> dict[str, Any]:
@@ -195,6 +201,7 @@ def _cells(found: Comparison, result: Result) -> dict[str, Any]:
     return {
         **cells,
         "F1": own.f1,
+        "strict": evaluation.strict.f1,
         "prec.": own.precision,
         "recall": own.recall,
         "tuned": evaluation.tuned.f1,

@@ -59,8 +59,9 @@ def status(
     It fits a screen: what is left out is named, and `--all` shows it. JSON has everything.
 
     `--check` is for Nagios and cron. All is well if everything was settled within that time, nothing has
-    waited longer or failed since, no run is stuck, a worker is left if there were any in the last hour, and
-    the schema lacks nothing, and the last runs did not fail in one way while articles wait.
+    waited longer or failed since (an empty text is no fault), no run is stuck, a worker is left if there
+    were any in the last hour, the schema lacks nothing, and the last runs did not fail in one way while
+    articles wait.
     """
     if check:
         run_check(max_age, max_wait, json)

@@ -107,6 +107,10 @@ TITLE_CHARACTERS = 60  # Of a title within a line of words
 LAB_PACKAGES = ("scipy", "sklearn", "datasketch", "ppdeep", "jinja2")
 """What the extra `lab` brings."""
 
+LARGE = 10_000
+"""Articles above which methods that look at every pair run only where they are named: twice as many articles
+take four times as long."""
+
 METRICS_PACKAGES = ("prometheus_client",)  # What the extra `metrics` brings
 
 

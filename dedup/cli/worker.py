@@ -59,29 +59,33 @@ def worker(
         dedup worker --once
     """
     logs.configure(log_format, log_level)
-    if once:
-        with corpus() as dd, leaving() as leave:
-            report = dd.backfill(workers=workers, stop=leave.is_set)
-        if report.taken_over:
-            log.warning("took over from a run that is gone: %s", report.taken_over)
-        if report.already_running:
-            log.info("a run is at work %s; nothing to do", report.running, extra={"event": "standing by"})
-        else:
-            logs.settled(report)
-        if report.stopped:
-            unfinished()
-        if report.deferred:
-            raise typer.Exit(1)
-        return
     with leaving() as leave, ExitStack() as stack:
         if metrics_port is not None:
             stack.callback(_serve(metrics_port, metrics_host))
+        if once:
+            _settle_once(workers, leave.is_set)
+            return
         try:
             dedup.worker.work(stop=leave.is_set, poll=poll, workers=workers)
         except KeyboardInterrupt:
             if not leave.late:
                 raise
             log.warning("stopped in the middle of a statement, which is undone; nothing is lost")
+
+
+def _settle_once(workers: int | None, stop: Callable[[], bool]) -> None:
+    with corpus() as dd:
+        report = dd.backfill(workers=workers, stop=stop)
+    if report.taken_over:
+        log.warning("took over from a run that is gone: %s", report.taken_over)
+    if report.already_running:
+        log.info("a run is at work %s; nothing to do", report.running, extra={"event": "standing by"})
+    else:
+        logs.settled(report)
+    if report.stopped:
+        unfinished()
+    if report.deferred:
+        raise typer.Exit(1)
 
 
 def _serve(port: int, host: str) -> Callable[[], None]:

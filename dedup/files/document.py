@@ -14,6 +14,7 @@ import re
 from collections.abc import Iterable, Iterator
 from typing import Any
 
+from dedup.files.record import Beginning
 from dedup.files.source import LineSource, Pieces
 
 LISTS = frozenset(
@@ -92,11 +93,7 @@ def values(source: LineSource, path: Path | None) -> Iterator[tuple[int, bytes |
             if not bracket:
                 continue
             closes_list = bracket == b"]" and not depth and path is not None
-            if (
-                not depth
-                and (bracket in _OPENING or closes_list)
-                and (between := held.take()).strip(_BETWEEN)
-            ):
+            if not depth and (bracket in _OPENING or closes_list) and _is_something(between := held.take()):
                 number += 1
                 yield number, between
             if not closes_list:
@@ -130,8 +127,13 @@ def values(source: LineSource, path: Path | None) -> Iterator[tuple[int, bytes |
     rest = held.take() if inside else before
     if depth or around:
         source.truncated, source.partial = True, rest if inside else b""
-    elif rest.strip(_BETWEEN):
+    elif _is_something(rest):
         yield number + 1, rest if inside else None
+
+
+def _is_something(between: bytes) -> bool:
+    """Whether there is more than spaces and commas, as far as is known."""
+    return isinstance(between, Beginning) or bool(between.strip(_BETWEEN))
 
 
 def _to_brackets(chunks: Iterable[bytes]) -> Iterator[tuple[bytes, bytes]]:

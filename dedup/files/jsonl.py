@@ -15,6 +15,7 @@ from typing import Any, cast
 from dedup.files.document import ENDS_EARLY, NO_LIST, articles_within, is_document, values
 from dedup.files.naming import Shapes, values_of
 from dedup.files.record import (
+    MAX_RECORD_KEYS,
     MAX_RECORD_VALUES,
     NO_MEMORY,
     TOO_MANY_VALUES,
@@ -90,13 +91,13 @@ def _jsonl_records(
         if line is None:
             yield number, None, NO_LIST
             continue
+        if isinstance(line, Beginning):  # first: the beginning may be blank where the line is not
+            too_large = line.length > source.max_line_bytes
+            yield number, line, too_long(line.length, source.max_line_bytes) if too_large else NO_MEMORY
+            continue
         if not line or line.isspace():
             if every_line:
                 yield number, line, BLANK
-            continue
-        if isinstance(line, Beginning):
-            too_large = line.length > source.max_line_bytes
-            yield number, line, too_long(line.length, source.max_line_bytes) if too_large else NO_MEMORY
             continue
         content, reason = json_value(line, what, source.encoding)
         if reason:
@@ -141,6 +142,8 @@ def values_of_object(
         if "_id" in content:
             hit.setdefault("_id", content["_id"])
         content = hit
+    if len(content) > MAX_RECORD_KEYS:
+        return f"the record has {len(content):,} keys, the limit is {MAX_RECORD_KEYS:,}"
     shape = shapes.of(content)
     found = values_of(content, shape, understood)
     for field, value in found.items():

@@ -51,6 +51,10 @@ MAX_SHAPE_NAMES = 200
 """Sets of names that are remembered, and names in one; a file has a few. Others are looked up every time."""
 MAX_SHAPE_CHARACTERS = 10_000
 
+MAX_OPTIONS = 32
+"""Names of one record that are tried for one field. Each is compared with those behind it, and thousands of
+names may differ in spaces only; honest records have three."""
+
 _MAX_SHOWN_NAME = 30
 _MAX_SHOWN_NAMES = 20
 
@@ -168,7 +172,7 @@ def _options(
         add(candidate, "")
         for wanted, rest in _splits(candidate):
             add(wanted, rest)
-    return list(found.values())
+    return list(islice(found.values(), MAX_OPTIONS))
 
 
 def make_shape(plan: Plan, names: Sequence[str], within: Within) -> Shape:

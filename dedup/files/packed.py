@@ -10,6 +10,7 @@ import os
 import stat
 import sys
 import zlib
+from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -207,6 +208,12 @@ class Archive:
             for info in self._zip.infolist()
             if not info.is_dir() and not _is_hidden(info.filename)
         ]
+        twice = next((name for name, count in Counter(self.names).items() if count > 1), None)
+        if twice is not None:  # by its name only the last of them can be read
+            self.close()
+            raise InputError(
+                f"{path} holds more than one file named {twice}; unpack it under other names: unzip -B {path}"
+            )
 
     @property
     def bytes_read(self) -> int:

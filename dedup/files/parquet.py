@@ -3,8 +3,8 @@
 It needs pyarrow, which is optional and imported only here. A value that Python cannot hold makes its row
 a record with a reason, and so does a row that is too long; a file that breaks off keeps what came before.
 
-What it cannot bound: pyarrow unpacks a page as a whole, and says nothing of its size beforehand. Pages have
-1 MB unless somebody made a larger one, or one that holds a single value of that size.
+pyarrow unpacks a page as a whole. Pages have 1 MB by most writers; by pyarrow's own they have at least 1,024
+values, whatever their size. So the rows of a group are refused where a page is larger than a bound.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from dedup.base.errors import InputError
 from dedup.base.extras import installing
 from dedup.files.naming import Shape, columns_of, flattened, fold, values_of
 from dedup.files.packed import GZIP_MAGIC, open_regular
+from dedup.files.parquet_pages import largest_page
 from dedup.files.record import (
     KEPT,
     MAX_RECORD_BYTES,
@@ -30,11 +31,17 @@ from dedup.files.record import (
 )
 from dedup.files.report import Understanding
 
+_LARGE_PAGE = (
+    "the row is in a page of {:,} bytes, the limit is {:,}: write the file again with smaller pages,"
+    " in pyarrow with write_batch_size=16"
+)
 PARQUET_ENDS_EARLY = "Parquet data cannot be read: the rest of the file is missing"
 PARQUET_BATCH_ROWS = 64  # Rows held at once; few, since each may be a long article
 PARQUET_BATCH_BYTES = 16 * 1_048_576
 """Fewer rows are held at once where more bytes could come of them: one entry of a dictionary may be the value
 of every row. One row at a time takes 44 µs a row, 64 at a time take 4."""
+PARQUET_PAGE_BYTES = 256 * 1_048_576
+"""Of a page that is unpacked: 1,024 texts of 260,000 characters, twice the longest of 120,000 real ones."""
 PARQUET_BUFFER_BYTES = 65_536
 """Pages are read through such a buffer; without one the columns of a whole row group are read at once."""
 
@@ -56,7 +63,7 @@ class ParquetSource:
         except ImportError:
             raise InputError(f"{path}: Parquet needs pyarrow: run `{installing('parquet')}`") from None
         raw, self.bytes_total = open_regular(path, "Parquet")
-        self._pa = pyarrow
+        self._pa, self._raw = pyarrow, raw
         try:
             if raw.read(len(GZIP_MAGIC)) == GZIP_MAGIC:
                 raise InputError(
@@ -133,15 +140,21 @@ class ParquetSource:
         about = self._parquet.metadata.row_group(group)
         chunks = [about.column(i) for i in range(about.num_columns)]
         within = tuple(f"{name}." for name in names)
-        unpacked = [
-            chunk.total_uncompressed_size
+        read = [
+            chunk
             for chunk in chunks
             if chunk.path_in_schema in names or chunk.path_in_schema.startswith(within)
         ]
+        unpacked = [chunk.total_uncompressed_size for chunk in read]
         rows, average = about.num_rows, sum(unpacked) // max(about.num_rows, 1)
-        if average > self.max_row_bytes:
+        why = too_long(average, self.max_row_bytes) if average > self.max_row_bytes else None
+        if not why and max([0, *unpacked]) > PARQUET_PAGE_BYTES:
+            largest = max(largest_page(self._raw, chunk) for chunk in read)
+            if largest > PARQUET_PAGE_BYTES:
+                why = _LARGE_PAGE.format(largest, PARQUET_PAGE_BYTES)
+        if why:
             for _ in range(rows):
-                yield too_long(average, self.max_row_bytes)
+                yield why
             return
         size = min(PARQUET_BATCH_ROWS, max(1, PARQUET_BATCH_BYTES // max([1, *unpacked])))
         for batch in self._parquet.iter_batches(size, row_groups=[group], columns=names):

@@ -46,6 +46,10 @@ MAX_RECORD_VALUES = 1_000_000
 """Commas and opening brackets in a line of JSONL; delimiters and line ends in a row of CSV. A small object
 takes 30 times as many bytes in Python as in JSON, so the bytes of a record alone do not bound its memory."""
 
+MAX_RECORD_KEYS = 1_000
+"""Keys of an object that is an article. Each is looked up among the names of fields, at 4 µs; exports have
+100."""
+
 MAX_RAW_BYTES = 1_048_576
 """Of a refused record, what is kept and goes to the rejects file. Real articles fit; a bomb does not."""
 

@@ -8,8 +8,8 @@ Two forms, one JSON object a line, plain or gzipped:
 
 A pair that is neither clearly a duplicate nor clearly none ("similar", "unsure", a graded pair below the
 bound) counts for nobody: no method is blamed for finding it or for missing it. A pair that is not named is
-no duplicate. The keys `band`, `kind`, `level` and `share` are kept, so that recall can be told for each of
-their values.
+no duplicate. Whoever shows a score says how many such pairs were found. The keys `band`, `kind`, `level` and
+`share` are kept, so that recall can be told for each of their values.
 
 `score_groups` says how good groups of articles are against a truth. Pairs: two articles in one group count as
 found. Groups: adjusted Rand index (Hubert and Arabie 1985) and B-cubed (Bagga and Baldwin 1998). Recall is
@@ -159,6 +159,7 @@ class Tally:
     right: int
     wrong: int
     missed: int
+    unclear: int = 0  # found, and neither right nor wrong
 
     @property
     def precision(self) -> float | None:
@@ -196,6 +197,7 @@ class GroupScore:
     """How good groups are; pairs count two articles in one group as found."""
 
     pairs: Tally
+    unnamed: int  # pairs that are wrong because the truth does not name them
     adjusted_rand: float
     b_cubed_precision: float
     b_cubed_recall: float
@@ -211,10 +213,12 @@ def score_groups(groups: Groups, truth: Truth) -> GroupScore:
     together = groups[truth.pairs[:, 0]] == groups[truth.pairs[:, 1]]
     right = int((together & (truth.grades == DUPLICATE)).sum())
     members = np.bincount(groups) if len(groups) else np.empty(0, np.int64)
-    found = int((members * (members - 1) // 2).sum()) - int((together & (truth.grades == UNCLEAR)).sum())
+    unclear = int((together & (truth.grades == UNCLEAR)).sum())
+    found = int((members * (members - 1) // 2).sum())
     precision, recall = b_cubed(truth.stories, groups)
     return GroupScore(
-        pairs=Tally(right, found - right, truth.duplicates - right),
+        pairs=Tally(right, found - right - unclear, truth.duplicates - right, unclear),
+        unnamed=found - int(together.sum()),
         adjusted_rand=adjusted_rand(truth.stories, groups),
         b_cubed_precision=precision,
         b_cubed_recall=recall,

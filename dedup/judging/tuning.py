@@ -44,13 +44,11 @@ class Tuned:
     # wide one says that the judged pairs do not tell where the threshold should be.
     sentence: Estimate
     signature: Estimate
-    # at these thresholds, on the pairs they were chosen by, so a little too good; present: at the present
-    # ones.
+    # at these thresholds, less what they owe to having been chosen on the same pairs (the optimism of Efron
+    # 1983); present: at the present ones.
     f1: Estimate
     present: Estimate
-    # what the proposal adds to F1, less what it owes to having been chosen on the same pairs (the optimism of
-    # Efron 1983); 0 where the present ones are the best.
-    gain: Estimate
+    gain: Estimate  # f1 less present; 0 where nothing is better than the present thresholds
     judged: int  # judged, positive: pairs it rests on, and how many of them people call related
     positive: int
     covered: float  # the share of all pairs that is in strata with a judged pair
@@ -135,15 +133,18 @@ def _tune(
     # Equal ones stand in the order of their distance from the present thresholds, which are the first.
     best, favourites = int(point.argmax()), again.argmax(axis=1)
     rows = np.arange(len(again))
-    optimism = np.mean(again[rows, favourites] - again[:, 0] - (point[favourites] - point[0]))
+    flattered = np.mean(again[rows, favourites] - again[:, 0] - (point[favourites] - point[0]))
+    optimism = max(0.0, float(flattered))
+    if point[best] - optimism <= point[0]:  # then the choice itself is all that is gained
+        best, optimism = 0, 0.0
     gain = interval(point[best] - point[0] - optimism, again[:, best] - again[:, 0] - optimism)
     return Tuned(
         level,
         interval(grid[best, 0], grid[favourites, 0]),
         interval(grid[best, 1], grid[favourites, 1]),
-        interval(point[best], again[:, best]),
+        interval(point[best] - optimism, np.clip(again[:, best] - optimism, 0, 1)),
         interval(point[0], again[:, 0]),
-        gain if best else Estimate(0.0, 0.0, 0.0),
+        gain,
         len(pairs),
         int(truth.sum()),
         design.covered(),

@@ -16,10 +16,11 @@ from dedup.api.deduplicator import Deduplicator
 from dedup.api.judgements import Pick
 from dedup.base.errors import InputError
 from dedup.base.numbers import pair_keys, pairs_of
+from dedup.base.progress import Progress, SilentProgress
 from dedup.base.settings import Settings
 from dedup.judging.sampling import draw, permanent_numbers, stratify
 from dedup.lab.documents import Corpus, Document
-from dedup.lab.evaluation.compare import Source, compare, measure
+from dedup.lab.evaluation.compare import LIMIT_SECONDS, Source, compare, measure
 from dedup.lab.evaluation.results import Result
 from dedup.lab.method import Method
 from dedup.lab.methods.product import Product
@@ -35,22 +36,39 @@ def read(dd: Deduplicator, count: int = NEWEST_ARTICLES) -> Corpus:
     return Corpus([Document.of(article) for article in found])
 
 
-def find_pairs(dd: Deduplicator, corpus: Corpus, methods: Sequence[Method]) -> list[Result]:
-    """What the product's own rule, with the settings of the database, and other methods find.
+def find_pairs(
+    dd: Deduplicator,
+    corpus: Corpus,
+    methods: Sequence[Method],
+    *,
+    limit_seconds: float = LIMIT_SECONDS,
+    progress: Progress | None = None,
+) -> list[Result]:
+    """Return what the product's own rule, with the settings of the database, and other methods find.
 
-    The others get the articles through a temporary file. Methods that fail or are too slow are left out.
+    The others get the articles through a temporary file. A method that fails or is too slow has a result that
+    is not done. `progress` counts methods.
     """
+    bar = progress or SilentProgress()
+    bar.start("comparing", 1 + len(methods))
     settings = dd.settings.in_force()
     models = dd.settings.sentence_models()
     product = Product(settings.duplicate_signature_jaccard, settings=settings, models=models)
     own = measure(product, corpus)
+    bar.advance(1)
     with tempfile.TemporaryDirectory(prefix="dedup-lab-") as folder:
         file = Path(folder) / "articles.jsonl"
         with file.open("w", encoding="utf-8") as lines:
             for document in corpus:
                 lines.write(json.dumps(_row(document)) + "\n")
-        others = compare(Source(file), methods, Path(folder) / "results")
-    return [own, *(result for result in others if result.done)]
+        others = compare(
+            Source(file),
+            methods,
+            Path(folder) / "results",
+            limit_seconds=limit_seconds,
+            ended=lambda _: bar.advance(1),
+        )
+    return [own, *others]
 
 
 def _row(document: Document) -> dict[str, str | None]:

@@ -37,6 +37,10 @@ second, so a quarter of an hour is no matter of load, and shorter than a restart
 FAILING_RUNS = 2
 """After so many runs that failed in the same way, and none that ended well, the next one will fail too."""
 
+NO_FAULT = ("empty", "archived")
+"""Beginnings of the reasons of articles that failed and give nothing to repair. An article of pictures has no
+text, and one from before the horizon is compared with nothing: every newsroom has both, every day."""
+
 FORGOTTEN_SECONDS = 3_600.0
 """A worker that is gone for so long is no problem any more if nothing waits: who ended it wanted that."""
 
@@ -53,7 +57,8 @@ class Vitals(Answer):
         waiting_seconds: for how long the oldest of them has waited, at most; where they are estimates, at
             least.
         failed: reason, without its numbers, to articles; of the last `SAMPLE` at most.
-        failed_lately: those that failed within the time that was asked for.
+        failed_lately: of these, the articles that failed within the time that was asked for and are a fault:
+            their text is too long, or cannot be read.
         limits: safety limit to unsettled articles that it left, of `SAMPLE` at most.
         queues: name to the rows that wait, `SAMPLE` + 1 at most; "changes" are changed rows of attached
             tables that were not read yet, of the first `SAMPLE` + 1 notes, a whole table being one.
@@ -143,7 +148,9 @@ def _hours(seconds: float) -> str:
 
 
 def vitals(cursor: Cursor, lately: float = 86_400.0) -> Vitals:
-    """The state of the corpus now. `lately`: seconds; what failed within them counts as `failed_lately`."""
+    """The state of the corpus now. `lately`: seconds; what failed within them counts as `failed_lately`,
+    except for the reasons in `NO_FAULT`.
+    """
     prefer_indexes(cursor)
     row = cursor.execute(_sql("unsettled_sample"), {"sample": SAMPLE}).fetchone()
     assert row is not None
@@ -176,7 +183,7 @@ def vitals(cursor: Cursor, lately: float = 86_400.0) -> Vitals:
         estimated=estimated,
         waiting_seconds=waiting,
         failed={reason: count for reason, count, _ in failed},
-        failed_lately=sum(count for _, _, count in failed),
+        failed_lately=sum(count for reason, _, count in failed if reason not in NO_FAULT),
         limits=limits,
         queues=queues,
         changes_waiting_seconds=changes[1],

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import logging
 import os
 import subprocess
 import sys
@@ -17,11 +18,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from scrapy.exceptions import NotConfigured
+from scrapy.exceptions import DropItem, NotConfigured
+from scrapy.logformatter import LogFormatter
 from scrapy.settings import Settings
 from scrapy.utils.test import get_crawler
 
-from dedup import Article, Deduplicator
+from dedup import Article, Deduplicator, Verdict
 from dedup.db.database import Database
 from dedup.scrapy import DedupPipeline, Options
 from dedup.settling.backfill import backfill
@@ -196,6 +198,19 @@ def test_what_passed_before_its_original_is_named_by_the_item_of_that_one(
     assert done.count("overtaken") == sum(bool(verdict["copies"]) for verdict in told)
 
 
+def test_a_dropped_item_is_logged_without_its_text(caplog: pytest.LogCaptureFixture) -> None:
+    crawler = get_crawler()
+    pipeline = DedupPipeline(crawler, Options(drop=True))
+    item = {"url": "copy", "body": "words of the text"}
+    caplog.set_level(logging.NOTSET)  # as Scrapy sets it; its handler has the level that is asked for
+    with pytest.raises(DropItem, match="duplicate of original") as dropped:
+        pipeline._with_verdict(item, Verdict("copy", "duplicate", "original", 1.0, "content"))
+    told = LogFormatter().dropped(item, dropped.value, None, crawler._create_spider())  # as Scrapy does it
+    logging.getLogger("scrapy.core.scraper").log(told["level"], told["msg"], told["args"])
+    assert "words" not in caplog.text
+    assert "dropped 'copy': duplicate of 'original' (content)" in caplog.text
+
+
 @pytest.mark.torture
 def test_duplicates_can_be_dropped(database: Database, corpus_url: str, tmp_path: Path) -> None:
     with served(Newspaper()) as newspaper:
@@ -210,6 +225,7 @@ def test_duplicates_can_be_dropped(database: Database, corpus_url: str, tmp_path
         )
     dropped = done.count("dropped")
     assert dropped == done.count("duplicate") == done.stats["item_dropped_count"] > 10
+    assert "Dropped: " not in done.log, "Scrapy's own line, which has the whole item"
     assert len(done.items) == PAGES - dropped
     assert not any("dedup" in item for item in done.items)
     assert len(answer(database).marks) == PAGES

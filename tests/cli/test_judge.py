@@ -5,11 +5,18 @@ from __future__ import annotations
 import importlib.util
 import json
 import sys
+from contextlib import nullcontext
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from dedup.base.extras import installing
+from dedup.cli import judge as judge_commands
+from dedup.lab import picking
+from dedup.lab.evaluation.compare import compare
+from dedup.lab.evaluation.results import Result
 from tests.cli.conftest import Dedup, distance, lines
 from tests.test_architecture import LAB, is_within
 
@@ -86,3 +93,65 @@ def test_score_against_a_truth(
     assert (found["right"], found["wrong"], found["missed"], found["pairs, F1"]) == (1, 0, 0, 1.0)
     assert "2 pairs" in result.err
     assert "B-cubed F1" in dedup("judge", "score", "--truth", str(truth)).out
+
+
+def test_a_truth_that_names_few_pairs_is_said_to(dedup: Dedup, news: Path, tmp_path: Path) -> None:
+    dedup("load", str(news))
+    dedup("backfill", "--workers", "0")
+    other = {"a": "first", "b": "other", "label": "duplicate"}
+    truth = lines(tmp_path / "t.jsonl", [other])
+    shown = dedup("judge", "score", "--truth", str(truth), "--json")
+    assert (
+        f"counted as wrong: 1 pair of one story that {truth} does not name; of 0 that it names 0" in shown.err
+    )
+    found = json.loads(shown.out)
+    assert (found["right"], found["wrong"], found["unnamed"], found["unclear"]) == (0, 1, 1, 0)
+    lines(truth, [other, {"a": "first", "b": "copy", "label": "similar"}])
+    shown = dedup("judge", "score", "--truth", str(truth), "--json")
+    assert f"not counted: 1 pair of one story that {truth} calls unclear" in shown.err
+    assert "does not name" not in shown.err
+    found = json.loads(shown.out)
+    assert (found["right"], found["wrong"], found["unnamed"], found["unclear"]) == (0, 0, 0, 1)
+
+
+@pytest.mark.long("dedup", "migrations")
+def test_picking_names_what_it_compares_and_what_it_leaves_out(
+    dedup: Dedup, ring: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    dedup("load", str(ring))
+    dedup("backfill", "--workers", "0")
+    monkeypatch.setattr(judge_commands, "LARGE", 39)
+    monkeypatch.setattr(judge_commands, "OTHERS", "content-hash,tfidf")
+    told: list[tuple[str, int]] = []
+    monkeypatch.setattr(judge_commands, "progress_bar", lambda unit: nullcontext(Told(told)))
+    found = dedup("judge", "pairs")
+    assert found.code == 0
+    assert (
+        "without tfidf, which looks at every pair: ask for it with --methods content-hash,tfidf" in found.err
+    )
+    assert "comparing 40 articles by dedup, content-hash\n" in found.err
+    assert told == [("comparing", 2), ("", 1), ("", 1)]
+    monkeypatch.setattr(picking, "compare", at_once)
+    found = dedup("judge", "pairs", "--methods", "tfidf", "--limit", "7")
+    assert "comparing 40 articles by dedup, tfidf\n" in found.err
+    assert "without tfidf: too slow: not done within 0 seconds" in found.err
+    assert found.code == 0
+
+
+def at_once(*given: Any, limit_seconds: float, **others: Any) -> list[Result]:
+    """A comparison whose methods have no time."""
+    assert limit_seconds == 7
+    return compare(*given, limit_seconds=0, **others)
+
+
+@dataclass
+class Told:
+    """Progress that notes what it was told."""
+
+    told: list[tuple[str, int]]
+
+    def start(self, stage: str, total: int | None) -> None:
+        self.told.append((stage, total or 0))
+
+    def advance(self, count: int, total: int | None = None) -> None:
+        self.told.append(("", count))

@@ -72,6 +72,20 @@ def test_the_table_fits_a_narrow_terminal(
 
 
 @pytest.mark.long("dedup", "migrations")
+def test_unclear_pairs_of_a_truth_are_counted_and_have_their_own_column(
+    dedup: Dedup, ring: Path, tmp_path: Path
+) -> None:
+    pairs = [{"a": "r00", "b": "r01", "label": "duplicate"}, {"a": "r01", "b": "r02", "label": "similar"}]
+    chosen = ("--truth", str(lines(tmp_path / "truth.jsonl", pairs)), "--methods", "dedup")
+    shown = dedup("lab", "compare", str(ring), *chosen)
+    assert "unclear in the truth: 1 pair, which no column but strict counts: there" in shown.err
+    assert shown.out.splitlines()[1].split()[:3] == ["method", "F1", "strict"]
+    (method,) = json.loads(dedup("lab", "compare", str(ring), *chosen, "--json").out)["methods"]
+    assert method["own"]["unclear"] == 1
+    assert method["strict"]["wrong"] == method["own"]["wrong"] + 1
+
+
+@pytest.mark.long("dedup", "migrations")
 def test_compare_without_truth(dedup: Dedup, ring: Path) -> None:
     result = dedup("lab", "compare", str(ring), "--methods", "9", "--out", "elsewhere")
     assert result.code == 0

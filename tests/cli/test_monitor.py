@@ -20,6 +20,7 @@ from dedup.base.extras import installing
 from dedup.cli import monitor
 from dedup.db.database import URL_VARIABLE, Database
 from dedup.runs import monitoring, runs, waiting
+from dedup.store.window import NEVER_COMPARED
 from tests.attached import attach, news, owned
 from tests.cli.conftest import Dedup
 from tests.corpora import article, deduplicator, load, wait_until, window
@@ -116,16 +117,34 @@ def test_an_edited_article_has_not_waited_since_it_was_stored(dedup: Dedup, sett
     assert check(dedup, "--max-age", "1h")[0] == 0
 
 
-def test_a_failed_article_is_told_for_a_while(dedup: Dedup, settled: Database) -> None:
-    load(settled, article("empty", ()))
+def test_articles_without_text_or_before_the_horizon_are_no_fault(dedup: Dedup, settled: Database) -> None:
+    load(settled, article("empty", ()), article("pictures", ()), article("old", window(3, 6)))
     deduplicator(settled).backfill(workers=0)
-    code, line = check(dedup, "--max-age", "1h")
-    assert code == 1
-    assert "1 article failed lately" in line
     execute(
         settled,
-        "UPDATE dedup.article_mark SET marked_at = now() - interval '2 hours' WHERE status = 'failed'",
+        f"UPDATE dedup.article_mark SET status = 'failed', reason = '{NEVER_COMPARED}'"
+        " WHERE id = (SELECT id FROM dedup.article WHERE source_id = 'old')",
     )
+    assert check(dedup) == (0, "OK: 0 articles wait\n")
+    found = deduplicator(settled).vitals()
+    assert (found.failed, found.failed_lately) == ({"archived": 1, "empty": 2}, 0)
+
+
+def test_a_text_that_is_too_long_or_cannot_be_read_is_told_for_a_while(
+    dedup: Dedup, settled: Database
+) -> None:
+    load(settled, article("long", window(0, 6)), article("unreadable", window(9, 6)), article("empty", ()))
+    deduplicator(settled).settings.change({"text_max_characters": 1_000})
+    change(settled, "article", "text = repeat('word ', 1000)", "source_id = 'long'")
+    deduplicator(settled).backfill(workers=0)
+    failed = "status = 'failed', reason = 'unreadable: TypeError', marked_at = now()"
+    unreadable = "id = (SELECT id FROM dedup.article WHERE source_id = 'unreadable')"
+    change(settled, "article_mark", failed, unreadable)
+    assert deduplicator(settled).vitals().failed == {"empty": 1, "too long": 1, "unreadable": 1}
+    code, line = check(dedup, "--max-age", "1h")
+    assert code == 1
+    assert "2 articles failed lately: `dedup status` says why" in line
+    change(settled, "article_mark", "marked_at = now() - interval '2 hours'", "status = 'failed'")
     assert check(dedup, "--max-age", "1h")[0] == 0
 
 
@@ -483,6 +502,13 @@ def test_once_settles_and_ends(database: Database, corpus_url: str) -> None:
 
 
 @pytest.mark.long("dedup", "migrations")
+def test_once_answers_prometheus_while_it_works(settled: Database, corpus_url: str) -> None:
+    code, said = run_worker(corpus_url, "--once", "--metrics-port", "0", "--log-format", "json")
+    assert code == 0
+    assert [event["event"] for event in record(said)] == ["metrics", "settled"]
+
+
+@pytest.mark.long("dedup", "migrations")
 def test_once_warns_of_texts_that_failed_and_of_nothing_else(database: Database, corpus_url: str) -> None:
     load(database, article("empty", ()))
     code, said = run_worker(corpus_url, "--once", "--log-level", "warning")
@@ -512,11 +538,13 @@ def test_a_port_that_is_taken(settled: Database, corpus_url: str) -> None:
     metrics = Metrics(corpus_url)
     close = metrics.serve(0, "127.0.0.1")
     try:
-        code, said = run_worker(corpus_url, "--metrics-port", str(metrics.port))
+        found = [
+            run_worker(corpus_url, *once, "--metrics-port", str(metrics.port)) for once in ([], ["--once"])
+        ]
     finally:
         close()
-    assert code == 2
-    assert "cannot be used" in said
+    assert [code for code, _ in found] == [2, 2]
+    assert all("cannot be used" in said for _, said in found)
 
 
 @pytest.mark.long("dedup", "migrations")

@@ -294,3 +294,18 @@ def test_gzip_is_read_to_the_last_byte_whatever_the_steps(monkeypatch: pytest.Mo
     for pack in (gzip.compress, lzma.compress, zstd.compress, bz2.compress):
         with mock.patch.object(sys, "stdin", type("Stdin", (), {"buffer": io.BytesIO(pack(LINES))})):
             assert list(read_articles("-")) == ARTICLES
+
+
+@pytest.mark.filterwarnings("ignore:Duplicate name")
+def test_an_archive_with_two_files_of_one_name_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "a.zip"
+    with zipfile.ZipFile(path, "w") as made:
+        for name, content in (("a.jsonl", LINES), ("b.jsonl", b""), ("a.jsonl", b"{}\n")):
+            made.writestr(name, content)
+    assert refuse(path) == (
+        f"{path} holds more than one file named a.jsonl; unpack it under other names: unzip -B {path}"
+    )
+    with zipfile.ZipFile(path, "w") as made:  # what is not read may be there twice
+        for name, content in (("a.jsonl", LINES), ("a/.DS_Store", b""), ("a/.DS_Store", b"")):
+            made.writestr(name, content)
+    assert read(path)[0] == ARTICLES

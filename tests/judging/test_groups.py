@@ -107,8 +107,12 @@ def test_pairs_of_groups_are_counted_without_being_listed(story: list[int], data
         (i, j): data.draw(st.sampled_from(GRADES)) if story[i] != story[j] else DUPLICATE
         for i, j in combinations(range(size), 2)
     }
-    found = score_groups(np.array(group, np.int32), truth(size, grades)).pairs
+    unnamed = {pair for pair in grades if grades[pair] == DIFFERENT and data.draw(st.booleans())}
+    named = {pair: grade for pair, grade in grades.items() if pair not in unnamed}
+    found = score_groups(np.array(group, np.int32), truth(size, named))
     together = {pair for pair in grades if group[pair[0]] == group[pair[1]]}
     wanted = {pair for pair, grade in grades.items() if grade == DUPLICATE}
     wrong = {pair for pair in together if grades[pair] == DIFFERENT}
-    assert found == Tally(len(together & wanted), len(wrong), len(wanted - together))
+    unclear = {pair for pair in together if grades[pair] == UNCLEAR}
+    assert found.pairs == Tally(len(together & wanted), len(wrong), len(wanted - together), len(unclear))
+    assert found.unnamed == len(together & unnamed)

@@ -71,7 +71,7 @@ def test_missed_are_also_those_that_were_never_seen() -> None:
 def test_unclear_pairs_count_for_nobody_unless_strictly() -> None:
     pairs = {(0, 1): 0.9, (2, 3): 0.8, (3, 4): 0.7}
     found = evaluate(result(5, pairs), truth(5, {(0, 1): DUPLICATE, (2, 3): UNCLEAR}))
-    assert found.own == Tally(1, 1, 0)
+    assert found.own == Tally(1, 1, 0, unclear=1)
     assert found.strict == Tally(1, 2, 0)
 
 

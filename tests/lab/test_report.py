@@ -84,6 +84,7 @@ def evaluation(quality: float, large: float = 0.9) -> Evaluation:
         average_precision=quality - 0.013,
         curve=tuple(curve),
         groups=GroupScore(
+            unnamed=0,
             pairs=tally,
             adjusted_rand=quality - 0.1,
             b_cubed_precision=0.9,
@@ -232,6 +233,18 @@ def test_the_summary_says_who_is_best_where_the_product_stands_and_what_failed(p
         "2 of 17 methods gave no result: ssdeep (failed: the library is not installed) and"
         " longest-common-substring (too slow: over 10 minutes of CPU)."
     ) in page.text
+
+
+def test_the_summary_says_how_many_unclear_pairs_a_share_leaves_out() -> None:
+    given = comparison()
+    best = given.evaluations["word-shingles"]
+    sure = replace(best, tuned=Tally(right=300, wrong=0, missed=0, unclear=619))
+    found = render(replace(given, evaluations={**given.evaluations, "word-shingles": sure}))
+    assert (
+        "word-shingles tells duplicates best: 100\u00a0% of the clear pairs that it calls duplicates are, and"
+        " it finds 100\u00a0% of them (F1\u00a01.000); it calls 619 more duplicates of which the truth says"
+        " nothing clear, and were these wrong, its F1 would be 0.492"
+    ) in Page(found).text
 
 
 def test_recall_is_told_by_size_of_story(page: Page) -> None:

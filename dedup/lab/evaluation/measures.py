@@ -68,8 +68,10 @@ def evaluate(result: Result, truth: Truth) -> Evaluation:
 
 def tally(accepted: Flags, grades: Grades, duplicates: int) -> Tally:
     """Unclear pairs count for nobody; `duplicates` is how many there are in all, seen or not."""
-    right = int((accepted & (grades == DUPLICATE)).sum())
-    return Tally(right, int((accepted & (grades == DIFFERENT)).sum()), duplicates - right)
+    right, wrong, unclear = (
+        int((accepted & (grades == grade)).sum()) for grade in (DUPLICATE, DIFFERENT, UNCLEAR)
+    )
+    return Tally(right, wrong, duplicates - right, unclear)
 
 
 def curve(scores: Likeness, grades: Grades, duplicates: int) -> tuple[CurvePoint, ...]:
@@ -106,7 +108,8 @@ def _tuned(scores: Likeness, grades: Grades, half: Flags, wanted: Flags) -> tupl
         parts.append(tally(scores[inside] >= threshold, grades[inside], int((wanted == here).sum())))
         thresholds.append(threshold)
     a, b = parts
-    return Tally(a.right + b.right, a.wrong + b.wrong, a.missed + b.missed), (thresholds[0], thresholds[1])
+    both = Tally(a.right + b.right, a.wrong + b.wrong, a.missed + b.missed, a.unclear + b.unclear)
+    return both, (thresholds[0], thresholds[1])
 
 
 def _best_threshold(points: Sequence[CurvePoint]) -> float:

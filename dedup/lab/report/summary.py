@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from dedup.judging.truth import Tally
 from dedup.lab.evaluation.comparison import Comparison
 from dedup.lab.evaluation.disagreements import PRODUCT_ROW
 from dedup.lab.report.figures import Entry, amount, percent, share
@@ -38,14 +39,22 @@ def _best(ranked: Sequence[Entry]) -> str:
     level = [e.result.label for e in ranked[1:] if (best.tuned or 0) - (e.tuned or 0) < CLOSE]
     text = f"With its threshold tuned, {best.result.label} tells duplicates best"
     if tally and tally.precision is not None and tally.recall is not None:
-        text += (
-            f": {percent(tally.precision)} of what it calls duplicates are, and it finds"
-            f" {percent(tally.recall)} of them"
-        )
+        what = "the clear pairs that it calls duplicates" if tally.unclear else "what it calls duplicates"
+        text += f": {percent(tally.precision)} of {what} are, and it finds {percent(tally.recall)} of them"
     text += f" (F1\u00a0{share(best.tuned or 0)})"
+    if tally and tally.unclear:
+        text += (
+            f"; it calls {tally.unclear:,} more duplicates of which the truth says nothing clear, and were"
+            f" these wrong, its F1 would be {share(_strictly(tally))}"
+        )
     if level:
         text += f"; {_listed(level)} {'is' if len(level) == 1 else 'are'} level with it (within {CLOSE})"
     return text + "."
+
+
+def _strictly(tally: Tally) -> float:
+    """F1 where unclear pairs are wrong."""
+    return Tally(tally.right, tally.wrong + tally.unclear, tally.missed).f1 or 0.0
 
 
 def _product(ranked: Sequence[Entry]) -> str:
