@@ -99,6 +99,7 @@ def sync(
     name: str | None = None,
     *,
     whole: bool = False,
+    allow_deletes: bool = False,
     stop: Callable[[], bool] = lambda: False,
 ) -> int:
     """Note what is new, changed or gone in attached tables, by key and hash; see `Attachments.sync`. Raises
@@ -108,11 +109,15 @@ def sync(
         chosen = attachments.present(cursor) if name is None else [attachments.find(cursor, name)]
         for attachment in chosen:
             for line in drift.problems_of(cursor, attachment):
-                raise InputError(f"{line}: `dedup remap {attachment.name}`")
+                raise InputError(line)
+    noted = 0
     try:
-        return sum(compare(database, attachment, stop, whole=whole) or 0 for attachment in chosen)
+        for attachment in chosen:
+            all_rows = whole or allow_deletes or bool(drift.held(attachment))
+            noted += compare(database, attachment, stop, whole=all_rows, allow_deletes=allow_deletes) or 0
     except UnfitError as error:
         raise DatabaseError(str(error)) from None
+    return noted
 
 
 def _delete_some(database: Database, attachment: Attachment, limit: int) -> tuple[int, float]:

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from time import perf_counter
 
@@ -34,14 +34,18 @@ MARKS = 1_000  # Marks written in one transaction: whoever wants such a row wait
 VACUUM_NOTES = 200_000  # After so many the space of notes that are gone is used again
 
 
-def sync(database: Database, progress: Progress, stop: Callable[[], bool]) -> Synced:
-    """Work off the outbox. Raises BusyError: others held an article for longer than `Timeouts.lock`."""
-    return _Sync(database, progress, stop).run()
+def sync(database: Database, progress: Progress, stop: Callable[[], bool], *, again: bool = False) -> Synced:
+    """Work off the outbox. `again`: try at once what could not be followed, and do not leave it alone for a
+    while. Raises BusyError: others held an article for longer than `Timeouts.lock`.
+    """
+    return _Sync(database, progress, stop, again=again).run()
 
 
 class _Sync:
-    def __init__(self, database: Database, progress: Progress, stop: Callable[[], bool]) -> None:
-        self._database, self._progress, self._stop = database, progress, stop
+    def __init__(
+        self, database: Database, progress: Progress, stop: Callable[[], bool], *, again: bool
+    ) -> None:
+        self._database, self._progress, self._stop, self._again = database, progress, stop, again
         self._done = Synced()
         self._drifted: list[int] = []
         self._size, self._total, self._through = NOTES, 0, 0
@@ -59,17 +63,20 @@ class _Sync:
         self._total = waiting
         self._progress.start("reading changes", waiting)
         after, taken = 0, 0
+        tables: dict[int, Attachment] = {}
         while not self._stop():
-            taken_now, last, tables = retried(partial(self._batch, after), self._database.timeouts.lock)
-            for attachment in tables:
-                self._compare(attachment)
+            taken_now, last, noted = retried(partial(self._batch, after), self._database.timeouts.lock)
+            tables |= {attachment.id: attachment for attachment in noted}
             if last is not None:
                 after, taken = last, taken + taken_now
                 continue
+            # After what was noted row by row: what the owner deleted is then no news to a comparison.
+            for attachment in tables.values():
+                self._compare(attachment)
             # Numbers become visible out of their order: once more from the beginning.
-            if not after or not taken:
+            if not after or not (taken or tables):
                 break
-            after, taken = 0, 0
+            after, taken, tables = 0, 0, {}
         self._sweep()
         return self._done
 
@@ -77,9 +84,11 @@ class _Sync:
         """What owners did to their tables; one that needs a person is left alone until it is mapped again."""
         self._drifted, self._done.problems = [], []
         with self._database.transaction() as cursor:
+            held = set() if self._again else drift.held_now(cursor)
             for attachment in attachments.present(cursor):
-                if words := drift.look(cursor, attachment):
-                    self._leave(attachment, [f"{line}: `dedup remap {attachment.name}`" for line in words])
+                words = drift.look(cursor, attachment)
+                if words or attachment.id in held:
+                    self._leave(attachment, words or drift.held(attachment))
             outbox.note_freed(cursor)
 
     def _leave(self, attachment: Attachment, words: Sequence[str]) -> None:
@@ -90,7 +99,8 @@ class _Sync:
         """Look for changes where no trigger notes them and it is time to."""
         with self._database.transaction() as cursor:
             due = dict(cursor.execute(_sql("due")).fetchall())
-            chosen = [a for a in attachments.present(cursor) if a.id in due] if due else []
+            present = attachments.present(cursor) if due else []
+            chosen = [a for a in present if a.id in due and a.id not in self._drifted]
         for attachment in chosen:
             if self._stop():
                 return
@@ -124,14 +134,19 @@ class _Sync:
                 try:
                     if rows:
                         with fitting(cursor, attachment):
-                            done.add(outbox.sync(cursor, attachment, rows))
+                            synced = outbox.sync(cursor, attachment, rows)
+                            # A row that row security hides since we looked is not gone.
+                            if synced.gone and (words := drift.problems_of(cursor, attachment)):
+                                raise UnfitError(words[0])
+                        done.add(synced)
                 except UnfitError as error:
                     self._leave(attachment, [str(error)])
+                    drift.hold(cursor, attachment, str(error))
                     continue
-                if any(note[3] is None for note in of):
+                if any(not note[3] for note in of):
                     tables.append(attachment)
-                taken += [note[0] for note in of if note[3] is not None]
-                done.notes += sum(note[2] for note in of if note[3] is not None)
+                taken += [note[0] for note in of if note[3]]
+                done.notes += sum(note[2] for note in of if note[3])
             outbox.forget(cursor, taken)
         self._size = min(NOTES, fitting_batch(done.notes, perf_counter() - started))
         self._count(done)
@@ -146,9 +161,7 @@ class _Sync:
         self._sweep()
 
     def _compare(self, attachment: Attachment) -> None:
-        """Note every row of a table that is not what its article is; then its own notes are done."""
-        with self._database.transaction() as cursor:
-            numbers = outbox.whole(cursor, attachment)
+        """Note every row of a table that is not what its article is."""
         try:
             noted = compare(self._database, attachment, self._stop)
         except UnfitError as error:
@@ -158,7 +171,6 @@ class _Sync:
             return
         self._total += noted
         with self._database.transaction() as cursor:
-            outbox.forget(cursor, numbers)
             self._through = outbox.last_note(cursor)
         self._count(Synced(1))
 
@@ -194,43 +206,116 @@ OVERLAP_MINUTES = 60
 """Changes that are older by so much than the latest that was seen are looked at again: a transaction may have
 been at work for so long, or clocks differ. docs/attach.md says so."""
 
+FEW_GONE = 20
+"""So many articles may lose their rows unnoted, even if they are all of a table: a person sees at a glance
+what became of them, and they are settled again within a second."""
+
 Differs = Callable[[Cursor, Attachment, Differing | None, int], Differing]
 
 
 def compare(
-    database: Database, attachment: Attachment, stop: Callable[[], bool], *, whole: bool = True
+    database: Database,
+    attachment: Attachment,
+    stop: Callable[[], bool],
+    *,
+    whole: bool = True,
+    allow_deletes: bool = False,
 ) -> int | None:
     """Note what is new, changed or gone in a table since it was last followed, page by page: of all its rows,
-    or without `whole` of those that changed lately, of which none is gone.
+    after which no note has them compared, or without `whole` of those that changed lately, of which none is
+    gone.
 
     What it has seen is kept at its end: whoever comes after one that was killed sees all of it again. Returns
-    how many rows, or None if told to stop before the end. Raises UnfitError: the table cannot be read.
+    how many rows, or None if told to stop before the end. Raises UnfitError: the table cannot be read, or
+    more than half of its articles have no row, which nobody noted or allowed. It is left alone then.
     """
     with database.transaction() as cursor:
         row = cursor.execute(_sql("began"), {"id": attachment.id, "overlap": OVERLAP_MINUTES}).fetchone()
+        numbers, noted_by_trigger = outbox.whole(cursor, attachment)
     began, since = row or (None, None)
-    ways: list[Differs] = [outbox.changed, outbox.gone]
-    if not whole and attachment.changed is not None and since is not None:
-        ways = [lambda cursor, of, before, limit: outbox.recent(cursor, of, since, before, limit)]
-    noted, latest = 0, None
-    for differing in ways:
+    if attachment.changed is None or since is None:
+        whole = True
+    looking = _Comparison(database, attachment, stop)
+    try:
+        if whole:
+            looking.refuse_loss = not (allow_deletes or noted_by_trigger)
+            done = looking.gone() and looking.differing(outbox.changed)
+        else:
+            done = looking.differing(
+                lambda cursor, of, before, limit: outbox.recent(cursor, of, str(since), before, limit)
+            )
+    except UnfitError as error:
+        with database.transaction() as cursor:
+            outbox.forget(cursor, looking.notes)
+            drift.hold(cursor, attachment, str(error))
+        raise
+    if not done:
+        return None
+    with database.transaction() as cursor:
+        if whole:
+            outbox.forget(cursor, numbers)
+            drift.release(cursor, attachment)
+        if attachment.changed is not None or attachment.every is not None:
+            values = {"id": attachment.id, "whole": whole, "latest": looking.latest, "began": began}
+            cursor.execute(_sql("looked"), values)
+    return looking.noted
+
+
+class _Comparison:
+    """A table is compared with its articles; what differs is noted."""
+
+    def __init__(self, database: Database, attachment: Attachment, stop: Callable[[], bool]) -> None:
+        self._database, self._attachment, self._stop = database, attachment, stop
+        self.refuse_loss = False  # whether most of the articles may not be gone
+        self.noted = 0  # how many rows
+        self.notes: list[int] = []  # the numbers of the notes
+        self.latest: str | None = None  # the latest time of a change
+
+    def differing(self, way: Differs) -> bool:
+        """Note rows that differ; False if told to stop before the end."""
         found: Differing | None = None
         while found is None or found.last is not None:
-            if stop():
-                return None
-            with database.transaction() as cursor:
-                prefer_indexes(cursor)
-                with fitting(cursor, attachment):
-                    found = differing(cursor, attachment, found, PAGE)
-                if found.rows:
-                    outbox.note(cursor, attachment, [source_id for source_id, _ in found.rows])
-            noted += len(found.rows)
-            latest = max(filter(None, (latest, found.latest)), default=None)
-    if attachment.changed is not None or attachment.every is not None:
-        values = {"id": attachment.id, "whole": len(ways) > 1, "latest": latest, "began": began}
-        with database.transaction() as cursor:
-            cursor.execute(_sql("looked"), values)
-    return noted
+            if self._stop():
+                return False
+            found = self._page(way, found)
+            self.latest = max(filter(None, (self.latest, found.latest)), default=None)
+        return True
+
+    def gone(self) -> bool:
+        """Note articles without a row, but none before it is known how many they are; as `differing`."""
+        found: Differing | None = None
+        lost, pages = 0, list[Differing | None]()
+        while found is None or found.last is not None:
+            if self._stop():
+                return False
+            before, found = found, self._page(outbox.gone, found, note=False)
+            if found.rows:
+                lost += len(found.rows)
+                pages.append(before and replace(before, rows=[]))
+        if self.refuse_loss and lost > FEW_GONE:
+            with self._database.transaction() as cursor:
+                amount = outbox.count_articles(cursor, self._attachment)
+            if 2 * lost > amount:
+                name, shown = self._attachment.name, self._attachment.shown
+                raise UnfitError(
+                    f"{shown}: {lost:,} of its {amount:,} articles have no row any more, and nothing was"
+                    f" deleted: if they are to go, `dedup sync {name} --allow-deletes`"
+                )
+        for page in pages:
+            if self._stop():
+                return False
+            self._page(outbox.gone, page)
+        return True
+
+    def _page(self, way: Differs, before: Differing | None, *, note: bool = True) -> Differing:
+        with self._database.transaction() as cursor:
+            prefer_indexes(cursor)
+            with fitting(cursor, self._attachment):
+                found = way(cursor, self._attachment, before, PAGE)
+            if note and found.rows:
+                self.notes += outbox.note(cursor, self._attachment, [row for row, _ in found.rows])
+                self.noted += len(found.rows)
+        return found
 
 
 def write_marks(database: Database, progress: Progress, stop: Callable[[], bool]) -> tuple[int, list[str]]:
