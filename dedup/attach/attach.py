@@ -40,7 +40,7 @@ def attach(
 
     def change(cursor: Cursor) -> tuple[Attachment, list[Part]]:
         attachment, shape = examine(cursor, wanted)
-        told[:] = survey.told_of_marks(cursor, attachment)
+        told[:] = survey.told_of_marks(cursor, attachment) + survey.told_of_readers(cursor, attachment)
         kept = ddl.kept(attachment, again=False)
         return attachment, [kept, *ddl.made(cursor, attachment, shape)]
 

@@ -86,6 +86,11 @@ SELECT c.oid::bigint, n.nspname, c.relname, c.relkind::text, c.relpersistence::t
 FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
 WHERE c.oid = to_regclass(%(table)s)
 
+-- name: sampled
+-- How many rows of a relation make so many, in percent; 100 where Postgres cannot sample it, or has not counted.
+SELECT CASE WHEN relkind IN ('r', 'p', 'm') AND reltuples > %(rows)s THEN 100 * %(rows)s / reltuples ELSE 100 END
+FROM pg_class WHERE oid = %(oid)s
+
 -- name: foreign_partition
 -- Whether a partition of a table is a foreign table.
 SELECT FROM pg_partition_tree(%(oid)s::oid::regclass) p JOIN pg_class c ON c.oid = p.relid WHERE c.relkind = 'f'
