@@ -6,6 +6,8 @@ CREATE TABLE dedup.alembic_version ();
 CREATE TABLE dedup.article () WITH (toast_tuple_target=256);
 --- table article_mark
 CREATE TABLE dedup.article_mark ();
+--- table attached_copy
+CREATE TABLE dedup.attached_copy ();
 --- table attachment
 CREATE TABLE dedup.attachment ();
 --- table bulk_change
@@ -140,6 +142,34 @@ ALTER TABLE dedup.article_mark ADD COLUMN status text NOT NULL DEFAULT 'pending'
 ALTER TABLE dedup.article_mark ADD COLUMN reason text;
 --- column limit_fired of article_mark
 ALTER TABLE dedup.article_mark ADD COLUMN limit_fired text;
+--- column attachment_id of attached_copy
+ALTER TABLE dedup.attached_copy ADD COLUMN attachment_id integer NOT NULL;
+--- column source_id of attached_copy
+ALTER TABLE dedup.attached_copy ADD COLUMN source_id text COLLATE "C" NOT NULL;
+--- column text of attached_copy
+ALTER TABLE dedup.attached_copy ADD COLUMN text text NOT NULL;
+--- column title of attached_copy
+ALTER TABLE dedup.attached_copy ADD COLUMN title text COLLATE "C";
+--- column url of attached_copy
+ALTER TABLE dedup.attached_copy ADD COLUMN url text COLLATE "C";
+--- column publication of attached_copy
+ALTER TABLE dedup.attached_copy ADD COLUMN publication text COLLATE "C";
+--- column language of attached_copy
+ALTER TABLE dedup.attached_copy ADD COLUMN language text COLLATE "C";
+--- column published_at of attached_copy
+ALTER TABLE dedup.attached_copy ADD COLUMN published_at timestamp with time zone;
+--- column byline of attached_copy
+ALTER TABLE dedup.attached_copy ADD COLUMN byline text COLLATE "C";
+--- column status of attached_copy
+ALTER TABLE dedup.attached_copy ADD COLUMN status text;
+--- column original of attached_copy
+ALTER TABLE dedup.attached_copy ADD COLUMN original text COLLATE "C";
+--- column score of attached_copy
+ALTER TABLE dedup.attached_copy ADD COLUMN score double precision;
+--- column kept of attached_copy
+ALTER TABLE dedup.attached_copy ADD COLUMN kept jsonb;
+--- column changed_at of attached_copy
+ALTER TABLE dedup.attached_copy ADD COLUMN changed_at timestamp with time zone;
 --- column id of attachment
 ALTER TABLE dedup.attachment ADD COLUMN id integer NOT NULL;
 --- column name of attachment
@@ -180,6 +210,8 @@ ALTER TABLE dedup.attachment ADD COLUMN compared_at timestamp with time zone;
 ALTER TABLE dedup.attachment ADD COLUMN changed_through timestamp with time zone;
 --- column kept_columns of attachment
 ALTER TABLE dedup.attachment ADD COLUMN kept_columns text[] NOT NULL DEFAULT '{}'::text[];
+--- column copied of attachment
+ALTER TABLE dedup.attachment ADD COLUMN copied boolean NOT NULL DEFAULT false;
 --- column id of bulk_change
 ALTER TABLE dedup.bulk_change ADD COLUMN id bigint NOT NULL GENERATED ALWAYS AS IDENTITY;
 --- column article_id of bulk_change
@@ -288,6 +320,8 @@ ALTER TABLE dedup.feed_entry ADD COLUMN feed_id integer NOT NULL;
 ALTER TABLE dedup.feed_entry ADD COLUMN digest bytea NOT NULL;
 --- column seen_at of feed_entry
 ALTER TABLE dedup.feed_entry ADD COLUMN seen_at timestamp with time zone NOT NULL DEFAULT now();
+--- column brought of feed_entry
+ALTER TABLE dedup.feed_entry ADD COLUMN brought boolean;
 --- column article_id of fingerprint
 ALTER TABLE dedup.fingerprint ADD COLUMN article_id bigint NOT NULL;
 --- column version of fingerprint
@@ -598,6 +632,8 @@ ALTER TABLE dedup.article ADD CONSTRAINT article_pkey PRIMARY KEY (id);
 ALTER TABLE dedup.article ADD CONSTRAINT article_source_id_key UNIQUE (source_id);
 --- constraint article_mark_pkey of article_mark
 ALTER TABLE dedup.article_mark ADD CONSTRAINT article_mark_pkey PRIMARY KEY (id);
+--- constraint attached_copy_pkey of attached_copy
+ALTER TABLE dedup.attached_copy ADD CONSTRAINT attached_copy_pkey PRIMARY KEY (attachment_id, source_id);
 --- constraint attachment_name_key of attachment
 ALTER TABLE dedup.attachment ADD CONSTRAINT attachment_name_key UNIQUE (name);
 --- constraint attachment_pkey of attachment
@@ -1402,6 +1438,43 @@ BEGIN
     RAISE EXCEPTION 'dedup.% has one row, which stays', TG_TABLE_NAME
         USING HINT = 'To empty a corpus: TRUNCATE dedup.article CASCADE.';
 END $function$;
+--- function outbox_checked()
+CREATE OR REPLACE FUNCTION dedup.outbox_checked()
+ RETURNS trigger
+ LANGUAGE plpgsql
+ SET search_path = pg_catalog, dedup, pg_temp
+AS $function$
+BEGIN
+    IF has_table_privilege('dedup.outbox', 'DELETE') THEN
+        RETURN NEW;
+    END IF;
+    IF NOT EXISTS (
+        SELECT FROM pg_proc p
+        WHERE p.pronamespace = 'dedup'::regnamespace AND p.proname = format('attached_%s_changed', NEW.attachment_id)
+          AND p.proowner = (SELECT r.oid FROM pg_roles r WHERE r.rolname = current_user)) THEN
+        RAISE EXCEPTION 'attachment % is of another owner', NEW.attachment_id USING ERRCODE = 'insufficient_privilege';
+    END IF;
+    IF cardinality(NEW.source_ids) > 1000 OR pg_column_size(NEW.source_ids) > 4000000 THEN
+        NEW.source_ids := NULL;  -- compare the whole table
+    END IF;
+    NEW.amount := coalesce(cardinality(NEW.source_ids), 1);
+    NEW.noted_at := now();
+    RETURN NEW;
+END $function$;
+--- function owner_is_trusted(relation oid)
+CREATE OR REPLACE FUNCTION dedup.owner_is_trusted(relation oid)
+ RETURNS boolean
+ LANGUAGE sql
+ STABLE
+ SET search_path TO 'pg_catalog', 'pg_temp'
+AS $function$
+    -- From PostgreSQL 16 on a membership may lend nothing: what counts is whether the role can be taken.
+    SELECT coalesce(bool_and(pg_has_role(c.relowner, n.nspowner,
+        CASE WHEN current_setting('server_version_num')::integer >= 160000 THEN 'SET' ELSE 'MEMBER' END)), false)
+    FROM pg_namespace n, pg_class c
+    WHERE n.oid = 'dedup'::regnamespace
+      AND (c.oid = relation OR c.oid IN (SELECT p.relid FROM pg_partition_tree(relation) AS p))
+$function$;
 --- function pair_pin_changed()
 CREATE OR REPLACE FUNCTION dedup.pair_pin_changed()
  RETURNS trigger
@@ -2513,6 +2586,8 @@ CREATE OR REPLACE TRIGGER fingerprint_emptied AFTER TRUNCATE ON dedup.fingerprin
 CREATE OR REPLACE TRIGGER fingerprint_went AFTER DELETE ON dedup.fingerprint_bulk REFERENCING OLD TABLE AS went FOR EACH STATEMENT EXECUTE FUNCTION dedup.fingerprint_went();
 --- trigger match_emptied of match
 CREATE OR REPLACE TRIGGER match_emptied AFTER TRUNCATE ON dedup.match FOR EACH STATEMENT EXECUTE FUNCTION dedup.emptied();
+--- trigger outbox_checked of outbox
+CREATE OR REPLACE TRIGGER outbox_checked BEFORE INSERT ON dedup.outbox FOR EACH ROW EXECUTE FUNCTION dedup.outbox_checked();
 --- trigger pair_pin_changed of pair_pin
 CREATE OR REPLACE TRIGGER pair_pin_changed AFTER INSERT OR DELETE OR UPDATE ON dedup.pair_pin FOR EACH ROW EXECUTE FUNCTION dedup.pair_pin_changed();
 --- trigger pair_pin_emptied of pair_pin

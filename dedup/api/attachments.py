@@ -150,17 +150,24 @@ class Attachments(OfCorpus):
         return Attached(name, statements, deleted)
 
     def sync(
-        self, name: str | None = None, *, whole: bool = False, stop: Callable[[], bool] = lambda: False
+        self,
+        name: str | None = None,
+        *,
+        whole: bool = False,
+        allow_deletes: bool = False,
+        stop: Callable[[], bool] = lambda: False,
     ) -> int:
         """Compare tables with their articles, and note what differs for the next backfill.
 
         Needed where there are no triggers, or where they were disabled for a while. `name`: of one
         attachment; None for all. `whole`: compare all rows, also where a column tells which have changed.
+        `allow_deletes`: the same, and let articles go even if more than half of a table's have no row.
         `stop`: asked between pages. Returns how many rows are new, changed or gone. Raises InputError:
-        nothing is attached under that name. DatabaseError: a table cannot be read as it was mapped.
+        nothing is attached under that name. DatabaseError: a table cannot be read as it was mapped, or more
+        than half of its articles have no row.
         """
         chosen = checks.optional(checks.text, "the name", name)
-        return attaching.sync(self._database, chosen, whole=whole, stop=stop)
+        return attaching.sync(self._database, chosen, whole=whole, allow_deletes=allow_deletes, stop=stop)
 
     list = transacted(attachments.attachments)
 

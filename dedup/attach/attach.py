@@ -11,9 +11,9 @@ from psycopg import sql
 
 from dedup.attach import attachments, copying, ddl, drift, outbox, survey
 from dedup.attach.attachments import Attachment, Part
+from dedup.attach.comparing import compare
 from dedup.attach.mapping import Remap, Wanted, examine, refuse_rows, remapped
 from dedup.attach.outbox import UnfitError
-from dedup.attach.sync import compare
 from dedup.base.errors import DatabaseError, InputError
 from dedup.base.timeouts import milliseconds
 from dedup.db.connection import fitting_batch, set_values
@@ -43,7 +43,7 @@ def attach(
         attachment, shape = examine(cursor, wanted)
         with reading(database, cursor, attachment) as rows:
             refuse_rows(rows, attachment, shape, html=wanted.html)
-            told[:] = survey.told_of_marks(rows, attachment)
+            told[:] = survey.told_of_marks(rows, attachment) + survey.told_of_readers(rows, attachment)
         kept = ddl.kept(attachment, again=False)
         return attachment, [kept, *ddl.made(cursor, attachment, shape)]
 
@@ -126,6 +126,7 @@ def sync(
     name: str | None = None,
     *,
     whole: bool = False,
+    allow_deletes: bool = False,
     stop: Callable[[], bool] = lambda: False,
 ) -> int:
     """Note what is new, changed or gone in attached tables, by key and hash; see `Attachments.sync`. Raises
@@ -135,11 +136,15 @@ def sync(
         chosen = attachments.present(cursor) if name is None else [attachments.find(cursor, name)]
         for attachment in chosen:
             for line in drift.problems_of(cursor, attachment):
-                raise InputError(f"{line}: `dedup remap {attachment.name}`")
+                raise InputError(line)
+    noted = 0
     try:
-        return sum(compare(database, attachment, stop, whole=whole) or 0 for attachment in chosen)
+        for attachment in chosen:
+            all_rows = whole or allow_deletes or bool(drift.held(attachment))
+            noted += compare(database, attachment, stop, whole=all_rows, allow_deletes=allow_deletes) or 0
     except UnfitError as error:
         raise DatabaseError(str(error)) from None
+    return noted
 
 
 def _delete_some(database: Database, attachment: Attachment, limit: int) -> tuple[int, float]:

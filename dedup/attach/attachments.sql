@@ -16,6 +16,26 @@ WHERE sync_minutes IS NOT NULL AND NOT leaving AND seen -> 'problems' IS NULL
   AND synced_at < now() - make_interval(mins => sync_minutes)
 ORDER BY id
 
+-- name: hold
+-- Leave a table alone for some minutes, and keep why. All of it is compared after that.
+WITH noted AS (
+    INSERT INTO dedup.outbox (attachment_id, source_ids)
+    SELECT %(id)s::integer, '{}'
+    WHERE NOT EXISTS (SELECT FROM dedup.outbox WHERE attachment_id = %(id)s
+                      AND (source_ids IS NULL OR source_ids = '{}'))
+)
+UPDATE dedup.attachment
+SET seen = seen || jsonb_build_object('held', %(why)s::text, 'until', extract(epoch FROM now()) + 60 * %(minutes)s)
+WHERE id = %(id)s
+
+-- name: held
+-- Those that are left alone now.
+SELECT id FROM dedup.attachment WHERE (seen ->> 'until')::double precision > extract(epoch FROM now())
+
+-- name: release
+-- Leave a table alone no longer.
+UPDATE dedup.attachment SET seen = seen - 'held' - 'until' WHERE id = %(id)s AND seen -> 'held' IS NOT NULL
+
 -- name: began
 -- The present time, and from when on changes are looked for: transactions that were at work meanwhile commit later.
 SELECT now()::text, (changed_through - make_interval(mins => %(overlap)s))::text FROM dedup.attachment WHERE id = %(id)s
@@ -65,6 +85,11 @@ SELECT c.oid::bigint, n.nspname, c.relname, c.relkind::text, c.relpersistence::t
        to_regclass(format('%%I.settle_turn', n.nspname)) IS NOT NULL
 FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
 WHERE c.oid = to_regclass(%(table)s)
+
+-- name: sampled
+-- How many rows of a relation make so many, in percent; 100 where Postgres cannot sample it, or has not counted.
+SELECT CASE WHEN relkind IN ('r', 'p', 'm') AND reltuples > %(rows)s THEN 100 * %(rows)s / reltuples ELSE 100 END
+FROM pg_class WHERE oid = %(oid)s
 
 -- name: foreign_partition
 -- Whether a partition of a table is a foreign table.
@@ -143,8 +168,8 @@ SELECT n.nspname, c.relname FROM pg_class c JOIN pg_namespace n ON n.oid = c.rel
 
 -- name: attached_table
 -- A table of others as it is now, by its name and by the number it had: what it is called, its owner, its columns,
--- whether triggers note its changes, and a digest of what tells that rows may have come or gone unnoticed: the
--- partitions, the files of the rows (another one after TRUNCATE and where a table is rewritten) and the triggers
+-- whether row security is forced on its owner, whether triggers note its changes, and a digest of what tells that rows
+-- may have come or gone unnoticed: the partitions, the files of the rows (another one after TRUNCATE and where a table is rewritten) and the triggers
 -- (others after a partition was attached again, changed ones after they were switched off and on); of a view its query.
 WITH present AS (
     SELECT c.oid, c.relowner, c.relkind FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
@@ -164,6 +189,8 @@ SELECT (SELECT oid::bigint FROM present), (SELECT dedup.owner_is_trusted(oid) FR
        (SELECT format('%%s.%%s', n.nspname, c.relname) FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
         WHERE c.oid = %(oid)s::bigint::oid AND c.relkind IN ('r', 'p', 'v', 'm', 'f')),
        (SELECT pg_get_userbyid(relowner) FROM present),
+       EXISTS (SELECT FROM present JOIN pg_class c USING (oid) JOIN pg_roles r ON r.oid = c.relowner
+               WHERE c.relrowsecurity AND c.relforcerowsecurity AND NOT r.rolsuper AND NOT r.rolbypassrls),
        (SELECT pg_get_userbyid(p.proowner) FROM pg_proc p
         WHERE p.pronamespace = 'dedup'::regnamespace AND p.proname = %(rows)s),
        (SELECT coalesce(jsonb_object_agg(a.attname, jsonb_build_array(
@@ -183,8 +210,8 @@ SELECT (SELECT oid::bigint FROM present), (SELECT dedup.owner_is_trusted(oid) FR
         FROM parts)
 
 -- name: compare_whole
--- Have a table compared as a whole.
-INSERT INTO dedup.outbox (attachment_id) VALUES (%(id)s)
+-- Have a table compared as a whole, though no statement of its owner was noted.
+INSERT INTO dedup.outbox (attachment_id, source_ids) VALUES (%(id)s, '{}')
 
 -- name: keep_seen
 -- What was seen of a table, unless somebody mapped it again since it was looked at.

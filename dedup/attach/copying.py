@@ -19,13 +19,15 @@ from dataclasses import replace
 from typing import Any
 
 import psycopg
+from psycopg.conninfo import conninfo_to_dict, make_conninfo
 
 from dedup.attach.attachments import Attachment
 from dedup.attach.outbox import UnfitError, refuse_repeated
 from dedup.base.article import MAX_TEXT_CHARACTERS
 from dedup.base.errors import DatabaseError
-from dedup.db.connection import Connection
-from dedup.db.database import Cursor, Database
+from dedup.base.timeouts import Timeouts
+from dedup.db.connection import GRACE_SECONDS, Connection
+from dedup.db.database import Cursor, Database, translated
 from dedup.db.statements import Statements
 
 _sql = Statements("attach/copying")
@@ -80,7 +82,7 @@ def session_of(database: Database, attachment: Attachment, owner: str) -> Iterat
     """
     timeouts = replace(database.timeouts, statement=OWNER_SECONDS, idle=OWNER_SECONDS)
     try:
-        connection = database.connect_as(owner, timeouts)
+        connection = _connected(database, owner, timeouts)
     except DatabaseError:
         raise UnfitError(
             f"{attachment.shown}: it belongs to {owner}, whose code must not run with other rights, and no"
@@ -97,6 +99,21 @@ def session_of(database: Database, attachment: Attachment, owner: str) -> Iterat
         ) from None
     finally:
         connection.close()
+
+
+def _connected(database: Database, role: str, timeouts: Timeouts) -> Connection:
+    """Open a session of another role, with what libpq finds for it; the password of the address is not sent.
+
+    Raises:
+        DatabaseError: the login is refused, or the server does not answer.
+    """
+    parts: dict[str, Any] = {**conninfo_to_dict(database.url), "user": role}
+    parts.pop("password", None)
+    with translated(database.location):
+        connection = Connection.open(make_conninfo(**parts), timeouts, database.schema)
+    connection.prepare_threshold = None  # code of the owner may replace what is prepared
+    connection.patience = timeouts.statement + GRACE_SECONDS
+    return connection
 
 
 def limit_time(connection: Connection) -> None:

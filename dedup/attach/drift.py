@@ -1,10 +1,13 @@
 """What an owner did to an attached table since it was mapped: what it means for us, in plain words.
 
 Nothing in the database holds a table to what was made for it (`ddl.py`), so this looks. Two things
-come out. *Problems* need a person, and `dedup remap`: a column that is called otherwise, another table under
-the name. Until then the table is left alone: its changes wait, and its marks stay. *Unseen* changes need
-nobody: a partition that came with rows, a table that was rewritten or emptied. The table is compared as a
-whole.
+come out. *Problems* need a person, and mostly `dedup remap`: a column that is called otherwise, another table
+under the name. Until then the table is left alone: its changes wait, and its marks stay. *Unseen* changes
+need nobody: a partition that came with rows, a table that was rewritten or emptied. The table is compared as
+a whole.
+
+A table whose rows could not be followed (`sync.py` says why) is *held*: it is left alone and named in the
+same way, and tried again.
 """
 
 from __future__ import annotations
@@ -25,6 +28,9 @@ from dedup.db.statements import Statements
 
 _sql = Statements("attach/attachments")
 
+HELD_MINUTES = 15
+"""For how long a worker leaves a table alone that could not be followed: to try costs a look at all rows."""
+
 EVENTS = 4
 """Triggers of an attached table: for INSERT, UPDATE, DELETE and TRUNCATE."""
 
@@ -38,6 +44,7 @@ class Found:
     altered: int  # functions made for it that are not as they were made
     known_as: str | None  # what the table with the number that was kept is called now; None: it is gone
     owner: str | None  # the role that owns it
+    secured: bool  # whether row security hides rows from that role too
     maker: str | None  # the one that owns what was made for it, None: nothing was
     # name to number, type, and what it is generated from, or None
     columns: Mapping[str, tuple[int, str, str | None]]
@@ -71,25 +78,37 @@ def find(cursor: Cursor, attachment: Attachment) -> Found:
         },
     ).fetchone()
     assert row is not None
-    oid, trusted, altered, known_as, owner, maker, columns, triggers, off, parts, state = row
+    oid, trusted, altered, known_as, owner, secured, maker, columns, triggers, off, parts, state = row
     named = {name: (value[0], value[1], value[2]) for name, value in columns.items()}
     numbers = () if parts is None else tuple(map(int, parts))
-    return Found(oid, trusted, altered, known_as, owner, maker, named, triggers, off, numbers, state)
+    return Found(oid, trusted, altered, known_as, owner, secured, maker, named, triggers, off, numbers, state)
 
 
 def problems_of(cursor: Cursor, attachment: Attachment, found: Found | None = None) -> list[str]:
-    """What a person must see to; one line each, which names the table."""
+    """What a person must see to; one line each, which names the table and ends with the next step."""
     found = found or find(cursor, attachment)
+    words = [f"{word}: `dedup remap {attachment.name}`" for word in _changes(cursor, attachment, found)]
+    if found.secured:
+        table = attachment.identifier.as_string(cursor)
+        words.append(
+            f"row security is forced on its owner {found.owner}, and hides rows: `ALTER TABLE {table}"
+            " NO FORCE ROW LEVEL SECURITY`"
+        )
+    return [f"{attachment.shown}: {word}" for word in words]
+
+
+def _changes(cursor: Cursor, attachment: Attachment, found: Found) -> list[str]:
+    """The changes of a table after which it is to be mapped again."""
     if found.maker is None:
-        return [f"{attachment.shown}: what was made for it is missing, or of an older dedup"]
+        return ["what was made for it is missing, or of an older dedup"]
     oid = attachment.seen.get("oid")
     now = f"is called {found.known_as} now" if found.known_as else "is gone"
     if found.oid is None:
-        return [f"{attachment.shown}: the table {now}"]
+        return [f"the table {now}"]
     # After a restore all numbers are others; the triggers came along.
     ours = found.triggers if attachment.triggers else 0
     if oid != found.oid and attachment.triggers and not ours:
-        return [f"{attachment.shown}: another table has the name; the one that was attached {now}"]
+        return [f"another table has the name; the one that was attached {now}"]
     words = []
     called = {number: name for name, (number, _, _) in found.columns.items()}
     for name, (number, kind, made_of) in attachment.seen.get("columns", {}).items():
@@ -118,16 +137,35 @@ def problems_of(cursor: Cursor, attachment: Attachment, found: Found | None = No
             )
         elif found.altered:
             words.append("functions that were made for it were altered")
-    return [f"{attachment.shown}: {word}" for word in words]
+    return words
 
 
 def problems(cursor: Cursor) -> list[str]:
     """What owners did to attached tables that a person must see to; one line each, with the next step."""
     return [
-        f"{line}: `dedup remap {attachment.name}`"
+        line
         for attachment in attachments.present(cursor)
-        for line in problems_of(cursor, attachment)
+        for line in problems_of(cursor, attachment) or held(attachment)
     ]
+
+
+def held(attachment: Attachment) -> list[str]:
+    """Why a table could not be followed when that was last tried, as `problems_of`."""
+    return [attachment.seen["held"]] if "held" in attachment.seen else []
+
+
+def held_now(cursor: Cursor) -> set[int]:
+    """The attachments that a worker leaves alone since it was just tried to follow them."""
+    return {number for (number,) in cursor.execute(_sql("held")).fetchall()}
+
+
+def hold(cursor: Cursor, attachment: Attachment, why: str) -> None:
+    """Leave a table alone for a while, and name it until a comparison of all its rows comes to its end."""
+    cursor.execute(_sql("hold"), {"id": attachment.id, "why": why, "minutes": HELD_MINUTES})
+
+
+def release(cursor: Cursor, attachment: Attachment) -> None:
+    cursor.execute(_sql("release"), {"id": attachment.id})
 
 
 def unwritten(cursor: Cursor) -> list[str]:

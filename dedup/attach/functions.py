@@ -191,7 +191,8 @@ def reading(attachment: Attachment, shape: Shape) -> Iterator[Function]:
         attachment.function("text"),
         "(text)",
         "text",
-        sql.SQL("\nBEGIN\n    RETURN (SELECT {} FROM {} t WHERE {} AND {});\nEND ").format(
+        # LIMIT: a view may come to have two such rows, which `rows` and `page` name; here it is no error.
+        sql.SQL("\nBEGIN\n    RETURN (SELECT {} FROM {} t WHERE {} AND {} LIMIT 1);\nEND ").format(
             body, attachment.identifier, by_key(attachment, sql.SQL("$1")), where
         ),
     )

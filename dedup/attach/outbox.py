@@ -45,7 +45,9 @@ _FOLLOWING = set_values({"dedup.syncing": "on"}, local=True)
 """For the rest of the transaction: say that articles of attached tables follow their rows."""
 
 Note = tuple[int, int, int, list[str] | None]
-"""Its number, the attachment, of how many rows, and their source_ids; None: the whole table."""
+"""Its number, the attachment, of how many rows, and their source_ids. Nothing of them: the whole table; None
+is the note of a trigger, an empty list one of ours.
+"""
 
 
 def notes(cursor: Cursor, after: int, through: int, limit: int, without: Iterable[int] = ()) -> list[Note]:
@@ -68,10 +70,11 @@ def forget(cursor: Cursor, ids: Sequence[int]) -> None:
     cursor.execute(_sql("forget"), {"ids": bigints(ids)})
 
 
-def whole(cursor: Cursor, attachment: Attachment) -> list[int]:
-    """The numbers of the notes that a whole table is to be compared."""
-    rows = cursor.execute(_sql("whole"), {"id": attachment.id}).fetchall()
-    return [row[0] for row in rows]
+def whole(cursor: Cursor, attachment: Attachment) -> tuple[list[int], bool]:
+    """The numbers of the notes that a whole table is to be compared, and whether a trigger left one."""
+    row = cursor.execute(_sql("whole"), {"id": attachment.id}).fetchone()
+    assert row is not None
+    return row[0], row[1]
 
 
 def last_note(cursor: Cursor) -> int:
@@ -207,9 +210,10 @@ def _found(cursor: Cursor, attachment: Attachment, query: bytes, values: Mapping
     return Differing([(source_id, matter) for source_id, matter in rows or ()], *place)
 
 
-def note(cursor: Cursor, attachment: Attachment, source_ids: Sequence[str]) -> None:
+def note(cursor: Cursor, attachment: Attachment, source_ids: Sequence[str]) -> list[int]:
+    """Note rows; returns the numbers of the notes."""
     values = {"id": attachment.id, "source_ids": list(source_ids), "most": KEYS_PER_NOTE}
-    cursor.execute(_sql("note"), values)
+    return [row[0] for row in cursor.execute(_sql("note"), values).fetchall()]
 
 
 def note_whole(cursor: Cursor) -> None:
@@ -222,7 +226,7 @@ def noted(cursor: Cursor, attachment: Attachment) -> set[str] | None:
     found: set[str] = set()
     rows = cursor.execute(_sql("noted"), {"id": attachment.id})
     for (source_ids,) in rows.fetchall():
-        if source_ids is None:
+        if not source_ids:
             return None
         found.update(source_ids)
     return found

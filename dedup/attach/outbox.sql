@@ -19,8 +19,9 @@ SELECT coalesce(sum(amount), 0) FROM dedup.outbox WHERE attachment_id <> ALL (%(
 DELETE FROM dedup.outbox WHERE id = ANY (%(ids)s)
 
 -- name: whole
--- The notes that a whole table is to be compared.
-SELECT id FROM dedup.outbox WHERE attachment_id = %(id)s AND source_ids IS NULL
+-- The notes that a whole table is to be compared, and whether a trigger left one: its owner ran TRUNCATE.
+SELECT coalesce(array_agg(id), '{}'), coalesce(bool_or(source_ids IS NULL), false)
+FROM dedup.outbox WHERE attachment_id = %(id)s AND (source_ids IS NULL OR source_ids = '{}')
 
 -- name: last_note
 -- The number of the last note.
@@ -179,19 +180,20 @@ SELECT (SELECT array_agg(ARRAY[p.source_id, 'the article has no row'] ORDER BY p
        (SELECT max(source_id) FROM page), NULL, NULL, NULL
 
 -- name: note
--- Note rows, many in one note.
+-- Note rows, many in one note; returns the numbers of the notes.
 INSERT INTO dedup.outbox (attachment_id, amount, source_ids)
 SELECT %(id)s::integer, count(*), array_agg(s.source_id)
 FROM (SELECT g.source_id, row_number() OVER () / %(most)s AS part
       FROM unnest(%(source_ids)s::text[]) AS g (source_id)) AS s
 GROUP BY s.part
+RETURNING id
 
 -- name: note_whole
--- Have all attached tables compared.
-INSERT INTO dedup.outbox (attachment_id) SELECT id FROM dedup.attachment WHERE NOT leaving
+-- Have all attached tables compared, though no statement of their owners was noted.
+INSERT INTO dedup.outbox (attachment_id, source_ids) SELECT id, '{}' FROM dedup.attachment WHERE NOT leaving
 
 -- name: noted
--- The rows that wait to be read, or to be given marks; null: the whole table.
+-- The rows that wait to be read, or to be given marks; null or no row: the whole table.
 SELECT source_ids FROM dedup.outbox WHERE attachment_id = %(id)s
 UNION ALL
 SELECT ARRAY[source_id] FROM dedup.mark_change WHERE attachment_id = %(id)s AND failed IS NULL

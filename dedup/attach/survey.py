@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
+from collections.abc import Sequence
+
 from psycopg import sql
 
 from dedup.attach.attachments import Attachment, Part
@@ -21,9 +24,32 @@ TOLERATED = 20
 """One body in so many may look like HTML: it may be about HTML."""
 
 
-def articles_of(attachment: Attachment) -> Part:
-    """The rows `t` that are articles, as FROM and WHERE."""
-    return sql.SQL("FROM {} t WHERE {}").format(attachment.identifier, attachment.condition)
+SAMPLED_ROWS = 20_000
+"""Rows looked at for texts that repeat: of ten million rows they have forty whose copy is among them, and
+they are read in a second or two."""
+
+SAMPLED_CHARACTERS = (2_000, 64)
+"""Of a body, and of another column: enough to tell two of them apart."""
+
+READERS = ("smallint", "integer", "bigint", "uuid")
+"""Types of columns, beside those of text, that may name the reader of a row."""
+
+ROWS_A_READER = 3
+"""On average at least: a column with more values than that is about rows."""
+
+REPEATED_ROWS = 6
+"""At least: fewer copies may be chance."""
+
+TWICE = 10
+"""One repeated row in so many may repeat a text for the same reader."""
+
+
+def articles_of(attachment: Attachment, percent: float = 100) -> Part:
+    """The rows `t` that are articles, or a sample of them, as FROM and WHERE."""
+    sample = sql.SQL("TABLESAMPLE SYSTEM ({}) REPEATABLE (0) ").format(percent)
+    return sql.SQL("FROM {} t {}WHERE {}").format(
+        attachment.identifier, sample if percent < 100 else sql.SQL(""), attachment.condition
+    )
 
 
 def refuse_rows(cursor: Cursor, attachment: Attachment, *, view: bool) -> None:
@@ -67,6 +93,72 @@ def told_of_marks(cursor: Cursor, attachment: Attachment) -> list[str]:
         f"the view {attachment.name}_marks of dedup has the same marks and updates no row: `dedup detach"
         f" {attachment.name}` and attach it without --mark-columns if that is enough",
     ]
+
+
+def told_of_readers(cursor: Cursor, attachment: Attachment) -> list[str]:
+    """Which column has each text once for each of its values, as where every user has a row of his own for
+    an entry of a feed: only one of them sees a row that is no duplicate.
+    """
+    oid = attachment.seen["oid"]
+    mapped = {*attachment.keys, *attachment.columns.values()}
+    names = [
+        name
+        for name, _, _, kind, category, *_ in cursor.execute(_sql("columns"), {"oid": oid}).fetchall()
+        if name not in mapped and (kind in READERS or category == "S")
+    ]
+    row = cursor.execute(_sql("sampled"), {"oid": oid, "rows": SAMPLED_ROWS}).fetchone()
+    assert row is not None
+    percent = float(row[0])
+    outlet = attachment.columns.get("publication", attachment.columns["text"])
+    of_text, of_column = SAMPLED_CHARACTERS
+    values = [
+        sql.SQL("left(t.{}::text, {})").format(sql.Identifier(name), of_column) for name in (outlet, *names)
+    ]
+    query = sql.SQL(
+        "SELECT md5(left(t.{text}::text, {most})), {values} {rows} AND t.{text}::text <> '' LIMIT {limit}"
+    )
+    rows = cursor.execute(
+        query.format(
+            text=sql.Identifier(attachment.columns["text"]),
+            most=of_text,
+            values=sql.SQL(", ").join(values),
+            rows=articles_of(attachment, percent),
+            limit=SAMPLED_ROWS,
+        )
+    ).fetchall()
+    found = [
+        (readers, name)
+        for place, name in enumerate(names, 2)
+        if (readers := _readers([(row[0], row[1], row[place]) for row in rows], percent / 100))
+    ]
+    if not found:
+        return []
+    name = min(found, key=lambda item: item[0])[1]
+    return [
+        f"texts of {attachment.shown} repeat once for each {name!r}: if its values are readers, such as users"
+        " of a feed reader, a query for rows that are no duplicates shows a text to one of them only;"
+        ' "Several readers in one table" in docs/attach.md has a query with PARTITION BY'
+    ]
+
+
+def _readers(rows: Sequence[tuple[str, str | None, str | None]], share: float) -> int:
+    """How many readers a column names, 0 if it names none: most texts are there for several of its values,
+    and once for each. `rows`: text, outlet and value of some rows. `share`: of all rows, how many they are.
+    """
+    texts: defaultdict[str, list[str]] = defaultdict(list)
+    for text, _, value in rows:
+        if value is not None:
+            texts[text].append(value)
+    readers = {value for _, _, value in rows if value is not None}
+    outlets = {outlet for _, outlet, _ in rows}
+    if len(outlets) == len(readers) == len({(outlet, value) for _, outlet, value in rows}):
+        return 0  # another name of the outlet: copies in several outlets are what is looked for
+    repeated = [values for values in texts.values() if len(set(values)) > 1]
+    amount, once = sum(map(len, repeated)), sum(len(set(values)) for values in repeated)
+    amount_of_all = sum(map(len, texts.values()))
+    if amount < max(REPEATED_ROWS, amount_of_all * share / 2) or (amount - once) * TWICE > amount:
+        return 0
+    return len(readers) if len(readers) * ROWS_A_READER <= amount_of_all else 0
 
 
 def refuse_html(cursor: Cursor, attachment: Attachment) -> None:

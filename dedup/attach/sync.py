@@ -1,47 +1,42 @@
-"""Attached tables are followed: what changed in them is read, and marks are written back where wanted.
+"""Notes of changes of attached tables are worked off: articles become what their rows are.
 
-The notes in the outbox are worked off in short transactions under the settle lock, in bounded memory. Marks
-are written without that lock, and never wait for a row: one that others hold is left to the next time.
-
-A function that writes has the rights of the owner of its table: who settles needs none on it. It is given the
-marks, and reads nothing of the corpus.
+That is done in short transactions under the settle lock, in bounded memory. `comparing.py` compares whole
+tables, `marking.py` writes marks back.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass, field
+from collections.abc import Callable, Sequence
 from functools import partial
 from time import perf_counter
 
-import psycopg
-
 from dedup.attach import attachments, copying, drift, outbox
 from dedup.attach.attachments import Attachment
-from dedup.attach.outbox import Differing, Synced, UnfitError
+from dedup.attach.comparing import compare, fitting
+from dedup.attach.outbox import Synced, UnfitError
 from dedup.base.progress import Progress
-from dedup.db.arrays import bigints
 from dedup.db.connection import fitting_batch
-from dedup.db.database import Cursor, Database, prefer_indexes, retried
+from dedup.db.database import Database, retried
 from dedup.db.statements import Statements
 
 _sql = Statements("attach/attachments")
 
 NOTES = 2_000  # Changes read in one transaction at most, give or take a note
-PAGE = 2_000  # Rows or articles compared at a time
-MARKS = 1_000  # Marks written in one transaction: whoever wants such a row waits for its end
 VACUUM_NOTES = 200_000  # After so many the space of notes that are gone is used again
 
 
-def sync(database: Database, progress: Progress, stop: Callable[[], bool]) -> Synced:
-    """Work off the outbox. Raises BusyError: others held an article for longer than `Timeouts.lock`."""
-    return _Sync(database, progress, stop).run()
+def sync(database: Database, progress: Progress, stop: Callable[[], bool], *, again: bool = False) -> Synced:
+    """Work off the outbox. `again`: try at once what could not be followed, and do not leave it alone for a
+    while. Raises BusyError: others held an article for longer than `Timeouts.lock`.
+    """
+    return _Sync(database, progress, stop, again=again).run()
 
 
 class _Sync:
-    def __init__(self, database: Database, progress: Progress, stop: Callable[[], bool]) -> None:
-        self._database, self._progress, self._stop = database, progress, stop
+    def __init__(
+        self, database: Database, progress: Progress, stop: Callable[[], bool], *, again: bool
+    ) -> None:
+        self._database, self._progress, self._stop, self._again = database, progress, stop, again
         self._done = Synced()
         self._drifted: list[int] = []
         self._copied: list[Attachment] = []
@@ -60,17 +55,20 @@ class _Sync:
         self._total = waiting
         self._progress.start("reading changes", waiting)
         after, taken = 0, 0
+        tables: dict[int, Attachment] = {}
         while not self._stop():
-            taken_now, last, tables = retried(partial(self._batch, after), self._database.timeouts.lock)
-            for attachment in tables:
-                self._compare(attachment)
+            taken_now, last, noted = retried(partial(self._batch, after), self._database.timeouts.lock)
+            tables |= {attachment.id: attachment for attachment in noted}
             if last is not None:
                 after, taken = last, taken + taken_now
                 continue
+            # After what was noted row by row: what the owner deleted is then no news to a comparison.
+            for attachment in tables.values():
+                self._compare(attachment)
             # Numbers become visible out of their order: once more from the beginning.
-            if not after or not taken:
+            if not after or not (taken or tables):
                 break
-            after, taken = 0, 0
+            after, taken, tables = 0, 0, {}
         self._sweep()
         return self._done
 
@@ -78,11 +76,13 @@ class _Sync:
         """What owners did to their tables; one that needs a person is left alone until it is mapped again."""
         self._drifted, self._done.problems = [], []
         with self._database.transaction() as cursor:
+            held = set() if self._again else drift.held_now(cursor)
             present = attachments.present(cursor)
             self._copied = [attachment for attachment in present if attachment.copied]
             for attachment in present:
-                if words := drift.look(cursor, attachment):
-                    self._leave(attachment, [f"{line}: `dedup remap {attachment.name}`" for line in words])
+                words = drift.look(cursor, attachment)
+                if words or attachment.id in held:
+                    self._leave(attachment, words or drift.held(attachment))
             outbox.note_freed(cursor)
 
     def _leave(self, attachment: Attachment, words: Sequence[str]) -> None:
@@ -94,7 +94,8 @@ class _Sync:
         """Look for changes where no trigger notes them and it is time to."""
         with self._database.transaction() as cursor:
             due = dict(cursor.execute(_sql("due")).fetchall())
-            chosen = [a for a in attachments.present(cursor) if a.id in due] if due else []
+            present = attachments.present(cursor) if due else []
+            chosen = [a for a in present if a.id in due and a.id not in self._drifted]
         for attachment in chosen:
             if self._stop():
                 return
@@ -131,14 +132,19 @@ class _Sync:
                 try:
                     if rows:
                         with fitting(cursor, attachment):
-                            done.add(outbox.sync(cursor, attachment, rows))
+                            synced = outbox.sync(cursor, attachment, rows)
+                            # A row that row security hides since we looked is not gone.
+                            if synced.gone and (words := drift.problems_of(cursor, attachment)):
+                                raise UnfitError(words[0])
+                        done.add(synced)
                 except UnfitError as error:
                     self._leave(attachment, [str(error)])
+                    drift.hold(cursor, attachment, str(error))
                     continue
-                if any(note[3] is None for note in of):
+                if any(not note[3] for note in of):
                     tables.append(attachment)
-                taken += [note[0] for note in of if note[3] is not None]
-                done.notes += sum(note[2] for note in of if note[3] is not None)
+                taken += [note[0] for note in of if note[3]]
+                done.notes += sum(note[2] for note in of if note[3])
             outbox.forget(cursor, taken)
         self._size = min(NOTES, fitting_batch(done.notes, perf_counter() - started))
         self._count(done)
@@ -173,9 +179,7 @@ class _Sync:
         self._sweep()
 
     def _compare(self, attachment: Attachment) -> None:
-        """Note every row of a table that is not what its article is; then its own notes are done."""
-        with self._database.transaction() as cursor:
-            numbers = outbox.whole(cursor, attachment)
+        """Note every row of a table that is not what its article is."""
         try:
             noted = compare(self._database, attachment, self._stop)
         except UnfitError as error:
@@ -185,7 +189,6 @@ class _Sync:
             return
         self._total += noted
         with self._database.transaction() as cursor:
-            outbox.forget(cursor, numbers)
             self._through = outbox.last_note(cursor)
         self._count(Synced(1))
 
@@ -199,209 +202,3 @@ class _Sync:
             connection.execute("VACUUM dedup.outbox")
         finally:
             connection.close()
-
-
-@contextmanager
-def fitting(cursor: Cursor, attachment: Attachment) -> Iterator[None]:
-    """A part of a transaction that reads a table. Raises UnfitError: its functions do not fit it any more."""
-    if not attachment.copied and not copying.is_trusted(cursor, attachment):
-        raise UnfitError(
-            f"{attachment.shown}: it belongs to a role with fewer rights than the corpus' owner, so its rows"
-            f" must be copied: `dedup remap {attachment.name}`"
-        )
-    try:
-        with cursor.connection.transaction():
-            yield
-    except psycopg.errors.InsufficientPrivilege:
-        raise  # of who asks: the owner of the functions is that of the table
-    except (psycopg.ProgrammingError, psycopg.DataError) as error:
-        # Not the message of the server, which may quote a row.
-        raise UnfitError(
-            f"{attachment.shown}: it does not fit what was made for it (SQLSTATE {error.sqlstate}):"
-            f" `dedup remap {attachment.name}`"
-        ) from None
-
-
-OVERLAP_MINUTES = 60
-"""Changes that are older by so much than the latest that was seen are looked at again: a transaction may have
-been at work for so long, or clocks differ. docs/attach.md says so."""
-
-Differs = Callable[[Cursor, Attachment, Differing | None, int], Differing]
-
-
-def compare(
-    database: Database, attachment: Attachment, stop: Callable[[], bool], *, whole: bool = True
-) -> int | None:
-    """Note what is new, changed or gone in a table since it was last followed, page by page: of all its rows,
-    or without `whole` of those that changed lately, of which none is gone.
-
-    What it has seen is kept at its end: whoever comes after one that was killed sees all of it again. Returns
-    how many rows, or None if told to stop before the end. Raises UnfitError: the table cannot be read.
-    """
-    with database.transaction() as cursor:
-        row = cursor.execute(_sql("began"), {"id": attachment.id, "overlap": OVERLAP_MINUTES}).fetchone()
-    began, since = row or (None, None)
-    if whole or attachment.changed is None:
-        since = None
-    if attachment.copied and not _copy(database, attachment, stop, since):
-        return None
-    ways: list[Differs] = [outbox.changed, outbox.gone]
-    if since is not None:
-        start = since
-        ways = [lambda cursor, of, before, limit: outbox.recent(cursor, of, start, before, limit)]
-    noted, latest = 0, None
-    for differing in ways:
-        found: Differing | None = None
-        while found is None or found.last is not None:
-            if stop():
-                return None
-            with database.transaction() as cursor:
-                prefer_indexes(cursor)
-                with fitting(cursor, attachment):
-                    found = differing(cursor, attachment, found, PAGE)
-                if found.rows:
-                    outbox.note(cursor, attachment, [source_id for source_id, _ in found.rows])
-            noted += len(found.rows)
-            latest = max(filter(None, (latest, found.latest)), default=None)
-    if attachment.changed is not None or attachment.every is not None:
-        values = {"id": attachment.id, "whole": len(ways) > 1, "latest": latest, "began": began}
-        with database.transaction() as cursor:
-            cursor.execute(_sql("looked"), values)
-    return noted
-
-
-def _copy(database: Database, attachment: Attachment, stop: Callable[[], bool], since: str | None) -> bool:
-    """Copy the rows of a table, or those that changed since a time; False: told to stop before the end."""
-    deadline = perf_counter() + database.timeouts.statement
-    after, at = None, None
-    while True:
-        if stop():
-            return False
-        if perf_counter() > deadline:
-            raise UnfitError(
-                f"{attachment.shown}: to read it takes longer than {database.timeouts.statement:,.0f} s: make"
-                " its query quicker, or raise DEDUP_TIMEOUT_STATEMENT"
-            )
-        after, at = copying.pull_page(database, attachment, after, since, at)
-        if after is None:
-            break
-    gone: str | None = "" if since is None else None
-    while gone is not None and not stop():
-        gone = copying.pull_gone(database, attachment, gone)
-    return gone is None
-
-
-def write_marks(database: Database, progress: Progress, stop: Callable[[], bool]) -> tuple[int, list[str]]:
-    """Write marks that changed into the tables that have columns for them.
-
-    Returns how many rows, and which could not be written, a line each; these are tried again next time.
-    """
-    with database.transaction() as cursor:
-        present = attachments.present(cursor)
-        known = [a for a in present if a.mark_columns and not drift.problems_of(cursor, a)]
-    written, problems = 0, []
-    if known:
-        progress.start("writing mark columns", None)
-    for attachment in known:
-        after: int | None = 0
-        failed: dict[str, str] = {}
-        while after is not None and not stop():
-            try:
-                done, after = retried(partial(_write_some, database, attachment, after))
-            except UnfitError as error:
-                problems.append(str(error))
-                break
-            written += done.rows
-            progress.advance(done.rows)
-            failed |= done.failed
-        problems += [
-            f"{attachment.shown}: row {source_id} takes no marks: a trigger or constraint of the table raised"
-            f" SQLSTATE {state}"
-            for source_id, state in failed.items()
-        ]
-    return written, problems
-
-
-@dataclass(slots=True)
-class Written:
-    """What became of some marks."""
-
-    rows: int = 0  # how many rows were written
-    held: set[str] = field(default_factory=set)  # the source_ids of rows that others hold
-    # the source_id of a row that cannot be written to the SQLSTATE of why: a trigger or a constraint of the
-    # owner raised it
-    failed: dict[str, str] = field(default_factory=dict)
-
-
-Apply = Callable[[list[str]], tuple[int, Sequence[str]]]
-"""Write the marks of some rows: how many were written, and the source_ids of rows that others hold."""
-
-
-def _write_some(database: Database, attachment: Attachment, after: int) -> tuple[Written, int | None]:
-    """Write the next marks that changed into the table, but not into rows that others hold: they stay noted.
-    So do those that cannot be written. Returns what became of them, and the number of the last note that was
-    looked at; None: there was none, or another is writing.
-    """
-    done = Written()
-    with database.transaction() as cursor:
-        prefer_indexes(cursor)
-        if not _has_turn(cursor, attachment):
-            return done, None
-        values = {"after": after, "id": attachment.id, "limit": MARKS}
-        found = cursor.execute(_sql("changed_marks"), values).fetchall()
-        if not found:
-            return done, None
-        with _writing(database, cursor, attachment) as apply:
-            _write(apply, sorted({source_id for _, source_id in found}), done)
-        left = done.held | done.failed.keys()
-        finished = [number for number, source_id in found if source_id not in left]
-        cursor.execute(_sql("forget_marks"), {"ids": bigints(finished)})
-        failed = {"source_ids": list(done.failed), "states": list(done.failed.values()), "id": attachment.id}
-        cursor.execute(_sql("note_failed"), failed)
-    return done, int(found[-1][0])
-
-
-def _has_turn(cursor: Cursor, attachment: Attachment) -> bool:
-    """Be the only one who writes marks into a table, to the end of the transaction."""
-    if attachment.copied:
-        return copying.has_turn(cursor, attachment)
-    return cursor.execute(_sql("take_turn"), {"id": attachment.id}).fetchone() is not None
-
-
-@contextmanager
-def _writing(database: Database, cursor: Cursor, attachment: Attachment) -> Iterator[Apply]:
-    """Give what writes marks into the table: here, or in a session of its owner."""
-    write = attachment.call("write", "m.ids, m.statuses, m.originals, m.scores")
-    query = _sql("write_marks", write=write)
-
-    def here(source_ids: list[str]) -> tuple[int, Sequence[str]]:
-        with cursor.connection.transaction():
-            row = cursor.execute(query, {"source_ids": source_ids, "id": attachment.id}).fetchone()
-        assert row is not None
-        return int(row[0]), row[1]
-
-    if not attachment.copied:
-        yield here
-        return
-    with copying.writing(database, cursor, attachment) as there:
-        yield there
-
-
-def _write(apply: Apply, source_ids: list[str], done: Written) -> None:
-    """Write some marks; where that fails, half of them at a time, until it is known which row it is."""
-    try:
-        rows, held = apply(source_ids)
-    except (psycopg.errors.LockNotAvailable, psycopg.errors.QueryCanceled, psycopg.errors.DeadlockDetected):
-        raise
-    except psycopg.Error as error:
-        if error.sqlstate is None or error.sqlstate.startswith(("08", "57")):
-            raise
-        if len(source_ids) == 1:
-            done.failed[source_ids[0]] = error.sqlstate
-            return
-        half = len(source_ids) // 2
-        _write(apply, source_ids[:half], done)
-        _write(apply, source_ids[half:], done)
-        return
-    done.rows += rows
-    done.held |= set(held)

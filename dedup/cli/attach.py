@@ -237,18 +237,27 @@ def sync(
             "--full", help="Compare all rows, also where `--changed` of `dedup attach` tells which changed."
         ),
     ] = False,
+    allow_deletes: Annotated[
+        bool,
+        Option(
+            "--allow-deletes",
+            help="Compare all rows, and let articles go even if more than half of a table's have no row.",
+        ),
+    ] = False,
 ) -> None:
     """Find new, changed and deleted rows of attached tables by comparing them with their articles.
 
     For views and tables without triggers, and after triggers were disabled. The next backfill reads what was
     found. Where a table has a column of the time of changes, only later rows are compared, and deletions are
-    found with `--full`.
+    found with `--full`. Where more than half of a table's articles have no row any more, and more than a
+    few, nothing is deleted without `--allow-deletes`.
 
         dedup sync
         dedup sync posts --full
+        dedup sync posts --allow-deletes
     """
     with stopping() as stop, corpus() as dd:
-        noted = dd.attachments.sync(name, whole=full, stop=stop.is_set)
+        noted = dd.attachments.sync(name, whole=full, allow_deletes=allow_deletes, stop=stop.is_set)
     if stop.is_set():
         unfinished()
     output.say(f"{counted(noted, 'row differs', 'rows differ')}; next: dedup backfill")

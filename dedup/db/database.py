@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import psycopg
 from psycopg import errors as pg
-from psycopg.conninfo import conninfo_to_dict, make_conninfo
+from psycopg.conninfo import conninfo_to_dict
 
 from dedup.base.errors import (
     BusyError,
@@ -238,22 +238,6 @@ class Database:
             connection = self._connect()
         if patient:
             connection.patience = self.timeouts.statement + GRACE_SECONDS
-        return connection
-
-    def connect_as(self, role: str, timeouts: Timeouts) -> Connection:
-        """Open a session that is logged in as another role, with what libpq finds for it: trust, peer, a
-        certificate or the password file. The password of the address is not sent.
-
-        Raises:
-            DatabaseError: the login is refused, or the server does not answer.
-        """
-        parts: dict[str, Any] = {**conninfo_to_dict(self.url), "user": role}
-        parts.pop("password", None)
-        url = make_conninfo(**parts)
-        with translated(self.location):
-            connection = Connection.open(url, timeouts, self.schema)
-        connection.prepare_threshold = None
-        connection.patience = timeouts.statement + GRACE_SECONDS
         return connection
 
     @contextmanager

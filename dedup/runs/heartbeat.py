@@ -36,6 +36,7 @@ class Heartbeat:
     """One run of a kind, as the database sees it. It is a `Progress`, and to be closed at the end.
 
     Attributes:
+        what: the kind of the run.
         other: the run that lives already, where `claim` found one; taken_over: the one whose place this took.
         engine: what settles, once that is known; told with the stage.
         superseded: another run took the place of this one, which should end.
@@ -46,7 +47,7 @@ class Heartbeat:
         self.taken_over: Run | None = None
         self.superseded = False
         self.engine: str | None = None
-        self._database, self._what = database, what
+        self._database, self.what = database, what
         self._run: int | None = None
         self._stage, self._steps, self._moved_at = "starting", Steps(0), time.monotonic()
         self._ended, self._news = threading.Event(), threading.Event()
@@ -63,10 +64,10 @@ class Heartbeat:
         until = time.monotonic() + GRACE_SECONDS
         while True:
             with self._database.transaction() as cursor:
-                found = runs.current(cursor, self._what)
+                found = runs.current(cursor, self.what)
             if found is None or found.gone:
                 with self._database.transaction(settling=True) as cursor:
-                    self._run = runs.claim(cursor, self._what, owner)
+                    self._run = runs.claim(cursor, self.what, owner)
                 if self._run is not None:
                     self.taken_over = found
                     # Without a thread to spare the lease lasts a minute; the run itself may do without.
@@ -80,7 +81,7 @@ class Heartbeat:
                         f"{found.kind} has been running {found}, and came no further for"
                         f" {found.still_seconds / 60:.0f} minutes: it is probably stuck; end it with"
                         f" `kill {found.process_id}` on {found.host}, with `kill -9` if it stays,"
-                        f" then run `dedup {self._what}` again"
+                        f" then run `dedup {self.what}` again"
                     )
                 return False
             time.sleep(0.02)

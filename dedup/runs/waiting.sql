@@ -6,13 +6,17 @@ SELECT EXISTS (
     -- Articles to settle.
     SELECT FROM dedup.article_mark k WHERE k.status = 'pending' OR k.stale
     UNION ALL
-    -- Changes of attached tables, but for those that a person must see to first. By the key: looked up in order.
+    -- Changes of attached tables, but for those that a person must see to first, or that are left alone for a while.
+    -- By the key: looked up in order.
     SELECT FROM dedup.outbox WHERE id > 0 AND attachment_id NOT IN (
-        SELECT id FROM dedup.attachment WHERE seen -> 'problems' IS NOT NULL)
+        SELECT id FROM dedup.attachment
+        WHERE seen -> 'problems' IS NOT NULL
+           OR (seen ->> 'until')::double precision > extract(epoch FROM now()))
     UNION ALL
     -- Views whose changes are to be looked for.
     SELECT FROM dedup.attachment
     WHERE sync_minutes IS NOT NULL AND NOT leaving AND seen -> 'problems' IS NULL
+      AND ((seen ->> 'until')::double precision > extract(epoch FROM now())) IS NOT TRUE
       AND synced_at < now() - make_interval(mins => sync_minutes)
     UNION ALL
     -- Rows that can be articles now.

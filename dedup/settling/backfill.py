@@ -17,7 +17,8 @@ from dataclasses import dataclass, field
 from functools import partial
 from time import perf_counter
 
-from dedup.attach.sync import sync, write_marks
+from dedup.attach.marking import write_marks
+from dedup.attach.sync import sync
 from dedup.base.answer import Answer
 from dedup.base.errors import BusyError
 from dedup.base.machine import BATCH_ARTICLES, EngineName
@@ -169,6 +170,7 @@ class Work:
         self._window = Window(database, self._progress, self._stop)
         self._rounds: Counter[tuple[int, ...]] = Counter()
         self._settled_in_memory = False
+        self._again = heartbeat.what == "backfill"  # whoever types it may have seen to what was named
         self._fingerprinting = Fingerprinting(database, self._progress, options.pool, self._stop)
         self._timed = partial(timed, report.seconds)
 
@@ -206,7 +208,8 @@ class Work:
         """Go through all steps; returns what was done, as something to compare: empty if nothing was."""
         self._report.deferred = store_deferred(self._database)
         with self._timed("reading changes"):
-            synced = sync(self._database, self._progress, self._stop)
+            synced = sync(self._database, self._progress, self._stop, again=self._again)
+        self._again = False
         self._report.synced += synced.notes
         self._report.refused += synced.refused
         self._report.problems = synced.problems

@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from dedup.attach.sync import write_marks
+from dedup.attach.marking import write_marks
 from dedup.base.answer import Answer
 from dedup.base.errors import BusyError, InputError
 from dedup.base.progress import Both, Progress, SilentProgress, timed

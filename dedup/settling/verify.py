@@ -18,12 +18,6 @@ from functools import partial
 from itertools import islice
 from typing import Any
 
-import psycopg
-
-from dedup.attach import attachments, drift, outbox
-from dedup.attach.attachments import Attachment
-from dedup.attach.outbox import Differing, UnfitError
-from dedup.attach.sync import fitting
 from dedup.base.answer import Answer, plain
 from dedup.base.progress import Progress, SilentProgress
 from dedup.base.words import counted
@@ -31,6 +25,7 @@ from dedup.db.database import Cursor, Database, retried
 from dedup.rules.common import effective_stories, is_common
 from dedup.rules.marks import Mark, Pair, Partner, Status, best_match, decide, kept_originals, kept_similar
 from dedup.rules.pair import Profile, Relation, relate
+from dedup.settling.verify_attached import BLOCK_ARTICLES, FIRST, check_attached
 from dedup.settling.verify_credits import CreditCheck
 from dedup.store import articles, bookkeeping, common_sentences, credits, rulebooks, snapshots
 from dedup.store.bookkeeping import Repair, Repairs
@@ -38,11 +33,8 @@ from dedup.store.rulebooks import Rulebook
 from dedup.store.snapshots import StoredArticle
 from dedup.text.fingerprint import UnreadableError
 
-BLOCK_ARTICLES = 5_000  # Articles checked per pass over the canonical ones; about 100 MB of memory
 REPAIRED_AT_ONCE = 1_000  # Articles under one hold of the settle lock
 UNREADABLE = "unreadable"  # How the reasons of texts begin that no worker could finish
-
-FIRST = "run `dedup backfill` first"
 
 DIFFERENCES_SHOWN = 100  # Differences kept in full; the others are only counted
 
@@ -129,7 +121,7 @@ def verify(
             result.articles += len(block)
             unsettled += len(block) - len(settled)
             shown.advance(len(block))
-        _check_attached(cursor, result)
+        check_attached(cursor, result)
         if unsettled:
             result.skip(f"the marks of {counted(unsettled, 'pending or stale article')}; {FIRST}")
         if credited.unread:
@@ -256,55 +248,6 @@ def _check_fingerprints(
         elif difference := credited.difference(article, task):
             result.differs(difference, Repair.CREDITS, [article.id])
     return given_up
-
-
-def _check_attached(cursor: Cursor, result: Verification) -> None:
-    """Compare every row of attached tables with its article, and its columns of marks with the view."""
-    for attachment in attachments.present(cursor):
-        table = drift.find(cursor, attachment)
-        step = f"`dedup remap {attachment.name}`"
-        if table.oid is None:
-            step += (
-                f" with the table it is now, or `dedup detach {attachment.name}`, which deletes its articles"
-            )
-        for line in drift.problems_of(cursor, attachment, table):
-            result.differs(f"{line}; next: {step}", None)
-            break
-        else:
-            noted = outbox.noted(cursor, attachment)
-            if noted is None:
-                result.skip(f"the rows of {attachment.shown}, which is to be compared; {FIRST}")
-                continue
-            if noted:
-                result.skip(f"{counted(len(noted), 'row')} of {attachment.shown} that changed; {FIRST}")
-            _check_rows(cursor, attachment, noted, result)
-            if refused := outbox.count_refused(cursor, attachment):
-                result.skip(f"{counted(refused, 'row')} of {attachment.shown} that cannot be articles")
-
-
-def _check_rows(cursor: Cursor, attachment: Attachment, noted: set[str], result: Verification) -> None:
-    unseen = 0
-    for differing in (outbox.changed, outbox.gone):
-        found: Differing | None = None
-        while found is None or found.last is not None:
-            try:
-                with fitting(cursor, attachment):
-                    found = differing(cursor, attachment, found, BLOCK_ARTICLES)
-            except UnfitError as error:
-                result.differs(str(error), None)
-                return
-            except psycopg.errors.InsufficientPrivilege:
-                result.skip(f"the rows of {attachment.shown}, which a worker or its owner may read")
-                return
-            for source_id, matter in found.rows:
-                if source_id in noted:
-                    continue
-                if attachment.changed is None and attachment.every is None:
-                    result.differs(f"{source_id}: {matter}", Repair.TABLES)
-                else:
-                    unseen += 1
-    if unseen:  # the next look finds them
-        result.skip(f"{counted(unseen, 'row')} of {attachment.shown} that changed; run `dedup sync` first")
 
 
 class _Block:

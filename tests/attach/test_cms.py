@@ -11,7 +11,7 @@ from psycopg import sql
 
 from dedup.api.deduplicator import Deduplicator
 from dedup.api.operation import Operation
-from dedup.attach import sync as following
+from dedup.attach import comparing
 from dedup.base.errors import DatabaseError, InputError
 from dedup.db.database import Database
 from dedup.runs import waiting
@@ -398,7 +398,7 @@ def test_killed_looks_lose_no_change_of_a_view(database: Database, owner: Owner,
             return left[0] < 0
 
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(following, "PAGE", rng.choice([1, 2, 50]))
+            patch.setattr(comparing, "PAGE", rng.choice([1, 2, 50]))
             deduplicator(database).attachments.sync(whole=rng.random() < 0.3, stop=killed)
         if rng.random() < 0.3:
             settle(database)

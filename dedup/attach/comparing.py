@@ -1,0 +1,183 @@
+"""Attached tables compared with their articles: what differs is noted in the outbox.
+
+`sync.py` works the notes off. Articles are read in pages, in transactions of their own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from time import perf_counter
+
+import psycopg
+
+from dedup.attach import copying, drift, outbox
+from dedup.attach.attachments import Attachment
+from dedup.attach.outbox import Differing, UnfitError
+from dedup.db.database import Cursor, Database, prefer_indexes
+from dedup.db.statements import Statements
+
+_sql = Statements("attach/attachments")
+
+PAGE = 2_000  # Rows or articles compared at a time
+
+
+@contextmanager
+def fitting(cursor: Cursor, attachment: Attachment) -> Iterator[None]:
+    """A part of a transaction that reads a table. Raises UnfitError: its functions do not fit it any more."""
+    if not attachment.copied and not copying.is_trusted(cursor, attachment):
+        raise UnfitError(
+            f"{attachment.shown}: it belongs to a role with fewer rights than the corpus' owner, so its rows"
+            f" must be copied: `dedup remap {attachment.name}`"
+        )
+    try:
+        with cursor.connection.transaction():
+            yield
+    except psycopg.errors.InsufficientPrivilege:
+        raise  # of who asks: the owner of the functions is that of the table
+    except (psycopg.ProgrammingError, psycopg.DataError) as error:
+        # Not the message of the server, which may quote a row.
+        raise UnfitError(
+            f"{attachment.shown}: it does not fit what was made for it (SQLSTATE {error.sqlstate}):"
+            f" `dedup remap {attachment.name}`"
+        ) from None
+
+
+OVERLAP_MINUTES = 60
+"""Changes that are older by so much than the latest that was seen are looked at again: a transaction may have
+been at work for so long, or clocks differ. docs/attach.md says so."""
+
+FEW_GONE = 20
+"""So many articles may lose their rows unnoted, even if they are all of a table: a person sees at a glance
+what became of them, and they are settled again within a second."""
+
+Differs = Callable[[Cursor, Attachment, Differing | None, int], Differing]
+
+
+def compare(
+    database: Database,
+    attachment: Attachment,
+    stop: Callable[[], bool],
+    *,
+    whole: bool = True,
+    allow_deletes: bool = False,
+) -> int | None:
+    """Note what is new, changed or gone in a table since it was last followed, page by page: of all its rows,
+    after which no note has them compared, or without `whole` of those that changed lately, of which none is
+    gone.
+
+    What it has seen is kept at its end: whoever comes after one that was killed sees all of it again. Returns
+    how many rows, or None if told to stop before the end. Raises UnfitError: the table cannot be read, or
+    more than half of its articles have no row, which nobody noted or allowed. It is left alone then.
+    """
+    with database.transaction() as cursor:
+        row = cursor.execute(_sql("began"), {"id": attachment.id, "overlap": OVERLAP_MINUTES}).fetchone()
+        numbers, noted_by_trigger = outbox.whole(cursor, attachment)
+    began, since = row or (None, None)
+    if attachment.changed is None or since is None:
+        whole = True
+    if attachment.copied and not _copy(database, attachment, stop, None if whole else since):
+        return None
+    looking = _Comparison(database, attachment, stop)
+    try:
+        if whole:
+            looking.refuse_loss = not (allow_deletes or noted_by_trigger)
+            done = looking.gone() and looking.differing(outbox.changed)
+        else:
+            done = looking.differing(
+                lambda cursor, of, before, limit: outbox.recent(cursor, of, str(since), before, limit)
+            )
+    except UnfitError as error:
+        with database.transaction() as cursor:
+            outbox.forget(cursor, looking.notes)
+            drift.hold(cursor, attachment, str(error))
+        raise
+    if not done:
+        return None
+    with database.transaction() as cursor:
+        if whole:
+            outbox.forget(cursor, numbers)
+            drift.release(cursor, attachment)
+        if attachment.changed is not None or attachment.every is not None:
+            values = {"id": attachment.id, "whole": whole, "latest": looking.latest, "began": began}
+            cursor.execute(_sql("looked"), values)
+    return looking.noted
+
+
+class _Comparison:
+    """A table is compared with its articles; what differs is noted."""
+
+    def __init__(self, database: Database, attachment: Attachment, stop: Callable[[], bool]) -> None:
+        self._database, self._attachment, self._stop = database, attachment, stop
+        self.refuse_loss = False  # whether most of the articles may not be gone
+        self.noted = 0  # how many rows
+        self.notes: list[int] = []  # the numbers of the notes
+        self.latest: str | None = None  # the latest time of a change
+
+    def differing(self, way: Differs) -> bool:
+        """Note rows that differ; False if told to stop before the end."""
+        found: Differing | None = None
+        while found is None or found.last is not None:
+            if self._stop():
+                return False
+            found = self._page(way, found)
+            self.latest = max(filter(None, (self.latest, found.latest)), default=None)
+        return True
+
+    def gone(self) -> bool:
+        """Note articles without a row, but none before it is known how many they are; as `differing`."""
+        found: Differing | None = None
+        lost, pages = 0, list[Differing | None]()
+        while found is None or found.last is not None:
+            if self._stop():
+                return False
+            before, found = found, self._page(outbox.gone, found, note=False)
+            if found.rows:
+                lost += len(found.rows)
+                pages.append(before and replace(before, rows=[]))
+        if self.refuse_loss and lost > FEW_GONE:
+            with self._database.transaction() as cursor:
+                amount = outbox.count_articles(cursor, self._attachment)
+            if 2 * lost > amount:
+                name, shown = self._attachment.name, self._attachment.shown
+                raise UnfitError(
+                    f"{shown}: {lost:,} of its {amount:,} articles have no row any more, and nothing was"
+                    f" deleted: if they are to go, `dedup sync {name} --allow-deletes`"
+                )
+        for page in pages:
+            if self._stop():
+                return False
+            self._page(outbox.gone, page)
+        return True
+
+    def _page(self, way: Differs, before: Differing | None, *, note: bool = True) -> Differing:
+        with self._database.transaction() as cursor:
+            prefer_indexes(cursor)
+            with fitting(cursor, self._attachment):
+                found = way(cursor, self._attachment, before, PAGE)
+            if note and found.rows:
+                self.notes += outbox.note(cursor, self._attachment, [row for row, _ in found.rows])
+                self.noted += len(found.rows)
+        return found
+
+
+def _copy(database: Database, attachment: Attachment, stop: Callable[[], bool], since: str | None) -> bool:
+    """Copy the rows of a table, or those that changed since a time; False: told to stop before the end."""
+    deadline = perf_counter() + database.timeouts.statement
+    after, at = None, None
+    while True:
+        if stop():
+            return False
+        if perf_counter() > deadline:
+            raise UnfitError(
+                f"{attachment.shown}: to read it takes longer than {database.timeouts.statement:,.0f} s: make"
+                " its query quicker, or raise DEDUP_TIMEOUT_STATEMENT"
+            )
+        after, at = copying.pull_page(database, attachment, after, since, at)
+        if after is None:
+            break
+    gone: str | None = "" if since is None else None
+    while gone is not None and not stop():
+        gone = copying.pull_gone(database, attachment, gone)
+    return gone is None

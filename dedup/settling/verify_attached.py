@@ -1,0 +1,64 @@
+"""Attached tables compared with their articles, for `verify.py`. Read-only."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import psycopg
+
+from dedup.attach import attachments, drift, outbox
+from dedup.attach.attachments import Attachment
+from dedup.attach.comparing import fitting
+from dedup.attach.outbox import Differing, UnfitError
+from dedup.base.words import counted
+from dedup.db.database import Cursor
+from dedup.store.bookkeeping import Repair
+
+if TYPE_CHECKING:
+    from dedup.settling.verify import Verification
+
+BLOCK_ARTICLES = 5_000  # Articles checked per pass over the canonical ones; about 100 MB of memory
+FIRST = "run `dedup backfill` first"
+
+
+def check_attached(cursor: Cursor, result: Verification) -> None:
+    """Compare every row of attached tables with its article, and its columns of marks with the view."""
+    for attachment in attachments.present(cursor):
+        for line in drift.problems_of(cursor, attachment) or drift.held(attachment):
+            result.differs(line, None)  # only a person can undo what the owner changed
+            break
+        else:
+            noted = outbox.noted(cursor, attachment)
+            if noted is None:
+                result.skip(f"the rows of {attachment.shown}, which is to be compared; {FIRST}")
+                continue
+            if noted:
+                result.skip(f"{counted(len(noted), 'row')} of {attachment.shown} that changed; {FIRST}")
+            _check_rows(cursor, attachment, noted, result)
+            if refused := outbox.count_refused(cursor, attachment):
+                result.skip(f"{counted(refused, 'row')} of {attachment.shown} that cannot be articles")
+
+
+def _check_rows(cursor: Cursor, attachment: Attachment, noted: set[str], result: Verification) -> None:
+    unseen = 0
+    for differing in (outbox.changed, outbox.gone):
+        found: Differing | None = None
+        while found is None or found.last is not None:
+            try:
+                with fitting(cursor, attachment):
+                    found = differing(cursor, attachment, found, BLOCK_ARTICLES)
+            except UnfitError as error:
+                result.differs(str(error), None)
+                return
+            except psycopg.errors.InsufficientPrivilege:
+                result.skip(f"the rows of {attachment.shown}, which a worker or its owner may read")
+                return
+            for source_id, matter in found.rows:
+                if source_id in noted:
+                    continue
+                if attachment.changed is None and attachment.every is None:
+                    result.differs(f"{source_id}: {matter}", Repair.TABLES)
+                else:
+                    unseen += 1
+    if unseen:  # the next look finds them
+        result.skip(f"{counted(unseen, 'row')} of {attachment.shown} that changed; run `dedup sync` first")
