@@ -283,7 +283,7 @@ class Session:
             with connection.transaction(), connection.cursor(binary=True) as cursor:
                 connection.patience = working
                 if snapshot:
-                    cursor.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY")
+                    cursor.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ")
                 if connection.pooled:
                     cursor.execute(set_values(limits(self.timeouts, seconds), local=True))
                 if snapshot:

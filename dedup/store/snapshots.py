@@ -40,7 +40,10 @@ class StoredArticle:
 
 
 def choose(cursor: Cursor, sample: int | None) -> list[int]:
-    """The ids of the articles to check: all that are not archived, or a random sample of them."""
+    """The ids of the articles to check: all that are not archived, or a random sample of them. From here
+    on the transaction, a snapshot, changes nothing.
+    """
+    cursor.execute("SET TRANSACTION READ ONLY")
     rows = cursor.execute(_sql("choose"), {"sample": sample})
     return [row[0] for row in rows.fetchall()]
 

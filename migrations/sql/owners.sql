@@ -67,7 +67,7 @@ BEGIN
     END IF;
     EXECUTE format('SELECT dedup.%I($1)', format('attached_%s_text', attachment_id)) INTO found USING source_id;
     RETURN found;
-EXCEPTION WHEN syntax_error_or_access_rule_violation OR data_exception THEN
+EXCEPTION WHEN syntax_error_or_access_rule_violation OR data_exception OR cardinality_violation THEN
     RETURN NULL;
 END $$;
 

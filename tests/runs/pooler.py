@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import socket
 import subprocess
 import tempfile
 from collections.abc import Iterator
@@ -23,22 +24,28 @@ def pooled(url: str) -> Iterator[str]:
     if not shutil.which("pgbouncer"):
         pytest.skip("needs pgbouncer on the PATH")
     where = conninfo_to_dict(url)
-    socket = Path(tempfile.mkdtemp(prefix="dedup-pooler-"))  # a socket's name must be short
-    config = socket / "pgbouncer.ini"
+    folder = Path(tempfile.mkdtemp(prefix="dedup-pooler-"))  # a socket's name must be short
+    config = folder / "pgbouncer.ini"
     config.write_text(
         f"[databases]\nd = user={where['user']} host={where['host']} port={where.get('port', 5432)}"
         f" dbname={where['dbname']}\n"
-        f"[pgbouncer]\nlisten_addr =\nlisten_port = 6432\nunix_socket_dir = {socket}\n"
-        f"auth_type = any\npool_mode = transaction\ndefault_pool_size = 4\nlogfile = {socket}/log\n"
+        f"[pgbouncer]\nlisten_addr =\nlisten_port = 6432\nunix_socket_dir = {folder}\n"
+        f"auth_type = any\npool_mode = transaction\ndefault_pool_size = 4\nlogfile = {folder}/log\n"
     )
     owner = Path(str(where["host"])).stat()  # who can reach the server's socket
-    os.chown(socket, owner.st_uid, owner.st_gid)
+    os.chown(folder, owner.st_uid, owner.st_gid)
     who: User = {"user": owner.st_uid, "group": owner.st_gid, "extra_groups": []} if os.geteuid() == 0 else {}
     process = subprocess.Popen(["pgbouncer", "--quiet", str(config)], **who)
     try:
-        wait_until(lambda: (socket / ".s.PGSQL.6432").exists())
-        yield make_conninfo("", host=str(socket), port=6432, dbname="d")
+        wait_until(lambda: _listens(folder / ".s.PGSQL.6432"))
+        yield make_conninfo("", host=str(folder), port=6432, dbname="d")
     finally:
         process.terminate()
         process.wait(20)
-        shutil.rmtree(socket)
+        shutil.rmtree(folder)
+
+
+def _listens(path: Path) -> bool:
+    """Whether a program listens at a socket; it is there before that."""
+    with socket.socket(socket.AF_UNIX) as client:
+        return client.connect_ex(str(path)) == 0
