@@ -15,6 +15,7 @@ import psycopg
 from dedup.attach import copying, drift, outbox
 from dedup.attach.attachments import Attachment
 from dedup.attach.outbox import Differing, UnfitError
+from dedup.base.words import counted
 from dedup.db.database import Cursor, Database, prefer_indexes
 from dedup.db.statements import Statements
 
@@ -142,8 +143,8 @@ class _Comparison:
             if 2 * lost > amount:
                 name, shown = self._attachment.name, self._attachment.shown
                 raise UnfitError(
-                    f"{shown}: {lost:,} of its {amount:,} articles have no row any more, and nothing was"
-                    f" deleted: if they are to go, `dedup sync {name} --allow-deletes`"
+                    f"{shown}: {lost:,} of its {counted(amount, 'article')} have no row any more, and nothing"
+                    f" was deleted: if they are to go, `dedup sync {name} --allow-deletes`"
                 )
         for page in pages:
             if self._stop():

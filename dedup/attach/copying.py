@@ -26,6 +26,7 @@ from dedup.attach.outbox import UnfitError, refuse_repeated
 from dedup.base.article import MAX_TEXT_CHARACTERS
 from dedup.base.errors import DatabaseError
 from dedup.base.timeouts import Timeouts
+from dedup.base.words import counted
 from dedup.db.connection import GRACE_SECONDS, Connection
 from dedup.db.database import Cursor, Database, translated
 from dedup.db.statements import Statements
@@ -219,7 +220,7 @@ def writing(
         def apply(source_ids: list[str]) -> tuple[int, list[str]]:
             if time.monotonic() > deadline:
                 raise UnfitError(
-                    f"{attachment.shown}: to write {len(source_ids):,} marks takes longer than"
+                    f"{attachment.shown}: to write {counted(len(source_ids), 'mark')} takes longer than"
                     f" {WRITING_SECONDS:.0f} s: look at the triggers of the table"
                 )
             given = cursor.execute(answers, {"source_ids": source_ids, "id": attachment.id}).fetchone()

@@ -104,7 +104,8 @@ def _changes(cursor: Cursor, attachment: Attachment, found: Found) -> list[str]:
     oid = attachment.seen.get("oid")
     now = f"is called {found.known_as} now" if found.known_as else "is gone"
     if found.oid is None:
-        return [f"the table {now}"]
+        step = f"`dedup detach {attachment.name}` deletes its articles, and another table can be named"
+        return [f"the table {now}; {step}"]
     # After a restore all numbers are others; the triggers came along.
     ours = found.triggers if attachment.triggers else 0
     if oid != found.oid and attachment.triggers and not ours:

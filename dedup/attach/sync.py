@@ -122,7 +122,7 @@ class _Sync:
                 of = [note for note in found if note[1] == attachment_id]
                 attachment = known.get(attachment_id)
                 if attachment is not None and attachment.copied:
-                    of = [note for note in of if note[3] is None or note[0] in copied]
+                    of = [note for note in of if not note[3] or note[0] in copied]
                 rows = [source_id for note in of for source_id in note[3] or ()]
                 if attachment is None:  # it is detached
                     done.gone += outbox.delete(cursor, attachment_id, rows)

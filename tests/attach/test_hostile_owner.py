@@ -222,6 +222,7 @@ def touched(owner: psycopg.Connection[Any]) -> None:
         owner.execute("INSERT INTO cms.a (id, body) VALUES (9, %s)", [text(window(0, 6))])
 
 
+@pytest.mark.long("dedup/attach", "migrations")
 @pytest.mark.parametrize("kind", ["table", "view", "partitioned"])
 def test_no_hook_of_an_owner_runs_with_the_rights_of_another(server: Server, corpora: str, kind: str) -> None:
     for name, statements in HOOKS.items():

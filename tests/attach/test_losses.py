@@ -36,7 +36,7 @@ MANY = 50
 def role(database: Database, owner: Owner) -> Iterator[sql.Identifier]:
     """A role that owns the tables made in this test, and is no superuser."""
     name = sql.Identifier(f"dedup_plain_{os.getpid()}")
-    owner.execute(sql.SQL("CREATE ROLE {0}; GRANT ALL ON SCHEMA newsroom TO {0}").format(name))
+    owner.execute(sql.SQL("CREATE ROLE {0} LOGIN; GRANT ALL ON SCHEMA newsroom TO {0}").format(name))
     try:
         yield name
     finally:

@@ -15,7 +15,7 @@ import psycopg
 import pytest
 from psycopg import sql
 
-from dedup.attach import attachments, drift, noting, sync
+from dedup.attach import attachments, comparing, drift, marking, noting, sync
 from dedup.attach.attachments import Attachment
 from dedup.base.errors import InputError
 from dedup.base.progress import SilentProgress
@@ -160,9 +160,9 @@ def test_pages_and_notes_of_any_size_lose_no_row(
 ) -> None:
     """The sizes are thousands, and tables of tests are small: without this no test meets a second page."""
     for module, size in (
-        (sync, "PAGE"),
+        (comparing, "PAGE"),
         (sync, "NOTES"),
-        (sync, "MARKS"),
+        (marking, "MARKS"),
         (noting, "KEYS_PER_NOTE"),
     ):
         monkeypatch.setattr(module, size, 2)

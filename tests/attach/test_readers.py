@@ -24,11 +24,11 @@ pytestmark = pytest.mark.timeout(120)
 PAGE = Path(__file__).parents[2] / "docs" / "attach.md"
 
 ENTRIES = (
-    "CREATE TABLE articles (id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY, user_id {}, feed_id integer,"
+    "CREATE TABLE entries (id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY, user_id {}, feed_id integer,"
     " status text, headline text, outlet text, outlet_id integer, body text)"
 )
 INSERT = (
-    "INSERT INTO articles (user_id, feed_id, status, headline, outlet, outlet_id, body)"
+    "INSERT INTO entries (user_id, feed_id, status, headline, outlet, outlet_id, body)"
     " VALUES (%s, %s, %s, %s, %s, %s, %s)"
 )
 
@@ -46,7 +46,7 @@ def told(database: Database, **given: Any) -> list[str]:
     """What the owner is told."""
     columns = {"text": "body", "title": "headline", "publication": "outlet"}
     done = deduplicator(database).attachments.attach(
-        f"{SCHEMA}.articles", keys=["id"], columns=columns, **given
+        f"{SCHEMA}.entries", keys=["id"], columns=columns, **given
     )
     return done.told
 
@@ -63,7 +63,7 @@ def test_a_column_with_each_text_once_for_each_user_is_named(
     (line,) = told(database, dry_run=True)
     assert "'user_id'" in line, "of two such columns the one with fewer values"
     assert "PARTITION BY" in line
-    owner.execute("ANALYZE articles")
+    owner.execute("ANALYZE entries")
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(survey, "SAMPLED_ROWS", 23)
         assert told(database) == [line], "a sample of the rows"
@@ -104,10 +104,10 @@ def test_the_documented_query_shows_one_copy_to_every_user(database: Database, o
             entry(owner, user, number)
     told(database, mark_columns=True)
     settle(database)
-    hidden = rows(owner, "SELECT user_id, headline FROM articles WHERE dedup_status = 'unique' ORDER BY 1, 2")
+    hidden = rows(owner, "SELECT user_id, headline FROM entries WHERE dedup_status = 'unique' ORDER BY 1, 2")
     assert hidden == [(1, "Entry 0"), (1, "Entry 1"), (2, "Entry 2")]
     entry(owner, 3, 3)  # not settled yet
-    shown = rows(owner, query.replace("public.", f"{SCHEMA}."))
+    shown = rows(owner, query.replace("reader.", f"{SCHEMA}."))
     assert sorted(row[1:] for row in shown) == [
         (1, "Entry 0"),
         (1, "Entry 1"),

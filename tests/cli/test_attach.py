@@ -57,7 +57,7 @@ def test_every_command_of_the_page_works(dedup: Dedup, owner: Owner) -> None:
     printed: list[str] = []
     found: list[list[tuple[Any, ...]]] = []
     for kind, code in BLOCKS:
-        if kind == "console" or "cms." in code:
+        if kind == "console" or "cms." in code or "reader." in code:  # tests of their own
             continue
         if kind == "sql":
             for statement in code.split(";")[:-1]:
