@@ -151,10 +151,10 @@ def changed(attachment: Attachment, shape: Shape) -> Function:
         "\nDECLARE\n    noted text[];\n    rows_noted bigint;\nBEGIN\n{insert}"
         "    IF TG_OP <> 'TRUNCATE' THEN\n        BEGIN\n{found}"
         "        EXCEPTION WHEN OTHERS THEN\n"
-        "            noted := NULL;  -- the owner changed the table: all of it is to be compared\n"
+        "            noted := '{{}}';  -- the owner changed the table: all of it is to be compared\n"
         "        END;\n    END IF;\n"
         "    INSERT INTO {outbox} (attachment_id, amount, source_ids)\n"
-        "    VALUES ({id}, coalesce(cardinality(noted), 1), noted);\n    RETURN NULL;\nEND "
+        "    VALUES ({id}, greatest(cardinality(noted), 1), noted);\n    RETURN NULL;\nEND "
     ).format(
         insert=_of_insert(attachment, shape),
         found=(_of_row if shape.partitioned else _of_statement)(attachment, shape),
