@@ -86,9 +86,9 @@ BEGIN
         RAISE EXCEPTION 'attachment % is of another owner', NEW.attachment_id USING ERRCODE = 'insufficient_privilege';
     END IF;
     IF cardinality(NEW.source_ids) > 1000 OR pg_column_size(NEW.source_ids) > 4000000 THEN
-        NEW.source_ids := NULL;  -- compare the whole table
+        NEW.source_ids := '{}';  -- compare the whole table, and delete no more than a comparison may
     END IF;
-    NEW.amount := coalesce(cardinality(NEW.source_ids), 1);
+    NEW.amount := greatest(cardinality(NEW.source_ids), 1);  -- of a whole table too: a note of nothing is not read
     NEW.noted_at := now();
     RETURN NEW;
 END $$;

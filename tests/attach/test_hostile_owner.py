@@ -316,11 +316,15 @@ def test_a_table_given_to_another_role_is_left_alone_until_it_is_mapped(server: 
 
 
 def test_an_owner_notes_changes_of_its_own_table_only(server: Server, corpora: str) -> None:
-    with corpus(server, corpora, "table") as (_, owner):
+    with corpus(server, corpora, "table") as (database, owner):
         insert = b"INSERT INTO dedup.outbox (attachment_id, amount, source_ids) VALUES (%s, %s, %s)"
         with pytest.raises(psycopg.errors.InsufficientPrivilege):
             owner.execute(insert, [2, 1, ["theirs/1"]])
         owner.execute(insert, [1, -5, ["theirs/1"] * 5_000])
+        owner.execute(insert, [1, 1, []])
+        with psycopg.connect(database.url) as root:
+            noted = root.execute(b"SELECT amount, source_ids FROM dedup.outbox ORDER BY id DESC LIMIT 2")
+            assert noted.fetchall() == [(1, []), (1, [])]
         with pytest.raises(psycopg.errors.InsufficientPrivilege):
             owner.execute(b"SELECT * FROM dedup.outbox")
 
