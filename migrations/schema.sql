@@ -939,10 +939,13 @@ BEGIN
         RETURN (SELECT c.text FROM attached_copy c
                 WHERE c.attachment_id = place.id AND c.source_id = attached_text.source_id COLLATE "C");
     END IF;
-    -- The function belongs to the owner of the table, who may have altered it.
+    -- Whose code the view uses, and who owns the function that reads it: its owner may have altered it.
     IF NOT EXISTS (
         SELECT FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
-        WHERE n.nspname = place.schema_name AND c.relname = place.table_name AND dedup.owner_is_trusted(c.oid)) THEN
+        WHERE n.nspname = place.schema_name AND c.relname = place.table_name AND dedup.strangers(c.oid) = '{}')
+       OR NOT coalesce((
+        SELECT bool_and(dedup.role_is_trusted(p.proowner)) FROM pg_proc p
+        WHERE p.pronamespace = 'dedup'::regnamespace AND p.proname = format('attached_%s_text', attachment_id)), false) THEN
         RETURN NULL;
     END IF;
     EXECUTE format('SELECT dedup.%I($1)', format('attached_%s_text', attachment_id)) INTO found USING source_id;
@@ -1473,20 +1476,6 @@ BEGIN
     NEW.noted_at := now();
     RETURN NEW;
 END $function$;
---- function owner_is_trusted(relation oid)
-CREATE OR REPLACE FUNCTION dedup.owner_is_trusted(relation oid)
- RETURNS boolean
- LANGUAGE sql
- STABLE
- SET search_path TO 'pg_catalog', 'pg_temp'
-AS $function$
-    -- From PostgreSQL 16 on a membership may lend nothing: what counts is whether the role can be taken.
-    SELECT coalesce(bool_and(pg_has_role(c.relowner, n.nspowner,
-        CASE WHEN current_setting('server_version_num')::integer >= 160000 THEN 'SET' ELSE 'MEMBER' END)), false)
-    FROM pg_namespace n, pg_class c
-    WHERE n.oid = 'dedup'::regnamespace
-      AND (c.oid = relation OR c.oid IN (SELECT p.relid FROM pg_partition_tree(relation) AS p))
-$function$;
 --- function pair_pin_changed()
 CREATE OR REPLACE FUNCTION dedup.pair_pin_changed()
  RETURNS trigger
@@ -1555,6 +1544,18 @@ BEGIN
     ) AS partner (id);
     PERFORM make_stale(partners);
 END $function$;
+--- function role_is_trusted(role oid)
+CREATE OR REPLACE FUNCTION dedup.role_is_trusted(role oid)
+ RETURNS boolean
+ LANGUAGE sql
+ STABLE
+ SET search_path TO 'pg_catalog', 'pg_temp'
+AS $function$
+    -- From PostgreSQL 16 on a membership may lend nothing: what counts is whether the role can be taken.
+    SELECT pg_has_role(role_is_trusted.role, n.nspowner,
+        CASE WHEN current_setting('server_version_num')::integer >= 160000 THEN 'SET' ELSE 'MEMBER' END)
+    FROM pg_namespace n WHERE n.oid = 'dedup'::regnamespace
+$function$;
 --- function sentence_pin_changed()
 CREATE OR REPLACE FUNCTION dedup.sentence_pin_changed()
  RETURNS trigger
@@ -1720,6 +1721,48 @@ BEGIN
     INSERT INTO credit_unread (article_id) VALUES (given_id) ON CONFLICT DO NOTHING;
     UPDATE corpus_state SET settled_through = place WHERE settled_through < place;
     RETURN true;
+END $function$;
+--- function strangers(relation oid)
+CREATE OR REPLACE FUNCTION dedup.strangers(relation oid)
+ RETURNS text[]
+ LANGUAGE plpgsql
+ STABLE
+ SET search_path TO 'pg_catalog', 'pg_temp'
+AS $function$
+BEGIN
+    -- Most are plain tables, and views of all texts ask for each row.
+    IF EXISTS (SELECT FROM pg_class c WHERE c.oid = relation AND c.relkind IN ('r', 'm') AND NOT c.relhassubclass
+                   AND dedup.role_is_trusted(c.relowner)) THEN
+        RETURN '{}';
+    END IF;
+    RETURN (
+        WITH RECURSIVE used (class, object) AS (
+            SELECT 'pg_class'::regclass::oid, relation
+            UNION
+            SELECT more.class, more.object
+            FROM used CROSS JOIN LATERAL (
+                SELECT 'pg_class'::regclass::oid AS class, i.inhrelid AS object
+                FROM pg_inherits i WHERE i.inhparent = used.object
+                UNION ALL
+                SELECT d.refclassid, d.refobjid
+                FROM pg_class c
+                JOIN pg_rewrite w ON w.ev_class = c.oid
+                JOIN pg_depend d ON d.classid = 'pg_rewrite'::regclass AND d.objid = w.oid
+                WHERE c.oid = used.object AND c.relkind = 'v'
+                  AND d.refclassid IN ('pg_class'::regclass, 'pg_proc'::regclass, 'pg_type'::regclass,
+                                       'pg_operator'::regclass)) AS more
+            WHERE used.class = 'pg_class'::regclass
+        ), owners (role) AS (
+            SELECT c.relowner FROM used JOIN pg_class c ON c.oid = used.object WHERE class = 'pg_class'::regclass
+            UNION
+            SELECT p.proowner FROM used JOIN pg_proc p ON p.oid = used.object WHERE class = 'pg_proc'::regclass
+            UNION
+            SELECT t.typowner FROM used JOIN pg_type t ON t.oid = used.object WHERE class = 'pg_type'::regclass
+            UNION
+            SELECT o.oprowner FROM used JOIN pg_operator o ON o.oid = used.object WHERE class = 'pg_operator'::regclass
+        )
+        SELECT coalesce(array_agg(pg_get_userbyid(role)::text ORDER BY pg_get_userbyid(role)), '{}')
+        FROM owners WHERE NOT dedup.role_is_trusted(role));
 END $function$;
 --- function submit_new(rules text[], most integer, source_id text, body text, title text, url text, publication text, published_at timestamp with time zone, added_at timestamp with time zone, language text, byline text, kept jsonb, version bigint, content_hash bigint, sentence_hashes bigint[], signature bytea, buckets bigint[], word_count integer, shingle_count integer, policy text, earliest timestamp with time zone, told_before bigint, original bigint, score double precision, reason text, others bigint[], other_rules text[], scores double precision[], sentences double precision[], signatures double precision[], containments double precision[])
 CREATE OR REPLACE FUNCTION dedup.submit_new(rules text[], most integer, source_id text, body text, title text, url text, publication text, published_at timestamp with time zone, added_at timestamp with time zone, language text, byline text, kept jsonb, version bigint, content_hash bigint, sentence_hashes bigint[], signature bytea, buckets bigint[], word_count integer, shingle_count integer, policy text, earliest timestamp with time zone, told_before bigint, original bigint, score double precision, reason text, others bigint[], other_rules text[], scores double precision[], sentences double precision[], signatures double precision[], containments double precision[])

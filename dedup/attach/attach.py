@@ -83,7 +83,7 @@ def reading(database: Database, cursor: Cursor, attachment: Attachment) -> Itera
         yield cursor
         return
     try:
-        owner = copying.owner_of(cursor, attachment)
+        owner = copying.owner_of(cursor, attachment, attached=False)
         with copying.session_of(database, attachment, owner) as connection, connection.cursor() as rows:
             copying.limit_time(connection)
             yield rows

@@ -84,6 +84,16 @@ class Attachment(Answer):
         return f"{self.schema}.{self.table}"
 
     @property
+    def place(self) -> dict[str, str]:
+        """Schema and table, as parameters of a statement."""
+        return {"schema": self.schema, "table": self.table}
+
+    @property
+    def made(self) -> str:
+        """A pattern of the names of functions that were made for the table."""
+        return f"^attached_{self.id}_"
+
+    @property
     def marks(self) -> Part:
         return own(f"{self.name}_marks")
 

@@ -136,17 +136,30 @@ SELECT c.relkind = 'p', pg_get_userbyid(c.relowner), current_user::text, pg_get_
 FROM pg_class c, pg_namespace n, pg_roles r
 WHERE c.oid = %(oid)s AND n.oid = 'dedup'::regnamespace AND r.rolname = current_user
 
--- name: trusted
--- Whether the owner of a table could do all that the owner of the corpus can do (docs/attach.md).
-SELECT dedup.owner_is_trusted(c.oid) FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
+-- name: strangers
+-- Roles that are not trusted (docs/attach.md): those whose code runs when a table is read, and those that own what was
+-- made for it.
+SELECT dedup.strangers(c.oid),
+       ARRAY(SELECT DISTINCT pg_get_userbyid(p.proowner)::text FROM pg_proc p
+             WHERE p.pronamespace = 'dedup'::regnamespace AND p.proname ~ %(made)s
+               AND NOT dedup.role_is_trusted(p.proowner))
+FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
 WHERE n.nspname = %(schema)s AND c.relname = %(table)s
 
+-- name: trust
+-- Whether the owner of a relation is trusted, whether it is a view, and the roles that are not trusted and whose code
+-- runs when it is read.
+SELECT dedup.role_is_trusted(relowner), relkind = 'v', dedup.strangers(oid) FROM pg_class WHERE oid = %(oid)s
+
 -- name: owners
--- The roles that own a table and its partitions.
+-- The roles that own a table, its partitions, and what was made to read and write it.
 SELECT DISTINCT pg_get_userbyid(c.relowner)
 FROM pg_class t JOIN pg_namespace n ON n.oid = t.relnamespace
 JOIN pg_class c ON c.oid = t.oid OR c.oid IN (SELECT p.relid FROM pg_partition_tree(t.oid) AS p)
 WHERE n.nspname = %(schema)s AND t.relname = %(table)s
+UNION
+SELECT pg_get_userbyid(p.proowner) FROM pg_proc p
+WHERE p.pronamespace = 'dedup'::regnamespace AND p.proname ~ %(made)s AND p.proname !~ '_marks$$'
 ORDER BY 1
 
 -- name: looked_at
@@ -167,7 +180,8 @@ SELECT attnum, attname FROM pg_attribute WHERE attrelid = %(oid)s AND attnum > 0
 SELECT n.nspname, c.relname FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace WHERE c.oid = %(oid)s
 
 -- name: attached_table
--- A table of others as it is now, by its name and by the number it had: what it is called, its owner, its columns,
+-- A table of others as it is now, by its name and by the number it had: roles that are not trusted and whose code runs
+-- when it is read, altered functions, what it is called, its owner, its columns,
 -- whether row security is forced on its owner, whether triggers note its changes, and a digest of what tells that rows
 -- may have come or gone unnoticed: the partitions, the files of the rows (another one after TRUNCATE and where a table is rewritten) and the triggers
 -- (others after a partition was attached again, changed ones after they were switched off and on); of a view its query.
@@ -182,7 +196,7 @@ WITH present AS (
     FROM pg_trigger t JOIN pg_proc p ON p.oid = t.tgfoid JOIN parts ON parts.oid = t.tgrelid
     WHERE p.pronamespace = 'dedup'::regnamespace AND p.proname = %(changed)s
 )
-SELECT (SELECT oid::bigint FROM present), (SELECT dedup.owner_is_trusted(oid) FROM present),
+SELECT (SELECT oid::bigint FROM present), (SELECT dedup.strangers(oid) FROM present),
        (SELECT count(*) FROM pg_proc p
         WHERE p.pronamespace = 'dedup'::regnamespace AND p.proname ~ %(made)s
           AND NOT (p.prosecdef AND p.proconfig = ARRAY['search_path=pg_catalog, pg_temp'])),

@@ -26,12 +26,13 @@ PAGE = 2_000  # Rows or articles compared at a time
 
 @contextmanager
 def fitting(cursor: Cursor, attachment: Attachment) -> Iterator[None]:
-    """A part of a transaction that reads a table. Raises UnfitError: its functions do not fit it any more."""
-    if not attachment.copied and not copying.is_trusted(cursor, attachment):
-        raise UnfitError(
-            f"{attachment.shown}: it belongs to a role with fewer rights than the corpus' owner, so its rows"
-            f" must be copied: `dedup remap {attachment.name}`"
-        )
+    """Read a table in a part of a transaction.
+
+    Raises:
+        UnfitError: its functions do not fit it any more, or code of a role that is not trusted would run.
+    """
+    if not attachment.copied:
+        copying.require_trust(cursor, attachment)
     try:
         with cursor.connection.transaction():
             yield

@@ -47,29 +47,40 @@ OWNER_SECONDS = 30.0  # Of a statement in a session of an owner: our transaction
 WRITING_SECONDS = 45.0  # Of the statements that write a batch of marks; `Timeouts.idle` is 60
 PAGE = 1_000  # Rows of a page
 KEPT_BYTES = 8_000_000  # Of texts that are held before they are stored
+NO_FUNCTION = "^$"  # A pattern of the names of no functions
 
 
-def is_trusted(cursor: Cursor, attachment: Attachment) -> bool:
-    """Return whether the owner of the table could do all that the owner of the corpus can do."""
-    row = cursor.execute(_attachments("trusted"), _place(attachment)).fetchone()
-    return bool(row and row[0])
+def require_trust(cursor: Cursor, attachment: Attachment) -> None:
+    """Make sure that a table that is not copied can be read and written in this session.
+
+    Raises:
+        UnfitError: code of a role that is not trusted would run, or there is no such table.
+    """
+    values = {**attachment.place, "made": attachment.made}
+    row = cursor.execute(_attachments("strangers"), values).fetchone()
+    if row != ([], []):
+        raise UnfitError(
+            f"{attachment.shown}: reading it would run code of a role that has fewer rights than the corpus'"
+            f" owner: `dedup remap {attachment.name}`"
+        )
 
 
-def _place(attachment: Attachment) -> dict[str, str]:
-    return {"schema": attachment.schema, "table": attachment.table}
+def owner_of(cursor: Cursor, attachment: Attachment, *, attached: bool = True) -> str:
+    """Return the role that owns the table, all of its partitions, and what was made for it.
 
-
-def owner_of(cursor: Cursor, attachment: Attachment) -> str:
-    """Return the role that owns the table and all of its partitions.
+    Args:
+        attached: False: not what was made for it, which is about to be made again.
 
     Raises:
         UnfitError: they belong to several roles, of which one would run code of the others.
     """
-    found = [name for (name,) in cursor.execute(_attachments("owners"), _place(attachment)).fetchall()]
+    values = {**attachment.place, "made": attachment.made if attached else NO_FUNCTION}
+    found = [name for (name,) in cursor.execute(_attachments("owners"), values).fetchall()]
     if len(found) != 1:
         raise UnfitError(
-            f"{attachment.shown}: its partitions belong to several roles ({', '.join(found)}): give them all"
-            " to one"
+            f"{attachment.shown}: it, its partitions and what was made for it belong to several roles"
+            f" ({', '.join(found)}): give the table and its partitions to one, then `dedup remap"
+            f" {attachment.name}`"
         )
     return str(found[0])
 
@@ -103,13 +114,14 @@ def session_of(database: Database, attachment: Attachment, owner: str) -> Iterat
 
 
 def _connected(database: Database, role: str, timeouts: Timeouts) -> Connection:
-    """Open a session of another role, with what libpq finds for it; the password of the address is not sent.
+    """Open a session of another role, with what libpq finds for it in files.
+
+    Neither the password of the address nor that of the environment is sent: they are of another role.
 
     Raises:
         DatabaseError: the login is refused, or the server does not answer.
     """
-    parts: dict[str, Any] = {**conninfo_to_dict(database.url), "user": role}
-    parts.pop("password", None)
+    parts: dict[str, Any] = {**conninfo_to_dict(database.url), "user": role, "password": ""}
     with translated(database.location):
         connection = Connection.open(make_conninfo(**parts), timeouts, database.schema)
     connection.prepare_threshold = None  # code of the owner may replace what is prepared

@@ -94,7 +94,7 @@ def unmade(cursor: Cursor, attachment: Attachment, *, same_key: bool = False) ->
     gone: list[Part] = [sql.SQL("DROP VIEW IF EXISTS {}").format(attachment.marks)]
     if not same_key:
         gone.append(sql.SQL("DROP INDEX IF EXISTS {}").format(own(f"attached_{attachment.id}_key")))
-    made = {"made": f"^attached_{attachment.id}_"}
+    made = {"made": attachment.made}
     for *table, name in cursor.execute(_sql("triggers"), made).fetchall():
         gone.append(sql.SQL("DROP TRIGGER {} ON {}").format(sql.Identifier(name), sql.Identifier(*table)))
     for (function,) in cursor.execute(_sql("functions"), made).fetchall():

@@ -40,7 +40,7 @@ class Found:
     """A table of others as it is now."""
 
     oid: int | None  # its number; None: there is no table of that name
-    trusted: bool | None  # whether its owner could do all that the owner of the corpus can do
+    strangers: tuple[str, ...]  # roles that are not trusted and whose code runs when it is read
     altered: int  # functions made for it that are not as they were made
     known_as: str | None  # what the table with the number that was kept is called now; None: it is gone
     owner: str | None  # the role that owns it
@@ -69,19 +69,19 @@ def find(cursor: Cursor, attachment: Attachment) -> Found:
     row = cursor.execute(
         _sql("attached_table"),
         {
-            "schema": attachment.schema,
-            "table": attachment.table,
+            **attachment.place,
             "oid": attachment.seen.get("oid", 0),
             "changed": f"attached_{attachment.id}_changed",
             "rows": f"attached_{attachment.id}_rows",
-            "made": f"^attached_{attachment.id}_",
+            "made": attachment.made,
         },
     ).fetchone()
     assert row is not None
-    oid, trusted, altered, known_as, owner, secured, maker, columns, triggers, off, parts, state = row
+    oid, strangers, altered, known_as, owner, secured, maker, columns, triggers, off, parts, state = row
     named = {name: (value[0], value[1], value[2]) for name, value in columns.items()}
     numbers = () if parts is None else tuple(map(int, parts))
-    return Found(oid, trusted, altered, known_as, owner, secured, maker, named, triggers, off, numbers, state)
+    others = tuple(strangers or ())
+    return Found(oid, others, altered, known_as, owner, secured, maker, named, triggers, off, numbers, state)
 
 
 def problems_of(cursor: Cursor, attachment: Attachment, found: Found | None = None) -> list[str]:
@@ -131,10 +131,10 @@ def _changes(cursor: Cursor, attachment: Attachment, found: Found) -> list[str]:
     if found.maker != found.owner:
         words.append(f"it belongs to {found.owner} now, and what was made for it to {found.maker}")
     if not attachment.copied:
-        if not found.trusted:
+        if found.strangers:
             words.append(
-                f"{found.owner} or the owner of a partition has fewer rights than the corpus' owner:"
-                " its rows must be copied"
+                f"{', '.join(found.strangers)} has fewer rights than the corpus' owner, and reading it would"
+                " run code of that role"
             )
         elif found.altered:
             words.append("functions that were made for it were altered")

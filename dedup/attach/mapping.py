@@ -90,9 +90,7 @@ def examine(cursor: Cursor, wanted: Wanted, again: Attachment | None = None) -> 
     else:
         row = cursor.execute(_sql("next_id")).fetchone()
         number, name = int(row[0]) if row else 1, _name(cursor, table if wanted.name is None else wanted.name)
-    place = {"schema": schema, "table": table}
-    trusted = cursor.execute(_sql("trusted"), place).fetchone()
-    copied = not (trusted and trusted[0])
+    copied = _is_copied(cursor, oid, wanted.table)
     if copied:  # what we make of their values must be of types of Postgres itself: others may run code
         for key in keys:
             if not columns[key].built_in:
@@ -127,6 +125,22 @@ def examine(cursor: Cursor, wanted: Wanted, again: Attachment | None = None) -> 
     kinds = zoned, partitioned, view, changes_zoned
     shape = Shape(*kinds, watched, numbers, owner, creator, home, lends, chunks)
     return replace(attachment, seen={**seen, "state": None}, copied=copied), shape
+
+
+def _is_copied(cursor: Cursor, oid: int, shown: str) -> bool:
+    """Return whether rows are copied in a session of the owner, who is not trusted.
+
+    Raises:
+        InputError: the owner is trusted, but not with the code of others that the view would run.
+    """
+    row = cursor.execute(_sql("trust"), {"oid": oid}).fetchone()
+    trusted, view, strangers = row or (False, False, [])
+    if trusted and view and strangers:
+        raise InputError(
+            f"{shown} is a view of a role with all rights of the corpus' owner, and would run code of"
+            f" {', '.join(strangers)}, which has fewer: give the view to that role, ALTER VIEW … OWNER TO"
+        )
+    return bool(strangers)
 
 
 def refuse_rows(cursor: Cursor, attachment: Attachment, shape: Shape, *, html: bool | None) -> None:

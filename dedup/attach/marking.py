@@ -117,6 +117,7 @@ def _writing(database: Database, cursor: Cursor, attachment: Attachment) -> Iter
         return int(row[0]), row[1]
 
     if not attachment.copied:
+        copying.require_trust(cursor, attachment)
         yield here
         return
     with copying.writing(database, cursor, attachment) as there:

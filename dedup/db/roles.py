@@ -166,7 +166,7 @@ FUNCTIONS: Mapping[str, frozenset[Role]] = {
     **dict.fromkeys(("publish_bulk", "compact_index"), _WORKER),
     # The view of judged pairs calls it with the rights of who reads it.
     "text_hash": VIEW_READERS | {"counter"},
-    "owner_is_trusted": frozenset({"worker", "reader"}),
+    **dict.fromkeys(("role_is_trusted", "strangers"), frozenset({"worker", "reader"})),
     # So does the view of all texts.
     "attached_text": VIEW_READERS,
     **dict.fromkeys(("changes", "journal_triggers"), VIEW_READERS | {"counter"}),

@@ -1,16 +1,75 @@
 -- Owners of attached tables. Code of an owner (a function of a view, a trigger, an index expression, row security)
 -- runs in no session but the owner's own, unless the owner could do all that the owner of the corpus can do.
 
-CREATE FUNCTION dedup.owner_is_trusted(relation oid) RETURNS boolean
+CREATE FUNCTION dedup.role_is_trusted(role oid) RETURNS boolean
     LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
     -- From PostgreSQL 16 on a membership may lend nothing: what counts is whether the role can be taken.
-    SELECT coalesce(bool_and(pg_has_role(c.relowner, n.nspowner,
-        CASE WHEN current_setting('server_version_num')::integer >= 160000 THEN 'SET' ELSE 'MEMBER' END)), false)
-    FROM pg_namespace n, pg_class c
-    WHERE n.oid = 'dedup'::regnamespace
-      AND (c.oid = relation OR c.oid IN (SELECT p.relid FROM pg_partition_tree(relation) AS p))
+    SELECT pg_has_role(role_is_trusted.role, n.nspowner,
+        CASE WHEN current_setting('server_version_num')::integer >= 160000 THEN 'SET' ELSE 'MEMBER' END)
+    FROM pg_namespace n WHERE n.oid = 'dedup'::regnamespace
 $$;
-COMMENT ON FUNCTION dedup.owner_is_trusted(oid) IS 'Whether the owner of a table or view, and of each partition, could do all that the owner of the corpus can do.';
+COMMENT ON FUNCTION dedup.role_is_trusted(oid) IS 'Whether a role could do all that the owner of the corpus can do.';
+
+CREATE FUNCTION dedup.strangers(relation oid) RETURNS text[]
+    LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+    -- Most are plain tables, and views of all texts ask for each row.
+    IF EXISTS (SELECT FROM pg_class c WHERE c.oid = relation AND c.relkind IN ('r', 'm') AND NOT c.relhassubclass
+                   AND dedup.role_is_trusted(c.relowner)) THEN
+        RETURN '{}';
+    END IF;
+    RETURN (
+        WITH RECURSIVE used (class, object) AS (
+            SELECT 'pg_class'::regclass::oid, relation
+            UNION
+            SELECT more.class, more.object
+            FROM used CROSS JOIN LATERAL (
+                SELECT 'pg_class'::regclass::oid AS class, i.inhrelid AS object
+                FROM pg_inherits i WHERE i.inhparent = used.object
+                UNION ALL
+                SELECT d.refclassid, d.refobjid
+                FROM pg_class c
+                JOIN pg_rewrite w ON w.ev_class = c.oid
+                JOIN pg_depend d ON d.classid = 'pg_rewrite'::regclass AND d.objid = w.oid
+                WHERE c.oid = used.object AND c.relkind = 'v'
+                  AND d.refclassid IN ('pg_class'::regclass, 'pg_proc'::regclass, 'pg_type'::regclass,
+                                       'pg_operator'::regclass)) AS more
+            WHERE used.class = 'pg_class'::regclass
+        ), owners (role) AS (
+            SELECT c.relowner FROM used JOIN pg_class c ON c.oid = used.object WHERE class = 'pg_class'::regclass
+            UNION
+            SELECT p.proowner FROM used JOIN pg_proc p ON p.oid = used.object WHERE class = 'pg_proc'::regclass
+            UNION
+            SELECT t.typowner FROM used JOIN pg_type t ON t.oid = used.object WHERE class = 'pg_type'::regclass
+            UNION
+            SELECT o.oprowner FROM used JOIN pg_operator o ON o.oid = used.object WHERE class = 'pg_operator'::regclass
+        )
+        SELECT coalesce(array_agg(pg_get_userbyid(role)::text ORDER BY pg_get_userbyid(role)), '{}')
+        FROM owners WHERE NOT dedup.role_is_trusted(role));
+END $$;
+COMMENT ON FUNCTION dedup.strangers(oid) IS 'Roles that are not trusted and own a table, a part of it, or what a view reads and calls.';
+
+-- The index of keys and the view of marks of a table that was attached before cast to the type of its key. Of a domain
+-- that belongs to others they would run its checks.
+DO $$
+DECLARE made record;
+BEGIN
+    FOR made IN
+        SELECT CASE c.relkind WHEN 'i' THEN 'INDEX' ELSE 'VIEW' END AS kind, c.relname AS name
+        FROM pg_class c
+        WHERE c.relnamespace = 'dedup'::regnamespace
+          AND (c.relkind = 'i' AND c.relname ~ '^attached_[0-9]+_key$'
+               OR c.relkind = 'v' AND c.relname IN (SELECT a.name || '_marks' FROM dedup.attachment a))
+          AND EXISTS (
+              SELECT FROM pg_depend d JOIN pg_type t ON d.refclassid = 'pg_type'::regclass AND t.oid = d.refobjid
+              WHERE NOT dedup.role_is_trusted(t.typowner)
+                AND (d.classid = 'pg_class'::regclass AND d.objid = c.oid
+                     OR d.classid = 'pg_rewrite'::regclass
+                        AND d.objid IN (SELECT w.oid FROM pg_rewrite w WHERE w.ev_class = c.oid)))
+    LOOP
+        EXECUTE format('DROP %s dedup.%I', made.kind, made.name);
+    END LOOP;
+END $$;
 
 ALTER TABLE dedup.attachment ADD COLUMN copied boolean NOT NULL DEFAULT false;
 COMMENT ON COLUMN dedup.attachment.copied IS 'Whether its rows are copied in a session of its owner, who is not trusted with other rights; see docs/attach.md.';
@@ -59,10 +118,13 @@ BEGIN
         RETURN (SELECT c.text FROM attached_copy c
                 WHERE c.attachment_id = place.id AND c.source_id = attached_text.source_id COLLATE "C");
     END IF;
-    -- The function belongs to the owner of the table, who may have altered it.
+    -- Whose code the view uses, and who owns the function that reads it: its owner may have altered it.
     IF NOT EXISTS (
         SELECT FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
-        WHERE n.nspname = place.schema_name AND c.relname = place.table_name AND dedup.owner_is_trusted(c.oid)) THEN
+        WHERE n.nspname = place.schema_name AND c.relname = place.table_name AND dedup.strangers(c.oid) = '{}')
+       OR NOT coalesce((
+        SELECT bool_and(dedup.role_is_trusted(p.proowner)) FROM pg_proc p
+        WHERE p.pronamespace = 'dedup'::regnamespace AND p.proname = format('attached_%s_text', attachment_id)), false) THEN
         RETURN NULL;
     END IF;
     EXECUTE format('SELECT dedup.%I($1)', format('attached_%s_text', attachment_id)) INTO found USING source_id;

@@ -315,6 +315,74 @@ def test_a_table_given_to_another_role_is_left_alone_until_it_is_mapped(server: 
                 root.execute(f"DROP OWNED BY {OWNER} CASCADE".encode())
 
 
+STRANGE_VIEWS = {
+    "table": "SELECT id, body, headline FROM cms.a",
+    "function": "SELECT id, body || cms.payload() AS body, headline FROM public.plain",
+    "operator": "SELECT id, body, headline FROM public.plain WHERE body OPERATOR(cms.=) body",
+    "domain": "SELECT id, body::cms.word AS body, headline FROM public.plain",
+    "view": "SELECT id, body, headline FROM cms.v",
+    "child": "SELECT id, body, headline FROM public.parent",
+}
+"""Views that run code of a stranger, or read a table of one."""
+
+
+@pytest.mark.parametrize("of", sorted(STRANGE_VIEWS))
+def test_a_trusted_view_over_what_belongs_to_others_is_refused(server: Server, corpora: str, of: str) -> None:
+    query = STRANGE_VIEWS[of]
+    with (
+        corpus(server, corpora, "view") as (database, owner),
+        psycopg.connect(database.url, autocommit=True) as root,
+        Deduplicator(database.url) as dd,
+    ):
+        root.execute(b"CREATE TABLE public.plain (id bigint PRIMARY KEY, body text, headline text)")
+        root.execute("INSERT INTO public.plain VALUES (1, %s, 'one')", [text(window(0, 6))])
+        root.execute(b"CREATE TABLE public.parent (LIKE public.plain)")
+        if of == "child":
+            owner.execute(b"CREATE TABLE cms.child (id bigint NOT NULL, body text, headline text)")
+            root.execute(b"ALTER TABLE cms.child INHERIT public.parent")
+        mapping: dict[str, Any] = {"keys": ["id"], "columns": {"text": "body", "title": "headline"}}
+        root.execute(f"CREATE VIEW public.ours AS {query}".encode())
+        with pytest.raises(InputError, match=f"would run code of {OWNER}, which has fewer"):
+            dd.attachments.attach("public.ours", **mapping)
+        # The same view, defined anew after it was attached.
+        root.execute(b"CREATE VIEW public.plainly AS SELECT id, body, headline FROM public.plain")
+        dd.attachments.attach("public.plainly", **mapping, name="plainly")
+        dd.backfill(workers=0)
+        changed = query.replace("body::cms.word AS body", "(body::cms.word)::text AS body")
+        root.execute(f"CREATE OR REPLACE VIEW public.plainly AS {changed}".encode())
+        root.execute("UPDATE public.plain SET body = %s", [text(window(3, 6))])
+        for url in (as_role(database.url, WORKER), database.url):
+            used(database, url)
+        assert any(f"plainly: {OWNER} has fewer rights" in line for line in dd.attachments.drift())
+        with Deduplicator(as_role(database.url, READER)) as reader, suppress(DedupError):
+            reader.get("plainly/1")
+        root.execute(b"SELECT text FROM dedup.article_text")
+        assert caught(database) == []
+
+
+def test_functions_of_a_former_owner_run_for_nobody(server: Server, corpora: str) -> None:
+    with (
+        corpus(server, corpora, "table") as (database, owner),
+        psycopg.connect(database.url, autocommit=True) as root,
+    ):
+        used(database, database.url)
+        for how in ALTERED:
+            hook(owner, f"ALTERED {how}")
+        replaced = "CREATE OR REPLACE FUNCTION dedup.attached_1_text(text) RETURNS text LANGUAGE plpgsql AS"
+        with suppress(psycopg.Error):
+            owner.execute(f"{replaced} $$ BEGIN RETURN cms.payload(); END $$".encode())
+        touched(owner)
+        for role in ("CURRENT_USER", READER):
+            root.execute(f"ALTER TABLE cms.a OWNER TO {role}".encode())
+            # As after a restore, or where somebody edits what the corpus knows of it.
+            root.execute(b"UPDATE dedup.attachment SET copied = %s", [role == READER])
+            root.execute(b"SELECT text FROM dedup.article_text")
+            for url in (as_role(database.url, WORKER), database.url):
+                used(database, url)
+        assert caught(database) == []
+        root.execute(f"ALTER TABLE cms.a OWNER TO {OWNER}".encode())
+
+
 def test_an_owner_notes_changes_of_its_own_table_only(server: Server, corpora: str) -> None:
     with corpus(server, corpora, "table") as (database, owner):
         insert = b"INSERT INTO dedup.outbox (attachment_id, amount, source_ids) VALUES (%s, %s, %s)"
