@@ -75,8 +75,22 @@ SELECT EXISTS (SELECT FROM dedup.attachment WHERE name = %(name)s::text),
 -- The parts of a name, as SQL quotes it.
 SELECT parse_ident(%(name)s)
 
+-- name: own_search_path
+-- Look up names in the schemas that the role and the database have set, to the end of the transaction or until it is
+-- set again; returns the path before.
+SELECT pg_catalog.current_setting('search_path'), pg_catalog.set_config('search_path', s.reset_val, true)
+FROM pg_catalog.pg_settings AS s WHERE s.name OPERATOR(pg_catalog.=) 'search_path'
+
+-- name: relation
+-- The number of a relation by its quoted name.
+SELECT pg_catalog.to_regclass(%(table)s)::pg_catalog.oid
+
+-- name: search_path
+-- Look up names in other schemas.
+SELECT pg_catalog.set_config('search_path', %(path)s, true)
+
 -- name: table
--- A relation by its quoted name, with what forbids to attach it: its kind, how it is stored, whether it takes part in
+-- A relation by its number, with what forbids to attach it: its kind, how it is stored, whether it takes part in
 -- inheritance, is a partition or has row security, and whether it is of a corpus.
 SELECT c.oid::bigint, n.nspname, c.relname, c.relkind::text, c.relpersistence::text,
        EXISTS (SELECT FROM pg_inherits i WHERE (i.inhparent = c.oid OR i.inhrelid = c.oid)
@@ -84,7 +98,7 @@ SELECT c.oid::bigint, n.nspname, c.relname, c.relkind::text, c.relpersistence::t
        c.relispartition, c.relrowsecurity,
        to_regclass(format('%%I.settle_turn', n.nspname)) IS NOT NULL
 FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
-WHERE c.oid = to_regclass(%(table)s)
+WHERE c.oid = %(oid)s
 
 -- name: sampled
 -- How many rows of a relation make so many, in percent; 100 where Postgres cannot sample it, or has not counted.

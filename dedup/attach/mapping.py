@@ -201,7 +201,7 @@ def find_table(cursor: Cursor, given: str) -> tuple[int, str, str, bool]:
     if len(names) > 2:
         raise InputError(f"{given!r} names another database; give schema.table of this one")
     quoted = sql.SQL(".").join(sql.Identifier(name) for name in names).as_string(cursor)
-    row = cursor.execute(_sql("table"), {"table": quoted}).fetchone()
+    row = cursor.execute(_sql("table"), {"oid": _oid(cursor, quoted)}).fetchone()
     if row is None:
         raise InputError(f"there is no table {given}; `psql -c '\\dt *.*'` lists the tables")
     oid, schema, table, kind, persistence, inherits, is_partition, secured, ours = row
@@ -226,6 +226,14 @@ def find_table(cursor: Cursor, given: str) -> tuple[int, str, str, bool]:
             " attach a view of it, which reads what its owner may"
         )
     return int(oid), schema, table, kind in VIEWS
+
+
+def _oid(cursor: Cursor, quoted: str) -> int | None:
+    """Return the number of a relation by its name, which is looked up where a user's own session would."""
+    before = cursor.execute(_sql("own_search_path")).fetchone()
+    row = cursor.execute(_sql("relation"), {"table": quoted}).fetchone()
+    cursor.execute(_sql("search_path"), {"path": before and before[0]})
+    return row and row[0]
 
 
 def _check_length(name: str) -> None:

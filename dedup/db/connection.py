@@ -91,6 +91,7 @@ WRITTEN = {
     "array_nulls": "on",
     "transform_null_equals": "off",
     "default_transaction_isolation": "read committed",
+    "search_path": "pg_catalog, pg_temp",  # others may own functions in any other schema
 }
 """How the server reads statements and writes values, and what a transaction sees: a database or a role may
 begin its sessions with others. The encoding is asked for with the connection."""
@@ -246,7 +247,9 @@ def limits(timeouts: Timeouts, seconds: float | None) -> dict[str, str]:
 
 def set_values(values: dict[str, str], *, local: bool) -> bytes:
     """A statement that sets parameters; names and values are of this program, never of a user."""
-    calls = (f"set_config('{name}', '{value}', {str(local).lower()})" for name, value in values.items())
+    calls = (
+        f"pg_catalog.set_config('{name}', '{value}', {str(local).lower()})" for name, value in values.items()
+    )
     return f"SELECT {', '.join(calls)}".encode()
 
 

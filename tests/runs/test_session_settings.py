@@ -56,13 +56,31 @@ SETTINGS: Mapping[str, tuple[str, ...]] = {
     "lc_messages": ("C", "POSIX"),
     "default_transaction_isolation": ("serializable", "repeatable read", "read uncommitted"),
     "default_transaction_deferrable": ("on",),
-    "search_path": ("", "nowhere", '"$user"', "newsroom, public", "public, pg_catalog"),
+    "search_path": (
+        "",
+        "nowhere",
+        '"$user"',
+        "newsroom, public",
+        "public, pg_catalog",
+        "newsroom, pg_catalog",
+    ),
     "synchronize_seqscans": ("off",),
     "plan_cache_mode": ("force_generic_plan", "force_custom_plan"),
     "check_function_bodies": ("off",),
     "row_security": ("off",),
 }
 """Parameters of a session, and values that databases and roles are given."""
+
+SHADOWS = (
+    "lower(text) RETURNS text LANGUAGE sql AS $$ SELECT 'no' $$",
+    "now() RETURNS timestamptz LANGUAGE sql AS $$ SELECT NULL::timestamptz $$",
+    "unnest(text[]) RETURNS SETOF text LANGUAGE sql AS $$ SELECT 'no' $$",
+    "octet_length(text) RETURNS integer LANGUAGE sql AS $$ SELECT 0 $$",
+    "set_config(text, text, boolean) RETURNS text LANGUAGE sql AS $$ SELECT 'no' $$",
+    "hashtext(text) RETURNS integer LANGUAGE sql AS $$ SELECT 1 / 0 $$",
+    "differs(bigint, bigint) RETURNS boolean LANGUAGE sql AS $$ SELECT $1 <> $2 $$",
+)
+"""Functions of others with names of Postgres' own, which a path before `pg_catalog` calls instead."""
 
 EVERYTHING = {name: values[0] for name, values in SETTINGS.items()}
 
@@ -79,7 +97,11 @@ def template(server: Server) -> str:
         # How a session shows this type depends on its path, as does which of two functions it calls.
         owner.execute(f"CREATE TYPE {SCHEMA}.kind AS ENUM ('news', 'sport')".encode())
         owner.execute(f"CREATE TABLE {SCHEMA}.news ({NEWS}, kind {SCHEMA}.kind)".encode())
-        owner.execute("CREATE FUNCTION public.lower(text) RETURNS text LANGUAGE sql AS $$ SELECT 'no' $$")
+        for function in SHADOWS:
+            owner.execute(f"CREATE FUNCTION public.{function}".encode())
+        owner.execute(
+            "CREATE OPERATOR public.= (LEFTARG = bigint, RIGHTARG = bigint, FUNCTION = public.differs)"
+        )
         return owner.info.dbname
 
 
