@@ -79,10 +79,10 @@ def compare(
     began, since = row or (None, None)
     if attachment.changed is None or since is None:
         whole = True
-    if attachment.copied and not _copy(database, attachment, stop, None if whole else since):
-        return None
     looking = _Comparison(database, attachment, stop)
     try:
+        if attachment.copied and not _copy(database, attachment, stop, None if whole else since):
+            return None
         if whole:
             looking.refuse_loss = not (allow_deletes or noted_by_trigger)
             done = looking.gone() and looking.differing(outbox.changed)
@@ -93,7 +93,7 @@ def compare(
     except UnfitError as error:
         with database.transaction() as cursor:
             outbox.forget(cursor, looking.notes)
-            drift.hold(cursor, attachment, str(error))
+            drift.hold(cursor, attachment, error)
         raise
     if not done:
         return None

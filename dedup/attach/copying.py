@@ -22,7 +22,7 @@ import psycopg
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
 
 from dedup.attach.attachments import Attachment
-from dedup.attach.outbox import UnfitError, refuse_repeated
+from dedup.attach.outbox import BusyError, UnfitError, refuse_repeated
 from dedup.base.article import MAX_TEXT_CHARACTERS
 from dedup.base.errors import DatabaseError
 from dedup.base.timeouts import Timeouts
@@ -200,8 +200,8 @@ def pull_gone(database: Database, attachment: Attachment, after: str) -> str | N
     return some[-1] if some else None
 
 
-def _busy(attachment: Attachment) -> UnfitError:
-    return UnfitError(f"{attachment.shown}: another dedup is reading it: run it again when that has ended")
+def _busy(attachment: Attachment) -> BusyError:
+    return BusyError(f"{attachment.shown}: another dedup is reading it: run it again when that has ended")
 
 
 def forget(cursor: Cursor, attachment: Attachment) -> None:

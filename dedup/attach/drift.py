@@ -21,6 +21,7 @@ from psycopg.types.json import Jsonb
 from dedup.attach import attachments
 from dedup.attach.attachments import Attachment
 from dedup.attach.functions import mark_columns
+from dedup.attach.outbox import BusyError, UnfitError
 from dedup.base.words import counted
 from dedup.db.database import Cursor
 from dedup.db.rendering import schema_of
@@ -160,9 +161,14 @@ def held_now(cursor: Cursor) -> set[int]:
     return {number for (number,) in cursor.execute(_sql("held")).fetchall()}
 
 
-def hold(cursor: Cursor, attachment: Attachment, why: str) -> None:
-    """Leave a table alone for a while, and name it until a comparison of all its rows comes to its end."""
-    cursor.execute(_sql("hold"), {"id": attachment.id, "why": why, "minutes": HELD_MINUTES})
+def hold(cursor: Cursor, attachment: Attachment, error: UnfitError) -> None:
+    """Leave a table alone for a while, and name it until a comparison of all its rows comes to its end.
+
+    One that another session works on is tried again at once.
+    """
+    if not isinstance(error, BusyError):
+        values = {"id": attachment.id, "why": str(error), "minutes": HELD_MINUTES}
+        cursor.execute(_sql("hold"), values)
 
 
 def release(cursor: Cursor, attachment: Attachment) -> None:

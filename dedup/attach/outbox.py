@@ -97,6 +97,10 @@ class UnfitError(Exception):
     """A table is not the one any more that was attached; the message says so, and what next."""
 
 
+class BusyError(UnfitError):
+    """Another session works on a table; it is free within moments."""
+
+
 def refuse_repeated(attachment: Attachment, repeated: str | None) -> None:
     """Raise UnfitError where several rows have one id."""
     if repeated is not None:

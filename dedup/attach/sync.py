@@ -139,7 +139,7 @@ class _Sync:
                         done.add(synced)
                 except UnfitError as error:
                     self._leave(attachment, [str(error)])
-                    drift.hold(cursor, attachment, str(error))
+                    drift.hold(cursor, attachment, error)
                     continue
                 if any(not note[3] for note in of):
                     tables.append(attachment)
@@ -168,6 +168,8 @@ class _Sync:
                     numbers |= {note[0] for note in of}
             except UnfitError as error:
                 self._leave(attachment, [str(error)])
+                with self._database.transaction() as cursor:
+                    drift.hold(cursor, attachment, error)
         return numbers
 
     def _count(self, done: Synced) -> None:

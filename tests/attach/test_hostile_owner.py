@@ -281,10 +281,15 @@ def test_without_a_session_of_the_owner_it_is_refused_with_the_next_step(
                 problems = dd.backfill(workers=0).problems
                 assert all("no session can be opened as" in problem for problem in problems)
                 assert problems
+                assert dd.attachments.drift() == problems[:1]  # as `status --check` says it
                 with pytest.raises(InputError, match="give libpq a login for that role"):
                     dd.attachments.attach("cms.a", keys=["id"], columns={"text": "body"}, name="again")
         finally:
             root.execute(f"ALTER ROLE {OWNER} LOGIN".encode())
+        with Deduplicator(database.url) as dd:
+            assert dd.backfill(workers=0).problems == []
+            assert dd.attachments.drift() == []
+        assert_right(database)
 
 
 def test_a_table_given_to_another_role_is_left_alone_until_it_is_mapped(server: Server, corpora: str) -> None:
