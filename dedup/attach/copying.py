@@ -134,16 +134,22 @@ def limit_time(connection: Connection) -> None:
     connection.execute(_sql("limit_time", milliseconds=str(int(OWNER_SECONDS * 1_000))))
 
 
-def pull(database: Database, attachment: Attachment, source_ids: Sequence[str]) -> bool:
+def pull(
+    database: Database, attachment: Attachment, source_ids: Sequence[str], *, wait: bool = False
+) -> bool:
     """Copy some rows as they are now, and drop the copies of rows that are gone.
 
+    Args:
+        wait: for another session that copies rows of this table.
+
     Returns:
-        False: another session copies rows of this table.
+        False: another session does, and `wait` is not set.
 
     Raises:
         UnfitError: the table cannot be read in a session of its owner.
+        BusyError: another session copies rows for longer than a lock is waited for.
     """
-    with _turn(database, attachment) as cursor:
+    with _turn(database, attachment, wait=wait) as cursor:
         if cursor is None:
             return False
         with session_of(database, attachment, owner_of(cursor, attachment)) as owner:
@@ -169,11 +175,10 @@ def pull_page(
         The source_id of the last row, None after the last page, and the time of its change.
 
     Raises:
-        UnfitError: as of `pull`; also where another session copies rows of this table.
+        UnfitError, BusyError: as of `pull`.
     """
-    with _turn(database, attachment) as cursor:
-        if cursor is None:
-            raise _busy(attachment)
+    with _turn(database, attachment, wait=True) as cursor:
+        assert cursor is not None
         given = {"after": after, "limit": PAGE, "since": at or since}
         page = attachment.call("page", "%(after)s::text, %(limit)s::integer")
         if since is not None:
@@ -195,13 +200,9 @@ def pull_gone(database: Database, attachment: Attachment, after: str) -> str | N
     values = {"id": attachment.id, "after": after, "limit": PAGE}
     with database.transaction() as cursor:
         some = [source_id for (source_id,) in cursor.execute(_sql("copied_ids"), values).fetchall()]
-    if some and not pull(database, attachment, some):
-        raise _busy(attachment)
+    if some:
+        pull(database, attachment, some, wait=True)
     return some[-1] if some else None
-
-
-def _busy(attachment: Attachment) -> BusyError:
-    return BusyError(f"{attachment.shown}: another dedup is reading it: run it again when that has ended")
 
 
 def forget(cursor: Cursor, attachment: Attachment) -> None:
@@ -267,13 +268,26 @@ def has_turn(cursor: Cursor, attachment: Attachment) -> bool:
 
 
 @contextmanager
-def _turn(database: Database, attachment: Attachment) -> Iterator[Cursor | None]:
+def _turn(database: Database, attachment: Attachment, *, wait: bool) -> Iterator[Cursor | None]:
     """Give a transaction that alone copies rows of the table; None where another one does.
 
     An older reading must not take the place of a newer one.
+
+    Args:
+        wait: for the other one.
+
+    Raises:
+        BusyError: it takes too long.
     """
     with database.transaction() as cursor:
-        yield cursor if has_turn(cursor, attachment) else None
+        if wait:
+            try:
+                cursor.execute(_sql("wait_for_turn"), {"id": attachment.id})
+            except psycopg.errors.LockNotAvailable:
+                raise BusyError(
+                    f"{attachment.shown}: another dedup is reading it: run it again when that has ended"
+                ) from None
+        yield cursor if wait or has_turn(cursor, attachment) else None
 
 
 def _copied(

@@ -4,6 +4,10 @@
 -- Be the only one who copies rows of a table or writes marks into it, to the end of the transaction; false: another is.
 SELECT pg_try_advisory_xact_lock(hashtext('dedup.attached_copy'), %(id)s)
 
+-- name: wait_for_turn
+-- The same, but wait for it.
+SELECT pg_advisory_xact_lock(hashtext('dedup.attached_copy'), %(id)s)
+
 -- name: rows
 -- In a session of the owner: rows as texts. `rows`: the rows, by a function that belongs to the owner.
 SELECT r.source_id, left(${text}, %(most)s), r.title, r.url, r.publication, r.language, r.published_at::text,
