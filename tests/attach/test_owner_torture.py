@@ -571,7 +571,7 @@ def made(database: Database, owner: Errand) -> None:
 
 
 def heal(database: Database, table: Table, there: Callable[[Table], list[str]]) -> None:
-    """The operator's one command; the mapping is then what the owner means."""
+    """Run the operator's two commands: the mapping is what the owner means, and rows that are gone may go."""
     door = deduplicator(database).attachments
     (known,) = [item for item in door.list() if item.name == table.name]
     options = table.options(known.columns)
@@ -588,6 +588,7 @@ def heal(database: Database, table: Table, there: Callable[[Table], list[str]]) 
             table.columns[name] = found.columns[name]
     table.mapped, table.mapped_key, table.mapped_place = dict(table.columns), table.key, table.place
     table.another, table.lost = False, set()
+    door.sync(table.name, allow_deletes=True)
 
 
 def same_as_fresh(database: Database, tables: list[Table]) -> None:
@@ -690,7 +691,7 @@ def builder_role(server: Server) -> Iterator[str]:
     name = f"dedup_builder_{os.getpid()}"
     role = sql.Identifier(name)
     with psycopg.connect(server.url, autocommit=True) as connection:
-        connection.execute(sql.SQL("CREATE ROLE {}").format(role))
+        connection.execute(sql.SQL("CREATE ROLE {} LOGIN").format(role))
         try:
             yield name
         finally:

@@ -254,7 +254,7 @@ def test_a_copy_that_is_not_equal_is_refused_and_the_old_data_stay(
 
     with monkeypatch.context() as patch:
         patch.setattr(server_upgrade, "_copy", forged)
-        with pytest.raises(EmbeddedServerError, match="5 rows of 5, and not the same ones") as error:
+        with pytest.raises(EmbeddedServerError, match="5 of 5 rows, and not the same ones") as error:
             server_upgrade.upgrade(home=home)
     assert "secret" not in str(error.value)
     assert LINE not in str(error.value)
