@@ -21,7 +21,6 @@ from dedup.attach import drift
 from dedup.attach.attachments import Attachment, Part
 from dedup.attach.functions import (
     MARK_COLUMNS,
-    Body,
     Function,
     Shape,
     joined,
@@ -32,9 +31,10 @@ from dedup.attach.functions import (
 from dedup.attach.noting import changed
 from dedup.db.database import Cursor
 from dedup.db.rendering import SCHEMA, own, prefixed, raw, schema_of
-from dedup.db.statements import Statements
+from dedup.db.statements import Statements, Templates
 
 _sql = Statements("attach/attachments")
+_template = Templates("attach/functions")
 
 MARKS = ("status", "original_source_id", "score", "reason", "stale", "marked_at")
 """Columns of the view of marks, beside the keys of the row and of its original."""
@@ -192,23 +192,8 @@ def _given(functions: Sequence[Function], shape: Shape, *, notes: bool, lent: bo
 def _noting_marks(attachment: Attachment) -> Iterator[Part]:
     """Note every mark of its articles that changes."""
     function = attachment.function("marks")
-    yield sql.SQL(
-        "CREATE FUNCTION {}() RETURNS trigger LANGUAGE plpgsql SECURITY DEFINER\n"
-        "    SET search_path = pg_catalog, pg_temp AS {}"
-    ).format(
-        function,
-        Body(
-            sql.SQL(
-                "\nBEGIN\n    IF TG_OP = 'DELETE' THEN\n"
-                "        INSERT INTO {change} (attachment_id, source_id) VALUES ({id}, OLD.source_id);\n"
-                "    ELSE\n"
-                "        INSERT INTO {change} (attachment_id, source_id)\n"
-                "        SELECT {id}, a.source_id FROM {article} a WHERE a.id = NEW.id;\n"
-                "    END IF;\n    RETURN NULL;\nEND "
-            ).format(change=own("mark_change"), id=attachment.id, article=own("article"))
-        ),
-    )
-    yield sql.SQL("REVOKE ALL ON FUNCTION {}() FROM PUBLIC").format(function)
+    body = _template("marks", mark_change=own("mark_change"), id=attachment.id, article=own("article"))
+    yield from Function(function, "()", "trigger", body).statements()
     for event, table, condition in (
         ("INSERT", "article", "NEW.attachment_id = {0}"),
         ("DELETE", "article", "OLD.attachment_id = {0}"),
@@ -261,17 +246,14 @@ def _marks_view(attachment: Attachment) -> Iterator[Part]:
         ]
         for row, names in (("a", attachment.keys), ("o", original_names(attachment)))
     )
-    yield sql.SQL(
-        "CREATE VIEW {} AS\nSELECT {}, a.status,\n    {},\n"
-        "    o.source_id AS original_source_id, a.score, a.reason, a.stale, a.marked_at\n"
-        "FROM {} a LEFT JOIN {} o ON o.id = a.duplicate_of\nWHERE a.attachment_id = {}"
-    ).format(
-        attachment.marks,
-        joined(keys),
-        joined(originals),
-        own("marked_article"),
-        own("article"),
-        attachment.id,
+    yield _template(
+        "marks_view",
+        name=attachment.marks,
+        keys=joined(keys),
+        originals=joined(originals),
+        marked_article=own("marked_article"),
+        article=own("article"),
+        id=attachment.id,
     )
     yield sql.SQL("COMMENT ON VIEW {} IS {}").format(
         attachment.marks,

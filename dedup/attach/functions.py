@@ -16,6 +16,7 @@ from dedup.attach.attachments import Attachment, Part
 from dedup.base.article import MAX_FIELD_BYTES
 from dedup.base.kept import KEPT_CHARACTERS
 from dedup.db.rendering import Named, prefixed, raw, rendered, schema_of
+from dedup.db.statements import Templates
 
 FIELDS = ("title", "url", "publication", "language", "published_at", "byline")
 """What of an article may be mapped to a column beside its text."""
@@ -36,6 +37,9 @@ EXACT = ("boolean", "smallint", "integer", "bigint", "uuid", *TIMES)
 
 HASH = "sha256(convert_to({}, 'UTF8'))"
 """The hash of a body by which a change is told: nobody can find two texts for one."""
+
+
+_template = Templates("attach/functions")
 
 
 def joined(parts: Sequence[Part], between: str = ", ") -> Part:
@@ -93,10 +97,8 @@ class Function:
         return sql.SQL("FUNCTION {}{}").format(self.name, raw(self.given))
 
     def statements(self) -> Iterator[Part]:
-        yield sql.SQL(
-            "CREATE FUNCTION {}{} RETURNS {} LANGUAGE plpgsql SECURITY DEFINER\n"
-            "    SET search_path = pg_catalog, pg_temp AS {}"
-        ).format(self.name, raw(self.given), raw(self.returns), Body(self.body))
+        given, returns = raw(self.given), raw(self.returns)
+        yield _template("function", name=self.name, given=given, returns=returns, body=Body(self.body))
         yield sql.SQL("REVOKE ALL ON {} FROM PUBLIC").format(self.signature)
 
 
@@ -148,19 +150,11 @@ def _kept(attachment: Attachment) -> Part:
     values = [
         sql.SQL("({}, {})").format(
             sql.Literal(name),
-            sql.SQL(
-                "CASE WHEN pg_typeof(t.{0}) = 'json'::regtype THEN to_jsonb(t.{0}::text)"
-                " ELSE to_jsonb(t.{0}) END"
-            ).format(sql.Identifier(name)),
+            _template("kept_value", column=sql.Identifier(name)),
         )
         for name in attachment.keep
     ]
-    return sql.SQL(
-        "(SELECT jsonb_object_agg(k.name, CASE WHEN jsonb_typeof(k.value) = 'string'"
-        " THEN to_jsonb(left(k.value #>> '{{}}', {most})) ELSE k.value END)"
-        " FROM (VALUES {values}) AS k (name, value) WHERE k.value IS NOT NULL"
-        " AND (jsonb_typeof(k.value) = 'string' OR length(k.value::text) <= {most}))"
-    ).format(values=joined(values), most=KEPT_CHARACTERS)
+    return _template("kept", values=joined(values), most=KEPT_CHARACTERS)
 
 
 def _present_marks(attachment: Attachment) -> Part:
@@ -187,39 +181,25 @@ def reading(attachment: Attachment, shape: Shape) -> Iterator[Function]:
     if shape.view:
         there = [sql.SQL("{} IS NOT NULL").format(sql.Identifier("t", key)) for key in attachment.keys]
         where = joined([where, *there], " AND ")
+    of = {"table": attachment.identifier, "where": where}
     yield Function(
         attachment.function("text"),
         "(text)",
         "text",
-        # LIMIT: a view may come to have two such rows, which `rows` and `page` name; here it is no error.
-        sql.SQL("\nBEGIN\n    RETURN (SELECT {} FROM {} t WHERE {} AND {} LIMIT 1);\nEND ").format(
-            body, attachment.identifier, by_key(attachment, sql.SQL("$1")), where
-        ),
-    )
-    # OFFSET 0: looked up one by one, whatever the statistics say.
-    given = "unnest($1) AS g (id)\n    CROSS JOIN LATERAL (SELECT {} FROM {} t WHERE {} AND {} OFFSET 0) AS r"
-    found: Part = raw(f"SELECT r.* FROM {given}").format(
-        row, attachment.identifier, by_key(attachment, sql.Identifier("g", "id")), where
+        _template("text", body=body, by_key=by_key(attachment, sql.SQL("$1")), **of),
     )
     if shape.view and len(attachment.keys) == 1:
-        # All at once: a view that finds no row by its key is read once then, and not once for each of them.
-        found = sql.SQL(
-            "SELECT {} FROM {} t\n    WHERE t.{} = ANY (ARRAY(SELECT {} FROM unnest($1) AS g (id)))"
-            " AND {} = ANY ($1) AND {}"
-        ).format(
-            row,
-            attachment.identifier,
-            sql.Identifier(attachment.keys[0]),
-            attachment.key(sql.Identifier("g", "id"))[0],
-            attachment.source_id("t"),
-            where,
+        found = _template(
+            "rows_at_once",
+            row=row,
+            key=sql.Identifier(attachment.keys[0]),
+            key_of_id=attachment.key(sql.Identifier("g", "id"))[0],
+            source_id=attachment.source_id("t"),
+            **of,
         )
-    yield Function(
-        attachment.function("rows"),
-        "(text[])",
-        f"TABLE ({returned})",
-        sql.SQL("\n#variable_conflict use_column\nBEGIN\n    RETURN QUERY {};\nEND ").format(found),
-    )
+    else:
+        found = _template("rows", row=row, by_key=by_key(attachment, sql.Identifier("g", "id")), **of)
+    yield Function(attachment.function("rows"), "(text[])", f"TABLE ({returned})", found)
     keys = [sql.Identifier("t", key) for key in attachment.keys]
     page = sql.SQL("SELECT {} FROM {} t WHERE {}").format(row, attachment.identifier, where)
     after = attachment.key(sql.SQL("$1"))
@@ -246,15 +226,11 @@ def _pages(
     """
     begin, after = ways
     place = given.count(",")
-    body = sql.SQL(
-        "\n#variable_conflict use_column\nBEGIN\n    IF {last} IS NULL THEN\n"
-        "        RETURN QUERY {page} AND {begin} ORDER BY {order} LIMIT {limit};\n    ELSE\n"
-        "        RETURN QUERY {page} AND ({order}) > ({after}) ORDER BY {order} LIMIT {limit};\n"
-        "    END IF;\nEND "
-    ).format(
+    body = _template(
+        "page",
         last=raw(f"${place}"),
         limit=raw(f"${place + 1}"),
-        page=page,
+        rows=page,
         begin=begin,
         order=joined(order),
         after=joined(after),
@@ -264,33 +240,8 @@ def _pages(
 
 def writing(attachment: Attachment) -> Function:
     """Write marks that were found elsewhere; the source_ids whose rows others hold are the answer."""
-    body = sql.SQL("""
-DECLARE
-    before text := current_setting('dedup.writing', true);
-BEGIN
-    PERFORM set_config('dedup.writing', 'on', true);  -- to write marks is no change of the row
-    WITH wanted AS MATERIALIZED (
-        SELECT g.id, t.part, t.place, g.status, {original} AS original, g.score
-        FROM unnest($1, $2, $3, $4) AS g (id, status, original, score)
-        CROSS JOIN LATERAL (
-            SELECT t.tableoid AS part, t.ctid AS place, m.* FROM {table} t
-            CROSS JOIN LATERAL (SELECT {marked}) AS m (status, original, score)
-            WHERE {by_key} OFFSET 0) AS t
-        WHERE (t.status, t.original, t.score) IS DISTINCT FROM (g.status, g.original, g.score)
-    ), free AS MATERIALIZED (
-        SELECT t.tableoid AS part, t.ctid AS place FROM {table} t
-        WHERE t.ctid = ANY (ARRAY(SELECT place FROM wanted))
-        FOR NO KEY UPDATE SKIP LOCKED
-    ), done AS (
-        UPDATE {table} t SET ({columns}) = ROW (w.status, w.original, w.score)
-        FROM wanted w JOIN free USING (part, place)
-        WHERE t.tableoid = w.part AND t.ctid = w.place
-        RETURNING w.id
-    )
-    SELECT (SELECT count(*) FROM done), ARRAY(SELECT id FROM wanted EXCEPT SELECT id FROM done)
-    INTO written, held;
-    PERFORM set_config('dedup.writing', coalesce(before, ''), true);
-END """).format(
+    body = _template(
+        "write",
         original=attachment.original_from(sql.Identifier("g", "original")),
         table=attachment.identifier,
         marked=_present_marks(attachment),

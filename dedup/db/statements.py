@@ -13,9 +13,12 @@ from functools import cache
 from importlib import resources
 from string import Template
 
+from psycopg import sql
+
 FOLDER = resources.files("dedup")
 
 _NAME = re.compile(r"^-- name: (\w+)\n", re.MULTILINE)
+_COMMENT = re.compile(r"\A(-- .*\n)+")
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,6 +34,26 @@ class Statements:
             KeyError: there is no such statement, or a part is missing.
         """
         return _filled(self.feature, name, **parts)
+
+
+@dataclass(frozen=True, slots=True)
+class Templates:
+    """The same of statements that are composed: `{part}` stands for SQL that psycopg composes and quotes."""
+
+    feature: str
+
+    def __call__(self, name: str, /, **parts: object) -> sql.Composed:
+        """Return a statement, with composed SQL or values as literals in the place of its parts.
+
+        Raises:
+            KeyError: there is no such statement, or a part is missing.
+        """
+        return _template(self.feature, name).format(**parts)
+
+
+@cache
+def _template(feature: str, name: str) -> sql.SQL:
+    return sql.SQL(_COMMENT.sub("", read(feature)[name], count=1))
 
 
 @cache
@@ -54,3 +77,4 @@ def forget() -> None:
     """Read the files again, for tests that change them."""
     read.cache_clear()
     _filled.cache_clear()
+    _template.cache_clear()

@@ -180,7 +180,7 @@ def settle_some(cursor: Cursor, settings: Settings, ids: Iterable[int]) -> None:
 
 def _settle_few(cursor: Cursor, settings: Settings, ids: list[int]) -> Settled:
     try:
-        return settle(cursor, settings, ids=ids, max_candidates=min(MANY_CANDIDATES, MAX_CANDIDATES))
+        return settle(cursor, settings, ids=ids, max_candidates=MANY_CANDIDATES)
     except TooManyCandidatesError:
         if settling.count_unsettled(cursor, MANY_UNSETTLED) >= MANY_UNSETTLED:
             raise TooManyCandidatesError(

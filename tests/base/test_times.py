@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from dedup.base.errors import InputError
 from dedup.base.times import MAX_TIME_CHARACTERS, parse_time
-from dedup.base.written import PRESS
+from tests.scripts import script
 
 NOON = datetime(2024, 5, 1, 12, tzinfo=UTC)
 DAY = datetime(2024, 5, 1, tzinfo=UTC)
@@ -268,7 +268,14 @@ def test_any_value_is_a_time_or_a_clear_error(value: Any) -> None:
         assert found is None or found.tzinfo is UTC
 
 
-@pytest.mark.parametrize("language", sorted({*PRESS} - {"eu", "th"}))  # suffixes; an era
+MONTH_NAMES: Any = script("month_names.py")
+
+
+def test_the_table_of_names_is_the_one_of_the_pinned_babel() -> None:
+    assert MONTH_NAMES.TABLE.read_text("utf-8") == MONTH_NAMES.table()
+
+
+@pytest.mark.parametrize("language", sorted({*MONTH_NAMES.PRESS} - {"eu", "th"}))  # suffixes; an era
 @pytest.mark.parametrize("length", ["long", "full"])
 def test_the_dates_that_a_language_writes_come_back(language: str, length: Any) -> None:
     from babel.dates import format_date

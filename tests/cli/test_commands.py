@@ -207,7 +207,8 @@ def test_status_tells_bytes_of_tables_only_where_asked(dedup: Dedup, news: Path)
 
 
 def test_status_shows_a_limit_that_fired(dedup: Dedup, news: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("dedup.settling.hook.MAX_CANDIDATES", 0)
+    for limit in ("MANY_CANDIDATES", "MAX_CANDIDATES"):
+        monkeypatch.setattr(f"dedup.settling.hook.{limit}", 0)
     dedup("check", str(news))
     assert "limit fired: 1 article left for the next backfill: more than 0 candidates" in dedup("status").err
     dedup("backfill", "--workers", "0")

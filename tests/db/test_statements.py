@@ -92,13 +92,17 @@ PARTS = {
 }
 """Such parts as the code gives, or others of the same type."""
 
+COMPOSED = ("attach/functions",)
+"""Features whose statements are composed with names of a table: they are tried where tables are attached."""
+
 PREPARED = re.compile(r"(--.*\n)*\s*(SELECT|INSERT|UPDATE|DELETE|WITH|MERGE|VALUES)\b")
 
 
 def users(feature: str) -> str:
     """The modules that use the statements of a feature."""
     modules = (file.read_text("utf-8") for file in FOLDER.rglob("*.py"))
-    return "\n".join(text for text in modules if f'Statements("{feature}")' in text)
+    asked = (f'Statements("{feature}")', f'Templates("{feature}")')
+    return "\n".join(text for text in modules if any(one in text for one in asked))
 
 
 def numbered(text: str) -> str:
@@ -123,7 +127,7 @@ def test_every_statement_is_described_and_used(feature: str) -> None:
 
 
 @pytest.mark.long("dedup", "migrations")
-@pytest.mark.parametrize("feature", FEATURES)
+@pytest.mark.parametrize("feature", [feature for feature in FEATURES if feature not in COMPOSED])
 def test_every_statement_is_understood_by_the_server(database: Database, feature: str) -> None:
     """Prepared, or executed without values where the server prepares no such statement."""
     ask, parts, wrong = Statements(feature), parts_of(feature), []

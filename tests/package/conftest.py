@@ -37,8 +37,9 @@ def wheel(own_folder: Path) -> Path:
 
 @pytest.fixture(scope="session")
 def installed(own_folder: Path, wheel: Path) -> Environment:
-    """What `pip install newsdedup` makes."""
-    return environments.make(own_folder / "installed", environments.requirements_of(wheel), wheel)
+    """What `pip install newsdedup[embedded]` makes."""
+    requirements = environments.requirements_of(wheel, "embedded")
+    return environments.make(own_folder / "installed", requirements, wheel)
 
 
 @pytest.fixture(scope="session")

@@ -84,14 +84,15 @@ def build_wheel(folder: Path) -> Path:
     return wheel
 
 
-def requirements_of(wheel: Path, extra: str = "") -> list[str]:
-    """What a wheel requires, with one of its extras or with none."""
+def requirements_of(wheel: Path, *extras: str) -> list[str]:
+    """What a wheel requires, with some of its extras or with none."""
     with zipfile.ZipFile(wheel) as archive:
         (name,) = [name for name in archive.namelist() if name.endswith(".dist-info/METADATA")]
         metadata = archive.read(name).decode()
     found = re.findall(r"^Requires-Dist: (.+)$", metadata, re.MULTILINE)
     plain = [line for line in found if "extra ==" not in line]
-    return plain + [line.partition(";")[0] for line in found if extra and f"extra == '{extra}'" in line]
+    of_extras = (line for extra in extras for line in found if f"extra == '{extra}'" in line)
+    return plain + [line.partition(";")[0] for line in of_extras]
 
 
 def with_all_they_require(requirements: Iterable[str]) -> dict[str, Distribution]:

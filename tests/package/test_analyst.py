@@ -34,8 +34,8 @@ def made(own_folder: Path, installed: Environment, wheel: Path) -> dict[str, Env
         requirements = [word for word in words if not word.startswith("newsdedup")]
         with_dedup = len(requirements) < len(words)
         if with_dedup:
-            extra = "frames" if FRAMES in words else ""
-            requirements += environments.requirements_of(wheel, extra)
+            extras = ["frames"] if FRAMES in words else []
+            requirements += environments.requirements_of(wheel, *extras)
         found[words[-1]] = environments.make(
             own_folder / words[-1], requirements, wheel if with_dedup else None
         )

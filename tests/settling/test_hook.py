@@ -84,16 +84,18 @@ def test_an_unreadable_article_is_stored_and_told(database: Database) -> None:
 
 
 @pytest.mark.parametrize(
-    ("limit", "words"), [("MAX_CASCADE", "articles to settle"), ("MAX_CANDIDATES", "candidates")]
+    ("limits", "words"),
+    [(("MAX_CASCADE",), "articles to settle"), (("MANY_CANDIDATES", "MAX_CANDIDATES"), "candidates")],
 )
 def test_a_limit_is_recorded_and_settled_by_the_backfill(
-    database: Database, monkeypatch: pytest.MonkeyPatch, limit: str, words: str
+    database: Database, monkeypatch: pytest.MonkeyPatch, limits: tuple[str, ...], words: str
 ) -> None:
     load(database, *(article(f"a{i}", window(0, 6), 10 + i) for i in range(8)))
     load(database, *(article(f"b{i}", window(i, 6), 10) for i in (2, 4)))
     backfill(database, workers=0)
     with monkeypatch.context() as patched, deduplicator(database) as dd:
-        patched.setattr(f"dedup.settling.hook.{limit}", 1)
+        for limit in limits:
+            patched.setattr(f"dedup.settling.hook.{limit}", 1)
         verdict = dd.submit(article("first", window(0, 6), 1))
     with database.transaction() as cursor:
         reasons = cursor.execute(

@@ -262,7 +262,8 @@ def test_a_provisional_mark_lets_no_withdrawn_article_take_part(
     fingerprinted(database)
     sql(database, f"UPDATE dedup.article SET published_at = '{at(10)}' WHERE source_id = 'moved'")
     with monkeypatch.context() as patched, deduplicator(database) as hook:
-        patched.setattr("dedup.settling.hook.MAX_CANDIDATES", 0)
+        for limit in ("MANY_CANDIDATES", "MAX_CANDIDATES"):
+            patched.setattr(f"dedup.settling.hook.{limit}", 0)
         told = hook.submit(article("moved", window(3, 6), 10))
     assert (told.duplicate_of, told.provisional) == ("y", True)
     settle(database)

@@ -1,0 +1,206 @@
+-- What is made for an attached table. `{part}` stands for what `functions.py`, `noting.py` and `ddl.py` compose: names
+-- and expressions of the table. A function is held to the table when it runs, not when it is made.
+
+-- name: function
+-- A function of the owner of the table.
+CREATE FUNCTION {name}{given} RETURNS {returns} LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path = pg_catalog, pg_temp AS {body}
+
+-- name: text
+-- The body of a row. LIMIT: a view may come to have two such rows, which `rows` and `page` name; here it is no error.
+
+BEGIN
+    RETURN (SELECT {body} FROM {table} t WHERE {by_key} AND {where} LIMIT 1);
+END
+
+-- name: rows
+-- Rows by their source_ids. OFFSET 0: looked up one by one, whatever the statistics say.
+
+#variable_conflict use_column
+BEGIN
+    RETURN QUERY SELECT r.* FROM unnest($1) AS g (id)
+    CROSS JOIN LATERAL (SELECT {row} FROM {table} t WHERE {by_key} AND {where} OFFSET 0) AS r;
+END
+
+-- name: rows_at_once
+-- The same of a view with one key: one that finds no row by its key is read once then, not once for each of them.
+
+#variable_conflict use_column
+BEGIN
+    RETURN QUERY SELECT {row} FROM {table} t
+    WHERE t.{key} = ANY (ARRAY(SELECT {key_of_id} FROM unnest($1) AS g (id))) AND {source_id} = ANY ($1) AND {where};
+END
+
+-- name: page
+-- The next rows in an order. `last`: the source_id of the last row before them.
+
+#variable_conflict use_column
+BEGIN
+    IF {last} IS NULL THEN
+        RETURN QUERY {rows} AND {begin} ORDER BY {order} LIMIT {limit};
+    ELSE
+        RETURN QUERY {rows} AND ({order}) > ({after}) ORDER BY {order} LIMIT {limit};
+    END IF;
+END
+
+-- name: kept
+-- The columns that an article keeps, without those that are null; null where all are.
+(SELECT jsonb_object_agg(k.name, CASE WHEN jsonb_typeof(k.value) = 'string'
+ THEN to_jsonb(left(k.value #>> '{{}}', {most})) ELSE k.value END)
+ FROM (VALUES {values}) AS k (name, value) WHERE k.value IS NOT NULL
+ AND (jsonb_typeof(k.value) = 'string' OR length(k.value::text) <= {most}))
+
+-- name: kept_value
+-- One of these columns as JSON.
+CASE WHEN pg_typeof(t.{column}) = 'json'::regtype THEN to_jsonb(t.{column}::text) ELSE to_jsonb(t.{column}) END
+
+-- name: write
+-- Write marks that were found elsewhere; the source_ids whose rows others hold are the answer.
+
+DECLARE
+    before text := current_setting('dedup.writing', true);
+BEGIN
+    PERFORM set_config('dedup.writing', 'on', true);  -- to write marks is no change of the row
+    WITH wanted AS MATERIALIZED (
+        SELECT g.id, t.part, t.place, g.status, {original} AS original, g.score
+        FROM unnest($1, $2, $3, $4) AS g (id, status, original, score)
+        CROSS JOIN LATERAL (
+            SELECT t.tableoid AS part, t.ctid AS place, m.* FROM {table} t
+            CROSS JOIN LATERAL (SELECT {marked}) AS m (status, original, score)
+            WHERE {by_key} OFFSET 0) AS t
+        WHERE (t.status, t.original, t.score) IS DISTINCT FROM (g.status, g.original, g.score)
+    ), free AS MATERIALIZED (
+        SELECT t.tableoid AS part, t.ctid AS place FROM {table} t
+        WHERE t.ctid = ANY (ARRAY(SELECT place FROM wanted))
+        FOR NO KEY UPDATE SKIP LOCKED
+    ), done AS (
+        UPDATE {table} t SET ({columns}) = ROW (w.status, w.original, w.score)
+        FROM wanted w JOIN free USING (part, place)
+        WHERE t.tableoid = w.part AND t.ctid = w.place
+        RETURNING w.id
+    )
+    SELECT (SELECT count(*) FROM done), ARRAY(SELECT id FROM wanted EXCEPT SELECT id FROM done)
+    INTO written, held;
+    PERFORM set_config('dedup.writing', coalesce(before, ''), true);
+END
+
+-- name: changed
+-- Trigger: note which rows a statement changed, or one row of a partitioned table, and fail for no reason.
+
+DECLARE
+    noted text[];
+    rows_noted bigint;
+BEGIN
+{insert}
+    IF TG_OP <> 'TRUNCATE' THEN
+        BEGIN
+{found}
+        EXCEPTION WHEN OTHERS THEN
+            noted := '{{}}';  -- the owner changed the table: all of it is to be compared
+        END;
+    END IF;
+    INSERT INTO {outbox} (attachment_id, amount, source_ids)
+    VALUES ({id}, greatest(cardinality(noted), 1), noted);
+    RETURN NULL;
+END
+
+-- name: changed_row
+-- Of one row.
+            IF TG_OP = 'INSERT' THEN
+                noted := ARRAY[{new}];
+            ELSIF TG_OP = 'DELETE' THEN
+                noted := ARRAY[{old}];
+            ELSIF {old} <> {new} THEN
+                noted := ARRAY[{old}, {new}];
+            ELSIF {differs} THEN
+                noted := ARRAY[{new}];
+            ELSE
+                RETURN NULL;
+            END IF;
+
+-- name: changed_rows
+-- Of a statement. Many rows are noted some hundred at a time; few are noted at the end, outside of what may fail.
+            IF TG_OP = 'INSERT' THEN
+                IF EXISTS (SELECT FROM new_rows OFFSET {most}) THEN
+                    {note_inserted};
+                    RETURN NULL;
+                END IF;
+                SELECT array_agg(g.id) INTO noted FROM ({inserted}) AS g (id);
+            ELSIF TG_OP = 'DELETE' THEN
+                IF EXISTS (SELECT FROM old_rows OFFSET {most}) THEN
+                    {note_deleted};
+                    RETURN NULL;
+                END IF;
+                SELECT array_agg(g.id) INTO noted FROM ({deleted}) AS g (id);
+            ELSIF TG_OP = 'UPDATE' THEN
+                IF EXISTS (SELECT FROM new_rows OFFSET {most}) THEN
+                    {note_updated};
+                    RETURN NULL;
+                END IF;
+                SELECT array_agg(g.id) INTO noted FROM ({updated}) AS g (id);
+            END IF;
+            IF noted IS NULL THEN
+                RETURN NULL;
+            END IF;
+
+-- name: updated
+-- The source_ids of rows that an UPDATE changed as articles.
+SELECT CASE WHEN n.{key} IS NULL THEN {old} ELSE {new} END
+            FROM old_rows o FULL JOIN new_rows n ON {same}
+            WHERE o.{key} IS NULL OR n.{key} IS NULL
+            OR {differs}
+
+-- name: inserted_at_once
+-- Note inserted rows outside of what may fail, which costs as much as all the rest, where the key is still there.
+    IF TG_OP = 'INSERT' AND {there} THEN
+        INSERT INTO {outbox} (attachment_id, amount, source_ids)
+            SELECT {id}, 1, ARRAY[g.id] FROM ({inserted} LIMIT 2) AS g (id);
+        GET DIAGNOSTICS rows_noted = ROW_COUNT;
+        IF rows_noted = 2 THEN  -- there may be more
+            {note_rest};
+        END IF;
+        RETURN NULL;
+    END IF;
+
+-- name: column_is_there
+-- Whether a column of the key has its name still.
+(pg_identify_object_as_address('pg_class'::regclass, TG_RELID, {number})).object_names[3] = {name}
+
+-- name: note
+-- Note the source_ids of a query, many in one note.
+INSERT INTO {outbox} (attachment_id, amount, source_ids)
+    SELECT {id}, count(*), array_agg(s.source_id)
+    FROM (SELECT g.source_id, row_number() OVER () / {most} AS part
+          FROM ({source_ids}) AS g (source_id)) AS s
+    GROUP BY s.part
+
+-- name: differs_but_for_chunks
+-- Whether a value is another one, as text: every type has one, and not every type can be compared. A large value is not
+-- read only to see that it is the one that was there.
+(CASE WHEN pg_column_toast_chunk_id({old}) IS NOT NULL AND pg_column_toast_chunk_id({old}) IS NOT DISTINCT FROM pg_column_toast_chunk_id({new}) THEN false ELSE {old}::text COLLATE "C" IS DISTINCT FROM {new}::text COLLATE "C" END)
+
+-- name: differs_but_for_size
+-- The same before PostgreSQL 17, where that cannot be seen: whoever reads the note sees it.
+(CASE WHEN pg_column_size({old}) >= {inline} THEN true ELSE {old}::text COLLATE "C" IS DISTINCT FROM {new}::text COLLATE "C" END)
+
+-- name: marks
+-- Trigger: note every mark of the table's articles that changes.
+
+BEGIN
+    IF TG_OP = 'DELETE' THEN
+        INSERT INTO {mark_change} (attachment_id, source_id) VALUES ({id}, OLD.source_id);
+    ELSE
+        INSERT INTO {mark_change} (attachment_id, source_id)
+        SELECT {id}, a.source_id FROM {article} a WHERE a.id = NEW.id;
+    END IF;
+    RETURN NULL;
+END
+
+-- name: marks_view
+-- The marks by the key of the table.
+CREATE VIEW {name} AS
+SELECT {keys}, a.status,
+    {originals},
+    o.source_id AS original_source_id, a.score, a.reason, a.stale, a.marked_at
+FROM {marked_article} a LEFT JOIN {article} o ON o.id = a.duplicate_of
+WHERE a.attachment_id = {id}
