@@ -13,25 +13,21 @@ The errors are in `dedup.errors`, the embedded server in `dedup.server`, a worke
 
 from __future__ import annotations
 
-import sys
 from importlib import import_module
-from importlib.machinery import ModuleSpec
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from types import ModuleType
-
     __version__: str
 
-    from dedup.api import frames as frames
-    from dedup.api import metrics as metrics
-    from dedup.api import operation as operation
-    from dedup.api import server as server
-    from dedup.api import watch as watch
-    from dedup.api import worker as worker
+    from dedup import errors as errors
+    from dedup import frames as frames
+    from dedup import metrics as metrics
+    from dedup import operation as operation
+    from dedup import server as server
+    from dedup import watch as watch
+    from dedup import worker as worker
     from dedup.api.async_deduplicator import AsyncDeduplicator as AsyncDeduplicator
     from dedup.api.deduplicator import Deduplicator as Deduplicator
-    from dedup.base import errors as errors
     from dedup.base.article import Article as Article
     from dedup.base.errors import DedupError as DedupError
     from dedup.base.progress import Progress as Progress
@@ -108,47 +104,15 @@ _HOMES = {
 
 __all__ = sorted(_HOMES)
 
-_MODULES = {
-    "errors": "dedup.base.errors",
-    "frames": "dedup.api.frames",
-    "metrics": "dedup.api.metrics",
-    "operation": "dedup.api.operation",
-    "server": "dedup.api.server",
-    "watch": "dedup.api.watch",
-    "worker": "dedup.api.worker",
-}
-"""Modules that are imported by these names, wherever they are: `dedup.errors`, `from dedup import worker`."""
-
-
-class _Modules:
-    """Finds a module of `_MODULES` by its public name; it is the same module, not a second one."""
-
-    def __init__(self) -> None:
-        self._specs: dict[str, ModuleSpec | None] = {}
-
-    def find_spec(self, name: str, *_rest: object) -> ModuleSpec | None:
-        package, _, module = name.rpartition(".")
-        return ModuleSpec(name, cast(Any, self)) if package == __name__ and module in _MODULES else None
-
-    def create_module(self, spec: ModuleSpec) -> ModuleType:
-        found = import_module(_MODULES[spec.name.rpartition(".")[2]])
-        self._specs[spec.name] = found.__spec__
-        return found
-
-    def exec_module(self, module: ModuleType) -> None:
-        """It has run already; its own spec comes back, which the import replaced."""
-        assert module.__spec__
-        module.__spec__ = self._specs.pop(module.__spec__.name)
-
-
-sys.meta_path.append(_Modules())
+_MODULES = ("errors", "frames", "metrics", "operation", "server", "watch", "worker")
+"""Modules that are imported when an attribute of this name is asked for: `dedup.server.start()`."""
 
 
 if not TYPE_CHECKING:  # a type checker is to know every name, and to miss those that are not there
 
     def __getattr__(name: str) -> Any:
         if name in _MODULES:
-            return import_module(_MODULES[name])
+            return import_module(f"dedup.{name}")
         if name in _HOMES:
             return getattr(import_module(_HOMES[name]), name)
         if name == "__version__":

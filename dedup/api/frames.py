@@ -17,19 +17,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+import pyarrow as pa
+
 from dedup.api import checks
 from dedup.api.deduplicator import Deduplicator
 from dedup.base.errors import InputError
-from dedup.base.extras import installing
 from dedup.base.times import Time
+from dedup.store import arrow
 from dedup.store.columns import TABLE_NAMES, TableName
-
-try:
-    import pyarrow as pa
-
-    from dedup.store import arrow
-except ImportError:
-    raise ImportError(f"dedup.frames needs pyarrow: run `{installing('frames')}`") from None
 
 if TYPE_CHECKING:
     from datetime import datetime

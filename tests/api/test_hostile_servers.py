@@ -17,8 +17,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dedup import watch as watching
 from dedup.api import entries, fetching
+from dedup.api import watch as watching
 from dedup.api.fetching import Client, Fetched
 from dedup.api.reaching import FetchError, StoppedError, _is_public
 from dedup.base.printable import printable

@@ -15,8 +15,8 @@ from typing import Any
 
 import pytest
 
-from dedup import watch as watching
 from dedup.api import fetching, reaching
+from dedup.api import watch as watching
 from dedup.base.article import Article
 from dedup.base.errors import InputError, UnreachableError
 from dedup.base.verdict import Verdict

@@ -14,7 +14,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from dedup import Deduplicator
-from dedup import watch as watching
+from dedup.api import watch as watching
 from dedup.base.article import Article
 from dedup.db.database import Database
 from tests.api.sites import Site, site
