@@ -214,7 +214,7 @@ def test_a_report_is_written_without_http() -> None:
 
 
 def test_neither_the_library_nor_the_command_line_starts_with_http() -> None:
-    loaded = loaded_by("import dedup.cli.main, dedup.api.deduplicator, dedup; dedup.Deduplicator")
+    loaded = loaded_by("import dedup.cli.main, dedup; dedup.cli.main.program(); dedup.Deduplicator")
     assert "dedup.cli.web" in loaded
     assert [module for module in loaded if is_within(module, HTTP)] == []
 
@@ -247,7 +247,7 @@ def test_judging_loads_nothing_of_the_lab() -> None:
 
 
 def test_the_command_line_starts_without_the_lab() -> None:
-    loaded = loaded_by("import dedup.cli.main")
+    loaded = loaded_by("import dedup.cli.main; dedup.cli.main.program()")
     assert "dedup.cli.lab" in loaded
     assert [module for module in loaded if is_within(module, LAB)] == []
 

@@ -14,7 +14,7 @@ from dedup.cli.read import DIFFERENT, SinceOption
 from dedup.cli.shared import JsonOption, corpus, counted, moment, stopping
 from dedup.cli.signals import unfinished
 
-export_app = typer.Typer(no_args_is_help=True)
+export_app = typer.Typer(no_args_is_help=True, help="Write a corpus into files, for other programs.")
 
 
 @export_app.command("corpus")

@@ -10,6 +10,7 @@ from typer import Option
 
 from dedup.cli import output
 from dedup.cli.progress import progress_bar
+from dedup.cli.review import review
 from dedup.cli.shared import (
     LAB_PACKAGES,
     LARGE,
@@ -48,6 +49,7 @@ Some 100 pairs tell much. They are a random sample of each kind of pair, so what
 all pairs. Several people may judge, and all judgements are kept.
 """,
 )
+app.command()(review)
 
 
 def pairs(
@@ -108,6 +110,7 @@ def pairs(
     output.say("next: dedup judge review")
 
 
+@app.command()
 def tune(newest: NewestOption = 20_000, json: JsonOption = False) -> None:
     """Find the thresholds that are best for what people judged, and what would change if they were adopted.
 
@@ -164,6 +167,7 @@ def _print_tuned(tuned: Tuned, change: SettingsEffect | None, settings: Any) -> 
     output.say("")
 
 
+@app.command()
 def score(truth: TruthOption = None, min_jaccard: MinJaccardOption = 0.8, json: JsonOption = False) -> None:
     """Score the marks of the live corpus: against a truth, or against what people judged.
 

@@ -94,10 +94,10 @@ def _take_out_of_html(found: dict[str, Any]) -> None:
         raise InputError("an article has a text or its html: give one of the two")
     if not isinstance(page, str):
         raise InputError(f"html must be a string, not {type(page).__name__}")
-    from dedup.base.html import need_trafilatura, take_out
+    from dedup.base.html import need_extractor, take_out
 
     try:
-        need_trafilatura()
+        need_extractor()
     except InputError as error:
         raise MissingExtraError(str(error)) from None
     take_out(found, page)

@@ -14,7 +14,7 @@ import typer
 from dedup.base.timeouts import Timeouts
 from dedup.cli import main
 from dedup.cli.load import load
-from dedup.cli.main import app
+from dedup.cli.main import program
 from dedup.files.naming import DEFAULT_FIELDS
 from tests.loops import each
 from tests.scripts import script
@@ -28,7 +28,7 @@ PAGES = (
 )
 
 SCRIPT: Any = script("command_pages.py")
-PROGRAM = dict(SCRIPT.commands(typer.main.get_command(app)))
+PROGRAM = dict(SCRIPT.commands(typer.main.get_command(program())))
 COMMANDS = {name.removeprefix("dedup "): command for name, command in PROGRAM.items() if name != "dedup"}
 HELP = set(SCRIPT.help_names())
 ANYWHERE = {name for command in PROGRAM.values() for o in SCRIPT.options(command) for name in SCRIPT.names(o)}

@@ -44,7 +44,7 @@ def paths(group: Any, path: tuple[str, ...] = ()) -> Iterator[tuple[str, ...]]:
         yield from paths(command, (*path, name))
 
 
-COMMANDS = list(paths(typer.main.get_command(main.app)))
+COMMANDS = list(paths(typer.main.get_command(main.program())))
 
 
 @pytest.mark.long("dedup", "migrations")

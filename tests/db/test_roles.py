@@ -591,7 +591,9 @@ def test_every_command_of_a_corpus_says_who_may_run_it() -> None:
                 yield " ".join((*before, name))
 
     without = ("completion", "db ", "lab ", "spark ")
-    found = {name for name in commands(typer.main.get_command(main.app)) if not name.startswith(without)}
+    found = {
+        name for name in commands(typer.main.get_command(main.program())) if not name.startswith(without)
+    }
     told = {re.sub(" --.*", "", task) for task in rights.MAY}
     assert found == told - {"common", "settings"}
 

@@ -13,7 +13,7 @@ import pytest
 import typer
 
 from dedup.cli import main
-from dedup.cli.main import app
+from dedup.cli.main import program
 from tests import test_architecture
 
 HEAVY = (
@@ -50,7 +50,7 @@ def groups(command: Any, path: tuple[str, ...] = ()) -> Iterator[tuple[str, ...]
         yield from groups(inner, (*path, name))
 
 
-COMMANDS = list(groups(typer.main.get_command(app)))
+COMMANDS = list(groups(typer.main.get_command(program())))
 
 
 @pytest.mark.long("dedup", "migrations")
@@ -152,7 +152,7 @@ def test_one_article_loads_what_one_article_needs(corpus_url: str, what: str, co
     ],
 )
 def test_only_the_command_that_is_named_first_is_made(arguments: list[str], made: set[str]) -> None:
-    commands = set(typer.main.get_command(main._with_what_is_named(arguments)).commands)  # type: ignore[attr-defined]
+    commands = set(typer.main.get_command(main.program(arguments[:1])).commands)  # type: ignore[attr-defined]
     assert commands & {"load", "check", "judge"} == made
     assert len(commands) == 1 or commands == {path[0] for path in COMMANDS if path}
 

@@ -12,6 +12,7 @@ from __future__ import annotations
 from dataclasses import fields
 from typing import Any
 
+from dedup.base import plugins
 from dedup.base.errors import InputError
 from dedup.lab.method import Method
 from dedup.lab.methods.cascade import Cascade
@@ -42,7 +43,13 @@ METHODS: dict[str, type[Method]] = {
         FuzzyHash, LengthGroups, Cascade, WordsOnce,
     )
 }  # fmt: skip
-"""By name, in the order of their rows."""
+"""By name, in the order of their rows; those of plug-ins come last."""
+
+for _name, _added in plugins.every("methods").items():
+    if isinstance(_added, type) and issubclass(_added, Method) and _name == _added.name not in METHODS:
+        METHODS[_name] = _added
+    else:
+        plugins.refuse(plugins.declared("methods")[_name], "it is no Method of this name, or there is one")
 
 Value = int | float | str  # of a parameter: whole numbers are at least 1, others from 0 to 1
 

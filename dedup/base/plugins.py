@@ -1,0 +1,73 @@
+"""Plug-ins: what extras, and packages of others, add by entry points.
+
+    [project.entry-points."dedup.commands"]
+    hello = "hello_dedup:hello"            # `dedup hello`; "export.hello" would be `dedup export hello`
+
+The groups are `dedup.commands` (functions and groups of Typer), `dedup.formats` (sources of records),
+`dedup.extractors` (HTML becomes text) and `dedup.methods` (of the lab). One that cannot be used is named
+once, by the logger `dedup.plugins`, and left out. Nothing is looked for before something is asked for that
+the core does not have.
+"""
+
+from __future__ import annotations
+
+import logging
+from functools import cache
+from typing import TYPE_CHECKING, Any
+
+from dedup.base.extras import DISTRIBUTION
+from dedup.base.printable import printable
+
+if TYPE_CHECKING:
+    from importlib.metadata import EntryPoint
+
+EXTRAS = "dedup.extras"
+
+log = logging.getLogger("dedup.plugins")
+
+
+@cache
+def declared(group: str) -> dict[str, EntryPoint]:
+    """The plug-ins of a group by name, sorted; this package's own come before others of the same name."""
+    from importlib.metadata import entry_points  # slow, and seldom needed
+
+    found: dict[str, EntryPoint] = {}
+    for point in sorted(
+        entry_points(group=f"dedup.{group}"), key=lambda point: _maker(point) != DISTRIBUTION
+    ):
+        if found.setdefault(point.name, point) is not point:
+            refuse(point, f"{_maker(found[point.name])} has one of that name")
+    return dict(sorted(found.items()))
+
+
+@cache
+def loaded(group: str, name: str) -> Any:
+    """A plug-in; None where there is none of that name, or it cannot be used."""
+    point = declared(group).get(name)
+    if point is None:
+        return None
+    try:
+        return point.load()
+    except (Exception, SystemExit) as error:
+        own = point.module.rpartition(".")[0]
+        removed = isinstance(error, ModuleNotFoundError) and error.name in (own, point.module)
+        if not (removed and own.startswith(EXTRAS)):  # else its folder was removed
+            refuse(point, f"{type(error).__name__}: {error}")
+        return None
+
+
+def every(group: str) -> dict[str, Any]:
+    """Those plug-ins of a group that can be used, by name."""
+    found = {name: loaded(group, name) for name in declared(group)}
+    return {name: one for name, one in found.items() if one is not None}
+
+
+def refuse(point: EntryPoint, why: str) -> None:
+    """Say that a plug-in is left out."""
+    group, name, maker = point.group.removeprefix("dedup."), point.name, _maker(point)
+    log.warning("dedup: %s of %s is left out (%s): %s", name, maker, group, printable(why))
+
+
+def _maker(point: EntryPoint) -> str:
+    """The distribution that declares a plug-in."""
+    return point.dist.name if point.dist else "?"
