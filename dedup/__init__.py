@@ -37,14 +37,14 @@ if TYPE_CHECKING:
     from dedup.base.verdict import Copy as Copy
     from dedup.base.verdict import Match as Match
     from dedup.base.verdict import Verdict as Verdict
+    from dedup.extras.spark.postgres.exporting import CorpusExport as CorpusExport
+    from dedup.extras.spark.postgres.importing import ImportReport as ImportReport
     from dedup.files.report import LoadReport as LoadReport
     from dedup.files.report import Noted as Noted
     from dedup.runs.monitoring import Vitals as Vitals
     from dedup.runs.runs import PastRun as PastRun
     from dedup.settling.backfill import BackfillReport as BackfillReport
     from dedup.settling.backfill import Preview as Preview
-    from dedup.settling.cluster_export import CorpusExport as CorpusExport
-    from dedup.settling.cluster_import import ImportReport as ImportReport
     from dedup.settling.explain import DifferingSentence as DifferingSentence
     from dedup.settling.explain import ExplainedArticle as ExplainedArticle
     from dedup.settling.explain import Explanation as Explanation
@@ -83,8 +83,8 @@ _HOMES = {
         "dedup.runs.monitoring": "Vitals",
         "dedup.runs.runs": "PastRun",
         "dedup.settling.backfill": "BackfillReport Preview",
-        "dedup.settling.cluster_export": "CorpusExport",
-        "dedup.settling.cluster_import": "ImportReport",
+        "dedup.extras.spark.postgres.exporting": "CorpusExport",
+        "dedup.extras.spark.postgres.importing": "ImportReport",
         "dedup.settling.explain": "DifferingSentence ExplainedArticle Explanation",
         "dedup.settling.sentences": "SentencesReport",
         "dedup.settling.verify": "Verification",
@@ -113,8 +113,11 @@ if not TYPE_CHECKING:  # a type checker is to know every name, and to miss those
     def __getattr__(name: str) -> Any:
         if name in _MODULES:
             return import_module(f"dedup.{name}")
-        if name in _HOMES:
-            return getattr(import_module(_HOMES[name]), name)
+        if home := _HOMES.get(name, ""):
+            if home.startswith("dedup.extras."):
+                with import_module("dedup.base.extras").of_extra(f"dedup.{name}", home.split(".")[2]):
+                    import_module(home)
+            return getattr(import_module(home), name)
         if name == "__version__":
             metadata = import_module("importlib.metadata")
             try:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 import subprocess
 import sys
 from collections.abc import Container, Iterator
@@ -95,8 +96,7 @@ def test_importing_the_core_loads_no_database() -> None:
 
 @each("name", [name for name in NAMES if name.startswith("files/")])
 def test_the_file_readers_know_no_database(name: str) -> None:
-    core = () if name in ("files/exchange.py",) else ("dedup.text", "dedup.rules")
-    outer = (*OUTER, *core)
+    outer = (*OUTER, "dedup.text", "dedup.rules")
     assert [module for module in imported(tree(name)) if is_within(module, DATABASE + outer)] == []
 
 
@@ -108,14 +108,14 @@ def test_the_core_does_not_know_what_is_built_on_it() -> None:
             assert not [module for module in modules if is_within(module, ("dedup.rules",))], path.name
 
 
-@each("name", [name for name in NAMES if name.startswith("spark/")])
+@each("name", [name for name in NAMES if re.match(r"extras/spark/\w+\.py", name)])
 def test_the_cluster_knows_no_database(name: str) -> None:
     # Executors import it: machines that have neither a database nor an embedded server.
     assert [module for module in imported(tree(name)) if is_within(module, DATABASE + OUTER)] == []
 
 
 def test_what_executors_run_loads_no_database_and_no_session() -> None:
-    loaded = loaded_by("import dedup.spark.scoring, dedup.spark.deciding")
+    loaded = loaded_by("import dedup.extras.spark.scoring, dedup.extras.spark.deciding")
     assert "dedup.rules.pairs" in loaded
     assert [module for module in loaded if is_within(module, (*DATABASE, *OUTER, "pyspark"))] == []
 
@@ -266,11 +266,14 @@ def test_statements_stand_beside_the_modules_that_use_them() -> None:
             assert any(f'Statements("{name}")' in module for module in beside), name
 
 
+OF_CLI = [name for name in NAMES if re.match(r"cli/|extras/\w+/commands", name)]
+"""Commands: the modules of the room, and those of extras."""
+
 PRINTERS = {"print", "typer.echo", "typer.secho", "click.echo", "rich.print", "pprint.pprint"}
 EXITS = {"exit", "quit", "sys.exit", "os._exit", "os.abort", "typer.Exit", "typer.Abort", "SystemExit"}
 
 
-@each("name", [name for name in NAMES if not name.startswith("cli/")])
+@each("name", [name for name in NAMES if name not in OF_CLI])
 def test_only_the_command_line_prints_or_exits(name: str) -> None:
     found = tree(name)
     assert not (PRINTERS | EXITS) & set(calls(found))

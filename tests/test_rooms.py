@@ -19,24 +19,32 @@ ROOMS = (
     *("db", "attach", "runs", "store"),  # statements
     *("settling", "judging"),  # decisions
     *("api", "spooling", "scrapy"),  # the public face
-    *("web", "lab", "spark", "cli"),  # what uses it
+    *("web", "lab", "cli"),  # what uses it
 )
 """Packages of `dedup/`, and modules beside them, lowest first: each imports only what is before it."""
 
+EXTRAS = ("spark",)
+"""Packages of `dedup/extras/`, in the same order. Each imports what it needs of the core, which imports none."""
+
+PUBLIC = (*dedup._MODULES, "spark", "__main__")
+"""Modules that hand on the public names of others."""
+
 MOST_ROOMS = 17
 FACE = "__init__"  # hands names on, and is no room
-ALIAS = "alias"  # a public module such as `dedup.errors`, or `__main__`: the same, above all rooms
+ALIAS = "public"  # so does a public module such as `dedup.errors`, from above all rooms
 
 
 def room(module: str) -> str:
-    """The room of a module: `dedup.store.articles` is in `store`."""
-    found = (*module.split("."), FACE)[1]
-    return ALIAS if found in (*dedup._MODULES, "__main__") else found
+    """The room of a module: `dedup.store.articles` is in `store`, and `dedup.extras.spark.rows` in `spark`."""
+    _, found, extra, *_ = (*module.split("."), FACE, FACE)
+    if found == "extras":
+        return extra
+    return ALIAS if found in PUBLIC else found
 
 
 def ways_up(needed: dict[str, set[str]]) -> list[str]:
     """Imports of a room above."""
-    order = (FACE, *ROOMS, ALIAS)
+    order = (FACE, *ROOMS, *EXTRAS, ALIAS)
     return [
         f"{module} imports {other}"
         for module, others in needed.items()
@@ -54,13 +62,18 @@ def between(needed: dict[str, set[str]]) -> dict[str, set[str]]:
 
 
 def test_every_room_has_its_place_and_they_are_few() -> None:
-    assert sorted(ROOMS) == sorted({room(module) for module in NEEDED} - {FACE, ALIAS})
+    assert sorted((*ROOMS, *EXTRAS)) == sorted({room(module) for module in NEEDED} - {FACE, ALIAS})
     assert len(ROOMS) <= MOST_ROOMS
 
 
 def test_every_folder_is_a_package_of_the_list() -> None:
     folders = {place.name for place in PACKAGE.iterdir() if place.is_dir() and place.name != "__pycache__"}
-    assert folders <= {*ROOMS, "migrations"}  # an installed wheel has the migrations inside
+    assert folders <= {
+        *ROOMS,
+        *PUBLIC,
+        "extras",
+        "migrations",
+    }  # an installed wheel has the migrations inside
 
 
 def test_no_import_runs_up() -> None:
@@ -89,7 +102,7 @@ def test_a_circle_and_a_way_up_would_be_seen() -> None:
 def test_the_page_of_the_architecture_shows_the_rooms_in_their_order() -> None:
     page = (PACKAGE.parent / "docs" / "architecture.md").read_text("utf-8")
     rows = re.findall(r"^\| `(\w+)(?:\.py)?` \|", page.partition("## The laws")[0], re.MULTILINE)
-    assert rows == list(reversed(ROOMS))
+    assert rows == list(reversed((*ROOMS, *EXTRAS)))
 
 
 @each("name", dedup._MODULES)

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from dedup.api import OfCorpus, checks, transacted
+from dedup.base import plugins
 from dedup.base.article import Article
 from dedup.base.errors import InputError
 from dedup.base.progress import Progress
@@ -28,7 +29,7 @@ from dedup.store.verdicts import MarkedArticle
 
 if TYPE_CHECKING:
     from dedup.api.browsing import Browsing
-    from dedup.settling.cluster_export import CorpusExport
+    from dedup.extras.spark.postgres.exporting import CorpusExport
     from dedup.settling.explain import Explanation
     from dedup.settling.sentences import SentencesReport
     from dedup.settling.verify import Verification
@@ -118,9 +119,8 @@ class Questions(OfCorpus):
         key into it. Raises InputError: the folder holds something, or cannot be written, or pyarrow is
         missing.
         """
-        from dedup.settling import cluster_export
-
-        return cluster_export.export(self._database, folder, hash_key=hash_key, progress=progress, stop=stop)
+        export: Callable[..., CorpusExport] = plugins.needed("corpus", "export_corpus", extra="spark")
+        return export(self._database, folder, hash_key=hash_key, progress=progress, stop=stop)
 
     def export_stories(
         self,

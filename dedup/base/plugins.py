@@ -4,7 +4,8 @@
     hello = "hello_dedup:hello"            # `dedup hello`; "export.hello" would be `dedup export hello`
 
 The groups are `dedup.commands` (functions and groups of Typer), `dedup.formats` (sources of records),
-`dedup.extractors` (HTML becomes text) and `dedup.methods` (of the lab). One that cannot be used is named
+`dedup.extractors` (HTML becomes text) and `dedup.methods` (of the lab); in `dedup.corpus` extras declare the
+methods of a `Deduplicator` that are theirs. One that cannot be used is named
 once, by the logger `dedup.plugins`, and left out. Nothing is looked for before something is asked for that
 the core does not have.
 """
@@ -15,7 +16,7 @@ import logging
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
-from dedup.base.extras import DISTRIBUTION
+from dedup.base.extras import DISTRIBUTION, installing
 from dedup.base.printable import printable
 
 if TYPE_CHECKING:
@@ -54,6 +55,13 @@ def loaded(group: str, name: str) -> Any:
         if not (removed and own.startswith(EXTRAS)):  # else its folder was removed
             refuse(point, f"{type(error).__name__}: {error}")
         return None
+
+
+def needed(group: str, name: str, *, extra: str) -> Any:
+    """A plug-in that an extra brings. Raises ImportError: the extra is gone."""
+    if (found := loaded(group, name)) is None:
+        raise ImportError(f"{name} needs the extra `{extra}`, which is not there: run `{installing(extra)}`")
+    return found
 
 
 def every(group: str) -> dict[str, Any]:

@@ -29,8 +29,8 @@ from dedup.db import roles
 from dedup.db.database import URL_VARIABLE, Database
 from dedup.settling.backfill import backfill
 from tests.corpora import article, assert_right, at, code, load, make_function, text, window
+from tests.extras.spark.results import result_of
 from tests.replica import journal
-from tests.settling.results import result_of
 
 GOLDEN = Path(__file__).parent / "rights.txt"
 REWRITE = "DEDUP_REWRITE_RIGHTS=1 .venv/bin/python -m pytest tests/db/test_roles.py -k matrix"

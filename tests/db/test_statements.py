@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import re
 from collections import defaultdict
+from importlib import import_module
 from pathlib import Path
 
 import psycopg
@@ -52,10 +53,6 @@ PARTS = {
         "delay_by": delay("o.known_at", "c.known_at"),
     },
     "store/memory_engine": {"place": "1"},
-    "store/cluster": {
-        "check": "SELECT source_id FROM dedup.article",
-        "text": body("a"),
-    },
     "store/columns": {
         **{"first_at": known("c"), "at": known("m"), "delay": delay("at", "c.first_at"), "limit": "1"},
         **{"joined": "string_agg(source_id, '')", "sizes": "octet_length(source_id)", "key": "id"},
@@ -91,6 +88,9 @@ PARTS = {
     "store/verdicts": {"fields": "a.id"},
 }
 """Such parts as the code gives, or others of the same type."""
+
+for of_extra in sorted(Path(__file__).parents[1].glob("extras/*/parts.py")):  # each extra knows its own
+    PARTS |= import_module(f"tests.extras.{of_extra.parent.name}.parts").PARTS
 
 PREPARED = re.compile(r"(--.*\n)*\s*(SELECT|INSERT|UPDATE|DELETE|WITH|MERGE|VALUES)\b")
 

@@ -51,10 +51,10 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence, S
 from dataclasses import dataclass, field
 
 from dedup.base.settings import Settings
+from dedup.extras.spark.options import HEAD_MINIMUM, PAIRS_PER_ENTRY, head
 from dedup.rules.marks import Mark, Pair, Partner, best_match, decide, kept_originals, kept_similar
 from dedup.rules.oracle import Pins, Subject
 from dedup.rules.pair import Profile, Related, Relation, relate, relate_scored, score_counted
-from dedup.spark.options import HEAD_MINIMUM, PAIRS_PER_ENTRY, head
 from tests.reference.nodes import Groups, Kind, Node, NodePair, Said, groups, in_order, nodes, numbered
 
 Meetings = Mapping[NodePair, Sequence[Kind]]

@@ -14,11 +14,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dedup.base.settings import Settings
+from dedup.extras.spark.options import HEAD_MINIMUM, PAIRS_PER_ENTRY, head
 from dedup.rules import oracle
 from dedup.rules.marks import Pair, order_key
 from dedup.rules.oracle import Pins, Subject
 from dedup.rules.pair import Relation
-from dedup.spark.options import HEAD_MINIMUM, PAIRS_PER_ENTRY, head
 from dedup.text.fingerprint import Fingerprint
 from tests.conformance.corpora import CORPORA
 from tests.corpora import fingerprint as fingerprint_of

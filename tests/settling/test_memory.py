@@ -40,7 +40,7 @@ from tests.corpora import (
     unsettled,
     window,
 )
-from tests.settling import results
+from tests.extras.spark import results
 from tests.settling.test_crash import fill, news
 
 pytestmark = pytest.mark.timeout(300)
