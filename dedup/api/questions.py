@@ -28,7 +28,7 @@ from dedup.store.stories import Story, StorySummary
 from dedup.store.verdicts import MarkedArticle
 
 if TYPE_CHECKING:
-    from dedup.api.browsing import Browsing
+    from dedup.extras.browse.browsing import Browsing
     from dedup.extras.spark.postgres.exporting import CorpusExport
     from dedup.settling.explain import Explanation
     from dedup.settling.sentences import SentencesReport
@@ -187,9 +187,8 @@ class Questions(OfCorpus):
     @property
     def browsing(self) -> Browsing:
         """What pages ask, each answer bounded."""
-        from dedup.api.browsing import Browsing
-
-        return Browsing(self._database)
+        made: type[Browsing] = plugins.needed("corpus", "browsing", extra="browse")
+        return made(self._database)
 
     def explain(self, a: str, b: str) -> Explanation:
         """Why two articles are, or are not, related: sentences, scores, and the rule that decided.

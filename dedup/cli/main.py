@@ -78,7 +78,7 @@ for command in (
     *(operate.init, load.load, write.backfill, write.retry, write.check, write.delete),
     worker.worker,
     *(read.marks, read.matches, changes.changes, read.show, read.stories, read.explain, read.verify),
-    *(versions.versions, versions.quotes, versions.sentences),
+    *(versions.versions, versions.sentences),
     *(
         monitor.status,
         monitor.runs,

@@ -29,7 +29,6 @@ from dedup.db import roles
 from dedup.db.database import URL_VARIABLE, Database
 from dedup.settling.backfill import backfill
 from tests.corpora import article, assert_right, at, code, load, make_function, text, window
-from tests.extras.spark.results import result_of
 from tests.replica import journal
 
 GOLDEN = Path(__file__).parent / "rights.txt"
@@ -365,9 +364,10 @@ def settled(database: Database) -> Iterator[Database]:
 def test_a_worker_takes_up_the_result_of_a_cluster(
     database: Database, granted: Names, run: Run, tmp_path: Path
 ) -> None:
+    results = pytest.importorskip("tests.extras.spark.results")
     given = [article(f"a{i}", window(i, 6), i, added_at=at(50)) for i in range(8)]
     load(database, *given)
-    result_of(given).write(tmp_path / "result")
+    results.result_of(given).write(tmp_path / "result")
     for role in ("scraper", "analyst", "reader"):
         code_, _, said = run("import", "result", role=granted[role])
         assert code_ == 1, said

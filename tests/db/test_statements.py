@@ -15,8 +15,6 @@ from dedup.db import statements
 from dedup.db.database import Database
 from dedup.db.statements import Statements
 from dedup.store.articles import body, fields, html
-from dedup.store.questions import counting, search, word_index
-from dedup.store.questions.reading import LABEL
 from dedup.store.stories import delay, known
 
 FOLDER = Path(str(statements.FOLDER))
@@ -34,24 +32,6 @@ PARTS = {
         "tables": "dedup.article",
     },
     "attach/attachments": {"write": "(SELECT 0::bigint AS written, m.ids AS held)"},
-    "store/questions/questions": {
-        "counts": counting.COUNTS,
-        "publication": LABEL.format("publication"),
-        "known": known("a"),
-        "delay": delay("c.known_at", "o.known_at"),
-        "column": "url",
-        "condition": "true",
-        "indexed": word_index.WORDS,
-        "words": search.GIVEN,
-        "order": "carriers",
-        "page": "1",
-        "only": "true",
-        "label": LABEL.format("other"),
-        "language": LABEL.format("language"),
-        "known_other": known("o"),
-        "delay_from": delay("c.known_at", "o.known_at"),
-        "delay_by": delay("o.known_at", "c.known_at"),
-    },
     "store/memory_engine": {"place": "1"},
     "store/columns": {
         **{"first_at": known("c"), "at": known("m"), "delay": delay("at", "c.first_at"), "limit": "1"},
@@ -78,11 +58,6 @@ PARTS = {
     "store/fingerprints": {"table": "fingerprint", "html": html("a")},
     "store/key_segments": {"table": "fingerprint"},
     "store/exports": {"conditions": "true", "kept": ", a.kept"},
-    "store/quotes": {"order": "outlets"},
-    "store/judgements": {
-        **{"body": body("a"), "other_body": body("o")},
-        **{"html": html("a"), "other_html": html("o")},
-    },
     "runs/monitoring": {"table": "dedup.deferred_article"},
     "store/stories": {"known": known("m"), "delay": delay("at", "top.first_at")},
     "store/verdicts": {"fields": "a.id"},
@@ -167,7 +142,7 @@ IN_PYTHON = {
     "store/removal.py": "no value can be bound in DDL",
     "db/embedded.py": "no value can be bound in DDL",
     "db/revision.py": "for people to type",
-    "store/questions/word_index.py": "no value can be bound in DDL",
+    "store/word_index.py": "no value can be bound in DDL",
     "db/server_upgrade.py": "for every database of a server",
     "store/story_export.py": "SQLite's",
 }

@@ -127,7 +127,7 @@ NOT_FOR_ONE_ARTICLE = (
     *("sqlalchemy", "alembic", "mako", "nltk", "rapidfuzz", "pyarrow", "trafilatura", "multiprocessing"),
     *("concurrent.futures.process", "pandas", "scipy", "sklearn", "prometheus_client"),
     *("dedup.settling.backfill", "dedup.settling.memory", "dedup.settling.explain", "dedup.settling.verify"),
-    *("dedup.db.migrate", "dedup.text.training", "dedup.lab", "dedup.judging"),
+    *("dedup.db.migrate", "dedup.text.training", "dedup.extras.lab", "dedup.extras.judging"),
 )
 MOST_MODULES = {"submit": 520, "check": 720}
 """Of a submit with what Python itself loads, and some room."""

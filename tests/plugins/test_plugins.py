@@ -92,7 +92,7 @@ def test_a_plug_in_adds_a_method_to_the_lab(installed: Path) -> None:
     pytest.importorskip("sklearn")
     assert "the same first words" in dedup(installed, "lab", "methods", "first-words")[0]
     program = (
-        "from dedup.lab.method import similarity\nfrom dedup.lab.methods import make\n"
+        "from dedup.extras.lab.method import similarity\nfrom dedup.extras.lab.methods import make\n"
         "for words in (2, 3):\n"
         "    print(similarity(make(f'first-words:words={words}'), 'A goat ran.', 'A goat sat.'))"
     )

@@ -11,8 +11,8 @@ import psycopg
 import pytest
 
 from dedup import Article, Deduplicator
-from dedup.api.judgements import key
 from dedup.cli.newsroom import newsroom
+from dedup.store.pins import key
 from tests.conftest import Server
 
 PAGE = (Path(__file__).parents[2] / "docs" / "analyst.md").read_text("utf-8")

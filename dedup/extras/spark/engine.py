@@ -1,7 +1,8 @@
 """A corpus from its articles to its marks, step by step, on Spark (docs/spark.md).
 
-docs/semantics.md says what the marks are; `tests/reference/rounds.py` argues that the rounds give the same.
-Only the DataFrame API is used, so a session may be a classic or a remote one, of Spark 3.5 or 4.
+docs/semantics.md says what the marks are; `tests/extras/spark/reference.py` argues that the rounds
+give the same. Only the DataFrame API is used, so a session may be a classic or a remote one, of Spark 3.5 or
+4.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The rounds: which nodes are canonical, and every pair that matters, as in `tests/reference/rounds.py`.
+"""The rounds: which nodes are canonical, and every pair that matters (`tests/extras/spark/reference.py`).
 
 A round looks at undecided nodes. Those are *eligible* that are among the first, up to the *head*, in all
 their keys: all their earlier candidates that are undecided are in the head too. HEAD scores each newly

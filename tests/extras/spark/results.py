@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 import random
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
@@ -183,18 +183,3 @@ def fill(database: Database, given: Sequence[Article]) -> None:
     empty(database)
     change_settings(database, common_stories=SETTINGS.common_stories)
     load(database, *given)
-
-
-@dataclass
-class Meddling:
-    """Progress that lets something happen when a stage begins."""
-
-    happens: Callable[[str], None]
-    stages: list[str] = field(default_factory=list)
-
-    def start(self, stage: str, total: int | None) -> None:
-        self.stages.append(stage)
-        self.happens(stage)
-
-    def advance(self, count: int, total: int | None = None) -> None:
-        pass

@@ -32,7 +32,8 @@ from tests.corpora import (
     settle,
     window,
 )
-from tests.extras.spark.results import SETTINGS, Meddling, fill, news, result_of
+from tests.extras.spark.results import SETTINGS, fill, news, result_of
+from tests.settling.meddling import Meddling
 
 pytestmark = pytest.mark.timeout(120)
 

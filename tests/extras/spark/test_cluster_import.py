@@ -43,7 +43,8 @@ from tests.corpora import (
     wait_until,
     window,
 )
-from tests.extras.spark.results import SETTINGS, Meddling, Result, fill, news, result_of
+from tests.extras.spark.results import SETTINGS, Result, fill, news, result_of
+from tests.settling.meddling import Meddling
 from tests.settling.test_crash import FAULT
 
 pytestmark = pytest.mark.timeout(300)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from dedup.lab.algorithms.same_key import SameKey
-from dedup.lab.documents import Document
+from dedup.extras.lab.algorithms.same_key import SameKey
+from dedup.extras.lab.documents import Document
 
 
 @dataclass
