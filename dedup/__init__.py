@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from dedup.base.verdict import Copy as Copy
     from dedup.base.verdict import Match as Match
     from dedup.base.verdict import Verdict as Verdict
+    from dedup.extras.frames.story_export import StoryExport as StoryExport
     from dedup.extras.spark.postgres.exporting import CorpusExport as CorpusExport
     from dedup.extras.spark.postgres.importing import ImportReport as ImportReport
     from dedup.files.report import LoadReport as LoadReport
@@ -63,7 +64,6 @@ if TYPE_CHECKING:
     from dedup.store.stories import Story as Story
     from dedup.store.stories import StoryArticle as StoryArticle
     from dedup.store.stories import StorySummary as StorySummary
-    from dedup.store.story_export import StoryExport as StoryExport
     from dedup.store.verdicts import MarkedArticle as MarkedArticle
     from dedup.store.versions import AlterationRow as AlterationRow
 
@@ -95,7 +95,7 @@ _HOMES = {
         "dedup.store.load": "LoadPreview",
         "dedup.store.overview": "Overview",
         "dedup.store.stories": "Reprints Story StoryArticle StorySummary",
-        "dedup.store.story_export": "StoryExport",
+        "dedup.extras.frames.story_export": "StoryExport",
         "dedup.store.verdicts": "MarkedArticle",
         "dedup.store.versions": "AlterationRow",
     }.items()

@@ -29,12 +29,12 @@ from dedup.store.verdicts import MarkedArticle
 
 if TYPE_CHECKING:
     from dedup.extras.browse.browsing import Browsing
+    from dedup.extras.frames.story_export import StoryExport
     from dedup.extras.spark.postgres.exporting import CorpusExport
     from dedup.settling.explain import Explanation
     from dedup.settling.sentences import SentencesReport
     from dedup.settling.verify import Verification
     from dedup.settling.versions import Against, StoryVersions
-    from dedup.store.story_export import StoryExport
     from dedup.store.versions import AlterationRow
 
 
@@ -137,10 +137,9 @@ class Questions(OfCorpus):
         unknown), their stories, and the pairs of which they are the later one. Raises InputError if the file
         exists, cannot be written or has another ending, or if pyarrow is missing.
         """
-        from dedup.store import story_export
-
+        export: Callable[..., StoryExport] = plugins.needed("corpus", "export_stories", extra="frames")
         first = checks.optional(checks.moment, "since", since)
-        return story_export.export(self._database, Path(file), since=first, progress=progress, stop=stop)
+        return export(self._database, Path(file), since=first, progress=progress, stop=stop)
 
     def versions(self, source_id: str, *, against: Against = "before") -> StoryVersions:
         """How the story of an article was altered along the way, version by version.

@@ -33,11 +33,6 @@ PARTS = {
     },
     "attach/attachments": {"write": "(SELECT 0::bigint AS written, m.ids AS held)"},
     "store/memory_engine": {"place": "1"},
-    "store/columns": {
-        **{"first_at": known("c"), "at": known("m"), "delay": delay("at", "c.first_at"), "limit": "1"},
-        **{"joined": "string_agg(source_id, '')", "sizes": "octet_length(source_id)", "key": "id"},
-        "source": "SELECT * FROM dedup.article",
-    },
     "store/common_sentences": {"fingerprints": "dedup.fingerprint"},
     "attach/outbox": {
         **{"changed_at": "now()", "kept": "NULL::jsonb", "byline": "NULL::text"},
@@ -144,7 +139,7 @@ IN_PYTHON = {
     "db/revision.py": "for people to type",
     "store/word_index.py": "no value can be bound in DDL",
     "db/server_upgrade.py": "for every database of a server",
-    "store/story_export.py": "SQLite's",
+    "extras/frames/story_export.py": "SQLite's",
 }
 """Modules in which statements may stand, and why."""
 

@@ -13,7 +13,8 @@ import pytest
 
 from dedup.base.article import Article
 from dedup.base.errors import InputError
-from dedup.files import entries, polled, sitemaps
+from dedup.extras.watch import polled, sitemaps
+from dedup.files import entries
 from dedup.files.dates import DateRule
 from dedup.files.entries import read_document
 from dedup.files.identity import ids_of

@@ -8,9 +8,9 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from dedup import Article, Deduplicator
-from dedup.api import frames
 from dedup.db.database import Database
 from dedup.extras.browse import report
+from dedup.extras.frames import frames
 from dedup.store.stories import delay_between
 from tests.corpora import START, text, window
 from tests.extras.browse.conftest import Document, opened

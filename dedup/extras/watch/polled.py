@@ -16,7 +16,8 @@ from urllib.parse import urljoin
 
 from dedup.base.errors import InputError
 from dedup.base.times import parse_time
-from dedup.files import feeds, sitemaps
+from dedup.extras.watch import sitemaps
+from dedup.files import feeds
 from dedup.files.dates import DateRule, Dates
 from dedup.files.entries import Document
 

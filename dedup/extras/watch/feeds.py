@@ -14,9 +14,9 @@ from datetime import datetime
 from dedup.base.errors import InputError
 from dedup.db.database import Cursor
 from dedup.db.statements import Statements
-from dedup.files.sitemaps import MAX_ADDRESS_BYTES
+from dedup.extras.watch.sitemaps import MAX_ADDRESS_BYTES
 
-_sql = Statements("store/feeds")
+_sql = Statements("extras/watch/feeds")
 
 FORGET_DAYS = 30  # Entries that have not been in their feed for so long; some feeds show an old one again
 MAX_HEADER_CHARACTERS = 1_000  # Of an ETag or a time that is kept

@@ -15,20 +15,20 @@ from typing import Any
 
 import pytest
 
-from dedup.api import fetching, reaching
-from dedup.api import watch as watching
 from dedup.base.article import Article
 from dedup.base.errors import InputError, UnreachableError
 from dedup.base.verdict import Verdict
 from dedup.cli import main
 from dedup.db.database import URL_VARIABLE, Database
+from dedup.extras.watch import fetching, reaching
+from dedup.extras.watch import watch as watching
 from dedup.files import feeds
 from dedup.settling.submit import Submissions
-from tests.api.sites import Site, site
 from tests.cli.conftest import Dedup
 from tests.cli.conftest import dedup as dedup
 from tests.conftest import empty
 from tests.corpora import stored, wait_until
+from tests.extras.watch.sites import Site, site
 from tests.files.feed_files import KEEPER, STORM, TRAMS, rss, rss_item
 from tests.loops import each
 

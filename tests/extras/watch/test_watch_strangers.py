@@ -14,19 +14,19 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from dedup import Deduplicator
-from dedup.api import watch as watching
 from dedup.base.article import Article
 from dedup.db.database import Database
-from tests.api.sites import Site, site
+from dedup.extras.watch import watch as watching
 from tests.conftest import empty
 from tests.corpora import stored
+from tests.extras.watch.sites import Site, site
 from tests.files.feed_files import KEEPER, STORM, TRAMS
 
 pytest.importorskip("trafilatura")
 pytest.importorskip("protego")
 
 EVIL = "Words of a stranger stand here, and nobody at the harbour had asked for them on that day in March."
-ENTRIES = Path(__file__).parents[2] / "migrations" / "sql" / "entries.sql"
+ENTRIES = Path(__file__).parents[3] / "migrations" / "sql" / "entries.sql"
 
 
 @pytest.fixture

@@ -10,10 +10,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from dedup.db.database import Database
+from dedup.extras.watch import feeds as store
+from dedup.extras.watch.feeds import Seen
+from dedup.extras.watch.polled import Entry
 from dedup.files.identity import Ids, ids_of, site_of
-from dedup.files.polled import Entry
-from dedup.store import feeds as store
-from dedup.store.feeds import Seen
 
 AT_ONCE = 300  # Entries that are looked up in one statement
 

@@ -15,8 +15,8 @@ from dedup import Article, Deduplicator, Verdict
 from dedup.base.errors import ClosedError, DatabaseError, SpoolError, UnreachableError
 from dedup.db.database import Database
 from dedup.spooling import SpoolingDeduplicator
-from tests.api.stoppable import Stoppable, stoppable
 from tests.corpora import article, assert_right, stored, wait_until, window
+from tests.extras.scrapy.stoppable import Stoppable, stoppable
 from tests.failover import read_only
 
 pytestmark = pytest.mark.timeout(180)

@@ -23,21 +23,21 @@ from threading import Lock
 from typing import Any
 from urllib.parse import urlsplit
 
-from dedup.api.entries import Submitter, Told
-from dedup.api.fetching import HOST_SECONDS, Client, need_packages
-from dedup.api.reaching import FetchError, StoppedError
 from dedup.base.answer import Answer
 from dedup.base.errors import LASTING, DatabaseError, DedupError, InputError, is_about_input
 from dedup.base.printable import printable
 from dedup.base.timeouts import Timeouts, check_seconds
 from dedup.base.times import back_off
 from dedup.db.database import Database
-from dedup.files import polled, sitemaps
+from dedup.extras.watch import feeds as store
+from dedup.extras.watch import polled, sitemaps
+from dedup.extras.watch.entries import Submitter, Told
+from dedup.extras.watch.fetching import HOST_SECONDS, Client, need_packages
+from dedup.extras.watch.reaching import FetchError, StoppedError
 from dedup.files.entries import read_document
 from dedup.files.record import unexpected
 from dedup.settling import daemon
 from dedup.settling.daemon import DOWN_SECONDS
-from dedup.store import feeds as store
 from dedup.store import opening
 
 __all__ = ["EVERY_SECONDS", "WatchReport", "watch"]

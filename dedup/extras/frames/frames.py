@@ -23,8 +23,8 @@ from dedup.api import checks
 from dedup.api.deduplicator import Deduplicator
 from dedup.base.errors import InputError
 from dedup.base.times import Time
-from dedup.store import arrow
-from dedup.store.columns import TABLE_NAMES, TableName
+from dedup.extras.frames import arrow
+from dedup.extras.frames.columns import TABLE_NAMES, TableName
 
 if TYPE_CHECKING:
     from datetime import datetime

@@ -22,7 +22,7 @@ from dedup.db.database import Cursor
 from dedup.db.statements import Statements
 from dedup.store.stories import delay, known
 
-_sql = Statements("store/columns")
+_sql = Statements("extras/frames/columns")
 
 PAGE_ROWS = 16_384
 """Rows of a page: of real news about 4 MB."""

@@ -9,18 +9,18 @@ import logging
 from collections.abc import Callable, Sequence
 from threading import Lock
 
-from dedup.api.fetching import Client
-from dedup.api.known import Known, known
-from dedup.api.reaching import FetchError, StoppedError
 from dedup.base.article import Article
 from dedup.base.errors import DatabaseError, DedupError, InputError, is_about_input
 from dedup.base.printable import printable
 from dedup.base.verdict import Verdict
 from dedup.db.database import Database
-from dedup.files.polled import Entry
+from dedup.extras.watch import feeds as store
+from dedup.extras.watch.fetching import Client
+from dedup.extras.watch.known import Known, known
+from dedup.extras.watch.polled import Entry
+from dedup.extras.watch.reaching import FetchError, StoppedError
 from dedup.files.record import make_article, unexpected
 from dedup.settling.submit import Submissions
-from dedup.store import feeds as store
 
 MAX_PAGES = 1_000  # Of a feed that are read in one poll; the others are left for the next
 

@@ -14,12 +14,12 @@ import pytest
 from dedup.base.verdict import StatusName
 from dedup.db.database import Database
 from dedup.scrapy import Options
-from tests.api.test_scrapy import PAGES, Newspaper, crawl, served
 from tests.corpora import answer
+from tests.extras.scrapy.test_scrapy import PAGES, Newspaper, crawl, served
 
 pytestmark = pytest.mark.timeout(240)
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 PAGE = (ROOT / "docs" / "scraper.md").read_text("utf-8")
 BLOCKS = re.findall(r"^```(\w+)\n(.*?)^```", PAGE, re.MULTILINE | re.DOTALL)
 PROGRAMS = [code for kind, code in BLOCKS if kind == "python" and "import" in code]

@@ -27,9 +27,9 @@ from dedup import Article, Deduplicator, Verdict
 from dedup.db.database import Database
 from dedup.scrapy import DedupPipeline, Options
 from dedup.settling.backfill import backfill
-from tests.api.stoppable import stoppable
 from tests.conftest import empty
 from tests.corpora import START, Answer, answer, assert_equal, assert_right, load, text, window
+from tests.extras.scrapy.stoppable import stoppable
 
 pytestmark = pytest.mark.timeout(240)
 
@@ -141,8 +141,8 @@ def crawl(folder: Path, address: str, url: str, **settings: Any) -> Crawled:
         **settings,
     }
     done = subprocess.run(
-        [sys.executable, "-m", "tests.api.spider", address, json.dumps(given), str(stats)],
-        cwd=Path(__file__).parents[2],
+        [sys.executable, "-m", "tests.extras.scrapy.spider", address, json.dumps(given), str(stats)],
+        cwd=Path(__file__).parents[3],
         env={**os.environ, "DEDUP_TIMEOUT_HOOK": "20"},
         capture_output=True,
         text=True,

@@ -13,8 +13,8 @@ import pytest
 
 from dedup import Article, LoadReport
 from dedup.base.errors import ClosedError, DatabaseError, SpoolError, UnreachableError
+from dedup.extras.scrapy.spool import Spool
 from dedup.files.reading import Reading
-from dedup.files.spool import Spool
 from dedup.store.load import preview_file
 
 WHEN = datetime(2024, 5, 1, 12, tzinfo=UTC)

@@ -13,8 +13,8 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from dedup.db.database import Cursor
-from dedup.store import columns
-from dedup.store.columns import TABLES, Column, Kind, Lists, TableName, Texts, Values
+from dedup.extras.frames import columns
+from dedup.extras.frames.columns import TABLES, Column, Kind, Lists, TableName, Texts, Values
 
 _TYPES: dict[Kind, pa.DataType] = {
     "text": pa.string(),

@@ -21,9 +21,9 @@ from dedup.base.errors import InputError
 from dedup.base.extras import installing
 from dedup.base.progress import Progress, SilentProgress
 from dedup.db.database import Cursor, Database
+from dedup.extras.frames import columns
+from dedup.extras.frames.columns import TABLES, TableName
 from dedup.files.whole import new_file
-from dedup.store import columns
-from dedup.store.columns import TABLES, TableName
 
 _TABLES: dict[str, TableName] = {"story": "stories", "article": "marks", "match": "matches"}
 """Of the SQLite file: what each is read from."""
@@ -115,7 +115,7 @@ class _Reading:
 
     def batches(self, name: TableName, called: str) -> Iterator[Any]:
         """The batches of a table, which the file has under another name."""
-        from dedup.store import arrow
+        from dedup.extras.frames import arrow
 
         self.report.rows[called] = 0
         self.progress.start(f"exporting {name}", self.totals[name])
@@ -130,7 +130,7 @@ class _Reading:
 def _write_parquet(path: Path, read: _Reading) -> None:
     import pyarrow.parquet
 
-    from dedup.store import arrow
+    from dedup.extras.frames import arrow
 
     with pyarrow.parquet.ParquetWriter(path, arrow.schema("marks"), compression="zstd") as writer:
         for batch in read.batches("marks", "article"):

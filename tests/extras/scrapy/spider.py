@@ -1,4 +1,4 @@
-"""A spider for the tests of `dedup.scrapy`: `python -m tests.api.spider ADDRESS SETTINGS STATS`.
+"""A spider for the tests of `dedup.scrapy`: `python -m tests.extras.scrapy.spider ADDRESS SETTINGS STATS`.
 
 It crawls the newspaper at an address, with settings given as JSON, and writes Scrapy's stats to a file.
 """

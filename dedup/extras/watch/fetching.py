@@ -24,11 +24,11 @@ from typing import Any
 from urllib.parse import urljoin
 
 import dedup
-from dedup.api.reaching import FetchError, Line, StoppedError, opened, parts_of, place
 from dedup.base.article import storable
 from dedup.base.errors import InputError
 from dedup.base.extras import installing
 from dedup.base.text_codecs import text_codec
+from dedup.extras.watch.reaching import FetchError, Line, StoppedError, opened, parts_of, place
 
 CONNECT_SECONDS, READ_SECONDS = 10.0, 20.0
 TOTAL_SECONDS = 60.0  # For an answer with all its redirects, however slowly it drips

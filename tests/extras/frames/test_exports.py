@@ -12,10 +12,10 @@ import duckdb
 import pytest
 
 from dedup import Deduplicator
-from dedup.api import frames
 from dedup.base.errors import InputError
 from dedup.base.extras import installing
 from dedup.db.database import Database
+from dedup.extras.frames import frames
 from dedup.settling.backfill import backfill
 from tests.cli.conftest import Dedup
 from tests.corpora import article, load, window

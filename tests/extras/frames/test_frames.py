@@ -17,12 +17,11 @@ from hypothesis import settings as hypothesis
 from hypothesis import strategies as st
 
 from dedup import Deduplicator
-from dedup.api import frames
 from dedup.base.errors import ClosedError, InputError, SchemaError
 from dedup.base.extras import installing
 from dedup.db.database import Database
+from dedup.extras.frames import arrow, columns, frames
 from dedup.settling.backfill import backfill
-from dedup.store import arrow, columns
 from tests.conftest import empty
 from tests.corpora import article, at, load, window
 from tests.settling.test_plans import STATISTICS, believe, rolled_back

@@ -17,17 +17,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dedup.api import entries, fetching
-from dedup.api import watch as watching
-from dedup.api.fetching import Client, Fetched
-from dedup.api.reaching import FetchError, StoppedError, _is_public
 from dedup.base.printable import printable
 from dedup.db.database import Database
-from dedup.files.sitemaps import MAX_CHILDREN
-from dedup.store import feeds
-from tests.api.sites import Site, site
-from tests.api.test_watch import LOOP, Watch, page
+from dedup.extras.watch import entries, feeds, fetching
+from dedup.extras.watch import watch as watching
+from dedup.extras.watch.fetching import Client, Fetched
+from dedup.extras.watch.reaching import FetchError, StoppedError, _is_public
+from dedup.extras.watch.sitemaps import MAX_CHILDREN
 from tests.corpora import stored, wait_until
+from tests.extras.watch.sites import Site, site
+from tests.extras.watch.test_watch import LOOP, Watch, page
 from tests.failover import read_only
 from tests.files.feed_files import STORM, TRAMS, rss, rss_item
 from tests.loops import each
