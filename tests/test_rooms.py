@@ -9,6 +9,8 @@ import sys
 from collections import defaultdict
 from importlib import import_module
 
+import pytest
+
 import dedup
 from tests.loops import each
 from tests.test_architecture import NEEDED, PACKAGE, circle, needs, tree
@@ -61,6 +63,7 @@ def between(needed: dict[str, set[str]]) -> dict[str, set[str]]:
     return found
 
 
+@pytest.mark.extra(*EXTRAS)
 def test_every_room_has_its_place_and_they_are_few() -> None:
     assert sorted((*ROOMS, *EXTRAS)) == sorted({room(module) for module in NEEDED} - {FACE, ALIAS})
     assert len(ROOMS) <= MOST_ROOMS
@@ -88,6 +91,7 @@ def test_no_room_imports_itself_by_way_of_others() -> None:
     assert circle(between(NEEDED)) == ()
 
 
+@pytest.mark.extra("frames")
 def test_a_circle_and_a_way_up_would_be_seen() -> None:
     code = "if TYPE_CHECKING:\n    import b\nelse:\n    import a\ndef f():\n    from c import d, e"
     assert needs(ast.parse(code), {"a", "b", "c", "c.d"}) == {"a", "c", "c.d"}
@@ -105,6 +109,7 @@ def test_the_page_of_the_architecture_shows_the_rooms_in_their_order() -> None:
     assert rows == list(reversed((*ROOMS, *EXTRAS)))
 
 
+@pytest.mark.extra("frames", "watch")
 @each("name", dedup._MODULES)
 def test_a_public_module_hands_on_the_names_of_the_module_behind_it(name: str) -> None:
     public = import_module(f"dedup.{name}")

@@ -50,9 +50,9 @@ def loaded(group: str, name: str) -> Any:
     try:
         return point.load()
     except (Exception, SystemExit) as error:
-        own = point.module.rpartition(".")[0]
-        removed = isinstance(error, ModuleNotFoundError) and error.name in (own, point.module)
-        if not (removed and own.startswith(EXTRAS)):  # else its folder was removed
+        extra = ".".join(point.module.split(".")[:3])
+        removed = isinstance(error, ModuleNotFoundError) and error.name in (extra, EXTRAS)
+        if not (removed and extra.startswith(EXTRAS)):  # else the folder of our own extra was removed
             refuse(point, f"{type(error).__name__}: {error}")
         return None
 

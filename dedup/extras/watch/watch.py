@@ -4,7 +4,7 @@
     watch.watch(["https://courier.example/feed"], stop=event.is_set)
 
 An entry is submitted once for each version of it. What was seen is kept in the corpus, entry by entry
-(`../store/feeds.py`), and a feed is asked with its ETag only when all its entries are done. So a poll that
+(`feeds.py`), and a feed is asked with its ETag only when all its entries are done. So a poll that
 was killed goes on where it was. Servers are asked in `fetching.py`. It logs to the logger `dedup.watch`.
 """
 

@@ -52,7 +52,7 @@ def test_wider_it_needs_the_token(
 def test_without_the_extra_it_is_named(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr("dedup.cli.web.BROWSE_PACKAGES", ("no_such_package",))
+    monkeypatch.setattr("dedup.extras.browse.commands.browse.BROWSE_PACKAGES", ("no_such_package",))
     assert run(["browse"]) == 2
     assert installing("browse") in capsys.readouterr().err
 

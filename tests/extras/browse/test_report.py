@@ -129,6 +129,6 @@ def test_what_cannot_be_reported_is_said_and_nothing_is_written(
 def test_without_the_extra_it_is_named(
     corpus: str, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("dedup.cli.web.REPORT_PACKAGES", ("no_such_package",))
+    monkeypatch.setattr("dedup.extras.browse.commands.browse.REPORT_PACKAGES", ("no_such_package",))
     assert run(["report", "-o", str(tmp_path / "x.html")]) == 2
     assert installing("browse") in capsys.readouterr().err

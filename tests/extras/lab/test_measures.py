@@ -1,4 +1,4 @@
-"""Every measure of a method, worked by hand or against a library; those of groups are in `tests/judging`."""
+"""Every measure of a method, worked by hand or against a library; those of groups are judging's."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """A corpus as a cluster is told of it: fingerprints with the digests of their texts, pins, settings, horizon.
 
-Read-only. The folders are described in `../files/exchange.py`; what comes back is taken up by
+Read-only. The folders are described in `../exchange.py`; what comes back is taken up by
 `cluster_import.py`.
 """
 
