@@ -96,6 +96,7 @@ def test_the_extras_of_the_image_are_those_of_the_program() -> None:
         assert re.search(rf"^{extra} = \[", project, re.MULTILINE), extra
 
 
+@pytest.mark.extra("browse")
 @pytest.mark.parametrize("name", OURS)
 def test_every_service_is_a_command_with_the_options_it_is_given(name: str) -> None:
     command, *options = OURS[name]["command"]

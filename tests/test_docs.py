@@ -124,6 +124,7 @@ def test_every_local_link_leads_somewhere(name: str) -> None:
             assert anchor in anchors(path.read_text("utf-8")), target
 
 
+@pytest.mark.extra("browse", "lab", "scrapy", "spark", "judging", "serve")
 @each("name", NAMES)
 def test_every_file_that_a_page_names_exists(name: str) -> None:
     page = text(name)

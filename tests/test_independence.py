@@ -24,7 +24,7 @@ DECLARED: dict[str, set[str]] = {
     "browse": {"judging", "pages", "serve"},
     "lab": {"judging", "pages"},
 }
-"""What an extra takes from others; docs/architecture.md says the same."""
+"""Others that an extra takes something from; docs/architecture.md says the same."""
 
 COMMANDS = {
     "watch": "watch",
@@ -46,7 +46,7 @@ def extra_of(module: str) -> str | None:
     return module.split(".")[2] if re.match(r"dedup\.extras\.\w", module) else None
 
 
-# What is imported.
+# Imports.
 
 
 @each("name", [name for name in NAMES if not extra_of(dotted(name))])
@@ -88,7 +88,7 @@ def test_the_page_of_the_architecture_says_what_extras_need() -> None:
     assert {name: set(re.findall(r"`(\w+)`", others)) for name, others in told} == DECLARED
 
 
-# What is left, where an extra is removed.
+# Copies without an extra.
 
 
 @pytest.fixture

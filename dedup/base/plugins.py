@@ -1,4 +1,4 @@
-"""Plug-ins: what extras, and packages of others, add by entry points.
+"""Plug-ins: commands, file formats and more, which extras and other packages add by entry points.
 
     [project.entry-points."dedup.commands"]
     hello = "hello_dedup:hello"            # `dedup hello`; "export.hello" would be `dedup export hello`
@@ -65,7 +65,7 @@ def needed(group: str, name: str, *, extra: str) -> Any:
 
 
 def every(group: str) -> dict[str, Any]:
-    """Those plug-ins of a group that can be used, by name."""
+    """The plug-ins of a group that can be used, by name."""
     found = {name: loaded(group, name) for name in declared(group)}
     return {name: one for name, one in found.items() if one is not None}
 

@@ -1,4 +1,4 @@
-"""What tests of extras share: the command line under test, and files for it."""
+"""Fixtures that tests of extras share: the command line under test, and files for it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What extras may import, and what they load."""
+"""Extras import what they may, and load it when it is used."""
 
 from __future__ import annotations
 

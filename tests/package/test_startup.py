@@ -53,6 +53,7 @@ def groups(command: Any, path: tuple[str, ...] = ()) -> Iterator[tuple[str, ...]
 COMMANDS = list(groups(typer.main.get_command(program())))
 
 
+@pytest.mark.extra("judging", "lab")
 @pytest.mark.long("dedup", "migrations")
 @pytest.mark.parametrize(
     "code",
@@ -69,6 +70,7 @@ def test_it_loads_no_database_and_no_numpy(code: str) -> None:
     assert heavy(loaded) == []
 
 
+@pytest.mark.extra("judging", "lab")
 @pytest.mark.long("dedup", "migrations")
 def test_no_help_of_any_command_loads_a_database_or_numpy() -> None:
     assert {("load",), ("lab", "compare"), ("judge", "pairs")} <= set(COMMANDS)
@@ -141,6 +143,7 @@ def test_one_article_loads_what_one_article_needs(corpus_url: str, what: str, co
     assert len(loaded) < MOST_MODULES[what], len(loaded)
 
 
+@pytest.mark.extra("judging")
 @pytest.mark.parametrize(
     ("arguments", "made"),
     [

@@ -55,6 +55,7 @@ def dedup(installed: Path, *arguments: str, code: int = 0) -> tuple[str, str]:
     return python(installed, "-m", "dedup", *arguments, code=code)
 
 
+@pytest.mark.extra("lab", "watch")
 def test_a_plug_in_adds_a_command_and_one_to_a_group(installed: Path) -> None:
     assert dedup(installed, "letters", "harbour") == ("7\n", "")
     assert dedup(installed, "lab", "letters", "ferry") == ("5\n", "")
@@ -88,6 +89,7 @@ def test_a_plug_in_extracts_texts_from_html_where_it_is_named(installed: Path) -
     assert "DEDUP_EXTRACTOR is sentences, and the extractors of plug-ins are: paragraphs" in said
 
 
+@pytest.mark.extra("lab")
 def test_a_plug_in_adds_a_method_to_the_lab(installed: Path) -> None:
     pytest.importorskip("sklearn")
     assert "the same first words" in dedup(installed, "lab", "methods", "first-words")[0]
@@ -120,6 +122,7 @@ def broken(installed: Path) -> Path:
     return installed
 
 
+@pytest.mark.extra("watch")
 def test_a_broken_plug_in_is_named_once_and_breaks_nothing_else(broken: Path) -> None:
     shown, said = dedup(broken, "--help")
     assert "Count the letters of a word." in shown
@@ -141,6 +144,7 @@ def test_a_command_of_the_core_asks_for_no_plug_in(broken: Path) -> None:
     assert said == ""
 
 
+@pytest.mark.extra("lab")
 def test_a_method_that_is_none_is_named(broken: Path) -> None:
     pytest.importorskip("sklearn")
     shown, said = dedup(broken, "lab", "methods")

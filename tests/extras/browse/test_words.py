@@ -1,4 +1,4 @@
-"""What pages and endpoints tell a role that may read no words of texts."""
+"""Pages and endpoints tell no word of a text to a role that may read none."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The command `serve`, and what every server needs: its options, its token, a corpus that waits briefly."""
+"""The command `serve`, and parts of every server: its options, its token, a corpus that waits briefly."""
 
 from __future__ import annotations
 
