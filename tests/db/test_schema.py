@@ -262,7 +262,7 @@ def test_an_error_names_the_schema_and_the_command(url: str) -> None:
 # All that a corpus does, where there is no schema `dedup`: a statement that names it fails.
 
 
-@pytest.mark.extra("scrapy")
+@pytest.mark.extra("browse", "frames", "judging", "scrapy", "spark")
 @pytest.mark.long("dedup", "migrations")
 def test_everything_works_without_the_default_schema(wires: Database, tmp_path: Path) -> None:
     from dedup.spooling import SpoolingDeduplicator

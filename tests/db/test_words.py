@@ -96,6 +96,7 @@ def tells(connection: psycopg.Connection[tuple[str, ...]]) -> set[str]:
     return found
 
 
+@pytest.mark.extra("judging", "browse", "frames")
 def test_an_analyst_reads_words_and_a_counter_reads_none(marked: Database, granted: Names) -> None:
     with psycopg.connect(url_of(marked, granted["analyst"])) as analyst:
         assert tells(analyst) == {
@@ -120,6 +121,7 @@ def test_an_analyst_reads_words_and_a_counter_reads_none(marked: Database, grant
     }
 
 
+@pytest.mark.extra("judging", "browse", "frames")
 def test_no_function_tells_a_counter_a_word(marked: Database, granted: Names) -> None:
     with psycopg.connect(url_of(marked, granted["counter"]), autocommit=True) as counter:
         callable_ = counter.execute(
@@ -160,6 +162,7 @@ def test_no_way_round_leads_a_counter_to_words(database: Database, granted: Name
         counter.execute(query.encode())
 
 
+@pytest.mark.extra("judging", "browse", "frames")
 def test_what_the_planner_knows_of_texts_is_no_counters(marked: Database, granted: Names) -> None:
     with psycopg.connect(marked.url, autocommit=True) as owner:
         owner.execute("ANALYZE dedup.article, dedup.common_sentence, dedup.quoted_sentence")
@@ -172,6 +175,7 @@ def test_what_the_planner_knows_of_texts_is_no_counters(marked: Database, grante
         assert counter.execute(query, [f"%{MARK}%"]).fetchone() == (0,)
 
 
+@pytest.mark.extra("judging", "browse", "frames")
 @pytest.mark.long("dedup", "migrations")
 def test_no_command_tells_a_counter_a_word(
     marked: Database, granted: Names, run: Run, tmp_path: Path
