@@ -21,11 +21,11 @@ from dedup.api.deduplicator import Deduplicator
 from dedup.base.errors import DatabaseError, NotFoundError
 from dedup.base.printable import as_json
 from dedup.base.verdict import Verdict
+from dedup.extras.serve.body import MissingExtraError, RefusedError, article_of, read_article, read_items
 from dedup.extras.serve.endpoints import ENDPOINTS, JSON, LINES, NAMES, PATHS, PROBES, Endpoint, document
 from dedup.extras.serve.guard import HEADERS, OUTAGE_SECONDS, Access, Guard, ProblemError, problem_of
 from dedup.extras.serve.handling import Handling, fields_of, in_thread, too_many
 from dedup.extras.serve.limits import Limits
-from dedup.files.body import MissingExtraError, RefusedError, article_of, read_article, read_items
 from dedup.files.record import Flaw
 
 HEALTH_SECONDS = 1.0  # How long an answer of the health check holds: whoever asks more often costs nothing

@@ -17,8 +17,8 @@ from typing import Any, get_args, get_origin, get_type_hints
 import dedup
 from dedup import Explanation, MarkChange, MarkedArticle, Story, Verdict
 from dedup.base.article import ARTICLE_FIELDS, MAX_FIELD_BYTES
+from dedup.extras.serve.body import FIELDS
 from dedup.extras.serve.limits import BATCH_ARTICLES
-from dedup.files.body import FIELDS
 
 JSON = "application/json"
 LINES = "application/x-ndjson"

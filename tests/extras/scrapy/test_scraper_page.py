@@ -87,7 +87,7 @@ def test_the_settings_and_the_commands_of_the_page_work(
 
 
 def test_the_page_names_every_setting_count_and_status() -> None:
-    source = (ROOT / "dedup" / "scrapy.py").read_text("utf-8")
+    source = (ROOT / "dedup" / "extras" / "scrapy" / "pipeline.py").read_text("utf-8")
     read = re.findall(r'settings\.get\w*\("(DEDUP_\w+)"', source)
     assert sorted(re.findall(r"^\| `(DEDUP_\w+)`", PAGE, re.MULTILINE)) == sorted(read)
     for default in (Options.item_field, Options.spool):

@@ -11,7 +11,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from dedup.base.article import Article
-from dedup.files.body import RefusedError, read_article
+from dedup.extras.serve.body import RefusedError, read_article
 from dedup.files.dates import DateRule
 from dedup.files.readers import Reject, Repair, read_articles
 
