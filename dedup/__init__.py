@@ -7,8 +7,9 @@
         print(verdict.status, verdict.duplicate_of)
 
 The names are imported when they are first used, so that the pure core can be imported without a database.
-The errors are in `dedup.errors`, the embedded server in `dedup.server`, a worker in `dedup.worker`, feeds in
-`dedup.watch`, metrics in `dedup.metrics`, Arrow tables in `dedup.frames`.
+The errors are in `dedup.errors`, the embedded server in `dedup.server`, a worker in `dedup.worker`, metrics
+in `dedup.metrics`. Of extras there are `dedup.watch`, `dedup.frames`, `dedup.scrapy`, `dedup.spooling` and
+`dedup.spark`.
 """
 
 from __future__ import annotations

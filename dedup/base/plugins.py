@@ -5,14 +5,12 @@
 
 The groups are `dedup.commands` (functions and groups of Typer), `dedup.formats` (sources of records),
 `dedup.extractors` (HTML becomes text) and `dedup.methods` (of the lab); in `dedup.corpus` extras declare the
-methods of a `Deduplicator` that are theirs. One that cannot be used is named
-once, by the logger `dedup.plugins`, and left out. Nothing is looked for before something is asked for that
-the core does not have.
+methods of a `Deduplicator` that are theirs. One that cannot be used is named once, by the logger
+`dedup.plugins`, and left out. Nothing is looked for before something is asked for that the core lacks.
 """
 
 from __future__ import annotations
 
-import logging
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
@@ -23,8 +21,6 @@ if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
 
 EXTRAS = "dedup.extras"
-
-log = logging.getLogger("dedup.plugins")
 
 
 @cache
@@ -72,8 +68,12 @@ def every(group: str) -> dict[str, Any]:
 
 def refuse(point: EntryPoint, why: str) -> None:
     """Say that a plug-in is left out."""
+    import logging  # most programs need neither
+
     group, name, maker = point.group.removeprefix("dedup."), point.name, _maker(point)
-    log.warning("dedup: %s of %s is left out (%s): %s", name, maker, group, printable(why))
+    logging.getLogger("dedup.plugins").warning(
+        "dedup: %s of %s is left out (%s): %s", name, maker, group, printable(why)
+    )
 
 
 def _maker(point: EntryPoint) -> str:

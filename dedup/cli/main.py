@@ -164,6 +164,11 @@ def run(arguments: list[str]) -> int:
         if isinstance(error, (InputError, SettingError)):
             return WRONG_USAGE
         return signals.exit_code() if signals.asked_to_stop() else FAILED
+    except ImportError as error:  # of an extra that is gone, or what a plug-in needs
+        if debug:
+            _say_traceback()
+        output.say(f"dedup: {error}")
+        return FAILED
     except OSError as error:
         if debug:
             _say_traceback()

@@ -340,6 +340,7 @@ def seconds(content: bytes) -> float:
     return time.process_time() - began
 
 
+@pytest.mark.extra("watch")
 @pytest.mark.parametrize(
     "name",
     ["unclosed", "sections", "authors", "names", "heads", "titles", "references", "spaces"],

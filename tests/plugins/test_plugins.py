@@ -150,3 +150,9 @@ def test_a_method_that_is_none_is_named(broken: Path) -> None:
     shown, said = dedup(broken, "lab", "methods")
     assert "first-words" in shown
     assert "odd of broken is left out (methods): it is no Method of this name" in said
+
+
+def test_a_command_that_lacks_a_package_names_it(installed: Path) -> None:
+    install(installed, "lacking", {"dedup.commands": {"lacks": "lacking:command"}})
+    (installed / "lacking.py").write_text("def command() -> None:\n    import nowhere\n", "utf-8")
+    assert dedup(installed, "lacks", code=1) == ("", "dedup: No module named 'nowhere'\n")
