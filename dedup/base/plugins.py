@@ -14,7 +14,7 @@ from __future__ import annotations
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
-from dedup.base.extras import DISTRIBUTION, installing
+from dedup.base.extras import installing
 from dedup.base.printable import printable
 
 if TYPE_CHECKING:
@@ -29,9 +29,7 @@ def declared(group: str) -> dict[str, EntryPoint]:
     from importlib.metadata import entry_points  # slow, and seldom needed
 
     found: dict[str, EntryPoint] = {}
-    for point in sorted(
-        entry_points(group=f"dedup.{group}"), key=lambda point: _maker(point) != DISTRIBUTION
-    ):
+    for point in sorted(entry_points(group=f"dedup.{group}"), key=lambda point: not is_own(point)):
         if found.setdefault(point.name, point) is not point:
             refuse(point, f"{_maker(found[point.name])} has one of that name")
     return dict(sorted(found.items()))
@@ -64,6 +62,11 @@ def every(group: str) -> dict[str, Any]:
     """The plug-ins of a group that can be used, by name."""
     found = {name: loaded(group, name) for name in declared(group)}
     return {name: one for name, one in found.items() if one is not None}
+
+
+def is_own(point: EntryPoint) -> bool:
+    """Whether this package declares a plug-in. Its module tells; to ask the distribution takes 3 ms."""
+    return point.module.startswith("dedup.")
 
 
 def refuse(point: EntryPoint, why: str) -> None:

@@ -242,7 +242,7 @@ def _add(made: typer.Typer, name: str) -> None:
         commands = {command.name for command in place.registered_commands}
         if last in commands | {group.name for group in place.registered_groups}:
             raise DedupError(f"there is a command {name}")
-        if not point.module.startswith(f"{dedup.__name__}."):
+        if not plugins.is_own(point):
             typer.main.get_command(_put(added, last, typer.Typer()))  # it could take all others with it
         _put(added, last, place)
     except Exception as error:
