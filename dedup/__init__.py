@@ -7,31 +7,28 @@
         print(verdict.status, verdict.duplicate_of)
 
 The names are imported when they are first used, so that the pure core can be imported without a database.
-The errors are in `dedup.errors`, the embedded server in `dedup.server`, a worker in `dedup.worker`, feeds in
-`dedup.watch`, metrics in `dedup.metrics`, Arrow tables in `dedup.frames`.
+The errors are in `dedup.errors`, the embedded server in `dedup.server`, a worker in `dedup.worker`, metrics
+in `dedup.metrics`. Of extras there are `dedup.watch`, `dedup.frames`, `dedup.scrapy`, `dedup.spooling` and
+`dedup.spark`.
 """
 
 from __future__ import annotations
 
-import sys
 from importlib import import_module
-from importlib.machinery import ModuleSpec
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from types import ModuleType
-
     __version__: str
 
-    from dedup.api import frames as frames
-    from dedup.api import metrics as metrics
-    from dedup.api import operation as operation
-    from dedup.api import server as server
-    from dedup.api import watch as watch
-    from dedup.api import worker as worker
+    from dedup import errors as errors
+    from dedup import frames as frames
+    from dedup import metrics as metrics
+    from dedup import operation as operation
+    from dedup import server as server
+    from dedup import watch as watch
+    from dedup import worker as worker
     from dedup.api.async_deduplicator import AsyncDeduplicator as AsyncDeduplicator
     from dedup.api.deduplicator import Deduplicator as Deduplicator
-    from dedup.base import errors as errors
     from dedup.base.article import Article as Article
     from dedup.base.errors import DedupError as DedupError
     from dedup.base.progress import Progress as Progress
@@ -41,14 +38,15 @@ if TYPE_CHECKING:
     from dedup.base.verdict import Copy as Copy
     from dedup.base.verdict import Match as Match
     from dedup.base.verdict import Verdict as Verdict
+    from dedup.extras.frames.story_export import StoryExport as StoryExport
+    from dedup.extras.spark.postgres.exporting import CorpusExport as CorpusExport
+    from dedup.extras.spark.postgres.importing import ImportReport as ImportReport
     from dedup.files.report import LoadReport as LoadReport
     from dedup.files.report import Noted as Noted
     from dedup.runs.monitoring import Vitals as Vitals
     from dedup.runs.runs import PastRun as PastRun
     from dedup.settling.backfill import BackfillReport as BackfillReport
     from dedup.settling.backfill import Preview as Preview
-    from dedup.settling.cluster_export import CorpusExport as CorpusExport
-    from dedup.settling.cluster_import import ImportReport as ImportReport
     from dedup.settling.explain import DifferingSentence as DifferingSentence
     from dedup.settling.explain import ExplainedArticle as ExplainedArticle
     from dedup.settling.explain import Explanation as Explanation
@@ -67,7 +65,6 @@ if TYPE_CHECKING:
     from dedup.store.stories import Story as Story
     from dedup.store.stories import StoryArticle as StoryArticle
     from dedup.store.stories import StorySummary as StorySummary
-    from dedup.store.story_export import StoryExport as StoryExport
     from dedup.store.verdicts import MarkedArticle as MarkedArticle
     from dedup.store.versions import AlterationRow as AlterationRow
 
@@ -87,8 +84,8 @@ _HOMES = {
         "dedup.runs.monitoring": "Vitals",
         "dedup.runs.runs": "PastRun",
         "dedup.settling.backfill": "BackfillReport Preview",
-        "dedup.settling.cluster_export": "CorpusExport",
-        "dedup.settling.cluster_import": "ImportReport",
+        "dedup.extras.spark.postgres.exporting": "CorpusExport",
+        "dedup.extras.spark.postgres.importing": "ImportReport",
         "dedup.settling.explain": "DifferingSentence ExplainedArticle Explanation",
         "dedup.settling.sentences": "SentencesReport",
         "dedup.settling.verify": "Verification",
@@ -99,7 +96,7 @@ _HOMES = {
         "dedup.store.load": "LoadPreview",
         "dedup.store.overview": "Overview",
         "dedup.store.stories": "Reprints Story StoryArticle StorySummary",
-        "dedup.store.story_export": "StoryExport",
+        "dedup.extras.frames.story_export": "StoryExport",
         "dedup.store.verdicts": "MarkedArticle",
         "dedup.store.versions": "AlterationRow",
     }.items()
@@ -108,49 +105,20 @@ _HOMES = {
 
 __all__ = sorted(_HOMES)
 
-_MODULES = {
-    "errors": "dedup.base.errors",
-    "frames": "dedup.api.frames",
-    "metrics": "dedup.api.metrics",
-    "operation": "dedup.api.operation",
-    "server": "dedup.api.server",
-    "watch": "dedup.api.watch",
-    "worker": "dedup.api.worker",
-}
-"""Modules that are imported by these names, wherever they are: `dedup.errors`, `from dedup import worker`."""
-
-
-class _Modules:
-    """Finds a module of `_MODULES` by its public name; it is the same module, not a second one."""
-
-    def __init__(self) -> None:
-        self._specs: dict[str, ModuleSpec | None] = {}
-
-    def find_spec(self, name: str, *_rest: object) -> ModuleSpec | None:
-        package, _, module = name.rpartition(".")
-        return ModuleSpec(name, cast(Any, self)) if package == __name__ and module in _MODULES else None
-
-    def create_module(self, spec: ModuleSpec) -> ModuleType:
-        found = import_module(_MODULES[spec.name.rpartition(".")[2]])
-        self._specs[spec.name] = found.__spec__
-        return found
-
-    def exec_module(self, module: ModuleType) -> None:
-        """It has run already; its own spec comes back, which the import replaced."""
-        assert module.__spec__
-        module.__spec__ = self._specs.pop(module.__spec__.name)
-
-
-sys.meta_path.append(_Modules())
+_MODULES = ("errors", "frames", "metrics", "operation", "server", "watch", "worker")
+"""Modules that are imported when an attribute of this name is asked for: `dedup.server.start()`."""
 
 
 if not TYPE_CHECKING:  # a type checker is to know every name, and to miss those that are not there
 
     def __getattr__(name: str) -> Any:
         if name in _MODULES:
-            return import_module(_MODULES[name])
-        if name in _HOMES:
-            return getattr(import_module(_HOMES[name]), name)
+            return import_module(f"dedup.{name}")
+        if home := _HOMES.get(name, ""):
+            if home.startswith("dedup.extras."):
+                with import_module("dedup.base.extras").of_extra(f"dedup.{name}", home.split(".")[2]):
+                    import_module(home)
+            return getattr(import_module(home), name)
         if name == "__version__":
             metadata = import_module("importlib.metadata")
             try:

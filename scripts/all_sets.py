@@ -21,10 +21,10 @@ from pathlib import Path
 from sandbox import DATA, silver_sets
 
 from dedup.base.errors import DedupError
-from dedup.judging.truth import read_truth
-from dedup.lab.evaluation.compare import LIMIT_SECONDS, Source, compare
-from dedup.lab.evaluation.measures import Evaluation, evaluate
-from dedup.lab.methods import parse
+from dedup.extras.judging.truth import read_truth
+from dedup.extras.lab.evaluation.compare import LIMIT_SECONDS, Source, compare
+from dedup.extras.lab.evaluation.measures import Evaluation, evaluate
+from dedup.extras.lab.methods import parse
 
 LARGE = 10_000
 """From so many articles on, methods that look at every pair are left out."""

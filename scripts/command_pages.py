@@ -19,9 +19,11 @@ from typing import Any, Literal, get_args, get_origin
 
 import typer
 
+from dedup.base.html import EXTRACTOR_VARIABLE
 from dedup.base.schema import DEFAULT, VARIABLE
 from dedup.base.timeouts import VARIABLE_PREFIX, Timeouts
 from dedup.cli.main import FAILED, INTERRUPTED, WRONG_USAGE, app
+from dedup.cli.main import program as every_command
 from dedup.cli.read import DIFFERENT
 from dedup.cli.signals import STOPPING
 from dedup.db.database import URL_VARIABLE
@@ -62,7 +64,7 @@ def help_names() -> list[str]:
 
 def page() -> str:
     """The whole page."""
-    program = typer.main.get_command(app)
+    program = typer.main.get_command(every_command())
     found = list(commands(program))
     parts = [
         f"# Every command and option\n\n<!-- Made by `{REMAKE}`; change the help texts in dedup/cli/. -->",
@@ -197,6 +199,11 @@ def _variables() -> str:
             _code(["DEDUP_HOME"]),
             "your user data folder",
             f"The folder of the embedded server and its data; `{PROGRAM} db status` shows it.",
+        ),
+        (
+            _code([EXTRACTOR_VARIABLE]),
+            "trafilatura",
+            "What takes texts out of HTML: an extractor that a plug-in brings, by its name.",
         ),
         *(
             (

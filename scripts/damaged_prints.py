@@ -34,7 +34,7 @@ from sandbox import DATA, silver_sets
 from dedup.base.errors import DedupError, InputError
 from dedup.base.numbers import Pairs
 from dedup.base.settings import Settings
-from dedup.lab.hard_cases import generate
+from dedup.extras.lab.hard_cases import generate
 from dedup.rules.pair import Rule
 from dedup.rules.pairs import CODE, Profiles
 from dedup.text.damaged import LEAST_JACCARD

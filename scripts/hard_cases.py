@@ -16,12 +16,12 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from dedup.base.errors import DedupError, InputError
-from dedup.judging.truth import read_truth
-from dedup.lab.evaluation.compare import Source, compare
-from dedup.lab.evaluation.measures import Evaluation, evaluate
-from dedup.lab.evaluation.results import Result
-from dedup.lab.hard_cases import CASES, generate
-from dedup.lab.methods import parse
+from dedup.extras.judging.truth import read_truth
+from dedup.extras.lab.evaluation.compare import Source, compare
+from dedup.extras.lab.evaluation.measures import Evaluation, evaluate
+from dedup.extras.lab.evaluation.results import Result
+from dedup.extras.lab.hard_cases import CASES, generate
+from dedup.extras.lab.methods import parse
 
 LIMIT_SECONDS = 120.0
 """After this long on one case a method counts as too slow."""

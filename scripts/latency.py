@@ -33,8 +33,8 @@ from dedup import Deduplicator
 from dedup.base.article import Article
 from dedup.base.errors import DedupError
 from dedup.db.database import Database
+from dedup.extras.lab.hard_cases import CASES
 from dedup.files.readers import read_articles
-from dedup.lab.hard_cases import CASES
 from dedup.settling.backfill import backfill
 from dedup.store import rulebooks
 

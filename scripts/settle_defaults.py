@@ -32,10 +32,10 @@ from sandbox import DATA, silver_sets
 from dedup.base.errors import DedupError
 from dedup.base.numbers import Flags, Groups, Pairs, pair_keys
 from dedup.base.settings import Settings
-from dedup.judging.truth import read_truth
-from dedup.lab.documents import Corpus
-from dedup.lab.evaluation.measures import halves
-from dedup.lab.methods.product import fingerprinted
+from dedup.extras.judging.truth import read_truth
+from dedup.extras.lab.documents import Corpus
+from dedup.extras.lab.evaluation.measures import halves
+from dedup.extras.lab.methods.product import fingerprinted
 from dedup.rules import oracle
 from dedup.rules.pairs import Profiles, Scored, stories
 from dedup.text.fingerprint import Fingerprint

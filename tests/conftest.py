@@ -23,6 +23,7 @@ from hypothesis import HealthCheck, settings
 from psycopg import sql
 from psycopg.conninfo import make_conninfo
 
+from dedup.base import plugins
 from dedup.base.schema import VARIABLE
 from dedup.db import embedded
 from dedup.db.database import Database, conninfo
@@ -63,11 +64,18 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if (about := item.get_closest_marker("long")) and long.is_due(about.args, item.path):
             item.own_markers = [marker for marker in item.own_markers if marker.name != "long"]
+        if (given := item.get_closest_marker("extra")) and not all(map(is_there, given.args)):
+            item.add_marker(pytest.mark.skip(f"without the extra {', '.join(given.args)}"))
         test = item.nodeid.partition("[")[0]
         marker = item.get_closest_marker("one_in")
         if marker and cases[test] % marker.args[0]:
             item.add_marker(pytest.mark.torture)
         cases[test] += 1
+
+
+def is_there(extra: str) -> bool:
+    """Whether an extra was not removed."""
+    return (Path(plugins.__file__).parents[1] / "extras" / extra).is_dir()
 
 
 class Told(Protocol):

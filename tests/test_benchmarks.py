@@ -16,8 +16,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dedup import Article
-from dedup.judging.truth import DUPLICATE, UNCLEAR, Truth
 from tests.conftest import Server
+
+truths = pytest.importorskip("dedup.extras.judging.truth")  # what is compared is in extras
 
 BENCHMARKS = Path(__file__).parents[1] / "scripts" / "benchmarks"
 sys.path.insert(0, str(BENCHMARKS))
@@ -92,7 +93,7 @@ def test_a_command_that_fails_is_told_without_the_words_of_an_article(code: str,
 def test_pairs_with_an_article_that_the_truth_leaves_out_count_for_nobody(tmp_path: Path) -> None:
     long = [" ".join(f"word{i}x{j}" for j in range(40)) for i in range(4)]
     articles = [Article(source_id=str(i), text=text) for i, text in enumerate([*long, "short", "short"])]
-    truth = Truth.of(6, {(0, 1): DUPLICATE, (2, 3): UNCLEAR}, {})
+    truth = truths.Truth.of(6, {(0, 1): truths.DUPLICATE, (2, 3): truths.UNCLEAR}, {})
     bench = contestants.Bench(
         servers.Server("", 0), articles, {a.source_id: i for i, a in enumerate(articles)}, truth, tmp_path
     )

@@ -155,6 +155,7 @@ CHARTS = [
 ]
 
 
+@pytest.mark.extra("frames")
 def test_the_notebook_runs_from_top_to_bottom(
     newsroom: str, charts: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -171,6 +172,7 @@ def test_the_notebook_runs_from_top_to_bottom(
     assert names["every"] == "D"
 
 
+@pytest.mark.extra("frames")
 def test_the_notebook_runs_on_an_empty_corpus(
     empty: str, charts: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -180,6 +182,7 @@ def test_the_notebook_runs_on_an_empty_corpus(
     assert charts == []
 
 
+@pytest.mark.extra("frames")
 def test_the_notebook_runs_on_a_corpus_of_another_schema(
     empty: str, charts: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

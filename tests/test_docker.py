@@ -19,7 +19,7 @@ import pytest
 import typer
 import yaml
 
-from dedup.cli.main import app
+from dedup.cli.main import program
 
 ROOT = Path(__file__).parents[1]
 FOLDER = ROOT / "docs" / "examples" / "docker"
@@ -96,10 +96,11 @@ def test_the_extras_of_the_image_are_those_of_the_program() -> None:
         assert re.search(rf"^{extra} = \[", project, re.MULTILINE), extra
 
 
+@pytest.mark.extra("browse")
 @pytest.mark.parametrize("name", OURS)
 def test_every_service_is_a_command_with_the_options_it_is_given(name: str) -> None:
     command, *options = OURS[name]["command"]
-    known = typer.main.get_command(app).commands[command]  # type: ignore[attr-defined]
+    known = typer.main.get_command(program()).commands[command]  # type: ignore[attr-defined]
     with known.make_context(command, list(options)) as context:
         assert context.params
 

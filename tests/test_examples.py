@@ -15,7 +15,7 @@ import pytest
 import typer
 import yaml
 
-from dedup.cli.main import app
+from dedup.cli.main import program
 
 EXAMPLES = Path(__file__).parents[1] / "docs" / "examples"
 FILES = sorted(path for path in EXAMPLES.rglob("*") if path.is_file())
@@ -58,7 +58,7 @@ def test_the_examples_were_found() -> None:
 
 @pytest.mark.parametrize("command", commands(), ids=" ".join)
 def test_every_command_has_the_options_it_is_given(command: list[str]) -> None:
-    known = typer.main.get_command(app).commands[command[0]]  # type: ignore[attr-defined]
+    known = typer.main.get_command(program()).commands[command[0]]  # type: ignore[attr-defined]
     with known.make_context(command[0], list(command[1:])) as context:
         assert context.params
 

@@ -4,8 +4,12 @@ from __future__ import annotations
 
 import ast
 import re
+import subprocess
+import sys
 from collections import defaultdict
 from importlib import import_module
+
+import pytest
 
 import dedup
 from tests.loops import each
@@ -15,24 +19,34 @@ ROOMS = (
     "base",  # what everything stands on
     *("text", "rules", "files"),  # without a database
     *("db", "attach", "runs", "store"),  # statements
-    *("settling", "judging"),  # decisions
-    *("api", "spooling", "scrapy"),  # the public face
-    *("web", "lab", "spark", "cli"),  # what uses it
+    "settling",  # decisions
+    "api",  # the public face
+    "cli",  # what uses it
 )
 """Packages of `dedup/`, and modules beside them, lowest first: each imports only what is before it."""
 
-MOST_ROOMS = 17
+EXTRAS = ("watch", "scrapy", "frames", "judging", "pages", "serve", "browse", "lab", "spark")
+"""Packages of `dedup/extras/`, in the same order; the core imports none of them."""
+
+PUBLIC = (*dedup._MODULES, "scrapy", "spark", "spooling", "__main__")
+"""Modules that hand on the public names of others."""
+
+MOST_ROOMS = 11
 FACE = "__init__"  # hands names on, and is no room
+ALIAS = "public"  # so does a public module such as `dedup.errors`, from above all rooms
 
 
 def room(module: str) -> str:
-    """The room of a module: `dedup.store.articles` is in `store`."""
-    return (*module.split("."), FACE)[1]
+    """The room of a module: `store` of `dedup.store.articles`, and `spark` of `dedup.extras.spark.rows`."""
+    _, found, extra, *_ = (*module.split("."), FACE, FACE)
+    if found == "extras":
+        return extra
+    return ALIAS if found in PUBLIC else found
 
 
 def ways_up(needed: dict[str, set[str]]) -> list[str]:
     """Imports of a room above."""
-    order = (FACE, *ROOMS)
+    order = (FACE, *ROOMS, *EXTRAS, ALIAS)
     return [
         f"{module} imports {other}"
         for module, others in needed.items()
@@ -49,14 +63,20 @@ def between(needed: dict[str, set[str]]) -> dict[str, set[str]]:
     return found
 
 
+@pytest.mark.extra(*EXTRAS)
 def test_every_room_has_its_place_and_they_are_few() -> None:
-    assert sorted(ROOMS) == sorted({room(module) for module in NEEDED} - {FACE})
+    assert sorted((*ROOMS, *EXTRAS)) == sorted({room(module) for module in NEEDED} - {FACE, ALIAS})
     assert len(ROOMS) <= MOST_ROOMS
 
 
 def test_every_folder_is_a_package_of_the_list() -> None:
     folders = {place.name for place in PACKAGE.iterdir() if place.is_dir() and place.name != "__pycache__"}
-    assert folders <= {*ROOMS, "migrations"}  # an installed wheel has the migrations inside
+    assert folders <= {
+        *ROOMS,
+        *PUBLIC,
+        "extras",
+        "migrations",
+    }  # an installed wheel has the migrations inside
 
 
 def test_no_import_runs_up() -> None:
@@ -71,10 +91,11 @@ def test_no_room_imports_itself_by_way_of_others() -> None:
     assert circle(between(NEEDED)) == ()
 
 
+@pytest.mark.extra("frames")
 def test_a_circle_and_a_way_up_would_be_seen() -> None:
     code = "if TYPE_CHECKING:\n    import b\nelse:\n    import a\ndef f():\n    from c import d, e"
     assert needs(ast.parse(code), {"a", "b", "c", "c.d"}) == {"a", "c", "c.d"}
-    assert needs(tree("api/frames.py"), {"dedup.api.deduplicator"}) == {"dedup.api.deduplicator"}
+    assert needs(tree("extras/frames/frames.py"), {"dedup.api.deduplicator"}) == {"dedup.api.deduplicator"}
     assert set(circle({"a": {"b"}, "b": {"c"}, "c": {"a"}, "d": {"a"}})) == {"a", "b", "c"}
     assert ways_up({"dedup.text.a": {"dedup.store.b", "dedup.base.errors"}}) == [
         "dedup.text.a imports dedup.store.b"
@@ -85,13 +106,22 @@ def test_a_circle_and_a_way_up_would_be_seen() -> None:
 def test_the_page_of_the_architecture_shows_the_rooms_in_their_order() -> None:
     page = (PACKAGE.parent / "docs" / "architecture.md").read_text("utf-8")
     rows = re.findall(r"^\| `(\w+)(?:\.py)?` \|", page.partition("## The laws")[0], re.MULTILINE)
-    assert rows == list(reversed(ROOMS))
+    assert rows == [*reversed(ROOMS), *reversed(EXTRAS)]
 
 
-@each("name", sorted(dedup._MODULES))
-def test_a_module_for_programs_is_found_by_its_public_name(name: str) -> None:
-    real = import_module(dedup._MODULES[name])
-    assert import_module(f"dedup.{name}") is real
-    assert getattr(dedup, name) is real
-    assert real.__spec__
-    assert real.__spec__.name == dedup._MODULES[name]
+@pytest.mark.extra("frames", "watch")
+@each("name", dedup._MODULES)
+def test_a_public_module_hands_on_the_names_of_the_module_behind_it(name: str) -> None:
+    public = import_module(f"dedup.{name}")
+    assert getattr(dedup, name) is public
+    (home,) = {module for module in NEEDED[f"dedup.{name}"] if module != "dedup.base.extras"}
+    assert public.__all__ == (real := import_module(home)).__all__
+    assert all(getattr(public, one) is getattr(real, one) for one in real.__all__)
+    assert len(tree(f"{name}.py").body) <= 5, "it says what it is, and hands on"
+
+
+def test_python_dash_m_dedup_is_the_command() -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "dedup", "--version"], capture_output=True, text=True, check=True, timeout=60
+    )
+    assert done.stdout == f"dedup {dedup.__version__}\n"

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Self
 
 from dedup.api import checks
 from dedup.api.questions import Questions
+from dedup.base import plugins
 from dedup.base.article import Article
 from dedup.base.errors import InputError
 from dedup.base.machine import BATCH_ARTICLES, ENGINE_NAMES, MAX_BATCH, MAX_WORKERS, MIN_MEMORY, EngineName
@@ -31,10 +32,10 @@ if TYPE_CHECKING:
 
     from dedup.api.attachments import Attachments
     from dedup.api.credits import Credits
-    from dedup.api.judgements import Judgements
     from dedup.api.settings import CommonSentences, CorpusSettings, PairPins
+    from dedup.extras.judging.judgements import Judgements
+    from dedup.extras.spark.postgres.importing import ImportReport
     from dedup.settling.backfill import BackfillReport, Preview
-    from dedup.settling.cluster_import import ImportReport
     from dedup.settling.window import PrunePreview
     from dedup.store.load import LoadPreview
 
@@ -335,9 +336,8 @@ class Deduplicator(Questions):
             InputError: the folder is damaged, or no result of this corpus as it is now.
             BusyError: a backfill or another import is at work.
         """
-        from dedup.settling import cluster_import
-
-        return cluster_import.run(self._database, folder, dry_run=dry_run, progress=progress, stop=stop)
+        take_up: Callable[..., ImportReport] = plugins.needed("corpus", "import_corpus", extra="spark")
+        return take_up(self._database, folder, dry_run=dry_run, progress=progress, stop=stop)
 
     def retry(self, reason: str = "unreadable", *, stop: Callable[[], bool] = lambda: False) -> int:
         """Make failed articles pending again, so that the next backfill reads them; returns how many.
@@ -410,6 +410,5 @@ class Deduplicator(Questions):
     @property
     def judgements(self) -> Judgements:
         """What people say of pairs of articles, and what follows from it."""
-        from dedup.api.judgements import Judgements
-
-        return Judgements(self._database)
+        made: type[Judgements] = plugins.needed("corpus", "judgements", extra="judging")
+        return made(self._database)

@@ -24,8 +24,7 @@ from dedup.db.database import URL_VARIABLE, Database
 from dedup.db.rendering import written_out
 from dedup.db.roles import Role
 from dedup.settling.locked import held
-from dedup.store import changes, opening, removal
-from dedup.store.questions import word_index
+from dedup.store import changes, opening, removal, word_index
 from dedup.store.removal import Contents
 
 __all__ = ["Contents", "Operation", "Role", "printed_schema", "who_may"]

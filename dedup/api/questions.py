@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from dedup.api import OfCorpus, checks, transacted
+from dedup.base import plugins
 from dedup.base.article import Article
 from dedup.base.errors import InputError
 from dedup.base.progress import Progress
@@ -27,13 +28,13 @@ from dedup.store.stories import Story, StorySummary
 from dedup.store.verdicts import MarkedArticle
 
 if TYPE_CHECKING:
-    from dedup.api.browsing import Browsing
-    from dedup.settling.cluster_export import CorpusExport
+    from dedup.extras.browse.browsing import Browsing
+    from dedup.extras.frames.story_export import StoryExport
+    from dedup.extras.spark.postgres.exporting import CorpusExport
     from dedup.settling.explain import Explanation
     from dedup.settling.sentences import SentencesReport
     from dedup.settling.verify import Verification
     from dedup.settling.versions import Against, StoryVersions
-    from dedup.store.story_export import StoryExport
     from dedup.store.versions import AlterationRow
 
 
@@ -118,9 +119,8 @@ class Questions(OfCorpus):
         key into it. Raises InputError: the folder holds something, or cannot be written, or pyarrow is
         missing.
         """
-        from dedup.settling import cluster_export
-
-        return cluster_export.export(self._database, folder, hash_key=hash_key, progress=progress, stop=stop)
+        export: Callable[..., CorpusExport] = plugins.needed("corpus", "export_corpus", extra="spark")
+        return export(self._database, folder, hash_key=hash_key, progress=progress, stop=stop)
 
     def export_stories(
         self,
@@ -137,10 +137,9 @@ class Questions(OfCorpus):
         unknown), their stories, and the pairs of which they are the later one. Raises InputError if the file
         exists, cannot be written or has another ending, or if pyarrow is missing.
         """
-        from dedup.store import story_export
-
+        export: Callable[..., StoryExport] = plugins.needed("corpus", "export_stories", extra="frames")
         first = checks.optional(checks.moment, "since", since)
-        return story_export.export(self._database, Path(file), since=first, progress=progress, stop=stop)
+        return export(self._database, Path(file), since=first, progress=progress, stop=stop)
 
     def versions(self, source_id: str, *, against: Against = "before") -> StoryVersions:
         """How the story of an article was altered along the way, version by version.
@@ -187,9 +186,8 @@ class Questions(OfCorpus):
     @property
     def browsing(self) -> Browsing:
         """What pages ask, each answer bounded."""
-        from dedup.api.browsing import Browsing
-
-        return Browsing(self._database)
+        made: type[Browsing] = plugins.needed("corpus", "browsing", extra="browse")
+        return made(self._database)
 
     def explain(self, a: str, b: str) -> Explanation:
         """Why two articles are, or are not, related: sentences, scores, and the rule that decided.

@@ -18,7 +18,7 @@ from dedup.attach.attachments import Attachment
 from dedup.attach.ddl import MARKS, original_names
 from dedup.attach.functions import FIELDS, TELLS_CHUNKS, TIMES, Shape, mark_columns
 from dedup.base.errors import InputError
-from dedup.base.html import need_trafilatura
+from dedup.base.html import need_extractor as need_trafilatura
 from dedup.db.database import Cursor
 from dedup.db.rendering import schema_of
 from dedup.db.statements import Statements

@@ -30,6 +30,13 @@ from __future__ import annotations
 
 from typing import Self
 
+__all__ = [
+    "BusyError", "ClosedError", "CollisionError", "CursorError", "DatabaseError", "DedupError",
+    "EmbeddedServerError", "InputError", "LoginError", "MachineError", "MissingRightError",
+    "NotFoundError", "ReadOnlyError", "RightsError", "SchemaError", "SettingError", "SpoolError",
+    "StorageError", "StuckError", "UnreachableError", "WorkError",
+]  # fmt: skip
+
 
 class DedupError(Exception):
     """Base of every error that this package raises on purpose."""

@@ -12,6 +12,8 @@ import re
 import shlex
 import shutil
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import unquote, urlsplit
@@ -50,6 +52,15 @@ def installing(extra: str) -> str:
     if within := origin.get("subdirectory"):
         url += f"#subdirectory={within}"
     return f"{_pip()} {shlex.quote(f'{DISTRIBUTION}[{extra}] @ {url}')}"
+
+
+@contextmanager
+def of_extra(public: str, extra: str) -> Iterator[None]:
+    """Name the extra where a public module of one cannot be imported. Raises ImportError."""
+    try:
+        yield
+    except ModuleNotFoundError as error:
+        raise ImportError(f"{public} needs {error.name}: run `{installing(extra)}`") from None
 
 
 def packages_of(found: Distribution, extra: str) -> list[str]:

@@ -1,22 +1,27 @@
 """HTML becomes the text of an article, with trafilatura, which is optional and imported only here.
 
-trafilatura gets not the page but its tags written again within bounds: the parser below takes minutes for a
-tag of 100,000 attributes, and gives up on deep nesting.
+`DEDUP_EXTRACTOR` names an extractor of a plug-in (`plugins.py`) to be used in its place. Each gets not the
+page but its tags written again within bounds: the parser below trafilatura takes minutes for a tag of 100,000
+attributes, and gives up on deep nesting.
 """
 
 from __future__ import annotations
 
 import html as entities
 import logging
+import os
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import suppress
+from functools import partial
 from itertools import islice
 from typing import Any
 
+from dedup.base import plugins
 from dedup.base.errors import InputError
 from dedup.base.extras import installing
 
+EXTRACTOR_VARIABLE = "DEDUP_EXTRACTOR"
 MAX_HTML_CHARACTERS = 5_000_000
 """A longer page is refused. The longest pages of news that we know have 2,000,000, most of it scripts."""
 MAX_TAGS = 20_000
@@ -89,16 +94,14 @@ def extract(html: str) -> str:
     Raises InputError: trafilatura is not installed, the page is longer than MAX_HTML_CHARACTERS, or there is
     no text in it. The message does not hold any of it.
     """
-    trafilatura = need_trafilatura()
+    extractor = need_extractor()
     if len(html) > MAX_HTML_CHARACTERS:
         raise InputError(f"its HTML is longer than {MAX_HTML_CHARACTERS:,} characters")
     html = paired(html.replace("\0", "").encode("utf-8", "ignore").decode("utf-8"))
     found: Any = None
     if _PAGE.search(html):
         with suppress(Exception):  # whatever strangers' HTML makes of its parsers, there is the text
-            found = trafilatura.extract(
-                _rewritten(_tokens(html)), output_format="txt", favor_recall=True, include_comments=False
-            )
+            found = extractor(_rewritten(_tokens(html)))
     text = (found or "").strip() or _all_text(_tokens(html))
     if not text:
         raise InputError("no text in its HTML")
@@ -126,7 +129,7 @@ def readable(body: str) -> str:
     """
     if not looks_like_html(body) or len(body) > MAX_HTML_CHARACTERS:
         return body
-    need_trafilatura()
+    need_extractor()
     try:
         return extract(body)
     except InputError:  # there is no text in it
@@ -155,8 +158,17 @@ def take_out(found: dict[str, Any], page: str | None) -> None:
         found["title"] = plain_title(title)
 
 
-def need_trafilatura() -> Any:
-    """The module; InputError if it is not installed."""
+def need_extractor() -> Callable[[str], Any]:
+    """Return a function that takes the text of an article out of a page.
+
+    Raises InputError: trafilatura is not installed, or no plug-in has the name that `DEDUP_EXTRACTOR` gives.
+    """
+    if name := os.environ.get(EXTRACTOR_VARIABLE):
+        found: Callable[[str], Any] | None = plugins.loaded("extractors", name)
+        if found:
+            return found
+        known = ", ".join(plugins.declared("extractors")) or "none"
+        raise InputError(f"{EXTRACTOR_VARIABLE} is {name}, and the extractors of plug-ins are: {known}")
     try:
         import trafilatura
     except ImportError:
@@ -165,7 +177,7 @@ def need_trafilatura() -> Any:
         logger = logging.getLogger(name)
         if logger.level == logging.NOTSET:  # nobody has asked for what it says of strangers' pages
             logger.setLevel(logging.CRITICAL + 1)
-    return trafilatura
+    return partial(trafilatura.extract, output_format="txt", favor_recall=True, include_comments=False)
 
 
 Token = tuple[str, str, str]

@@ -303,7 +303,7 @@ def _understood(found: Understanding, refused: int) -> Iterator[str]:
     delimiter = f" with {_DELIMITERS[found.delimiter]}" if found.delimiter else ""
     sheet = f", sheet {found.sheet}" if found.sheet is not None else ""
     encoding = f", in {found.encoding}" if found.encoding else ""
-    yield f"{found.file}: {_FORMATS[found.format]}{delimiter}{sheet}{encoding}"
+    yield f"{found.file}: {_FORMATS.get(found.format, found.format)}{delimiter}{sheet}{encoding}"
     for what, names in (
         ("files within", found.files),
         ("not read", found.not_read),

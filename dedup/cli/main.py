@@ -10,16 +10,18 @@ import os
 import re
 import sys
 import traceback
+from collections.abc import Sequence
 from contextlib import suppress
 from copy import copy
 from difflib import get_close_matches
 from signal import SIGINT
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 from typer import Option
 
 import dedup
+from dedup.base import plugins
 from dedup.base.errors import DedupError, InputError, MissingRightError, SettingError
 from dedup.base.schema import DEFAULT, VARIABLE, chosen
 from dedup.cli import (
@@ -27,22 +29,15 @@ from dedup.cli import (
     changes,
     completion,
     credits,
-    exports,
-    judge,
-    lab,
     load,
     monitor,
     operate,
     output,
     read,
-    review,
     server,
     settings,
     signals,
-    spark,
     versions,
-    watch,
-    web,
     worker,
     write,
 )
@@ -81,9 +76,9 @@ SIGTERM or SIGHUP before all was done: what was finished is kept, and the same c
 # In the order of the help.
 for command in (
     *(operate.init, load.load, write.backfill, write.retry, write.check, write.delete),
-    *(worker.worker, watch.watch),
+    worker.worker,
     *(read.marks, read.matches, changes.changes, read.show, read.stories, read.explain, read.verify),
-    *(versions.versions, versions.quotes, versions.sentences),
+    *(versions.versions, versions.sentences),
     *(
         monitor.status,
         monitor.runs,
@@ -94,19 +89,13 @@ for command in (
     ),
     *(credits.credits, credits.agencies),
     *(attach.attach, attach.attachments, attach.remap, attach.sync, attach.detach, write.prune),
-    *(exports.import_, web.serve, web.browse, web.report, completion.completion),
+    completion.completion,
 ):
     app.command(command.__name__.rstrip("_").replace("_", "-"))(command)
 app.add_typer(settings.common_app, name="common", invoke_without_command=True)
 app.add_typer(settings.settings_app, name="settings", invoke_without_command=True)
 app.add_typer(server.db_app, name="db")
-app.add_typer(judge.app, name="judge")
 app.add_typer(settings.pin_app, name="pin")
-app.add_typer(exports.export_app, name="export", help="Write a corpus into files, for other programs.")
-app.add_typer(lab.lab, name="lab")
-app.add_typer(spark.spark_app, name="spark")
-for of_judge in (judge.pairs, review.review, judge.score, judge.tune):
-    judge.app.command()(of_judge)
 
 
 def _show_version(wanted: bool) -> None:
@@ -153,11 +142,11 @@ def main(arguments: list[str] | None = None) -> None:
 def run(arguments: list[str]) -> int:
     signals.forget()
     if os.environ.get(completion.VARIABLE):
-        return completion.answer(app)
+        return completion.answer(program())
     before = os.environ.get(VARIABLE)
     debug = "--debug" in arguments
     try:
-        code = _with_what_is_named(arguments)(arguments, standalone_mode=False, prog_name="dedup")
+        code = program(arguments[:1])(arguments, standalone_mode=False, prog_name="dedup")
         sys.stdout.flush()
     except typer.TyperException as error:
         _say_usage(error)
@@ -175,6 +164,11 @@ def run(arguments: list[str]) -> int:
         if isinstance(error, (InputError, SettingError)):
             return WRONG_USAGE
         return signals.exit_code() if signals.asked_to_stop() else FAILED
+    except ImportError as error:  # of an extra that is gone, or what a plug-in needs
+        if debug:
+            _say_traceback()
+        output.say(f"dedup: {error}")
+        return FAILED
     except OSError as error:
         if debug:
             _say_traceback()
@@ -218,16 +212,62 @@ def _advised(error: DedupError, arguments: list[str]) -> str:
     return rights.advice(arguments) or str(error)
 
 
-def _with_what_is_named(arguments: list[str]) -> typer.Typer:
-    """The program; with no other command than the one named first, for to make all of them takes 40 ms."""
-    named = arguments[:1]
-    commands = [command for command in app.registered_commands if [command.name] == named]
-    groups = [group for group in app.registered_groups if [group.name] == named]
-    if not commands and not groups:
-        return app
-    narrow = copy(app)
-    narrow.registered_commands, narrow.registered_groups = commands, groups
-    return narrow
+def program(named: Sequence[str] = ()) -> typer.Typer:
+    """Every command, those of plug-ins included.
+
+    `named`: the command that is called, if it is there; then no other is made, for all of them take 40 ms.
+    """
+    made = copy(app)
+    made.registered_commands, made.registered_groups = [*app.registered_commands], [*app.registered_groups]
+    if not any(command.name in named for command in app.registered_commands):
+        names = list(plugins.declared("commands"))
+        wanted = [name for name in names if name.partition(".")[0] in named]
+        is_group = any(group.name in named for group in app.registered_groups)
+        for name in wanted if wanted or is_group else names:
+            _add(made, name)
+    commands = [command for command in made.registered_commands if command.name in named]
+    groups = [group for group in made.registered_groups if group.name in named]
+    if commands or groups:
+        made.registered_commands, made.registered_groups = commands, groups
+    return made
+
+
+def _add(made: typer.Typer, name: str) -> None:
+    """Add the plug-in of a name, such as "watch", or "export.stories" for a command in a group."""
+    if (added := plugins.loaded("commands", name)) is None:
+        return
+    parent, _, last = name.rpartition(".")
+    place, point = _group(made, parent) if parent else made, plugins.declared("commands")[name]
+    try:
+        commands = {command.name for command in place.registered_commands}
+        if last in commands | {group.name for group in place.registered_groups}:
+            raise DedupError(f"there is a command {name}")
+        if not plugins.is_own(point):
+            typer.main.get_command(_put(added, last, typer.Typer()))  # it could take all others with it
+        _put(added, last, place)
+    except Exception as error:
+        plugins.refuse(point, f"{type(error).__name__}: {error}")
+
+
+def _put(added: Any, name: str, place: typer.Typer) -> typer.Typer:
+    """Put a function or a group into a program."""
+    if isinstance(added, typer.Typer):
+        place.add_typer(added, name=name)
+    else:
+        place.command(name)(added)
+    return place
+
+
+def _group(made: typer.Typer, name: str) -> typer.Typer:
+    """A group of a program, copied so that a command can be put in; a new one, if it is not there."""
+    for at, info in enumerate(made.registered_groups):
+        if info.name == name and info.typer_instance:
+            made.registered_groups[at] = copy(info)
+            made.registered_groups[at].typer_instance = group = copy(info.typer_instance)
+            group.registered_commands = [*group.registered_commands]
+            return group
+    made.add_typer(group := typer.Typer(no_args_is_help=True), name=name)
+    return group
 
 
 def _interrupted() -> int:

@@ -9,7 +9,6 @@ import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from datetime import UTC, datetime, timedelta
-from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -81,35 +80,12 @@ KeepOption = Annotated[
         " They are not compared. May be repeated.",
     ),
 ]
-TruthOption = Annotated[
-    Path | None,
-    Option(
-        "--truth",
-        help="Known duplicates as JSONL, lines with the names `a`, `b`, `label`; `a`, `b`, `jaccard5`;"
-        " or `cluster`, `ids`.",
-    ),
-]
-MinJaccardOption = Annotated[
-    float,
-    Option(
-        min=0,
-        max=1,
-        help="In a truth with `jaccard5`, pairs from this value on are duplicates; below, unclear.",
-    ),
-]
 LogFormatOption = Annotated[
     LogFormat, Option("--log-format", help="One line of text per event, or one of JSON.")
 ]
 LogLevelOption = Annotated[LogLevel, Option("--log-level", help="The least important events that are told.")]
 
 TITLE_CHARACTERS = 60  # Of a title within a line of words
-
-LAB_PACKAGES = ("scipy", "sklearn", "datasketch", "ppdeep", "jinja2")
-"""What the extra `lab` brings."""
-
-LARGE = 10_000
-"""Articles above which methods that look at every pair run only where they are named: twice as many articles
-take four times as long."""
 
 METRICS_PACKAGES = ("prometheus_client",)  # What the extra `metrics` brings
 

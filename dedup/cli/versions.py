@@ -87,43 +87,6 @@ def _print_alterations(console: Console, one: dedup.Version) -> None:
                 console.print(Text(f"    {sign} ").append(shown), soft_wrap=not console.is_terminal)
 
 
-def quotes(
-    by: Annotated[
-        Literal["outlets", "stories"], Option(help="Those of the most outlets first, or of the most stories.")
-    ] = "outlets",
-    speech: Annotated[bool, Option("--speech", help="Only sentences with a quotation mark.")] = False,
-    limit: Annotated[int, Option(min=1, help="How many to show.")] = 20,
-    json: JsonOption = False,
-) -> None:
-    """List sentences that several outlets share, with their words, as `dedup sentences` counted them.
-
-    A sentence of one story was reprinted with the rest of it; one of several stories was quoted. Common ones,
-    which are ignored where articles are compared, are listed too.
-
-    **Example**
-
-        dedup quotes --by stories --speech
-    """
-    with corpus() as dd:
-        found = dd.browsing.quotes(by, speech=speech, limit=limit).quotes
-    output.listed(
-        found,
-        "sentences that several outlets share",
-        ("outlets", "stories", "articles", "common", "words", "first in", "published"),
-        (
-            (
-                *(one.outlets, one.stories, one.articles, one.common, one.words),
-                *(one.publication, one.appeared_at or "unknown"),
-            )
-            for one in found
-        ),
-        ("outlets", "stories", "articles", "published"),
-        json=json,
-    )
-    if not json:
-        output.say(f"counted {found[0].counted_at:%Y-%m-%d %H:%M} UTC" if found else "next: dedup sentences")
-
-
 def sentences(
     outlets: Annotated[
         int, Option(min=2, help="Outlets that share a sentence at least, for it to be a quote.")

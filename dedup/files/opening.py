@@ -7,8 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
+from dedup.base import plugins
 from dedup.base.errors import InputError
 from dedup.files.jsonl import jsonl_records
 from dedup.files.packed import PACKED_SUFFIXES, Archive, open_file
@@ -22,7 +23,32 @@ if TYPE_CHECKING:
     from dedup.files.feeds import FeedSource
     from dedup.files.parquet import ParquetSource
 
-    Source = LineSource | ParquetSource | ExcelSource | FeedSource
+
+class AddedSource(Protocol):
+    """A file in a format of a plug-in: `dedup.formats` names a class that is called with path and bound.
+
+    Attributes:
+        suffixes: such as `(".wire",)`, of the class.
+        file: the name used in messages.
+        bytes_read, bytes_total: how far it is read, and None where the end is not known.
+        truncated: whether the file broke off.
+    """
+
+    suffixes: tuple[str, ...]
+    file: str
+    bytes_read: int
+    bytes_total: int | None
+    truncated: bool
+
+    def records(self, plan: Plan, needed: Collection[str], understood: Understanding) -> Iterator[Record]:
+        """Read one record after the other. Raises InputError: the file cannot be used."""
+
+    def close(self) -> None: ...
+
+
+if TYPE_CHECKING:
+    Source = LineSource | ParquetSource | ExcelSource | FeedSource | AddedSource
+
 
 FORMATS = ("jsonl", "json", "csv", "tsv", "parquet", "xlsx", "xml")
 SUFFIXES: dict[str, str] = {
@@ -59,7 +85,7 @@ class Opened:
             self.format = self._format_within(format) if self._archive else _format_of(path, format)
             if sheet is not None and self.format != "xlsx":
                 raise InputError(f"{path} is no Excel file, and has no sheet: leave out --sheet")
-            if encoding is not None and self.format in (*SEEKING, "xml"):
+            if encoding is not None and (_seeks(self.format) or self.format == "xml"):
                 raise InputError(f"{path} says itself how it is written: leave out --encoding")
             self._source = self._open(self._names[0])
         except BaseException:
@@ -150,24 +176,27 @@ class Opened:
 
             return ExcelSource(name, self._bound, self._sheet)
         if self.format == "xml":
-            from dedup.base.html import need_trafilatura
+            from dedup.base.html import need_extractor
             from dedup.files.feeds import FeedSource
 
-            need_trafilatura()
+            need_extractor()
             return FeedSource(name, self._bound, self._archive)
+        if self.format not in FORMATS:
+            added: AddedSource = plugins.loaded("formats", self.format)(name, self._bound)
+            return added
         return LineSource(name, self._bound, self._encoding, self._archive)
 
     def _format_within(self, format: str | None) -> str:
         """The format of the files in an archive; sets which of them are read."""
         assert self._archive is not None
         every = self._archive.names
-        found = {name: SUFFIXES.get(_suffix(name)) for name in every}
+        found = {name: _by_suffix(_suffix(name)) for name in every}
         if format is not None:  # of its files; where no name says that one is, of all
             found = {name: one if one == format else None for name, one in found.items()}
             found = found if any(found.values()) else dict.fromkeys(every, format)
         self._names = [name for name, one in found.items() if one]
         self.passed_over = [name for name, one in found.items() if not one]
-        formats = sorted({one for one in found.values() if one})
+        formats = sorted({_known(one) for one in found.values() if one})
         if not formats:
             listed = ", ".join(every[:NAMES_SHOWN]) or "nothing"
             more = ", …" if len(every) > NAMES_SHOWN else ""
@@ -175,11 +204,11 @@ class Opened:
                 f"{self.file} holds no file of a known format, but {listed}{more}; name the format"
                 f" ({', '.join(one for one in FORMATS if one not in SEEKING)}) with --format"
             )
-        if len(formats) > 1 or formats[0] in SEEKING:
+        if len(formats) > 1 or _seeks(formats[0]):
             raise InputError(
                 f"{self.file} holds files of {' and '.join(formats)}; unpack it first: unzip {self.file}"
             )
-        return _known(formats[0])
+        return formats[0]
 
 
 def _suffix(name: str) -> str:
@@ -188,9 +217,22 @@ def _suffix(name: str) -> str:
     return Path(path.stem).suffix if path.suffix in PACKED_SUFFIXES else path.suffix
 
 
+def _seeks(format: str) -> bool:
+    """Whether files of a format are read otherwise than from beginning to end; those of plug-ins may be."""
+    return format in SEEKING or format not in FORMATS
+
+
+def _by_suffix(suffix: str) -> str | None:
+    """The format of files with a suffix, where the core or a plug-in reads it."""
+    if found := SUFFIXES.get(suffix):
+        return found
+    return next((name for name, one in plugins.every("formats").items() if suffix in one.suffixes), None)
+
+
 def _known(format: str) -> str:
-    if format not in FORMATS:
-        raise InputError(f"unknown format '{format}'; the formats are {', '.join(FORMATS)}")
+    if format not in FORMATS and plugins.loaded("formats", format) is None:
+        formats = (*FORMATS, *plugins.every("formats"))
+        raise InputError(f"unknown format '{format}'; the formats are {', '.join(formats)}")
     return format
 
 
@@ -202,13 +244,13 @@ def _format_of(path: str, format: str | None) -> str:
     suffix = _suffix(path)
     if suffix in OLD:
         raise InputError(f"{path} {OLD[suffix]}; save it as .xlsx, or as CSV in UTF-8")
-    if suffix not in SUFFIXES:
+    if (found := _by_suffix(suffix)) is None:
         open_file(path)[0].close()  # says so if it is missing, or a directory
         raise InputError(
             f"{path}: unknown format '{suffix}'; name the format ({', '.join(FORMATS)}) or rename the file "
             f"to one of {' '.join(SUFFIXES)}, each with or without {' '.join(PACKED_SUFFIXES)} or .zip"
         )
-    return SUFFIXES[suffix]
+    return found
 
 
 OLD = {".xls": "is of an Excel before 2007", ".ods": "is of LibreOffice"}

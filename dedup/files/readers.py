@@ -105,9 +105,9 @@ class ArticleReader(Iterator[Item]):
     ) -> None:
         self._html, self._keep = html, keep
         if html:
-            from dedup.base.html import need_trafilatura
+            from dedup.base.html import need_extractor
 
-            need_trafilatura()
+            need_extractor()
         fields = fields or {}
         for field in fields:
             _check_field(field)

@@ -1,8 +1,6 @@
 """Why two articles are related, or not: the verdict, every score, and their sentences with what differs.
 
 Reads only. It decides nothing itself (that is `rules/pair.py`) and prints nothing (`cli/side_by_side.py`).
-
-Two articles side by side: why they are related, or not, and their texts.
 """
 
 from __future__ import annotations
@@ -12,7 +10,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 
 from dedup.base.answer import Answer
-from dedup.base.errors import InputError, NotFoundError
+from dedup.base.errors import NotFoundError
 from dedup.base.settings import Settings
 from dedup.db.arrays import bigints
 from dedup.db.database import Cursor
@@ -21,9 +19,6 @@ from dedup.rules.marks import order_key
 from dedup.rules.pair import Profile, Related, Relation, Rule, Scores, relate, score
 from dedup.settling.why_not import Marked, misread, print_pair, why_not
 from dedup.store import articles, pins, settling
-from dedup.store.pins import PairPin
-from dedup.store.questions.article import PairJudgement, Text, said_of, text_of
-from dedup.store.questions.reading import ArticleLine, lines_of
 from dedup.store.rulebooks import Rulebook
 from dedup.text.alignment import Kind, Segment, align_letters, reflowed, twins
 from dedup.text.damaged import LEAST_JACCARD
@@ -272,53 +267,3 @@ def _why_not(a: _Loaded, b: _Loaded, scores: Scores, settings: Settings) -> str:
     if prints and prints.jaccard[0] < LEAST_JACCARD:
         said += f", print Jaccard {prints.jaccard[0]:.3f} is below {LEAST_JACCARD:g}"
     return said
-
-
-@dataclass(frozen=True, slots=True)
-class Compared(Answer):
-    """Two articles side by side.
-
-    Attributes:
-        explanation: why they are, or are not, related.
-        earlier, later: in canonical order, as in `explanation`.
-        common: the common sentences of either, for `pages.comparison`.
-        pin: what a person said they are, or None.
-        judgements: what people said of the pair, the newest first.
-    """
-
-    explanation: Explanation
-    earlier: ArticleLine
-    later: ArticleLine
-    earlier_text: Text
-    later_text: Text
-    common: tuple[str, ...] = field(repr=False)
-    pin: PairPin | None
-    judgements: tuple[PairJudgement, ...]
-
-
-def compare(cursor: Cursor, rulebook: Rulebook, a: str, b: str) -> Compared:
-    """Two stored articles side by side. Raises NotFoundError: one is not stored. InputError: both are one."""
-    if a == b:
-        raise InputError("a pair has two articles; both ids are the same")
-    explanation = explain(cursor, rulebook, a, b)
-    names = (explanation.earlier.id, explanation.later.id)
-    (earlier, earlier_text), (later, later_text) = (_side(cursor, name) for name in names)
-    pin, judgements = said_of(cursor, a, b)
-    ignored = (*explanation.earlier.ignored, *explanation.later.ignored)
-    return Compared(
-        explanation=explanation,
-        earlier=earlier,
-        later=later,
-        earlier_text=earlier_text,
-        later_text=later_text,
-        common=tuple(dict.fromkeys(sentence for sentence, why in ignored if why == "common")),
-        pin=pin,
-        judgements=judgements,
-    )
-
-
-def _side(cursor: Cursor, source_id: str) -> tuple[ArticleLine, Text]:
-    found = articles.find(cursor, source_id)
-    if found is None:
-        raise NotFoundError.of(source_id)
-    return lines_of(cursor, [found.id])[found.id], text_of(cursor, found.id) or Text("", 0)

@@ -15,10 +15,16 @@ from dedup.db.database import Cursor
 from dedup.db.statements import Statements
 from dedup.rules.pair import Relation
 from dedup.store.articles import texts
-from dedup.store.judgements import key
 from dedup.text.fingerprint import Fingerprinter
 
 _sql = Statements("store/pins")
+
+Key = tuple[str, str]
+"""Two source_ids, the smaller first."""
+
+
+def key(one: str, other: str) -> Key:
+    return (one, other) if one < other else (other, one)
 
 
 def pin_sentence(cursor: Cursor, sentence_hash: int, common: bool, example: str | None) -> None:

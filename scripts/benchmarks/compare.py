@@ -32,7 +32,7 @@ from rotated import TooManyError, grown
 from servers import embedded_server, version
 
 from dedup.base.errors import DedupError
-from dedup.judging.truth import read_truth
+from dedup.extras.judging.truth import read_truth
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))  # for sandbox, which is beside this folder
 from sandbox import DATA

@@ -27,9 +27,9 @@ from meter import Cost
 from servers import MissingError, Server, database_mb, trigram_server
 
 from dedup import Article
+from dedup.extras.judging.truth import DUPLICATE, Tally, Truth, score_groups
+from dedup.extras.lab.evaluation.measures import tally
 from dedup.files.readers import read_articles
-from dedup.judging.truth import DUPLICATE, Tally, Truth, score_groups
-from dedup.lab.evaluation.measures import tally
 from dedup.text.normalize import words
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -22,7 +22,7 @@ from servers import embedded_server
 
 from dedup import Deduplicator
 from dedup.db.database import Database
-from dedup.store.columns import TABLE_NAMES
+from dedup.extras.frames.columns import TABLE_NAMES
 
 ARTICLES = """
     INSERT INTO dedup.article (source_id, title, url, publication, language, published_at, text)

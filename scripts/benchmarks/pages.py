@@ -33,13 +33,13 @@ from servers import embedded_server
 
 from dedup import Article, Deduplicator
 from dedup.api.operation import Operation
+from dedup.extras.browse.app import make_app
+from dedup.extras.browse.asking import go
+from dedup.extras.browse.visitors import Visitors
+from dedup.extras.serve import server
+from dedup.extras.serve.guard import LOOPBACK_NAMES
+from dedup.extras.serve.limits import Limits
 from dedup.files.readers import read_articles
-from dedup.web.browse.app import make_app
-from dedup.web.browse.asking import go
-from dedup.web.browse.visitors import Visitors
-from dedup.web.serve import server
-from dedup.web.serve.guard import LOOPBACK_NAMES
-from dedup.web.serve.limits import Limits
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))  # for sandbox, which is beside this folder
 from sandbox import DATA

@@ -130,8 +130,8 @@ def _run(size: int, folder: str, options: argparse.Namespace) -> dict[str, Any]:
 def _measured(size: int, folder: Path, used: int, memory: str) -> dict[str, Any]:
     from pyspark.sql import SparkSession
 
+    from dedup.extras.spark.reading import read_table
     from dedup.spark import deduplicate
-    from dedup.spark.reading import read_table
 
     os.environ["PYSPARK_PYTHON"] = sys.executable
     (folder / "events").mkdir()

@@ -266,6 +266,7 @@ def test_a_timeout_that_is_none_is_an_error(dd: Deduplicator, timeout: float) ->
         dd.submit(NEWS[0], timeout=timeout)
 
 
+@pytest.mark.extra("browse", "judging")
 def test_closed_means_closed(database: Database, corpus_url: str) -> None:
     dd = Deduplicator(corpus_url)
     marks = dd.marks()
@@ -325,6 +326,7 @@ def test_a_schema_is_made_by_initialize(server: Any) -> None:
         assert dd.status().counts == {}
 
 
+@pytest.mark.extra("browse", "frames", "judging", "spark")
 def test_all_that_the_package_offers_has_a_docstring() -> None:
     for name in dedup.__all__:
         assert getattr(dedup, name).__doc__, name

@@ -70,6 +70,7 @@ def test_the_list_is_shown_and_changed(corpus: Deduplicator, capsys: pytest.Capt
     assert main.run(["agencies", "--remove"]) == 2
 
 
+@pytest.mark.extra("frames")
 def test_marks_as_a_table_and_views_show_the_byline(corpus: Deduplicator, tmp_path: Path) -> None:
     pytest.importorskip("pyarrow")
     from dedup import frames

@@ -41,6 +41,7 @@ def folder() -> Iterator[Path]:
     shutil.rmtree(made, ignore_errors=True)
 
 
+@pytest.mark.extra("browse", "frames", "spark")
 @pytest.mark.long("dedup", "migrations", "docs/operate.md")
 def test_every_command_works(folder: Path) -> None:
     url = embedded.start(folder / "home")

@@ -58,6 +58,7 @@ def test_versions_against_the_original_and_as_json(story: Dedup) -> None:
     assert story("versions", "nobody").code == 1
 
 
+@pytest.mark.extra("browse")
 def test_quotes_are_counted_and_listed(story: Dedup) -> None:
     assert "next: dedup sentences" in story("quotes").err
     done = story("sentences")
@@ -72,6 +73,7 @@ def test_quotes_are_counted_and_listed(story: Dedup) -> None:
     assert report == {"compared": 0, "alterations": 0, "quotes": 0, "stopped": False}
 
 
+@pytest.mark.extra("browse")
 def test_a_hostile_text_cannot_drive_the_terminal(dedup: Dedup, tmp_path: Path) -> None:
     evil = HARBOUR.replace("the fish stall", "the \x1b[31m[bold]fish[/bold] stall")
     rows = [

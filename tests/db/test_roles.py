@@ -30,7 +30,6 @@ from dedup.db.database import URL_VARIABLE, Database
 from dedup.settling.backfill import backfill
 from tests.corpora import article, assert_right, at, code, load, make_function, text, window
 from tests.replica import journal
-from tests.settling.results import result_of
 
 GOLDEN = Path(__file__).parent / "rights.txt"
 REWRITE = "DEDUP_REWRITE_RIGHTS=1 .venv/bin/python -m pytest tests/db/test_roles.py -k matrix"
@@ -365,9 +364,10 @@ def settled(database: Database) -> Iterator[Database]:
 def test_a_worker_takes_up_the_result_of_a_cluster(
     database: Database, granted: Names, run: Run, tmp_path: Path
 ) -> None:
+    results = pytest.importorskip("tests.extras.spark.results")
     given = [article(f"a{i}", window(i, 6), i, added_at=at(50)) for i in range(8)]
     load(database, *given)
-    result_of(given).write(tmp_path / "result")
+    results.result_of(given).write(tmp_path / "result")
     for role in ("scraper", "analyst", "reader"):
         code_, _, said = run("import", "result", role=granted[role])
         assert code_ == 1, said
@@ -490,6 +490,7 @@ def test_a_role_can_write_what_it_is_for(
         assert dd.verify().right
 
 
+@pytest.mark.extra("browse", "frames", "spark")
 @pytest.mark.long("dedup", "migrations")
 @pytest.mark.parametrize("role", [role for role in EVERYONE if any(c in READS for c in allowed(role))])
 def test_a_role_can_read_what_it_is_for(
@@ -534,6 +535,7 @@ MORE = [
 """Other commands that some role may not run."""
 
 
+@pytest.mark.extra("browse", "frames", "spark")
 @pytest.mark.long("dedup", "migrations")
 @pytest.mark.parametrize("role", EVERYONE)
 def test_a_refusal_names_who_may_and_the_grant_that_gives_it(
@@ -582,6 +584,7 @@ def clear(folder: Path) -> None:
             path.unlink()
 
 
+@pytest.mark.extra("browse", "frames", "judging", "lab", "serve", "spark", "watch")
 def test_every_command_of_a_corpus_says_who_may_run_it() -> None:
     def commands(group: object, before: tuple[str, ...] = ()) -> Iterator[str]:
         for name, command in group.commands.items():  # type: ignore[attr-defined]
@@ -591,7 +594,9 @@ def test_every_command_of_a_corpus_says_who_may_run_it() -> None:
                 yield " ".join((*before, name))
 
     without = ("completion", "db ", "lab ", "spark ")
-    found = {name for name in commands(typer.main.get_command(main.app)) if not name.startswith(without)}
+    found = {
+        name for name in commands(typer.main.get_command(main.program())) if not name.startswith(without)
+    }
     told = {re.sub(" --.*", "", task) for task in rights.MAY}
     assert found == told - {"common", "settings"}
 

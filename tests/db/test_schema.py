@@ -33,7 +33,6 @@ from dedup.db.database import Database
 from dedup.db.rendering import Named, Verbatim, own, rendered, rendered_text
 from dedup.runs import runs
 from dedup.runs.waiting import Listener
-from dedup.spooling import SpoolingDeduplicator
 from dedup.store import opening
 from tests.conftest import Server
 from tests.corpora import article, assert_right, code, rows, sentence, window
@@ -263,8 +262,11 @@ def test_an_error_names_the_schema_and_the_command(url: str) -> None:
 # All that a corpus does, where there is no schema `dedup`: a statement that names it fails.
 
 
+@pytest.mark.extra("browse", "frames", "judging", "scrapy", "spark")
 @pytest.mark.long("dedup", "migrations")
 def test_everything_works_without_the_default_schema(wires: Database, tmp_path: Path) -> None:
+    from dedup.spooling import SpoolingDeduplicator
+
     with Deduplicator(wires.url, schema="wires") as dd:
         for engine in ("memory", "postgres"):
             dd.load(family(6) if engine == "memory" else [article("late", window(2, 6), 2.5)])

@@ -18,17 +18,10 @@ from dedup.api.operation import Operation
 from dedup.base.article import Article
 from dedup.db import roles
 from dedup.db.database import Database
-from dedup.web.browse.views import PLACES
-from dedup.web.serve.app import make_app
-from dedup.web.serve.endpoints import PATHS
-from dedup.web.serve.guard import LOOPBACK_NAMES, Access
-from dedup.web.serve.limits import Limits
 from tests.attached import COLUMNS, SCHEMA, news, owned
 from tests.corpora import Code, at, code, sentence, window
 from tests.db.test_roles import ANALYST, READER, WORKER, Names, Run, granted, names, run, url_of
 from tests.replica import journal
-from tests.web.browse.conftest import opened
-from tests.web.serve.conftest import running
 
 __all__ = ["granted", "names", "run"]
 
@@ -103,6 +96,7 @@ def tells(connection: psycopg.Connection[tuple[str, ...]]) -> set[str]:
     return found
 
 
+@pytest.mark.extra("judging", "browse", "frames")
 def test_an_analyst_reads_words_and_a_counter_reads_none(marked: Database, granted: Names) -> None:
     with psycopg.connect(url_of(marked, granted["analyst"])) as analyst:
         assert tells(analyst) == {
@@ -127,6 +121,7 @@ def test_an_analyst_reads_words_and_a_counter_reads_none(marked: Database, grant
     }
 
 
+@pytest.mark.extra("judging", "browse", "frames")
 def test_no_function_tells_a_counter_a_word(marked: Database, granted: Names) -> None:
     with psycopg.connect(url_of(marked, granted["counter"]), autocommit=True) as counter:
         callable_ = counter.execute(
@@ -167,6 +162,7 @@ def test_no_way_round_leads_a_counter_to_words(database: Database, granted: Name
         counter.execute(query.encode())
 
 
+@pytest.mark.extra("judging", "browse", "frames")
 def test_what_the_planner_knows_of_texts_is_no_counters(marked: Database, granted: Names) -> None:
     with psycopg.connect(marked.url, autocommit=True) as owner:
         owner.execute("ANALYZE dedup.article, dedup.common_sentence, dedup.quoted_sentence")
@@ -179,6 +175,7 @@ def test_what_the_planner_knows_of_texts_is_no_counters(marked: Database, grante
         assert counter.execute(query, [f"%{MARK}%"]).fetchone() == (0,)
 
 
+@pytest.mark.extra("judging", "browse", "frames")
 @pytest.mark.long("dedup", "migrations")
 def test_no_command_tells_a_counter_a_word(
     marked: Database, granted: Names, run: Run, tmp_path: Path
@@ -194,33 +191,6 @@ def test_no_command_tells_a_counter_a_word(
     assert [path.name for path in written if MARK.encode() in path.read_bytes().lower()] == []
     assert "news.sqlite" in {path.name for path in written}
     assert MARK in run("common", role=granted["analyst"])[1].lower()
-
-
-@pytest.mark.long("dedup", "migrations")
-def test_no_page_and_no_endpoint_tells_a_counter_a_word(marked: Database, granted: Names) -> None:
-    given = {"id": "a1", "a": "a1", "b": "a2", "words": "council", "hash": "1", "kind": "picked"}
-    asked = [{}, *({name: value} for name, value in given.items()), {"a": "a1", "b": "a2"}]
-    with opened() as start:
-        for kind, shown in (("reader", True), ("counter", False)):
-            pages = start(url_of(marked, granted[kind]))
-            told = b"".join(pages.get(place.path, None, **query).raw for place in PLACES for query in asked)
-            assert (MARK.encode() in told.lower()) == shown, kind
-    asked = [
-        {},
-        {"source_id": "a1", "text": "true"},
-        {"source_id": "a1"},
-        {"a": "a1", "b": "a2", "text": "true"},
-    ]
-    for kind, shown in (("reader", True), ("counter", False)):
-        with Deduplicator(url_of(marked, granted[kind])) as dd:
-            app = make_app(dd, Limits(rate=10_000), Access(None, LOOPBACK_NAMES), texts=True)
-            with running(dd, app) as door:
-                told = b"".join(
-                    door.ask("GET", path, None, None, **query).raw
-                    for path in sorted(PATHS)
-                    for query in asked
-                )
-        assert (MARK.encode() in told.lower()) == shown, kind
 
 
 def test_a_counter_may_be_made_of_an_analyst(database: Database, names: Names) -> None:

@@ -13,7 +13,6 @@ from hypothesis import strategies as st
 from dedup.base.article import Article
 from dedup.base.kept import KEPT_NAMES
 from dedup.files import naming, parquet
-from dedup.files.body import RefusedError, read_article
 from dedup.files.parquet_pages import largest_page
 from dedup.files.readers import Reject, read_articles
 from dedup.files.record import MAX_RECORD_BYTES, MAX_RECORD_KEYS
@@ -65,7 +64,10 @@ def keys(count: int, name: str = "key") -> str:
     return ",".join(f'"{name} {n}":0' for n in range(count))
 
 
+@pytest.mark.extra("serve")
 def test_an_article_of_very_many_keys_is_refused() -> None:
+    from dedup.extras.serve.body import RefusedError, read_article
+
     most = f'{{"source_id":"a","text":"b",{keys(MAX_RECORD_KEYS - 2)}}}'.encode()
     assert read_article(most)[0] == Article("a", "b")
     with pytest.raises(RefusedError, match="the record has 500,002 keys, the limit is 1,000"):
@@ -75,7 +77,10 @@ def test_an_article_of_very_many_keys_is_refused() -> None:
         read_article(found)
 
 
+@pytest.mark.extra("serve")
 def test_an_article_keeps_so_many_values_and_passes_on_without_more() -> None:
+    from dedup.extras.serve.body import read_article
+
     article, flaws = read_article(f'{{"source_id":"a","text":"b","kept":{{{keys(KEPT_NAMES)}}}}}'.encode())
     assert (len(article.kept or ()), list(flaws)) == (KEPT_NAMES, [])
     article, flaws = read_article(

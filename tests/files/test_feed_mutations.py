@@ -13,7 +13,7 @@ import pytest
 
 from dedup.base.article import Article
 from dedup.base.errors import InputError
-from dedup.files import entries, polled, sitemaps
+from dedup.files import entries
 from dedup.files.dates import DateRule
 from dedup.files.entries import read_document
 from dedup.files.identity import ids_of
@@ -190,6 +190,8 @@ def mutated(dice: random.Random, base: str) -> tuple[bytes, str | None]:
 
 def polled_articles(content: bytes, charset: str | None) -> Iterator[Article]:
     """As `dedup watch` reads an answer. What can be raised is an InputError."""
+    from dedup.extras.watch import polled, sitemaps
+
     size = len(content) // 3 + 1
     document = read_document(
         "feed", (content[at : at + size] for at in range(0, len(content), size)), charset=charset
@@ -207,6 +209,7 @@ def polled_articles(content: bytes, charset: str | None) -> Iterator[Article]:
     assert all(reason and line for line, reason in document.refused)
 
 
+@pytest.mark.extra("watch")
 @pytest.mark.parametrize(
     "count", [500, pytest.param(10_000, marks=[pytest.mark.torture, pytest.mark.timeout(600)])]
 )
@@ -246,7 +249,10 @@ def faulty(dice: random.Random) -> str:
     )
 
 
+@pytest.mark.extra("watch")
 def test_a_faulty_entry_costs_no_other_entry(tmp_path: Path) -> None:
+    from dedup.extras.watch import polled
+
     dice = random.Random(SEED)
     wanted = {"https://mercury.example/a": STORM, "https://mercury.example/b": TRAMS}
     path = tmp_path / "feed.xml"
@@ -300,6 +306,7 @@ def test_an_emoji_is_one_however_it_is_written(tmp_path: Path, smile: str) -> No
     assert (article.text, article.title) == ("Oh \U0001f600 so good.", "Oh \U0001f600")
 
 
+@pytest.mark.extra("watch")
 @each("encoding", ["zlib", "idna", "undefined", "rot13", "unicode_escape", "punycode"])
 def test_a_feed_in_an_encoding_that_is_none_of_texts_is_read_as_utf_8(tmp_path: Path, encoding: str) -> None:
     content = rss([rss_item("a", f"{STORM} \xe9")]).replace("<?xml version='1.0'?>", "")
@@ -333,6 +340,7 @@ def seconds(content: bytes) -> float:
     return time.process_time() - began
 
 
+@pytest.mark.extra("watch")
 @pytest.mark.parametrize(
     "name",
     ["unclosed", "sections", "authors", "names", "heads", "titles", "references", "spaces"],

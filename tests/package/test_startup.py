@@ -13,7 +13,7 @@ import pytest
 import typer
 
 from dedup.cli import main
-from dedup.cli.main import app
+from dedup.cli.main import program
 from tests import test_architecture
 
 HEAVY = (
@@ -50,9 +50,10 @@ def groups(command: Any, path: tuple[str, ...] = ()) -> Iterator[tuple[str, ...]
         yield from groups(inner, (*path, name))
 
 
-COMMANDS = list(groups(typer.main.get_command(app)))
+COMMANDS = list(groups(typer.main.get_command(program())))
 
 
+@pytest.mark.extra("judging", "lab")
 @pytest.mark.long("dedup", "migrations")
 @pytest.mark.parametrize(
     "code",
@@ -69,6 +70,7 @@ def test_it_loads_no_database_and_no_numpy(code: str) -> None:
     assert heavy(loaded) == []
 
 
+@pytest.mark.extra("judging", "lab")
 @pytest.mark.long("dedup", "migrations")
 def test_no_help_of_any_command_loads_a_database_or_numpy() -> None:
     assert {("load",), ("lab", "compare"), ("judge", "pairs")} <= set(COMMANDS)
@@ -127,7 +129,7 @@ NOT_FOR_ONE_ARTICLE = (
     *("sqlalchemy", "alembic", "mako", "nltk", "rapidfuzz", "pyarrow", "trafilatura", "multiprocessing"),
     *("concurrent.futures.process", "pandas", "scipy", "sklearn", "prometheus_client"),
     *("dedup.settling.backfill", "dedup.settling.memory", "dedup.settling.explain", "dedup.settling.verify"),
-    *("dedup.db.migrate", "dedup.text.training", "dedup.lab", "dedup.judging"),
+    *("dedup.db.migrate", "dedup.text.training", "dedup.extras.lab", "dedup.extras.judging"),
 )
 MOST_MODULES = {"submit": 520, "check": 720}
 """Of a submit with what Python itself loads, and some room."""
@@ -141,6 +143,7 @@ def test_one_article_loads_what_one_article_needs(corpus_url: str, what: str, co
     assert len(loaded) < MOST_MODULES[what], len(loaded)
 
 
+@pytest.mark.extra("judging")
 @pytest.mark.parametrize(
     ("arguments", "made"),
     [
@@ -152,7 +155,7 @@ def test_one_article_loads_what_one_article_needs(corpus_url: str, what: str, co
     ],
 )
 def test_only_the_command_that_is_named_first_is_made(arguments: list[str], made: set[str]) -> None:
-    commands = set(typer.main.get_command(main._with_what_is_named(arguments)).commands)  # type: ignore[attr-defined]
+    commands = set(typer.main.get_command(main.program(arguments[:1])).commands)  # type: ignore[attr-defined]
     assert commands & {"load", "check", "judge"} == made
     assert len(commands) == 1 or commands == {path[0] for path in COMMANDS if path}
 

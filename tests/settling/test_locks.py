@@ -22,7 +22,11 @@ from dedup.api.deduplicator import Deduplicator
 from dedup.base.article import Article
 from dedup.db.connection import fitting_batch
 from dedup.db.database import Cursor, Database, Session
-from dedup.lab.hard_cases import CASES, templates
+
+try:  # an extra
+    from dedup.extras.lab.hard_cases import CASES, templates
+except ModuleNotFoundError:
+    CASES = {}
 from dedup.settling.backfill import BackfillReport, backfill
 from tests.conftest import Told
 from tests.corpora import article, assert_right, code, load, make_function, window

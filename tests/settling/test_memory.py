@@ -40,7 +40,7 @@ from tests.corpora import (
     unsettled,
     window,
 )
-from tests.settling import results
+from tests.settling import meddling
 from tests.settling.test_crash import fill, news
 
 pytestmark = pytest.mark.timeout(300)
@@ -61,7 +61,7 @@ def small_chunks(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(settle, "CHUNK_ROWS", 15)
 
 
-class Meddling(results.Meddling):
+class Meddling(meddling.Meddling):
     """Lets something happen between two chunks as well."""
 
     def advance(self, count: int, total: int | None = None) -> None:

@@ -12,7 +12,6 @@ import pytest
 from dedup import Article, Deduplicator
 from dedup.cli import main
 from dedup.db.database import Database
-from dedup.spooling import SpoolingDeduplicator
 from dedup.store import articles
 from tests.corpora import assert_right
 
@@ -35,7 +34,10 @@ def stored(corpus: Deduplicator) -> dict[str, Any]:
     return {row["id"]: row["kept"] for row in corpus.marks(kept=True)}
 
 
+@pytest.mark.extra("scrapy")
 def test_every_way_in_keeps_the_same(corpus: Deduplicator, database: Database, tmp_path: Path) -> None:
+    from dedup.spooling import SpoolingDeduplicator
+
     article = given("copied", kept=KEPT)
     corpus.submit(article)
     corpus.submit(Article("copy", article.text, kept=KEPT))

@@ -11,9 +11,11 @@ import psycopg
 import pytest
 
 from dedup import Article, Deduplicator
-from dedup.api.judgements import key
 from dedup.cli.newsroom import newsroom
+from dedup.store.pins import key
 from tests.conftest import Server
+
+pytestmark = pytest.mark.extra("judging")
 
 PAGE = (Path(__file__).parents[2] / "docs" / "analyst.md").read_text("utf-8")
 BLOCK = next(block for block in re.findall(r"```sql\n(.*?)```", PAGE, re.DOTALL) if "-- 1." in block)

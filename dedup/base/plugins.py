@@ -1,0 +1,84 @@
+"""Plug-ins: commands, file formats and more, which extras and other packages add by entry points.
+
+    [project.entry-points."dedup.commands"]
+    hello = "hello_dedup:hello"            # `dedup hello`; "export.hello" would be `dedup export hello`
+
+The groups are `dedup.commands` (functions and groups of Typer), `dedup.formats` (sources of records),
+`dedup.extractors` (HTML becomes text) and `dedup.methods` (of the lab); in `dedup.corpus` extras declare the
+methods of a `Deduplicator` that are theirs. One that cannot be used is named once, by the logger
+`dedup.plugins`, and left out. Nothing is looked for before something is asked for that the core lacks.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import TYPE_CHECKING, Any
+
+from dedup.base.extras import installing
+from dedup.base.printable import printable
+
+if TYPE_CHECKING:
+    from importlib.metadata import EntryPoint
+
+EXTRAS = "dedup.extras"
+
+
+@cache
+def declared(group: str) -> dict[str, EntryPoint]:
+    """The plug-ins of a group by name, sorted; this package's own come before others of the same name."""
+    from importlib.metadata import entry_points  # slow, and seldom needed
+
+    found: dict[str, EntryPoint] = {}
+    for point in sorted(entry_points(group=f"dedup.{group}"), key=lambda point: not is_own(point)):
+        if found.setdefault(point.name, point) is not point:
+            refuse(point, f"{_maker(found[point.name])} has one of that name")
+    return dict(sorted(found.items()))
+
+
+@cache
+def loaded(group: str, name: str) -> Any:
+    """A plug-in; None where there is none of that name, or it cannot be used."""
+    point = declared(group).get(name)
+    if point is None:
+        return None
+    try:
+        return point.load()
+    except (Exception, SystemExit) as error:
+        extra = ".".join(point.module.split(".")[:3])
+        removed = isinstance(error, ModuleNotFoundError) and error.name in (extra, EXTRAS)
+        if not (removed and extra.startswith(EXTRAS)):  # else the folder of our own extra was removed
+            refuse(point, f"{type(error).__name__}: {error}")
+        return None
+
+
+def needed(group: str, name: str, *, extra: str) -> Any:
+    """A plug-in that an extra brings. Raises ImportError: the extra is gone."""
+    if (found := loaded(group, name)) is None:
+        raise ImportError(f"{name} needs the extra `{extra}`, which is not there: run `{installing(extra)}`")
+    return found
+
+
+def every(group: str) -> dict[str, Any]:
+    """The plug-ins of a group that can be used, by name."""
+    found = {name: loaded(group, name) for name in declared(group)}
+    return {name: one for name, one in found.items() if one is not None}
+
+
+def is_own(point: EntryPoint) -> bool:
+    """Whether this package declares a plug-in. Its module tells; to ask the distribution takes 3 ms."""
+    return point.module.startswith("dedup.")
+
+
+def refuse(point: EntryPoint, why: str) -> None:
+    """Say that a plug-in is left out."""
+    import logging  # most programs need neither
+
+    group, name, maker = point.group.removeprefix("dedup."), point.name, _maker(point)
+    logging.getLogger("dedup.plugins").warning(
+        "dedup: %s of %s is left out (%s): %s", name, maker, group, printable(why)
+    )
+
+
+def _maker(point: EntryPoint) -> str:
+    """The distribution that declares a plug-in."""
+    return point.dist.name if point.dist else "?"

@@ -1,0 +1,246 @@
+"""The pages over HTTP: a request becomes a question to a `Deduplicator`, its answer HTML.
+
+Requests pass `serve/guard.py` first, with the check of `visitors.py`. `views.py` makes the pages,
+`editing.py` the changes.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from functools import partial
+from hashlib import sha256
+from http import HTTPStatus
+from importlib import resources
+from typing import Any
+from urllib.parse import urlsplit
+
+from starlette.requests import Request
+from starlette.responses import Response, StreamingResponse
+from starlette.routing import Route, Router
+from starlette.types import ASGIApp, Scope
+
+from dedup.api.deduplicator import Deduplicator
+from dedup.extras.browse.asking import EXACT, Fields, View, go
+from dedup.extras.browse.data import MEDIA_TYPES, MOST_ROWS, MOST_SECONDS, AsCSV, AsJSON, Part, Table, form_of
+from dedup.extras.browse.editing import ACTIONS, DONE, Action
+from dedup.extras.browse.tables import table_of
+from dedup.extras.browse.views import PLACES, Position, new
+from dedup.extras.browse.visitors import ENTER, STATIC, Visitor, Visitors
+from dedup.extras.pages.environment import environment
+from dedup.extras.serve.guard import HEADERS, Guard, ProblemError
+from dedup.extras.serve.handling import Handling, fields_of
+from dedup.extras.serve.limits import Limits
+
+FORM = "application/x-www-form-urlencoded"
+
+POLICY = (
+    "default-src 'none'; style-src 'self'; script-src 'self'; img-src 'self'; form-action 'self';"
+    " frame-ancestors 'none'; base-uri 'none'"
+)
+
+SAFE_HEADERS = {
+    **HEADERS,
+    "Content-Security-Policy": POLICY,
+    # Not "no-referrer": with that browsers send `Origin: null` with our own forms. Other sites get none.
+    "Referrer-Policy": "same-origin",
+    "Cross-Origin-Resource-Policy": "same-origin",
+}
+"""Of every answer."""
+
+STATIC_SECONDS = 86_400  # How long a browser keeps a file whose address holds its hash
+
+USED = (("style", ".css"), ("script", ".js"), ("icon", ".svg"))
+"""Names of the files in templates, and how they end."""
+
+PATHS = frozenset(place.path for place in PLACES)
+
+
+def make_app(
+    dd: Deduplicator, limits: Limits, visitors: Visitors, *, editing: bool = False, log_requests: bool = False
+) -> ASGIApp:
+    site = Site(dd, limits, visitors, editing=editing)
+    return Guard(
+        site.router(),
+        limits,
+        visitors.check,
+        dd.location,
+        paths=PATHS,
+        nowhere="the pages begin at /",
+        refuse=site.refuse,
+        log_requests=log_requests,
+    )
+
+
+class Site:
+    def __init__(self, dd: Deduplicator, limits: Limits, visitors: Visitors, *, editing: bool) -> None:
+        self._dd, self._visitors, self._editing = dd, visitors, editing
+        self._handling = Handling(limits, dd.location)
+        self._templates = environment("dedup.extras.browse")
+        self._files = _static_files()
+        self._common = {
+            "go": go,
+            "places": [(place.path, place.name) for place in PLACES if place.name],
+            **{name: next(path for path in self._files if path.endswith(ending)) for name, ending in USED},
+            "editing": editing,
+        }
+
+    def router(self) -> Router:
+        routes = [Route(place.path, self._page(place), methods=["GET"]) for place in PLACES]
+        routes += [Route(path, self._static, methods=["GET"]) for path in self._files]
+        routes += [Route("/new", self._new, methods=["POST"]), Route(ENTER, self._enter, methods=["POST"])]
+        if self._editing:
+            routes += [Route(action.path, self._action(action), methods=["POST"]) for action in ACTIONS]
+        return Router(routes, redirect_slashes=False)
+
+    def refuse(self, problem: ProblemError, scope: Scope) -> tuple[bytes, dict[str, str]]:
+        """A problem as a page; where the token is missing, with a field for it."""
+        query = scope["query_string"].decode("latin-1")
+        asked = f"{scope['path']}?{query}" if query else scope["path"]
+        values = {
+            "heading": HTTPStatus(problem.status).phrase,
+            "detail": problem.detail[:1].upper() + problem.detail[1:] + ".",
+            "enter": problem.status == 401,
+            "back": asked if scope["method"] == "GET" else "/",
+        }
+        body = self._rendered(View("problem.html.j2", values), scope["path"], None, "")
+        return body, {"Content-Type": "text/html; charset=utf-8", **SAFE_HEADERS}
+
+    # What the addresses do.
+
+    def _page(self, place: Position) -> Callable[[Request], Awaitable[Response]]:
+        async def endpoint(request: Request) -> Response:
+            known = (*place.fields, "done", "table", "format")
+            given = _fields(request.scope["query_string"], known, "the query")
+            visitor = self._visitors.met(request.scope)
+            fields = {name: given.get(name, "") for name in place.fields}
+            fields = {name: value if name in EXACT else value.strip() for name, value in fields.items()}
+            if "format" in given or "table" in given:
+                return await self._data(request, place, fields, given)
+            done = DONE.get(given.get("done", ""), "")
+            body = await self._handling.worked(
+                lambda: self._rendered(place.view(self._dd, fields), place.path, visitor, done, fields)
+            )
+            return self._html(body, visitor)
+
+        return endpoint
+
+    async def _data(self, request: Request, place: Position, fields: Fields, given: Fields) -> Response:
+        """A table of a page, row by row; what goes wrong with the first of them is a page."""
+        table = table_of(place.path, given.get("table", ""))
+        form = form_of(given.get("format", ""), table)
+        first = await self._handling.worked(lambda: table.read(self._dd, fields))
+        days = "-".join(fields[name] for name in ("first", "last") if fields.get(name))
+        name = "-".join(filter(None, (place.path.strip("/") or "today", table.name, days)))
+        ending = given["format"]
+        headers = SAFE_HEADERS | {
+            "Content-Type": MEDIA_TYPES[ending],
+            "Content-Disposition": f'attachment; filename="{name}.{ending}"',
+        }
+        if request.method == "HEAD":
+            return Response(headers=headers)
+        return StreamingResponse(self._rows(table, form, fields, first), headers=headers)
+
+    async def _rows(
+        self, table: Table, form: AsCSV | AsJSON, fields: Fields, part: Part
+    ) -> AsyncIterator[bytes]:
+        """What a table is in a form, part by part, until it ends or there is too much."""
+        until, told = time.monotonic() + MOST_SECONDS, len(part.rows)
+        yield form.begin() + form.rows(part)
+        while part.after is not None and told < MOST_ROWS and time.monotonic() < until:
+            goes_on = {**fields, "after": part.after}
+            part = await self._handling.worked(partial(table.read, self._dd, goes_on))
+            told += len(part.rows)
+            yield form.rows(part)
+        if part.after is not None and told < MOST_ROWS and isinstance(form, AsCSV):
+            # Too late to be said: the answer is cut off.
+            raise ProblemError(503, "there is no time for the rest")
+        yield form.end(part)
+
+    async def _new(self, request: Request) -> Response:
+        """Whether a pasted text is new. Nothing changes, but a text does not belong in an address."""
+        visitor, given = await self._form(request, ("text", "title"))
+        body = await self._handling.worked(lambda: self._rendered(new(self._dd, given), "/new", visitor, ""))
+        return self._html(body, visitor)
+
+    async def _enter(self, request: Request) -> Response:
+        async with self._handling.body(request, FORM) as body:
+            given = fields_of(body.content, ("token", "to"), "the form")
+        visitor = self._visitors.enter(request.scope, given.get("token", ""))
+        # An address of this server; its first page instead of any other.
+        address = given.get("to", "/")
+        parts = urlsplit(address) if address.startswith("/") and "\\" not in address else None
+        plain = address.isprintable() and address.isascii()
+        if parts is None or parts.scheme or parts.netloc or not plain or parts.path not in PATHS:
+            address = "/"
+        cookie = {"Set-Cookie": self._visitors.header(visitor)}
+        return Response(status_code=303, headers=SAFE_HEADERS | {"Location": address} | cookie)
+
+    def _action(self, action: Action) -> Callable[[Request], Awaitable[Response]]:
+        async def endpoint(request: Request) -> Response:
+            _, given = await self._form(request, action.fields)
+            address = await self._handling.worked(lambda: action.work(self._dd, given))
+            return Response(status_code=303, headers=SAFE_HEADERS | {"Location": address})
+
+        return endpoint
+
+    async def _static(self, request: Request) -> Response:
+        kind, content = self._files[request.scope["path"]]
+        kept = {"Cache-Control": f"public, max-age={STATIC_SECONDS}, immutable"}
+        return Response(content, media_type=kind, headers=SAFE_HEADERS | kept)
+
+    # What they share.
+
+    async def _form(self, request: Request, known: tuple[str, ...]) -> tuple[Visitor, dict[str, str]]:
+        """The visitor and the fields of a form of ours."""
+        self._visitors.check_origin(request.scope)
+        async with self._handling.body(request, FORM) as body:
+            given = _fields(body.content, (*known, "form"), "the form")
+        visitor = self._visitors.check_form(request.scope, given.pop("form", ""))
+        given |= _fields(request.scope["query_string"], known, "the query")
+        return visitor, {name: given.get(name, "") for name in known}
+
+    def _rendered(
+        self, view: View, path: str, visitor: Visitor | None, done: str, fields: Fields | None = None
+    ) -> bytes:
+        asked = {name: value for name, value in (fields or {}).items() if name != "after"}
+        values: Mapping[str, Any] = {
+            **self._common,
+            "here": path,
+            "visitor": visitor,
+            "done": done,
+            # The address of a table of this page as data.
+            "data": lambda table, form: go(path, **asked, table=table, format=form),
+            **view.values,
+        }
+        return self._templates.get_template(view.template).render(values).encode("utf-8", "replace")
+
+    def _html(self, body: bytes, visitor: Visitor) -> Response:
+        answer = Response(body, media_type="text/html", headers=SAFE_HEADERS)
+        if visitor.new:
+            answer.headers["Set-Cookie"] = self._visitors.header(visitor)
+        return answer
+
+
+def _fields(raw: bytes, known: tuple[str, ...], where: str) -> dict[str, str]:
+    """As `fields_of`, without NUL, which Postgres cannot store and a pasted text may have."""
+    given = fields_of(raw, known, where)
+    if any("\0" in value for name, value in given.items() if name != "text"):
+        raise ProblemError(400, f"{where} holds a NUL character")
+    return given
+
+
+def _static_files() -> dict[str, tuple[str, bytes]]:
+    """Address -> kind and content of the files that pages refer to; each address has a hash in it."""
+    style = environment("dedup.extras.browse").get_template("style.css.j2").render().encode()
+    folder = resources.files("dedup.extras.browse") / "static"
+    files = {
+        "style.css": ("text/css", style),
+        "keys.js": ("text/javascript", (folder / "keys.js").read_bytes()),
+        "icon.svg": ("image/svg+xml", (folder / "icon.svg").read_bytes()),
+    }
+    made = {}
+    for name, (kind, content) in files.items():
+        stem, _, ending = name.partition(".")
+        made[f"{STATIC}{stem}-{sha256(content).hexdigest()[:12]}.{ending}"] = (kind, content)
+    return made

@@ -1,0 +1,1 @@
+"""Commands of the extra: `dedup browse`, `dedup report` and `dedup quotes`."""

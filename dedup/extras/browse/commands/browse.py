@@ -1,0 +1,180 @@
+"""The commands `browse`, `report` and `quotes`: the corpus as pages, as one file, and what outlets share."""
+
+from __future__ import annotations
+
+import webbrowser
+from contextlib import ExitStack
+from datetime import UTC, date, datetime
+from pathlib import Path
+from typing import Annotated, Literal
+
+from typer import Option
+
+from dedup.base.errors import InputError
+from dedup.base.logs import configure
+from dedup.cli import output
+from dedup.cli.shared import JsonOption, LogFormatOption, LogLevelOption, corpus, needs
+from dedup.extras.serve.commands.serve import (
+    SERVER_PACKAGES,
+    HostOption,
+    LogRequestsOption,
+    PortOption,
+    RateOption,
+    impatient,
+    stopping_gently,
+    token_from,
+)
+from dedup.files.whole import new_file
+
+BROWSE_PACKAGES = (*SERVER_PACKAGES, "jinja2")  # What the extra `browse` brings
+REPORT_PACKAGES = ("jinja2",)  # What of it a report needs
+
+BROWSE_VARIABLE = "DEDUP_BROWSE_TOKEN"
+BROWSE_RATE = 50.0  # Requests a second of a person, whose browser asks for a page and its three files
+
+
+def browse(
+    host: HostOption = "127.0.0.1",
+    port: PortOption = 0,
+    edit: Annotated[
+        bool, Option("--edit", help="Pairs can be judged, and sentences pinned; else it only shows.")
+    ] = False,
+    token_file: Annotated[
+        Path | None,
+        Option(
+            metavar="FILE",
+            help="A file that holds the token which people enter once; or set `DEDUP_BROWSE_TOKEN`.",
+        ),
+    ] = None,
+    open_it: Annotated[bool, Option("--open", help="Open the first page in the browser.")] = False,
+    rate: RateOption = BROWSE_RATE,
+    log_format: LogFormatOption = "text",
+    log_level: LogLevelOption = "info",
+    log_requests: LogRequestsOption = False,
+) -> None:
+    """Look at the corpus in a browser: days, stories, versions side by side, who copies whom.
+
+    It listens at this machine only, unless told otherwise, and prints its address. SIGTERM and Ctrl-C end it
+    with exit code 0. The pages are described in docs/browse.md. Needs the extra `browse`.
+
+    **Examples**
+
+        dedup browse --open
+
+        dedup browse --edit
+
+        dedup browse --host 0.0.0.0 --port 8080 --token-file token
+    """
+    needs("dedup browse", "browse", BROWSE_PACKAGES)
+    from dedup.extras.browse.app import make_app
+    from dedup.extras.browse.visitors import Visitors
+    from dedup.extras.serve import server
+    from dedup.extras.serve.guard import LOOPBACK_NAMES
+    from dedup.extras.serve.limits import Limits
+
+    token = token_from(token_file, BROWSE_VARIABLE)
+    with ExitStack() as stack:
+        sockets = server.bind(host, port, loopback_only=token is None, variable=BROWSE_VARIABLE)
+        addresses = [server.address_of(listener) for listener in sockets]
+        stop = stack.enter_context(stopping_gently())
+        dd, longest = stack.enter_context(impatient())
+        configure(log_format, log_level)
+        limits = Limits(body_bytes=3 * longest, rate=rate)  # a form writes most bytes as three
+        visitors = Visitors(token, None if token is not None else LOOPBACK_NAMES | {host.lower()})
+        app = make_app(dd, limits, visitors, editing=edit, log_requests=log_requests)
+        output.say(
+            f"pages of {dd.location}, {'for judging too' if edit else 'read-only'},"
+            f" at {' and '.join(addresses)}; SIGTERM or Ctrl-C ends it"
+        )
+        if open_it:
+            webbrowser.open(addresses[0])
+        server.serve(app, sockets, stop.is_set)
+        output.say("stopped as asked")
+
+
+def report(
+    out: Annotated[Path, Option("--out", "-o", metavar="FILE", help="The HTML file to write.")],
+    day: Annotated[
+        str | None, Option(metavar="DAY", help="A day in UTC, such as 2026-11-20; else the newest.")
+    ] = None,
+    last: Annotated[str | None, Option(metavar="DAY", help="With `--day`: all days until this one.")] = None,
+    story: Annotated[str | None, Option(metavar="ID", help="The story of an article instead.")] = None,
+    search: Annotated[str | None, Option(metavar="WORDS", help="Articles with these words instead.")] = None,
+    force: Annotated[bool, Option("--force", help="Replace a file of this name.")] = False,
+) -> None:
+    """Write a day, a story or a search as one HTML file, to be opened anywhere and sent around.
+
+    It holds what the pages of `dedup browse` show, with its style inside, without a script, and with links
+    to the addresses of the articles only: figures, pictures, lists, and versions side by side. Parts of the
+    texts are in it. Needs the extra `browse`.
+
+    **Examples**
+
+        dedup report --day 2026-11-20 -o day.html
+
+        dedup report --story https://example.org/storm -o storm.html
+    """
+    needs("dedup report", "browse", REPORT_PACKAGES)
+    from dedup.extras.browse import report as reports
+
+    if sum(given is not None for given in (day, story, search)) > 1 or (last is not None and day is None):
+        raise InputError("give one of --day, --story and --search; --last goes with --day")
+    if out.exists() and not force:
+        raise InputError(f"{out} exists; give another name, or --force to replace it")
+    with corpus() as dd:
+        if story is not None:
+            page = reports.of_story(dd, story)
+        elif search is not None:
+            page = reports.of_search(dd, search)
+        else:
+            first = _day(day) or dd.browsing.newest_day() or datetime.now(UTC).date()
+            page = reports.of_day(dd, first, _day(last))
+    with new_file(out, replace=force) as made:
+        made.write_text(page, "utf-8", errors="replace")
+    output.say(f"wrote {out}; open it in a browser")
+
+
+def _day(given: str | None) -> date | None:
+    if given is None:
+        return None
+    try:
+        return date.fromisoformat(given)
+    except ValueError:
+        raise InputError(f"{given!r} is no day: write it like 2026-11-20") from None
+
+
+def quotes(
+    by: Annotated[
+        Literal["outlets", "stories"], Option(help="Those of the most outlets first, or of the most stories.")
+    ] = "outlets",
+    speech: Annotated[bool, Option("--speech", help="Only sentences with a quotation mark.")] = False,
+    limit: Annotated[int, Option(min=1, help="How many to show.")] = 20,
+    json: JsonOption = False,
+) -> None:
+    """List sentences that several outlets share, with their words, as `dedup sentences` counted them.
+
+    A sentence of one story was reprinted with the rest of it; one of several stories was quoted. Common ones,
+    which are ignored where articles are compared, are listed too.
+
+    **Example**
+
+        dedup quotes --by stories --speech
+    """
+    with corpus() as dd:
+        found = dd.browsing.quotes(by, speech=speech, limit=limit).quotes
+    output.listed(
+        found,
+        "sentences that several outlets share",
+        ("outlets", "stories", "articles", "common", "words", "first in", "published"),
+        (
+            (
+                *(one.outlets, one.stories, one.articles, one.common, one.words),
+                *(one.publication, one.appeared_at or "unknown"),
+            )
+            for one in found
+        ),
+        ("outlets", "stories", "articles", "published"),
+        json=json,
+    )
+    if not json:
+        output.say(f"counted {found[0].counted_at:%Y-%m-%d %H:%M} UTC" if found else "next: dedup sentences")

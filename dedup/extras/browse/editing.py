@@ -1,0 +1,94 @@
+"""What people change on pages (`--edit`): pins of pairs and sentences, with who and why; and back."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from dedup.api.deduplicator import Deduplicator
+from dedup.base.errors import InputError
+from dedup.extras.browse.asking import Fields, go
+from dedup.extras.browse.views import KINDS, hash_of
+
+DONE = {
+    "said": "Noted. Both articles were judged again; below is what they are now.",
+    "unsure": "Noted: you cannot tell. The pair stays as the rules have it.",
+    "undone": "Undone. Both articles were judged again by the rules.",
+    "waits": "Noted. It acts with the next backfill, or when a worker has settled both articles.",
+    "pinned": "Noted. It acts with the next backfill.",
+}
+"""What a page says after a change, by the word in its address."""
+
+LABELS = {"duplicate": "duplicate", "similar": "similar", "unrelated": "different", "unsure": "unsure"}
+"""What is said of a pair -> the judgement that `dedup judge tune` reads."""
+
+LONGEST_REASON = 1_000  # Characters
+
+
+def judge(dd: Deduplicator, given: Fields) -> str:
+    """Say what two articles are to each other: a pin, and a judgement for `tune`."""
+    a, b, by, reason = given["a"], given["b"], given["by"].strip(), given["reason"].strip()
+    say = given["say"]
+    if say not in LABELS:
+        raise InputError("say what the two are to each other")
+    if not by:
+        raise InputError("say who you are")
+    if a == b:
+        raise InputError("a pair has two articles; both ids are the same")
+    if len(reason) > LONGEST_REASON:
+        raise InputError(f"the reason has more than {LONGEST_REASON:,} characters")
+    from dedup.extras.judging.judgements import key
+
+    dd.judgements.record(key(a, b), by, LABELS[say], reason or None)
+    if say == "unsure":
+        return _shown(given, by, "unsure")
+    dd.pins.set(a, b, say, by=by, reason=reason or None)
+    return _shown(given, by, _settled(dd, "said", a, b))
+
+
+def undo(dd: Deduplicator, given: Fields) -> str:
+    from dedup.extras.judging.judgements import key
+
+    a, b = given["a"], given["b"]
+    found = dd.browsing.compare(a, b)
+    dd.pins.remove(a, b)
+    if found.pin:
+        dd.judgements.take_back(key(a, b), found.pin.pinned_by)
+    return _shown(given, "", _settled(dd, "undone", a, b))
+
+
+def sentence(dd: Deduplicator, given: Fields) -> str:
+    number, say = hash_of(given["hash"]), given["say"]
+    if say == "unpin":
+        dd.common_sentences.unpin(number)
+    elif say in ("always", "never"):
+        dd.common_sentences.pin(number, common=say == "always")
+    else:
+        raise InputError("say always, never or unpin")
+    return go("/sentences", done="pinned")
+
+
+def _settled(dd: Deduplicator, done: str, a: str, b: str) -> str:
+    """Settle two articles at once; returns a word for the outcome."""
+    found = dd.pins.settle(a, b)
+    return "waits" if any(one.stale or one.verdict.status == "pending" for one in found) else done
+
+
+def _shown(given: Fields, by: str, done: str) -> str:
+    if given["back"] in {kind for kind, _ in KINDS}:
+        return go("/judge", kind=given["back"], by=by, done=done)
+    return go("/compare", a=given["a"], b=given["b"], by=by, done=done)
+
+
+@dataclass(frozen=True, slots=True)
+class Action:
+    path: str
+    fields: tuple[str, ...]
+    work: Callable[[Deduplicator, Fields], str]  # does it, and returns where to go then
+
+
+ACTIONS = (
+    Action("/judge", ("a", "b", "by", "reason", "say", "back"), judge),
+    Action("/judge/undo", ("a", "b", "back"), undo),
+    Action("/sentences", ("hash", "say"), sentence),
+)

@@ -1,0 +1,474 @@
+-- What the pages show, read by indexes alone.
+
+-- name: pin_columns
+-- What is shown of a pin of a pair.
+source_id, other_source_id, relation, pinned_by, reason, pinned_at
+
+-- name: judgement_columns
+-- What is shown of a judgement.
+source_id, other_source_id, judged_by, label, note, judged_at, stale IS NOT FALSE
+
+-- name: any_before
+-- Whether a range, or an outlet in it, has articles before these: of a time, and among them of an id.
+SELECT EXISTS (
+    SELECT FROM dedup.article
+    WHERE ${of_outlet} AND coalesce(published_at, added_at) >= %(since)s
+      AND (coalesce(published_at, added_at), id) < (%(time)s, %(id)s))
+
+-- name: article
+-- What is told of one article besides its mark.
+SELECT a.url, a.language, a.published_at, a.added_at, k.marked_at, t.name, k.limit_fired FROM dedup.article a
+CROSS JOIN LATERAL (SELECT * FROM dedup.article_mark WHERE id = a.id OFFSET 0) AS k
+LEFT JOIN LATERAL (SELECT name FROM dedup.attachment WHERE id = a.attachment_id OFFSET 0) AS t ON true
+WHERE a.source_id = %(source_id)s
+
+-- name: beginnings
+-- How some texts begin.
+SELECT id, left(text, %(characters)s) FROM dedup.article WHERE id = ANY (%(ids)s) AND text IS NOT NULL
+
+-- name: canonical_carriers
+-- Canonical articles with a sentence: as `dedup.carrier` looks for them, but no more of them than are shown.
+SELECT h.article_id
+FROM dedup.holding('{true}', ARRAY[%(hash)s::bigint]) AS h
+CROSS JOIN LATERAL (
+    SELECT FROM dedup.fingerprint f
+    WHERE f.article_id = h.article_id AND %(hash)s = ANY (f.sentence_hashes) AND f.canonical OFFSET 0) AS f
+LIMIT %(limit)s
+
+-- name: contained_above
+-- The pairs that a threshold of containment has just let in, as far as nobody has said anything of them.
+SELECT ${pair_columns}
+FROM (SELECT * FROM dedup.match WHERE rule = 'containment' AND containment >= %(threshold)s
+      ORDER BY containment ASC LIMIT %(nearest)s) AS m
+${unsaid}
+
+-- name: copied
+-- The copies behind a cell. OFFSET 0: looked up one by one, whatever the statistics say.
+SELECT c.id, c.duplicate_of, p.sentence_jaccard, p.signature_jaccard, p.containment
+FROM (SELECT c.id, c.duplicate_of FROM (${scanned}) AS c
+      CROSS JOIN LATERAL (
+          SELECT publication AS original FROM dedup.article WHERE id = c.duplicate_of OFFSET 0) AS o
+      WHERE original = %(original)s AND ${only} LIMIT %(page)s) AS c
+LEFT JOIN LATERAL (
+    SELECT * FROM dedup.match WHERE article_id = c.id AND other_id = c.duplicate_of OFFSET 0) AS p ON true
+
+-- name: copies
+-- A page of the copies of a story. OFFSET 0: looked up one by one, whatever the statistics say.
+SELECT a.id, p.sentence_jaccard, p.signature_jaccard, p.containment
+FROM (SELECT id FROM dedup.article_mark
+      WHERE duplicate_of = %(story)s AND (time, id) > (%(time)s, %(id)s) ORDER BY time, id LIMIT %(limit)s) AS a
+LEFT JOIN LATERAL (
+    SELECT * FROM dedup.match WHERE article_id = a.id AND other_id = %(story)s OFFSET 0) AS p ON true
+
+-- name: count_copies
+-- How many copies a story has; counting stops at the limit.
+SELECT count(*) FROM (SELECT FROM dedup.article_mark WHERE duplicate_of = %(story)s LIMIT %(limit)s) AS copies
+
+-- name: count_words
+-- How many words there are in what is searched for.
+SELECT numnode(plainto_tsquery('simple', ${words}))
+
+-- name: read
+-- The newest articles of a range, or those of an outlet. OFFSET 0: marks are looked up by key, whatever the
+-- statistics say.
+SELECT a.id, coalesce(published_at, added_at) AS at, ${known} AS known_at, publication, language, status, stale,
+       duplicate_of, reason, limit_fired
+FROM dedup.article a
+CROSS JOIN LATERAL (SELECT * FROM dedup.article_mark WHERE id = a.id OFFSET 0) AS k
+WHERE ${of_outlet} AND coalesce(published_at, added_at) >= %(since)s AND coalesce(published_at, added_at) < %(until)s
+ORDER BY coalesce(published_at, added_at) DESC, a.id DESC LIMIT %(limit)s
+
+-- name: read_and_earliest
+-- How many articles were read, and the first of them.
+(SELECT count(*) FROM read),
+(SELECT jsonb_build_array((extract(epoch FROM at) * 1000000)::bigint, id)
+ FROM (SELECT at, id FROM read ORDER BY at, id LIMIT 1) AS earliest)
+
+-- name: tally
+-- What marks are summed up from: few rows. Days are counted from 2000 on; undated articles have none.
+SELECT (known_at AT TIME ZONE 'UTC')::date - date '2000-01-01' AS day, publication, language, status, stale,
+       count(*) AS articles
+FROM counted GROUP BY 1, 2, 3, 4, 5
+
+-- name: credited
+-- The credits of what is counted. OFFSET 0: looked up one by one, whatever the statistics say.
+SELECT c.id, g.name AS agency FROM counted c
+CROSS JOIN LATERAL (
+    SELECT agency_id FROM dedup.credit WHERE article_id = c.id AND place <> 'contribution' OFFSET 0) AS k
+CROSS JOIN LATERAL (SELECT name FROM dedup.agency WHERE id = k.agency_id OFFSET 0) AS g
+
+-- name: by_credit
+-- How many articles have a credit, and how many of each agency.
+(SELECT jsonb_build_array((SELECT count(DISTINCT id) FROM credited),
+                          jsonb_agg(jsonb_build_array(agency, articles) ORDER BY articles DESC, agency))
+ FROM (SELECT agency, count(*) AS articles FROM credited GROUP BY agency
+       ORDER BY count(*) DESC, agency LIMIT %(outlets)s) AS by_agency)
+
+-- name: by_day
+-- The marks by day.
+(SELECT jsonb_agg(jsonb_build_array(day) || to_jsonb(counts)) FROM (
+    SELECT day, ARRAY[${counts}] AS counts FROM tally GROUP BY day) AS d)
+
+-- name: day
+-- Figures of a range of days, of its newest articles: one row. Times are microseconds since 1970.
+WITH read AS MATERIALIZED (${read}), counted AS MATERIALIZED (
+    SELECT *,
+           -- Who names no outlet counts as one of his own; no outlet is called so.
+           coalesce(publication, chr(1) || id) AS outlet,
+           CASE WHEN status = 'failed' THEN split_part(reason, ':', 1)
+                WHEN status = 'pending' OR stale THEN limit_fired END AS why
+    FROM read WHERE ${only}
+), tally AS MATERIALIZED (${tally}), credited AS MATERIALIZED (${credited}), story AS (
+    SELECT duplicate_of AS id, count(*) AS copies, count(DISTINCT outlet) AS outlets,
+           CASE WHEN bool_and(known_at IS NOT NULL) THEN max(known_at) END AS last_at
+    FROM counted WHERE duplicate_of IS NOT NULL GROUP BY duplicate_of
+), print AS (  -- the first one of each other outlet
+    SELECT o.id, o.known_at AS began, c.outlet, min(c.known_at) AS at
+    FROM counted c JOIN counted o ON o.id = c.duplicate_of
+    WHERE c.outlet <> o.outlet AND c.known_at >= o.known_at AND ${delay} IS NOT NULL
+    GROUP BY o.id, o.known_at, c.outlet
+), reached AS (
+    SELECT id, at - began AS reached
+    FROM (SELECT *, row_number() OVER (PARTITION BY id ORDER BY at, outlet) AS place FROM print) AS p
+    WHERE place = %(spread)s
+), told AS MATERIALIZED (
+    SELECT s.id, s.copies, s.outlets, (extract(epoch FROM s.last_at) * 1000000)::bigint AS last_at,
+           (extract(epoch FROM r.reached) * 1000000)::bigint AS reached
+    FROM story s LEFT JOIN reached r ON r.id = s.id
+)
+SELECT ${read_and_earliest},
+    (SELECT jsonb_agg(jsonb_build_array(hour, articles)) FROM (
+        SELECT extract(hour FROM known_at AT TIME ZONE 'UTC')::integer AS hour, count(*) AS articles
+        FROM counted WHERE known_at IS NOT NULL GROUP BY 1) AS h),
+    ${by_day},
+    (SELECT jsonb_agg(jsonb_build_array(name, outlets) || to_jsonb(counts) ORDER BY counts[1] DESC, place) FROM (
+        SELECT ${publication} AS name, count(*) OVER () AS outlets, ARRAY[${counts}] AS counts,
+               row_number() OVER (ORDER BY sum(articles) DESC, publication COLLATE "C") AS place
+        FROM tally GROUP BY publication ORDER BY place LIMIT %(outlets)s) AS o),
+    (SELECT jsonb_agg(jsonb_build_array(name) || to_jsonb(counts) ORDER BY counts[1] DESC, name) FROM (
+        SELECT ${language} AS name, ARRAY[${counts}] AS counts
+        FROM tally GROUP BY language ORDER BY sum(articles) DESC, language COLLATE "C" LIMIT %(outlets)s) AS l),
+    ${by_credit},
+    (SELECT jsonb_agg(jsonb_build_array(id, copies, outlets, last_at, reached)
+                      ORDER BY copies DESC, outlets DESC, id) FROM (
+        SELECT * FROM told ORDER BY copies DESC, outlets DESC, id LIMIT %(listed)s) AS b),
+    (SELECT jsonb_agg(jsonb_build_array(id, copies, outlets, last_at, reached)
+                      ORDER BY reached, copies DESC, id) FROM (
+        SELECT * FROM told WHERE reached IS NOT NULL ORDER BY reached, copies DESC, id
+        LIMIT %(listed)s) AS f),
+    (SELECT jsonb_agg(jsonb_build_array(kind, why, articles, examples) ORDER BY kind, articles DESC, why) FROM (
+        SELECT CASE WHEN stale THEN 'stale' ELSE status END AS kind, why, count(*) AS articles,
+               (array_agg(id ORDER BY at DESC, id DESC))[1:%(examples)s::integer] AS examples
+        FROM counted WHERE status IN ('pending', 'failed') OR stale GROUP BY 1, 2
+        ORDER BY articles DESC LIMIT %(troubles)s) AS t)
+
+-- name: duplicate_carriers
+-- Duplicates with a sentence, in the same way.
+SELECT h.article_id
+FROM dedup.holding('{false}', ARRAY[%(hash)s::bigint]) AS h
+CROSS JOIN LATERAL (
+    SELECT FROM dedup.fingerprint f
+    WHERE f.article_id = h.article_id AND %(hash)s = ANY (f.sentence_hashes) AND NOT f.canonical OFFSET 0) AS f
+LIMIT %(limit)s
+
+-- name: earliest_copies
+-- The earliest copies of a story.
+SELECT id FROM dedup.article_mark WHERE duplicate_of = %(story)s ORDER BY time, id LIMIT %(limit)s
+
+-- name: figures
+-- What is kept of a text, in figures. OFFSET 0: looked up one by one, whatever the statistics say.
+SELECT word_count, cardinality(sentence_hashes),
+       (SELECT count((SELECT true FROM dedup.common_sentence WHERE sentence_hash = s.hash OFFSET 0))
+        FROM unnest(sentence_hashes) AS s (hash)),
+       shingle_count, buckets = '{}'
+FROM dedup.fingerprint WHERE article_id = %(id)s
+
+-- name: free
+-- Whether nobody has said anything of the pair of the articles a and o.
+NOT EXISTS (SELECT FROM dedup.pair_pin p WHERE p.source_id = least(a.source_id, o.source_id)
+            AND p.other_source_id = greatest(a.source_id, o.source_id))
+AND NOT EXISTS (SELECT FROM dedup.judgement j WHERE j.source_id = least(a.source_id, o.source_id)
+                AND j.other_source_id = greatest(a.source_id, o.source_id))
+
+-- name: health
+-- The horizon, the bytes of the database, and the attached tables.
+SELECT horizon, pg_database_size(current_database()), ARRAY(SELECT name FROM dedup.attachment ORDER BY id)
+FROM dedup.corpus_state
+
+-- name: in_order
+-- The newest articles, or those of an outlet, of which all that is wanted holds.
+SELECT at, id FROM (${scanned}) AS found WHERE ${condition} LIMIT ${page}
+
+-- name: in_order_until
+-- The last article that was looked at for a page of some of them, where there may be more.
+SELECT at, id FROM (SELECT at, id, row_number() OVER () AS place FROM (${scanned}) AS scanned) AS s
+WHERE place = %(limit)s
+
+-- name: judgements_of_article
+-- The newest judgements of pairs with an article.
+SELECT * FROM (SELECT ${judgement_columns} FROM dedup.judged_pair WHERE source_id = %(id)s
+               UNION ALL
+               SELECT ${judgement_columns} FROM dedup.judged_pair WHERE other_source_id = %(id)s) AS j
+ORDER BY judged_at DESC, source_id, other_source_id, judged_by LIMIT %(limit)s
+
+-- name: judgements_of_pair
+-- The newest judgements of a pair.
+SELECT ${judgement_columns} FROM dedup.judged_pair WHERE source_id = %(a)s AND other_source_id = %(b)s
+ORDER BY judged_at DESC, judged_by LIMIT %(limit)s
+
+-- name: lines
+-- Articles as lists show them; no more of a label is read than is shown. OFFSET 0: looked up one by one, whatever the
+-- statistics say.
+SELECT a.id, a.source_id, left(a.title, %(characters)s), left(a.publication, %(characters)s),
+       coalesce(published_at, added_at), ${known} IS NOT NULL, a.status, a.stale, a.archived, o.source_id, a.score,
+       left(a.reason, %(characters)s),
+       (SELECT count(*) FROM (SELECT FROM dedup.article_mark WHERE duplicate_of = a.id LIMIT %(copies)s) AS copy),
+       CASE WHEN length(a.url) <= %(longest)s THEN a.url END,
+       CASE WHEN btrim(coalesce(a.title, '')) = '' THEN left(a.text, %(beginning)s) END
+FROM unnest(%(ids)s::bigint[]) AS given (id)
+CROSS JOIN LATERAL (SELECT * FROM dedup.marked_article WHERE id = given.id OFFSET 0) AS a
+LEFT JOIN LATERAL (SELECT source_id FROM dedup.article WHERE id = a.duplicate_of OFFSET 0) AS o ON true
+
+-- name: matching
+-- Articles with some words and marks, and whether all that is wanted holds of each.
+SELECT at, id, at >= %(since)s AND (at, id) < (%(until)s, %(before)s) AND ${condition}
+FROM (SELECT *, coalesce(published_at, added_at) AS at FROM dedup.marked_article
+      WHERE ${indexed} @@ (plainto_tsquery('simple', ${words}) && %(marks)s::text::tsquery)
+      LIMIT %(limit)s) AS found
+
+-- name: named
+-- The articles of an address or a source_id, the newest first. OFFSET 0: looked up by that alone, and not by time.
+SELECT at, id
+FROM (SELECT *, coalesce(published_at, added_at) AS at FROM dedup.marked_article
+      WHERE ${column} = %(value)s LIMIT %(limit)s OFFSET 0) AS found
+WHERE at >= %(since)s AND (at, id) < (%(until)s, %(before)s) AND ${condition} ORDER BY at DESC, id DESC LIMIT ${page}
+
+-- name: newest
+-- The time of the newest article of a range.
+SELECT coalesce(published_at, added_at) FROM dedup.article
+WHERE (coalesce(published_at, added_at), id) < (%(until)s, %(before)s)
+  AND coalesce(published_at, added_at) >= %(since)s
+ORDER BY coalesce(published_at, added_at) DESC, id DESC LIMIT 1
+
+-- name: newest_day
+-- The time of the newest article that is not in the future.
+SELECT coalesce(published_at, added_at) FROM dedup.mark WHERE coalesce(published_at, added_at) <= now()
+ORDER BY coalesce(published_at, added_at) DESC, id DESC LIMIT 1
+
+-- name: of_outlet
+-- Whether an article is of an outlet, as the index of outlets has it.
+left(publication, 100) COLLATE "C" = left(%(publication)s, 100) AND publication IS NOT NULL
+
+-- name: outlets
+-- Who copied whom in a range of days, of its newest articles: cells of the outlets of most copies, and what is left.
+WITH read AS MATERIALIZED (${read}), counted AS MATERIALIZED (
+    SELECT publication, known_at, duplicate_of FROM read WHERE duplicate_of IS NOT NULL AND ${only}), copy AS MATERIALIZED (
+    SELECT c.publication AS copier, o.publication AS original, ${delay} AS delay
+    FROM counted c
+    -- OFFSET 0: each looked up by its key, whatever the statistics say.
+    CROSS JOIN LATERAL (
+        SELECT publication, ${known} AS known_at FROM dedup.article a
+        WHERE a.id = c.duplicate_of OFFSET 0) AS o
+), cell AS MATERIALIZED (
+    SELECT copier, original, count(*) AS copies,
+           percentile_cont(0.5) WITHIN GROUP (ORDER BY extract(epoch FROM delay)::double precision) AS median_delay
+    FROM copy WHERE copier IS NOT NULL AND original IS NOT NULL AND delay IS NOT NULL GROUP BY copier, original
+), outlet AS MATERIALIZED (
+    SELECT name, sum(copies) AS copies FROM (
+        SELECT copier AS name, copies FROM cell
+        UNION ALL SELECT original, copies FROM cell WHERE original <> copier) AS side
+    GROUP BY name ORDER BY sum(copies) DESC, name COLLATE "C" LIMIT %(outlets)s
+), shown AS MATERIALIZED (
+    SELECT copier, original, copies, median_delay FROM cell
+    WHERE copier = ANY (ARRAY(SELECT name FROM outlet)) AND original = ANY (ARRAY(SELECT name FROM outlet))
+)
+SELECT ${read_and_earliest},
+    (SELECT count(*) FROM copy),
+    (SELECT count(*) FROM copy WHERE copier IS NULL OR original IS NULL),
+    (SELECT count(*) FROM copy WHERE copier IS NOT NULL AND original IS NOT NULL AND delay IS NULL),
+    ARRAY(SELECT name FROM outlet ORDER BY copies DESC, name COLLATE "C"),
+    (SELECT jsonb_agg(jsonb_build_array(copier, original, copies, median_delay)
+                      ORDER BY copies DESC, copier COLLATE "C", original COLLATE "C") FROM shown)
+
+-- name: outlet
+-- An outlet: its marks, from whom it copies, who copies it, and the stories that it began. One row.
+WITH read AS MATERIALIZED (${read}), counted AS MATERIALIZED (SELECT * FROM read WHERE ${only}),
+tally AS MATERIALIZED (${tally}
+), credited AS MATERIALIZED (${credited}
+), copy AS MATERIALIZED (
+    SELECT o.publication AS other, ${delay_from} AS delay
+    FROM counted c
+    -- OFFSET 0: each looked up by its key, whatever the statistics say.
+    CROSS JOIN LATERAL (
+        SELECT publication, ${known_other} AS known_at FROM dedup.article o WHERE o.id = c.duplicate_of OFFSET 0) AS o
+    WHERE c.duplicate_of IS NOT NULL
+), copied AS MATERIALIZED (
+    SELECT c.id, o.publication AS other, o.known_at, ${delay_by} AS delay
+    FROM counted c
+    CROSS JOIN LATERAL (SELECT id FROM dedup.article_mark WHERE duplicate_of = c.id OFFSET 0) AS k
+    CROSS JOIN LATERAL (
+        SELECT publication, ${known_other} AS known_at FROM dedup.article o WHERE o.id = k.id OFFSET 0) AS o
+    WHERE c.status IN ('unique', 'similar') LIMIT %(copied)s
+), pair AS MATERIALIZED (
+    SELECT 'from' AS side, other, delay FROM copy UNION ALL SELECT 'by', other, delay FROM copied
+), partner AS MATERIALIZED (
+    SELECT side, ${label} AS name, count(delay) AS copies, count(*) - count(delay) AS undated,
+           percentile_cont(0.5) WITHIN GROUP (ORDER BY extract(epoch FROM delay)::double precision) AS median,
+           count(*) OVER (PARTITION BY side) AS partners,
+           row_number() OVER (PARTITION BY side ORDER BY count(*) DESC, other COLLATE "C") AS place
+    FROM pair GROUP BY side, other
+), every AS MATERIALIZED (
+    SELECT side, percentile_cont(0.5) WITHIN GROUP (ORDER BY extract(epoch FROM delay)::double precision) AS median
+    FROM pair WHERE other IS DISTINCT FROM %(publication)s GROUP BY side
+), story AS (
+    SELECT id, count(*) AS copies, count(DISTINCT coalesce(other, '')) AS outlets,
+           CASE WHEN bool_and(known_at IS NOT NULL) THEN max(known_at) END AS last_at
+    FROM copied GROUP BY id ORDER BY count(*) DESC, id LIMIT %(listed)s
+)
+SELECT ${read_and_earliest},
+    ${by_day},
+    ${by_credit},
+    (SELECT count(*) FROM copied),
+    (SELECT jsonb_agg(jsonb_build_array(side, name, copies, undated, partner.median, partners, every.median)
+                      ORDER BY side, place)
+     FROM partner LEFT JOIN every USING (side) WHERE place <= %(partners)s),
+    (SELECT jsonb_agg(jsonb_build_array(id, copies, outlets, (extract(epoch FROM last_at) * 1000000)::bigint, null)
+                      ORDER BY copies DESC, id) FROM story)
+
+-- name: outlet_names
+-- The outlets that there are, one step through their index for each. Longer names than its part of them are left out.
+WITH RECURSIVE outlet AS (
+    (SELECT left(publication, 100) COLLATE "C" AS name FROM dedup.article
+     WHERE publication IS NOT NULL ORDER BY left(publication, 100) COLLATE "C" LIMIT 1)
+    UNION ALL
+    SELECT (SELECT left(publication, 100) COLLATE "C" FROM dedup.article
+            WHERE publication IS NOT NULL AND left(publication, 100) COLLATE "C" > outlet.name
+            ORDER BY left(publication, 100) COLLATE "C" LIMIT 1)
+    FROM outlet WHERE name IS NOT NULL
+)
+SELECT name FROM outlet WHERE length(name) < 100 LIMIT %(limit)s
+
+-- name: agency_names
+-- The agencies whose credits are read: a short list.
+SELECT name FROM dedup.agency ORDER BY name LIMIT %(limit)s
+
+-- name: language_names
+-- The languages of the newest articles.
+SELECT language FROM (SELECT left(language, 100) AS language FROM dedup.article
+    ORDER BY coalesce(published_at, added_at) DESC, id DESC LIMIT %(recent)s) AS recent
+WHERE language IS NOT NULL GROUP BY language ORDER BY language COLLATE "C" LIMIT %(limit)s
+
+-- name: pair
+-- A pair as it is stored.
+SELECT o.source_id, m.relation, m.rule, m.score, m.sentence_jaccard, m.signature_jaccard, m.containment
+FROM dedup.match m JOIN dedup.article o ON o.id = m.other_id
+WHERE m.article_id = %(later)s AND m.other_id = %(earlier)s
+
+-- name: pair_columns
+-- What is shown of a stored pair.
+m.article_id, m.other_id, o.source_id, m.relation, m.rule, m.score, m.sentence_jaccard, m.signature_jaccard,
+m.containment
+
+-- name: picked
+-- The pairs picked for people, as far as nobody has said anything of them, in the order in which they are asked.
+SELECT a.id, o.id, r.scores FROM dedup.review_pair r
+CROSS JOIN LATERAL (SELECT id, source_id FROM dedup.article WHERE source_id = r.source_id OFFSET 0) AS a
+CROSS JOIN LATERAL (SELECT id, source_id FROM dedup.article WHERE source_id = r.other_source_id OFFSET 0) AS o
+WHERE ${free} ORDER BY r.place LIMIT %(limit)s
+
+-- name: pin_of_pair
+-- The pin of a pair.
+SELECT ${pin_columns} FROM dedup.pair_pin WHERE source_id = %(a)s AND other_source_id = %(b)s
+
+-- name: pinned
+-- The pinned sentences, the newest first.
+SELECT ${pinned_sentence} ORDER BY p.pinned_at DESC, p.sentence_hash DESC LIMIT %(limit)s
+
+-- name: pins_of_article
+-- The newest pins of pairs with an article.
+SELECT * FROM (SELECT ${pin_columns} FROM dedup.pair_pin WHERE source_id = %(id)s
+               UNION ALL
+               SELECT ${pin_columns} FROM dedup.pair_pin WHERE other_source_id = %(id)s) AS p
+ORDER BY pinned_at DESC, source_id, other_source_id LIMIT %(limit)s
+
+-- name: pins_page
+-- A page of pins of pairs, the newest first.
+SELECT ${pin_columns} FROM dedup.pair_pin
+WHERE (pinned_at, source_id, other_source_id) < (%(time)s, %(a)s, %(b)s)
+ORDER BY pinned_at DESC, source_id DESC, other_source_id DESC LIMIT %(limit)s
+
+-- name: scanned
+-- The newest articles of a range, or those of an outlet.
+SELECT coalesce(published_at, added_at) AS at, a.id, publication, language, published_at, added_at, status,
+       duplicate_of
+FROM dedup.article a
+CROSS JOIN LATERAL (SELECT * FROM dedup.article_mark WHERE id = a.id OFFSET 0) AS k
+WHERE ${of_outlet} AND coalesce(published_at, added_at) >= %(since)s
+  AND (coalesce(published_at, added_at), a.id) < (%(until)s, %(before)s)
+ORDER BY coalesce(published_at, added_at) DESC, a.id DESC LIMIT %(limit)s
+
+-- name: scored_above
+-- The pairs that a threshold has just let in, as far as nobody has said anything of them.
+SELECT ${pair_columns}
+FROM (SELECT * FROM dedup.match WHERE rule IN ('sentences', 'signature') AND score >= %(threshold)s
+      ORDER BY score ASC LIMIT %(nearest)s) AS m
+${unsaid}
+
+-- name: scored_below
+-- The pairs that a threshold has just kept out, in the same way.
+SELECT ${pair_columns}
+FROM (SELECT * FROM dedup.match WHERE rule IN ('sentences', 'signature') AND score < %(threshold)s
+      ORDER BY score DESC LIMIT %(nearest)s) AS m
+${unsaid}
+
+-- name: common_sentence
+-- What is shown of a common sentence, and where from.
+c.sentence_hash, c.carriers, c.effective_stories, true, ${said}, coalesce(c.example, p.example), c.since
+FROM dedup.common_sentence c LEFT JOIN dedup.sentence_pin p ON p.sentence_hash = c.sentence_hash
+
+-- name: pinned_sentence
+-- What is shown of a pinned sentence, and where from.
+p.sentence_hash, c.carriers, c.effective_stories, c.sentence_hash IS NOT NULL, ${said},
+coalesce(c.example, p.example), c.since
+FROM dedup.sentence_pin p LEFT JOIN dedup.common_sentence c ON c.sentence_hash = p.sentence_hash
+
+-- name: said
+-- What the pin of a sentence says.
+CASE p.common WHEN true THEN 'always' WHEN false THEN 'never' END
+
+-- name: sentence
+-- A common or pinned sentence.
+SELECT ${common_sentence} WHERE c.sentence_hash = %(hash)s
+UNION ALL
+SELECT ${pinned_sentence} WHERE p.sentence_hash = %(hash)s AND c.sentence_hash IS NULL
+
+-- name: sentences
+-- The first page of common sentences.
+SELECT ${common_sentence} ORDER BY c.${order} DESC, ~c.sentence_hash DESC LIMIT %(limit)s
+
+-- name: sentences_after
+-- A later page of them.
+SELECT ${common_sentence}
+WHERE (c.${order}, ~c.sentence_hash) < (%(place)s, ~%(hash)s::bigint)
+ORDER BY c.${order} DESC, ~c.sentence_hash DESC LIMIT %(limit)s
+
+-- name: story_of
+-- The story that an article is of, by its canonical article.
+SELECT coalesce(k.duplicate_of, k.id)
+FROM dedup.article a CROSS JOIN LATERAL (SELECT * FROM dedup.article_mark WHERE id = a.id OFFSET 0) AS k
+WHERE a.source_id = %(source_id)s
+
+-- name: text
+-- How a text begins, and how long it is; of HTML all of it.
+SELECT CASE WHEN html THEN text ELSE left(text, %(characters)s) END, length(text), html
+FROM dedup.article_text WHERE article_id = %(id)s
+
+-- name: unsaid
+-- The articles of the pairs m. OFFSET 0: one by one, until there are enough.
+CROSS JOIN LATERAL (SELECT source_id, archived FROM dedup.marked_article WHERE id = m.article_id OFFSET 0) AS a
+CROSS JOIN LATERAL (SELECT source_id FROM dedup.article WHERE id = m.other_id OFFSET 0) AS o
+WHERE NOT a.archived AND ${free} LIMIT %(limit)s
+
+-- name: word_counts
+-- How many words some articles have.
+SELECT article_id, word_count FROM dedup.fingerprint WHERE article_id = ANY (%(ids)s)

@@ -1,0 +1,150 @@
+"""The pairs that are most worth judging: those that a small change of a threshold would decide otherwise."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any, Literal, get_args
+
+from dedup.base.answer import Answer
+from dedup.base.errors import InputError
+from dedup.base.settings import Settings
+from dedup.base.times import microseconds
+from dedup.base.verdict import Match
+from dedup.db.database import Cursor
+from dedup.db.statements import Statements
+from dedup.extras.browse.questions import reading
+from dedup.extras.browse.questions.reading import ArticleLine, lines_of
+from dedup.store import rulebooks
+from dedup.store.pins import PairPin
+
+_sql = Statements("extras/browse/questions/questions")
+
+QueueKind = Literal["duplicate", "similar", "picked"]
+"""Near a threshold of duplicates; near one of similar articles; or picked by `dedup judge pairs`.
+
+Picked ones come in the order in which they are asked, whether methods disagree or not: whoever stops early
+leaves a sample of every kind, which `dedup judge score` needs.
+"""
+
+QUEUE_PAIRS = 50
+"""Pairs of a queue."""
+
+NEAREST = 5_000
+"""Pairs on each side of a threshold that are looked at, the nearest."""
+
+PINS_PAGE = 100
+"""Pins of a page."""
+
+
+@dataclass(frozen=True, slots=True)
+class DoubtfulPair(Answer):
+    """A pair that nobody has pinned or judged.
+
+    Attributes:
+        earlier, later: of the pair, in canonical order as far as times tell.
+        match: the pair as it is stored; `match.id` is the source_id of `earlier`. None for a picked pair
+            without one.
+        threshold: name of the setting that is near; None for a picked pair.
+        margin: how far the pair is above it, below 0 for one that is not; None for a picked pair.
+        scores: of the methods of the lab, for a picked pair; empty for others.
+    """
+
+    earlier: ArticleLine
+    later: ArticleLine
+    match: Match | None
+    threshold: str | None
+    margin: float | None
+    scores: dict[str, float | None]
+
+
+@dataclass(frozen=True, slots=True)
+class PinsPage(Answer):
+    """What people have said of pairs, the newest first; `after` goes on, None on the last page."""
+
+    pins: tuple[PairPin, ...]
+    after: str | None
+
+
+def queue(cursor: Cursor, kind: QueueKind = "duplicate") -> tuple[DoubtfulPair, ...]:
+    """The pairs most worth judging, of those that nobody has pinned or judged.
+
+    The closest to a threshold come first; picked ones in the order in which they are asked. Raises
+    InputError: there is no such kind.
+    """
+    if kind not in get_args(QueueKind):
+        raise InputError(f"there is no queue {kind!r}; there are {', '.join(get_args(QueueKind))}")
+    if kind == "picked":
+        return _picked(cursor)
+    settings = rulebooks.load_settings(cursor)
+    found: dict[tuple[int, int], tuple[Match, str, float]] = {}
+    for row in _near(cursor, settings, kind):
+        match = Match(*row[2:])
+        found[row[0], row[1]] = (match, *_margin(match, settings, kind))
+    nearest = sorted(found.items(), key=lambda item: (abs(item[1][2]), item[0]))[:QUEUE_PAIRS]
+    lines = lines_of(cursor, {id for pair, _ in nearest for id in pair})
+    return tuple(
+        DoubtfulPair(lines[earlier], lines[later], match, threshold, margin, {})
+        for (later, earlier), (match, threshold, margin) in nearest
+        if later in lines and earlier in lines
+    )
+
+
+def _near(cursor: Cursor, settings: Settings, kind: QueueKind) -> Iterator[tuple[Any, ...]]:
+    """The pairs on both sides of each threshold, as far as they are stored: below "similar" none is."""
+    sides = []
+    for threshold in {getattr(settings, name) for name in _thresholds(kind)}:
+        sides.append(("scored_above", threshold))
+        if kind == "duplicate":
+            sides.append(("scored_below", threshold))
+    if kind == "similar":
+        sides.append(("contained_above", settings.similar_containment))
+    for statement, threshold in sides:
+        values = {"threshold": threshold, "nearest": NEAREST, "limit": QUEUE_PAIRS}
+        yield from cursor.execute(_sql(statement), values).fetchall()
+
+
+def _thresholds(kind: QueueKind) -> tuple[str, str]:
+    """The settings of sentences and of signatures that a kind is near to."""
+    return f"{kind}_sentence_jaccard", f"{kind}_signature_jaccard"
+
+
+def _margin(match: Match, settings: Settings, kind: QueueKind) -> tuple[str, float]:
+    """The threshold that is most nearly missed, or most clearly passed, and how far the pair is above it."""
+    if match.rule == "containment" and kind == "similar":
+        return "similar_containment", match.containment - settings.similar_containment
+    measured = zip(_thresholds(kind), (match.sentence_jaccard, match.signature_jaccard), strict=True)
+    margins = {name: value - getattr(settings, name) for name, value in measured}
+    name = max(margins, key=lambda name: margins[name])
+    return name, margins[name]
+
+
+def _picked(cursor: Cursor) -> tuple[DoubtfulPair, ...]:
+    """The pairs that were picked for people, in the order in which they are asked."""
+    rows = cursor.execute(_sql("picked"), {"limit": QUEUE_PAIRS}).fetchall()
+    lines = lines_of(cursor, {id for row in rows for id in row[:2]})
+    found = []
+    for a, o, scores in rows:
+        if a in lines and o in lines:
+            earlier, later = sorted((a, o), key=lambda id: (lines[id].time, lines[id].source_id))
+            row = cursor.execute(_sql("pair"), {"later": later, "earlier": earlier}).fetchone()
+            match = Match(*row) if row else None
+            found.append(DoubtfulPair(lines[earlier], lines[later], match, None, None, scores))
+    return tuple(found)
+
+
+def pins(cursor: Cursor, after: str | None, rows: int | None = None) -> PinsPage:
+    """What people have said of pairs, the newest first. `rows`: so many, where it is not `PINS_PAGE`. Raises
+    InputError: `after` is of no page.
+    """
+    until = {"time": datetime.max.replace(tzinfo=UTC), "a": "", "b": ""}
+    if after is not None:
+        time, a, b = reading.position(after, int, str, str)
+        until = {"time": reading.moment_of(time), "a": a, "b": b}
+    page = rows or PINS_PAGE
+    said = cursor.execute(_sql("pins_page"), {**until, "limit": page + 1}).fetchall()
+    found = [PairPin(*row) for row in said[:page]]
+    last = found[-1] if len(said) > page else None
+    goes_on = reading.token(microseconds(last.pinned_at), last.id, last.other_id) if last else None
+    return PinsPage(tuple(found), goes_on)

@@ -1,0 +1,26 @@
+-- Pages of quotes.
+
+-- name: columns
+-- What is shown of a quote.
+sentence_hash, words, outlets, stories, articles, common, speech, source_id, publication, appeared_at, counted_at
+
+-- name: page
+-- A page of quotes.
+SELECT ${columns} FROM dedup.quote
+WHERE (${order}, sentence_hash) < (%(place)s, %(hash)s) AND (speech OR NOT %(speech)s)
+ORDER BY ${order} DESC, sentence_hash DESC LIMIT %(limit)s
+
+-- name: one
+-- A quote.
+SELECT ${columns} FROM dedup.quote WHERE sentence_hash = %(hash)s
+
+-- name: articles
+-- The earliest articles with a sentence. OFFSET 0: looked up one by one, whatever the statistics say.
+SELECT k.id
+FROM (SELECT DISTINCT h.article_id FROM dedup.holding('{true,false}', ARRAY[%(hash)s::bigint]) AS h
+      LIMIT %(read)s) AS h
+CROSS JOIN LATERAL (
+    SELECT f.article_id FROM dedup.fingerprint f
+    WHERE f.article_id = h.article_id AND %(hash)s = ANY (f.sentence_hashes) OFFSET 0) AS f
+CROSS JOIN LATERAL (SELECT id, time FROM dedup.article_mark WHERE id = f.article_id OFFSET 0) AS k
+ORDER BY k.time, k.id LIMIT %(limit)s

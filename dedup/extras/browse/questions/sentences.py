@@ -1,0 +1,89 @@
+"""Common sentences: what is left out of every comparison, by what that hides."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Literal, get_args
+
+from dedup.base.answer import Answer
+from dedup.base.errors import InputError, NotFoundError
+from dedup.db.database import Cursor
+from dedup.db.statements import Statements
+from dedup.extras.browse.questions import reading
+from dedup.extras.browse.questions.reading import ArticleLine, lines_of
+from dedup.store.overview import CommonSentence
+
+_sql = Statements("extras/browse/questions/questions")
+
+SentenceOrder = Literal["carriers", "stories"]
+"""The sentences of the most articles first, or those of the most effective stories."""
+
+SENTENCES_PAGE = 100
+"""Sentences of a page."""
+
+CARRIERS = 20
+"""Articles with a sentence that are shown."""
+
+_ORDERS: Mapping[SentenceOrder, tuple[str, type]] = {
+    "carriers": ("carriers", int),
+    "stories": ("effective_stories", float),
+}
+"""The column that an order is by, and its kind."""
+
+
+@dataclass(frozen=True, slots=True)
+class SentencesPage(Answer):
+    """Common sentences. `sentences`: a page of those that are ignored. `pinned`: the pinned ones, common or
+    not, the newest first; at most a page. Only on the first page. `after`: what to give for the next page;
+    None on the last.
+    """
+
+    sentences: tuple[CommonSentence, ...]
+    pinned: tuple[CommonSentence, ...]
+    after: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class SentencePage(Answer):
+    """One sentence, with some of the articles that carry it."""
+
+    sentence: CommonSentence
+    articles: tuple[ArticleLine, ...]
+
+
+def common_sentences(
+    cursor: Cursor, order: SentenceOrder, after: str | None, rows: int | None = None
+) -> SentencesPage:
+    """A page of common sentences. `rows`: so many, where it is not `SENTENCES_PAGE`. Raises InputError: there
+    is no such order, or `after` is of no page.
+    """
+    if order not in _ORDERS:
+        raise InputError(f"there is no order {order!r}; there are {', '.join(get_args(SentenceOrder))}")
+    column, kind = _ORDERS[order]
+    page = rows or SENTENCES_PAGE
+    values = {"limit": page + 1}
+    if after is None:
+        statement = _sql("sentences", order=column)
+    else:
+        statement = _sql("sentences_after", order=column)
+        values["place"], values["hash"] = reading.position(after, kind, int)
+    found = cursor.execute(statement, values).fetchall()
+    shown = [CommonSentence(*row) for row in found[:page]]
+    last = shown[-1] if len(found) > page else None
+    pinned = [] if after else cursor.execute(_sql("pinned"), {"limit": page}).fetchall()
+    goes_on = reading.token(getattr(last, column), last.sentence_hash) if last else None
+    return SentencesPage(tuple(shown), tuple(CommonSentence(*row) for row in pinned), goes_on)
+
+
+def sentence(cursor: Cursor, sentence_hash: int) -> SentencePage:
+    """A common or pinned sentence, with some of its articles, the originals first."""
+    row = cursor.execute(_sql("sentence"), {"hash": sentence_hash}).fetchone()
+    if row is None:
+        raise NotFoundError(f"sentence {sentence_hash} is neither common nor pinned")
+    ids: list[int] = []
+    for statement in ("canonical_carriers", "duplicate_carriers"):
+        values = {"hash": sentence_hash, "limit": CARRIERS - len(ids)}
+        ids += [id for (id,) in cursor.execute(_sql(statement), values).fetchall()]
+    lines = lines_of(cursor, ids)
+    return SentencePage(CommonSentence(*row), tuple(lines[id] for id in dict.fromkeys(ids) if id in lines))

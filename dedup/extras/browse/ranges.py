@@ -1,0 +1,296 @@
+"""Pages of a range of days: Today, who copies whom, an outlet; and what their forms ask for.
+
+A range has a first and a last day, or is the whole corpus. Its articles can be those of an outlet or of a
+language only; both are found however they are typed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, date, datetime, timedelta
+from typing import Any, get_args
+
+from markupsafe import Markup
+
+from dedup.api.deduplicator import Deduplicator
+from dedup.base.errors import InputError
+from dedup.base.folding import same_word
+from dedup.base.words import line, long_day, percent
+from dedup.extras.browse.asking import Fields, View, day_of, go, moved
+from dedup.extras.browse.browsing import (
+    SPREAD_OUTLETS,
+    Browsing,
+    CopiedPage,
+    Day,
+    Grouping,
+    Marks,
+    Matrix,
+    OutletPage,
+    PeriodMarks,
+    end_of,
+    start_of,
+)
+from dedup.extras.pages.charts import Bar, Tie, bars, tie_graph
+
+TIES = 30  # Pairs of outlets that are drawn: more are a thicket
+OUTLET_DAYS = 30  # Days of the page of outlets where none are given
+HEAT = 5  # Shades of the matrix
+NEAR = 10  # Outlets that are offered in place of one that is not there
+
+RANGE = ("first", "last", "whole", "publication", "language", "credit")
+"""Fields of a query that say which articles are counted; `whole` says "yes" for the whole corpus."""
+
+GROUPINGS: tuple[Grouping, ...] = get_args(Grouping)
+
+NAMES: Mapping[str, Callable[[Browsing], tuple[str, ...]]] = {
+    "publication": Browsing.outlet_names,
+    "language": Browsing.languages,
+    "credit": Browsing.agencies,
+}
+"""Fields of a query that hold a name -> which names there are."""
+
+Names = Mapping[str, tuple[str, ...]]
+"""By field: names that there are."""
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What is asked for, and what the forms of the page offer.
+
+    Attributes:
+        first, last: None for the whole corpus.
+        publication, language, credit: as they are stored; None for all.
+        near: outlets that are called nearly so, where there is none of that name.
+        names: that there are.
+        groupings: what its articles can be counted by; none where the page does not say.
+    """
+
+    first: date | None
+    last: date | None
+    by: Grouping | None
+    publication: str | None
+    language: str | None
+    credit: str | None
+    near: tuple[str, ...]
+    names: Names
+    groupings: tuple[Grouping, ...]
+
+    @property
+    def query(self) -> dict[str, object]:
+        """The same as the fields of an address."""
+        whole = "yes" if self.first is None and self.last is None else None
+        return {
+            **{"first": self.first, "last": self.last, "whole": whole, "by": self.by},
+            **self.chosen,
+        }
+
+    @property
+    def chosen(self) -> dict[str, str | None]:
+        """Which articles are counted."""
+        return {"publication": self.publication, "language": self.language, "credit": self.credit}
+
+    @property
+    def days(self) -> dict[str, object]:
+        """The same without outlet and grouping."""
+        return {name: value for name, value in self.query.items() if name not in ("by", "publication")}
+
+    def steps(self) -> list[tuple[str, dict[str, object]]]:
+        """Other ranges, with their names: those before and behind, and larger ones."""
+        if self.first is None or self.last is None:
+            return []
+        length = timedelta(days=(self.last - self.first).days + 1)
+        ranges = {
+            "earlier": (moved(self.first, -length), moved(self.last, -length)),
+            "later": (moved(self.first, length), moved(self.last, length)),
+            "that week": (start_of(self.last, "week"), end_of(self.last, "week")),
+            "that month": (start_of(self.last, "month"), end_of(self.last, "month")),
+        }
+        return [
+            (name, {**self.query, "first": first, "last": last}) for name, (first, last) in ranges.items()
+        ]
+
+
+def asked(dd: Deduplicator, given: Fields, days: int | None, *, by: bool = True) -> Asked:
+    """What a query asks for. `days`: the newest ones are the range where it names none; None: the whole
+    corpus is.
+    """
+    first, last = day_of(given["first"]), day_of(given["last"])
+    if first is None and last is None and days is not None and not given["whole"]:
+        last = dd.browsing.newest_day() or datetime.now(UTC).date()
+        first = moved(last, timedelta(days=1 - days))
+    elif last is None:
+        last = first
+    grouping: Any = given["by"] if by else ""
+    names = names_of(dd)
+    return Asked(
+        first,
+        last,
+        grouping or None,
+        **meant(given, names),
+        near=named(given["publication"], names["publication"])[1],
+        names=names,
+        groupings=GROUPINGS if by else (),
+    )
+
+
+def names_of(dd: Deduplicator, fields: Iterable[str] = NAMES) -> Names:
+    return {field: NAMES[field](dd.browsing) for field in fields}
+
+
+def meant(given: Fields, names: Names) -> dict[str, str | None]:
+    """What a query names, as it is stored; None where it names nothing."""
+    return {field: named(given[field], names.get(field, ()))[0] for field in NAMES}
+
+
+def named(typed: str, names: Sequence[str]) -> tuple[str | None, tuple[str, ...]]:
+    """The name that is meant, whatever its case and accents; and those like it where there is none of it."""
+    if not typed or typed in names:
+        return typed or None, ()
+    word = same_word(typed)
+    for name in names:
+        if same_word(name) == word:
+            return name, ()
+    return typed, tuple(name for name in names if word.strip() and word.strip() in same_word(name))[:NEAR]
+
+
+def day_of_query(dd: Deduplicator, given: Fields, rows: int | None = None) -> tuple[Asked, Day]:
+    what = asked(dd, given, days=1)
+    return what, dd.browsing.day(what.first, what.last, by=what.by, rows=rows, **what.chosen)
+
+
+def today(dd: Deduplicator, given: Fields) -> View:
+    what, day = day_of_query(dd, given)
+    return View("day.html.j2", {**day_values(day, what), "asked": what})
+
+
+def heading_of(first: date | None, last: date | None) -> str:
+    if last is None:
+        return "The whole corpus"
+    if first is None:
+        return f"Until {long_day(last)}"
+    return long_day(first) if first == last else f"{long_day(first)} to {long_day(last)}"
+
+
+def day_values(day: Day, what: Asked | None = None) -> dict[str, Any]:
+    """Values for the components of a day; with what was asked for, its periods are links."""
+    hours = [Bar(f"{hour:02}", count) for hour, count in enumerate(day.hours)]
+    values: dict[str, Any] = {
+        "day": day,
+        "heading": heading_of(day.first, day.last),
+        "spread_outlets": SPREAD_OUTLETS,
+        "pictures": {
+            "hours": bars(hours, "Articles by hour of the day", "hours"),
+            "hour_rows": [(f"{bar.label}:00", f"{bar.value:,}") for bar in hours],
+        },
+    }
+    values["pictures"] |= period_pictures("/", day.by, day.periods, day.undated, what)
+    return values
+
+
+def period_pictures(
+    path: str, by: Grouping, periods: Sequence[PeriodMarks], undated: Marks, what: Asked | None
+) -> dict[str, Any]:
+    """A chart of periods and its numbers; undated articles stand apart, at its end."""
+    drawn = [Bar(_label(one.first, by), one.marks.articles, one.marks.share_new or 0.0) for one in periods]
+    rows = [(_linked(path, one.first, by, what), *_told(one.marks)) for one in periods]
+    if undated.articles:
+        drawn.append(Bar("undated", undated.articles, undated.share_new or 0.0))
+        rows.append(("undated", *_told(undated)))
+    caption = f"Articles by {by}"
+    return {
+        "periods": bars(drawn, caption, "periods") if len(drawn) > 1 else None,
+        "period_heads": (by.capitalize(), "Articles", "News of their own", "Duplicates"),
+        "period_rows": rows,
+        "period_caption": f"{caption}; in the main colour, news of their own",
+    }
+
+
+def _told(marks: Marks) -> tuple[str, str, str]:
+    return f"{marks.articles:,}", percent(marks.share_new), f"{marks.duplicate:,}"
+
+
+def _label(first: date, by: Grouping) -> str:
+    """A period below its bar."""
+    return f"{first:%d %b}" if by in ("day", "week") else f"{first:%b %Y}" if by == "month" else f"{first:%Y}"
+
+
+def period_name(first: date, by: Grouping) -> str:
+    """A period as ISO 8601 writes it."""
+    match by:
+        case "week":
+            year, week, _ = first.isocalendar()
+            return f"{year}-W{week:02}"
+        case "month":
+            return f"{first:%Y-%m}"
+        case "year":
+            return f"{first:%Y}"
+        case "day":
+            return first.isoformat()
+
+
+def _linked(path: str, first: date, by: Grouping, what: Asked | None) -> str:
+    name = period_name(first, by)
+    if what is None:
+        return name
+    query = {**what.query, "whole": None, "by": None, "first": first, "last": end_of(first, by)}
+    return Markup('<a href="{}">{}</a>').format(go(path, **query), name)
+
+
+def matrix_of(dd: Deduplicator, given: Fields, rows: int | None = None) -> tuple[Asked, Matrix]:
+    what = asked(dd, given, OUTLET_DAYS, by=False)
+    return what, dd.browsing.outlets(what.first, what.last, rows=rows, **what.chosen)
+
+
+def outlets(dd: Deduplicator, given: Fields) -> View:
+    what, matrix = matrix_of(dd, given)
+    most = max((cell.copies for cell in matrix.cells), default=1)
+    by = {(cell.original, cell.copier): cell for cell in matrix.cells}
+    rows = []  # of cells with their shade
+    for original in matrix.outlets:
+        cells = [by.get((original, copier)) for copier in matrix.outlets]
+        shaded = [(c, min(HEAT, 1 + HEAT * (c.copies - 1) // most) if c else 0) for c in cells]
+        rows.append((original, shaded))
+    ties = [Tie(line(c.original), line(c.copier), c.copies) for c in matrix.cells[:TIES]]
+    values = {"matrix": matrix, "rows": rows, "picture": tie_graph(ties), "ties": TIES, "asked": what}
+    return View("outlets.html.j2", values)
+
+
+def outlet_of(dd: Deduplicator, given: Fields, rows: int | None = None) -> tuple[Asked, OutletPage]:
+    what = asked(dd, given, days=None)
+    if what.publication is None:
+        raise InputError("no outlet is named: /outlet?publication=NAME")
+    return what, dd.browsing.outlet(
+        what.publication,
+        what.first,
+        what.last,
+        by=what.by,
+        language=what.language,
+        credit=what.credit,
+        rows=rows,
+    )
+
+
+def outlet(dd: Deduplicator, given: Fields) -> View:
+    what, page = outlet_of(dd, given)
+    pictures = period_pictures("/outlet", page.by, page.periods, page.undated, what)
+    return View("outlet.html.j2", {"page": page, "asked": what, "pictures": pictures})
+
+
+def copied_by(dd: Deduplicator, given: Fields, rows: int | None = None) -> CopiedPage:
+    if not (given["copier"] and given["original"]):
+        raise InputError("copier and original are needed")
+    return dd.browsing.copied(
+        given["copier"],
+        given["original"],
+        day_of(given["first"]),
+        day_of(given["last"]),
+        given["after"] or None,
+        language=given["language"] or None,
+        credit=given["credit"] or None,
+        rows=rows,
+    )
+
+
+def copied(dd: Deduplicator, given: Fields) -> View:
+    return View("copied.html.j2", {**given, "page": copied_by(dd, given)})

@@ -1,0 +1,83 @@
+"""A day, a story or a search as one HTML file to send around: no script, and no links but to sources."""
+
+from __future__ import annotations
+
+import base64
+from datetime import date
+from hashlib import sha256
+from typing import Any
+
+from markupsafe import Markup
+
+from dedup.api.deduplicator import Deduplicator
+from dedup.base.words import heading, line
+from dedup.extras.browse.asking import Fields
+from dedup.extras.browse.browsing import StoryPage
+from dedup.extras.browse.ranges import day_values
+from dedup.extras.browse.views import SEARCHED, found_by, side_by_side, story_values
+from dedup.extras.pages.environment import environment
+
+STORIES = 3  # Stories of a day that are told in full
+COPIES = 50  # Copies of a story that are listed
+VERSIONS = 3  # Copies of a story that are set beside the original: those that differ most
+
+
+def of_day(dd: Deduplicator, first: date, last: date | None = None) -> str:
+    day = dd.browsing.day(first, last)
+    values = day_values(day)
+    stories = [dd.browsing.story(one.original.source_id) for one in day.biggest[:STORIES]]
+    return _page(
+        kicker="Near-duplicates of one day" if day.first == day.last else "Near-duplicates of several days",
+        **values,
+        stories=[_story(dd, found, number, versions=1) for number, found in enumerate(stories)],
+    )
+
+
+def of_story(dd: Deduplicator, source_id: str) -> str:
+    found = dd.browsing.story(source_id)
+    return _page(
+        heading=heading(found.original),
+        kicker="A story",
+        stories=[_story(dd, found, 0, versions=VERSIONS)],
+        whole_story=True,
+    )
+
+
+def of_search(dd: Deduplicator, words: str) -> str:
+    """The report of what a search for words finds, the newest first."""
+    given: Fields = {**dict.fromkeys((*SEARCHED, "after"), ""), "words": words}
+    page = found_by(dd, given)
+    return _page(heading=f"Search: {line(words)}", kicker="Articles with these words", page=page)
+
+
+def _story(dd: Deduplicator, found: StoryPage, number: int, *, versions: int) -> dict[str, Any]:
+    """A story for the report, with the copies that differ most beside the original."""
+    changed = sorted(
+        (copy for copy in found.copies if copy.article.reason != "content"),
+        key=lambda copy: (copy.article.score or 0.0, copy.article.source_id),
+    )
+    pairs = []
+    for copy in changed[:versions]:
+        pair = dd.browsing.compare(found.original.source_id, copy.article.source_id)
+        pairs.append((pair, side_by_side(pair)))
+    return {
+        **story_values(found, f"timeline-{number}"),
+        "listed": found.copies[:COPIES],
+        "pairs": pairs,
+        "number": number,
+    }
+
+
+def _page(**values: Any) -> str:
+    """A whole page. Its policy lets in its own style, by its hash, and nothing else."""
+    templates = environment("dedup.extras.browse")
+    style = templates.get_template("style.css.j2").render()
+    digest = base64.b64encode(sha256(f"\n{style}\n".encode()).digest()).decode()
+    given = {"day": None, "stories": [], "page": None, "whole_story": False, "spread_outlets": 0, **values}
+    return templates.get_template("report.html.j2").render(
+        **given,
+        go=lambda _path, **_query: None,  # no address: the file stands alone
+        data=lambda _table, _form: None,
+        style=Markup(style),  # noqa: S704 - our own files
+        policy=f"default-src 'none'; style-src 'sha256-{digest}'",
+    )

@@ -1,0 +1,259 @@
+"""What the pages show: an answer of the library, and the charts made of it. `report.py` uses the same."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from dedup.api.deduplicator import Deduplicator
+from dedup.base.article import Article
+from dedup.base.errors import InputError
+from dedup.base.words import heading, later, line, moment
+from dedup.extras.browse.asking import Fields, View, day_of, go, id_of, sentence_of
+from dedup.extras.browse.browsing import Compared, Page, QuotesPage, SentencesPage, StoryPage
+from dedup.extras.browse.ranges import (
+    NAMES,
+    RANGE,
+    Names,
+    copied,
+    meant,
+    named,
+    names_of,
+    outlet,
+    outlets,
+    today,
+)
+from dedup.extras.pages.charts import Print, story_timeline
+from dedup.extras.pages.comparison import Block, compare
+
+TIMELINE_ROWS = 200  # Outlets in the table beside the picture of a story
+TABLES = 6  # Tables whose size is told; the others are told together
+
+COMPARED_CHARACTERS = 100_000
+"""Of two texts that are compared word by word; `Browsing.compare` tells no more of them."""
+
+
+def story(dd: Deduplicator, given: Fields) -> View:
+    return View("story.html.j2", story_values(dd.browsing.story(id_of(given["id"]), given["after"] or None)))
+
+
+def story_values(found: StoryPage, name: str = "timeline") -> dict[str, Any]:
+    """Values for the components of a story; `name` tells the pictures of one page apart."""
+    original = found.original.source_id
+    prints = [
+        Print(line(one.publication, "no outlet"), one.time, one.source_id == original)
+        for one in found.prints
+        if found.original.published and (one.source_id == original or one.after(found.original) is not None)
+    ]
+    first: dict[str, datetime] = {}
+    counts: dict[str, int] = {}
+    for one in prints:
+        first.setdefault(one.outlet, one.time)
+        counts[one.outlet] = counts.get(one.outlet, 0) + 1
+    began = min(first.values(), default=None)
+    return {
+        "story": found,
+        "picture": story_timeline(prints, name) if len(prints) > 1 else None,
+        "picture_rows": [
+            (outlet, moment(time), later(time - began) if began else "", f"{counts[outlet]:,}")
+            for outlet, time in list(first.items())[:TIMELINE_ROWS]
+        ],
+        "outlets": len({one.publication for one in found.prints}),
+    }
+
+
+def article(dd: Deduplicator, given: Fields) -> View:
+    page = dd.browsing.article(id_of(given["id"]))
+    told = sentence_of(str(page.verdict).removeprefix(f"{page.verdict.id}: "))
+    return View("article.html.j2", {"page": page, "told": told})
+
+
+def compared(dd: Deduplicator, given: Fields) -> View:
+    found = dd.browsing.compare(id_of(given["a"]), id_of(given["b"]))
+    decision = sentence_of(found.explanation.decision)
+    values = {"found": found, "decision": decision, "blocks": side_by_side(found), "by": given["by"]}
+    return View("compare.html.j2", values)
+
+
+def side_by_side(found: Compared) -> list[Block]:
+    """The texts of both articles, aligned."""
+    texts = (found.earlier_text.text[:COMPARED_CHARACTERS], found.later_text.text[:COMPARED_CHARACTERS])
+    return compare(*texts, found.common, letters=bool(found.explanation.letters))
+
+
+SEARCHED = ("words", "publication", "language", "credit", "status", "dated", "first", "last", "url", "id")
+
+
+def search(dd: Deduplicator, given: Fields) -> View:
+    asked, names = any(given[name] for name in SEARCHED), names_of(dd)
+    _, near = named(given["publication"], names["publication"])
+    given = _as_stored(given, names)
+    page, refused = None, ""
+    if asked:
+        try:
+            page = found_by(dd, given)
+        except InputError as error:  # such as words where there is no index for them
+            refused = sentence_of(str(error))
+    after = {name: given[name] for name in SEARCHED}
+    more = go("/search", **after, after=page.after) if page else ""
+    values = {"given": given, "searched": asked, "page": page, "next": more, "refused": refused}
+    return View("search.html.j2", {**values, "near": near, "names": names})
+
+
+def searched(dd: Deduplicator, given: Fields) -> Fields:
+    """What is searched for, with names as they are stored."""
+    return _as_stored(given, names_of(dd, (field for field in NAMES if given[field])))
+
+
+def _as_stored(given: Fields, names: Names) -> Fields:
+    return {**given, **{field: name or "" for field, name in meant(given, names).items()}}
+
+
+def found_by(dd: Deduplicator, given: Fields, rows: int | None = None) -> Page:
+    status: Any = given["status"] or None
+    if given["dated"] not in DATED:
+        raise InputError("dated is yes or no")
+    return dd.browsing.search(
+        given["words"] or None,
+        publication=given["publication"] or None,
+        language=given["language"] or None,
+        credit=given["credit"] or None,
+        status=status,
+        dated=DATED[given["dated"]],
+        first=day_of(given["first"]),
+        last=day_of(given["last"]),
+        url=given["url"] or None,
+        source_id=given["id"] or None,
+        after=given["after"] or None,
+        rows=rows,
+    )
+
+
+DATED = {"": None, "yes": True, "no": False}
+"""What a query says of times of publication -> whether there is to be one."""
+
+ANSWERS = {
+    "unique": "Yes: nothing like it is here",
+    "similar": "Mostly: it is similar to others",
+    "duplicate": "No: it is a copy",
+}
+"""Whether a text is new, by the status of the verdict."""
+
+
+def new(dd: Deduplicator, given: Fields) -> View:
+    """A form for a text; where one was given, whether it is new."""
+    if not given:
+        return View("new.html.j2", {"verdict": None, "answer": "", "text": "", "title": "", "headings": {}})
+    text, title = given["text"], given["title"]
+    if not text.strip():
+        raise InputError("there is no text: paste one")
+    verdict = dd.lookup(Article(source_id="pasted text", text=text, title=title) if title else text)
+    answer = ANSWERS.get(verdict.status, f"It cannot be said: {verdict.reason}")
+    headings: dict[str, str] = {}  # by source_id, of what is still stored
+    for match in verdict.matches:
+        page = dd.browsing.search(source_id=match.id)
+        if page.found:
+            headings[match.id] = heading(page.found[0].article)
+    values = {"verdict": verdict, "answer": answer, "text": text, "title": title, "headings": headings}
+    return View("new.html.j2", values)
+
+
+def sentences(dd: Deduplicator, given: Fields) -> View:
+    values = {"page": sentences_of(dd, given), "order": _order(given), "one": None}
+    return View("sentences.html.j2", values)
+
+
+def sentences_of(dd: Deduplicator, given: Fields, rows: int | None = None) -> SentencesPage:
+    return dd.browsing.common_sentences(_order(given), given["after"] or None, rows=rows)
+
+
+def _order(given: Fields) -> Any:
+    return given["order"] or "carriers"
+
+
+def sentence(dd: Deduplicator, given: Fields) -> View:
+    return View("sentences.html.j2", {"one": dd.browsing.sentence(hash_of(given["hash"]))})
+
+
+ONLY_SPEECH = "only"
+"""The value of `speech` for sentences with a quotation mark."""
+
+
+def quotes(dd: Deduplicator, given: Fields) -> View:
+    speech = ONLY_SPEECH if given["speech"] == ONLY_SPEECH else ""
+    values = {"page": quotes_of(dd, given), "order": _by(given), "speech": speech, "only": ONLY_SPEECH}
+    return View("quotes.html.j2", {**values, "one": None})
+
+
+def quotes_of(dd: Deduplicator, given: Fields, rows: int | None = None) -> QuotesPage:
+    """A page of quotes; `rows`: how many, where it is not as many as pages show."""
+    more = {} if rows is None else {"limit": rows}
+    speech = given["speech"] == ONLY_SPEECH
+    return dd.browsing.quotes(_by(given), speech=speech, after=given["after"] or None, **more)
+
+
+def _by(given: Fields) -> Any:
+    return given["by"] or "outlets"
+
+
+def quote(dd: Deduplicator, given: Fields) -> View:
+    return View("quotes.html.j2", {"one": dd.browsing.quote(hash_of(given["hash"]))})
+
+
+def hash_of(given: str) -> int:
+    if not re.fullmatch(r"-?[0-9]{1,19}", given):
+        raise InputError("the hash of a sentence is a whole number")
+    return int(given)
+
+
+KINDS = (("duplicate", "Duplicates or not"), ("similar", "Similar or not"), ("picked", "Picked pairs"))
+
+
+def judge(dd: Deduplicator, given: Fields) -> View:
+    """The pairs most worth judging, and what was said."""
+    values = {"kind": kind_of(given), "kinds": KINDS, "by": given["by"]}
+    values |= {"pairs": dd.browsing.queue(kind_of(given)), "pins": dd.browsing.pins(given["after"] or None)}
+    return View("judge.html.j2", values)
+
+
+def kind_of(given: Fields) -> Any:
+    return given["kind"] or KINDS[0][0]
+
+
+def health(dd: Deduplicator, _given: Fields) -> View:
+    found = dd.browsing.health()
+    tables = list(found.sizes.items())
+    rest = [count for _, count in tables[TABLES:]]
+    others = (len(rest), sum(rest)) if rest else None
+    values = {"health": found, "quality": dd.browsing.quality(), "tables": tables[:TABLES], "others": others}
+    return View("health.html.j2", values)
+
+
+@dataclass(frozen=True, slots=True)
+class Position:
+    path: str
+    name: str | None  # in the navigation; None for pages that are reached from others
+    fields: tuple[str, ...]  # those its query may have
+    view: Callable[[Deduplicator, Fields], View]  # makes it
+
+
+PLACES = (
+    Position("/", "Today", (*RANGE, "by"), today),
+    Position("/search", "Search", (*SEARCHED, "after"), search),
+    Position("/new", "Is this new?", (), new),
+    Position("/outlets", "Who copies whom", RANGE, outlets),
+    Position("/sentences", "Sentences", ("order", "after"), sentences),
+    Position("/quotes", "Quotes", ("by", "speech", "after"), quotes),
+    Position("/judge", "Judge", ("kind", "by", "after"), judge),
+    Position("/health", "Health", (), health),
+    Position("/story", None, ("id", "after"), story),
+    Position("/article", None, ("id",), article),
+    Position("/compare", None, ("a", "b", "by"), compared),
+    Position("/outlet", None, (*RANGE, "by"), outlet),
+    Position("/copied", None, ("copier", "original", "first", "last", "language", "credit", "after"), copied),
+    Position("/sentence", None, ("hash",), sentence),
+    Position("/quote", None, ("hash",), quote),
+)

@@ -1,0 +1,1 @@
+"""A corpus as Arrow tables, and as one file; the extra `frames`."""

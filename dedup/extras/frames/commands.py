@@ -1,0 +1,53 @@
+"""`dedup export stories`: a corpus as one file."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from typer import Argument
+
+from dedup.cli import output
+from dedup.cli.progress import progress_bar
+from dedup.cli.read import SinceOption
+from dedup.cli.shared import JsonOption, corpus, moment, stopping
+from dedup.cli.signals import unfinished
+
+export_app = typer.Typer(no_args_is_help=True, help="Write a corpus into files, for other programs.")
+
+
+@export_app.command()
+def stories(
+    file: Annotated[
+        Path, Argument(metavar="FILE", help="NAME.parquet or NAME.sqlite, which does not exist.")
+    ],
+    since: SinceOption = None,
+    json: JsonOption = False,
+) -> None:
+    """Write every article with its story, score, reason and times, for DuckDB, Datasette and notebooks.
+
+    A Parquet file has one row per article. An SQLite file has the tables story, article and match with keys
+    between them: `datasette news.sqlite` shows it in a browser. Neither holds texts. The file is as of one
+    moment, and whole or not there. Needs the extra `frames`.
+
+    With `--since` it holds the articles since then, their stories, and the pairs of which they are the later
+    one.
+
+    **Examples**
+
+        dedup export stories news.parquet
+
+        dedup export stories week.sqlite --since 7d
+    """
+    first = moment(since) if since is not None else None
+    with corpus() as dd, stopping() as stop, progress_bar("rows") as bar:
+        report = dd.export_stories(file, since=first, progress=bar, stop=stop.is_set)
+    if report.stopped:
+        output.say(f"stopped as asked; there is no file {file}")
+        unfinished()
+    if json:
+        output.write_json(report.as_dict())
+        return
+    rows = ", ".join(f"{table} {count:,}" for table, count in report.rows.items())
+    output.say(f"{file}: rows of {rows}")

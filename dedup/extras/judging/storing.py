@@ -1,0 +1,221 @@
+"""The pairs picked for people, and what people said about them.
+
+A judgement is kept under the callers' ids with a hash of both texts: it outlives deletes and fresh loads, and
+no longer counts once a text was edited. Samples are drawn in `sampling.py`, and `estimate.py` estimates.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, Literal, get_args
+
+from psycopg.types.json import Jsonb
+
+from dedup.base.errors import InputError, NotFoundError
+from dedup.db.database import Cursor
+from dedup.db.statements import Statements
+from dedup.store.articles import body, html, readable
+from dedup.store.pins import Key, key
+
+_sql = Statements("extras/judging/storing")
+_BODIES = {"body": body("a"), "other_body": body("o")}
+
+Label = Literal["duplicate", "similar", "different", "unsure"]
+"""What a person calls a pair. (A verdict is what the program says of an article.)"""
+LABELS: tuple[Label, ...] = get_args(Label)
+
+LONGEST_JUDGE = 100
+"""Characters in the name of a judge; the schema holds the same bound."""
+
+
+@dataclass(frozen=True, slots=True)
+class Pick:
+    id: str
+    other_id: str
+    stratum: str
+    # stratum_size, stratum_picked: pairs in the stratum, and how many of them are drawn
+    stratum_size: int
+    stratum_picked: int
+    # name of a method to its score, None or NaN where it did not see the pair
+    scores: Mapping[str, float | None]
+
+
+def pick(cursor: Cursor, picks: Iterable[Pick]) -> int:
+    """Replace the selection; judgements stay, and count again where their pair is picked again. `picks`:
+    every pair once; those of a stratum in the order in which they were drawn. Pairs are asked stratum by
+    stratum in turn, the big ones more often, so that whoever stops early leaves a sample of them all. Returns
+    how many of the pairs cannot be shown, since one of their articles is not stored.
+    """
+    drawn: dict[str, int] = defaultdict(int)
+    placed: list[tuple[float, Pick]] = []
+    for item in picks:
+        placed.append((drawn[item.stratum] / item.stratum_picked, item))
+        drawn[item.stratum] += 1
+    placed.sort(key=lambda entry: entry[0])
+    rows = []
+    for place, (_, item) in enumerate(placed, start=1):
+        a, b = key(item.id, item.other_id)
+        # JSON knows no NaN and no numbers of numpy.
+        known = {name: None if s is None or math.isnan(s) else s for name, s in item.scores.items()}
+        scores = Jsonb({name: None if s is None else round(float(s), 6) for name, s in known.items()})
+        drawn_from = {"stratum": item.stratum, "size": item.stratum_size, "picked": item.stratum_picked}
+        rows.append({"a": a, "b": b, "place": place, **drawn_from, "scores": scores})
+    cursor.execute(_sql("delete_picks"))
+    cursor.executemany(_sql("write_pick"), rows)
+    row = cursor.execute(_sql("count_missing")).fetchone()
+    assert row is not None
+    return int(row[0])
+
+
+@dataclass(frozen=True, slots=True)
+class ReviewProgress:
+    """How far a judge has come with the selection."""
+
+    picked: int  # pairs in the selection
+    judged: int  # those this judge has judged
+    edited: int  # those among the ones left that were judged before a text was edited
+    missing: int  # those of which an article is not stored, so that nobody can judge them now
+
+    @property
+    def left(self) -> int:
+        return self.picked - self.judged - self.missing
+
+
+def progress(cursor: Cursor, judge: str) -> ReviewProgress:
+    """How far a judge is."""
+    row = cursor.execute(_sql("progress", **_BODIES), {"judge": judge}).fetchone()
+    assert row is not None
+    return ReviewProgress(*row)
+
+
+def waiting(cursor: Cursor, judge: str) -> list[Key]:
+    """The picked pairs that a judge has not judged, in the order in which they are asked."""
+    rows = cursor.execute(_sql("waiting", **_BODIES), {"judge": judge})
+    return [(row[0], row[1]) for row in rows.fetchall()]
+
+
+def judged(cursor: Cursor, judge: str) -> list[Key]:
+    """The picked pairs that a judge has judged, the oldest judgement first."""
+    rows = cursor.execute(_sql("judged", **_BODIES), {"judge": judge})
+    return [(row[0], row[1]) for row in rows.fetchall()]
+
+
+@dataclass(frozen=True, slots=True)
+class ReviewArticle:
+    """One article of a pair, as a judge reads it."""
+
+    id: str
+    title: str | None
+    publication: str | None
+    time: datetime  # when it was published, or else added
+    text: str
+    text_hash: bytes  # of the text, to be handed back to `record`
+
+
+@dataclass(frozen=True, slots=True)
+class ReviewPair:
+    a: ReviewArticle
+    b: ReviewArticle
+    stratum: str
+    scores: dict[str, float | None]  # of the methods, when it was picked
+    # label, note: what this judge said about these texts, if anything
+    label: Label | None
+    note: str | None
+
+
+def read(cursor: Cursor, pair: Key, judge: str) -> ReviewPair:
+    """Both articles of a pair as they are now, and what this judge said. Raises NotFoundError: one of them is
+    not stored.
+    """
+    values = {"judge": judge, "a": pair[0], "b": pair[1]}
+    query = _sql("read", **_BODIES, html=html("a"), other_html=html("o"))
+    row = cursor.execute(query, values).fetchone()
+    if row is None:
+        raise NotFoundError(f"the pair {pair[0]!r}, {pair[1]!r} is gone: run `dedup judge review` again")
+    a, b = (
+        ReviewArticle(id_, title, publication, time, readable(text, markup), text_hash)
+        for id_, title, publication, time, text, text_hash, markup in (row[:7], row[7:14])
+    )
+    return ReviewPair(a, b, *row[14:])
+
+
+def record(
+    cursor: Cursor,
+    pair: Key,
+    judge: str,
+    label: str,
+    note: str | None = None,
+    hashes: tuple[bytes | None, bytes | None] = (None, None),
+) -> None:
+    """Keep what a judge says about a pair, in place of what this judge said before. `hashes`: `text_hash` of
+    the two texts that were read; None takes the present ones.
+    """
+    if label not in LABELS:
+        raise InputError(f"a label is one of {', '.join(LABELS)}, not {label!r}")
+    if not 1 <= len(judge) <= LONGEST_JUDGE or "\0" in judge:
+        raise InputError(f"the name of a judge has 1 to {LONGEST_JUDGE} characters: name one with --as")
+    if pair != key(*pair) or pair[0] == pair[1]:
+        raise InputError("a pair has two articles, in the order that `key` gives them")
+    values = {"a": pair[0], "b": pair[1], "judge": judge, "label": label, "note": note}
+    cursor.execute(_sql("record", **_BODIES), {**values, "one": hashes[0], "other": hashes[1]})
+    if not cursor.rowcount:
+        raise NotFoundError(f"no article {pair[0]!r} or no article {pair[1]!r}")
+
+
+def take_back(cursor: Cursor, pair: Key, judge: str) -> bool:
+    """Forget what a judge said about a pair; false if there was nothing."""
+    cursor.execute(_sql("take_back"), {"a": pair[0], "b": pair[1], "judge": judge})
+    return cursor.rowcount > 0
+
+
+@dataclass(frozen=True, slots=True)
+class Judged:
+    """A pair of the selection, as all its judges together see it."""
+
+    id: str
+    other_id: str
+    label: Label  # that of most judges of the present texts; "unsure" where as many say another thing
+    judges: int  # how many have a say in it
+    stale: bool  # no judgement is about the present texts; then the label is the one of the earlier ones
+    stratum: str  # where it was drawn from; `dedup/extras/judging/estimate.py` makes weights of it
+    scores: dict[str, float | None]
+
+
+def stories_of(cursor: Cursor, source_ids: Iterable[str]) -> dict[str, str]:
+    """The canonical article of each of these that has a mark: itself, where it is no duplicate."""
+    return dict(cursor.execute(_sql("stories_of"), {"source_ids": list(source_ids)}).fetchall())
+
+
+def listed(cursor: Cursor) -> list[Judged]:
+    """The judged pairs of the selection, in the order in which they were asked. Pairs that were judged for an
+    earlier selection and are not in the present one have no known chance of having been drawn, so they are
+    left out.
+    """
+    rows = cursor.execute(_sql("listed")).fetchall()
+    pairs: dict[Key, list[Any]] = defaultdict(list)
+    for row in rows:
+        pairs[row[0], row[1]].append(row)
+    found = []
+    for (one, other), said in pairs.items():
+        current = [row[2] for row in said if not row[3]]
+        votes = current or [row[2] for row in said]
+        found.append(Judged(one, other, _majority(votes), len(votes), not current, *said[0][4:]))
+    return found
+
+
+def strata(cursor: Cursor) -> dict[str, int]:
+    """The strata of the selection and how many pairs each has, judged or not."""
+    rows = cursor.execute(_sql("strata"))
+    return dict(rows.fetchall())
+
+
+def _majority(votes: list[Label]) -> Label:
+    """The label of most of those who are sure."""
+    most = Counter(vote for vote in votes if vote != "unsure").most_common(2)
+    if not most or (len(most) == 2 and most[0][1] == most[1][1]):
+        return "unsure"
+    return most[0][0]

@@ -1,0 +1,178 @@
+"""The thresholds that agree best with what people judged, and whether the gain is more than noise.
+
+It proposes; `dedup settings set` adopts. Pure: it knows no database.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from dedup.base.errors import InputError
+from dedup.base.numbers import Flags
+from dedup.base.settings import Settings
+from dedup.extras.judging.estimate import Design, Estimate, Weights, f1, interval, with_twins
+from dedup.rules.pair import Scores
+from dedup.rules.pairs import Scored
+
+FEWEST = 20  # Judged pairs below which no threshold is proposed: the interval of F1 is then wider than 0.2
+STEP = 0.01  # Of the thresholds that are tried; the error of a signature of 256 bytes is about 0.03
+LOWEST = 0.1  # The lowest threshold tried: below it the buckets hardly find a pair
+
+Level = Literal["duplicate", "similar"]
+
+
+@dataclass(frozen=True, slots=True)
+class JudgedPair:
+    """A pair that people judged, and what the rule sees of it."""
+
+    label: str  # duplicate, similar, different or unsure; the unsure ones are left out
+    stratum: str  # where it was drawn from
+    scores: Scores
+
+
+@dataclass(frozen=True, slots=True)
+class Tuned:
+    """The best thresholds for one relation, with 95 % intervals."""
+
+    level: Level
+    # sentence, signature: the thresholds. Their intervals hold the best thresholds of samples drawn again: a
+    # wide one says that the judged pairs do not tell where the threshold should be.
+    sentence: Estimate
+    signature: Estimate
+    # at these thresholds, less what they owe to having been chosen on the same pairs (the optimism of Efron
+    # 1983); present: at the present ones.
+    f1: Estimate
+    present: Estimate
+    gain: Estimate  # f1 less present; 0 where nothing is better than the present thresholds
+    judged: int  # judged, positive: pairs it rests on, and how many of them people call related
+    positive: int
+    covered: float  # the share of all pairs that is in strata with a judged pair
+
+    @property
+    def worthwhile(self) -> bool:
+        """Whether the gain is more than noise: its whole interval is above 0."""
+        return self.gain.low is not None and self.gain.low > 0
+
+    def values(self) -> dict[str, float]:
+        """The thresholds under the names of their settings."""
+        assert self.sentence.value is not None
+        assert self.signature.value is not None
+        return {
+            f"{self.level}_sentence_jaccard": self.sentence.value,
+            f"{self.level}_signature_jaccard": self.signature.value,
+        }
+
+
+def tune(
+    pairs: Sequence[JudgedPair], sizes: Mapping[str, int], settings: Settings, seed: int = 0
+) -> tuple[Tuned, Tuned]:
+    """The best duplicate thresholds, and the best similar thresholds below them; `sizes` counts all pairs by
+    stratum.
+
+    Either may be adopted without the other: duplicate thresholds are sought from the present similar ones up,
+    similar thresholds up to the lower of the present and the proposed duplicate ones. Raises InputError if
+    too few pairs are judged, or all alike.
+    """
+    sure = [pair for pair in pairs if pair.label != "unsure"]
+    if len(sure) < FEWEST:
+        raise InputError(
+            f"{len(sure)} pairs are judged, and {FEWEST} are needed: go on with `dedup judge review`"
+        )
+    first = _tune("duplicate", sure, sizes, settings, (1.0, 1.0), seed)
+    assert first.sentence.value is not None
+    assert first.signature.value is not None
+    most = (
+        min(first.sentence.value, settings.duplicate_sentence_jaccard),
+        min(first.signature.value, settings.duplicate_signature_jaccard),
+    )
+    return first, _tune("similar", sure, sizes, settings, most, seed)
+
+
+def related(
+    pairs: Sequence[JudgedPair], level: Level, grid: npt.NDArray[np.float64], rule: Settings
+) -> Flags:
+    """Which pairs the rule relates under each row of `grid` (sentence, signature); shape (thresholds, n).
+
+    `level` "similar" asks for similar or duplicate.
+    """
+    scored = Scored.of([pair.scores for pair in pairs])
+    found = []
+    for sentence, signature in grid.tolist():
+        values = {f"{level}_sentence_jaccard": sentence, f"{level}_signature_jaccard": signature}
+        settings = rule.with_values(values)
+        found.append(scored.duplicates(settings) if level == "duplicate" else scored.related(settings))
+    return np.array(found, np.bool_)
+
+
+def _tune(
+    level: Level,
+    pairs: Sequence[JudgedPair],
+    sizes: Mapping[str, int],
+    settings: Settings,
+    most: tuple[float, float],
+    seed: int,
+) -> Tuned:
+    wanted = ("duplicate",) if level == "duplicate" else ("duplicate", "similar")
+    truth = np.array([pair.label in wanted for pair in pairs])
+    if truth.all() or not truth.any():
+        said, how_many = " or ".join(wanted), "all" if truth.all() else "none"
+        raise InputError(
+            f"{how_many} of {len(pairs)} judged pairs are called {said}: that tells no"
+            " threshold: go on with `dedup judge review`, or pick more with `dedup judge pairs`"
+        )
+    grid, found = _choices(level, pairs, settings, most)
+    design = Design.of([pair.stratum for pair in pairs], sizes)
+    point = _scores(design.weights()[np.newaxis], found, truth)[0]
+    # The thresholds are for articles to come, of which even a stratum judged in full is but a sample.
+    again = _scores(design.replicates(truth, seed, finite=False), *with_twins(found, truth))
+    # Equal ones stand in the order of their distance from the present thresholds, which are the first.
+    best, favourites = int(point.argmax()), again.argmax(axis=1)
+    rows = np.arange(len(again))
+    flattered = np.mean(again[rows, favourites] - again[:, 0] - (point[favourites] - point[0]))
+    optimism = max(0.0, float(flattered))
+    if point[best] - optimism <= point[0]:  # then the choice itself is all that is gained
+        best, optimism = 0, 0.0
+    gain = interval(point[best] - point[0] - optimism, again[:, best] - again[:, 0] - optimism)
+    return Tuned(
+        level,
+        interval(grid[best, 0], grid[favourites, 0]),
+        interval(grid[best, 1], grid[favourites, 1]),
+        interval(point[best] - optimism, np.clip(again[:, best] - optimism, 0, 1)),
+        interval(point[0], again[:, 0]),
+        gain,
+        len(pairs),
+        int(truth.sum()),
+        design.covered(),
+    )
+
+
+def _choices(
+    level: Level, pairs: Sequence[JudgedPair], settings: Settings, most: tuple[float, float]
+) -> tuple[npt.NDArray[np.float64], Flags]:
+    """The thresholds worth trying and what each relates: the present ones first, then the closest to them."""
+    axes, present = [], []
+    for channel, high in zip(("sentence", "signature"), most, strict=True):
+        low = (
+            settings.similar_sentence_jaccard if channel == "sentence" else settings.similar_signature_jaccard
+        )
+        start = low if level == "duplicate" else min(LOWEST, low)
+        steps = np.arange(round(start / STEP), round(high / STEP) + 1) * STEP
+        axes.append(np.unique(np.round(np.clip(steps, start, high), 6)))
+        present.append(getattr(settings, f"{level}_{channel}_jaccard"))
+    every = np.array(np.meshgrid(*axes)).reshape(2, -1).T
+    every = np.concatenate([[present], every])
+    every = every[np.argsort(np.abs(every - present).sum(axis=1), kind="stable")]
+    found = related(pairs, level, every, settings)
+    _, kept = np.unique(np.packbits(found, axis=1), axis=0, return_index=True)
+    kept.sort()
+    return every[kept], found[kept]
+
+
+def _scores(weights: Weights, found: Flags, truth: Flags) -> npt.NDArray[np.float64]:
+    """F1 of each choice under each sample; shape (samples, choices). Rounded, for equals to compare equal."""
+    return np.asarray(np.round(np.nan_to_num(f1(weights, found, truth)), 9))

@@ -1,0 +1,293 @@
+"""The lab's commands on files: methods, compare, generate. Its packages (an extra) are imported on use."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+from typer import Argument, Option
+
+from dedup.base.errors import InputError
+from dedup.cli import output, shared
+from dedup.cli.progress import progress_bar
+from dedup.extras.judging.commands.options import MinJaccardOption, TruthOption
+from dedup.extras.lab.commands import LAB_PACKAGES, LARGE
+
+if TYPE_CHECKING:
+    from dedup.extras.lab.evaluation.comparison import Comparison
+    from dedup.extras.lab.evaluation.measures import Evaluation
+    from dedup.extras.lab.evaluation.results import Result
+
+lab = typer.Typer(
+    no_args_is_help=True,
+    help="""
+The lab: every method of the field on your own articles, held against a truth.
+
+Without a truth: `dedup lab compare news.jsonl` shows what the methods find, and on what they disagree.
+To judge pairs of your own corpus: `dedup judge pairs`.
+""",
+)
+
+
+@lab.callback()
+def needs_extra() -> None:
+    """The lab."""
+    shared.needs("the lab", "lab", LAB_PACKAGES)
+
+
+@lab.command()
+def methods(
+    name: Annotated[str | None, Argument(metavar="NAME", help="A method or a row of the list.")] = None,
+    json: shared.JsonOption = False,
+) -> None:
+    """List the methods: what each computes, and who proposed it. With a NAME: its parameters too.
+
+    A parameter is set with `NAME:parameter=value`, such as `minhash:bands=16:rows=8`.
+    """
+    from dedup.extras.lab.methods import parameters, parse
+
+    chosen = [type(method) for method in parse(name or "all")]
+    if json:
+        output.write_json(
+            [
+                {
+                    **{key: getattr(method, key) for key in ("row", "name", "about", "finds", "source")},
+                    "quadratic": method.quadratic,
+                    "parameters": parameters(method),
+                }
+                for method in chosen
+            ]
+        )
+        return
+    if name is None:
+        rows = ((method.row, method.name, method.about, method.source) for method in chosen)
+        output.table("", ("row", "method", "computes", "source"), rows)
+        output.say("next: dedup lab methods NAME, or dedup lab compare FILE")
+        return
+    for method in chosen:
+        slow = "; it looks at every pair" if method.quadratic else ""
+        facts = [
+            ("computes", method.about),
+            ("source", method.source),
+            ("candidates", f"{method.finds}{slow}"),
+            *((f":{key}=", value) for key, value in parameters(method).items()),
+        ]
+        output.table(f"{method.row} {method.name}", ("", ""), facts)
+
+
+@lab.command()
+def compare(
+    file: Annotated[Path, Argument(metavar="FILE", help="Articles in any format that `dedup load` reads.")],
+    truth: TruthOption = None,
+    min_jaccard: MinJaccardOption = 0.8,
+    chosen: Annotated[
+        str | None,
+        Option(
+            "--methods",
+            help="Names or rows with commas, `all`, or `linear` (all that do not look at every pair)."
+            " Default: all; above 10,000 articles, linear.",
+        ),
+    ] = None,
+    out: Annotated[
+        Path | None, Option(help="Folder for results and report; default: FILE.lab in the current folder.")
+    ] = None,
+    limit: Annotated[float, Option(min=1, help="Seconds a method may take before it is given up.")] = 900,
+    jobs: Annotated[
+        int | None, Option(min=1, help="Methods at work at a time; default: one per core.")
+    ] = None,
+    map_: shared.MapOption = None,
+    format_: shared.FormatOption = None,
+    language: shared.LanguageOption = None,
+    json: shared.JsonOption = False,
+) -> None:
+    """Run methods on a file of articles: a table, and a report to open in a browser.
+
+    What has finished is kept in the folder `--out`: the same command goes on where it was interrupted. A
+    method that fails or takes too long is reported as such and does not stop the others.
+    """
+    from dedup.extras.judging.truth import read_truth
+    from dedup.extras.lab.evaluation.compare import Source, compare
+    from dedup.extras.lab.evaluation.comparison import assemble
+    from dedup.extras.lab.methods import parse
+    from dedup.extras.lab.report import page as report
+
+    source = Source(file, tuple(sorted(shared.field_map(map_).items())), format_, language)
+    corpus = source.read()
+    known = read_truth(truth, corpus.numbers, min_jaccard) if truth else None
+    if known and known.unknown:
+        output.say(f"{known.unknown:,} pairs of {truth} name articles that {file} does not have")
+    if chosen is None:
+        chosen = "all" if len(corpus) <= LARGE else "linear"
+        if chosen == "linear":
+            output.say(
+                f"{len(corpus):,} articles: without the methods that look at every pair; see --methods"
+            )
+    wanted = parse(chosen)
+    folder = out or Path(f"{file.name}.lab")
+    with shared.ending(), progress_bar("methods") as bar:
+        bar.start("comparing", len(wanted))
+        results = compare(
+            source, wanted, folder, jobs=jobs, limit_seconds=limit, ended=lambda _: bar.advance(1)
+        )
+    found = assemble(file.name, corpus, results, known, str(truth) if truth else None)
+    page = folder / "report.html"
+    page.write_text(report.render(found), encoding="utf-8")
+    if json:
+        output.write_json(as_json(found))
+    else:
+        _print(found)
+    output.say(f"wrote {page}; open it in a browser")
+
+
+def _print(found: Comparison) -> None:
+    truth = f"{found.duplicates:,} duplicate pairs" if found.truth else "no truth"
+    title = f"{found.corpus}: {found.documents:,} articles, {truth}"
+    columns = _columns(found)
+    rows = []
+    for result in found.results:
+        cells = _cells(found, result)
+        rows.append((result.row, result.label, *(cells.get(column) for column in columns)))
+    output.table(title, ("", "method", *columns), rows, columns)
+    for result in found.results:
+        if not result.done:
+            output.say(f"{result.label}: {result.outcome}: {result.reason}")
+    if found.evaluations and found.unclear:
+        output.say(
+            f"unclear in the truth: {shared.counted(found.unclear, 'pair')}, which no column but strict"
+            " counts: there it is wrong to find one"
+        )
+    if found.evaluations:
+        output.say(
+            "prec., recall, F1: pairs at the method's own threshold; tuned: F1 at the threshold that is best"
+            " on the other half; AP: area under the precision-recall curve; B³: B-cubed F1 of the groups;"
+            " 100+: recall in stories of 100 articles and more"
+        )
+    output.say("cand.: candidate pairs per article; s, MB: CPU seconds and memory per 1,000 articles")
+
+
+def _columns(found: Comparison) -> tuple[str, ...]:
+    """The columns that fit; the others are in the report and in --json."""
+    if not found.evaluations:
+        return ("pairs", "groups", "largest", "cand.", "s", "MB")
+    strict = ("strict",) if found.unclear else ()
+    every = ("F1", *strict, "prec.", "recall", "tuned", "AP", "ARI", "B³", "100+", "cand.", "s", "MB")
+    width = 5 + max(len(result.label) for result in found.results) + 7 * len(every)
+    return (
+        every if width <= output.console().width else ("F1", *strict, "prec.", "recall", "tuned", "100+", "s")
+    )
+
+
+def _cells(found: Comparison, result: Result) -> dict[str, Any]:
+    if not result.done:
+        return {"F1": result.outcome, "pairs": result.outcome}
+    thousands = result.documents / 1_000
+    cells: dict[str, Any] = {
+        "cand.": f"{result.candidates / result.documents:,.1f}",
+        "s": f"{result.seconds / thousands:,.2f}",
+        "MB": f"{result.memory / 1e6 / thousands:,.1f}",
+    }
+    evaluation = found.evaluations.get(result.label)
+    if evaluation is None:
+        import numpy as np
+
+        sizes = [size for size in np.bincount(result.groups).tolist() if size > 1]
+        return {
+            **cells,
+            "pairs": int(result.accepted.sum()),
+            "groups": len(sizes),
+            "largest": max(sizes, default=0),
+        }
+    own, groups = evaluation.own, evaluation.groups
+    return {
+        **cells,
+        "F1": own.f1,
+        "strict": evaluation.strict.f1,
+        "prec.": own.precision,
+        "recall": own.recall,
+        "tuned": evaluation.tuned.f1,
+        "AP": evaluation.average_precision,
+        "ARI": groups.adjusted_rand,
+        "B³": groups.b_cubed_f1,
+        "100+": groups.by_size[-1].recall,
+    }
+
+
+def as_json(found: Comparison) -> dict[str, Any]:
+    """A comparison for machines, without pairs, curves and texts."""
+    return {
+        "corpus": found.corpus,
+        "articles": found.documents,
+        "truth": found.truth,
+        "duplicates": found.duplicates,
+        "unclear": found.unclear,
+        "methods": [
+            {
+                "row": result.row,
+                "method": result.label,
+                "outcome": result.outcome,
+                "reason": result.reason,
+                "threshold": result.threshold,
+                "pairs": int(result.accepted.sum()),
+                "candidates": result.candidates,
+                "cpu_seconds": round(result.seconds, 3),
+                "memory_bytes": result.memory,
+                **_measures(found.evaluations.get(result.label)),
+            }
+            for result in found.results
+        ],
+    }
+
+
+def _measures(evaluation: Evaluation | None) -> dict[str, Any]:
+    if evaluation is None:
+        return {}
+    groups = evaluation.groups
+    tallies = {
+        name: {**asdict(tally), "precision": tally.precision, "recall": tally.recall, "f1": tally.f1}
+        for name in ("own", "strict", "tuned")
+        for tally in [getattr(evaluation, name)]
+    }
+    return {
+        **tallies,
+        "tuned_thresholds": evaluation.thresholds,
+        "average_precision": evaluation.average_precision,
+        "adjusted_rand": groups.adjusted_rand,
+        "b_cubed": {
+            "precision": groups.b_cubed_precision,
+            "recall": groups.b_cubed_recall,
+            "f1": groups.b_cubed_f1,
+        },
+        "by_size": [{**asdict(band), "recall": band.recall} for band in groups.by_size],
+        "by_kind": [asdict(kind) for kind in evaluation.by_kind],
+    }
+
+
+@lab.command()
+def generate(
+    names: Annotated[
+        list[str] | None, Argument(metavar="CASE", help="Which cases to write; all if none is named.")
+    ] = None,
+    out: Annotated[Path, Option(help="Folder for CASE.jsonl.gz and CASE.truth.jsonl.gz.")] = Path(
+        "hard-cases"
+    ),
+    seed: Annotated[int, Option(help="Another seed makes other texts of the same kind.")] = 1,
+    list_: Annotated[bool, Option("--list", help="Only list the cases.")] = False,
+) -> None:
+    """Write corpora of the phenomena that break such tools, with their truth; invented texts.
+
+    Next: `dedup lab compare hard-cases/CASE.jsonl.gz --truth hard-cases/CASE.truth.jsonl.gz`.
+    """
+    from dedup.extras.lab.hard_cases import CASES
+    from dedup.extras.lab.hard_cases import generate as write
+
+    if list_:
+        output.table("", ("case", "holds"), ((case.name, case.about) for case in CASES.values()))
+        return
+    for name in names or CASES:
+        if name not in CASES:
+            raise InputError(f"no case {name!r}; the cases are {', '.join(CASES)}")
+    for name in names or CASES:
+        articles, truth = write(name, seed, out)
+        output.say(f"wrote {articles} and {truth}")

@@ -1,0 +1,76 @@
+"""`dedup judge pairs`: methods of the lab pick pairs for people to judge."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from typer import Option
+
+from dedup.cli import output
+from dedup.cli.progress import progress_bar
+from dedup.cli.shared import JsonOption, corpus, counted, ending, needs
+from dedup.extras.judging.commands.options import NewestOption
+from dedup.extras.lab.commands import LAB_PACKAGES, LARGE
+
+OTHERS = "sentences,spotsigs,minhash,tfidf"
+"""Methods asked beside the product's own rule: each sees something else."""
+
+LIMIT_SECONDS = 300.0  # That a method may take: with two cores all are over in 10 minutes
+
+
+def pairs(
+    size: Annotated[int, Option(min=1, help="How many pairs to pick.")] = 100,
+    methods: Annotated[
+        str | None,
+        Option(
+            help="Whose opinions to ask beside dedup's: names or rows with commas. Default:"
+            f" {OTHERS}; above {LARGE:,} articles, without those that look at every pair.",
+        ),
+    ] = None,
+    newest: NewestOption = 20_000,
+    limit: Annotated[
+        float, Option(min=1, help="Seconds a method may take before it is left out.")
+    ] = LIMIT_SECONDS,
+    seed: Annotated[int, Option(help="Another seed draws other pairs.")] = 0,
+    json: JsonOption = False,
+) -> None:
+    """Pick pairs worth a human look: near the thresholds, where methods disagree, and some of every kind.
+
+    A random sample of each kind, so that what people say of it tells about all pairs that any method found.
+    A new selection replaces the old one; judgements are kept, and a pair picked again is not asked again.
+    A method that fails or takes too long is left out, which is said.
+    """
+    needs("picking pairs", "lab", LAB_PACKAGES)
+    from dedup.extras.lab import picking
+    from dedup.extras.lab.methods import parse
+
+    wanted = [method for method in parse(methods or OTHERS) if method.name != "dedup"]
+    with ending(), corpus() as dd:
+        found = picking.read(dd, newest)
+        if methods is None and len(found) > LARGE:
+            slow = ",".join(method.name for method in wanted if method.quadratic)
+            wanted = [method for method in wanted if not method.quadratic]
+            output.say(f"without {slow}, which looks at every pair: ask for it with --methods {OTHERS}")
+        names = ", ".join(("dedup", *(method.name for method in wanted)))
+        output.say(f"comparing {counted(len(found), 'article')} by {names}")
+        with progress_bar("methods") as bar:
+            results = picking.find_pairs(dd, found, wanted, limit_seconds=limit, progress=bar)
+        for result in results:
+            if not result.done:
+                output.say(f"without {result.label}: {result.outcome}: {result.reason}")
+        results = [result for result in results if result.done]
+        picked = picking.picks(found, results, dd.settings.in_force(), size, seed)
+        dd.judgements.pick(picked)
+    strata = {p.stratum: (p.stratum_size, p.stratum_picked) for p in picked}
+    if json:
+        output.write_json(
+            [{"stratum": name, "pairs": n, "picked": k} for name, (n, k) in strata.items()], indent=2
+        )
+    else:
+        output.table(
+            f"picked {len(picked):,} pairs",
+            ("dedup's score", "pairs", "picked"),
+            ((name, n, k) for name, (n, k) in strata.items()),
+            ("pairs", "picked"),
+        )
+    output.say("next: dedup judge review")

@@ -1,0 +1,238 @@
+"""Runs several methods on one file, each in a process of its own with its own clock and memory.
+
+A method that fails or takes too long ends alone. What has ended well is kept in a folder, so that a
+comparison that was interrupted goes on where it was. It does not judge the results.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import multiprocessing
+import os
+import resource
+import signal
+import sys
+import threading
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
+from multiprocessing.connection import Connection, wait
+from multiprocessing.context import SpawnProcess
+from pathlib import Path
+
+import numpy as np
+
+from dedup.base.errors import DedupError, InputError
+from dedup.base.machine import cores
+from dedup.base.numbers import NO_PAIRS
+from dedup.base.settings import Settings
+from dedup.extras.lab.documents import Corpus
+from dedup.extras.lab.evaluation.results import Result, load, save
+from dedup.extras.lab.method import Method
+from dedup.extras.lab.methods import label, make
+from dedup.files.packed import open_file
+from dedup.text.fingerprint import ALGORITHM_REVISION
+
+REVISION = 1
+"""Raised by one whenever code changes what a method finds, so that older results are not taken for new."""
+
+LIMIT_SECONDS = 900.0  # a method may take this long by default
+MEMORY_SHARE = 0.8  # of the machine's memory, what all methods at work may take together
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    path: Path
+    fields: tuple[tuple[str, str], ...] = ()
+    format: str | None = None
+    language: str | None = None
+
+    def read(self) -> Corpus:
+        corpus = Corpus.read(self.path, fields=dict(self.fields), format=self.format, language=self.language)
+        if not len(corpus):
+            raise InputError(f"{self.path} holds no article that can be read; try `dedup load` to see why")
+        return corpus
+
+    def key(self) -> str:
+        """What a kept result must agree with: the file, how it is read, and this program and its defaults."""
+        file, _ = open_file(str(self.path))
+        with file:
+            digest = hashlib.file_digest(file, "sha256").hexdigest()
+        read = (self.fields, self.format, self.language)
+        return f"{REVISION} {ALGORITHM_REVISION} {Settings()} {digest} {read}"
+
+
+def compare(
+    source: Source,
+    methods: Sequence[Method],
+    folder: Path,
+    *,
+    jobs: int | None = None,
+    limit_seconds: float = LIMIT_SECONDS,
+    memory_bytes: int | None = None,
+    factory: Callable[[str], Method] = make,
+    ended: Callable[[Result], None] = lambda _: None,
+) -> list[Result]:
+    """Run methods on a file; those whose result is kept in the folder are not run again.
+
+    Results come in the order of `methods`; failures are results too, and are tried again next time. `ended`
+    is told of every result, also of those that were kept. `factory` makes a method of its label inside its
+    process, so it must be importable by name.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    key = source.key()
+    found: dict[str, Result] = {}
+    waiting = []
+    for method in methods:
+        kept = load(label(method), folder, key)
+        if kept:
+            found[kept.label] = kept
+            ended(kept)
+        else:
+            waiting.append(method)
+    count = max(1, min(jobs or cores(), len(waiting)))
+    memory = memory_bytes or int(_machine_memory() * MEMORY_SHARE / count)
+    task = partial(_run, factory=factory, source=source, folder=folder, key=key, memory=memory)
+    at_work: list[_Worker] = []
+    try:
+        while waiting or at_work:
+            while waiting and len(at_work) < count:
+                at_work.append(_Worker(waiting.pop(0), task, limit_seconds))
+            _wait(at_work)
+            for worker in [w for w in at_work if w.over]:
+                at_work.remove(worker)
+                result = worker.result(folder, key)
+                found[result.label] = result
+                ended(result)
+    finally:
+        for worker in at_work:
+            worker.kill()
+    return [found[label(method)] for method in methods]
+
+
+class _Worker:
+    def __init__(self, method: Method, task: Callable[..., None], limit_seconds: float) -> None:
+        context = multiprocessing.get_context("spawn")
+        self.label = label(method)
+        self.method = method
+        self.limit_seconds = limit_seconds
+        self.deadline = time.monotonic() + limit_seconds
+        self.answer, theirs = context.Pipe(duplex=False)
+        self.process: SpawnProcess = context.Process(target=task, args=(self.label, theirs), daemon=True)
+        # Ctrl-C is the parent's business, also while the child still imports.
+        before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+        try:
+            self.process.start()
+        finally:
+            signal.pthread_sigmask(signal.SIG_SETMASK, before)
+        theirs.close()
+
+    @property
+    def over(self) -> bool:
+        return not self.process.is_alive() or time.monotonic() >= self.deadline
+
+    def kill(self) -> None:
+        self.process.kill()
+        self.process.join()
+        self.answer.close()
+
+    def result(self, folder: Path, key: str) -> Result:
+        late = self.process.is_alive()
+        reason = None
+        with contextlib.suppress(EOFError, OSError):
+            reason = self.answer.recv() if self.answer.poll() else None
+        self.kill()
+        kept = load(self.label, folder, key)
+        if kept:
+            return kept
+        if late:
+            reason = f"not done within {self.limit_seconds:,.0f} seconds"
+            return Result.of(self.method, outcome="too slow", reason=reason)
+        reason = reason or f"its process ended with code {self.process.exitcode}"
+        return Result.of(self.method, outcome="failed", reason=reason)
+
+
+def _wait(workers: Sequence[_Worker]) -> None:
+    nearest = min(worker.deadline for worker in workers)
+    wait([worker.process.sentinel for worker in workers], max(0.0, nearest - time.monotonic()))
+
+
+def _run(
+    name: str,
+    answer: Connection,
+    *,
+    factory: Callable[[str], Method],
+    source: Source,
+    folder: Path,
+    key: str,
+    memory: int,
+) -> None:
+    """The life of a worker process: one method, its result in the folder, or the reason in the pipe."""
+    threading.Thread(target=_end_with_parent, daemon=True).start()
+    with contextlib.suppress(ValueError, OSError):  # not every system can hold a process to a limit
+        # Address space, of which libraries reserve much more than they use: that is not counted.
+        limit = memory + _reserved()
+        resource.setrlimit(resource.RLIMIT_AS, (limit, limit))
+    try:
+        save(measure(factory(name), source.read()), folder, key)
+    except MemoryError:
+        answer.send(f"it needs more than {memory / 1e9:,.1f} GB of memory")
+    except DedupError as error:
+        answer.send(str(error))
+    except Exception as error:
+        answer.send(f"unexpected {type(error).__name__}")  # its message could hold the text of an article
+
+
+def _end_with_parent() -> None:
+    """End this process when the one that started it is gone, however it went: a method may take an hour."""
+    parent = multiprocessing.parent_process()
+    if parent is not None:
+        wait([parent.sentinel])
+        os.kill(os.getpid(), signal.SIGKILL)
+
+
+def measure(method: Method, corpus: Corpus) -> Result:
+    memory, clock = _peak_memory(), time.process_time()
+    method.fit(corpus)
+    candidates = 0
+    kept_pairs, kept_scores = [NO_PAIRS], [np.empty(0, np.float32)]
+    for pairs in method.candidates():
+        candidates += len(pairs)
+        scores = method.score(pairs)
+        kept = scores >= np.float32(method.floor)
+        kept_pairs.append(pairs[kept])
+        kept_scores.append(scores[kept])
+    pairs, scores = np.concatenate(kept_pairs), np.concatenate(kept_scores)
+    accepted = method.accepts(pairs, scores)
+    groups = method.groups(len(corpus), pairs, accepted)
+    return Result.of(
+        method,
+        outcome="done",
+        documents=len(corpus),
+        candidates=candidates,
+        seconds=time.process_time() - clock,
+        memory=_peak_memory() - memory,
+        pairs=pairs,
+        scores=scores,
+        accepted=accepted,
+        groups=groups,
+    )
+
+
+def _peak_memory() -> int:
+    """In bytes."""
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return peak if sys.platform == "darwin" else peak * 1024
+
+
+def _reserved() -> int:
+    """The address space taken so far, in bytes; 0 where the system does not tell."""
+    with contextlib.suppress(OSError, ValueError, IndexError):
+        return int(Path("/proc/self/statm").read_text().split()[0]) * os.sysconf("SC_PAGE_SIZE")
+    return 0
+
+
+def _machine_memory() -> int:
+    return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")

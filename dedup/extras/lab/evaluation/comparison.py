@@ -1,0 +1,58 @@
+"""Results on one corpus side by side, judged by the truth where there is one: what table and report show."""
+
+from __future__ import annotations
+
+import os
+import platform
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+
+from dedup.extras.judging.truth import Truth
+from dedup.extras.lab.documents import Corpus
+from dedup.extras.lab.evaluation.disagreements import Disagreement, disagreements
+from dedup.extras.lab.evaluation.measures import Evaluation, evaluate
+from dedup.extras.lab.evaluation.results import Result
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    corpus: str  # name of the file
+    documents: int
+    characters: int
+    refused: int  # lines that are no articles
+    repeated: int  # articles that a later line replaced
+    truth: str | None  # name of its file
+    duplicates: int  # pairs that the truth names
+    unclear: int
+    results: tuple[Result, ...]  # in the order of the methods' rows
+    evaluations: dict[str, Evaluation]  # by label, of those that came to an end; empty without truth
+    disagreements: tuple[Disagreement, ...]
+    made_at: str
+    machine: str
+
+
+def assemble(
+    name: str,
+    corpus: Corpus,
+    results: Sequence[Result],
+    truth: Truth | None = None,
+    truth_name: str | None = None,
+) -> Comparison:
+    ended = [result for result in results if result.done]
+    return Comparison(
+        corpus=name,
+        documents=len(corpus),
+        characters=sum(len(document.text) for document in corpus),
+        refused=corpus.refused,
+        repeated=corpus.repeated,
+        truth=Path(truth_name).name if truth_name else None,
+        duplicates=truth.duplicates if truth else 0,
+        unclear=truth.unclear if truth else 0,
+        results=tuple(results),
+        evaluations={r.label: evaluate(r, truth) for r in ended} if truth else {},
+        disagreements=tuple(disagreements(corpus, ended, truth)),
+        made_at=f"{datetime.now(UTC):%Y-%m-%d %H:%M} UTC",
+        machine=f"{os.cpu_count()} cores, {platform.system()}, Python {platform.python_version()}",
+    )

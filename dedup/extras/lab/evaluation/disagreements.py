@@ -1,0 +1,118 @@
+"""The pairs on which methods are of different opinion, and that teach the most.
+
+First what the product's own rule has wrong, then what it has right and others have not, then what divides the
+methods most. Few of each kind, and no article twice, so that a reader sees different causes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from dedup.base.numbers import Keys, pair_keys, pairs_of
+from dedup.extras.judging.truth import DIFFERENT, DUPLICATE, UNCLEAR, Truth
+from dedup.extras.lab.documents import Corpus, Document
+from dedup.extras.lab.evaluation.results import Result
+
+SHOWN_PER_KIND = 4
+"""Examples of each kind of disagreement."""
+
+PRODUCT_ROW = "0"  # the row of the product's own rule, whatever its parameters
+_WORDS = {DUPLICATE: "duplicate", UNCLEAR: "unclear", DIFFERENT: "different"}
+
+
+@dataclass(frozen=True, slots=True)
+class Excerpt:
+    id: str
+    title: str | None
+    publication: str | None
+    time: str | None
+    text: str
+
+    @classmethod
+    def of(cls, document: Document) -> Excerpt:
+        time = f"{document.published_at:%Y-%m-%d %H:%M}" if document.published_at else None
+        return cls(document.id, document.title, document.publication, time, document.text)
+
+
+@dataclass(frozen=True, slots=True)
+class Disagreement:
+    """A pair that some methods call a duplicate and others do not."""
+
+    kind: str  # why it is instructive, in words
+    truth: str | None  # "duplicate", "different", "unclear"; None: nothing is known
+    a: Excerpt
+    b: Excerpt
+    scores: dict[str, float | None]  # by label; None where it did not see the pair or scored it too low
+    accepted: tuple[str, ...]  # labels of the methods that call it a duplicate
+
+
+def disagreements(corpus: Corpus, results: Sequence[Result], truth: Truth | None) -> Iterator[Disagreement]:
+    labels = [result.label for result in results]
+    found = [pair_keys(result.pairs[result.accepted], len(corpus)) for result in results]
+    keys = np.unique(np.concatenate([np.empty(0, np.int64), *found]))
+    if truth:
+        keys = np.union1d(keys, pair_keys(truth.pairs[truth.grades == DUPLICATE], len(corpus)))
+    pairs = pairs_of(keys, len(corpus))
+    scores = np.stack([_scores(r, keys, corpus) for r in results]) if results else np.empty((0, len(keys)))
+    accepted = np.zeros(scores.shape, np.bool_)
+    for row, own_keys in enumerate(found):
+        accepted[row] = np.isin(keys, own_keys)
+    grades = truth.grade(pairs) if truth else np.full(len(keys), UNCLEAR, np.int8)
+    votes = accepted.sum(axis=0)
+    product = next((row for row, result in enumerate(results) if result.row == PRODUCT_ROW), None)
+    own = accepted[product] if product is not None else np.zeros(len(keys), np.bool_)
+    others = votes - own
+    many = np.argsort(-others, kind="stable")
+    few = many[::-1]
+    split = np.argsort(np.abs(votes - len(results) / 2), kind="stable")
+    divided = votes < len(results)
+    about_product = [
+        ("a duplicate that dedup misses", many, ~own & (grades == DUPLICATE)),
+        ("dedup alone, or nearly, calls these duplicates", few, own & (grades == DIFFERENT)),
+        ("a duplicate that dedup finds and most others miss", few, own & (grades == DUPLICATE)),
+        ("not duplicates, though others say so", many, ~own & (grades == DIFFERENT)),
+    ]
+    about_others = [
+        ("a duplicate that most methods miss", few, grades == DUPLICATE),
+        ("not duplicates, though most methods say so", many, grades == DIFFERENT),
+    ]
+    kinds = about_others if product is None else about_product
+    kinds.append(("the methods are divided", split, grades == UNCLEAR))
+    shown: set[int] = set()
+    for kind, order, wanted in kinds:
+        left = SHOWN_PER_KIND
+        for row in order[(wanted & divided)[order]].tolist():
+            a, b = pairs[row].tolist()
+            if not left:
+                break
+            if a in shown or b in shown:
+                continue
+            shown |= {a, b}
+            left -= 1
+            yield Disagreement(
+                kind,
+                _WORDS[int(grades[row])] if truth else None,
+                Excerpt.of(corpus[a]),
+                Excerpt.of(corpus[b]),
+                {
+                    name: None if np.isnan(s) else float(s)
+                    for name, s in zip(labels, scores[:, row], strict=True)
+                },
+                tuple(name for name, yes in zip(labels, accepted[:, row], strict=True) if yes),
+            )
+
+
+def _scores(result: Result, keys: Keys, corpus: Corpus) -> npt.NDArray[np.float64]:
+    """NaN where the method has none."""
+    own = pair_keys(result.pairs, len(corpus))
+    order = np.argsort(own)
+    found = np.full(len(keys), np.nan)
+    if len(own):
+        place = np.minimum(np.searchsorted(own[order], keys), len(own) - 1)
+        hit = own[order][place] == keys
+        found[hit] = result.scores[order][place[hit]]
+    return found

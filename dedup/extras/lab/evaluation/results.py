@@ -1,0 +1,91 @@
+"""What a method found on a corpus, and at which cost: kept in two files, so that a comparison can resume.
+
+`NAME.json` holds facts and counts, `NAME.npz` the scored pairs. Nothing is pickled.
+"""
+
+from __future__ import annotations
+
+import json
+import zipfile
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any, Literal, Self
+
+import numpy as np
+
+from dedup.base.numbers import NO_PAIRS, Flags, Groups, Likeness, Pairs
+from dedup.extras.lab.method import Method
+from dedup.extras.lab.methods import label
+from dedup.text.hashing import hash64
+
+Outcome = Literal["done", "failed", "too slow"]
+
+
+@dataclass(frozen=True)
+class Result:
+    """One method on one corpus; the arrays have the pairs above the method's floor."""
+
+    label: str  # its name, and the parameters that are not the default
+    row: str
+    name: str
+    about: str
+    source: str
+    finds: str
+    threshold: float
+    outcome: Outcome
+    reason: str | None = None
+    documents: int = 0
+    candidates: int = 0  # pairs it scored
+    seconds: float = 0.0  # CPU, of all its processes, without reading the file
+    memory: int = 0  # bytes at the peak, beyond those of the articles
+    pairs: Pairs = field(default_factory=lambda: NO_PAIRS, repr=False)
+    scores: Likeness = field(default_factory=lambda: np.empty(0, np.float32), repr=False)
+    accepted: Flags = field(default_factory=lambda: np.empty(0, np.bool_), repr=False)
+    groups: Groups = field(default_factory=lambda: np.empty(0, np.int32), repr=False)
+
+    @classmethod
+    def of(cls, method: Method, **facts: Any) -> Self:
+        names = ("row", "name", "about", "source", "finds", "threshold")
+        return cls(label(method), **{name: getattr(method, name) for name in names}, **facts)
+
+    @property
+    def done(self) -> bool:
+        return self.outcome == "done"
+
+
+_ARRAYS = ("pairs", "scores", "accepted", "groups")
+
+
+def save(result: Result, folder: Path, key: str) -> None:
+    """Keep a result; it counts as kept once its .json is there, which is written last and at once."""
+    stem = folder / file_name(result.label)
+    arrays = {name: getattr(result, name) for name in _ARRAYS}
+    facts = {name: value for name, value in asdict(result).items() if name not in _ARRAYS}
+    stem.with_suffix(".json").unlink(missing_ok=True)  # an older one must not vouch for the new arrays
+    np.savez_compressed(stem.with_suffix(".npz"), **arrays)
+    fresh = stem.with_suffix(".json.new")
+    fresh.write_text(json.dumps({"key": key, **facts}, indent=2), encoding="utf-8")
+    fresh.replace(stem.with_suffix(".json"))
+
+
+def load(name: str, folder: Path, key: str) -> Result | None:
+    """None where no result is kept for this label and key."""
+    stem = folder / file_name(name)
+    try:
+        facts = json.loads(stem.with_suffix(".json").read_text(encoding="utf-8"))
+        if facts.pop("key") != key or facts["label"] != name:
+            return None
+        with np.load(stem.with_suffix(".npz"), allow_pickle=False) as arrays:
+            return Result(**facts, **{name: arrays[name] for name in _ARRAYS})
+    except (OSError, EOFError, ValueError, KeyError, TypeError, zipfile.BadZipFile):
+        return None  # never finished, or of another version: it is made again
+
+
+def file_name(label: str) -> str:
+    """A label as a file name without a suffix; labels with parameters end in a part of their hash.
+
+    >>> file_name("minhash"), file_name("minhash:bands=16")
+    ('minhash', 'minhash-bands-16-b055797c')
+    """
+    plain = "".join(c if c.isalnum() or c in "-_" else "-" for c in label)
+    return plain if plain == label else f"{plain[:80]}-{hash64(label) % 2**32:08x}"

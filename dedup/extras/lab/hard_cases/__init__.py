@@ -1,0 +1,89 @@
+"""Hard cases: seeded corpora of invented news with known truth, each with what breaks other tools.
+
+    generate("wire-300", seed=1, folder="cases")     # wire-300.jsonl.gz, wire-300.truth.jsonl.gz
+
+`dedup load` reads the one file, `extras/judging/truth.py` the other. Equal seeds give equal articles on
+every machine. One file per family says what is in it and why.
+"""
+
+from __future__ import annotations
+
+import gzip
+import json
+from collections.abc import Iterable, Mapping
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from dedup.base.article import Article
+from dedup.base.errors import InputError
+from dedup.extras.lab.hard_cases import (
+    boilerplate,
+    digest,
+    excerpts,
+    live_blogs,
+    ocr,
+    spelling,
+    templates,
+    wire,
+)
+from dedup.extras.lab.hard_cases.case import Case
+
+CASES: dict[str, Case] = {
+    case.name: case
+    for case in (
+        Case("wire-300", "one wire story in 300 papers, among 900 other articles", wire.make),
+        Case("wire-300-rewritten", "the same, cut and edited harder", partial(wire.make, least=0.0)),
+        Case(
+            "boilerplate-10000", "10,000 articles with one boilerplate, 100 of them twice", boilerplate.make
+        ),
+        Case("templates", "bots whose items differ in numbers and places; 50 sent twice", templates.make),
+        Case("live-blogs", "pages that grow, version by version", live_blogs.make),
+        Case("spelling", "the same articles in other spelling and punctuation", spelling.make),
+        Case("ocr", "the same articles with 0 to 20 % of errors of reading", ocr.make),
+        Case("excerpts", "10 to 90 % of an article, from the top or the middle", excerpts.make),
+        Case("digest", "pages that hold six articles", digest.make),
+    )
+}
+"""Name -> case, in the order of a report."""
+
+
+def generate(name: str, seed: int, folder: str | Path, **sizes: int) -> tuple[Path, Path]:
+    """Write a case to NAME.jsonl.gz and NAME.truth.jsonl.gz; a file is there whole or not at all.
+
+    `sizes` replace the defaults of the case. Returns the paths of the articles and of the truth.
+    """
+    if name not in CASES:
+        raise InputError(f"no hard case is called {name!r}; there are {', '.join(CASES)}")
+    made = CASES[name].make(seed, **sizes)
+    home = Path(folder)
+    home.mkdir(parents=True, exist_ok=True)
+    articles, truth = home / f"{name}.jsonl.gz", home / f"{name}.truth.jsonl.gz"
+    _write(articles, (_record(article) for article in made.articles))
+    _write(truth, (row.record() for row in made.truth))
+    return articles, truth
+
+
+def _record(article: Article) -> dict[str, Any]:
+    time = article.published_at
+    found = {
+        "source_id": article.source_id,
+        "title": article.title,
+        "publication": article.publication,
+        "published_at": None if time is None else time.isoformat(),
+        "language": article.language,
+        "text": article.text,
+    }
+    return {key: value for key, value in found.items() if value is not None}
+
+
+def _write(path: Path, records: Iterable[Mapping[str, Any]]) -> None:
+    fresh = path.with_name(f"{path.name}.new")
+    try:
+        # Neither a name nor a time in the head of the file: the same records are the same bytes.
+        with fresh.open("wb") as raw, gzip.GzipFile("", "wb", fileobj=raw, mtime=0) as file:
+            for record in records:
+                file.write(json.dumps(record, ensure_ascii=False).encode() + b"\n")
+        fresh.replace(path)
+    finally:
+        fresh.unlink(missing_ok=True)

@@ -1,0 +1,46 @@
+"""Digests: a page that holds six stories, whole or their first paragraphs, beside the six articles.
+
+The page contains each article and is none of them: those pairs are "similar", and count for nobody. The six
+are different from each other, and linking them through the page is the mistake to look for.
+"""
+
+from __future__ import annotations
+
+from dedup.base.article import Article
+from dedup.extras.lab.hard_cases.case import SIMILAR, Made, Pair, minute
+from dedup.extras.lab.hard_cases.prose import Dice, Draft, Writer
+
+STORIES = 6
+"""Articles of a digest."""
+
+FIRST_PARAGRAPHS = 2
+"""Paragraphs of each article in a digest that does not have them whole."""
+
+HEAD = "Good morning. Here is what you need to know before you leave the house today."
+FOOT = "That is all for now. If a friend sent you this briefing, you can sign up for your own copy."
+
+
+def make(seed: int, digests: int = 100) -> Made:
+    """`digests` digests with six articles each: in turn of whole texts and of first paragraphs."""
+    dice = Dice(f"digest/{seed}")
+    articles: list[Article] = []
+    truth: list[Pair] = []
+    for number in range(digests):
+        kind = "whole" if number % 2 == 0 else "first paragraphs"
+        writers = [Writer(f"digest/{seed}/{number}/{i}") for i in range(STORIES)]
+        drafts = [writer.article(dice.between(180, 450)) for writer in writers]
+        page = f"digest-{number:03}"
+        for i, draft in enumerate(drafts):
+            time = minute(24 * 60 * number + dice.below(20 * 60))
+            name = f"{page}-story-{i}"
+            articles.append(Article(name, draft.text, draft.headline, None, "Orrin Daily", time, None, "en"))
+            truth.append(Pair(page, name, SIMILAR, kind=kind))
+        time = minute(24 * 60 * number + 22 * 60)
+        text = _page(drafts, None if kind == "whole" else FIRST_PARAGRAPHS)
+        articles.append(Article(page, text, "Your daily briefing", None, "Orrin Daily", time, None, "en"))
+    return Made(articles, truth)
+
+
+def _page(drafts: list[Draft], most: int | None) -> str:
+    items = (f"{draft.headline}\n\n{Draft('', draft.paragraphs[:most]).text}" for draft in drafts)
+    return "\n\n".join((HEAD, *items, FOOT))

@@ -1,0 +1,174 @@
+"""What papers do to a wire story and still print the same story; and what they put around it.
+
+Each edit takes dice and paragraphs of sentences and gives paragraphs of sentences. `printed` draws the mix:
+
+    trimmed from the bottom, by a sentence up to a third of the words      45 %
+    the lead reworded, one or two words                                     30 %
+    numbers brought up to date, one or two                                  15 %
+    a local paragraph of one or two sentences put in                        10 %
+    sentences set in other paragraphs                                       30 %
+    a dateline before the lead                                              50 %
+    a byline above it                                                       35 %
+
+They are independent, so one paper in fifteen prints the body as it is. The shares are
+an editor's guess, not a measurement.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from dedup.extras.lab.hard_cases.prose import Dice, Draft, Writer, place, surname
+from dedup.extras.lab.hard_cases.prose_words import NAMES
+
+Paragraphs = tuple[tuple[str, ...], ...]
+MOST_TRIMMED = 1 / 3  # papers cut at most this share of the words, from the bottom
+
+SYNONYMS = {
+    "the": "that",
+    "several": "a number of",
+    "most": "the majority of",
+    "said": "stated",
+    "near": "close to",
+    "outside": "just outside",
+    "across": "all over",
+    "on": "this",
+    "about": "around",
+    "had": "has",
+    "will": "is to",
+    "after": "following",
+    "during": "in the course of",
+    "a": "one",
+    "for": "over",
+    "in": "within",
+}
+"""Words of a lead and what an editor may put for them."""
+
+AGENCIES = ("Vantage", "NWS", "Meridian Press")
+
+
+def printed(dice: Dice, draft: Draft, writer: Writer) -> str:
+    """The body of a draft as one paper prints it; `writer` writes the local paragraph."""
+    body = draft.paragraphs
+    if dice.chance(0.45):
+        body = trimmed(dice, body)
+    if dice.chance(0.30):
+        body = lead_reworded(dice, body)
+    if dice.chance(0.15):
+        body = numbers_updated(dice, body)
+    if dice.chance(0.10):
+        at = dice.between(1, len(body))
+        local = tuple(writer.sentence() for _ in range(dice.between(1, 2)))
+        body = (*body[:at], local, *body[at:])
+    if dice.chance(0.30):
+        body = regrouped(dice, body)
+    # Where a story comes from is the same in all papers, so it hangs on the story and not on the paper.
+    origin = Dice(f"origin/{draft.headline}")
+    city, agency = place(origin), origin.pick(AGENCIES)
+    reporter = f"{origin.pick(NAMES['first name'])} {surname(origin)}"
+    if dice.chance(0.50):
+        line = dice.pick((f"{city.upper()} ({agency}) - ", f"{city} ({agency}) -- ", f"{city.upper()} - "))
+        body = ((line + body[0][0], *body[0][1:]), *body[1:])
+    if dice.chance(0.35):
+        body = ((f"By {reporter}, {agency}",), *body)
+    return Draft(draft.headline, body).text
+
+
+def trimmed(dice: Dice, body: Paragraphs) -> Paragraphs:
+    """Without the last sentences: at most a third of the words, and at least one sentence if it fits."""
+    sentences = [(i, sentence) for i, paragraph in enumerate(body) for sentence in paragraph]
+    most = int(MOST_TRIMMED * sum(_length(sentence) for _, sentence in sentences))
+    room = dice.between(min(_length(sentences[-1][1]), most), most)
+    while len(sentences) > 1 and _length(sentences[-1][1]) <= room:
+        room -= _length(sentences.pop()[1])
+    kept = [tuple(s for i, s in sentences if i == number) for number in range(len(body))]
+    return tuple(paragraph for paragraph in kept if paragraph)
+
+
+def lead_reworded(dice: Dice, body: Paragraphs) -> Paragraphs:
+    """One or two words of the first sentence replaced; a lead without a known word gets a label."""
+    words = body[0][0].split(" ")
+    known = [i for i, word in enumerate(words) if word in SYNONYMS]
+    for i in dice.picks(known, dice.between(1, 2)):
+        words[i] = SYNONYMS[words[i]]
+    lead = " ".join(words) if known else f"Update: {body[0][0]}"
+    return ((lead, *body[0][1:]), *body[1:])
+
+
+def numbers_updated(dice: Dice, body: Paragraphs) -> Paragraphs:
+    """One or two of the sentences that hold a plain number say a larger one."""
+    places = [(i, j) for i, p in enumerate(body) for j, s in enumerate(p) if _COUNT.search(s)]
+    chosen = dice.picks(places, dice.between(1, 2))
+    return tuple(
+        tuple(_risen(dice, s) if (i, j) in chosen else s for j, s in enumerate(p)) for i, p in enumerate(body)
+    )
+
+
+def regrouped(dice: Dice, body: Paragraphs) -> Paragraphs:
+    """Some paragraphs are joined with the one before."""
+    found = [body[0]]
+    for paragraph in body[1:]:
+        if dice.chance(0.3):
+            found[-1] = found[-1] + paragraph
+        else:
+            found.append(paragraph)
+    return tuple(found)
+
+
+def _risen(dice: Dice, sentence: str) -> str:
+    return _COUNT.sub(lambda match: f" {int(match[1]) + dice.between(1, 9)} ", sentence, count=1)
+
+
+_COUNT = re.compile(r" (\d{1,3}) ")
+
+
+def _length(sentence: str) -> int:
+    return sentence.count(" ") + 1
+
+
+@dataclass(frozen=True, slots=True)
+class Paper:
+    """A newspaper's site, with the lines it puts around every article."""
+
+    name: str
+    above: tuple[str, ...]
+    below: tuple[str, ...]
+
+    @classmethod
+    def number(cls, seed: int, number: int) -> Paper:
+        """One of a case's papers: 0 to 2 lines above every article, 0 to 4 below."""
+        dice = Dice(f"paper/{seed}/{number}")
+        city = place(dice)
+        name = f"The {city} {dice.pick(_PAPER_NAMES)} {number}"
+        site = f"{city.lower()}{number}.example"
+        fill = {"city": city, "name": name, "site": site, "price": dice.between(2, 19)}
+        above = [line.format(**fill) for line in dice.picks(_ABOVE, dice.below(3))]
+        below = [line.format(**fill) for line in dice.picks(_BELOW, dice.below(5))]
+        return cls(name, tuple(above), tuple(below))
+
+    def page(self, body: str) -> str:
+        return "\n\n".join((*self.above, body, *self.below))
+
+
+_PAPER_NAMES = ("Gazette", "Herald", "Courier", "Post", "Tribune", "Echo", "Times", "Chronicle", "Star")
+_ABOVE = (
+    "{name} is reader-supported.",
+    "Share this article with your friends in {city}",
+    "You have 2 free articles left this month.",
+    "Listen to this story in our app, free for readers in {city}.",
+    "Advertisement",
+    "News | {city} | World",
+)
+_BELOW = (
+    "Subscribe to {name} from ${price} a month and read every story on every device.",
+    "Sign up for {city} Mornings, our free newsletter, and get the top stories in your inbox at {price}.",
+    "Copyright 2024 {name}. All rights reserved.",
+    "This material may not be published, broadcast, rewritten or redistributed without permission.",
+    "Read more: what you need to know in {city} today",
+    "Follow {name} on social media, or write to news@{site}.",
+    "Comments on this article are closed after {price} days.",
+    "Got a tip? Call the {city} newsroom, or write to tips@{site} in confidence.",
+    "{name} is a member of the {city} Press Council and follows its code.",
+    "Recommended for you",
+)

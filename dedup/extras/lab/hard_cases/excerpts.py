@@ -1,0 +1,47 @@
+"""Excerpts: 10 to 90 % of an article's words in one piece, from the top or from the middle.
+
+An excerpt of 70 % and more is a duplicate: that is the longest cut of an editor (a third) and a little. A
+shorter one is "similar" and counts for nobody; the share tells what a method finds of it. Every excerpt has
+an original of its own, so that no excerpt is found by way of another.
+"""
+
+from __future__ import annotations
+
+import re
+
+from dedup.base.article import Article
+from dedup.extras.lab.hard_cases.case import DUPLICATE, SIMILAR, Made, Pair, minute
+from dedup.extras.lab.hard_cases.prose import Dice, Writer
+
+SHARES = tuple(range(10, 100, 10))  # percent of the words that are left
+SAME_FROM = 70  # an excerpt of this share is a duplicate
+PLACES = ("top", "middle")
+LENGTHS = (350, 700)  # fewest and most words of an original, or a few more: a tenth of it is still an article
+
+
+def make(seed: int, per_share: int = 20) -> Made:
+    """For every share and place `per_share` articles, each with one excerpt."""
+    dice = Dice(f"excerpts/{seed}")
+    articles: list[Article] = []
+    truth: list[Pair] = []
+    for share in SHARES:
+        label = DUPLICATE if share >= SAME_FROM else SIMILAR
+        for place in PLACES:
+            for number in range(per_share):
+                name = f"whole-{share}-{place}-{number:02}"
+                draft = Writer(f"excerpts/{seed}/{name}").article(dice.between(*LENGTHS))
+                part = excerpt(dice, draft.text, share, place == "top")
+                other = f"part-{share}-{place}-{number:02}"
+                for source_id, text in ((name, draft.text), (other, part)):
+                    time = minute(len(articles))
+                    articles.append(Article(source_id, text, draft.headline, None, None, time, None, "en"))
+                truth.append(Pair(name, other, label, kind=place, share=share))
+    return Made(articles, truth)
+
+
+def excerpt(dice: Dice, text: str, share: int, top: bool) -> str:
+    """A run of `share` percent of a text's words; one that is not from the top starts later."""
+    found = list(re.finditer(r"\S+", text))
+    count = round(share / 100 * len(found))
+    start = 0 if top else dice.between(1, len(found) - count)
+    return text[found[start].start() : found[start + count - 1].end()]

@@ -1,0 +1,78 @@
+"""One wire story in 300 papers: what a plain count of a sentence's carriers takes for boilerplate.
+
+The agency sends it first; 299 papers print it, edited as `edits.py` says, each with its own lines around it.
+Around them are 700 articles printed once and 60 stories of 2 to 4 papers, by the same papers, so that
+precision means something. A copy keeps a word-5-shingle Jaccard of 0.75 with what the agency sent: a paper
+that would change more draws its edits again, since what is left would be an excerpt or another article
+(`excerpts.py`). `least=0` lets all of them stand.
+"""
+
+from __future__ import annotations
+
+from dedup.base.article import Article
+from dedup.extras.lab.algorithms.grams import word_grams
+from dedup.extras.lab.hard_cases.case import Made, Story, minute
+from dedup.extras.lab.hard_cases.edits import Paper, printed
+from dedup.extras.lab.hard_cases.prose import Dice, Draft, Writer
+from dedup.text.normalize import words
+
+WIRE_WORDS = 450  # length of the wire story
+SPREAD = 36 * 60  # minutes within which the papers print it
+REHEADLINED = 0.7  # share of the papers that write a headline of their own
+LEAST_JACCARD = 0.75  # of a copy with what the agency sent, over word 5-shingles
+DRAWS = 20  # how often a paper draws its edits at most; the mildest counts
+
+
+def make(
+    seed: int, papers: int = 300, singles: int = 700, small_stories: int = 60, least: float = LEAST_JACCARD
+) -> Made:
+    """A story of `papers` (at least 4) copies, `small_stories` of 2 to 4, and `singles`."""
+    dice = Dice(f"wire/{seed}")
+    houses = [Paper.number(seed, number) for number in range(papers)]
+    articles: list[Article] = []
+    truth: list[Story] = []
+
+    def story(name: str, length: int, copies: int, start: int) -> None:
+        writer = Writer(f"wire/{seed}/{name}")
+        draft = writer.article(length)
+        printers = dice.picks(houses, copies)
+        ids = tuple(f"{name}-{number:03}" for number in range(copies))
+        for source_id, paper in zip(ids, printers, strict=True):
+            if source_id == ids[0] and copies > 1:
+                articles.append(_sent(draft, source_id, start))
+            else:
+                articles.append(_printed(dice, draft, paper, source_id, writer, start, least))
+        if copies > 1:
+            truth.append(Story(name, ids))
+
+    story("wire", WIRE_WORDS, papers, 0)
+    for number in range(small_stories):
+        story(f"story-{number:03}", dice.between(300, 600), dice.between(2, 4), dice.below(SPREAD))
+    for number in range(singles):
+        story(f"single-{number:03}", dice.between(120, 700), 1, dice.below(SPREAD))
+    return Made(articles, truth)
+
+
+def _sent(draft: Draft, source_id: str, start: int) -> Article:
+    return Article(source_id, draft.text, draft.headline, None, "The Wire", minute(start), None, "en")
+
+
+def _printed(
+    dice: Dice, draft: Draft, paper: Paper, source_id: str, writer: Writer, start: int, least: float
+) -> Article:
+    page, kept = "", -1.0
+    for _ in range(DRAWS):
+        drawn = paper.page(printed(dice, draft, writer))
+        like = _jaccard(drawn, draft.text)
+        if like > kept:
+            page, kept = drawn, like
+        if kept >= least:
+            break
+    headline = writer.headline() if dice.chance(REHEADLINED) else draft.headline
+    time = minute(start + 1 + dice.below(SPREAD))
+    return Article(source_id, page, headline, None, paper.name, time, None, "en")
+
+
+def _jaccard(a: str, b: str) -> float:
+    one, other = (word_grams(words(text), 5) for text in (a, b))
+    return len(one & other) / len(one | other)

@@ -1,0 +1,56 @@
+"""Method 14: three steps, each dearer and sharper: sketch or sentence, shingles, longest common substring.
+
+The plan of the news-technology blog of 2012. A pair is a candidate if it shares an uncommon sentence
+(method 1) or a bucket (method 4); it goes on if enough word shingles are shared (method 5); its score is
+then that of method 6. A pair that stops early has the score 0.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.sparse import csr_array, hstack
+
+from dedup.base.numbers import Likeness, Pairs
+from dedup.extras.lab.algorithms.incidence import incidence, sharing
+from dedup.extras.lab.documents import Corpus
+from dedup.extras.lab.methods.common_substring import CommonSubstring
+from dedup.extras.lab.methods.sentences import Sentences
+from dedup.extras.lab.methods.sketches import Sketches
+from dedup.extras.lab.methods.word_shingles import WordShingles
+
+
+@dataclass
+class Cascade(Sentences):
+    """The longest common substring over the shorter text, of the pairs that the cheaper steps leave."""
+
+    row = "14"
+    name = "cascade"
+    about = "sketch or sentence, shingles, substring"
+    source = "a news-technology blog, 2012"
+    finds = "articles that share a sentence or a bucket"
+
+    threshold: float = CommonSubstring.threshold
+    floor: float = CommonSubstring.floor
+    bound: float = 0.1  # least Jaccard of 5-word shingles to go on; texts on one event are below
+
+    def fit(self, corpus: Corpus) -> None:
+        super().fit(corpus)
+        sketches = Sketches()
+        buckets = incidence([] if key is None else [key] for key in map(sketches.key, corpus))
+        self._either = csr_array(hstack([self._sentences, buckets]))
+        self._shingles = WordShingles()
+        self._shingles.fit(corpus)
+        self._substring = CommonSubstring()
+        self._substring.fit(corpus)
+
+    def candidates(self) -> Iterator[Pairs]:
+        return sharing(self._either)
+
+    def score(self, pairs: Pairs) -> Likeness:
+        found = np.zeros(len(pairs), np.float32)
+        left = self._shingles.score(pairs) >= np.float32(self.bound)
+        found[left] = self._substring.score(pairs[left])
+        return found

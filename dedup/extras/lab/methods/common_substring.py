@@ -1,0 +1,67 @@
+"""Method 6: the longest run of characters in both texts, over the length of one of them.
+
+A news-technology blog, 2012: the exact last step on candidates. Runs of white space count as one space.
+Candidates share enough winnowing fingerprints for a run that reaches the floor: no such pair is missed whose
+run has `winnowing.SHORTEST_RUN` (48) characters or more.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from dedup.base.errors import InputError
+from dedup.base.numbers import Likeness, Pairs
+from dedup.extras.lab.algorithms.grams import matrix_of
+from dedup.extras.lab.algorithms.incidence import shared
+from dedup.extras.lab.algorithms.join import just_below
+from dedup.extras.lab.algorithms.substring import longest_common_substring
+from dedup.extras.lab.algorithms.winnowing import fingerprints, least_shared
+from dedup.extras.lab.documents import Corpus
+from dedup.extras.lab.method import Method
+
+
+@dataclass
+class CommonSubstring(Method):
+    row = "6"
+    name = "common-substring"
+    about = "longest common run of characters"
+    source = "a news-technology blog, 2012"
+    finds = "articles that share enough winnowing fingerprints"
+
+    threshold: float = 0.3  # of the text unchanged in one piece; an edited copy is seldom one run
+    floor: float = 0.2  # below, a run is a quotation; and set phrases of news make many candidates
+    over: str = "shorter"  # "shorter" or "longer": the text whose length the run is measured by
+
+    def __post_init__(self) -> None:
+        if self.over not in ("shorter", "longer"):
+            raise InputError(f'{self.name}: over must be "shorter" or "longer", not "{self.over}"')
+
+    def fit(self, corpus: Corpus) -> None:
+        self._texts = [" ".join(document.text.split()) for document in corpus]
+        self._lengths = np.array([len(text) for text in self._texts], np.int64)
+        self._fingerprints = matrix_of(fingerprints(text) for text in self._texts)
+
+    def candidates(self) -> Iterator[Pairs]:
+        return self.sharing(self.floor)
+
+    def sharing(self, share: float) -> Iterator[Pairs]:
+        for pairs, both in shared(self._fingerprints):
+            run = np.ceil(just_below(share) * self._bases(pairs)).astype(np.int64)
+            yield pairs[both >= least_shared(run)]
+
+    def score(self, pairs: Pairs) -> Likeness:
+        lengths = [self.measure(self._texts[i], self._texts[j]) for i, j in pairs.tolist()]
+        return np.asarray(np.array(lengths) / np.maximum(self._bases(pairs), 1), np.float32)
+
+    def measure(self, a: str, b: str) -> int:
+        """How many characters two texts have in common."""
+        return longest_common_substring(a, b).length
+
+    def _bases(self, pairs: Pairs) -> npt.NDArray[np.int64]:
+        """The length each pair is measured by."""
+        ends = self._lengths[pairs]
+        return np.asarray(ends.min(axis=1) if self.over == "shorter" else ends.max(axis=1))

@@ -1,0 +1,76 @@
+"""Method 12: ssdeep's context-triggered piecewise hash, and its comparison (Kornblum 2006; ppdeep).
+
+A text is cut where its own characters say so; each piece gives one character of a digest; digests are
+compared by edit distance. Only digests of equal block size, or of twice it by the second digest, that share 7
+characters in a row or are equal have a score above 0: looking for just that misses nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+import ppdeep
+
+from dedup.base.numbers import Likeness, Pairs
+from dedup.extras.lab.algorithms.grams import character_grams
+from dedup.extras.lab.algorithms.incidence import incidence, sharing
+from dedup.extras.lab.documents import Corpus
+from dedup.extras.lab.method import Method
+
+COMMON_CHARACTERS = 7
+"""Of two digests, or their score is 0."""
+
+LONGEST_REPEAT = 3
+"""ssdeep shortens longer repetitions of a character to this many before it compares."""
+
+
+@dataclass
+class FuzzyHash(Method):
+    """ssdeep's score, from 0 to 100, as a share."""
+
+    row = "12"
+    name = "fuzzy-hash"
+    about = "edit distance of ssdeep digests"
+    source = "Kornblum 2006; the diary"
+    finds = "articles whose digests share 7 characters in a row"
+
+    threshold: float = 0.5  # half; the diary names none
+    floor: float = 0.01  # every score above 0
+
+    def fit(self, corpus: Corpus) -> None:
+        texts = (document.text.encode(errors="surrogatepass") for document in corpus)
+        self._digests = [ppdeep.hash(text) if text else "" for text in texts]
+
+    def candidates(self) -> Iterator[Pairs]:
+        return sharing(incidence(parts(digest) for digest in self._digests))
+
+    def score(self, pairs: Pairs) -> Likeness:
+        return np.array([compare(self._digests[i], self._digests[j]) for i, j in pairs.tolist()], np.float32)
+
+
+def compare(a: str, b: str) -> float:
+    """ssdeep's score of two digests, from 0 to 1; 0 for the digest of an empty text."""
+    return ppdeep.compare(a, b) / 100 if a and b else 0.0
+
+
+def parts(digest: str) -> set[tuple[int, str]]:
+    """What two digests must share to have a score above 0: block size and characters."""
+    if not digest:
+        return set()
+    size, first, second = digest.split(":")
+    first, second = shortened(first), shortened(second)
+    found = {(int(size), part) for part in character_grams(first, COMMON_CHARACTERS)}
+    found |= {(2 * int(size), part) for part in character_grams(second, COMMON_CHARACTERS)}
+    found.add((int(size), f"={first}"))  # equal first digests, however short
+    return found
+
+
+def shortened(digest: str) -> str:
+    """A digest without the fourth and later of equal characters in a row.
+
+    >>> shortened("AAAAAB")
+    'AAAB'
+    """
+    return "".join(c for i, c in enumerate(digest) if i < LONGEST_REPEAT or digest[i - 3 : i] != c * 3)

@@ -1,0 +1,75 @@
+"""Row 0: the product's own rule, as the marks have it: sentences and signatures, common ones by story.
+
+Its groups are not what is linked, but stories: a canonical article with the duplicates that are directly
+like it (docs/semantics.md, sections 2 to 5).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from dedup.base.numbers import Flags, Groups, Likeness, Pairs
+from dedup.base.settings import Settings
+from dedup.extras.lab.documents import Corpus
+from dedup.extras.lab.method import Method
+from dedup.rules import oracle
+from dedup.rules.pairs import Profiles, Scored, stories
+from dedup.text.fingerprint import Fingerprint, Fingerprinter, UnreadableError
+from dedup.text.punkt import PunktModel
+
+
+@dataclass
+class Product(Method):
+    row = "0"
+    name = "dedup"
+    about = "sentences; MinHash of stop-word shingles"
+    source = "this project"
+    finds = "articles that share a sentence, a bucket or all words"
+
+    threshold: float = Settings().duplicate_signature_jaccard  # in place of the setting
+    floor: float = 0.1
+    settings: Settings = field(default_factory=Settings)
+    models: Mapping[str, PunktModel] = field(default_factory=dict)  # trained for the corpus, by language
+
+    def fit(self, corpus: Corpus) -> None:
+        self._settings = self.settings.with_values({"duplicate_signature_jaccard": self.threshold})
+        fingerprints = fingerprinted(corpus, self._settings, self.models)
+        self._orders = [document.order(self._settings) for document in corpus]
+        made = [fingerprint for fingerprint in fingerprints if fingerprint is not None]
+        self._profiles = Profiles(fingerprints, oracle.common_sentences(made, self._settings).keys())
+        self._last: Scored | None = None
+
+    def candidates(self) -> Iterator[Pairs]:
+        yield self._profiles.candidates()
+
+    def score(self, pairs: Pairs) -> Likeness:
+        return self._scored(pairs).score.astype(np.float32)
+
+    def accepts(self, pairs: Pairs, scores: Likeness) -> Flags:  # noqa: ARG002  # evidence decides too
+        return self._scored(pairs).duplicates(self._settings)
+
+    def groups(self, size: int, pairs: Pairs, accepted: Flags) -> Groups:  # noqa: ARG002  # stories, not links
+        return stories(self._orders, self._scored(pairs), accepted)
+
+    def _scored(self, pairs: Pairs) -> Scored:
+        """The scores of some pairs; those asked for last are kept, since they are asked for again."""
+        if self._last is None or self._last.pairs is not pairs:
+            self._last = self._profiles.score(pairs, self._settings)
+        return self._last
+
+
+def fingerprinted(
+    corpus: Corpus, settings: Settings, models: Mapping[str, PunktModel] | None = None
+) -> list[Fingerprint | None]:
+    """The fingerprint of every document; None where it has none."""
+    fingerprinter = Fingerprinter(settings, models)
+    found: list[Fingerprint | None] = []
+    for document in corpus:
+        try:
+            found.append(fingerprinter.fingerprint(document.text, document.language, document.title))
+        except UnreadableError:
+            found.append(None)
+    return found

@@ -1,0 +1,70 @@
+"""Method 11: SimHash, 64 bits: similar texts have hashes that differ in few bits.
+
+Charikar, STOC 2002. Each bit is the vote of all words, weighted by their count: a word votes with that
+bit of its own hash (xxh3). Manku, Jain, Das Sarma, "Detecting near-duplicates for web crawling", WWW
+2007, take 3 of 64 bits. Hashes that differ in at most 3 bits agree in one of 4 blocks of 16, so
+looking in blocks finds them all.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from dedup.base.numbers import Likeness, Pairs
+from dedup.extras.lab.algorithms.incidence import incidence, sharing
+from dedup.extras.lab.documents import Corpus
+from dedup.extras.lab.method import Method
+from dedup.text.hashing import hash_set
+
+BITS = 64
+MOST_BITS = 3
+"""Bits that may differ; one less than there are blocks, or pairs would be missed."""
+
+
+@dataclass
+class SimHash(Method):
+    """The share of equal bits; candidates are complete up to 3 different bits only, hence the floor."""
+
+    row = "11"
+    name = "simhash"
+    about = "64-bit SimHash, at most 3 bits different"
+    source = "Charikar 2002; Manku 2007"
+    finds = "articles that share one of 4 blocks of 16 bits"
+
+    threshold: float = 1 - MOST_BITS / BITS
+    floor: float = 1 - MOST_BITS / BITS
+
+    def fit(self, corpus: Corpus) -> None:
+        found = [Counter(document.words()) for document in corpus]
+        self._some = np.array([bool(counts) for counts in found], np.bool_)
+        self._hashes = np.array([simhash(counts) for counts in found], np.uint64)
+
+    def candidates(self) -> Iterator[Pairs]:
+        blocks = self._hashes.view(np.uint16).reshape(-1, BITS // 16).tolist()
+        rows = zip(blocks, self._some, strict=True)
+        return sharing(incidence(enumerate(row) if some else [] for row, some in rows))
+
+    def score(self, pairs: Pairs) -> Likeness:
+        a, b = pairs[:, 0], pairs[:, 1]
+        equal = 1 - np.bitwise_count(self._hashes[a] ^ self._hashes[b]) / np.float32(BITS)
+        return np.where(self._some[a] & self._some[b], equal, 0).astype(np.float32)
+
+
+def simhash(counts: Counter[str]) -> int:
+    """The SimHash of words with weights; 0 where there are none. A tied vote is no."""
+    if not counts:
+        return 0
+    weights = np.fromiter(counts.values(), np.int64, len(counts))
+    votes = weights @ (2 * bits(list(counts)) - 1)
+    return int(np.packbits(votes > 0).view(">u8")[0])
+
+
+def bits(items: list[str]) -> npt.NDArray[np.int64]:
+    """The bits of the hash of each string, the highest first; shape (n, 64)."""
+    rows = hash_set(items).astype(">u8").view(np.uint8).reshape(-1, BITS // 8)
+    return np.unpackbits(rows, axis=1).astype(np.int64)

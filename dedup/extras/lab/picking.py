@@ -1,0 +1,109 @@
+"""Reads the newest articles of the live corpus, what methods find in them, and draws the pairs to be judged.
+
+The newest, since a random share would tear stories apart. How pairs are drawn: `extras/judging/sampling.py`.
+"""
+
+from __future__ import annotations
+
+import json
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+
+from dedup.api.deduplicator import Deduplicator
+from dedup.base.errors import InputError
+from dedup.base.numbers import pair_keys, pairs_of
+from dedup.base.progress import Progress, SilentProgress
+from dedup.base.settings import Settings
+from dedup.extras.judging.judgements import Pick
+from dedup.extras.judging.sampling import draw, permanent_numbers, stratify
+from dedup.extras.lab.documents import Corpus, Document
+from dedup.extras.lab.evaluation.compare import LIMIT_SECONDS, Source, compare, measure
+from dedup.extras.lab.evaluation.results import Result
+from dedup.extras.lab.method import Method
+from dedup.extras.lab.methods.product import Product
+
+NEWEST_ARTICLES = 20_000
+"""Articles that the lab takes from the database by default: a few minutes of work, and under 2 GB."""
+
+
+def read(dd: Deduplicator, count: int = NEWEST_ARTICLES) -> Corpus:
+    found = dd.newest(count)
+    if not found:
+        raise InputError("the corpus is empty: `dedup load FILE` first")
+    return Corpus([Document.of(article) for article in found])
+
+
+def find_pairs(
+    dd: Deduplicator,
+    corpus: Corpus,
+    methods: Sequence[Method],
+    *,
+    limit_seconds: float = LIMIT_SECONDS,
+    progress: Progress | None = None,
+) -> list[Result]:
+    """Return what the product's own rule, with the settings of the database, and other methods find.
+
+    The others get the articles through a temporary file. A method that fails or is too slow has a result that
+    is not done. `progress` counts methods.
+    """
+    bar = progress or SilentProgress()
+    bar.start("comparing", 1 + len(methods))
+    settings = dd.settings.in_force()
+    models = dd.settings.sentence_models()
+    product = Product(settings.duplicate_signature_jaccard, settings=settings, models=models)
+    own = measure(product, corpus)
+    bar.advance(1)
+    with tempfile.TemporaryDirectory(prefix="dedup-lab-") as folder:
+        file = Path(folder) / "articles.jsonl"
+        with file.open("w", encoding="utf-8") as lines:
+            for document in corpus:
+                lines.write(json.dumps(_row(document)) + "\n")
+        others = compare(
+            Source(file),
+            methods,
+            Path(folder) / "results",
+            limit_seconds=limit_seconds,
+            ended=lambda _: bar.advance(1),
+        )
+    return [own, *others]
+
+
+def _row(document: Document) -> dict[str, str | None]:
+    time = document.published_at.isoformat() if document.published_at else None
+    return {"id": document.id, "text": document.text, "language": document.language, "published_at": time}
+
+
+def picks(corpus: Corpus, results: Sequence[Result], settings: Settings, total: int, seed: int) -> list[Pick]:
+    """A stratified sample of all that the methods found; the first result is the product's own rule."""
+    keys = np.unique(np.concatenate([pair_keys(result.pairs, len(corpus)) for result in results]))
+    if not len(keys):
+        raise InputError("no method finds a pair in this corpus: there is nothing to judge")
+    pairs = pairs_of(keys, len(corpus))
+    scores = np.full((len(results), len(keys)), np.nan, np.float32)
+    opinions = np.zeros((len(keys), len(results)), np.bool_)
+    for row, result in enumerate(results):
+        place = np.searchsorted(keys, pair_keys(result.pairs, len(corpus)))
+        scores[row, place] = result.scores
+        opinions[place, row] = result.accepted
+    strata = stratify(scores[0], opinions, settings)
+    ids = [document.id for document in corpus]
+    drawn = draw(strata, total, permanent_numbers(ids, pairs, seed))
+    return [
+        Pick(
+            ids[pairs[row, 0]],
+            ids[pairs[row, 1]],
+            name,
+            int(size),
+            len(rows),
+            {r.label: _plain(scores[i, row]) for i, r in enumerate(results)},
+        )
+        for name, size, rows in zip(strata.names, strata.sizes, drawn, strict=True)
+        for row in rows
+    ]
+
+
+def _plain(value: np.float32) -> float | None:
+    return None if np.isnan(value) else round(float(value), 4)

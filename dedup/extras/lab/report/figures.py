@@ -1,0 +1,153 @@
+"""The figures of the report: what the columns of its table show, how they are rounded, and what is best."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from dedup.base.words import whole
+from dedup.extras.lab.evaluation.measures import Evaluation
+from dedup.extras.lab.evaluation.results import Result
+
+MEGABYTE = 1_000_000
+
+MAX_BEST = 3
+"""Where more methods share the best value of a column, it tells nothing and is not marked."""
+
+NONE = "–"  # shown where there is no number
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """A result and its evaluation, None without truth; figures are None where they cannot be made."""
+
+    result: Result
+    evaluation: Evaluation | None
+
+    @property
+    def tuned(self) -> float | None:
+        """F1 with the threshold tuned on the other half."""
+        return self.evaluation.tuned.f1 if self.evaluation and self.result.done else None
+
+    def per_article(self, total: float) -> float | None:
+        return total / self.result.documents if self.result.documents else None
+
+    @property
+    def seconds(self) -> float | None:
+        """CPU seconds per 1,000 articles."""
+        return self.per_article(1_000 * self.result.seconds)
+
+    @property
+    def group_sizes(self) -> list[int]:
+        """Articles in each group of at least two."""
+        counts = np.unique(self.result.groups, return_counts=True)[1]
+        return [int(count) for count in counts if count > 1]
+
+
+def share(value: float) -> str:
+    """A measure from 0 to 1 with three digits, which never reads as 0 or 1 where it is not.
+
+    >>> share(0.9412), share(1.0), share(0.9999)
+    ('0.941', '1.000', '>0.999')
+    """
+    if 0.9995 <= value < 1:
+        return ">0.999"
+    if 0 < value < 0.0005:
+        return "<0.001"
+    return f"{value:.3f}"
+
+
+def percent(value: float) -> str:
+    """A share in words, whole unless it is nearly nothing or nearly all."""
+    if 0 < value < 0.01 or 0.99 < value < 1:
+        return f"{min(max(value, 0.001), 0.999):.1%}".replace("%", "\u00a0%")
+    return f"{value:.0%}".replace("%", "\u00a0%")
+
+
+def amount(value: float) -> str:
+    """A cost with two significant digits below 100, whole above.
+
+    >>> amount(0.0314), amount(3.14), amount(31.4), amount(31415)
+    ('0.031', '3.1', '31', '31,415')
+    """
+    if value >= 9.95 or value == 0:
+        return f"{value:,.0f}"
+    return f"{value:.1f}" if value >= 1 else f"{value:#.2g}" if value >= 0.0001 else "<0.0001"
+
+
+def threshold(value: float) -> str:
+    return f"{value:.2f}" if round(value, 2) == round(value, 4) else f"{value:.4f}".rstrip("0")
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """One column of the table: `best` is 1 where more is better, -1 where less is, 0 where neither."""
+
+    group: str
+    name: str
+    value: Callable[[Entry], float | None]
+    show: Callable[[float], str] = share
+    best: int = 1
+
+
+def _of(name: Callable[[Evaluation], float | None]) -> Callable[[Entry], float | None]:
+    return lambda entry: name(entry.evaluation) if entry.evaluation else None
+
+
+OWN, TUNED, COST = "At its own threshold", "Threshold tuned", "Cost"
+THRESHOLD = Column(OWN, "threshold", lambda e: e.result.threshold, threshold, best=0)
+
+COSTS = (
+    Column(COST, "candidates per article", lambda e: e.per_article(e.result.candidates), amount, -1),
+    Column(COST, "CPU s per 1,000", lambda e: e.seconds, amount, -1),
+    Column(COST, "MB per 1,000", lambda e: e.per_article(1_000 * e.result.memory / MEGABYTE), amount, -1),
+)
+
+JUDGED = (
+    THRESHOLD,
+    Column(OWN, "F1", _of(lambda e: e.own.f1)),
+    Column(OWN, "precision", _of(lambda e: e.own.precision)),
+    Column(OWN, "recall", _of(lambda e: e.own.recall)),
+    Column(TUNED, "F1", _of(lambda e: e.tuned.f1)),
+    Column(TUNED, "from", _of(lambda e: min(e.thresholds)), best=0),
+    Column(TUNED, "to", _of(lambda e: max(e.thresholds)), best=0),
+    Column("All thresholds", "average precision", _of(lambda e: e.average_precision)),
+    Column("Groups", "adjusted Rand", _of(lambda e: e.groups.adjusted_rand)),
+    Column("Groups", "B\u2011cubed F1", _of(lambda e: e.groups.b_cubed_f1)),
+    *COSTS,
+)
+"""The columns where a truth is known."""
+
+UNJUDGED = (
+    THRESHOLD,
+    Column(OWN, "pairs accepted", lambda e: int(e.result.accepted.sum()), whole, best=0),
+    Column("Groups", "of two and more", lambda e: len(e.group_sizes), whole, best=0),
+    Column("Groups", "articles in them", lambda e: sum(e.group_sizes), whole, best=0),
+    Column("Groups", "largest", lambda e: max(e.group_sizes, default=0), whole, best=0),
+    *COSTS,
+)
+"""The columns where nothing is known."""
+
+
+def headings(columns: Sequence[Column]) -> list[tuple[str, int]]:
+    """The headings above the columns, each with how many of them it spans."""
+    names = [column.group for column in columns]
+    return [(name, names.count(name)) for name in dict.fromkeys(names)]
+
+
+def cells(entry: Entry, entries: Sequence[Entry], columns: Sequence[Column]) -> list[tuple[str, bool]]:
+    """What the columns say of a method, each with whether it is marked as the best."""
+    found = []
+    for column in columns:
+        value = column.value(entry)
+        if value is None:
+            found.append((NONE, False))
+            continue
+        text = column.show(value)
+        others = [v for e in entries if e.result.done and (v := column.value(e)) is not None]
+        best = column.show(max(others, key=lambda v: column.best * v, default=value))
+        equal = [column.show(other) for other in others].count(text)
+        found.append((text, column.best != 0 and text == best and equal <= MAX_BEST and equal < len(others)))
+    return found

@@ -1,0 +1,126 @@
+"""What the report says in words: the summary at its head, and what the plain cut-off loses.
+
+Every sentence is made of the figures; none is a judgement of its own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from dedup.extras.judging.truth import Tally
+from dedup.extras.lab.evaluation.comparison import Comparison
+from dedup.extras.lab.evaluation.disagreements import PRODUCT_ROW
+from dedup.extras.lab.report.figures import Entry, amount, percent, share
+
+CUT_OFF = "sentences"  # the method with the plain cut-off for common sentences
+CLOSE = 0.01  # methods whose tuned F1 differs by less are called level: another corpus may turn them around
+LOSS = 0.02  # so much less recall in a band of story sizes is worth a sentence
+
+
+def summary(comparison: Comparison, entries: Sequence[Entry]) -> list[str]:
+    """What the page shows, in three sentences."""
+    if not entries:
+        return ["No method was run on this corpus."]
+    ranked = sorted((e for e in entries if e.tuned is not None), key=lambda e: -(e.tuned or 0))
+    if ranked:
+        return [_best(ranked), _product(ranked), _unfinished(entries)]
+    if comparison.evaluations:
+        return ["No method could be judged by this truth.", _unfinished(entries)]
+    return [
+        "No truth was given: the page shows what each method accepts and what it costs, not which is right.",
+        _accepted([entry for entry in entries if entry.result.done]),
+        _unfinished(entries),
+    ]
+
+
+def _best(ranked: Sequence[Entry]) -> str:
+    best = ranked[0]
+    tally = best.evaluation.tuned if best.evaluation else None
+    level = [e.result.label for e in ranked[1:] if (best.tuned or 0) - (e.tuned or 0) < CLOSE]
+    text = f"With its threshold tuned, {best.result.label} tells duplicates best"
+    if tally and tally.precision is not None and tally.recall is not None:
+        what = "the clear pairs that it calls duplicates" if tally.unclear else "what it calls duplicates"
+        text += f": {percent(tally.precision)} of {what} are, and it finds {percent(tally.recall)} of them"
+    text += f" (F1\u00a0{share(best.tuned or 0)})"
+    if tally and tally.unclear:
+        text += (
+            f"; it calls {tally.unclear:,} more duplicates of which the truth says nothing clear, and were"
+            f" these wrong, its F1 would be {share(_strictly(tally))}"
+        )
+    if level:
+        text += f"; {_listed(level)} {'is' if len(level) == 1 else 'are'} level with it (within {CLOSE})"
+    return text + "."
+
+
+def _strictly(tally: Tally) -> float:
+    """F1 where unclear pairs are wrong."""
+    return Tally(tally.right, tally.wrong + tally.unclear, tally.missed).f1 or 0.0
+
+
+def _product(ranked: Sequence[Entry]) -> str:
+    place = next((i for i, e in enumerate(ranked) if e.result.row == PRODUCT_ROW), None)
+    if place is None:
+        return "The product's own rule was not among the methods that could be judged."
+    entry = ranked[place]
+    own = entry.evaluation.own.f1 if entry.evaluation else None
+    text = f"{entry.result.label}, the product's own rule, is number {place + 1} of {len(ranked)}"
+    text += f" with F1\u00a0{share(entry.tuned or 0)}"
+    if own is not None:
+        text += f" ({share(own)} at its own threshold)"
+    if entry.seconds is not None:
+        text += f" and takes {amount(entry.seconds)} CPU seconds per 1,000 articles"
+        best = ranked[0]
+        if place and best.seconds is not None:
+            text += f", where {best.result.label} takes {amount(best.seconds)}"
+    return text + "."
+
+
+def _accepted(done: Sequence[Entry]) -> str:
+    if not done:
+        return "No method came to its end."
+    counts = sorted((int(e.result.accepted.sum()), e.result.label) for e in done)
+    (least, few), (most, many) = counts[0], counts[-1]
+    product = next((e for e in done if e.result.row == PRODUCT_ROW), None)
+    text = f"What they call duplicates reaches from {least:,} pairs ({few}) to {most:,} ({many})"
+    if least == most:
+        return f"Of all pairs, each of the {len(done)} methods that came to an end calls {most:,} duplicates."
+    if product:
+        text += f"; {product.result.label}, the product's own rule, accepts {product.result.accepted.sum():,}"
+    return text + "."
+
+
+def _unfinished(entries: Sequence[Entry]) -> str:
+    missing = [
+        f"{e.result.label} ({e.result.outcome}{f': {e.result.reason}' if e.result.reason else ''})"
+        for e in entries
+        if not e.result.done
+    ]
+    if not missing:
+        return "Every method came to its end; none failed, and none was too slow."
+    return f"{len(missing)} of {len(entries)} methods gave no result: {_listed(missing)}."
+
+
+def _listed(names: Sequence[str]) -> str:
+    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
+
+
+def losses(entries: Sequence[Entry]) -> list[str]:
+    """What the plain cut-off loses against the product's rule, a sentence for each band."""
+    ended = [entry for entry in entries if entry.tuned is not None]
+    product = next((e for e in ended if e.result.row == PRODUCT_ROW), None)
+    plain = next((e for e in ended if e.result.name == CUT_OFF), None)
+    if not (product and plain and product.evaluation and plain.evaluation):
+        return []
+    return [
+        f"In stories of {span(ours.least, ours.most)} articles, “{plain.result.label}” finds"
+        f" {percent(theirs.recall)} of the pairs and {product.result.label} {percent(ours.recall)}:"
+        f" {ours.found - theirs.found:,} pairs of {ours.pairs:,} are lost."
+        for ours, theirs in zip(
+            product.evaluation.groups.by_size, plain.evaluation.groups.by_size, strict=True
+        )
+        if ours.recall is not None and theirs.recall is not None and ours.recall - theirs.recall > LOSS
+    ]
+
+
+def span(least: int, most: int | None) -> str:
+    return f"{least}–{most}" if most else f"{least} and more"

@@ -1,0 +1,265 @@
+"""The endpoints of the HTTP service: a request becomes a question to a `Deduplicator`, its answer JSON.
+
+Requests pass `guard.py` first; `endpoints.py` lists what there is to ask.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Awaitable, Callable, Iterable, Sequence
+from typing import Any
+
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route, Router
+from starlette.types import ASGIApp
+
+from dedup import Explanation, MarkedArticle
+from dedup.api.deduplicator import Deduplicator
+from dedup.base.errors import DatabaseError, NotFoundError
+from dedup.base.printable import as_json
+from dedup.base.verdict import Verdict
+from dedup.extras.serve.body import MissingExtraError, RefusedError, article_of, read_article, read_items
+from dedup.extras.serve.endpoints import ENDPOINTS, JSON, LINES, NAMES, PATHS, PROBES, Endpoint, document
+from dedup.extras.serve.guard import HEADERS, OUTAGE_SECONDS, Access, Guard, ProblemError, problem_of
+from dedup.extras.serve.handling import Handling, fields_of, in_thread, too_many
+from dedup.extras.serve.limits import Limits
+from dedup.files.record import Flaw
+
+HEALTH_SECONDS = 1.0  # How long an answer of the health check holds: whoever asks more often costs nothing
+
+
+def make_app(
+    dd: Deduplicator, limits: Limits, access: Access, *, texts: bool = False, log_requests: bool = False
+) -> ASGIApp:
+    """The application; `texts` lets answers hold words of articles."""
+    service = Service(dd, limits, texts=texts)
+    return Guard(
+        service.router(),
+        limits,
+        access.check,
+        dd.location,
+        paths=PATHS,
+        probes=PROBES,
+        nowhere="/openapi.json has those that there are",
+        log_requests=log_requests,
+    )
+
+
+class Service:
+    """Answers requests. Each endpoint is a method of its name."""
+
+    def __init__(self, dd: Deduplicator, limits: Limits, *, texts: bool) -> None:
+        self._dd, self._limits, self._texts = dd, limits, texts
+        self._handling = Handling(limits, dd.location)
+        self._probe = Probe(dd, limits)
+
+    def router(self) -> Router:
+        paths: dict[str, dict[str, Endpoint]] = {}
+        for endpoint in ENDPOINTS:
+            paths.setdefault(endpoint.path, {})[endpoint.method] = endpoint
+        routes = [Route(path, self._endpoint(found), methods=[*found]) for path, found in paths.items()]
+        return Router(routes, redirect_slashes=False)
+
+    def _endpoint(self, by_method: dict[str, Endpoint]) -> Callable[[Request], Awaitable[Response]]:
+        async def endpoint(request: Request) -> Response:
+            endpoint = by_method.get("GET" if request.method == "HEAD" else request.method)
+            if endpoint is None:
+                raise HTTPException(405, headers={"Allow": ", ".join(by_method)})
+            query = _query(request, endpoint)
+            if query.get("text") and not self._texts:
+                raise ProblemError(403, "this server tells no texts; start it with `dedup serve --texts`")
+            answer = await getattr(self, endpoint.name)(request, query)
+            return Response(as_json(answer).encode(), media_type=JSON, headers=HEADERS)
+
+        return endpoint
+
+    # The endpoints.
+
+    async def submit(self, request: Request, query: dict[str, Any]) -> dict[str, Any]:
+        async with self._handling.body(request, JSON) as body:
+            return await self._handling.worked(lambda: self._judged(body.content, "body", query["store"]))
+
+    async def submit_batch(self, request: Request, query: dict[str, Any]) -> dict[str, Any]:
+        """Verdicts on the articles in the array or the lines of the body, as far as time allows."""
+        async with self._handling.body(request, JSON, LINES) as body:
+            what = "item" if body.media_type == JSON else "line"
+            return await self._handling.worked(lambda: self._batch(body.content, what, query["store"]))
+
+    async def mark(self, _request: Request, query: dict[str, Any]) -> dict[str, Any]:
+        source_id: str = query["source_id"]
+        found = await self._handling.worked(lambda: self._dd.get(source_id))
+        if found is None:
+            raise NotFoundError.of(source_id)
+        return marked(found, text=query["text"])
+
+    async def delete(self, _request: Request, query: dict[str, Any]) -> dict[str, Any]:
+        source_id: str = query["source_id"]
+        if not await self._handling.worked(lambda: self._dd.delete(source_id)):
+            raise NotFoundError.of(source_id)
+        return {"source_id": source_id}
+
+    async def story(self, _request: Request, query: dict[str, Any]) -> dict[str, Any]:
+        found = await self._handling.worked(lambda: self._dd.story(query["source_id"]))
+        return {
+            "original": _named(found.original.as_dict()),
+            "copies": [_named(copy.as_dict()) for copy in found.copies[: query["limit"]]],
+            "count": len(found.copies),
+        }
+
+    async def explain(self, _request: Request, query: dict[str, Any]) -> dict[str, Any]:
+        ids = query["source_id"], query["other_source_id"]
+        found = await self._handling.worked(lambda: self._dd.explain(*ids))
+        return explanation(found, text=query["text"])
+
+    async def changes(self, _request: Request, query: dict[str, Any]) -> dict[str, Any]:
+        since, limit = query["since"] or None, query["limit"]
+        if not 1 <= limit <= self._limits.changes:
+            raise ProblemError(400, f"limit is a whole number from 1 to {self._limits.changes:,}")
+        found = await self._handling.worked(lambda: self._dd.changes(since, limit=limit))
+        told = [_named(change.as_dict()) for change in found]
+        for change in told:
+            del change["cursor"]
+        return {"changes": told, "cursor": found[-1].cursor if found else since}
+
+    async def health(self, _request: Request, _query: dict[str, Any]) -> dict[str, Any]:
+        await self._probe.check()
+        return {"status": "ok"}
+
+    async def ready(self, _request: Request, _query: dict[str, Any]) -> dict[str, Any]:
+        """The state of the database, and whether there is room."""
+        if self._handling.requests.taken >= self._handling.requests.most:
+            raise too_many()
+        await self._probe.check()
+        return {"status": "ok"}
+
+    async def openapi(self, _request: Request, _query: dict[str, Any]) -> dict[str, Any]:
+        return document()
+
+    # What they share.
+
+    def _judged(self, given: Any, what: str, store: bool) -> dict[str, Any]:
+        """The verdict on one article: as bytes, or an item of an array that was read."""
+        try:
+            article, flaws = article_of(given, what) if what == "item" else read_article(given, what)
+        except MissingExtraError as error:
+            raise ProblemError(501, f"on the server, {error}") from None
+        return judged(self._dd.submit(article) if store else self._dd.lookup(article), flaws)
+
+    def _batch(self, body: bytes, what: str, store: bool) -> dict[str, Any]:
+        given: Sequence[Any]
+        given = read_items(body) if what == "item" else body.removesuffix(b"\n").split(b"\n")
+        if len(given) > self._limits.batch_articles:
+            raise ProblemError(
+                413, f"the batch has {len(given):,} {what}s, the limit is {self._limits.batch_articles:,}"
+            )
+        deadline = time.monotonic() + self._limits.batch_seconds
+        verdicts: list[dict[str, Any]] = []
+        why = None
+        for one in given:
+            if verdicts and time.monotonic() > deadline:
+                why = f"the rest was not reached in {self._limits.batch_seconds:g} s"
+                break
+            try:
+                verdicts.append(self._judged(one, what, store))
+            except RefusedError as error:
+                verdicts.append(judged(Verdict(error.source_id, "refused", None, None, str(error)), ()))
+            except (DatabaseError, ProblemError) as error:
+                if not verdicts:
+                    raise
+                if isinstance(error, DatabaseError):
+                    self._handling.note(error)
+                    error = problem_of(error, self._dd.location)
+                why = error.detail
+                break
+        return {"verdicts": verdicts, "left": len(given) - len(verdicts), "reason": why}
+
+
+class Probe:
+    """Asks the database how it is, at most once in `HEALTH_SECONDS`, however many want to know."""
+
+    def __init__(self, dd: Deduplicator, limits: Limits) -> None:
+        self._dd, self._seconds = dd, limits.work_seconds
+        self._free, self._asking = asyncio.Semaphore(1), asyncio.Lock()
+        self._at = float("-inf")
+        self._problem: ProblemError | None = None
+
+    async def check(self) -> None:
+        """Raise a ProblemError unless the database answers and has this program's schema."""
+        async with self._asking:
+            if time.monotonic() - self._at > HEALTH_SECONDS:
+                self._problem = None
+                try:
+                    await in_thread(self._free, self._dd.ping, self._seconds)
+                except TimeoutError:
+                    words = f"the database has not answered in {self._seconds:g} s"
+                    self._problem = ProblemError(503, words, OUTAGE_SECONDS)
+                except DatabaseError as error:
+                    self._problem = problem_of(error, self._dd.location)
+                self._at = time.monotonic()
+        if self._problem is not None:
+            raise ProblemError(self._problem.status, self._problem.detail, self._problem.retry_after)
+
+
+def _query(request: Request, endpoint: Endpoint) -> dict[str, Any]:
+    """The parameters of a request; ProblemError if one is missing, unknown, double or of another type."""
+    known = {parameter.name for parameter in endpoint.parameters}
+    given = fields_of(request.scope["query_string"], known, "the query")
+    found: dict[str, Any] = {}
+    for parameter in endpoint.parameters:
+        value = given.get(parameter.name)
+        if value is None and parameter.default is None:
+            raise ProblemError(400, f"the parameter {parameter.name} is missing")
+        found[parameter.name] = (
+            parameter.default if value is None else _parsed(parameter.name, parameter.kind, value)
+        )
+    return found
+
+
+def _parsed(name: str, kind: str, value: str) -> str | bool | int:
+    if kind == "boolean":
+        if value not in ("true", "false"):
+            raise ProblemError(400, f"{name} is true or false")
+        return value == "true"
+    if kind == "integer":
+        if not (value.isascii() and value.isdecimal() and len(value) <= 9):
+            raise ProblemError(400, f"{name} is a whole number from 0 to 999,999,999")
+        return int(value)
+    return value
+
+
+# Answers of the library: the same values with the names of this door, and no text unless asked for.
+
+
+def judged(found: Verdict, flaws: Iterable[Flaw]) -> dict[str, Any]:
+    """A verdict on an article that was sent, with the fields that could not be taken as they were."""
+    repairs = [{"field": field, "reason": reason, "value": value} for field, reason, value in flaws]
+    return {**_named(found.as_dict()), "repairs": repairs}
+
+
+def marked(found: MarkedArticle, *, text: bool) -> dict[str, Any]:
+    answer: dict[str, Any] = _named(found.as_dict())
+    answer["article"]["kept"] = found.article.kept  # by the names that its owner gave
+    if not text:
+        del answer["article"]["text"]
+    return answer
+
+
+def explanation(found: Explanation, *, text: bool) -> dict[str, Any]:
+    """Two articles compared; without text, the sentences are counted."""
+    answer: dict[str, Any] = _named(found.as_dict())
+    answer["shared_sentences"] = len(found.shared)
+    answer["differing_sentences"] = len(found.differing)
+    if not text:
+        del answer["shared"], answer["differing"]
+        del answer["earlier"]["ignored"], answer["later"]["ignored"]
+    return answer
+
+
+def _named(value: Any) -> Any:
+    """The same with the names of this door."""
+    if isinstance(value, dict):
+        return {NAMES.get(name, name): _named(item) for name, item in value.items()}
+    return [_named(item) for item in value] if isinstance(value, list) else value

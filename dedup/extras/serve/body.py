@@ -1,0 +1,109 @@
+"""Articles as JSON from a network, under the same bounds and repairs as a line of JSONL.
+
+Names differ in two things: the id has one name, and `html` is a page whose text is extracted, as `dedup load
+--html` does it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from dedup.base.article import Article
+from dedup.base.errors import InputError
+from dedup.files.jsonl import BLANK, json_value, values_of_object
+from dedup.files.naming import DEFAULT_FIELDS, TEASERS, Shapes, fold
+from dedup.files.record import NO_MEMORY, Flaw, Refused, make_article, usable_id
+from dedup.files.report import Understanding
+
+PAGES = ("html", "body_html", "content_html")  # Names of a page
+
+FIELDS: dict[str, tuple[str, ...]] = {
+    **DEFAULT_FIELDS,
+    "source_id": ("source_id",),
+    "text": tuple(
+        name for name in DEFAULT_FIELDS["text"] if name not in (*PAGES, *TEASERS, "content.rendered")
+    ),
+    "html": PAGES,
+}
+"""Field -> the names it goes by, in the order they are tried."""
+
+
+class RefusedError(InputError):
+    """What was sent is no article; the message is the reason."""
+
+    source_id: str | None = None  # its id, where that can be told all the same
+
+
+class MissingExtraError(InputError):
+    """A page can not be read, because trafilatura is not installed; the message names the extra."""
+
+
+def read_article(body: bytes, what: str = "body") -> tuple[Article, Sequence[Flaw]]:
+    """The article that a JSON object is, and what had to be repaired. `what` names the object in reasons."""
+    return article_of(_value(body, what), what)
+
+
+def read_items(body: bytes) -> list[Any]:
+    """The items of a JSON array, each for `article_of`."""
+    found = _value(body, "body")
+    if not isinstance(found, list):
+        raise RefusedError("body is not a JSON array")
+    return found
+
+
+def article_of(content: Any, what: str) -> tuple[Article, Sequence[Flaw]]:
+    """The same as `read_article` for a value of JSON that was read."""
+    if not isinstance(content, dict):
+        raise RefusedError(f"{what} is not a JSON object")
+    understood = Understanding(what, "jsonl")
+    found = values_of_object(content, Shapes(FIELDS, understood), understood)
+    if isinstance(found, str):
+        raise _refused(found, found.source_id if isinstance(found, Refused) else None)
+    if "source_id" not in found and (other := _other_name(content)):
+        raise RefusedError(f"the id of an article is its source_id: say 'source_id' in place of '{other}'")
+    try:
+        if "html" in found:
+            _take_out_of_html(found)
+        return make_article(found)
+    except MissingExtraError:
+        raise
+    except InputError as error:
+        raise _refused(str(error), found.get("source_id")) from None
+    except MemoryError:
+        raise _refused(NO_MEMORY, found.get("source_id")) from None
+
+
+def _value(body: bytes, what: str) -> Any:
+    if not body or body.isspace():
+        raise RefusedError(BLANK if what == "line" else f"the {what} is empty")
+    found, reason = json_value(body, what)
+    if reason:
+        raise RefusedError(reason)
+    return found
+
+
+def _other_name(content: dict[str, Any]) -> str | None:
+    names = set(map(fold, content))
+    return next((name for name in DEFAULT_FIELDS["source_id"][1:] if name in names), None)
+
+
+def _take_out_of_html(found: dict[str, Any]) -> None:
+    page = found.pop("html")
+    if "text" in found:
+        raise InputError("an article has a text or its html: give one of the two")
+    if not isinstance(page, str):
+        raise InputError(f"html must be a string, not {type(page).__name__}")
+    from dedup.base.html import need_extractor, take_out
+
+    try:
+        need_extractor()
+    except InputError as error:
+        raise MissingExtraError(str(error)) from None
+    take_out(found, page)
+
+
+def _refused(reason: str, source_id: object) -> RefusedError:
+    error = RefusedError(reason)
+    error.source_id = usable_id(source_id)
+    return error

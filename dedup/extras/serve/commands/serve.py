@@ -1,0 +1,164 @@
+"""The command `serve`, and parts of every server: its options, its token, a corpus that waits briefly."""
+
+from __future__ import annotations
+
+import os
+import signal
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import replace
+from pathlib import Path
+from types import FrameType
+from typing import Annotated
+
+from typer import Option
+
+import dedup
+from dedup.base.errors import InputError
+from dedup.base.logs import configure
+from dedup.cli import output
+from dedup.cli.shared import LogFormatOption, LogLevelOption, corpus, needs, stopping
+from dedup.cli.signals import StopFlag
+
+HostOption = Annotated[
+    str, Option("--host", help="The address to listen at; one that other machines reach needs a token.")
+]
+PortOption = Annotated[int, Option("--port", min=0, max=65_535, help="The port; 0 takes any that is free.")]
+RateOption = Annotated[float, Option("--rate", min=0.1, help="Requests a second that one client may send.")]
+LogRequestsOption = Annotated[
+    bool, Option("--log-requests", help="Log a line for every request, without its query.")
+]
+
+SERVER_PACKAGES = ("starlette", "uvicorn")  # What the extras `serve` and `browse` bring
+TOKEN_CHARACTERS = 16  # At least, so that it cannot be guessed
+SERVE_VARIABLE = "DEDUP_SERVE_TOKEN"
+SERVE_PORT = 8765
+SERVE_RATE = 100.0  # Requests a second of one client: a third of what one corpus answers on two cores
+
+
+def serve(
+    host: HostOption = "127.0.0.1",
+    port: PortOption = SERVE_PORT,
+    unix: Annotated[
+        Path | None,
+        Option(
+            metavar="PATH",
+            help="Listen at a socket in the file system instead, which only this user may use.",
+        ),
+    ] = None,
+    token_file: Annotated[
+        Path | None,
+        Option(
+            metavar="FILE",
+            help="A file that holds the token which clients have to send; or set `DEDUP_SERVE_TOKEN`.",
+        ),
+    ] = None,
+    rate: RateOption = SERVE_RATE,
+    max_body: Annotated[
+        int | None,
+        Option(
+            min=1_000,
+            metavar="BYTES",
+            help="Of the body of a request; default: room for the longest text that the corpus reads.",
+        ),
+    ] = None,
+    texts: Annotated[
+        bool, Option("--texts", help="Clients may read the texts of articles, with `text=true`.")
+    ] = False,
+    log_format: LogFormatOption = "text",
+    log_level: LogLevelOption = "info",
+    log_requests: LogRequestsOption = False,
+) -> None:
+    """Answer over HTTP, for scrapers in other languages: JSON articles in, JSON verdicts out.
+
+    It listens at this machine only, unless told otherwise. SIGTERM and Ctrl-C finish the requests in hand,
+    and end it with exit code 0. Addresses, answers and limits are in docs/http.md, and the server tells them
+    at `/openapi.json`. Needs the extra `serve`.
+
+    **Examples**
+
+        dedup serve
+
+        dedup serve --host 0.0.0.0 --token-file token
+    """
+    needs("dedup serve", "serve", SERVER_PACKAGES)
+    from dedup.extras.serve import server
+    from dedup.extras.serve.app import make_app
+    from dedup.extras.serve.guard import LOOPBACK_NAMES, Access
+    from dedup.extras.serve.limits import Limits
+
+    token = token_from(token_file, SERVE_VARIABLE)
+    access = Access(token, None if token is not None or unix is not None else LOOPBACK_NAMES | {host.lower()})
+    with ExitStack() as stack:
+        if unix is not None:
+            sockets = [server.bind_unix(unix)]
+            stack.callback(server.unbind, unix)
+            places = str(unix)
+        else:
+            sockets = server.bind(host, port, loopback_only=token is None, variable=SERVE_VARIABLE)
+            places = " and ".join(map(server.address_of, sockets))
+        stop = stack.enter_context(stopping_gently())
+        dd, longest = stack.enter_context(impatient())
+        bound = max_body or longest
+        configure(log_format, log_level)
+        limits = Limits(body_bytes=bound, rate=rate)
+        app = make_app(dd, limits, access, texts=texts, log_requests=log_requests)
+        output.say(f"serving {dd.location} at {places}; SIGTERM or Ctrl-C ends it")
+        server.serve(app, sockets, stop.is_set)
+        output.say("stopped as asked")
+
+
+def token_from(file: Path | None, variable: str) -> bytes | None:
+    """The token from a file or an environment variable; None where neither is given.
+
+    Raises InputError if it cannot be read, or could be guessed; the message does not hold it.
+    """
+    if file is not None:
+        try:
+            given = file.read_text("utf-8").strip()
+        except (OSError, UnicodeDecodeError) as error:
+            why = (error.strerror if isinstance(error, OSError) else None) or "it is not UTF-8"
+            raise InputError(f"the token cannot be read from {file}: {why}") from None
+        where = str(file)
+    else:
+        given, where = os.environ.get(variable, "").strip(), variable
+        if not given:
+            return None
+    if len(given) < TOKEN_CHARACTERS or not given.isascii() or not given.isprintable() or " " in given:
+        raise InputError(
+            f"the token in {where} has to be one word of at least {TOKEN_CHARACTERS} ASCII characters;"
+            " make one: openssl rand -hex 32"
+        )
+    return given.encode()
+
+
+@contextmanager
+def impatient() -> Iterator[tuple[dedup.Deduplicator, int]]:
+    """The corpus for a server, whose requests wait only briefly; and the longest record in bytes."""
+    from dedup.extras.serve.limits import DATABASE_SECONDS
+
+    with corpus() as patient:  # may make the schema of the embedded server, which takes its time
+        longest = patient.settings.max_record_bytes()
+    waits = dedup.Timeouts.from_environment()
+    waits = replace(
+        waits,
+        **{name: min(getattr(waits, name), DATABASE_SECONDS) for name in ("connect", "lock", "statement")},
+    )
+    with dedup.Deduplicator(timeouts=waits) as found:
+        yield found, longest
+
+
+@contextmanager
+def stopping_gently() -> Iterator[StopFlag]:
+    """As `stopping`, and the first Ctrl-C too lets the requests in hand be finished."""
+    with stopping() as stop:
+
+        def interrupted(_number: int, _frame: FrameType | None) -> None:
+            signal.signal(signal.SIGINT, before)  # a second one ends it at once
+            stop.set()
+
+        before = signal.signal(signal.SIGINT, interrupted)
+        try:
+            yield stop
+        finally:
+            signal.signal(signal.SIGINT, before)

@@ -1,0 +1,246 @@
+"""What every request passes: who may ask, how often, and how whatever goes wrong is answered.
+
+A refusal does not wait for the body of the request: the rest is read and dropped for a moment, so that the
+client gets to see the answer, and then the connection is closed. What is said is application/problem+json
+(RFC 9457): never a traceback, the text of an article, or the host of the database.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hmac
+import logging
+import re
+import time
+import traceback
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass, field
+from http import HTTPStatus
+from math import ceil
+from typing import Any
+
+from starlette.exceptions import HTTPException
+from starlette.requests import ClientDisconnect
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from dedup.base.errors import (
+    BusyError,
+    ClosedError,
+    CollisionError,
+    CursorError,
+    DatabaseError,
+    DedupError,
+    InputError,
+    NotFoundError,
+    RightsError,
+    SchemaError,
+)
+from dedup.base.printable import as_json
+from dedup.extras.serve.endpoints import OPEN, PROBLEM
+from dedup.extras.serve.limits import Limits, Rates, client_key
+
+LOG = logging.getLogger("dedup.serve")
+
+LINGER_SECONDS = 2.0
+"""How long a refused body is read and dropped, for clients that read no answer before they have sent all."""
+
+LOOPBACK_NAMES = frozenset(("localhost", "127.0.0.1", "::1"))  # What a client of this machine may call it
+
+HEADERS = {"Cache-Control": "no-store", "X-Content-Type-Options": "nosniff"}
+"""Of every answer: marks change, and a browser is not to guess what it has got."""
+
+
+BUSY_SECONDS = 1  # To wait before a request is sent again that others were in the way of
+OUTAGE_SECONDS = 5  # To wait before a database is asked again that did not answer
+
+
+@dataclass
+class ProblemError(Exception):
+    """A request that is refused, or could not be answered."""
+
+    status: int  # of HTTP
+    detail: str  # what happened, and what to do, in a sentence
+    # seconds after which the same request may be sent again; None if that does not help.
+    retry_after: float | None = None
+    headers: dict[str, str] = field(default_factory=dict)  # further ones
+
+    def body(self) -> dict[str, Any]:
+        """The members of RFC 9457."""
+        return {
+            "type": "about:blank",
+            "title": HTTPStatus(self.status).phrase,
+            "status": self.status,
+            "detail": self.detail,
+        }
+
+
+def problem_of(error: Exception, place: str) -> ProblemError:
+    """The problem that an error is; clients are not told `place`, host and database."""
+    if not isinstance(error, DedupError):
+        if isinstance(error, MemoryError):
+            return ProblemError(503, "no memory for this request; send it again later", BUSY_SECONDS)
+        # The message of an unexpected error could hold the text of an article.
+        return ProblemError(500, f"unexpected {type(error).__name__}; the log of the server says where")
+    words = str(error).replace(place, "the database")
+    match error:
+        case CursorError():
+            return ProblemError(410, words)
+        case InputError():
+            return ProblemError(400, words)
+        case NotFoundError():
+            return ProblemError(404, words.rpartition("; ")[0])
+        case BusyError() | CollisionError():
+            return ProblemError(503, words, BUSY_SECONDS)
+        case RightsError() | SchemaError():
+            return ProblemError(503, words, OUTAGE_SECONDS * 12)  # somebody has to do something
+        case DatabaseError() | ClosedError():
+            return ProblemError(503, words, OUTAGE_SECONDS)
+    return ProblemError(500, words)
+
+
+Refuse = Callable[[ProblemError, Scope], tuple[bytes, dict[str, str]]]
+"""Says no to a request: the body, and its headers without the length."""
+
+
+def in_json(problem: ProblemError, scope: Scope) -> tuple[bytes, dict[str, str]]:  # noqa: ARG001
+    """A problem as RFC 9457 has it."""
+    return as_json(problem.body()).encode(), {"Content-Type": PROBLEM, **HEADERS}
+
+
+@dataclass(frozen=True, slots=True)
+class Access:
+    token: bytes | None = None  # of `Authorization: Bearer`; None lets everybody in who can connect
+    # what the header Host may name, without its port; None is everything. A page in a browser of this machine
+    # can send requests here under a name of its own (DNS rebinding), and then names that.
+    hosts: frozenset[str] | None = None
+
+    def check(self, scope: Scope) -> None:
+        check_host(scope, self.hosts)
+        given = dict(scope["headers"])
+        if self.token is None or scope["path"] in OPEN:
+            return
+        kind, _, secret = given.get(b"authorization", b"").partition(b" ")
+        if kind.lower() != b"bearer" or not hmac.compare_digest(secret.strip(), self.token):
+            detail = "a token is needed: send the header `Authorization: Bearer TOKEN`"
+            raise ProblemError(401, detail, headers={"WWW-Authenticate": "Bearer"})
+
+
+def check_host(scope: Scope, hosts: frozenset[str] | None) -> None:
+    """Refuse a request that calls this machine by another name."""
+    given = dict(scope["headers"]).get(b"host", b"").decode("latin-1")
+    if hosts is not None and re.sub(r":\d*$", "", given).strip("[]").lower() not in hosts:
+        raise ProblemError(421, "this server answers to the names of this machine only, such as 127.0.0.1")
+
+
+class Guard:
+    """Stands before an ASGI application, and answers for it where it raises. `check`: raises a ProblemError
+    unless the request may pass.
+    """
+
+    def __init__(
+        self,
+        app: ASGIApp,
+        limits: Limits,
+        check: Callable[[Scope], None],
+        place: str,
+        *,
+        paths: frozenset[str],
+        probes: frozenset[str] = frozenset(),
+        nowhere: str,
+        refuse: Refuse = in_json,
+        log_requests: bool = False,
+    ) -> None:
+        self._app, self._check, self._place = app, check, place
+        self._paths, self._probes, self._refuse = paths, probes, refuse
+        self._nowhere, self._log_requests = nowhere, log_requests
+        self._rates = Rates(limits.rate)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            return
+        exchange, began = Exchange(scope, receive, send), time.monotonic()
+        problem: ProblemError | None = None
+        try:
+            if scope["path"] not in self._probes:
+                client = scope.get("client")
+                if wait := self._rates.wait(client_key(client[0] if client else None)):
+                    raise ProblemError(429, "too many requests in a second: send them more slowly", wait)
+            self._check(scope)
+            scope["app"] = self  # Starlette's router then raises what it cannot find
+            await self._app(scope, exchange.receive, exchange.send)
+        except ProblemError as error:
+            problem = error
+        except HTTPException as error:
+            problem = _of_router(error, self._nowhere)
+        except ClientDisconnect:
+            return
+        except asyncio.CancelledError:  # the grace of a server that ends is over
+            problem = ProblemError(503, "the server ends before this is done: ask whether it was", 1)
+        except Exception as error:
+            problem = problem_of(error, self._place)
+            if problem.status == 500:
+                # Where it came up, and no more: a traceback could hold what may not be told.
+                frames = traceback.extract_tb(error.__traceback__)
+                where = f"{frames[-1].filename}:{frames[-1].lineno}" if frames else "an unknown place"
+                LOG.error("unexpected %s in %s", type(error).__name__, where)
+        if problem is not None:
+            await exchange.refuse(problem, *self._refuse(problem, scope))
+        if self._log_requests:
+            path = scope["path"] if scope["path"] in self._paths else "(unknown)"
+            took = (time.monotonic() - began) * 1000
+            LOG.info("%s %s %d %.0f ms", scope["method"], path, exchange.status, took)
+
+
+def _of_router(error: HTTPException, nowhere: str) -> ProblemError:
+    headers = dict(error.headers or {})
+    if error.status_code == 405:
+        return ProblemError(
+            405, f"this address takes {headers.get('Allow', 'other methods')}", headers=headers
+        )
+    if error.status_code == 404:
+        return ProblemError(404, f"there is nothing at this address; {nowhere}")
+    return ProblemError(error.status_code, HTTPStatus(error.status_code).phrase, headers=headers)
+
+
+class Exchange:
+    """One request and its answer; `status` is 0 before there is one."""
+
+    def __init__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        self.status = 0
+        self._receive, self._send = receive, send
+        headers = dict(scope["headers"])
+        self._more_to_come = headers.get(b"content-length", b"0") != b"0" or b"transfer-encoding" in headers
+
+    async def receive(self) -> Message:
+        """The next message; notes whether it is the last."""
+        message = await self._receive()
+        if message["type"] != "http.request" or not message.get("more_body", False):
+            self._more_to_come = False
+        return message
+
+    async def send(self, message: Message) -> None:
+        """Send on; notes whether the answer began."""
+        if message["type"] == "http.response.start":
+            self.status = message["status"]
+        await self._send(message)
+
+    async def refuse(self, problem: ProblemError, body: bytes, headers: dict[str, str]) -> None:
+        """Answer with a problem, unless an answer has begun."""
+        if self.status:
+            return
+        headers = headers | {"Content-Length": str(len(body))} | problem.headers
+        if problem.retry_after is not None:
+            headers["Retry-After"] = str(max(1, ceil(problem.retry_after)))
+        unread = self._more_to_come
+        if unread:
+            headers["Connection"] = "close"
+        pairs = [(name.lower().encode("latin-1"), value.encode("latin-1")) for name, value in headers.items()]
+        await self.send({"type": "http.response.start", "status": problem.status, "headers": pairs})
+        await self._send({"type": "http.response.body", "body": body, "more_body": unread})
+        if unread:
+            with suppress(TimeoutError):
+                async with asyncio.timeout(LINGER_SECONDS):
+                    while self._more_to_come:
+                        await self.receive()
+            await self._send({"type": "http.response.body", "body": b""})

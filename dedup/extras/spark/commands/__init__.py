@@ -1,0 +1,1 @@
+"""Commands of the extra: `dedup spark`, `dedup export corpus` and `dedup import`."""

@@ -1,0 +1,104 @@
+"""Commands that exchange with a cluster: `dedup export corpus` and `dedup import`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from typer import Argument, Option
+
+from dedup.cli import output
+from dedup.cli.progress import progress_bar
+from dedup.cli.read import DIFFERENT
+from dedup.cli.shared import JsonOption, corpus, counted, stopping
+from dedup.cli.signals import unfinished
+
+
+def export_corpus(
+    folder: Annotated[Path, Argument(metavar="DIR", help="A folder that does not exist, or is empty.")],
+    include_hash_key: Annotated[
+        bool,
+        Option("--include-hash-key", help="Put the secret hash key into the folder, if the corpus has one."),
+    ] = False,
+    json: JsonOption = False,
+) -> None:
+    """Write what a cluster needs to know: fingerprints, pins, settings, sentence parameters, the horizon.
+
+    It is as of one moment; others may work on meanwhile. With it the Spark engine reads only texts that are
+    new or changed. The folder is whole or not there, holds no text, and only you can read it. Articles
+    without a current fingerprint are left out and named. Needs the extra `parquet`.
+
+    Whoever has the hash key can craft texts that collide. Without it the cluster must be given the key.
+
+    **Example**
+
+        dedup export corpus known
+    """
+    with corpus() as dd, stopping() as stop, progress_bar() as bar:
+        report = dd.export_corpus(folder, hash_key=include_hash_key, progress=bar, stop=stop.is_set)
+    if report.stopped:
+        output.say(f"stopped as asked; there is no folder {folder}")
+        unfinished()
+    if json:
+        output.write_json(report.as_dict())
+        return
+    failed = f", {report.failed:,} that cannot have one" if report.failed else ""
+    pins = counted(report.pair_pins + report.sentence_pins, "pin")
+    output.say(f"{folder}: {counted(report.fingerprints, 'fingerprint')}{failed}, {pins}")
+    if report.left_out:
+        named = ", ".join(report.left_out_ids[:3]) + (" …" if report.left_out > 3 else "")
+        articles = counted(report.left_out, "article")
+        output.say(f"{articles} without a current fingerprint left out, to be read by the cluster: {named}")
+    if report.keyed:
+        output.say(
+            "it holds the secret hash key: keep it from others"
+            if report.with_key
+            else "the corpus has a hash key, which is not in it: give it to the cluster"
+        )
+
+
+def import_(
+    folder: Annotated[Path, Argument(metavar="DIR", help="The folder that the Spark engine wrote.")],
+    dry_run: Annotated[
+        bool, Option("--dry-run", help="Only compare; tell all that does not agree. Exit code 3 if any.")
+    ] = False,
+    json: JsonOption = False,
+) -> None:
+    """Take up the result of a cluster: all its marks at once, or none.
+
+    The articles must be here already (`dedup load`, or attached): the import gives them fingerprints, marks
+    and pairs. First it compares every article, text and time, the settings, pins and horizon, and refuses
+    what does not agree, with the next step. Afterwards the corpus is as after a backfill. What people change
+    meanwhile is left to the next one.
+
+    May be stopped at any moment: until all is written, in one transaction, no mark changes. Needs
+    the extra `parquet`.
+
+    **Example**
+
+        dedup import result --dry-run
+    """
+    with corpus() as dd, stopping() as stop, progress_bar("rows") as bar:
+        report = dd.import_corpus(folder, dry_run=dry_run, progress=bar, stop=stop.is_set)
+    if json:
+        output.write_json(report.as_dict())
+    elif report.stopped:
+        output.say("stopped as asked; no mark was changed: run it again")
+    elif report.problems:
+        for problem in report.problems:
+            output.say(str(problem))
+    elif dry_run:
+        new = counted(report.fingerprints, "new fingerprint")
+        output.say(f"it fits: {counted(report.articles, 'article')}, {new}; nothing was changed")
+    else:
+        marks, pairs = counted(report.marks, "mark"), counted(report.pairs, "pair")
+        new = counted(report.fingerprints, "fingerprint")
+        output.say(f"of {counted(report.articles, 'article')} wrote {marks}, {pairs} and {new}")
+        if report.left:
+            articles = counted(report.left, "article")
+            output.say(f"{articles} changed meanwhile; next: dedup backfill")
+    if report.stopped:
+        unfinished()
+    if report.problems:
+        raise typer.Exit(DIFFERENT)

@@ -1,0 +1,332 @@
+"""`dedup spark`: marks made on a cluster, or on one machine without a database; and what they will cost."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from datetime import datetime
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+from typer import Option
+
+from dedup.base.errors import InputError
+from dedup.base.machine import cores
+from dedup.cli import output
+from dedup.cli.shared import JsonOption, MapOption, counted, field_map, hash_key, moment, needs
+
+if TYPE_CHECKING:
+    from dedup.base.settings import Settings
+    from dedup.extras.spark.corpus import Corpus
+
+SPARK_PACKAGES = ("pyspark", "pandas", "pyarrow")  # What the extra `spark` brings
+
+LOCAL = {
+    "spark.driver.bindAddress": "127.0.0.1",
+    "spark.driver.host": "127.0.0.1",
+    "spark.ui.enabled": "false",
+}
+"""Settings of a Spark that is this machine alone: nobody else can reach it."""
+
+QUIET = {"spark.ui.showConsoleProgress": "false", "spark.log.level": "ERROR"}
+
+PARTITIONS_PER_CORE = 2  # Of shuffled data on one machine; Spark's own 200 make tasks of a few rows
+
+spark_app = typer.Typer(
+    no_args_is_help=True,
+    help="""
+The same marks on Spark, for corpora that one machine is too small for.
+
+No database is needed. `dedup import` brings the result into Postgres. docs/spark.md says how to run it on
+Databricks, EMR and other clusters. Needs the extra `spark` and Java 17.
+""",
+)
+
+InputOption = Annotated[
+    str,
+    Option(
+        "--input",
+        metavar="PATH",
+        help="A table of articles: a file, a folder or any address that Spark reads.",
+    ),
+]
+TableFormatOption = Annotated[
+    str, Option("--format", help="parquet; delta, iceberg or orc, where Spark has it; or table, for a name.")
+]
+CorpusOption = Annotated[
+    str | None,
+    Option(
+        "--corpus",
+        metavar="DIR",
+        help="What `dedup export corpus` wrote: settings, pins, sentence parameters and known fingerprints"
+        " are those.",
+    ),
+]
+SetOption = Annotated[
+    list[str] | None,
+    Option("--set", metavar="NAME=VALUE", help="A setting, where no corpus is given; may be repeated."),
+]
+HashKeyOption = Annotated[
+    str | None, Option("--hash-key", help="The secret key of the corpus; `-` reads it from stdin.")
+]
+AddedOption = Annotated[
+    str | None,
+    Option(
+        "--added-at", help="When articles that do not say it were added, such as 2026-11-20. Default: now."
+    ),
+]
+MasterOption = Annotated[
+    str | None,
+    Option("--master", help="Where Spark runs; default: what spark-submit says, or else local[*]."),
+]
+RemoteOption = Annotated[
+    str | None, Option("--remote", metavar="URL", help="A server of Spark Connect, such as sc://host.")
+]
+MemoryOption = Annotated[
+    str, Option("--memory", help="Of Spark's Java, where it runs on this machine alone.")
+]
+PartitionsOption = Annotated[
+    int | None, Option("--partitions", min=1, help="Of shuffled data; default: what the session has.")
+]
+
+
+@spark_app.command()
+def run(
+    input_: InputOption,
+    out: Annotated[
+        str, Option("--output", metavar="DIR", help="Where the tables of the result are written.")
+    ],
+    work: Annotated[
+        str | None,
+        Option(
+            metavar="DIR",
+            help="Where the steps are written; a run that was stopped goes on there. Default: the output with"
+            " `.work` behind its name. It may be removed at the end.",
+        ),
+    ] = None,
+    format_: TableFormatOption = "parquet",
+    map_: MapOption = None,
+    corpus: CorpusOption = None,
+    set_: SetOption = None,
+    hash_key_: HashKeyOption = None,
+    added_at: AddedOption = None,
+    allow_pairs: Annotated[
+        int | None,
+        Option(
+            min=0,
+            help="Stop where a round would join more pairs, and show the worst keys; default: no limit.",
+        ),
+    ] = None,
+    partitions: PartitionsOption = None,
+    master: MasterOption = None,
+    remote: RemoteOption = None,
+    memory: MemoryOption = "4g",
+    json: JsonOption = False,
+) -> None:
+    """Give every article of a table its mark: the marks that Postgres would give.
+
+    The columns are found as `dedup load` finds them. Rows that cannot be read are refused, fields that cannot
+    be read are left out; both are counted, with the reason, and the refused rows are a table of the result.
+
+    Into the output go the tables `mark`, `match`, `common_sentence`, `fingerprint` and `refused`, and
+    `run.json` with settings, versions and costs.
+
+    **Examples**
+
+        dedup spark run --input articles.parquet --output marks
+
+        dedup spark run --input new.parquet --corpus exported --output marks
+    """
+    mapping, settings, added = _given(map_, set_, hash_key_, corpus, added_at)
+    with _session(master, remote, memory, partitions) as spark, _explained("the run ended early"):
+        from dedup.extras.spark.engine import deduplicate
+        from dedup.extras.spark.options import Options
+        from dedup.extras.spark.reading import read_table
+
+        given = _corpus(spark, corpus, settings)
+        result = deduplicate(
+            read_table(spark, input_, format_, mapping),
+            work=work or f"{out.rstrip('/')}.work",
+            settings=given.settings,
+            pins=given.pins,
+            known=given.known,
+            models=given.models,
+            horizon=given.horizon,
+            options=Options(partitions=partitions, allow_pairs=allow_pairs),
+            mapping=mapping,
+            added_at=added,
+            told=_tell,
+        )
+        result.write(out)
+        statuses = {row.status: row["count"] for row in result.marks.groupBy("status").count().collect()}
+    if json:
+        output.write_json({**result.report, "statuses": statuses, "output": out})
+    else:
+        _say_input(result.report["input"])
+        counts = result.report["counts"]
+        pairs, common = ("pairs", counts["match"]), ("common sentences", counts["common_sentence"])
+        output.table("", ("what", "count"), [*sorted(statuses.items()), pairs, common], ("count",))
+        output.say(f"wrote {out}; into Postgres: dedup import {out}")
+    if result.report["input"]["articles"] and not statuses:
+        raise typer.Exit(1)
+
+
+@spark_app.command("estimate")
+def estimate_(
+    input_: InputOption,
+    sample: Annotated[float, Option(help="The share of the articles that is looked at, such as 0.01.")] = 1.0,
+    work: Annotated[
+        str | None, Option(metavar="DIR", help="Where the steps are written. Default: ./dedup-estimate")
+    ] = None,
+    format_: TableFormatOption = "parquet",
+    map_: MapOption = None,
+    corpus: CorpusOption = None,
+    set_: SetOption = None,
+    hash_key_: HashKeyOption = None,
+    added_at: AddedOption = None,
+    partitions: PartitionsOption = None,
+    master: MasterOption = None,
+    remote: RemoteOption = None,
+    memory: MemoryOption = "4g",
+    json: JsonOption = False,
+) -> None:
+    """Tell what a run would cost: texts, pairs, bytes, and the keys that make most of the pairs.
+
+    The texts are read and grouped, and no pair is compared. With `--sample` it looks at a share of the
+    articles and tells what the whole is likely to have; keys that few texts have are not seen then.
+
+    **Example**
+
+        dedup spark estimate --input articles.parquet --sample 0.1
+    """
+    mapping, settings, added = _given(map_, set_, hash_key_, corpus, added_at)
+    with _session(master, remote, memory, partitions) as spark, _explained("the estimate ended early"):
+        from dedup.extras.spark.estimate import estimate
+        from dedup.extras.spark.options import Options
+        from dedup.extras.spark.reading import read_table
+
+        found = estimate(
+            read_table(spark, input_, format_, mapping),
+            work=work or "dedup-estimate",
+            corpus=_corpus(spark, corpus, settings),
+            options=Options(partitions=partitions),
+            mapping=mapping,
+            added_at=added,
+            sample=sample,
+            told=_tell,
+        )
+    if json:
+        output.write_json(found.as_dict())
+        return
+    _say_input(found.report)
+    if found.sample < 1:
+        output.say(
+            f"from a sample of {found.sample:.3g}: the numbers are those that the whole is likely to have"
+        )
+    facts = [
+        ("articles", f"{found.articles:,}"),
+        ("different texts", f"{found.texts:,}"),
+        ("common sentences", f"{found.common:,}"),
+        ("keys that several texts have", f"{found.keys:,}"),
+        ("pairs, if all were compared", f"{found.pairs:,}"),
+        ("pairs of the first round", f"{found.first_round:,} (head {found.head:,})"),
+        ("stored up to the groups", output.size(found.step_bytes)),
+        ("pairs of the first round, bytes", output.size(found.pair_bytes)),
+    ]
+    output.table("", ("", ""), facts)
+    rows = [(key.kind, str(key.key), key.texts, key.pairs, key.source_id) for key in found.worst]
+    output.table(
+        "the worst keys", ("kind", "key", "texts", "pairs", "id"), rows, ("texts", "pairs"), ids=("key",)
+    )
+
+
+def _tell(name: str, seconds: float, rows: int) -> None:
+    output.say(f"{name}: {counted(rows, 'row')}, {seconds:,.1f} s")
+
+
+@contextmanager
+def _session(master: str | None, remote: str | None, memory: str, partitions: int | None) -> Iterator[Any]:
+    """A session of Spark: the one that spark-submit or the environment names, or one on this machine."""
+    if master and remote:
+        raise InputError("--master and --remote exclude each other: give one of the two")
+    given = "PYSPARK_GATEWAY_PORT" in os.environ or "SPARK_REMOTE" in os.environ
+    local = not remote and (master or ("" if given else "local[*]"))
+    is_local = bool(local) and str(local).startswith("local")
+    if local and not (shutil.which("java") or os.environ.get("JAVA_HOME")):
+        raise InputError("Spark needs Java 17: install it (Debian: apt install openjdk-17-jre-headless)")
+    from pyspark.sql import SparkSession
+
+    from dedup.extras.spark.options import SHUFFLE_PARTITIONS
+
+    builder: Any = SparkSession.builder.appName("dedup")
+    settings: dict[str, Any] = dict(QUIET)
+    if remote:
+        builder = builder.remote(remote)
+    elif local:
+        builder = builder.master(local)
+    if is_local:
+        os.environ.setdefault("PYSPARK_PYTHON", sys.executable)  # Spark would take the python3 of the system
+        settings |= {**LOCAL, "spark.driver.memory": memory}
+        settings[SHUFFLE_PARTITIONS] = partitions or PARTITIONS_PER_CORE * cores()
+    for name, value in settings.items():
+        if not given and not remote:
+            builder = builder.config(name, value)
+    output.say("starting Spark" if not given else "taking the session of Spark")
+    with _explained("Spark does not start"):
+        spark = builder.getOrCreate()
+    try:
+        yield spark
+    finally:
+        spark.stop()
+
+
+@contextmanager
+def _explained(what: str) -> Iterator[None]:
+    from dedup.extras.spark.failures import explained
+
+    with explained(what):
+        yield
+
+
+def _given(
+    map_: list[str] | None, set_: list[str] | None, key: str | None, folder: str | None, added: str | None
+) -> tuple[dict[str, str], Settings, datetime | None]:
+    """What `run` and `estimate` are given: names of columns, settings, and when articles were added."""
+    needs("dedup spark", "spark", SPARK_PACKAGES)
+    return field_map(map_), _settings(set_, key, folder), None if added is None else moment(added)
+
+
+def _settings(values: list[str] | None, key: str | None, folder: str | None) -> Settings:
+    """The settings of `--set`, with the hash key; with an exported corpus only its own count."""
+    from dedup.base.settings import Settings
+
+    if folder and values:
+        raise InputError("--corpus brings its settings along: change them in Postgres, and export again")
+    found: dict[str, Any] = {}
+    for pair in values or ():
+        name, equals, value = pair.partition("=")
+        if not equals or name == "hash_key":
+            raise InputError(f"--set wants NAME=VALUE, not {name!r}; the hash key has an option of its own")
+        found[name] = value
+    if key == "random":
+        raise InputError("a random key makes fingerprints that no corpus has: give the key of the corpus")
+    return Settings().with_values({**found, "hash_key": hash_key(key) if key else ""})
+
+
+def _corpus(spark: Any, folder: str | None, settings: Settings) -> Corpus:
+    """What `--corpus` names, or a corpus of which nothing is known yet."""
+    from dedup.extras.spark.corpus import Corpus
+
+    return Corpus.read(spark, folder, settings.hash_key) if folder else Corpus(settings=settings)
+
+
+def _say_input(report: Mapping[str, Any]) -> None:
+    rows = counted(report["articles"], "row")
+    reused = f", {report['reused']:,} with the fingerprints that are known" if report["reused"] else ""
+    output.say(f"read {rows}{reused}; {counted(report['failed'], 'text has', 'texts have')} no fingerprint")
+    for what in ("refused", "repaired"):
+        for reason, count in report[what].items():
+            output.say(f"  {what}: {count:,} for: {reason}")

@@ -1,0 +1,153 @@
+"""A corpus from its articles to its marks, step by step, on Spark (docs/spark.md).
+
+docs/semantics.md says what the marks are; `tests/extras/spark/reference.py` argues that the rounds
+give the same. Only the DataFrame API is used, so a session may be a classic or a remote one, of Spark 3.5 or
+4.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from datetime import datetime
+from typing import Any
+
+from pyspark.sql import DataFrame
+
+from dedup.base.settings import Settings
+from dedup.extras.spark import articles, common, groups, nodes, results, schema
+from dedup.extras.spark.corpus import Corpus
+from dedup.extras.spark.options import Options, Pins
+from dedup.extras.spark.outcome import Result
+from dedup.extras.spark.reading import configured
+from dedup.extras.spark.rounds import Rounds
+from dedup.extras.spark.steps import Steps, Told
+from dedup.extras.spark.taking import take
+from dedup.text.punkt import PunktModel
+
+
+def deduplicate(
+    df: DataFrame,
+    *,
+    work: str,
+    settings: Settings | None = None,
+    pins: Pins | None = None,
+    known: DataFrame | None = None,
+    models: Mapping[str, PunktModel] | None = None,
+    options: Options | None = None,
+    mapping: Mapping[str, str] | None = None,
+    added_at: datetime | None = None,
+    horizon: int | None = None,
+    told: Told | None = None,
+) -> Result:
+    """The marks, pairs and common sentences of a corpus.
+
+    Args:
+        df: one row per article, with the columns that the file readers take.
+        work: a folder of this run alone, as any URL that Spark writes. A run that was killed goes on there
+            with the first step that is not done.
+        known: fingerprints of earlier runs (schema `FINGERPRINT`). Articles with the same text keep theirs,
+            and those that are not in `df` stay part of the corpus.
+        models: sentence parameters per language besides the shipped English ones.
+        mapping: field of an article to the column that holds it, where the names differ.
+        added_at: when articles without an `added_at` were added; None: now.
+        horizon: articles before it are refused (section 10); microseconds since 1970 in UTC.
+        told: told of each step: its name, seconds and rows.
+
+    Raises:
+        InputError: columns are missing or of a wrong type.
+        WorkError: `work` holds the steps of another run, or `options.allow_pairs` is exceeded.
+    """
+    corpus = Corpus(settings or Settings(), pins or Pins(), models or {}, known, horizon)
+    options = options or Options()
+    with configured(df.sparkSession, options.configuration()):
+        taken = take(df, corpus, options, work=work, mapping=mapping, added_at=added_at, told=told)
+        return settle(
+            taken.fingerprints,
+            taken.refused,
+            taken.steps,
+            settings=corpus.settings,
+            pins=corpus.pins,
+            options=options,
+            about=taken.about,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Grouped:
+    """A corpus up to its groups: schemas `NODE`, `COMMON`, `CARRIED`, `GROUP`."""
+
+    articles: DataFrame  # with `id`, their number in canonical order
+    members: DataFrame | None  # of classes with several articles; None: there are none
+    nodes: DataFrame
+    common: DataFrame
+    carried: DataFrame
+    groups: DataFrame
+
+
+def grouped(
+    fingerprints: DataFrame, steps: Steps, *, settings: Settings, pins: Pins, options: Options
+) -> Grouped:
+    """The steps from fingerprints to groups, from which a run can be estimated."""
+    order = steps.table(
+        "order", lambda: articles.ordered(fingerprints, settings, options.partitions), schema.ORDERED
+    )
+    numbered = articles.numbered(order)
+    said: DataFrame | None = None
+    if pins.pairs:
+        said = steps.table("pins", lambda: articles.pinned(numbered, pins.pairs), schema.PINNED)
+    members: DataFrame | None = None
+    if options.collapse:
+        members = steps.table("members", lambda: nodes.members(numbered, said), schema.MEMBER)
+        if not steps.rows("members"):
+            members = None
+    classes = steps.table("nodes", lambda: nodes.nodes(numbered, members), schema.NODE)
+    counted = steps.table("common", lambda: common.common(classes, settings, pins.sentences), schema.COMMON)
+    carried = steps.table("carried", lambda: groups.carried(classes, counted), schema.CARRIED)
+    found = steps.table("groups", lambda: groups.groups(classes, carried, counted, said), schema.GROUP)
+    return Grouped(numbered, members, classes, counted, carried, found)
+
+
+def settle(
+    fingerprints: DataFrame,
+    refused: DataFrame,
+    steps: Steps,
+    *,
+    settings: Settings,
+    pins: Pins,
+    options: Options,
+    about: Mapping[str, Any] | None = None,
+) -> Result:
+    """The result for a corpus whose texts are read; `about` is what the report begins with."""
+    found = grouped(fingerprints, steps, settings=settings, pins=pins, options=options)
+    budget = options.budget_for(steps.rows("groups"))
+    rounds = Rounds(steps, found.nodes, found.groups, found.members, settings, options, budget)
+    decided = rounds.all()
+    edges, gone, members = decided.edges, decided.gone, found.members
+    own: DataFrame | None = None
+    if members is not None:
+        own = results.own_scores(found.nodes, found.carried, members, gone, settings)
+    originals = steps.table(
+        "originals", lambda: results.originals(edges, gone, members, own, settings), schema.ORIGINAL
+    )
+    best_match = steps.table("best_match", lambda: results.best_match(edges, gone), schema.BEST_MATCH)
+    similar = steps.table(
+        "similar", lambda: results.similar(edges, gone, best_match, settings), schema.SIMILAR
+    )
+    marks = steps.table(
+        "marks", lambda: results.marks(found.articles, fingerprints, originals, best_match), schema.MARK
+    )
+    matches = steps.table(
+        "matches", lambda: results.matches(found.articles, originals, similar), schema.MATCH
+    )
+    report = dict(about or {})
+    report["rounds"] = decided.rounds
+    report["counts"] = {
+        "mark": steps.rows("marks"),
+        "match": steps.rows("matches"),
+        "common_sentence": steps.rows("common"),
+        "node": steps.rows("nodes"),
+    }
+    sizes = steps.sizes()
+    report["steps"] = {name: asdict(step) | {"bytes": sizes.get(name)} for name, step in steps.done.items()}
+    return Result(marks, matches, found.common, fingerprints, refused, report)

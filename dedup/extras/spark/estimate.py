@@ -1,0 +1,160 @@
+"""What a run will cost, before its pairs are compared: texts, keys, pairs, and which keys make most of them.
+
+Fingerprints are made and grouped, which costs about as much for every article; what can grow out of hand is
+the number of pairs. It may be done on a sample.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any
+
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as fn
+
+from dedup.base.answer import Answer
+from dedup.base.errors import InputError
+from dedup.extras.spark.candidates import key_sizes
+from dedup.extras.spark.corpus import Corpus
+from dedup.extras.spark.engine import Grouped, grouped
+from dedup.extras.spark.kinds import KIND_NAMES
+from dedup.extras.spark.options import Options
+from dedup.extras.spark.options import head as head_of
+from dedup.extras.spark.reading import configured
+from dedup.extras.spark.steps import Told
+from dedup.extras.spark.taking import Taken, take
+
+KEYS_SHOWN = 10  # of the worst keys
+PAIR_BYTES = 48  # of a pair on its way through a shuffle: two ids, two packed counts, the kind of its key
+
+SEED = 1
+"""Of samples: the same input gives the same sample."""
+
+
+@dataclass(slots=True)
+class WorstKey(Answer):
+    """A key that many texts have."""
+
+    kind: str  # sentence, bucket, content or pinned pair
+    key: int  # its hash
+    texts: int  # different ones that have it
+    pairs: int
+    source_id: str  # of the earliest article that has it
+
+
+@dataclass(slots=True)
+class Estimate(Answer):
+    """What a run will have to do. Of a sample all numbers are those that the whole is likely to have.
+
+    Attributes:
+        sample: the share of the input that was looked at; 1 for all of it.
+        articles: that can be read.
+        texts: different ones among them.
+        common: sentences that are common, and make no pairs.
+        keys: that several texts have.
+        pairs: of texts that share a key, counted for each key: what comparing everything would join.
+        head: members of a key, from the earliest on, that the first round compares with each other.
+        first_round: pairs that it joins.
+        step_bytes: of the steps up to the groups, as they are stored.
+        pair_bytes: of the pairs of the first round, before compression.
+        worst: the keys that make most of the pairs. Of a sample their texts are those in the sample.
+        report: what was refused and repaired in what was looked at.
+    """
+
+    sample: float
+    articles: int
+    texts: int
+    common: int
+    keys: int
+    pairs: int
+    head: int
+    first_round: int
+    step_bytes: int
+    pair_bytes: int
+    worst: list[WorstKey] = field(default_factory=list)
+    report: dict[str, Any] = field(default_factory=dict)
+
+
+def estimate(
+    df: DataFrame,
+    *,
+    work: str,
+    corpus: Corpus | None = None,
+    options: Options | None = None,
+    mapping: Mapping[str, str] | None = None,
+    added_at: datetime | None = None,
+    sample: float = 1.0,
+    told: Told | None = None,
+) -> Estimate:
+    """What `deduplicate` would have to do with the same arguments.
+
+    Args:
+        work: a folder of its own; not that of a run.
+        sample: the share of the articles that is looked at. Small samples tell little: a key of few texts is
+            not seen at all.
+
+    Raises:
+        InputError: columns are missing or of a wrong type, or `sample` is out of range.
+    """
+    if not 0 < sample <= 1:
+        raise InputError(f"a sample is a share above 0 and at most 1, not {sample}")
+    corpus, options = corpus or Corpus(), options or Options()
+    if sample < 1:
+        df = df.sample(fraction=sample, seed=SEED)
+    with configured(df.sparkSession, options.configuration()):
+        taken = take(
+            df, corpus, options, work=work, mapping=mapping, added_at=added_at, told=told, sample=sample
+        )
+        return _estimated(taken, corpus, options, sample)
+
+
+def _estimated(taken: Taken, corpus: Corpus, options: Options, sample: float) -> Estimate:
+    steps = taken.steps
+    found = grouped(taken.fingerprints, steps, settings=corpus.settings, pins=corpus.pins, options=options)
+    sizes = steps.table("sizes", lambda: key_sizes(found.groups))
+    histogram = {
+        row.nodes: row["keys"] for row in sizes.groupBy("nodes").agg(fn.count("*").alias("keys")).collect()
+    }
+    texts, share = steps.rows("nodes"), 1 / sample
+    # Pairs grow with the square of the share: each of the two must be in the sample.
+    head = head_of(histogram, options.head_minimum, options.budget_for(texts))
+    pairs = _pairs(histogram, max(histogram, default=0)) * share**2
+    first = _pairs(histogram, head) * share**2
+    return Estimate(
+        sample=sample,
+        articles=round(steps.rows("order") * share),
+        texts=round(texts * share),
+        common=steps.rows("common"),
+        keys=sum(histogram.values()),
+        pairs=round(pairs),
+        head=head,
+        first_round=round(first),
+        step_bytes=round(sum(steps.sizes().values()) * share),
+        pair_bytes=round(first * PAIR_BYTES),
+        worst=_worst(found, sizes, share),
+        report=taken.about["input"],
+    )
+
+
+def _pairs(histogram: Mapping[int, int], head: int) -> int:
+    """Pairs of the first members of each key, up to the head."""
+    return sum(keys * (min(nodes, head) * (min(nodes, head) - 1) // 2) for nodes, keys in histogram.items())
+
+
+def _worst(found: Grouped, sizes: DataFrame, share: float) -> list[WorstKey]:
+    top = sizes.orderBy(fn.desc("nodes"), "kind", "key").limit(KEYS_SHOWN)
+    first = found.groups.join(fn.broadcast(top), ["kind", "key"]).where("place = 1")
+    named = found.articles.select(fn.col("id").alias("node"), "source_id")
+    rows = first.join(named, "node").select("kind", "key", "nodes", "source_id").collect()
+    return [
+        WorstKey(
+            KIND_NAMES[row.kind],
+            row.key,
+            row.nodes,
+            round(row.nodes * (row.nodes - 1) // 2 * share**2),
+            row.source_id,
+        )
+        for row in sorted(rows, key=lambda row: (-row.nodes, row.kind, row.key))
+    ]

@@ -1,0 +1,359 @@
+"""The folders that a corpus in Postgres and a cluster exchange: tables, digests, and what both must agree on.
+
+`dedup export corpus` writes one with what is known already, the Spark engine writes one with its result, and
+`dedup import` takes that. Below the tables: their Parquet files, written and read in pieces; what is read is
+checked first: columns, types, missing values, texts that Postgres cannot hold. pyarrow is imported by what
+needs it, so that executors of a cluster can import this.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, fields
+from pathlib import Path
+from typing import Any, Literal, Self
+
+from dedup.base.errors import InputError
+from dedup.base.extras import installing
+from dedup.base.settings import Kind, Settings
+from dedup.text.fingerprint import ALGORITHM_REVISION, UNICODE_VERSION
+
+FORMAT = 1  # Of both folders; raised by one when an older program could misread a newer folder
+
+CORPUS_FILE, RUN_FILE = "corpus.json", "run.json"
+"""What an export, and a result, say of themselves. Written last: a folder without it is not whole."""
+
+ColumnKind = Literal["string", "long", "int", "double", "boolean", "binary", "longs"]
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """A column of a table."""
+
+    kind: ColumnKind  # its type as Spark calls it; "longs" is array<long>
+    nullable: bool = False  # whether values may be missing; elements of arrays may not
+
+
+Table = Mapping[str, Column]
+
+_TEXT, _TEXT_OR_NONE = Column("string"), Column("string", nullable=True)
+
+FINGERPRINT: Table = {
+    "source_id": _TEXT,
+    "published_at": Column("long", nullable=True),
+    "added_at": Column("long"),
+    "text_digest": Column("binary"),
+    "version": Column("long"),
+    "content_hash": Column("long"),
+    "sentence_hashes": Column("longs"),
+    "signature": Column("binary"),
+    "buckets": Column("longs"),
+    "word_count": Column("int"),
+    "shingle_count": Column("int"),
+    "reason": _TEXT_OR_NONE,
+}
+"""Times are microseconds since 1970, UTC. A row with a reason has no fingerprint: zeros and nothing else."""
+
+PAIR_PIN: Table = {"source_id": _TEXT, "other_source_id": _TEXT, "relation": _TEXT}
+SENTENCE_PIN: Table = {"sentence_hash": Column("long"), "common": Column("boolean")}
+
+MARK: Table = {
+    "source_id": _TEXT,
+    "status": _TEXT,
+    "duplicate_of": _TEXT_OR_NONE,
+    "score": Column("double", nullable=True),
+    "reason": _TEXT_OR_NONE,
+}
+MATCH: Table = {
+    "source_id": _TEXT,
+    "other_source_id": _TEXT,
+    "relation": _TEXT,
+    "rule": _TEXT,
+    "score": Column("double"),
+    "sentence_jaccard": Column("double"),
+    "signature_jaccard": Column("double"),
+    "containment": Column("double"),
+    "best_match": Column("boolean"),
+}
+"""As `dedup.match`: `source_id` is the later article of a pair."""
+
+COMMON_SENTENCE: Table = {
+    "sentence_hash": Column("long"),
+    "carriers": Column("long"),
+    "effective_stories": Column("double"),
+}
+REFUSED: Table = {"source_id": _TEXT_OR_NONE, "reason": _TEXT}
+
+EXPORTED: Mapping[str, Table] = {
+    "fingerprint": FINGERPRINT,
+    "pair_pin": PAIR_PIN,
+    "sentence_pin": SENTENCE_PIN,
+}
+"""The tables of an export: the first is a folder of Parquet files, the pins are a file each."""
+
+RESULT: Mapping[str, Table] = {
+    "mark": MARK,
+    "match": MATCH,
+    "common_sentence": COMMON_SENTENCE,
+    "fingerprint": FINGERPRINT,
+    "refused": REFUSED,
+}
+"""The tables of a result, a folder of files each. `fingerprint` has a row for every article of `mark`."""
+
+
+def text_digest(language: str | None, title: str | None, text: str) -> bytes:
+    """SHA-256 of what a fingerprint is made from, as it is stored; its twin: `postgres/cluster.sql`."""
+    return hashlib.sha256(f"{language or ''}\0{title or ''}\0{text}".encode()).digest()
+
+
+def pins_digest(pairs: Mapping[tuple[str, str], str], sentences: Mapping[int, bool]) -> str:
+    """SHA-256, in hexadecimal, of what people have said: pins of pairs, in any order, and of sentences."""
+    lines = sorted("\0".join((*sorted(pair), str(relation))).encode() for pair, relation in pairs.items())
+    lines += sorted(f"{sentence}\0{bool(common):d}".encode() for sentence, common in sentences.items())
+    return hashlib.sha256(b"\n".join(lines)).hexdigest()
+
+
+_KINDS: tuple[Kind, ...] = ("fingerprint", "rule", "window")
+
+
+@dataclass(frozen=True, slots=True)
+class Basis:
+    """All that marks depend on beside the articles. Equal articles on an equal basis have equal marks."""
+
+    settings: dict[str, Any]  # the values of all settings but secret ones, by name
+    digests: dict[str, str]  # kind of settings to their digest, the hash key included
+    hash_key_digest: str  # by which two keys can be compared; "" without one
+    pins_digest: str  # see `pins_digest`
+    models: dict[str, str]  # language to the checksum of the sentence parameters that were trained for it
+    algorithm_revision: int  # algorithm_revision, unicode_version: of the program that makes fingerprints
+    unicode_version: str
+    # articles before it do not belong to the corpus; microseconds since 1970, UTC, or None.
+    horizon: int | None
+
+    @classmethod
+    def of(cls, settings: Settings, models: Mapping[str, str], pins_digest: str, horizon: int | None) -> Self:
+        """The basis of what this program computes."""
+        key = settings.hash_key
+        shown = {f.name: getattr(settings, f.name) for f in fields(settings) if not f.metadata["secret"]}
+        return cls(
+            shown,
+            {kind: settings.digest(kind) for kind in _KINDS},
+            key and hashlib.sha256(f"dedup hash key\0{key}".encode()).hexdigest(),
+            pins_digest,
+            dict(sorted(models.items())),
+            ALGORITHM_REVISION,
+            UNICODE_VERSION,
+            horizon,
+        )
+
+    def as_dict(self) -> dict[str, Any]:
+        return {item.name: getattr(self, item.name) for item in fields(self)}
+
+    @classmethod
+    def read(cls, found: Mapping[str, Any], where: str) -> Self:
+        """The basis that a JSON file tells; `where` is its name for the message of an InputError."""
+        if found.get("format") != FORMAT:
+            raise InputError(
+                f"{where} is of format {found.get('format')!r}, and this program knows {FORMAT}:"
+                " use the same dedup on both sides"
+            )
+        wrong = [name for name, kind in _TYPES.items() if not isinstance(found.get(name, ...), kind)]
+        if wrong:
+            raise InputError(f"{where}: {wrong[0]} is missing or of another type; make the folder again")
+        return cls(**{name: found[name] for name in _TYPES})
+
+    def differences(self, other: Basis) -> list[str]:
+        """The differences from the basis of a corpus, in words; never a secret."""
+        found = [
+            f"the setting {name} is {self.settings.get(name)!r} there and {other.settings.get(name)!r} here"
+            for name in sorted(self.settings.keys() | other.settings.keys())
+            if self.settings.get(name) != other.settings.get(name)
+        ]
+        if self.hash_key_digest != other.hash_key_digest:
+            found.append("the hash key is another one")
+        if not found:
+            found += [
+                f"the settings of the kind {kind} differ"
+                for kind in _KINDS
+                if self.digests.get(kind) != other.digests[kind]
+            ]
+        found += [
+            f"the sentence parameters of {language} differ"
+            for language in sorted(self.models.keys() | other.models.keys())
+            if self.models.get(language) != other.models.get(language)
+        ]
+        rest = ((words, getattr(self, name), getattr(other, name)) for name, words in _DIFFER.items())
+        return found + [words.format(there, here) for words, there, here in rest if there != here]
+
+
+_DIFFER = {
+    "pins_digest": "the pins of pairs or sentences differ",
+    "horizon": "the horizon is another one",
+    "algorithm_revision": "the algorithm has revision {} there and {} here",
+    "unicode_version": "Unicode is of version {} there and {} here",
+}
+
+_TYPES: Mapping[str, Any] = {
+    "settings": dict,
+    "digests": dict,
+    "hash_key_digest": str,
+    "pins_digest": str,
+    "models": dict,
+    "algorithm_revision": int,
+    "unicode_version": str,
+    "horizon": int | None,
+}
+
+
+BATCH_ROWS = 5_000  # Rows in memory at a time: of fingerprints about 5 MB
+
+FILE_ROWS = 200_000
+"""Rows of a file that is written: of fingerprints about 150 MB, what one task of a cluster reads."""
+
+GROUP_ROWS = 20_000  # Rows of a row group, which a reader may take for itself
+
+AGAIN = "make the folder again"
+
+
+def arrow() -> Any:
+    try:
+        import pyarrow
+        import pyarrow.compute
+        import pyarrow.parquet
+    except ImportError:
+        raise InputError(f"these folders need pyarrow: run `{installing('parquet')}`") from None
+    return pyarrow
+
+
+def read_json(path: Path) -> dict[str, Any]:
+    """A JSON object from a file, or from a folder with one file of text, as Spark writes it."""
+    try:
+        parts = sorted(path.glob("part-*")) if path.is_dir() else [path]
+        found = json.loads(b"".join(part.read_bytes() for part in parts))
+    except OSError as error:
+        raise InputError(f"{path} cannot be read: {error.strerror}; is the folder whole?") from None
+    except (ValueError, RecursionError):
+        raise InputError(f"{path} is not JSON; {AGAIN}") from None
+    if not isinstance(found, dict):
+        raise InputError(f"{path} is not a JSON object; {AGAIN}")
+    return found
+
+
+def write_json(path: Path, value: Mapping[str, Any]) -> None:
+    path.write_text(json.dumps(value, indent=2, ensure_ascii=False) + "\n", "utf-8")
+
+
+_ARROW_KINDS = {  # the type of a column, and the tests of types that may hold the same: widths differ
+    "string": ("string", "is_string", "is_large_string"),
+    "long": ("int64", "is_integer"),
+    "int": ("int32", "is_integer"),
+    "double": ("float64", "is_floating"),
+    "boolean": ("bool_", "is_boolean"),
+    "binary": ("binary", "is_binary", "is_large_binary", "is_fixed_size_binary"),
+}
+
+
+def _type(pa: Any, column: Column) -> Any:
+    return pa.list_(pa.int64()) if column.kind == "longs" else getattr(pa, _ARROW_KINDS[column.kind][0])()
+
+
+def _alike(pa: Any, column: Column, found: Any) -> bool:
+    if column.kind == "longs":
+        nested = pa.types.is_list(found) or pa.types.is_large_list(found)
+        return bool(nested and pa.types.is_integer(found.value_type))
+    return any(getattr(pa.types, test)(found) for test in _ARROW_KINDS[column.kind][1:])
+
+
+def schema(table: Table) -> Any:
+    pa = arrow()
+    return pa.schema([pa.field(name, _type(pa, column), column.nullable) for name, column in table.items()])
+
+
+class TableWriter:
+    """Writes a table in a `with` block: to a file `NAME.parquet`, or to a folder in files of `FILE_ROWS`."""
+
+    def __init__(self, path: Path, table: Table) -> None:
+        self._pa, self._path, self._schema = arrow(), path, schema(table)
+        self._file: Any = None
+        self._files = self._rows = 0
+
+    def __enter__(self) -> Self:
+        if not self._path.suffix:
+            self._path.mkdir()
+        self._open()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._file.close()
+
+    def write(self, columns: Mapping[str, Any]) -> None:
+        batch = self._pa.record_batch([columns[name] for name in self._schema.names], schema=self._schema)
+        if self._rows >= FILE_ROWS and not self._path.suffix:
+            self._file.close()
+            self._open()
+        self._file.write_batch(batch, row_group_size=GROUP_ROWS)
+        self._rows += batch.num_rows
+
+    def _open(self) -> None:
+        path = self._path if self._path.suffix else self._path / f"part-{self._files:05}.parquet"
+        self._file = self._pa.parquet.ParquetWriter(path, self._schema)
+        self._files, self._rows = self._files + 1, 0
+
+
+class TableFiles:
+    """A table that others have written: every `*.parquet` of its folder."""
+
+    def __init__(self, folder: Path, name: str, table: Table) -> None:
+        self._pa, self._table, self._schema = arrow(), table, schema(table)
+        self._files = sorted(path for path in (folder / name).glob("*.parquet") if path.name[0] not in "._")
+        if not self._files:
+            raise InputError(f"{folder / name} holds no Parquet file; is the folder whole?")
+        self.rows = sum(map(self._checked, self._files))  # how many there are
+
+    def batches(self) -> Iterator[Any]:
+        """The rows as Arrow record batches, with the columns of the table in its order and of its types."""
+        for path in self._files:
+            with _readable(self._pa, path), self._pa.parquet.ParquetFile(path) as file:
+                for batch in file.iter_batches(BATCH_ROWS, columns=self._schema.names):
+                    yield self._as_described(path, batch)
+
+    def _checked(self, path: Path) -> int:
+        with _readable(self._pa, path), self._pa.parquet.ParquetFile(path) as file:
+            found, rows = file.schema_arrow, file.metadata.num_rows
+        for name, column in self._table.items():
+            if found.names.count(name) != 1:
+                raise InputError(f"{path} has no column {name}; {AGAIN}")
+            kind = found.field(name).type
+            if not _alike(self._pa, column, kind):
+                raise InputError(f"{path}: the column {name} is of type {kind}, not {column.kind}; {AGAIN}")
+        return int(rows)
+
+    def _as_described(self, path: Path, batch: Any) -> Any:
+        pa = self._pa
+        arrays = []
+        for name, column in self._table.items():
+            array = batch.column(name).cast(_type(pa, column))  # raises where a number does not fit
+            array.validate(full=True)  # texts are UTF-8
+            values = array.flatten() if column.kind == "longs" else array
+            if (array.null_count and not column.nullable) or (column.kind == "longs" and values.null_count):
+                raise InputError(f"{path}: values are missing in the column {name}; {AGAIN}")
+            if column.kind == "string" and pa.compute.any(pa.compute.match_substring(array, "\0")).as_py():
+                raise InputError(
+                    f"{path}: the column {name} holds a NUL, which Postgres cannot store; {AGAIN}"
+                )
+            arrays.append(array)
+        return pa.record_batch(arrays, schema=self._schema)
+
+
+@contextmanager
+def _readable(pa: Any, path: Path) -> Iterator[None]:
+    """Turn errors of pyarrow and of the file system into ours."""
+    try:
+        yield
+    except (pa.ArrowException, OSError, ValueError, MemoryError) as error:
+        raise InputError(
+            f"{path} cannot be read as Parquet ({type(error).__name__}); check that it is complete"
+        ) from None

@@ -1,0 +1,221 @@
+"""Articles of a DataFrame become fingerprints: one pass over the texts, written as the step `read`.
+
+Whatever is refused or repaired is counted, with its reason. Articles that are known by an equal text keep the
+fingerprint they have; then only the other texts are read by Python. Conversions are in `rows.py`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from datetime import UTC, datetime
+from functools import partial, reduce
+from typing import Any
+
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as fn
+
+from dedup.base.settings import Settings
+from dedup.base.times import as_utc
+from dedup.extras.spark import rows
+from dedup.extras.spark.reading import arranged, configured
+from dedup.extras.spark.rows import Layout, Recipe
+from dedup.extras.spark.schema import FINGERPRINT, columns
+from dedup.extras.spark.steps import Steps
+from dedup.files.record import record_bytes
+from dedup.files.report import NUMBER, OTHER_REASONS, REASONS_KEPT
+from dedup.text.fingerprint import Fingerprinter
+from dedup.text.punkt import PunktModel
+
+BATCH_ROWS = 64
+"""Rows that Spark hands to Python at a time: with news 200 kB of text, with the longest texts that are read
+1 GB. Spark's own 10,000 would be 150 GB."""
+
+BROADCAST_ROWS = 2_000_000
+"""Ids that are sent to every executor, so that the larger table of a join stays where it is: about 100 MB."""
+
+DOUBLED = "the source_id comes more than once"
+OUTDATED = "its fingerprint is of another version, and its text is not in the input"
+READ = f"{FINGERPRINT}, {rows.READ}"  # the step `read`: a fingerprint, or why a row is refused
+
+UNKNOWN_LANGUAGE = "x"
+"""No language has this code, so it has the parameters of all that have none of their own."""
+
+_BATCH = "spark.sql.execution.arrow.maxRecordsPerBatch"
+
+
+def fingerprint(
+    df: DataFrame,
+    settings: Settings,
+    models: Mapping[str, PunktModel] | None = None,
+    known: DataFrame | None = None,
+    *,
+    steps: Steps,
+    mapping: Mapping[str, str] | None = None,
+    added_at: datetime | None = None,
+    report: dict[str, Any] | None = None,
+) -> tuple[DataFrame, DataFrame]:
+    """The fingerprints of the articles of a DataFrame, and what was refused; `FINGERPRINT` and `REFUSED`.
+
+    `known` are fingerprints made before, under the same sentence parameters. An article with an equal text,
+    title and language keeps its one; one that is not in `df`, or refused there, stays as it is. A time that
+    `df` leaves out is the known one. `added_at` is of articles that have none; without it that is now, and an
+    article without a plausible `published_at` is refused: nobody knows its place in the order.
+
+    The report gets `articles`, `failed`, `reused`, and by reason `refused` and `repaired`. No source_id comes
+    twice in the result, which is made from steps that are written and may be read several times.
+    """
+    longest = record_bytes(settings.text_max_characters)
+    cells, layout = arranged(df, mapping, longest)
+    given = as_utc(added_at, "added_at") if added_at else None
+    recipe = rows.Recipe(
+        layout, settings, dict(models or {}), given or datetime.now(UTC), given is not None, longest
+    )
+    with configured(df.sparkSession, {_BATCH: str(BATCH_ROWS)}):
+        if known is None:
+            read = steps.table("read", lambda: _mapped(cells, rows.fingerprinted, recipe, READ))
+            given_ids = read
+        else:
+            given_ids = steps.table("known", lambda: _compared(cells, layout, known))
+            same = steps.table(
+                "same", lambda: _mapped(given_ids.where("same"), rows.unchanged, recipe, rows.SAME)
+            )
+            changed = steps.table("changed", lambda: _changed(given_ids, same))
+            found = _found(cells, layout, changed, steps.rows("changed"))
+            read = steps.table("read", lambda: _mapped(found, rows.fingerprinted, recipe, READ))
+    doubled = steps.table("doubled", lambda: _doubled(given_ids))
+    twice = steps.rows("doubled")
+    refused = _without(read.where("refused IS NOT NULL"), doubled, twice)
+    refused = refused.selectExpr("source_id", "refused AS reason")
+    if twice:
+        again = _of(given_ids, doubled, twice, "left_semi").select("source_id")
+        refused = refused.union(again.withColumn("reason", fn.lit(DOUBLED)))
+    made = _without(read.where("refused IS NULL"), doubled, twice).select(*columns(FINGERPRINT))
+    repaired = read.select("repaired")
+    reused = 0
+    if known is not None:
+        versions = _versions(settings, models or {})
+        moved = _without(same.where("moved"), doubled, twice)
+        kept = steps.table("kept", lambda: _kept(known, made, moved, steps.rows("read")), FINGERPRINT)
+        current = fn.col("version").isin(*versions) | fn.col("reason").isNotNull()
+        outdated = kept.where(~current).select("source_id", fn.lit(OUTDATED).alias("reason"))
+        made, refused = made.union(kept.where(current)), refused.union(outdated)
+        repaired = repaired.union(same.select("repaired"))
+        reused = _without(same, doubled, twice).count()
+    if report is not None:
+        articles = steps.rows("read" if known is None else "known")
+        report |= {"articles": articles, "reused": reused, **_counted(made, refused, repaired)}
+    return made, refused
+
+
+def _mapped(cells: DataFrame, function: Callable[..., Any], recipe: Recipe, schema: str) -> DataFrame:
+    """Rows through Python. The recipe, which may hold a hash key, is no part of what a plan shows."""
+    return cells.mapInArrow(partial(function, recipe), schema)
+
+
+def _compared(cells: DataFrame, layout: Layout, known: DataFrame) -> DataFrame:
+    """The rows without their texts, beside what is known of their articles; `same`: the text is."""
+    texts = [f"c{number}" for number in layout.places("text")]
+    narrow = cells.select(
+        _given_id(layout).alias("source_id"),
+        _digest(cells, layout).alias("digest"),
+        *(fn.lit("").alias(name) if name in texts else fn.col(name) for name in cells.columns),
+    )
+    before = known.select(
+        fn.col("source_id").alias("known_id"),
+        "text_digest",
+        fn.col("version").alias("known_version"),
+        *(fn.col(name.removeprefix("known_")).alias(name) for name in rows.KNOWN_TIMES),
+        fn.col("reason").alias("known_reason"),
+    )
+    same = fn.col("digest").eqNullSafe(fn.col("text_digest")) & fn.col("digest").isNotNull()
+    joined = narrow.join(before, narrow.source_id == before.known_id, "left")
+    joined = joined.withColumn("same", same & fn.col("known_reason").isNull())
+    return joined.drop("digest", "text_digest", "known_id", "known_reason")
+
+
+def _given_id(layout: Layout) -> Column:
+    """The source_id of a row as text, before it is checked."""
+    return _first([fn.col(f"c{number}") for number in layout.places("source_id")])
+
+
+def _first(cells: list[Column]) -> Column:
+    """The first value that is no empty text, as `values_of` has it."""
+    texts = [cell.cast("string") for cell in cells]
+    return fn.coalesce(*(fn.when(text != "", text) for text in texts), fn.lit(None).cast("string"))
+
+
+def _digest(cells: DataFrame, layout: Layout) -> Column:
+    """`exchange.text_digest` of a row whose values are stored as they are; of others it is some number.
+
+    What is stored has no NUL, so a row that has one cannot have the digest of what is stored.
+    """
+    types, parts = dict(cells.dtypes), []
+    for field in ("language", "title", "text"):
+        names = [f"c{number}" for number in layout.places(field)]
+        if any(types[name] != "string" for name in names):
+            return fn.lit(None).cast("binary")
+        value = fn.coalesce(_first([fn.col(name) for name in names]), fn.lit(""))
+        parts += [fn.unhex(fn.lit("00")), value.cast("binary")]
+    return fn.unhex(fn.sha2(fn.concat(*parts[1:]), 256))
+
+
+def _changed(given: DataFrame, same: DataFrame) -> DataFrame:
+    """The ids whose texts have to be read, and what is known of their times."""
+    left = given.join(same.select("source_id"), "source_id", "left_anti")
+    ids = left.select(fn.col("source_id").alias("changed_id"), *rows.KNOWN_TIMES)
+    return ids.dropDuplicates(["changed_id"])
+
+
+def _found(cells: DataFrame, layout: Layout, changed: DataFrame, count: int) -> DataFrame:
+    """The rows of these ids, which may be missing, with their texts and the known times."""
+    ids = fn.broadcast(changed) if count <= BROADCAST_ROWS else changed
+    return cells.join(ids, _given_id(layout).eqNullSafe(fn.col("changed_id"))).drop("changed_id")
+
+
+def _kept(known: DataFrame, made: DataFrame, moved: DataFrame, new: int) -> DataFrame:
+    """The known articles that were not read again, with the times that the input gives them."""
+    kept = _without(known.select(*columns(FINGERPRINT)), made.select("source_id"), new)
+    times = [name.removeprefix("known_") for name in rows.KNOWN_TIMES]
+    given = moved.select(
+        "source_id", fn.lit(True).alias("given"), *(fn.col(t).alias(f"new_{t}") for t in times)
+    )
+    joined = kept.join(given, "source_id", "left")
+    chosen = {time: fn.when(fn.col("given"), fn.col(f"new_{time}")).otherwise(fn.col(time)) for time in times}
+    return joined.withColumns(chosen).select(*columns(FINGERPRINT))
+
+
+def _versions(settings: Settings, models: Mapping[str, PunktModel]) -> list[int]:
+    """The fingerprint versions in force, of whatever language."""
+    fingerprinter = Fingerprinter(settings, models)
+    return sorted({fingerprinter.version(language) for language in (*models, "en", UNKNOWN_LANGUAGE)})
+
+
+def _doubled(ids: DataFrame) -> DataFrame:
+    counted = ids.where("source_id IS NOT NULL").groupBy("source_id").agg(fn.count("*").alias("times"))
+    return counted.where("times > 1").select("source_id")
+
+
+def _without(table: DataFrame, ids: DataFrame, count: int) -> DataFrame:
+    """The rows of a table without those of `count` ids."""
+    return _of(table, ids, count, "left_anti") if count else table
+
+
+def _of(table: DataFrame, ids: DataFrame, count: int, how: str) -> DataFrame:
+    return table.join(fn.broadcast(ids) if count <= BROADCAST_ROWS else ids, "source_id", how)
+
+
+def _counted(made: DataFrame, refused: DataFrame, repaired: DataFrame) -> dict[str, Any]:
+    """How many failed, and how often a reason stands for what was refused or repaired."""
+    flaws = repaired.select(fn.explode("repaired").alias("reason"))
+    failed = made.where("reason IS NOT NULL").select("reason")
+    parts = {"failed": failed, "refused": refused.select("reason"), "repaired": flaws}
+    named = [part.select(fn.lit(name).alias("what"), "reason") for name, part in parts.items()]
+    kind = fn.regexp_replace("reason", NUMBER.pattern, "…")
+    counts = reduce(lambda one, other: one.union(other), named).groupBy("what", kind.alias("kind"))
+    found = counts.agg(fn.count("*").alias("count"), fn.min("reason").alias("reason")).collect()
+    noted: dict[str, dict[str, int]] = {name: {} for name in parts}
+    for row in sorted(found, key=lambda row: (-row["count"], row["reason"])):
+        reasons = noted[row["what"]]
+        reason = row["reason"] if len(reasons) < REASONS_KEPT else OTHER_REASONS
+        reasons[reason] = reasons.get(reason, 0) + row["count"]
+    return {**noted, "failed": sum(noted["failed"].values())}

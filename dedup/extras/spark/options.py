@@ -1,0 +1,114 @@
+"""What a run on Spark is told: pins, which are part of the corpus, and options, which change no result."""
+
+from __future__ import annotations
+
+import json
+from bisect import bisect_right
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+
+from dedup.base.errors import InputError
+from dedup.extras.spark.exchange import pins_digest
+from dedup.rules.pair import Relation
+
+HEAD_MINIMUM = 16
+"""Places in the smallest head. A story of edited copies is mostly decided by the first few of them."""
+
+PAIRS_PER_ENTRY = 8
+"""Pairs of places a round may look at, for each entry of a group: what a head of 16 costs at most."""
+
+EDGES_IN_ONE_TASK = 2_000_000
+"""Duplicates among undecided nodes that one task decides: 32 MB of numbers, and about two seconds."""
+
+SHUFFLE_PARTITIONS = "spark.sql.shuffle.partitions"
+
+
+@dataclass(frozen=True, slots=True)
+class Pins:
+    """What people have decided (docs/semantics.md, sections 2 and 4).
+
+    Attributes:
+        pairs: two `source_id`s to what was said of them; pairs of articles that are not there wait.
+        sentences: sentence hash to whether the sentence is always or never common.
+
+    Raises:
+        InputError: a pair of an article with itself, or one pair with two relations.
+    """
+
+    pairs: Mapping[tuple[str, str], Relation] = field(default_factory=dict)
+    sentences: Mapping[int, bool] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        said: dict[tuple[str, str], Relation] = {}
+        for (one, other), relation in self.pairs.items():
+            if one == other:
+                raise InputError(f"a pin is of two articles, not of {one!r} and itself")
+            pair = (min(one, other), max(one, other))
+            if said.setdefault(pair, Relation(relation)) != relation:
+                raise InputError(f"the pair {pair[0]!r}, {pair[1]!r} is pinned in two ways")
+        object.__setattr__(self, "pairs", said)
+
+    def digest(self) -> str:
+        return pins_digest(self.pairs, self.sentences)
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """How the work is divided. No option changes the result.
+
+    Attributes:
+        head_minimum: members of a key that each round compares with each other at least.
+        budget: pairs that a round may join, where that leaves more than the minimum; None: in proportion to
+            the corpus.
+        collapse: whether articles with equal fingerprints are treated as one.
+        partitions: of shuffled data; None leaves it to the session.
+        edges_in_one_task: duplicates among undecided articles that one task decides; more are first peeled
+            off by all.
+        allow_pairs: a round that would join more pairs raises an error that shows the worst keys; None
+            allows any number.
+
+    Raises:
+        InputError: a number out of range.
+    """
+
+    head_minimum: int = HEAD_MINIMUM
+    budget: int | None = None
+    collapse: bool = True
+    partitions: int | None = None
+    edges_in_one_task: int = EDGES_IN_ONE_TASK
+    allow_pairs: int | None = None
+
+    def __post_init__(self) -> None:
+        for name, low in (
+            *(("head_minimum", 1), ("budget", 0), ("partitions", 1), ("edges_in_one_task", 0)),
+            ("allow_pairs", 0),
+        ):
+            value = getattr(self, name)
+            if value is not None and value < low:
+                raise InputError(f"{name} must be at least {low}, not {value}")
+
+    def budget_for(self, entries: int) -> int:
+        """Pairs that a round may join in a corpus whose groups have so many entries."""
+        return PAIRS_PER_ENTRY * entries if self.budget is None else self.budget
+
+    def configuration(self) -> dict[str, str]:
+        """What is set in the session while a run lasts."""
+        return {} if self.partitions is None else {SHUFFLE_PARTITIONS: str(self.partitions)}
+
+    def digest(self) -> str:
+        """What the steps between depend on, as a text: they cannot go on under other options."""
+        values = asdict(self)
+        del values["allow_pairs"]
+        return json.dumps(values, sort_keys=True)
+
+
+def head(sizes: Mapping[int, int], minimum: int, budget: int) -> int:
+    """w, the largest head with sum over keys of min(n, w)^2 / 2 <= budget, or the smallest allowed.
+
+    `sizes` has for a number n of undecided nodes under a key how many keys have so many.
+    """
+
+    def twice(w: int) -> int:
+        return sum(keys * min(n, w) ** 2 for n, keys in sizes.items())
+
+    return max(minimum, bisect_right(range(1, max(sizes, default=0) + 1), 2 * budget, key=twice))

@@ -1,0 +1,260 @@
+"""Which column of a DataFrame holds which field of an article; and tables of articles that Spark reads.
+
+Names are found as the file readers find them (`dedup.files.naming`), nested ones too. Whatever can be told
+from the schema is told here, before anything runs. Executors convert the values, in `rows.py`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+from pyspark.sql import functions as fn
+
+from dedup.base.article import ARTICLE_FIELDS
+from dedup.base.errors import InputError
+from dedup.extras.spark import failures, rows
+from dedup.extras.spark.rows import SIZE, Layout
+from dedup.files.dates import TIMES
+from dedup.files.naming import DEFAULT_FIELDS, Shape, columns_of, flattened, fold
+from dedup.files.record import REQUIRED_FIELDS
+from dedup.files.report import Understanding
+
+if TYPE_CHECKING:
+    from pyspark.sql import Column, DataFrame, SparkSession
+    from pyspark.sql.types import DataType
+
+INPUT = "the input"  # how the DataFrame is called in messages
+INTEGERS = frozenset(("tinyint", "smallint", "int", "bigint"))
+TEXTS = frozenset(("string",))
+NUMBERS = INTEGERS | {"float", "double", "decimal"}
+TIMESTAMPS = frozenset(("timestamp", "timestamp_ntz", "date"))
+PLAIN = TEXTS | NUMBERS | TIMESTAMPS | {"boolean", "binary"}
+"""Types whose values go to Python; of others only whether there is one."""
+
+USABLE: dict[str, frozenset[str]] = {
+    "source_id": TEXTS | INTEGERS,
+    "text": TEXTS,
+    **{field: TEXTS | NUMBERS | TIMESTAMPS | {"void"} for field in TIMES},
+}
+"""Types that a field can be made of; `void` holds nothing. Other fields are repaired, as in files."""
+
+NOT_TABLES = {"json": "JSON", "csv": "CSV", "text": "text", "xml": "XML"}
+"""Formats that Spark reads and this does not: its JSON reader makes `?` of lone surrogates in silence."""
+
+FILES_ASKED = 100
+"""Whether a column of whole numbers holds times is asked of so many files at most; the first is to know."""
+
+_READER = {
+    "spark.sql.legacy.parquet.nanosAsLong": "true",
+    "spark.sql.parquet.inferTimestampNTZ.enabled": "true",
+}
+"""While the columns of files are found out: nanoseconds are no error, and a time without a zone is in UTC."""
+
+
+def arranged(df: DataFrame, mapping: Mapping[str, str] | None, record_bytes: int) -> tuple[DataFrame, Layout]:
+    """The columns that hold fields of articles as c0, c1, …, and `size`; and what they hold.
+
+    In `mapping`, field to column, `publisher.name` is one within a struct. Of a row with more bytes of text
+    than `record_bytes` only the source_id is kept. An InputError where a required or mapped column is
+    missing, has an impossible type, or is there twice.
+    """
+    mapping = mapping or {}
+    for field in mapping:
+        if field not in ARTICLE_FIELDS:
+            raise InputError(f"unknown field '{field}'; the fields are {', '.join(ARTICLE_FIELDS)}")
+    plan = {  # what articles keep is no matter of marks
+        field: (mapping[field],) if field in mapping else names
+        for field, names in DEFAULT_FIELDS.items()
+        if field != "kept"
+    }
+    names = df.columns
+    types = [field.dataType for field in df.schema.fields]
+    understood = Understanding(INPUT, "parquet")
+
+    def within(name: str, rest: str) -> tuple[str, ...] | None:
+        return _path(types[names.index(name)], rest)
+
+    shape = columns_of(INPUT, names, plan, {*REQUIRED_FIELDS, *mapping}, within, understood)
+    columns, flat = flattened(shape, names)
+    # By number: names may differ in their case alone, which Spark does not tell apart.
+    numbered = df.toDF(*(f"n{number}" for number in range(len(names))))
+    kinds: list[str] = []
+    cells: list[Column] = []
+    for name, *rest in columns:
+        number = names.index(name)
+        kind, cell = types[number], numbered[f"n{number}"]
+        for inner in rest:
+            kind, cell = _inner(kind, inner), cell.getField(inner)
+        kinds.append(kind_of(kind))
+        cells.append(cell)
+    _refuse_types(flat, kinds)
+    made = Layout(
+        flat,
+        len(cells),
+        frozenset(i for i, kind in enumerate(kinds) if kind == "struct"),
+        frozenset(i for i, kind in enumerate(kinds) if kind not in PLAIN and kind != "struct"),
+    )
+    return numbered.select(*_bounded(cells, kinds, made, record_bytes)), made
+
+
+def read_table(
+    spark: SparkSession, path: str, format: str = "parquet", mapping: Mapping[str, str] | None = None
+) -> DataFrame:
+    """A table of articles: Parquet, or another format whose reader the session has, such as delta or iceberg.
+
+    Args:
+        path: of a file or folder; any address that Spark reads. Of the format `table` the name of a table.
+        mapping: as of `arranged`; a column of nanoseconds, which Spark refuses, is read as a time if it is
+            one of an article.
+
+    Raises:
+        InputError: it is not there, is no table, or its files do not agree with each other.
+    """
+    if format in NOT_TABLES:
+        raise InputError(
+            f"{NOT_TABLES[format]} is not read by Spark here: it changes what it cannot read, and says"
+            " nothing; convert it to Parquet first"
+        )
+    try:
+        if format == "table":
+            return spark.table(path)
+        if format == "parquet":
+            return _parquet(spark, path, mapping or {})
+        return spark.read.format(format).load(path)
+    except failures.kinds() as error:
+        raise InputError(
+            f"{path} cannot be read as {format} ({failures.named(error)}); check that it is there, that it is"
+            " whole, and that its files have the same columns with the same types"
+        ) from None
+
+
+def kind_of(kind: DataType) -> str:
+    """The name of a type without its parameters: `decimal(10,2)` is `decimal`."""
+    name = kind.simpleString().partition("(")[0].partition("<")[0].partition(" ")[0]
+    return "string" if name in ("varchar", "char") else name
+
+
+def _path(kind: DataType, rest: str) -> tuple[str, ...] | None:
+    """The names down to a column within structs, as they are written there."""
+    path: list[str] = []
+    within: Any = kind
+    for wanted in rest.split("."):
+        if kind_of(within) != "struct":
+            return None
+        inner = [field.name for field in within.fields]
+        found = [*(n for n in inner if n == wanted), *(n for n in inner if fold(n) == fold(wanted))]
+        if not found:
+            return None
+        path.append(found[0])
+        within = _inner(within, found[0])
+    return tuple(path)
+
+
+def _inner(kind: Any, name: str) -> DataType:
+    found: DataType = next(field.dataType for field in kind.fields if field.name == name)
+    return found
+
+
+def _refuse_types(shape: Shape, kinds: Sequence[str]) -> None:
+    """Raise an error for a field of which no column has a type that it can be made of."""
+    for field, options in shape.fields:
+        usable = USABLE.get(field)
+        if usable is None or any(kinds[option.key] in usable for option in options):
+            continue
+        option, better = options[0], "timestamp" if field in TIMES else "string"
+        raise InputError(
+            f"{INPUT}: column '{option.label}' is of type {kinds[option.key]}, which cannot be a {field};"
+            f" name another column with --map {field}=COLUMN, or cast it to {better}"
+        )
+
+
+def _bounded(
+    cells: Sequence[Column], kinds: Sequence[str], layout: Layout, record_bytes: int
+) -> list[Column]:
+    """The cells as they go to Python, where a row too long loses its texts."""
+    sizes = [
+        fn.coalesce(fn.octet_length(cell), fn.lit(0)).cast("bigint")
+        for cell, kind in zip(cells, kinds, strict=True)
+        if kind in ("string", "binary")
+    ]
+    size = sum(sizes[1:], sizes[0])
+    ids = layout.places("source_id")
+    made = []
+    for number, (cell, kind) in enumerate(zip(cells, kinds, strict=True)):
+        if kind not in PLAIN:
+            cell = cell.isNotNull()
+        elif kind in ("string", "binary"):
+            cell = cell.cast(kind)  # without a collation
+            bound = fn.octet_length(cell) <= record_bytes if number in ids else size <= record_bytes
+            cell = fn.when(bound, cell)
+        made.append(cell.alias(f"c{number}"))
+    return [*made, size.alias(SIZE)]
+
+
+def _parquet(spark: SparkSession, path: str, mapping: Mapping[str, str]) -> DataFrame:
+    # All footers are looked at: files may be of several programs. What others than Spark say of old days is
+    # what they mean.
+    options = {"mergeSchema": "true", "datetimeRebaseMode": "CORRECTED", "int96RebaseMode": "CORRECTED"}
+    with configured(spark, _READER):
+        found = spark.read.options(**options).parquet(path)
+    candidates = {
+        fold(name)
+        for field in TIMES
+        for name in ([mapping[field]] if field in mapping else DEFAULT_FIELDS[field])
+    }
+    whole = {
+        field.name
+        for field in found.schema.fields
+        if kind_of(field.dataType) == "bigint" and fold(field.name) in candidates
+    }
+    times = _nanoseconds(spark, path, whole)
+    if not times:
+        return found
+    # As the file readers do it, what is below a microsecond is cut off.
+    return found.select(
+        *(
+            fn.timestamp_micros(fn.expr(f"{_quoted(name)} div 1000")).alias(name)
+            if name in times
+            else fn.col(_quoted(name))
+            for name in found.columns
+        )
+    )
+
+
+def _nanoseconds(spark: SparkSession, path: str, names: Collection[str]) -> set[str]:
+    """Which of some columns of whole numbers are times in nanoseconds.
+
+    Spark does not tell the two apart, so the files are asked, the smallest first, until all is known.
+    """
+    unknown = set(names)
+    found: set[str] = set()
+    if not unknown:
+        return found
+    files = spark.read.format("binaryFile").option("recursiveFileLookup", "true")
+    for row in files.load(path).select("path", "length").orderBy("length").limit(FILES_ASKED).collect():
+        kinds = (
+            files.load(row.path).select("content").mapInArrow(rows.columns_of_files, rows.COLUMN).collect()
+        )
+        found |= {kind.name for kind in kinds if kind.name in unknown and kind.nanoseconds}
+        unknown -= {kind.name for kind in kinds}
+        if not unknown:
+            break
+    return found
+
+
+@contextmanager
+def configured(spark: SparkSession, wanted: Mapping[str, str]) -> Iterator[None]:
+    before = {name: spark.conf.get(name) for name in wanted}
+    for name, value in wanted.items():
+        spark.conf.set(name, value)
+    try:
+        yield
+    finally:
+        for name, value in before.items():
+            spark.conf.set(name, value)
+
+
+def _quoted(name: str) -> str:
+    return "`" + name.replace("`", "``") + "`"

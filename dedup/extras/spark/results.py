@@ -1,0 +1,155 @@
+"""From decided nodes to rows: the marks and the kept pairs of every article (docs/semantics.md, section 5).
+
+Each member of a class gets the pairs of its class, with the canonical articles before it. The ranking is that
+of `rules.marks`: a rule is a number that sorts as its name does, and an article one that sorts in canonical
+order.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import partial
+
+from pyspark.sql import Column, DataFrame, Window
+from pyspark.sql import functions as fn
+
+from dedup.base.settings import Settings
+from dedup.extras.spark.groups import sized
+from dedup.extras.spark.kinds import BUCKET, CONTENT
+from dedup.extras.spark.schema import EDGE, SCORES, columns
+from dedup.extras.spark.scoring import related
+from dedup.rules.marks import Status
+from dedup.rules.pair import Relation, Rule
+from dedup.rules.pairs import RULES
+
+_SCORES = columns(SCORES)
+_PINNED = RULES.index(Rule.PINNED)
+
+
+def originals(
+    edges: DataFrame, gone: DataFrame, members: DataFrame | None, own: DataFrame | None, settings: Settings
+) -> DataFrame:
+    """The pairs that duplicates keep, by number of article; schema `ORIGINAL`.
+
+    `edges`: the related nodes; `gone`: those that are no originals; `members`, `own`: of classes with several
+    articles, and their relations to themselves.
+    """
+    found = _told(edges, gone).where("duplicate AND a_out != b_out")
+    found = found.select(
+        fn.when(fn.col("a_out"), fn.col("a")).otherwise(fn.col("b")).alias("node"),
+        fn.when(fn.col("a_out"), fn.col("b")).otherwise(fn.col("a")).alias("original"),
+        "rule",
+        *_SCORES,
+    )
+    rows = found.where("original < node").withColumnRenamed("node", "id")
+    if members is not None and own is not None:
+        copies = members.where("id != node").select("id", "node")
+        canonical = own.select(fn.col("a").alias("node"), fn.col("a").alias("original"), "rule", *_SCORES)
+        later = copies.join(found.union(canonical), "node").where("original < id").drop("node")
+        rows = rows.union(later)
+    best = Window.partitionBy("id").orderBy(fn.desc("score"), "original")
+    return rows.withColumn("rank", fn.row_number().over(best)).where(_kept(settings))
+
+
+def own_scores(
+    nodes: DataFrame, carried: DataFrame, members: DataFrame, gone: DataFrame, settings: Settings
+) -> DataFrame:
+    """What the first article of each canonical class with several is to the others; schema `EDGE`, a is b."""
+    several = members.where("id = node").select("node").join(gone, "node", "left_anti")
+    classes = sized(nodes.join(several, "node", "left_semi"), carried)
+    kinds = fn.when(fn.size("buckets") > 0, 1 << CONTENT | 1 << BUCKET).otherwise(1 << CONTENT)
+    ends = {"packed": "packed", "content": "content_hash", "signature": "signature"}
+    both = [fn.col(column).alias(f"{n}_{end}") for n, column in ends.items() for end in "ab"]
+    shared = fn.shiftright("packed", 32).cast("int").alias("shared")
+    node = fn.col("node")
+    pairs = classes.select(node.alias("a"), node.alias("b"), shared, kinds.alias("kinds"), *both)
+    return pairs.mapInArrow(partial(related, settings=replace(settings, hash_key="")), EDGE)
+
+
+def best_match(edges: DataFrame, gone: DataFrame) -> DataFrame:
+    """Of each canonical article the one that is most like it, earlier or later; schema `LIKEST`."""
+    found = _similar(edges, gone)
+    later = found.select(fn.col("b").alias("id"), fn.col("a").alias("other"), "rule", "score")
+    earlier = found.select(fn.col("a").alias("id"), fn.col("b").alias("other"), "rule", "score")
+    best = Window.partitionBy("id").orderBy(fn.desc("score"), "rule", "other")
+    return later.union(earlier).withColumn("rank", fn.row_number().over(best)).where("rank = 1")
+
+
+def similar(edges: DataFrame, gone: DataFrame, best_match: DataFrame, settings: Settings) -> DataFrame:
+    """The pairs that canonical articles keep; schema `SIMILAR`."""
+    best = Window.partitionBy("b").orderBy(fn.desc("score"), "rule", "a")
+    ranked = _similar(edges, gone).withColumn("rank", fn.row_number().over(best))
+    of_earlier = best_match.select(fn.col("id").alias("a"), fn.col("other").alias("best"))
+    flag = fn.coalesce(fn.col("best") == fn.col("b"), fn.lit(False))
+    found = ranked.join(of_earlier, "a", "left").withColumn("best_match", flag)
+    kept = found.where(_kept(settings) | fn.col("best_match"))
+    return kept.withColumnsRenamed({"b": "id", "a": "other"})
+
+
+def marks(
+    articles: DataFrame, fingerprints: DataFrame, originals: DataFrame, best_match: DataFrame
+) -> DataFrame:
+    """The mark of every article; schema `MARK`. A fingerprint with a `reason` is none: its article failed."""
+    copies = originals.where("rank = 1").select("id", "original", "score", "rule")
+    alike = best_match.select("id", fn.lit(None).cast("long").alias("original"), "score", "rule")
+    names = articles.select("id", "source_id")
+    named = names.select(fn.col("id").alias("original"), fn.col("source_id").alias("duplicate_of"))
+    status = (
+        fn.when(fn.col("original").isNotNull(), Status.DUPLICATE.value)
+        .when(fn.col("rule").isNotNull(), Status.SIMILAR.value)
+        .otherwise(Status.UNIQUE.value)
+    )
+    found = names.join(copies.union(alike), "id", "left").join(named, "original", "left")
+    readable = found.select(
+        "source_id", status.alias("status"), "duplicate_of", "score", _rule_name().alias("reason")
+    )
+    failed = fingerprints.where(fn.col("reason").isNotNull()).select(
+        "source_id",
+        fn.lit(Status.FAILED.value).alias("status"),
+        fn.lit(None).cast("string").alias("duplicate_of"),
+        fn.lit(None).cast("double").alias("score"),
+        "reason",
+    )
+    return readable.union(failed)
+
+
+def matches(articles: DataFrame, originals: DataFrame, similar: DataFrame) -> DataFrame:
+    """The kept pairs by `source_id`; schema `MATCH`."""
+    copies = originals.select(
+        "id",
+        fn.col("original").alias("other"),
+        fn.lit(Relation.DUPLICATE.value).alias("relation"),
+        "rule",
+        *_SCORES,
+        fn.lit(False).alias("best_match"),
+    )
+    relation = fn.lit(Relation.SIMILAR.value).alias("relation")
+    alike = similar.select("id", "other", relation, "rule", *_SCORES, "best_match")
+    names = articles.select("id", "source_id")
+    others = names.select(fn.col("id").alias("other"), fn.col("source_id").alias("other_source_id"))
+    found = copies.union(alike).join(names, "id").join(others, "other")
+    return found.withColumn("rule", _rule_name())
+
+
+def _told(edges: DataFrame, gone: DataFrame) -> DataFrame:
+    """Edges with whether either end is no original: columns a_out, b_out."""
+    for end in ("a", "b"):
+        out = gone.select(fn.col("node").alias(end), fn.lit(True).alias("out"))
+        edges = edges.join(out, end, "left").withColumn(f"{end}_out", fn.coalesce("out", fn.lit(False)))
+        edges = edges.drop("out")
+    return edges
+
+
+def _similar(edges: DataFrame, gone: DataFrame) -> DataFrame:
+    return _told(edges.where("NOT duplicate"), gone).where("NOT a_out AND NOT b_out")
+
+
+def _kept(settings: Settings) -> Column:
+    return (fn.col("rank") <= settings.similar_pairs) | (fn.col("rule") == _PINNED)
+
+
+def _rule_name() -> Column:
+    name = fn.lit(None).cast("string")
+    for place, rule in enumerate(RULES):
+        name = fn.when(fn.col("rule") == place, rule.value).otherwise(name)
+    return name

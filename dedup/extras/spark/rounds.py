@@ -1,0 +1,264 @@
+"""The rounds: which nodes are canonical, and every pair that matters (`tests/extras/spark/reference.py`).
+
+A round looks at undecided nodes. Those are *eligible* that are among the first, up to the *head*, in all
+their keys: all their earlier candidates that are undecided are in the head too. HEAD scores each newly
+eligible node with its earlier candidates. DECIDE gives the eligible ones their fate by the sequential rule.
+STAR compares each new canonical node with the candidates that it has not met; the later duplicates of it are
+out.
+
+So a story of n copies costs a head of pairs, and n for each of its canonical nodes. Each part is a step.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any
+
+from pyspark.sql import DataFrame, Window
+from pyspark.sql import functions as fn
+
+from dedup.base.settings import Settings
+from dedup.extras.spark.candidates import check_allowed, key_sizes, pairs_of, score_pairs
+from dedup.extras.spark.deciding import fates
+from dedup.extras.spark.options import Options
+from dedup.extras.spark.options import head as head_of
+from dedup.extras.spark.schema import EDGE, ELIGIBLE, FATE, GROUP, OPEN, PAIR
+from dedup.extras.spark.steps import Steps
+
+
+@dataclass(frozen=True, slots=True)
+class Decided:
+    edges: DataFrame  # the related nodes, with all that matter; schema `EDGE`
+    gone: DataFrame  # column node: those that are not canonical
+    rounds: list[dict[str, Any]]  # what each round did
+
+
+@dataclass
+class Rounds:
+    """The rounds over some groups, from the step `groups` on."""
+
+    steps: Steps
+    nodes: DataFrame
+    groups: DataFrame
+    members: DataFrame | None  # None where no class has several
+    settings: Settings
+    options: Options
+    budget: int  # pairs that a round may join
+    _edges: list[str] = field(default_factory=list)
+    _eligible: list[str] = field(default_factory=list)
+    _canonical: list[str] = field(default_factory=list)
+    _gone: list[str] = field(default_factory=list)
+    _report: list[dict[str, Any]] = field(default_factory=list)
+
+    def all(self) -> Decided:
+        places: DataFrame | None = self.groups
+        while places is not None:
+            places = self._round(len(self._report) + 1, places)
+        gone = self.steps.tables(self._gone, FATE).where("out").select("node")
+        return Decided(self.steps.tables(self._edges, EDGE), gone, self._report)
+
+    def _round(self, number: int, places: DataFrame) -> DataFrame | None:
+        """Do a round; returns the groups of the nodes that are undecided after it, None where none is."""
+        sizes = key_sizes(places).groupBy("nodes").agg(fn.count("*").alias("keys")).collect()
+        histogram = {row.nodes: row["keys"] for row in sizes}
+        head = head_of(histogram, self.options.head_minimum, self.budget)
+        last = head >= max(histogram, default=0)
+        if self.options.allow_pairs is not None:
+            near = fn.least("nodes", fn.lit(head))
+            counted = key_sizes(places).withColumn("pairs", near * (near - 1) / 2)
+            check_allowed(counted, self.options.allow_pairs)
+        about: dict[str, Any] = {"head": head, "eligible": None}
+        self._report.append(about)
+        if not (last and number == 1):  # otherwise every node is eligible, at once and for ever
+            name = self._name(number, "eligible")
+            self.steps.table(name, lambda: self._new_eligible(number, places, head), ELIGIBLE)
+            self._eligible.append(name)
+            about["eligible"] = self.steps.rows(name)
+        edges = self._head(number, places, head, about)
+        chosen = self._decide(number, edges, last)
+        if last and number == 1:
+            self._gone += chosen
+            return None
+        canonical = self._name(number, "canonical")
+        self.steps.table(canonical, lambda: self._new_canonical(chosen), ELIGIBLE)
+        out = self._star(number, canonical, about)
+        if not last:
+            self._keep_waiting(number, chosen)
+        self._canonical.append(canonical)
+        self._gone += [*chosen, out]
+        if last:
+            return None
+        left = self._name(number + 1, "places")
+        decided = self._nodes_of([*chosen, out], [canonical])
+        found = self.steps.table(left, lambda: _placed(places.join(decided, "node", "left_anti")), GROUP)
+        return found if self.steps.rows(left) else None
+
+    # HEAD
+
+    def _new_eligible(self, number: int, places: DataFrame, head: int) -> DataFrame:
+        within = places.groupBy("node").agg(fn.max("place").alias("place")).where(fn.col("place") <= head)
+        before = self.steps.tables(self._eligible, ELIGIBLE).select("node")
+        return within.join(before, "node", "left_anti").withColumn("round", fn.lit(number))
+
+    def _head(self, number: int, places: DataFrame, head: int, about: dict[str, Any]) -> DataFrame:
+        """Score each newly eligible node with its earlier candidates among the undecided."""
+        inside = later = places.where(fn.col("place") <= head)
+        if self._eligible:
+            later = inside.join(self.steps.tables(self._eligible[-1:], ELIGIBLE), "node", "left_semi")
+        one = inside.select("kind", "key", _as("node", "a"), _as("packed", "packed_a"))
+        other = later.select("kind", "key", _as("node", "b"), _as("packed", "packed_b"))
+        return self._scored(number, "head", one.join(other, ["kind", "key"]).where("a < b"), about)
+
+    def _scored(self, number: int, part: str, joined: DataFrame, about: dict[str, Any]) -> DataFrame:
+        """The related ones of pairs that were joined by their keys."""
+        pairs, edges = self._name(number, f"{part}-pairs"), self._name(number, part)
+        candidates = self.steps.table(pairs, lambda: pairs_of(joined, self.settings), PAIR)
+        found = self.steps.table(edges, lambda: score_pairs(candidates, self.nodes, self.settings), EDGE)
+        self._edges.append(edges)
+        about[f"{part}_pairs"], about[f"{part}_edges"] = self.steps.rows(pairs), self.steps.rows(edges)
+        return found
+
+    # DECIDE
+
+    def _decide(self, number: int, edges: DataFrame, last: bool) -> list[str]:
+        """Decide the eligible nodes; returns the steps that hold those which are out or wait."""
+        step = self._name(number, "open")
+        self.steps.table(step, lambda: self._open(number, edges, last), OPEN)
+        found: list[str] = []
+        while self.steps.rows(step) > self.options.edges_in_one_task:
+            left = self._peel(number, len(found) + 1, step)
+            if left is None:  # all begin at a node that is not eligible: they wait
+                break
+            step = left
+            found.append(f"{step}-out")
+        if self.steps.rows(step):
+            name = self._name(number, "fates")
+            self.steps.table(name, lambda: self._fates(number, step), FATE)
+            found.append(name)
+        return found
+
+    def _fates(self, number: int, step: str) -> DataFrame:
+        """What is left of the duplicates, decided by one task; more than it takes all wait."""
+        edges = self.steps.tables([step], OPEN)
+        if self.steps.rows(step) <= self.options.edges_in_one_task:
+            return edges.repartition(1).mapInArrow(partial(fates, number=number), FATE)
+        return _fate(edges.select(_as("b", "node")).distinct(), False, number)
+
+    def _open(self, number: int, edges: DataFrame, last: bool) -> DataFrame:
+        """The duplicates that are both undecided."""
+        found = edges.where("duplicate").select("a", "b")
+        if number > 1:
+            waiting = self.steps.tables([self._name(number - 1, "waiting")], "a long, b long")
+            gone = self._nodes_of(self._gone, [])
+            found = found.union(waiting.join(gone.select(_as("node", "a")), "a", "left_anti"))
+        if last:
+            return found.withColumn("free", fn.lit(True))
+        eligible = self.steps.tables(self._eligible, ELIGIBLE).select(_as("node", "a"), "round")
+        return found.join(eligible, "a", "left").withColumn("free", fn.col("round").isNotNull())
+
+    def _peel(self, number: int, turn: int, step: str) -> str | None:
+        """Take off the duplicates of nodes that have no earlier duplicate; returns the step with the rest."""
+        edges = self.steps.tables([step], OPEN)
+        name = self._name(number, f"peel-{turn}")
+        first = edges.where("free").select("a").join(edges.select(_as("b", "a")), "a", "left_anti").distinct()
+
+        def out() -> DataFrame:
+            return _fate(
+                edges.join(first, "a", "left_semi").select(_as("b", "node")).distinct(), True, number
+            )
+
+        gone = self.steps.table(f"{name}-out", out, FATE)
+        if not self.steps.rows(f"{name}-out"):
+            return None
+        for end in ("a", "b"):
+            edges = edges.join(gone.select(_as("node", end)), end, "left_anti")
+        self.steps.table(name, lambda: edges, OPEN)
+        return name
+
+    def _new_canonical(self, chosen: Sequence[str]) -> DataFrame:
+        """The eligible nodes that were not decided before, and are neither out nor wait."""
+        eligible = self.steps.tables(self._eligible, ELIGIBLE)
+        waiting = self.steps.tables(chosen, FATE).where("NOT out").select("node")
+        others = self._nodes_of([*self._gone, *chosen], self._canonical).union(waiting)
+        return eligible.join(others, "node", "left_anti")
+
+    def _keep_waiting(self, number: int, chosen: Sequence[str]) -> None:
+        edges = self.steps.tables([self._name(number, "open")], OPEN).select("a", "b")
+        fate = self.steps.tables(chosen, FATE)
+        waiting, gone = (
+            fate.where("NOT out").select(_as("node", "b")),
+            fate.where("out").select(_as("node", "a")),
+        )
+        left = edges.join(waiting, "b", "left_semi").join(gone, "a", "left_anti")
+        self.steps.table(self._name(number, "waiting"), lambda: left, "a long, b long")
+
+    # STAR
+
+    def _star(self, number: int, canonical: str, about: dict[str, Any]) -> str:
+        """Compare each new canonical node with those it has not met; returns the step with what is out."""
+        new = self.steps.tables([canonical], ELIGIBLE)
+        centres = self.groups.join(new, "node").select(
+            "kind", "key", _as("node", "c"), _as("packed", "packed_c"), _as("round", "since")
+        )
+        never = self.groups.join(self.steps.tables(self._eligible, ELIGIBLE), "node", "left_anti")
+        if self.options.allow_pairs is not None:
+            counted = centres.groupBy("kind", "key").agg(fn.count("*").alias("centres"))
+            both = key_sizes(never).join(counted, ["kind", "key"])
+            check_allowed(
+                both.withColumn("pairs", fn.col("nodes") * fn.col("centres")), self.options.allow_pairs
+            )
+        joined = _star_pairs(never, centres, "x > c")
+        if self.members is not None and self._gone:
+            # Copies of a duplicate that come after a canonical node are duplicates of it as well.
+            gone = self.steps.tables(self._gone, FATE).where("out").select("node", _as("round", "gone"))
+            late = self.members.where("id = node").select("node", "last").join(gone, "node")
+            joined = joined.union(
+                _star_pairs(self.groups.join(late, "node"), centres, "x < c AND last > c AND gone < since")
+            )
+        edges = self._scored(number, "star", joined, about)
+        known = self._nodes_of(self._gone, [canonical])
+
+        def out() -> DataFrame:
+            found = edges.where("duplicate").select(_as("b", "node")).distinct()
+            return _fate(found.join(known, "node", "left_anti"), True, number)
+
+        name = self._name(number, "star-out")
+        self.steps.table(name, out, FATE)
+        return name
+
+    def _nodes_of(self, gone: Sequence[str], canonical: Sequence[str]) -> DataFrame:
+        """The nodes that are out by some steps, and those that are canonical by others."""
+        out = self.steps.tables(gone, FATE).where("out").select("node")
+        return out.union(self.steps.tables(canonical, ELIGIBLE).select("node"))
+
+    def _name(self, number: int, part: str) -> str:
+        return f"round-{number:04}-{part}"
+
+
+def _placed(groups: DataFrame) -> DataFrame:
+    order = Window.partitionBy("kind", "key").orderBy("node")
+    return groups.withColumn("place", fn.row_number().over(order))
+
+
+def _star_pairs(others: DataFrame, centres: DataFrame, condition: str) -> DataFrame:
+    """The pairs of canonical nodes, the centres, with others that share a key and meet a condition."""
+    both = others.withColumnRenamed("node", "x").join(centres, ["kind", "key"]).where(condition)
+    before = fn.col("c") < fn.col("x")
+    return both.select(
+        "kind",
+        "key",
+        fn.least("c", "x").alias("a"),
+        fn.when(before, fn.col("packed_c")).otherwise(fn.col("packed")).alias("packed_a"),
+        fn.greatest("c", "x").alias("b"),
+        fn.when(before, fn.col("packed")).otherwise(fn.col("packed_c")).alias("packed_b"),
+    )
+
+
+def _fate(nodes: DataFrame, out: bool, number: int) -> DataFrame:
+    return nodes.select("node", fn.lit(out).alias("out"), fn.lit(number).alias("round"))
+
+
+def _as(name: str, other: str) -> Any:
+    return fn.col(name).alias(other)

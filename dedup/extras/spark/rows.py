@@ -1,0 +1,247 @@
+"""What an executor does with texts: rows of a DataFrame become articles, and articles fingerprints.
+
+Values are converted as the file readers convert them, by the same functions. It runs in Spark's Python
+workers, and imports neither a database nor Spark: batches of Arrow go in and come out.
+"""
+
+from __future__ import annotations
+
+import unicodedata
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from dedup.base.article import Article, storable
+from dedup.base.errors import InputError
+from dedup.base.settings import Settings
+from dedup.base.times import from_microseconds, microseconds
+from dedup.extras.spark.exchange import text_digest
+from dedup.files.naming import Shape, values_of
+from dedup.files.parquet import values_of_column
+from dedup.files.record import make_article, too_long, unreadable, usable_id
+from dedup.files.report import Understanding
+from dedup.rules.marks import order_key
+from dedup.text.fingerprint import ALGORITHM_REVISION, UNICODE_VERSION, Fingerprinter, TextTask
+from dedup.text.fingerprints import Fingerprints
+from dedup.text.punkt import PunktModel
+
+SIZE = "size"  # the column with the bytes of all texts of a row
+
+KNOWN_TIMES = ("known_published_at", "known_added_at")
+"""Columns with the times of an article that is known already, in microseconds; not in every batch."""
+
+READ = "refused string, repaired array<string>"
+"""What the rows of `fingerprinted` have beside the columns of a fingerprint."""
+
+SAME = "source_id string, published_at long, added_at long, moved boolean, repaired array<string>"
+"""The rows of `unchanged`: an article whose fingerprint stays; `moved`: a time of it is another one now."""
+
+COLUMN = "name string, nanoseconds boolean"  # the rows of `columns_of_files`
+NO_PLACE = "added_at is missing, and there is no published_at that could give the article its place"
+
+
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """Where the fields of an article are in a row of the pass."""
+
+    shape: Shape  # its keys are numbers of cells
+    cells: int  # how many; they are the columns c0, c1, …
+    structs: frozenset[int]  # cells that only tell whether there is a value
+    lists: frozenset[int]  # the same
+
+    def places(self, field: str) -> list[int]:
+        """The cells that may hold a field, in the order they are tried."""
+        return [option.key for option in dict(self.shape.fields).get(field, ())]
+
+    def names(self) -> dict[str, list[str]]:
+        """Field to the names of its columns, for people."""
+        return {field: [option.label for option in options] for field, options in self.shape.fields}
+
+
+@dataclass(frozen=True, slots=True)
+class Recipe:
+    """All that an executor has to know. It travels with the function and is never shown."""
+
+    layout: Layout
+    settings: Settings
+    models: Mapping[str, PunktModel]
+    added_at: datetime  # of articles that have none
+    added_at_counts: bool  # somebody has said so: it may give an article its place
+    record_bytes: int  # rows with more bytes of text are refused
+    unicode_version: str = UNICODE_VERSION  # of the driver, as is the revision
+    revision: int = ALGORITHM_REVISION
+
+    def check(self) -> None:
+        """Raise an InputError where fingerprints would be other ones than on the driver."""
+        here = unicodedata.unidata_version
+        if here != self.unicode_version:
+            raise InputError(
+                f"an executor has the tables of Unicode {here}, the driver those of {self.unicode_version},"
+                " so fingerprints would differ: give both the same version of Python"
+            )
+        if self.revision != ALGORITHM_REVISION:
+            raise InputError(
+                f"an executor makes fingerprints of revision {ALGORITHM_REVISION} and the driver of"
+                f" {self.revision}: install the same version of dedup on both"
+            )
+
+
+@dataclass(slots=True)
+class Row:
+    source_id: str | None  # also of a refused row, where it can be told
+    article: Article | None = None
+    refused: str | None = None  # why
+    repaired: Sequence[str] = ()  # what was wrong with optional fields
+    added_at: datetime | None = None  # of the article, or what stands in for it
+
+
+def fingerprinted(recipe: Recipe, batches: Iterable[Any]) -> Iterator[Any]:
+    """Batches of rows as `arranged` has them become batches of the step `read`: for `mapInArrow`."""
+    fingerprinter = Fingerprinter(recipe.settings, recipe.models)
+    for batch in batches:
+        recipe.check()
+        rows = rows_of(recipe, batch)
+        made = fingerprinter.fingerprint_many(
+            [
+                TextTask(number, 0, row.article.language, row.article.title, storable(row.article.text))
+                if row.article
+                else TextTask(number, 0, None, None, "")
+                for number, row in enumerate(rows)
+            ]
+        )
+        yield _batch(rows, made)
+
+
+def unchanged(recipe: Recipe, batches: Iterable[Any]) -> Iterator[Any]:
+    """For `mapInArrow`, schema `SAME`: rows whose fingerprints are known, and need not be read again.
+
+    Left out is what is refused, and what has another version.
+    """
+    import pyarrow as pa
+
+    fingerprinter = Fingerprinter(recipe.settings, recipe.models)
+    for batch in batches:
+        recipe.check()
+        versions = batch.column("known_version").to_pylist()
+        before = zip(*(batch.column(name).to_pylist() for name in KNOWN_TIMES), strict=True)
+        found: dict[str, list[Any]] = {column.split()[0]: [] for column in SAME.split(", ")}
+        for row, version, times in zip(rows_of(recipe, batch), versions, before, strict=True):
+            if row.article is None or fingerprinter.version(row.article.language) != version:
+                continue
+            now = (microseconds(row.article.published_at), microseconds(row.added_at))
+            values = (row.source_id, *now, now != times, list(row.repaired))
+            for name, value in zip(found, values, strict=True):
+                found[name].append(value)
+        kinds = (pa.string(), pa.int64(), pa.int64(), pa.bool_(), pa.list_(pa.string()))
+        yield pa.RecordBatch.from_arrays(
+            [pa.array(values, kind) for values, kind in zip(found.values(), kinds, strict=True)], list(found)
+        )
+
+
+def columns_of_files(batches: Iterable[Any]) -> Iterator[Any]:
+    """For `mapInArrow`, schema `COLUMN`: the columns of whole Parquet files, and which hold nanoseconds."""
+    import pyarrow as pa
+    import pyarrow.parquet
+
+    for batch in batches:
+        for content in batch.column(0):
+            schema = pyarrow.parquet.read_schema(pa.BufferReader(content.as_buffer()))
+            kinds = [pa.types.is_timestamp(kind) and kind.unit == "ns" for kind in schema.types]
+            yield pa.RecordBatch.from_pydict({"name": schema.names, "nanoseconds": kinds})
+
+
+def rows_of(recipe: Recipe, batch: Any) -> list[Row]:
+    """The articles of a batch, and what cannot be one; known times stand in for missing ones."""
+    import pyarrow as pa
+
+    layout = recipe.layout
+    columns = []
+    for number in range(layout.cells):
+        values = values_of_column(batch.column(f"c{number}"))
+        if number in layout.structs or number in layout.lists:
+            nothing: Any = {} if number in layout.structs else []
+            values = [nothing if value else None for value in values]
+        columns.append(values)
+    sizes = batch.column(SIZE).to_pylist()
+    known: list[list[Any]] = [
+        batch.column(name).to_pylist() if name in batch.schema.names else pa.nulls(batch.num_rows).to_pylist()
+        for name in KNOWN_TIMES
+    ]
+    understood = Understanding("", "parquet")  # nobody asks it: the driver knows the names
+    return [
+        _row(recipe, values_of(cells, layout.shape, understood), size, times)
+        for cells, size, times in zip(
+            zip(*columns, strict=True), sizes, zip(*known, strict=True), strict=True
+        )
+    ]
+
+
+def _row(recipe: Recipe, found: dict[str, Any], size: int, known: tuple[int | None, int | None]) -> Row:
+    if size > recipe.record_bytes:
+        return Row(usable_id(found.get("source_id")), refused=too_long(size, recipe.record_bytes))
+    if reason := unreadable(found):
+        return Row(usable_id(reason.source_id), refused=str(reason))
+    for name, count in zip(("published_at", "added_at"), known, strict=True):
+        if count is not None and found.get(name) in (None, ""):
+            found[name] = from_microseconds(count)
+    try:
+        article, flaws = make_article(found)
+    except InputError as error:
+        return Row(usable_id(found.get("source_id")), refused=str(error))
+    added_at = article.added_at or recipe.added_at
+    if article.added_at is None and not recipe.added_at_counts:
+        place, _ = order_key(recipe.settings, article.published_at, added_at, "")
+        if place is not article.published_at:
+            return Row(article.source_id, refused=NO_PLACE)
+    return Row(article.source_id, article, None, [reason for _, reason, _ in flaws], added_at)
+
+
+def _digest(article: Article) -> bytes:
+    return text_digest(article.language, article.title, storable(article.text))
+
+
+def _batch(rows: Sequence[Row], made: Fingerprints) -> Any:
+    import pyarrow as pa
+
+    articles = [row.article for row in rows]
+    reasons = [reason if row.article else None for row, reason in zip(rows, made.reasons, strict=True)]
+    starts = pa.array(made.sentence_starts, pa.int32())
+    signed, banded = made.shingle_count > 0, made.banded
+    strings = pa.string()
+    columns = {
+        "source_id": pa.array([row.source_id for row in rows], strings),
+        "published_at": pa.array([a and microseconds(a.published_at) for a in articles], pa.int64()),
+        "added_at": pa.array([microseconds(row.added_at) for row in rows], pa.int64()),
+        "text_digest": pa.array([a and _digest(a) for a in articles], pa.binary()),
+        "version": pa.array(made.version),
+        "content_hash": pa.array(made.content_hash),
+        "sentence_hashes": pa.ListArray.from_arrays(starts, pa.array(made.sentence_hashes)),
+        "signature": _binary(made.signature, signed),
+        "buckets": pa.ListArray.from_arrays(
+            pa.array(_offsets(banded, made.buckets.shape[1])), pa.array(made.buckets[banded].reshape(-1))
+        ),
+        "word_count": pa.array(made.word_count),
+        "shingle_count": pa.array(made.shingle_count),
+        "reason": pa.array(reasons, strings),
+        "refused": pa.array([row.refused for row in rows], strings),
+        "repaired": pa.array([list(row.repaired) for row in rows], pa.list_(strings)),
+    }
+    return pa.RecordBatch.from_pydict(columns)
+
+
+def _offsets(has: npt.NDArray[np.bool_], length: int) -> npt.NDArray[np.int32]:
+    """Where each value begins if only some rows have one, all of one length."""
+    return np.cumsum([0, *np.where(has, length, 0)], dtype=np.int32)
+
+
+def _binary(values: npt.NDArray[np.uint8], has: npt.NDArray[np.bool_]) -> Any:
+    """Rows of bytes as an Arrow array; empty where a row has none."""
+    import pyarrow as pa
+
+    offsets = _offsets(has, values.shape[1])
+    buffers = [None, pa.py_buffer(offsets.tobytes()), pa.py_buffer(values[has].tobytes())]
+    return pa.Array.from_buffers(pa.binary(), len(has), buffers)

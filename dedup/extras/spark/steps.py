@@ -1,0 +1,105 @@
+"""The steps of a run, each written before the next begins, so that a killed run goes on where it was.
+
+A step is a Parquet table `work/NAME/data`, then a marker `work/NAME/done` of one row. Whoever finds the
+marker reads the table; without it the step is done again from the start. Everything goes through Spark's
+reader and writer: so the folder may be wherever Spark can write, and the session may be a remote one.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from pyspark.errors import AnalysisException
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as fn
+
+from dedup.base.errors import WorkError
+from dedup.extras.spark.schema import columns
+
+MARKER = "digest string, rows long, seconds double"
+"""Of a step that is done: what it was made with, the rows of its table, and how long it took."""
+
+Told = Callable[[str, float, int], object]  # told of each step: its name, seconds, and rows
+
+
+@dataclass(slots=True)
+class Step:
+    rows: int
+    seconds: float
+    made: bool  # by this run, not by an earlier one
+
+
+@dataclass
+class Steps:
+    spark: SparkSession
+    work: str  # any URL that Spark writes; two runs at once would overwrite each other's steps
+    digest: str  # of all that steps depend on besides the ones before them
+    told: Told | None = None
+    done: dict[str, Step] = field(default_factory=dict)  # by name, in the order in which they were asked for
+
+    def table(self, name: str, build: Callable[[], DataFrame], schema: str | None = None) -> DataFrame:
+        """The table of a step, made by `build` where that was not done yet; no schema: as it was written.
+
+        A WorkError where the folder holds the step of another run.
+        """
+        if name not in self.done:
+            found = self._marker(name)
+            self.done[name] = Step(found[0], found[1], False) if found else self._make(name, build, schema)
+            if self.told:
+                self.told(name, self.done[name].seconds, self.done[name].rows)
+        return self.tables([name], schema)
+
+    def tables(self, names: Sequence[str], schema: str | None = None) -> DataFrame:
+        """The rows of several steps that are done, which have one schema; no names: no rows."""
+        if not names:
+            if schema is None:
+                raise ValueError("no table and no schema")
+            return self.spark.createDataFrame([], schema)
+        reader = self.spark.read if schema is None else self.spark.read.schema(schema)
+        return reader.parquet(*(f"{self.work}/{name}/data" for name in names))
+
+    def rows(self, name: str) -> int:
+        return self.done[name].rows
+
+    def sizes(self) -> dict[str, int]:
+        """The bytes of the table of each step that is done."""
+        files = self.spark.read.format("binaryFile").option("recursiveFileLookup", "true")
+        step = fn.regexp_extract("path", "/([^/]+)/data/[^/]*$", 1).alias("step")
+        found = files.load(self.work).select(step, "length").groupBy("step").agg(fn.sum("length"))
+        return {row[0]: row[1] for row in found.collect() if row[0] in self.done}
+
+    def _make(self, name: str, build: Callable[[], DataFrame], schema: str | None) -> Step:
+        start = time.monotonic()
+        made = build()
+        if schema is not None:
+            made = made.select(*columns(schema))
+        made.write.mode("overwrite").parquet(f"{self.work}/{name}/data")
+        rows = self.tables([name], schema).count()
+        seconds = round(time.monotonic() - start, 3)
+        marker: dict[str, Any] = {"digest": self.digest, "rows": rows, "seconds": seconds}
+        types = dict(column.split() for column in MARKER.split(", "))
+        values = [fn.lit(value).cast(types[column]).alias(column) for column, value in marker.items()]
+        row = self.spark.range(0, 1, 1, 1).select(*values)
+        row.write.mode("overwrite").parquet(f"{self.work}/{name}/done")
+        return Step(rows, seconds, True)
+
+    def _marker(self, name: str) -> tuple[int, float] | None:
+        # Twice: for one path that is not there Spark 4 writes a stack trace into its log.
+        paths = [f"{self.work}/{name}/done"] * 2
+        try:
+            rows = self.spark.read.schema(MARKER).parquet(*paths).collect()
+        except AnalysisException as error:
+            if "PATH_NOT_FOUND" in str(error):
+                return None
+            raise
+        if not rows:  # it was being written
+            return None
+        if rows[0].digest != self.digest:
+            raise WorkError(
+                f"{self.work} holds the steps of another run: its articles, settings, pins, options or"
+                " versions differ; take another folder, or remove this one"
+            )
+        return rows[0].rows, rows[0].seconds

@@ -1,0 +1,131 @@
+"""Entries of a feed are submitted, each by itself: what is wrong with one, or its page, is no other's fault.
+
+It logs to the logger `dedup.watch`, as `watch.py` does, which polls the feeds.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Sequence
+from threading import Lock
+
+from dedup.base.article import Article
+from dedup.base.errors import DatabaseError, DedupError, InputError, is_about_input
+from dedup.base.printable import printable
+from dedup.base.verdict import Verdict
+from dedup.db.database import Database
+from dedup.extras.watch import feeds as store
+from dedup.extras.watch.fetching import Client
+from dedup.extras.watch.known import Known, known
+from dedup.extras.watch.polled import Entry
+from dedup.extras.watch.reaching import FetchError, StoppedError
+from dedup.files.record import make_article, unexpected
+from dedup.settling.submit import Submissions
+
+MAX_PAGES = 1_000  # Of a feed that are read in one poll; the others are left for the next
+
+OUTCOMES = ("new", "changed", "known", "refused", "left")
+
+Told = Callable[[Verdict, Article], None]
+
+log = logging.getLogger("dedup.watch")
+
+
+class Submitter:
+    """Submits entries, from any number of threads. `client`: what reads their pages, if they are read;
+    `told` is called by one thread at a time.
+    """
+
+    def __init__(
+        self, database: Database, client: Client | None, stopped: Callable[[], bool], told: Told | None
+    ) -> None:
+        self._database, self._submissions = database, Submissions(database)
+        self._client, self._stopped, self._told = client, stopped, told
+        self._lock = Lock()
+
+    def submit_all(
+        self, given: str, feed_id: int, entries: Sequence[Entry]
+    ) -> tuple[dict[str, int], list[str]]:
+        """Submit what is new or changed. Returns how many entries had which of OUTCOMES, and the ids of all.
+
+        `given`: the address that the operator gave. Raises StoppedError between two entries.
+        """
+        counts = dict.fromkeys(OUTCOMES, 0)
+        ids: list[str] = []
+        pages = 0
+        for entry, found in known(self._database, given, feed_id, entries):
+            ids.append(found.source_id)
+            if found.foreign or entry.digest == found.before:
+                counts["known"] += 1
+                continue
+            if self._stopped():
+                raise StoppedError("stopped between two entries")
+            outcome = "known"
+            if entry.digest not in found.others:  # else another feed had the same
+                pages += self._needs_page(entry)
+                outcome = "left" if pages > MAX_PAGES else self._submit(entry, given, feed_id, found)
+                outcome = "changed" if outcome == "new" and any(found.others) else outcome
+            counts[outcome] += 1
+            if outcome != "left":
+                with self._database.transaction() as cursor:
+                    store.note_entry(cursor, feed_id, found.source_id, entry.digest)
+        return counts, ids
+
+    def _needs_page(self, entry: Entry) -> bool:
+        return bool(self._client and not entry.full and entry.found.get("url"))
+
+    def _submit(self, entry: Entry, given: str, feed_id: int, seen: Known) -> str:
+        """Submit an entry; whether it is new, known another way, refused, or left for the next poll."""
+        shown = printable(seen.source_id)
+        try:
+            article = self._article(entry, given, seen.source_id)
+        except FetchError:
+            return "left"
+        except InputError as error:
+            log.debug("%s: %s", shown, error, extra={"event": "refused", "id": seen.source_id})
+            return "refused"
+        with self._database.transaction() as cursor:
+            if not store.claim(cursor, feed_id, article.source_id, shared=seen.shared):
+                log.info(
+                    "%s: it came another way, and is left as it is",
+                    shown,
+                    extra={"event": "foreign", "id": article.source_id},
+                )
+                return "known"
+        try:
+            verdict = self._submissions.submit(article, self._database.timeouts.hook)
+        except DatabaseError as error:
+            if not is_about_input(error):
+                raise
+            log.warning("%s: %s", shown, error, extra={"event": "refused", "id": article.source_id})
+            return "refused"  # this article, and not the database
+        if self._told is not None:
+            with self._lock:
+                self._told(verdict, article)
+        return "new"
+
+    def _article(self, entry: Entry, given: str, source_id: str) -> Article:
+        """The article that an entry is, of its page where that is read. Raises FetchError: the page is not to
+        be had now; InputError: it is none.
+        """
+        found = {**entry.found, "source_id": source_id}
+        if self._client and self._needs_page(entry):
+            try:
+                from dedup.base.html import extract  # lxml and trafilatura take their time
+
+                found["text"] = extract(self._client.page(found["url"], given))
+            except FetchError as error:
+                log.info("%s", printable(str(error)), extra={"event": "page", "id": source_id})
+                if error.passes:
+                    raise
+            except (StoppedError, MemoryError):
+                raise
+            except Exception as error:  # of a parser too: the page's fault
+                reason = error if isinstance(error, InputError) else unexpected(error)
+                log.info("%s: %s", printable(found["url"]), reason, extra={"event": "page", "id": source_id})
+        try:
+            return make_article(found)[0]
+        except (DedupError, MemoryError):
+            raise
+        except Exception as error:
+            raise InputError(unexpected(error)) from None

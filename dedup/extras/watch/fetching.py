@@ -1,0 +1,302 @@
+"""Answers of strangers' servers, within bounds: of size, of time, of redirects, and of where they may lead.
+
+A server is asked for one thing at a time, with a pause between two; one that asks for a pause (429, 503) gets
+it. Pages, unlike feeds that the user names, are read only where robots.txt allows it. Where requests may lead
+is in `reaching.py`.
+
+urllib3, which asks, and Protego, which reads robots.txt, are imported when the first address is opened.
+"""
+
+from __future__ import annotations
+
+import re
+import time
+import zlib
+from collections.abc import Callable
+from contextlib import closing, suppress
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
+from functools import partial
+from queue import Empty, SimpleQueue
+from threading import Lock, Thread
+from typing import Any
+from urllib.parse import urljoin
+
+import dedup
+from dedup.base.article import storable
+from dedup.base.errors import InputError
+from dedup.base.extras import installing
+from dedup.base.text_codecs import text_codec
+from dedup.extras.watch.reaching import FetchError, Line, StoppedError, opened, parts_of, place
+
+CONNECT_SECONDS, READ_SECONDS = 10.0, 20.0
+TOTAL_SECONDS = 60.0  # For an answer with all its redirects, however slowly it drips
+MAX_BYTES = 50_000_000  # Of an answer, unpacked: what sitemaps may have
+MAX_PAGE_BYTES = 5_000_000  # Of a page; `dedup.base.html` refuses longer ones
+MAX_REDIRECTS = 5
+HOST_SECONDS = 1.0  # Between two requests to a host, or what its robots.txt says, up to
+MOST_HOST_SECONDS = 30.0
+
+PAUSE_SECONDS = 60.0  # For a host that is asked too often and does not say for how long
+MAX_PAUSE_SECONDS = 86_400.0
+ROBOTS_SECONDS = 86_400.0  # robots.txt is asked for again after a day
+MAX_ROBOTS_BYTES = 500_000
+
+ACCEPT = "application/rss+xml, application/atom+xml, application/xml;q=0.9, text/html;q=0.8, */*;q=0.5"
+PAGES = ("text/html", "application/xhtml+xml", "text/plain")
+GZIP = b"\x1f\x8b"
+_CHUNK = 65_536
+
+
+@dataclass(frozen=True, slots=True)
+class Fetched:
+    """What a server answered; without a body if nothing has changed (304)."""
+
+    url: str  # where the redirects led
+    body: bytes | None
+    etag: str | None = None
+    modified: str | None = None
+    charset: str | None = None
+    content_type: str = ""
+
+
+@dataclass(slots=True)
+class _Host:
+    lock: Lock = field(default_factory=Lock)
+    free_at: float = 0.0  # on the clock of `time.monotonic`
+    seconds: float = HOST_SECONDS
+    robots: Any = None
+    robots_until: float = 0.0
+
+
+class Client:
+    """Asks servers, from any number of threads.
+
+    Args:
+        agent: the name it gives itself.
+        stop: ends whatever waits, with a StoppedError.
+        host_seconds: between two requests to a host.
+    """
+
+    def __init__(
+        self, *, stop: Callable[[], bool], agent: str | None = None, host_seconds: float = HOST_SECONDS
+    ) -> None:
+        self._stop, self._host_seconds = stop, host_seconds
+        self.agent = agent or f"newsdedup/{dedup.__version__}"
+        self._hosts: dict[str, _Host] = {}
+        self._lock = Lock()
+
+    def get(
+        self,
+        url: str,
+        typed: str | None = None,
+        *,
+        etag: str | None = None,
+        modified: str | None = None,
+        max_bytes: int | None = None,
+    ) -> Fetched:
+        """The answer of an address. `typed`: the address of the user that led to it, whose host need not be
+        public. Raises FetchError, and StoppedError.
+        """
+        most = MAX_BYTES if max_bytes is None else max_bytes
+        headers = {"User-Agent": self.agent, "Accept": ACCEPT, "Accept-Encoding": "gzip"}
+        if etag:
+            headers["If-None-Match"] = etag
+        if modified:
+            headers["If-Modified-Since"] = modified
+        left = TOTAL_SECONDS
+        for _ in range(MAX_REDIRECTS + 1):
+            parts_of(url)
+            with _Turn(self._host(url), url, self._stop) as host:
+                began = time.monotonic()
+                found = self._within(url, left, partial(_ask, url, typed, headers, most))
+                left -= time.monotonic() - began
+                if isinstance(found, FetchError) and found.pause is not None:
+                    host.free_at = time.monotonic() + found.pause
+            if isinstance(found, FetchError):
+                raise found
+            if isinstance(found, Fetched):
+                return found
+            url = found
+        raise FetchError(f"{url}: more than {MAX_REDIRECTS} redirects")
+
+    def page(self, url: str, typed: str | None = None) -> str:
+        """A page, if robots.txt allows it. Raises as `get`; FetchError with status 403 if it does not."""
+        if not self._allowed(url, typed):
+            raise FetchError(
+                f"{url}: its robots.txt does not allow {self.agent.partition('/')[0]} there", 403
+            )
+        answer = self.get(url, typed, max_bytes=MAX_PAGE_BYTES)
+        if answer.content_type and not answer.content_type.startswith(PAGES):
+            raise FetchError(f"{url}: no page but {answer.content_type}", 415)
+        return _text(answer.body or b"", answer.charset)
+
+    def _allowed(self, url: str, typed: str | None) -> bool:
+        """What robots.txt says; where it cannot be read now, that the page is not to be read now."""
+        parts = parts_of(url)
+        host = self._host(url)
+        if time.monotonic() >= host.robots_until:
+            from protego import Protego
+
+            try:
+                robots = f"{parts.scheme}://{parts.netloc}/robots.txt"
+                answer = self.get(robots, typed, max_bytes=MAX_ROBOTS_BYTES)
+                rules = _text(answer.body or b"", "utf-8")
+            except FetchError as error:
+                if error.passes:
+                    raise
+                rules = ""
+            host.robots = Protego.parse(rules)
+            host.robots_until = time.monotonic() + ROBOTS_SECONDS
+            delay = host.robots.crawl_delay(self.agent) or 0.0
+            host.seconds = min(max(self._host_seconds, float(delay)), MOST_HOST_SECONDS)
+        return bool(host.robots.can_fetch(url, self.agent))
+
+    def _host(self, url: str) -> _Host:
+        with self._lock:
+            return self._hosts.setdefault(place(url), _Host(seconds=self._host_seconds))
+
+    def _within(self, url: str, seconds: float, work: Callable[[Line], Any]) -> Any:
+        """What a thread comes back with, or why it failed. One that is late loses its connection and ends."""
+        box: SimpleQueue[Any] = SimpleQueue()
+        line = Line()
+
+        def run() -> None:
+            try:
+                box.put(work(line))
+            except FetchError as error:
+                box.put(error)
+            except Exception as error:  # whatever a server makes a library say, it is the server's fault
+                box.put(FetchError(f"{url}: {_why(error)}"))
+
+        until = time.monotonic() + seconds
+        Thread(target=run, name="dedup-fetch", daemon=True).start()
+        try:
+            while not self._stop():
+                with suppress(Empty):
+                    return box.get(timeout=0.1)
+                if time.monotonic() > until:
+                    return FetchError(f"{url}: no whole answer within {TOTAL_SECONDS:g} s")
+            raise StoppedError("stopped while waiting for an answer")
+        finally:
+            line.cut()
+
+
+def _ask(url: str, typed: str | None, headers: dict[str, str], max_bytes: int, line: Line) -> Fetched | str:
+    """One request: an answer, or where to ask instead."""
+    import urllib3
+
+    timeout = urllib3.Timeout(connect=CONNECT_SECONDS, read=READ_SECONDS)
+    how = {"timeout": timeout, "redirect": False, "retries": False, "preload_content": False}
+    with (
+        opened(url, typed, line) as manager,
+        closing(manager.request("GET", url, headers=headers, **how)) as response,
+    ):
+        return _answer(url, response, max_bytes)
+
+
+class _Turn:
+    """A host, as soon as it may be asked; nobody else asks it meanwhile."""
+
+    def __init__(self, host: _Host, url: str, stop: Callable[[], bool]) -> None:
+        self._host, self._url, self._stop = host, url, stop
+
+    def __enter__(self) -> _Host:
+        while not self._host.lock.acquire(timeout=0.1):
+            if self._stop():
+                raise StoppedError("stopped while waiting for a turn")
+        try:
+            while (wait := self._host.free_at - time.monotonic()) > 0:
+                if wait > MOST_HOST_SECONDS:
+                    raise FetchError(f"{self._url}: its host asked for a pause", 429, wait)
+                if self._stop():
+                    raise StoppedError("stopped while waiting for a turn")
+                time.sleep(min(wait, 0.1))
+        except BaseException:
+            self._host.lock.release()
+            raise
+        return self._host
+
+    def __exit__(self, *_: object) -> None:
+        self._host.free_at = max(self._host.free_at, time.monotonic() + self._host.seconds)
+        self._host.lock.release()
+
+
+def _answer(url: str, response: Any, max_bytes: int) -> Fetched | str:
+    status, headers = response.status, response.headers
+    if status == 304:
+        return Fetched(url, None)
+    if status in (301, 302, 303, 307, 308):
+        with suppress(ValueError):
+            if location := headers.get("Location"):
+                return urljoin(url, str(location))
+        raise FetchError(f"{url}: a redirect to nowhere", status)
+    if status != 200:
+        pause = _pause(headers.get("Retry-After")) if status in (429, 503) else None
+        raise FetchError(f"{url}: HTTP {status}", status, pause)
+    body = bytearray()
+    while chunk := response.read1(_CHUNK, decode_content=True):
+        body += chunk
+        if len(body) > max_bytes:
+            raise FetchError(f"{url}: longer than {max_bytes:,} bytes", 413)
+    if body.startswith(GZIP):  # a sitemap that is kept packed
+        member = zlib.decompressobj(wbits=31)
+        body = bytearray(member.decompress(bytes(body), max_bytes))
+        if not member.eof:
+            raise FetchError(f"{url}: longer than {max_bytes:,} bytes, or damaged", 413)
+    kind = str(headers.get("Content-Type") or "").lower()
+    charset = re.search(r"charset=\"?([\w.:-]+)", kind)
+    return Fetched(
+        url,
+        bytes(body),
+        headers.get("ETag"),
+        headers.get("Last-Modified"),
+        charset[1] if charset else None,
+        kind,
+    )
+
+
+def _pause(given: str | None) -> float:
+    """What Retry-After says, in seconds, at most a day; `PAUSE_SECONDS` if it says nothing."""
+    seconds = PAUSE_SECONDS
+    if given and re.fullmatch(r"\s*[0-9]+\s*", given):
+        seconds = float(given.strip()[:9])
+    elif given:
+        with suppress(ValueError, TypeError, OverflowError):
+            seconds = (parsedate_to_datetime(given) - datetime.now(UTC)).total_seconds()
+    return min(max(seconds, 1.0), MAX_PAUSE_SECONDS)
+
+
+def _why(error: Exception) -> str:
+    """An error of the network, without the address of an object."""
+    reason = getattr(error, "reason", None)
+    if isinstance(error, OSError) and error.strerror:
+        return error.strerror
+    named = reason if isinstance(reason, Exception) else error
+    return (
+        re.sub(r"^<[^>]*>:? ?|HTTPS?Connection(?:Pool)?\([^)]*\):? ?", "", str(named)) or type(named).__name__
+    )
+
+
+def _text(body: bytes, charset: str | None) -> str:
+    """A page as text: in the encoding that HTTP names, or that it names itself."""
+    declared = re.search(rb"<meta[^>]{0,200}?charset=[\"']?([\w.:-]{1,40})", body[:5_000], re.I)
+    for name in (charset, declared and declared[1].decode("ascii", "replace")):
+        if name and (codec := text_codec(name)):
+            return storable(body.decode(codec, "replace"))
+    try:
+        return body.decode()
+    except UnicodeDecodeError:
+        return body.decode("cp1252", "replace")
+
+
+def need_packages() -> None:
+    """Raises InputError: what `watch` needs is not installed."""
+    try:
+        import lxml  # noqa: F401
+        import protego  # noqa: F401
+        import trafilatura  # noqa: F401
+        import urllib3  # noqa: F401
+    except ImportError as error:
+        raise InputError(f"watch needs {error.name}: run `{installing('watch')}`") from None

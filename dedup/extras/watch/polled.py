@@ -1,0 +1,97 @@
+"""What a poll finds: the entries of a feed or of a sitemap, the oldest first, with a digest of each version.
+
+A page that was taken for a feed may name its feeds.
+"""
+
+from __future__ import annotations
+
+import re
+from contextlib import suppress
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from hashlib import blake2b
+from html import unescape
+from typing import Any
+from urllib.parse import urljoin
+
+from dedup.base.errors import InputError
+from dedup.base.times import parse_time
+from dedup.extras.watch import sitemaps
+from dedup.files import feeds
+from dedup.files.dates import DateRule, Dates
+from dedup.files.entries import Document
+
+DIGEST_BYTES = 16
+LOOKED_AT_BYTES = 200_000  # Of a page in which feeds are looked for
+FEEDS_NAMED = 5  # Of those that it names
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """An entry, as far as the feed tells.
+
+    Attributes:
+        source_id: of the article that it is.
+        found: its values by article field.
+        full: the text is meant to be the whole one.
+        digest: of title, text, address and date: another version has another one.
+    """
+
+    source_id: str
+    found: dict[str, Any]
+    full: bool
+    digest: bytes
+
+
+def entries(document: Document, publication: str | None, *, fetched: bool) -> list[Entry]:
+    """The entries that have an id, the oldest first; of two with one id the one that comes first.
+
+    `publication` takes the place of what the document says. `fetched`: pages are read where there is no full
+    text, so the time of the last change makes another version too.
+    """
+    if document.root == "urlset":
+        listed = [
+            ({**found, "source_id": found["url"]}, False, found.get("changed"))
+            for found in sitemaps.articles(document)
+        ]
+    else:
+        listed = list(feeds.entries(document))
+    dates = Dates(DateRule(lose=True))
+    dates.look(found for found, _, _ in listed)
+    made: dict[str, Entry] = {}
+    for found, full, changed in reversed(listed):  # most have the newest first
+        found.pop("changed", None)
+        dates.take(found)
+        if publication:
+            found["publication"] = publication
+        if source_id := found.get("source_id"):
+            seen = changed if fetched and not full else None
+            made[source_id] = Entry(source_id, found, full, _digest(found, seen))
+    return sorted(made.values(), key=_age)
+
+
+def feeds_of_page(url: str, body: bytes) -> list[str]:
+    """The addresses of the feeds that a page names."""
+    start = body[:LOOKED_AT_BYTES].decode("utf-8", "replace")
+    links = [
+        one for one in re.findall(r"<link\b[^<>]*>", start) if re.search(r"application/(rss|atom)\+xml", one)
+    ]
+    found = [re.search(r"""href\s*=\s*["']([^"'<>]+)""", link) for link in links]
+    named = []
+    for one in found[:FEEDS_NAMED]:
+        with suppress(ValueError):
+            named += [urljoin(url, unescape(one[1]))] if one else []
+    return named
+
+
+def _digest(found: dict[str, Any], changed: str | None) -> bytes:
+    names = ("title", "text", "url", "published_at")
+    parts = [str(found.get(name) or "") for name in names] + [changed or ""]
+    return blake2b("\0".join(parts).encode("utf-8", "surrogatepass"), digest_size=DIGEST_BYTES).digest()
+
+
+def _age(entry: Entry) -> datetime:
+    with suppress(InputError):
+        if time := parse_time(entry.found.get("published_at"), "published_at"):
+            return time
+    return datetime.max.replace(tzinfo=UTC)

@@ -1,0 +1,378 @@
+"""The smallest scraper there is: feeds and news sitemaps are polled, and what is new in them is submitted.
+
+    from dedup import watch
+    watch.watch(["https://courier.example/feed"], stop=event.is_set)
+
+An entry is submitted once for each version of it. What was seen is kept in the corpus, entry by entry
+(`feeds.py`), and a feed is asked with its ETag only when all its entries are done. So a poll that
+was killed goes on where it was. Servers are asked in `fetching.py`. It logs to the logger `dedup.watch`.
+"""
+
+from __future__ import annotations
+
+import logging
+import re
+import time
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
+from threading import Lock
+from typing import Any
+from urllib.parse import urlsplit
+
+from dedup.base.answer import Answer
+from dedup.base.errors import LASTING, DatabaseError, DedupError, InputError, is_about_input
+from dedup.base.printable import printable
+from dedup.base.timeouts import Timeouts, check_seconds
+from dedup.base.times import back_off
+from dedup.db.database import Database
+from dedup.extras.watch import feeds as store
+from dedup.extras.watch import polled, sitemaps
+from dedup.extras.watch.entries import Submitter, Told
+from dedup.extras.watch.fetching import HOST_SECONDS, Client, need_packages
+from dedup.extras.watch.reaching import FetchError, StoppedError
+from dedup.files.entries import read_document
+from dedup.files.record import unexpected
+from dedup.settling import daemon
+from dedup.settling.daemon import DOWN_SECONDS
+from dedup.store import opening
+
+__all__ = ["EVERY_SECONDS", "WatchReport", "watch"]
+
+EVERY_SECONDS = 300.0  # Between two polls of a feed
+MAX_BACK_OFF_SECONDS = 21_600.0  # A feed that fails is asked half as often each time, down to this
+HOSTS_AT_ONCE = 8
+SLEEP_SECONDS = 0.1
+MAX_PROBLEM_CHARACTERS = 1_000  # Of what was wrong with a feed, and is kept
+READ_SECONDS = 30.0  # For the entries of an answer to be read, however many a stranger puts there
+PIECE_BYTES = 65_536  # Of an answer that is read at a time
+
+log = logging.getLogger("dedup.watch")
+
+
+@dataclass(slots=True)
+class WatchReport(Answer):
+    """What became of the entries of all feeds since the start.
+
+    Attributes:
+        polls: answers that were read, or that said that nothing is new.
+        failed: polls without such an answer.
+        new, changed: entries that were submitted.
+        refused: entries that are no article, without a text or broken.
+        left: entries whose page could not be had now; they are asked for again.
+        problems: address of each feed that failed last, and why.
+    """
+
+    polls: int = 0
+    failed: int = 0
+    new: int = 0
+    changed: int = 0
+    refused: int = 0
+    left: int = 0
+    problems: dict[str, str] = field(default_factory=dict)
+
+
+def watch(
+    addresses: Iterable[str],
+    url: str | None = None,
+    *,
+    stop: Callable[[], bool],
+    schema: str | None = None,
+    every: float = EVERY_SECONDS,
+    once: bool = False,
+    fetch: bool = False,
+    told: Told | None = None,
+    agent: str | None = None,
+    host_seconds: float = HOST_SECONDS,
+    timeouts: Timeouts | None = None,
+) -> WatchReport:
+    """Poll feeds and submit what is new in them, until `stop` says so, or `once`.
+
+    Args:
+        addresses: of RSS, Atom or news sitemaps; `NAME=ADDRESS` gives the outlet of its articles.
+        url, schema, timeouts: as of `Deduplicator`; a database that is away is waited for, unless `once`.
+        every: seconds between two polls of a feed.
+        fetch: read the page of an entry whose feed has no full text.
+        told: called with each verdict and its article, by one thread at a time.
+        agent: the name it gives itself to servers.
+        host_seconds: between two requests to a host.
+
+    Raises:
+        InputError: an address is none, or a package is missing; the message names it.
+        LoginError, RightsError, SchemaError: as of `dedup.worker.work`. Other DatabaseErrors only `once`.
+    """
+    need_packages()
+    check_seconds("the time between polls", every)
+    named = [_named(address) for address in addresses]
+    if once:
+        database: Database | None = opening.opened(url, timeouts, schema)
+    else:
+        database = daemon.wait_for(lambda: opening.opened(url, timeouts, schema), stop, DOWN_SECONDS)
+    if database is None:
+        return WatchReport()
+    try:
+        watcher = _Watcher(database, named, stop, every, fetch, told, agent, host_seconds)
+        words = f"{len(named)} feed{'s' * (len(named) != 1)}"
+        log.info("watching %s", words, extra={"event": "started", "feeds": len(named)})
+        watcher.run(once)
+        log.info("watch stopped", extra={"event": "stopped"})
+        return watcher.report
+    finally:
+        database.close()
+
+
+@dataclass(frozen=True, slots=True)
+class _Feed:
+    address: str
+    publication: str | None = None
+    given: str = ""  # by the operator: the address itself, or that of the index that led to it
+
+
+def _named(given: str) -> _Feed:
+    name, _, address = given.partition("=") if re.match(r"[^:/?#]*=", given) else ("", "", given)
+    try:
+        parts = urlsplit(address.strip())
+    except ValueError:
+        parts = urlsplit("")
+    if parts.scheme not in ("http", "https") or not parts.hostname:
+        raise InputError(
+            f"{given!r} is no address of a feed: write https://… or NAME=https://…; files are for"
+            " `dedup load`"
+        )
+    if parts.username or parts.password:  # it would stand in logs and in the corpus
+        raise InputError(f"the address at {parts.hostname} has a name or a password in it: give one without")
+    return _Feed(address.strip(), name.strip() or None, address.strip())
+
+
+class _Watcher:
+    def __init__(
+        self,
+        database: Database,
+        named: Sequence[_Feed],
+        stop: Callable[[], bool],
+        every: float,
+        fetch: bool,
+        told: Told | None,
+        agent: str | None,
+        host_seconds: float,
+    ) -> None:
+        self.report = WatchReport()
+        self._client = Client(stop=self.stopped, agent=agent, host_seconds=host_seconds)
+        self._submitter = Submitter(database, self._client if fetch else None, self.stopped, told)
+        self._database, self._stop, self._every, self._fetch = database, stop, every, fetch
+        self._ending, self._once = False, False
+        self._due = dict.fromkeys(named, 0.0)
+        self._lock = Lock()
+        self._down = 0
+
+    def stopped(self) -> bool:
+        return self._ending or self._stop()
+
+    def run(self, once: bool) -> None:
+        """Poll what is due, each host in a thread; what is due later waits. Ends as `watch` does."""
+        self._once = once
+        running: dict[str, Future[None]] = {}
+        resume = 0.0
+        with ThreadPoolExecutor(HOSTS_AT_ONCE, "dedup-watch") as threads:
+            try:
+                while not self.stopped():
+                    for host in [host for host, future in running.items() if future.done()]:
+                        resume = self._settled(running.pop(host)) or resume
+                    now = time.monotonic()
+                    if now >= resume:
+                        for host, due in self._waiting(now, running).items():
+                            running[host] = threads.submit(self._poll_all, due)
+                    if once and not running and not any(due <= now for due in self._due.values()):
+                        return
+                    time.sleep(SLEEP_SECONDS)
+            finally:
+                self._ending = True
+
+    def _waiting(self, now: float, running: dict[str, Future[None]]) -> dict[str, list[_Feed]]:
+        """The feeds that are due, by host; not of those that are being polled."""
+        found: dict[str, list[_Feed]] = defaultdict(list)
+        for feed, due in self._due.items():
+            host = urlsplit(feed.address).netloc
+            if due <= now and host not in running:
+                found[host].append(feed)
+        return found
+
+    def _settled(self, future: Future[None]) -> float | None:
+        """Look at how a host went; returns until when to wait if the database was away."""
+        try:
+            future.result()
+        except StoppedError:
+            return None
+        except LASTING:
+            raise
+        except DatabaseError as error:
+            if self._once:
+                raise
+            if not self._down:
+                log.warning(
+                    "%s; waiting for it", error, extra={"event": "down", "error": type(error).__name__}
+                )
+            self._down += 1
+            return time.monotonic() + back_off(*DOWN_SECONDS, self._down - 1)
+        if self._down:
+            log.info("going on after %d failed attempts", self._down, extra={"event": "up"})
+            self._down = 0
+        return None
+
+    def _poll_all(self, due: Sequence[_Feed]) -> None:
+        for feed in due:
+            began = time.monotonic()
+            self._poll(feed)
+            self._due[feed] = float("inf") if self._once else began + self._every
+
+    def _poll(self, feed: _Feed) -> None:
+        """Poll a feed, unless it is to be left alone for now; what is wrong with it is noted."""
+        try:
+            with self._database.transaction() as cursor:
+                state = store.feed(cursor, feed.address)
+        except InputError as error:  # an index named it: it cannot even be remembered
+            log.warning("%s", error, extra={"event": "failed", "feed": feed.given})
+            with self._lock:
+                self.report.failed += 1
+                self.report.problems[feed.given] = str(error)
+            return
+        if state.not_before and (wait := (state.not_before - datetime.now(UTC)).total_seconds()) > 0:
+            problem = f"left alone for {wait:.0f} s more: {state.problem}"
+            with self._lock:
+                self.report.problems[feed.address] = problem
+            level = logging.INFO if self._once else logging.DEBUG
+            log.log(level, "%s: %s", feed.address, problem, extra={"event": "left", "feed": feed.address})
+            return
+        try:
+            self._read(feed, state)
+        except (FetchError, InputError) as error:
+            self._failed(feed, state, str(error), getattr(error, "pause", None))
+        except DatabaseError as error:
+            if not is_about_input(error):
+                raise
+            self._failed(feed, state, str(error), None)  # what the feed says, and not the database
+
+    def _well(self, feed: _Feed) -> None:
+        with self._lock:
+            self.report.polls += 1
+            self.report.problems.pop(feed.address, None)
+
+    def _failed(self, feed: _Feed, state: store.FeedState, problem: str, pause: float | None) -> None:
+        problem = printable(problem)[:MAX_PROBLEM_CHARACTERS]
+        seconds = pause
+        if seconds is None:
+            seconds = back_off(self._every, MAX_BACK_OFF_SECONDS, state.failures)
+        with self._database.transaction() as cursor:
+            store.failed(cursor, state.id, problem, seconds, asked=pause is not None)
+        with self._lock:
+            self.report.failed += 1
+            self.report.problems[feed.address] = problem
+        log.warning(
+            "%s; asked again in %d s",
+            printable(problem if feed.address in problem else f"{feed.address}: {problem}"),
+            seconds,
+            extra={"event": "failed", "feed": feed.address, "seconds": round(seconds, 3)},
+        )
+
+    def _read(self, feed: _Feed, state: store.FeedState) -> None:
+        with _blamed(feed):
+            answer = self._client.get(feed.address, feed.given, etag=state.etag, modified=state.modified)
+        if answer.body is None:
+            with self._database.transaction() as cursor:
+                store.answered(cursor, state.id, [], state.etag, state.modified)
+            self._well(feed)
+            return
+        pieces = (answer.body[at : at + PIECE_BYTES] for at in range(0, len(answer.body), PIECE_BYTES))
+        try:
+            with _blamed(feed):
+                document = read_document(feed.address, pieces, charset=answer.charset)
+        except InputError:
+            if named := polled.feeds_of_page(answer.url, answer.body):
+                raise InputError(f"{feed.address} is a page; its feeds: {', '.join(named)}") from None
+            raise
+        document.entries = self._in_time(feed, document.entries)
+        if document.root == "sitemapindex":  # asked for whole each time: its sitemaps change without it
+            if feed.address != feed.given:
+                raise InputError(
+                    f"{feed.address} is an index of sitemaps within another one, and is not read"
+                )
+            with _blamed(feed):
+                children = sitemaps.children(document)
+            for address in children:
+                if address != feed.address:
+                    self._poll(replace(feed, address=address))
+            with self._database.transaction() as cursor:
+                store.answered(cursor, state.id, [])
+            self._well(feed)
+            return
+        with _blamed(feed):
+            entries = polled.entries(document, feed.publication, fetched=self._fetch)
+        if document.root == "urlset" and entries and not self._fetch:
+            raise InputError(
+                f"{feed.address} is a sitemap, which has no texts: add --fetch to read the pages"
+            )
+        counts, ids = self._submitter.submit_all(feed.given, state.id, entries)
+        self._tell(feed, counts, document.refused)
+        done = not counts["left"] and not document.truncated
+        validators = (answer.etag, answer.modified) if done else (None, None)
+        with self._database.transaction() as cursor:
+            store.answered(cursor, state.id, ids, *validators)
+        self._well(feed)
+        if document.truncated:
+            self._note_cut(feed, state, len(entries))
+
+    def _in_time(self, feed: _Feed, entries: Iterator[Any]) -> Iterator[Any]:
+        """The entries of a document, for as long as they may take to be read."""
+        until = time.monotonic() + READ_SECONDS
+        for entry in entries:
+            if self.stopped():
+                raise StoppedError("stopped between two entries")
+            if time.monotonic() > until:
+                raise InputError(f"{feed.address}: it takes longer than {READ_SECONDS:g} s to read")
+            yield entry
+
+    def _note_cut(self, feed: _Feed, state: store.FeedState, count: int) -> None:
+        """Say that a feed broke off; it is asked for whole at the next poll."""
+        words = "1 entry was read" if count == 1 else f"{count} entries were read"
+        problem = f"it ends in the middle; {words} before that"
+        with self._database.transaction() as cursor:
+            store.failed(cursor, state.id, problem, 0, asked=True)
+        with self._lock:
+            self.report.problems[feed.address] = problem
+        log.warning("%s: %s", feed.address, problem, extra={"event": "cut", "feed": feed.address})
+
+    def _tell(self, feed: _Feed, counts: dict[str, int], broken: Sequence[tuple[int, str]]) -> None:
+        without_text = counts["refused"] and counts["refused"] == sum(counts.values())
+        counts["refused"] += len(broken)
+        with self._lock:
+            for name in ("new", "changed", "refused", "left"):
+                setattr(self.report, name, getattr(self.report, name) + counts[name])
+        words = ", ".join(f"{count} {name}" for name, count in counts.items() if count)
+        level = logging.INFO if counts["new"] or counts["changed"] or counts["left"] else logging.DEBUG
+        log.log(
+            level, "%s: %s", feed.address, words, extra={"event": "polled", "feed": feed.address, **counts}
+        )
+        if broken:
+            line, reason = broken[0]
+            log.warning(
+                "%s: %d of its entries cannot be read; the first, in line %d: %s",
+                *(feed.address, len(broken), line, reason),
+                extra={"event": "refused", "feed": feed.address},
+            )
+        if without_text:
+            hint = "none has a text that can be read" if self._fetch else "none has a text: add --fetch"
+            log.warning("%s: %s", feed.address, hint, extra={"event": "refused", "feed": feed.address})
+
+
+@contextmanager
+def _blamed(feed: _Feed) -> Iterator[None]:
+    """Take what nobody expected of a parser for a fault of the feed, so that the others go on."""
+    try:
+        yield
+    except (DedupError, FetchError, StoppedError, MemoryError):
+        raise
+    except Exception as error:
+        raise InputError(f"{feed.address}: {unexpected(error)}") from error

@@ -1,0 +1,8 @@
+"""Arrow tables of a corpus; the extra `frames`."""
+
+from dedup.base.extras import of_extra
+
+with of_extra("dedup.frames", "frames"):
+    from dedup.extras.frames.frames import duplicates, marks, matches, reader, stories
+
+__all__ = ["duplicates", "marks", "matches", "reader", "stories"]

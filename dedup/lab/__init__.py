@@ -1,4 +1,0 @@
-"""The lab, the extra `lab`: every method of the field on the user's own articles, and a truth.
-
-Nothing but its own commands and `dedup judge pairs` imports it. What people say of pairs is `dedup.judging`.
-"""

@@ -1,0 +1,4 @@
+"""The embedded server."""
+
+from dedup.api.server import *  # noqa: F403
+from dedup.api.server import __all__ as __all__

@@ -1,0 +1,211 @@
+"""The index of words: what of an article is in it, how it is made and dropped, whether it is there.
+
+Words are those of Postgres' configuration 'simple': a corpus has many languages and is full of names, so
+nothing is stemmed and no word is left out. They are without accents, and `ß` is `ss`: who searches for
+"Munchen" or "strasse" finds "München" and "Straße". Beside them each article has marks that are no words: its
+day, 32 days around it, and its outlet. So the newest articles with a common word are found without reading
+all of them.
+
+Of an attached table the corpus keeps no texts: only the titles of its articles are in the index.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, closing, contextmanager, nullcontext, suppress
+from datetime import UTC, date, datetime, timedelta
+from functools import cache
+from threading import Event, Thread
+
+from dedup.base.errors import BusyError, DedupError
+from dedup.base.folding import ACCENTS, LETTERS, folded
+from dedup.base.progress import Progress
+from dedup.base.schema import migration_lock
+from dedup.db.connection import set_values
+from dedup.db.database import Cursor, Database, translated
+from dedup.db.statements import Statements
+
+_sql = Statements("store/word_index")
+
+INDEX = "article_folded_words"
+
+FORMER = "article_words"
+"""The index of corpora from before accents were forgiven; it goes when the index is made or dropped."""
+
+TITLE_CHARACTERS, TEXT_CHARACTERS = 1_000, 50_000
+"""Of a title and a text that are searched: what Postgres makes of them may have 1 MB, whatever they hold."""
+
+OUTLET_CHARACTERS = 100
+"""Of an outlet's name in its mark; two outlets that begin so are told apart afterwards."""
+
+BLOCK_DAYS = 32
+"""Days that have a mark in common."""
+
+PATIENCE = 7 * 86_400.0
+"""Seconds within which the index must be made: of 1,000,000 articles it takes minutes."""
+
+# --- words without accents
+
+
+def _fold_in_sql() -> str:
+    single = {letter: plain for letter, plain in LETTERS.items() if len(plain) == 1}
+    bare = f"regexp_replace(normalize({{0}}, NFKD), '[{ACCENTS}]+', '', 'g')"
+    for letter, plain in LETTERS.items():
+        if letter not in single:
+            bare = f"replace({bare}, '{letter}', '{plain}')"
+    bare = f"translate({bare}, '{''.join(single)}', '{''.join(single.values())}')"
+    # Most texts in English are ASCII, and these cost nothing more.
+    return f"CASE WHEN octet_length({{0}}) = length({{0}}) THEN {{0}} ELSE normalize({bare}, NFKC) END"
+
+
+FOLDED = _fold_in_sql()
+"""SQL: an expression without accents; it takes the place of {0}. Only what is immutable can be indexed, and
+the extension unaccent is neither that nor everybody's.
+"""
+
+
+@cache
+def _spellings() -> dict[str, str]:
+    """One or two plain letters in lower case -> the letters that stand for them with an accent."""
+    found: dict[str, str] = {}
+    for code in (*range(0xC0, 0x250), *range(0x370, 0x530), *range(0x1E00, 0x2000)):
+        plain = folded(chr(code)).lower()
+        if plain != chr(code) and plain.isalpha() and len(plain) <= 2:
+            found[plain] = found.get(plain, "") + chr(code)
+    return found
+
+
+def pattern_of(words: str) -> re.Pattern[str]:
+    """What finds the first of some words in a text as it is written, whatever its case and accents."""
+    spellings = _spellings()
+
+    def letter(plain: str) -> str:
+        return f"[{re.escape(plain)}{spellings.get(plain, '')}][{ACCENTS}]*"
+
+    def spelt(word: str) -> str:
+        parts, at = [], 0
+        while at < len(word):
+            pair = word[at : at + 2]
+            if len(pair) == 2 and pair in spellings:
+                parts.append(f"(?:[{spellings[pair]}][{ACCENTS}]*|{letter(pair[0])}{letter(pair[1])})")
+            else:
+                parts.append(letter(word[at]))
+                pair = word[at]
+            at += len(pair)
+        return "".join(parts)
+
+    found = "|".join(map(spelt, re.findall(r"\w+", folded(words).lower())))
+    return re.compile(rf"(?<!\w)(?:{found})(?!\w)", re.IGNORECASE)
+
+
+ASK_SECONDS = 0.5
+"""Between two questions how far an index is. Each is over at once: it waits for all who have a snapshot."""
+
+# --- what is in the index
+
+_ZERO = date(2000, 1, 1)
+_DAY = "((coalesce(published_at, added_at) AT TIME ZONE 'UTC')::date - date '2000-01-01')"
+
+_READ = (
+    f"(left(coalesce(title, ''), {TITLE_CHARACTERS}) || ' ' || left(coalesce(text, ''), {TEXT_CHARACTERS}))"
+)
+
+WORDS = f"""(
+    to_tsvector('simple'::regconfig, {FOLDED.format(_READ)})
+    || array_to_tsvector(ARRAY['@d' || {_DAY}::text, '@b' || ({_DAY} / {BLOCK_DAYS})::text,
+                               '@o' || left(coalesce(publication, ''), {OUTLET_CHARACTERS})]))"""
+"""What is indexed, of the table of articles. No word begins with @."""
+
+
+def mark(of: date | int | str) -> str:
+    """The mark of a day, of a block of days by its number, or of an outlet."""
+    match of:
+        case date():
+            return f"@d{(of - _ZERO).days}"
+        case int():
+            return f"@b{of}"
+        case _:
+            return f"@o{of[:OUTLET_CHARACTERS]}"
+
+
+def block(day: date) -> int:
+    """The number of the block of days that a day is in; as in SQL, the one around day 0 is twice as long."""
+    number = (day - _ZERO).days
+    return abs(number) // BLOCK_DAYS * (-1 if number < 0 else 1)
+
+
+def block_start(number: int) -> datetime:
+    first = number * BLOCK_DAYS if number > 0 else (number - 1) * BLOCK_DAYS + 1
+    start = _ZERO + timedelta(days=max(first, (date.min - _ZERO).days))
+    return datetime(start.year, start.month, start.day, tzinfo=UTC)
+
+
+def change_index(database: Database, *, wanted: bool, progress: Progress | None = None) -> bool:
+    """Make the index, or drop it; see `Operation.make_searchable`. What was broken off is made again."""
+    connection = database.connect(patient=True)
+    with translated(database.location), closing(connection), connection.cursor() as cursor:
+        # To wait for those who are at work is part of it, and nobody waits for it.
+        patient = {"lock_timeout": "0", "statement_timeout": "0"}
+        cursor.execute(set_values(patient, local=False))
+        connection.patience = PATIENCE
+        # Not to wait for it: who waits has a snapshot, and the index waits for all of these to end.
+        row = cursor.execute("SELECT pg_try_advisory_lock(%s)", [migration_lock(f"{database.schema} words")])
+        if row.fetchone() != (True,):
+            raise BusyError(f"{database.location}: another `init` makes or drops the index of words just now")
+        present = index_is_complete(cursor)
+        if present is wanted or (present is None and not wanted):
+            return False
+        for name in (INDEX, FORMER):
+            cursor.execute(f"DROP INDEX CONCURRENTLY IF EXISTS dedup.{name}".encode())
+        if wanted:
+            making: AbstractContextManager[None] = nullcontext()
+            if progress is not None:
+                making = _watched(database, connection.info.backend_pid, progress)
+            with making:
+                cursor.execute(
+                    f"CREATE INDEX CONCURRENTLY {INDEX} ON dedup.article USING gin ({WORDS})".encode()
+                )
+        return True
+
+
+def index_is_complete(cursor: Cursor) -> bool | None:
+    """Whether the index is complete; None where there is none."""
+    row = cursor.execute(_sql("index_of_words"), {"index": INDEX}).fetchone()
+    return bool(row[0]) if row else None
+
+
+@contextmanager
+def _watched(database: Database, process_id: int, progress: Progress) -> Iterator[None]:
+    """While the block makes an index, tell what its process does and how many blocks of how many it has read.
+
+    Work goes on in silence where there is no connection to spare.
+    """
+    over = Event()
+    thread = Thread(target=_watch, args=(database, process_id, progress, over), name="index", daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        over.set()
+        thread.join()
+
+
+def _watch(database: Database, process_id: int, progress: Progress, over: Event) -> None:
+    stage, before = "", 0
+    with (
+        suppress(DedupError),
+        translated(database.location),
+        closing(database.connect()) as connection,
+        connection.cursor() as cursor,
+    ):
+        while not over.wait(ASK_SECONDS):
+            row = cursor.execute(_sql("index_making"), {"process_id": process_id}).fetchone()
+            if row is None:
+                continue
+            phase, done, total = row
+            if phase != stage:
+                progress.start(phase, total)
+                stage, before = phase, 0
+            progress.advance(max(0, done - before), total)
+            before = max(before, done)

@@ -1,0 +1,28 @@
+"""Parts of the statements of the extra, such as the code gives, for `tests/db/test_statements.py`."""
+
+from dedup.extras.browse.questions import counting, search
+from dedup.extras.browse.questions.reading import LABEL
+from dedup.store import word_index
+from dedup.store.stories import delay, known
+
+PARTS = {
+    "extras/browse/questions/questions": {
+        "counts": counting.COUNTS,
+        "publication": LABEL.format("publication"),
+        "known": known("a"),
+        "delay": delay("c.known_at", "o.known_at"),
+        "column": "url",
+        "condition": "true",
+        "indexed": word_index.WORDS,
+        "words": search.GIVEN,
+        "order": "carriers",
+        "page": "1",
+        "only": "true",
+        "label": LABEL.format("other"),
+        "language": LABEL.format("language"),
+        "known_other": known("o"),
+        "delay_from": delay("c.known_at", "o.known_at"),
+        "delay_by": delay("o.known_at", "c.known_at"),
+    },
+    "extras/browse/questions/quotes": {"order": "outlets"},
+}

@@ -1,0 +1,338 @@
+"""What the pages show of the newsroom, and that every link of theirs leads somewhere."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from http.client import HTTPConnection
+from urllib.parse import parse_qsl
+
+import pytest
+
+from dedup import Article, Deduplicator
+from dedup.extras.browse.app import POLICY
+from dedup.extras.browse.asking import go
+from dedup.extras.browse.editing import ACTIONS
+from dedup.extras.browse.views import PLACES
+from dedup.extras.pages.environment import outside
+from tests.corpora import misread, text, window
+from tests.extras.browse.conftest import Browser, Document, Opening, crawl, fill, form_of, words_of
+from tests.extras.serve.conftest import SECONDS
+
+DAM = "vantage-0311-tarnhollow"
+STORM, UPDATE = "vantage-0312-storm", "vantage-0312-storm-update"
+NAMES = [place for place in PLACES if place.name]
+
+
+@pytest.fixture(scope="module")
+def crawled(reading: Browser) -> dict[str, str]:
+    """Every page there is, by its address."""
+    return crawl(reading)
+
+
+@pytest.mark.long("dedup", "migrations")
+def test_every_link_of_every_page_answers(crawled: dict[str, str]) -> None:
+    kinds = {address.partition("?")[0] for address in crawled}
+    assert kinds >= {"/", "/story", "/article", "/compare", "/search", "/new", "/health", "/outlets"}
+    assert len(crawled) > 50
+
+
+def test_every_page_is_whole_has_one_heading_and_its_own_title(crawled: dict[str, str]) -> None:
+    for address, page in crawled.items():
+        document = Document(page)
+        assert document.unclosed == [], address
+        names = [tag for tag, _ in document.tags]
+        assert names.count("h1") == names.count("main") == 1, address
+        assert names[: names.index("body")].count("title") == 1, address
+        ids = [attrs["id"] for _, attrs in document.tags if attrs.get("id")]
+        assert len(ids) == len(set(ids)), address
+        labels = {attrs.get("aria-labelledby") for _, attrs in document.tags} - {None}
+        assert {name for label in labels for name in (label or "").split()} <= set(ids), address
+
+
+def test_no_page_has_a_style_or_a_script_of_its_own(crawled: dict[str, str]) -> None:
+    for address, page in crawled.items():
+        for tag, attrs in Document(page).tags:
+            assert "style" not in attrs, address
+            assert not [name for name in attrs if name.startswith("on")], address
+            assert tag != "style", address
+            assert tag != "script" or attrs["src"], address
+            assert tag not in ("iframe", "object", "embed", "base", "img"), address
+
+
+def test_read_only_pages_have_no_form_that_changes_anything(crawled: dict[str, str]) -> None:
+    actions = {
+        attrs["action"]
+        for page in crawled.values()
+        for tag, attrs in Document(page).tags
+        if tag == "form" and attrs.get("method") == "post"
+    }
+    assert actions == {"/new"}
+
+
+def test_today_begins_with_the_newest_day(reading: Browser) -> None:
+    page = reading.page("/")
+    assert "Friday 13 March 2026" in page
+    assert reading.page("/", first="2026-03-13", last="2026-03-13").count("Friday 13 March 2026") >= 2
+    words = " ".join(Document(reading.page("/", first="2026-03-11", last="2026-03-13")).words.split())
+    assert "Wednesday 11 March 2026 to Friday 13 March 2026" in words
+    assert "Thousands leave homes below Tarn Hollow dam" in words
+    assert "14 copies" in words
+
+
+def test_a_story_shows_who_had_it_when(reading: Browser) -> None:
+    page = reading.page("/story", id="newsbasket-0311-tarnhollow-a")
+    words = Document(page).words
+    assert page.count('<circle class="dot') == 15
+    assert page.count('<circle class="dot strong"') == 1
+    assert "+22 min" in words
+    assert "Versions of one outlet" in words
+    assert go("/compare", a=DAM, b="newsbasket-0311-tarnhollow-a").replace("&", "&amp;") in page
+
+
+def test_two_versions_side_by_side_with_the_rule_above(reading: Browser) -> None:
+    page = reading.page("/compare", a=UPDATE, b=STORM)
+    assert "Duplicate by sentences: sentence Jaccard 0.810 is at least 0.7" in page
+    assert "<ins>By two in the afternoon" in page
+    assert "<del>Most customers would be reconnected" in page
+    assert "common sentence" in page
+    assert page.index("Storm Ottilie cuts power") < page.index("Power back for most")
+
+
+def test_of_a_misread_text_the_letters_are_marked(opening: Opening, corpus_url: str) -> None:
+    with Deduplicator(corpus_url) as dd:
+        dd.settings.change({"damaged_print": "on"})
+    whole = text(window(0, 20, ring=1_000))
+    given = {"read": whole, "misread": misread(whole, 12)}
+    fill(
+        corpus_url,
+        [
+            Article(source_id=name, text=body, published_at=datetime(2026, 3, 12, hour, tzinfo=UTC))
+            for hour, (name, body) in enumerate(given.items())
+        ],
+    )
+    page = opening(corpus_url).page("/compare", a="misread", b="read")
+    assert "Duplicate by damaged: one text, of which letters were misread" in page
+    assert page.count("<li>each has 0.") == 1
+    assert "<dt>Print Jaccard</dt>" in page
+    marks = re.findall(r"<(?:mark|ins|del)>([^<]+)<", page)
+    assert len(marks) > 20
+    assert max(map(len, marks)) < 8
+
+
+def test_an_article_with_its_mark_and_its_text(reading: Browser) -> None:
+    words = Document(reading.page("/article", id=UPDATE)).words
+    assert "duplicate of vantage-0312-storm" in words.lower()
+    assert "By two in the afternoon all but 9,000 customers had been reconnected" in words
+    assert "sentence Jaccard 0.810" in words
+
+
+def test_search_by_words_shows_where_they_are(reading: Browser) -> None:
+    words = " ".join(
+        Document(reading.page("/search", words="spillway", publication="Newsbasket")).words.split()
+    )
+    assert "Thousands leave homes below Tarn Hollow dam" in words
+    assert "<mark>" in reading.page("/search", words="loudhailers")
+    assert "Nothing found" in reading.page("/search", words="nosuchwordanywhere")
+    assert 'role="alert"' in reading.page("/search", words="spillway", after="x")
+
+
+def test_search_by_words_without_the_index_says_what_to_do(opening: Opening, corpus_url: str) -> None:
+    assert "dedup init --search" in opening(corpus_url).page("/search", words="storm")
+
+
+def test_today_is_one_outlet_one_language_or_everything(reading: Browser) -> None:
+    days = {"first": "2026-03-11", "last": "2026-03-13"}
+    words = words_on(reading.page("/", publication="vantage wire", **days))
+    assert "Only articles of Vantage Wire" in words
+    assert "Newsbasket" not in words.partition("Outlets")[2]
+    assert "Did you mean Vantage Wire" in words_on(reading.page("/", publication="VANTAGE", **days))
+    every = reading.page("/", whole="yes", by="day", language="EN")
+    words = words_on(every)
+    assert "The whole corpus" in words
+    assert "2026-03-12" in words
+    assert "in the language en" in words
+    assert go("/", first="2026-03-12", last="2026-03-12", language="en").replace("&", "&amp;") in every
+
+
+def test_forms_offer_the_outlets_that_there_are(reading: Browser) -> None:
+    for path in ("/", "/search", "/outlets", go("/outlet", publication="Newsbasket")):
+        document = Document(reading.page(path))
+        lists = {attrs.get("list") for tag, attrs in document.tags if tag == "input"} - {None}
+        assert lists == {"outlets", "languages", "agencies"}
+        offered = {attrs.get("value") for tag, attrs in document.tags if tag == "option"}
+        assert {"Vantage Wire", "Newsbasket", "en", "AP"} <= offered
+
+
+def test_an_outlet_says_how_much_of_it_is_original(reading: Browser) -> None:
+    words = words_on(reading.page("/outlet", publication="Vantage Wire"))
+    assert "In the whole corpus" in words
+    assert "It copied nobody." not in words.partition("Who copies it")[2]
+    assert "Thousands leave homes below Tarn Hollow dam" in words
+    page = reading.page("/outlet", publication="Newsbasket")
+    assert "From whom it copies" in page
+    assert go("/copied", copier="Newsbasket", original="Vantage Wire").replace("&", "&amp;") in page
+    assert "was first" not in words_on(reading.page("/outlet", publication="nobody"))
+
+
+def test_undated_articles_have_a_heap_of_their_own(opening: Opening, corpus_url: str) -> None:
+    body = "The council voted for night trams on Monday and said that repairs take nine days. "
+    fill(
+        corpus_url,
+        [
+            Article("dated", body * 3, "Dated", published_at="2026-03-11T10:00Z"),
+            Article("undated", "A lighthouse keeper counted the gulls on the pier. " * 3, "Undated"),
+        ],
+    )
+    pages = opening(corpus_url)
+    every = pages.page("/", whole="yes", by="year")
+    assert "20261100 %0 undated1100 %0" in words_on(every)
+    assert go("/search", dated="no") in every
+    heap = words_on(pages.page("/search", dated="no"))
+    assert "Undated unique" in heap
+    assert "Dated unique" not in heap.replace("Undated unique", "")
+    assert pages.get("/search", None, dated="perhaps").status == 200
+
+
+def words_on(page: str) -> str:
+    """What a page says, on one line."""
+    return " ".join(Document(page).words.split())
+
+
+def test_is_this_new(reading: Browser) -> None:
+    form = reading.page("/new")
+    text = Document(reading.page("/article", id=DAM)).words.partition("Text\n")[2].partition("Compare it")[0]
+    said = words_of(reading.send(form, "/new", text=text.strip(), title=""))
+    assert "No: it is a copy" in said
+    assert "Thousands leave homes below Tarn Hollow dam" in said
+    said = words_of(
+        reading.send(form, "/new", text="A lighthouse keeper counted the gulls. " * 20, title="x")
+    )
+    assert "Yes: nothing like it is here" in said
+    assert reading.send(form, "/new", text=" ", title="").status == 400
+
+
+@pytest.mark.parametrize(
+    ("path", "query", "status", "words"),
+    [
+        ("/story", {"id": "nobody"}, 404, "nobody"),
+        ("/story", {}, 404, "no article is named"),
+        ("/article", {"id": "nobody"}, 404, "nobody"),
+        ("/compare", {"a": DAM, "b": "nobody"}, 404, "nobody"),
+        ("/compare", {"a": DAM, "b": DAM}, 400, "same"),
+        ("/", {"first": "2026-13-01"}, 400, "2026-11-20"),
+        ("/", {"first": "2026-03-12", "last": "2026-03-11"}, 400, "before"),
+        ("/", {"colour": "red"}, 400, "unknown parameter"),
+        ("/sentence", {"hash": "one"}, 400, "whole number"),
+        ("/story", {"id": DAM, "after": "x"}, 400, ""),
+        ("/nothing", {}, 404, "the pages begin at /"),
+    ],
+)
+def test_what_cannot_be_shown_is_said(
+    reading: Browser, path: str, query: dict[str, str], status: int, words: str
+) -> None:
+    reply = reading.get(path, None, **query)
+    assert reply.status == status
+    assert words in words_of(reply).lower()
+    assert Document(reply.raw.decode()).unclosed == []
+
+
+def every_answer(reading: Browser) -> Iterator[tuple[str, str]]:
+    yield from (("GET", place.path) for place in PLACES)
+    yield from (("GET", path) for path in ("/nothing", "/story?id=nobody", "/?first=x"))
+    yield from (("GET", link) for link in assets(reading))
+    yield from (("POST", path) for path in ("/new", "/enter", "/", "/judge"))
+
+
+def assets(reading: Browser) -> list[str]:
+    document = Document(reading.page("/new"))
+    return [
+        attrs.get("href") or attrs.get("src") or ""
+        for tag, attrs in document.tags
+        if tag in ("link", "script")
+    ]
+
+
+def test_every_answer_has_the_headers_that_protect(reading: Browser) -> None:
+    for method, path in every_answer(reading):
+        reply = reading.door.ask(method, path)
+        assert reply.headers["content-security-policy"] == POLICY, path
+        assert reply.headers["x-content-type-options"] == "nosniff", path
+        assert reply.headers["referrer-policy"] == "same-origin", path
+        assert "access-control-allow-origin" not in reply.headers
+        assert reply.headers["cache-control"].startswith("public" if path in assets(reading) else "no-store")
+    for part in ("default-src 'none'", "style-src 'self'", "script-src 'self'", "form-action 'self'"):
+        assert part in POLICY
+    assert "unsafe" not in POLICY
+
+
+def test_head_is_answered_without_a_body(reading: Browser) -> None:
+    connection = HTTPConnection("127.0.0.1", reading.door.port, timeout=SECONDS)
+    connection.request("HEAD", "/new")
+    answer = connection.getresponse()
+    assert (answer.status, answer.read()) == (200, b"")
+    connection.close()
+
+
+def test_a_read_only_server_has_no_address_that_changes_anything(reading: Browser) -> None:
+    _, form = form_of(reading.page("/new"), "/new")
+    for action in ACTIONS:
+        reply = reading.post(action.path, form)
+        assert reply.status in (404, 405), action.path
+    for place in PLACES:
+        if place.path != "/new":
+            assert reading.post(place.path, {}).status in (404, 405), place.path
+
+
+@pytest.mark.parametrize(
+    ("url", "leads"),
+    [
+        ("https://example.org/a?b=c", True),
+        ("HTTP://example.org", True),
+        ("javascript:alert(1)", False),
+        ("data:text/html,x", False),
+        ("//example.org/a", False),
+        ("https:///a", False),
+        ("https://[::1", False),
+        ("https://example.org/\u0000", False),
+        ("java\nscript:alert(1)", False),
+        (" https://example.org", False),
+        (None, False),
+    ],
+)
+def test_only_addresses_of_the_web_are_links(url: str | None, leads: bool) -> None:
+    assert (outside(url) == url and url is not None) == leads
+
+
+def test_an_article_without_a_title_is_called_by_its_first_words(opening: Opening, corpus_url: str) -> None:
+    start = "The harbour at Port Marlow\nwas closed on Monday, the harbour master said, and no ship came in. "
+    text = start + " ".join(f"Pier {n} stood empty all day, said the guard of pier {n}." for n in range(20))
+    titles = {"first": None, "second": " "}
+    fill(
+        corpus_url,
+        [
+            Article(name, text, title, None, "Gazette", datetime(2026, 3, 12, hour, tzinfo=UTC))
+            for hour, (name, title) in enumerate(titles.items(), 8)
+        ],
+    )
+    site = opening(corpus_url)
+    called = "The harbour at Port Marlow was closed on Monday, the harbour master said, and…"
+    for path, query in (("/", {}), ("/story", {"id": "first"}), ("/article", {"id": "second"})):
+        page = " ".join(Document(site.page(path, **query)).words.split())
+        assert called in page, path
+        assert "Untitled" not in page
+
+
+def test_a_badge_says_how_many_copies_an_original_has(reading: Browser) -> None:
+    page = Document(reading.page("/article", id=DAM)).words
+    assert re.search(r"original, \d+ copies", page)
+    assert "unique" not in page.partition("Related articles")[0]
+
+
+@pytest.mark.parametrize("day", ["0001-01-01", "2026-02-28", "9999-12-31"])
+def test_links_to_other_ranges_lead_to_ranges(reading: Browser, day: str) -> None:
+    links = Document(reading.page("/", first=day, last=day)).links
+    ranges = [dict(parse_qsl(link.partition("?")[2])) for link in links if "first=" in link]
+    assert len(ranges) >= 4
+    assert all(one["first"] <= one["last"] for one in ranges)

@@ -1,0 +1,70 @@
+"""The pages for a server whose role may only read (`dedup grant --reader`)."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+import pytest
+
+from dedup.api.operation import Operation
+from dedup.extras.browse.views import PLACES
+from tests.db.test_roles import made_roles, url_of
+from tests.extras.browse.conftest import Browser, opened, words_of
+
+STORM, UPDATE = "vantage-0312-storm", "vantage-0312-storm-update"
+DAYS = {"first": "2026-03-11", "last": "2026-03-13"}
+
+QUERIES: dict[str, dict[str, str]] = {
+    "/": DAYS,
+    "/search": {"words": "storm"},
+    "/outlets": DAYS,
+    "/judge": {"kind": "picked"},
+    "/story": {"id": STORM},
+    "/article": {"id": UPDATE},
+    "/compare": {"a": STORM, "b": UPDATE},
+    "/outlet": {"publication": "Newsbasket", **DAYS},
+    "/copied": {"copier": "Newsbasket", "original": "Vantage", **DAYS},
+}
+"""Of the pages that need one."""
+
+
+@pytest.fixture(scope="module")
+def pages(newsroom_url: str) -> Iterator[Browser]:
+    """A server with forms for judging, over the newsroom, whose role may read."""
+    with made_roles(newsroom_url, ["reader"]) as names, opened() as start:
+        with Operation(newsroom_url) as owner:
+            owner.grant(reader=[names["reader"]])
+        yield start(url_of(newsroom_url, names["reader"]), editing=True)
+
+
+@pytest.mark.parametrize(
+    "path", [place.path for place in PLACES if place.path not in ("/sentence", "/quote")]
+)
+def test_every_page_answers(pages: Browser, path: str) -> None:
+    assert "<h1" in pages.page(path, **QUERIES.get(path, {}))
+
+
+def test_one_sentence_is_shown(pages: Browser) -> None:
+    address = re.findall(r'href="(/sentence\?hash=[^"]+)"', pages.page("/sentences"))[0]
+    assert "Some of its articles" in pages.page(address)
+
+
+def test_one_quote_is_shown(pages: Browser) -> None:
+    address = re.findall(r'href="(/quote\?hash=[^"]+)"', pages.page("/quotes"))[0]
+    assert "The earliest of its articles" in pages.page(address)
+
+
+def test_a_text_is_looked_up(pages: Browser) -> None:
+    text = "The keeper counted the gulls. " * 20
+    said = words_of(pages.send(pages.page("/new"), "/new", text=text, title=""))
+    assert "nothing like it is here" in said
+
+
+def test_to_judge_the_owner_is_needed(pages: Browser) -> None:
+    before = pages.page("/compare", a=STORM, b=UPDATE)
+    reply = pages.send(before, "/judge", by="Ann", reason="", say="unrelated")
+    assert reply.status == 503
+    assert "its owner may do that" in words_of(reply)
+    assert "dedup grant" not in words_of(reply)  # no grant gives it
+    assert "has said so" not in pages.page("/compare", a=STORM, b=UPDATE)

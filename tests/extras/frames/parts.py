@@ -1,0 +1,11 @@
+"""Parts of the statements of the extra, such as the code gives, for `tests/db/test_statements.py`."""
+
+from dedup.store.stories import delay, known
+
+PARTS = {
+    "extras/frames/columns": {
+        **{"first_at": known("c"), "at": known("m"), "delay": delay("at", "c.first_at"), "limit": "1"},
+        **{"joined": "string_agg(source_id, '')", "sizes": "octet_length(source_id)", "key": "id"},
+        "source": "SELECT * FROM dedup.article",
+    },
+}

@@ -1,0 +1,246 @@
+"""`dedup.frames`: Arrow tables hold what the views show, whatever articles hold, in bounded batches."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import duckdb
+import pyarrow as pa
+import pytest
+from hypothesis import given
+from hypothesis import settings as hypothesis
+from hypothesis import strategies as st
+
+from dedup import Deduplicator
+from dedup.base.errors import ClosedError, InputError, SchemaError
+from dedup.base.extras import installing
+from dedup.db.database import Database
+from dedup.extras.frames import arrow, columns, frames
+from dedup.settling.backfill import backfill
+from tests.conftest import empty
+from tests.corpora import article, at, load, window
+from tests.settling.test_plans import STATISTICS, believe, rolled_back
+
+VIEWS = {
+    "stories": (
+        "SELECT s.source_id, m.url, s.title, s.publication, m.language, m.status, s.first_at, s.last_at,"
+        " s.articles, s.copies, s.copied_by, s.copy_source_ids, s.also_in, s.times_known, s.archived,"
+        " m.byline, ARRAY(SELECT DISTINCT agency FROM dedup.article_credit c"
+        " WHERE c.story_id = s.id AND place <> 'contribution' ORDER BY agency)"
+        " FROM dedup.story s JOIN dedup.mark m USING (id) ORDER BY id"
+    ),
+    "duplicates": (
+        "SELECT source_id, title, publication, published_at, original_source_id, original_title,"
+        " original_publication, original_published_at, extract(epoch FROM delay)::float8, times_known, stale,"
+        " score, reason, sentence_jaccard, signature_jaccard, containment, archived"
+        " FROM dedup.duplicate ORDER BY id"
+    ),
+    "matches": (
+        "SELECT source_id, other_source_id, relation, rule, score, sentence_jaccard, signature_jaccard,"
+        " containment FROM dedup.scored_pair ORDER BY article_id, other_id"
+    ),
+    "marks": (
+        "SELECT source_id, url, title, publication, language, published_at, added_at, status, stale,"
+        " coalesce(original_source_id, source_id), original_source_id, score, reason, marked_at, archived,"
+        " byline, coalesce((SELECT array_agg(agency ORDER BY agency) FROM dedup.article_credit c"
+        " WHERE c.article_id = mark.id AND place <> 'contribution'), '{}'), kept::text"
+        " FROM dedup.mark ORDER BY id"
+    ),
+}
+NAMES = tuple(columns.TABLE_NAMES)
+
+
+@pytest.fixture
+def newsroom(database: Database) -> Database:
+    """`a` with copies of two outlets, `s` similar, `u` of its own, `f` that cannot be read, `p` pending."""
+    load(
+        database,
+        article(
+            "a", window(0, 6), 1, publication="Wire", title="A", language="en", url="https://x.example/a"
+        ),
+        article("c1", window(0, 6), 60, publication="Herald", title="", byline="AP / dpa"),
+        article("c2", window(1, 6), 120, publication="Courier", title="Ünï 🗞\u202e<b>"),
+        article("c3", window(1, 6), 151, publication="Courier"),
+        article("s", window(3, 6), 180, publication="Herald", byline="dpa", kept={"topic": "ü", "page": 3}),
+        article("u", window(20, 6, ring=100), None, added_at=at(24 * 60)),
+        article("f", [], 24 * 60),
+    )
+    backfill(database, workers=0)
+    load(database, article("p", window(0, 6), 30))
+    return database
+
+
+@pytest.fixture
+def dd(newsroom: Database) -> Iterator[Deduplicator]:
+    with Deduplicator(newsroom.url) as made:
+        yield made
+
+
+def shown(database: Database, name: str) -> list[tuple[Any, ...]]:
+    """The rows of the views."""
+    with database.transaction() as cursor:
+        return cursor.execute(VIEWS[name].encode()).fetchall()
+
+
+def as_rows(table: pa.Table) -> list[tuple[Any, ...]]:
+    return [tuple(row.values()) for row in table.to_pylist()]
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_table_holds_what_the_views_show(newsroom: Database, dd: Deduplicator, name: str) -> None:
+    found = getattr(frames, name)(dd)
+    found.validate(full=True)
+    assert as_rows(found) == shown(newsroom, name)
+    assert found.num_rows > 1
+
+
+def test_columns_have_their_types(dd: Deduplicator) -> None:
+    found = frames.stories(dd).schema
+    assert found.field("first_at").type == pa.timestamp("us", "UTC")
+    assert found.field("copies").type == pa.int64()
+    assert found.field("copied_by").type == pa.list_(pa.string())
+    assert found.field("publication").type == pa.dictionary(pa.int32(), pa.string())
+    assert frames.matches(dd).schema.field("score").type == pa.float64()
+
+
+@pytest.mark.long("dedup", "migrations")
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize(("rows", "size"), [(1, 10**6), (2, 10**6), (100, 1)])
+def test_pages_of_any_size_are_the_same_table(
+    newsroom: Database, name: columns.TableName, rows: int, size: int
+) -> None:
+    def read(rows: int, size: int) -> tuple[list[int], list[tuple[Any, ...]]]:
+        with newsroom.session() as session, session.transaction(snapshot=True) as cursor:
+            schema = arrow.schema(name)
+            made = [
+                pa.record_batch([arrow._array(page[f.name], f.type) for f in schema], schema=schema)
+                for _, page in columns.pages(cursor, name, rows=rows, bytes=size)
+            ]
+        return [batch.num_rows for batch in made], as_rows(pa.Table.from_batches(made, schema))
+
+    counts, found = read(rows, size)
+    assert found == read(1_000, 10**9)[1]
+    assert max(counts) <= (rows if size > 1 else 1)
+    assert len(counts) > 1
+
+
+HOSTILE = st.none() | st.text(st.characters(codec="utf-8", exclude_characters="\0"), max_size=30)
+MOMENTS = st.datetimes(datetime(1, 1, 2), datetime(9999, 12, 30), timezones=st.just(UTC))
+
+
+@pytest.mark.long("dedup", "migrations")
+@hypothesis(max_examples=25)
+@given(rows=st.lists(st.tuples(HOSTILE, HOSTILE, HOSTILE, st.none() | MOMENTS, MOMENTS), max_size=12))
+def test_any_text_and_any_time_come_as_they_are(corpus_url: str, rows: list[tuple[Any, ...]]) -> None:
+    database = Database(corpus_url)
+    try:
+        empty(database)
+        with database.transaction() as cursor:
+            cursor.executemany(
+                "INSERT INTO dedup.article (source_id, text, title, url, publication, published_at, added_at)"
+                " VALUES (%s, 'x', %s, %s, %s, %s, %s)",
+                [(str(i), *row) for i, row in enumerate(rows)],
+            )
+        for name in NAMES:
+            assert as_rows(getattr(frames, name)(corpus_url)) == shown(database, name)
+    finally:
+        database.close()
+
+
+def test_an_empty_corpus_is_tables_without_rows(database: Database) -> None:
+    for name in NAMES:
+        found = getattr(frames, name)(database.url)
+        assert (found.num_rows, found.schema) == (0, arrow.schema(name))
+
+
+def test_since_is_of_the_article_the_later_one_and_any_of_the_story(dd: Deduplicator) -> None:
+    since = at(100)
+    assert set(frames.marks(dd, since=since)["source_id"].to_pylist()) == {"c2", "c3", "s", "u", "f"}
+    assert frames.duplicates(dd, since=since)["source_id"].to_pylist() == ["c2", "c3"]
+    assert set(frames.stories(dd, since=since)["source_id"].to_pylist()) == {"a", "s", "u", "f"}
+    later = frames.matches(dd, since=since)
+    assert set(later["source_id"].to_pylist()) == {"c2", "c3", "s"}
+    assert 0 < later.num_rows < frames.matches(dd).num_rows
+    assert frames.stories(dd, since="2030-01-01").num_rows == 0
+    with pytest.raises(InputError, match="since"):
+        frames.stories(dd, since="soon")
+
+
+def test_a_reader_gives_batches_of_one_moment_and_gives_its_connection_back(
+    newsroom: Database, dd: Deduplicator, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    defaults = columns.pages.__kwdefaults__
+    assert defaults is not None
+    monkeypatch.setitem(defaults, "rows", 2)
+    opened = frames.reader("marks", dd)
+    first = opened.read_next_batch()
+    load(newsroom, article("later", window(40, 6, ring=100), 200))
+    rest = list(opened)
+    assert [batch.num_rows for batch in (first, *rest)] == [2, 2, 2, 2]
+    assert frames.marks(dd).num_rows == 9
+    for _ in range(12):  # more than there are connections
+        frames.reader("marks", dd).read_next_batch()
+    assert dd.status()
+    with pytest.raises(InputError, match="no table 'mark'; there are stories"):
+        frames.reader("mark", dd)  # type: ignore[arg-type]
+
+
+def test_an_error_on_the_way_is_ours(dd: Deduplicator, server: Any) -> None:
+    opened = frames.reader("marks", dd)
+    dd.close()
+    with pytest.raises(ClosedError):
+        opened.read_all()
+    with pytest.raises(SchemaError, match="init`"):
+        frames.marks(server.create("no_corpus"))
+
+
+def test_pandas_and_duckdb_take_it_as_it_is(dd: Deduplicator) -> None:
+    stories, matches = frames.stories(dd), frames.reader("matches", dd)
+    frame = stories.to_pandas().set_index("source_id")
+    assert frame.loc["a", "copies"] == 3
+    assert frame.loc["a", "last_at"] - frame.loc["a", "first_at"] == timedelta(minutes=150)
+    assert str(frame["publication"].dtype) == "category"
+    connection = duckdb.connect().register("stories", stories).register("matches", matches)
+    query = "SELECT source_id, copied_by FROM stories WHERE copies > 0"
+    assert connection.sql(query).fetchall() == [("a", ["Courier", "Herald"])]
+    query = "SELECT count(*) FROM matches WHERE relation = 'duplicate'"
+    assert connection.sql(query).fetchall() == [(3,)]
+
+
+@pytest.mark.parametrize("statistics", STATISTICS)
+def test_pages_are_found_by_indexes(newsroom: Database, statistics: str) -> None:
+    for name in NAMES:
+        query = columns._query(columns.TABLES[name], None, 100).decode()
+        values = {"id": 5, "article_id": 5, "other_id": 5, "page_bytes": 1, "since": None}
+        with rolled_back(newsroom) as cursor:
+            believe(cursor, statistics)
+            next(columns.pages(cursor, name))
+            plan = cursor.execute(f"EXPLAIN (FORMAT TEXT) {query}".encode(), values).fetchall()
+        text = "\n".join(row[0] for row in plan)
+        assert "Seq Scan" not in text
+        assert "Index Cond" in text
+        assert "Sort Key: a.id" not in text
+
+
+def test_without_pyarrow_it_says_what_to_install() -> None:
+    code = "import sys; sys.modules['pyarrow'] = None\nfrom dedup import frames"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
+    assert done.stderr.endswith(f"dedup.frames needs pyarrow: run `{installing('frames')}`\n")
+
+
+def test_credits_are_those_of_the_article_and_of_the_story_and_kept_is_json(dd: Deduplicator) -> None:
+    marks = {row["source_id"]: row for row in frames.marks(dd).to_pylist()}
+    assert {id: row["credits"] for id, row in marks.items() if row["credits"]} == {
+        "c1": ["AP", "dpa"],
+        "s": ["dpa"],
+    }
+    assert {id: json.loads(row["kept"]) for id, row in marks.items() if row["kept"]} == {
+        "s": {"topic": "ü", "page": 3}
+    }
+    stories = {row["source_id"]: row["credits"] for row in frames.stories(dd).to_pylist()}
+    assert {id: named for id, named in stories.items() if named} == {"a": ["AP", "dpa"], "s": ["dpa"]}

@@ -1,0 +1,41 @@
+"""People's judgements and the live corpus: its stories, and what other thresholds would change."""
+
+from __future__ import annotations
+
+import pytest
+
+from dedup.base.errors import InputError
+from dedup.db.database import Database
+from dedup.extras.judging import live
+from dedup.settling.backfill import backfill
+from dedup.store import rulebooks
+from tests.corpora import article, change_settings, load, make_function, window
+
+
+def ring(database: Database, count: int = 6) -> None:
+    """Articles of six sentences; neighbours share five, so their sentence Jaccard is 5/7."""
+    load(database, *(article(f"r{i}", window(i, 6, ring=100), i) for i in range(count)))
+
+
+def settled(database: Database) -> None:
+    ring(database)
+    backfill(database, workers=0, factory=make_function)
+
+
+def test_what_other_thresholds_would_change_by_hand(database: Database) -> None:
+    change_settings(database, duplicate_signature_jaccard=1, similar_signature_jaccard=1)
+    settled(database)
+    with database.transaction() as cursor:
+        present = rulebooks.load_settings(cursor)
+        # r1, r3, r5 are the duplicates of r0, r2, r4. At 4/8 three in a row are one story: r1, r2 and r4, r5.
+        found = live.what_would_change(
+            cursor, present, present.with_values({"duplicate_sentence_jaccard": 0.5}), 100
+        )
+    assert (found.articles, found.duplicates, found.duplicates_then) == (6, 3, 4)
+    assert (found.joined, found.left, found.moved) == (2, 1, 1)
+
+
+def test_pending_articles_have_no_marks_to_score(database: Database) -> None:
+    ring(database)
+    with pytest.raises(InputError, match="run `dedup backfill` first"):
+        live.marked_stories(database)

@@ -1,0 +1,307 @@
+"""Corpora for the Spark engine: rows of fingerprints, the engine's answer to them, and the oracle's.
+
+Besides the texts of `tests.corpora` there are made-up fingerprints, thousands of which cost nothing.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from dedup.base.article import Article
+from dedup.base.settings import Settings
+from dedup.base.times import microseconds
+from dedup.rules import oracle
+from dedup.rules.marks import order_key
+from dedup.rules.pair import Relation
+from dedup.text.fingerprint import Fingerprint
+from dedup.text.signature import EMPTY
+from tests.corpora import Answer, fingerprint
+
+
+@dataclass(frozen=True)
+class Entry:
+    """An article as the engine gets it: a fingerprint, or why there is none."""
+
+    source_id: str
+    published_at: datetime | None
+    added_at: datetime
+    made: Fingerprint | str
+
+
+@dataclass
+class Abstract:
+    """A corpus of entries, with what people said of it."""
+
+    entries: list[Entry]
+    pairs: dict[tuple[str, str], Relation] = field(default_factory=dict)
+    sentences: dict[int, bool] = field(default_factory=dict)
+
+
+def entries(articles: Iterable[Article], settings: Settings) -> list[Entry]:
+    """Articles with their fingerprints."""
+    return [
+        Entry(a.source_id, a.published_at, a.added_at, fingerprint(settings, a.text, a.language, a.title))
+        for a in articles
+        if a.added_at is not None
+    ]
+
+
+def row(entry: Entry) -> tuple[Any, ...]:
+    """A row of the table of fingerprints."""
+    times = microseconds(entry.published_at), microseconds(entry.added_at)
+    if isinstance(entry.made, str):
+        return (entry.source_id, *times, b"", 0, 0, [], b"", [], 0, 0, entry.made)
+    made = entry.made
+    return (
+        *(entry.source_id, *times, b"", made.version, made.content_hash, list(made.sentence_hashes)),
+        *(made.signature.tobytes(), list(made.buckets), made.word_count, made.shingle_count, None),
+    )
+
+
+def frame(spark: Any, found: Sequence[Entry]) -> Any:
+    """Entries as a DataFrame."""
+    from dedup.extras.spark.schema import FINGERPRINT
+
+    return spark.createDataFrame([row(entry) for entry in found], FINGERPRINT)
+
+
+def settle(spark: Any, work: Path, corpus: Abstract, settings: Settings | None = None, **options: Any) -> Any:
+    """The engine's result for a corpus."""
+    from dedup.extras.spark.engine import settle as run
+    from dedup.extras.spark.options import Options, Pins
+    from dedup.extras.spark.schema import REFUSED
+    from dedup.extras.spark.steps import Steps
+
+    given = Options(**options)
+    return run(
+        frame(spark, corpus.entries),
+        spark.createDataFrame([], REFUSED),
+        Steps(spark, str(work), given.digest()),
+        settings=settings or Settings(),
+        pins=Pins(corpus.pairs, corpus.sentences),
+        options=given,
+    )
+
+
+@dataclass(frozen=True)
+class Found:
+    """A result as the tests of all engines compare it.
+
+    Attributes:
+        best match: earlier to later `source_id` of the pairs that are flagged so.
+    """
+
+    answer: Answer
+    best_match: dict[str, str]
+
+
+def answer(result: Any) -> Found:
+    """What a result holds."""
+    found = Answer()
+    for mark in result.marks.collect():
+        assert mark.source_id not in found.marks
+        found.marks[mark.source_id] = (mark.status, mark.duplicate_of, mark.score, mark.reason)
+    best_match: dict[str, str] = {}
+    for match in result.matches.collect():
+        pair = (match.source_id, match.other_source_id)
+        assert pair not in found.pairs
+        found.pairs[pair] = tuple(match)[2:8]
+        if match.best_match:
+            assert match.relation == "similar"
+            assert best_match.setdefault(match.other_source_id, match.source_id) == match.source_id
+    found.common = {r.sentence_hash: r.effective_stories for r in result.common_sentences.collect()}
+    return Found(found, best_match)
+
+
+def best_match_of(found: Answer, entries: Sequence[Entry], settings: Settings) -> dict[str, str]:
+    """By the pairs that are kept: earlier canonical articles whose best match is later, and that one."""
+    order = {e.source_id: order_key(settings, e.published_at, e.added_at, e.source_id) for e in entries}
+    best: dict[str, tuple[Any, ...]] = {}
+    for (later, earlier), (relation, rule, score, *_) in found.pairs.items():
+        if relation == "similar":
+            for one, other in ((later, earlier), (earlier, later)):
+                rank = (-score, rule, order[other], other)
+                best[one] = min(best.get(one, rank), rank)
+    return {one: rank[-1] for one, rank in best.items() if rank[2] > order[one]}
+
+
+def expected(corpus: Abstract, settings: Settings | None = None) -> Answer:
+    """The oracle's answer to a corpus."""
+    settings = settings or Settings()
+    found = Answer()
+    subjects: list[oracle.Subject] = []
+    for number, e in enumerate(corpus.entries):
+        if isinstance(e.made, str):
+            found.marks[e.source_id] = ("failed", None, None, e.made)
+            continue
+        order = order_key(settings, e.published_at, e.added_at, e.source_id)
+        subjects.append(oracle.Subject(number, order, e.made))
+    names = {s.id: corpus.entries[s.id].source_id for s in subjects}
+    ids = {name: id for id, name in names.items()}
+    said = {
+        frozenset((ids[a], ids[b])): relation
+        for (a, b), relation in corpus.pairs.items()
+        if a in ids and b in ids
+    }
+    found.common = oracle.common_sentences([s.fingerprint for s in subjects], settings, corpus.sentences)
+    marks, pairs = oracle.marks(subjects, found.common, settings, said)
+    for id, mark in marks.items():
+        original = None if mark.duplicate_of is None else names[mark.duplicate_of]
+        found.marks[names[id]] = (mark.status.value, original, mark.score, mark.reason)
+    for p in pairs:
+        scores = (p.score, p.sentence_jaccard, p.signature_jaccard, p.containment)
+        found.pairs[names[p.article_id], names[p.other_id]] = (p.relation, p.rule, *scores)
+    return found
+
+
+START = datetime(2024, 3, 1, tzinfo=UTC)
+
+
+class Maker:
+    """Makes up fingerprints whose keys no other maker of this run has.
+
+    A text is made of sentences; of each come a few bytes of the signature, so that texts that share
+    sentences are alike in both ways, and buckets, which are of runs of these bytes.
+    """
+
+    def __init__(self, seed: int, settings: Settings) -> None:
+        self.rng = random.Random(seed)
+        self._settings = settings
+        self._base = (seed + 1) << 32
+
+    def fingerprint(self, sentences: Sequence[int], noise: float = 0.0) -> Fingerprint:
+        """Of a text of these sentences, numbered from 0, with so many other bytes in the signature."""
+        settings, rng = self._settings, self.rng
+        size, rows = settings.signature_size, settings.rows
+        values = np.empty(size, np.int64)
+        for i in range(size):
+            chosen = min(sentences, key=lambda s: hash((s, i, self._base)) & 0xFFFFFF)
+            values[i] = hash((chosen, i // rows)) & 0xFF
+            if rng.random() < noise:
+                values[i] = rng.randrange(256)
+        buckets = tuple(
+            hash((band, self._base, *values[band * rows : (band + 1) * rows].tolist()))
+            for band in range(settings.bands)
+        )
+        content = hash((self._base, tuple(sentences), values.tobytes()))
+        hashes = tuple(self._base + s for s in dict.fromkeys(sentences))
+        words = 12 * len(sentences)
+        return Fingerprint(1, content, hashes, values.astype(np.uint8), buckets, words, 5 * len(sentences))
+
+    def short(self, content: int) -> Fingerprint:
+        """Of a short text."""
+        return Fingerprint(1, self._base + content, (), EMPTY, (), 5, 0)
+
+    def unlike(self, made: Fingerprint, content: int) -> Fingerprint:
+        """The same text without shingles: its content stands in for every bucket."""
+        hash_ = self._base + 10 + content  # no short text has the content of a long one
+        buckets = (hash_,) * self._settings.bands
+        return replace(made, content_hash=hash_, signature=EMPTY, buckets=buckets, shingle_count=0)
+
+    def corpus(self, size: int, prefix: str) -> Abstract:
+        """Anything at once: copies, edits, chains, excerpts, short texts, furniture, ties, pins, failures."""
+        rng = self.rng
+        ring = rng.choice((8, 14, 20))
+        length = rng.choice((4, 6, 6))
+        texts: list[list[int]] = []
+        made: list[Fingerprint | str] = []
+        for _ in range(size):
+            kind = rng.random()
+            if made and kind < 0.25:
+                copy = rng.randrange(len(made))
+                texts.append(texts[copy])
+                made.append(made[copy])
+                continue
+            if made and kind < 0.5:
+                sentences = [s if rng.random() < 0.85 else s + 100 for s in rng.choice(texts)]
+                sentences = sentences[rng.randrange(2) :] or sentences
+            else:
+                start = rng.randrange(ring)
+                sentences = [(start + i) % ring for i in range(rng.choice((length, length, 3, 12)))]
+            if rng.random() < 0.4:
+                sentences = [*sentences, 500 + rng.randrange(2)]
+            texts.append(sentences)
+            if kind > 0.95:
+                made.append(self.short(rng.randrange(2)))
+            elif kind > 0.93:
+                made.append("empty: the text has no words")
+            elif kind > 0.9:
+                made.append(self.unlike(self.fingerprint(sentences), rng.randrange(2)))
+            else:
+                made.append(self.fingerprint(sentences, rng.choice((0.0, 0.0, 0.1, 0.4))))
+        found = [
+            Entry(
+                f"{prefix}{'éaZ1'[i % 4]}{i}",
+                None if rng.random() < 0.1 else START + timedelta(minutes=rng.randrange(12)),
+                START + timedelta(minutes=100 + rng.randrange(5)),
+                fingerprint,
+            )
+            for i, fingerprint in enumerate(made)
+        ]
+        names = [e.source_id for e in found]
+        pairs: dict[tuple[str, str], Relation] = {}
+        for _ in range(rng.choice((0, 1, 3)) if size > 2 else 0):
+            one, other = sorted(rng.sample(names, 2))
+            pairs[one, other] = rng.choice(list(Relation))
+        pinned = {self._base + rng.randrange(ring): rng.random() < 0.5 for _ in range(rng.choice((0, 0, 1)))}
+        return Abstract(found, pairs, pinned)
+
+
+def story(
+    size: int, settings: Settings, seed: int = 0, edits: Sequence[float] = (0.02, 0.05, 0.1)
+) -> Abstract:
+    """One report in so many edited copies, of which each lost and changed some of its sentences.
+
+    Args:
+        edits: shares of the signature that differ, of one copy or another. With larger ones many copies are
+            originals of their own.
+    """
+    rng = np.random.default_rng(seed)
+    bands, rows, count = settings.bands, settings.rows, settings.signature_size
+    first = rng.integers(0, 256, count)
+    found: list[Entry] = []
+    for i in range(size):
+        values = first.copy()
+        edited = rng.random(count) < rng.choice(edits)
+        values[edited] = rng.integers(0, 256, int(edited.sum()))
+        buckets = tuple(hash((seed, b, *values[b * rows : (b + 1) * rows].tolist())) for b in range(bands))
+        kept = np.flatnonzero(rng.random(20) < 0.9)
+        changed = rng.random(len(kept)) < 0.1
+        codes = (seed << 40) + np.where(changed, 1_000 + 20 * i + kept, kept)
+        sentences = tuple(codes.tolist())
+        made = Fingerprint(1, i, sentences, values.astype(np.uint8), buckets, 240, 100)
+        minute = int(rng.integers(0, size))
+        found.append(Entry(f"copy {i}", START + timedelta(minutes=minute), START + timedelta(days=99), made))
+    return Abstract(found)
+
+
+def joined(corpora: Iterable[Abstract]) -> Abstract:
+    """Corpora that have no key in common as one."""
+    found = Abstract([])
+    for corpus in corpora:
+        found.entries += corpus.entries
+        found.pairs |= corpus.pairs
+        found.sentences |= corpus.sentences
+    return found
+
+
+def joined_answers(answers: Iterable[Answer]) -> Answer:
+    """The answers to such corpora as one."""
+    found = Answer()
+    for one in answers:
+        found.marks |= one.marks
+        found.pairs |= one.pairs
+        found.common |= one.common
+    return found
+
+
+def said(pairs: Iterable[tuple[str, str, Relation]]) -> Mapping[tuple[str, str], Relation]:
+    """Pins of pairs as the engine takes them."""
+    return {(one, other): relation for one, other, relation in pairs}

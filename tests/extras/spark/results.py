@@ -1,0 +1,185 @@
+"""What the tests of export and import share: corpora, and results as a cluster hands them back.
+
+A result is made by the oracle, and written as the documented folder: no Spark is needed.
+"""
+
+from __future__ import annotations
+
+import json
+import random
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet
+
+from dedup.base.article import Article
+from dedup.base.settings import Settings
+from dedup.base.times import microseconds
+from dedup.db.database import Database
+from dedup.extras.spark.exchange import FORMAT, RESULT, Basis, Table, pins_digest, text_digest
+from dedup.rules import oracle
+from dedup.rules.marks import OrderKey, Pair, order_key
+from dedup.rules.pair import Relation
+from tests.conftest import empty
+from tests.corpora import article, at, change_settings, code, fingerprint, load, window
+
+Row = dict[str, Any]
+
+SETTINGS = Settings(common_stories=4)
+"""Of the corpora that `fill` makes."""
+
+
+@dataclass
+class Result:
+    """The tables of a result as rows, and what it says of itself."""
+
+    about: dict[str, Any]
+    tables: dict[str, list[Row]] = field(default_factory=lambda: {name: [] for name in RESULT})
+
+    def write(self, folder: Path, files: int = 1) -> Path:
+        """Write it, each table in so many files."""
+        folder.mkdir()
+        for name, rows in self.tables.items():
+            (folder / name).mkdir()
+            (folder / name / "_SUCCESS").touch()
+            for part in range(files):
+                write_table(folder / name / f"part-{part}.parquet", RESULT[name], rows[part::files])
+        (folder / "run.json").write_text(json.dumps(self.about))
+        return folder
+
+
+KINDS = {
+    "string": pa.string(),
+    "long": pa.int64(),
+    "int": pa.int32(),
+    "double": pa.float64(),
+    "boolean": pa.bool_(),
+    "binary": pa.binary(),
+    "longs": pa.list_(pa.int64()),
+}
+
+
+def write_table(path: Path, table: Table, rows: Sequence[Row]) -> None:
+    """A Parquet file as Spark writes one: every column may hold nulls."""
+    schema = pa.schema([(name, KINDS[column.kind]) for name, column in table.items()])
+    pa.parquet.write_table(pa.Table.from_pylist(list(rows), schema), path)
+
+
+def result_of(
+    articles: Sequence[Article],
+    settings: Settings | None = None,
+    *,
+    pairs: Mapping[tuple[str, str], Relation] | None = None,
+    sentences: Mapping[int, bool] | None = None,
+    horizon: datetime | None = None,
+    models: Mapping[str, str] | None = None,
+) -> Result:
+    """What a cluster makes of articles, each with its `added_at`."""
+    settings, pairs, sentences = settings or Settings(), pairs or {}, sentences or {}
+    basis = Basis.of(settings, models or {}, pins_digest(pairs, sentences), microseconds(horizon))
+    result = Result({"format": FORMAT, **basis.as_dict()})
+    orders: dict[int, OrderKey] = {}
+    names: dict[int, str] = {}
+    subjects = []
+    for number, given in enumerate(articles):
+        made = fingerprint(settings, given.text, given.language, given.title)
+        assert given.added_at is not None
+        order = order_key(settings, given.published_at, given.added_at, given.source_id)
+        names[number], orders[number] = given.source_id, order
+        failed = isinstance(made, str)
+        result.tables["fingerprint"].append(
+            {
+                "source_id": given.source_id,
+                "published_at": microseconds(given.published_at),
+                "added_at": microseconds(given.added_at),
+                "text_digest": text_digest(given.language, given.title, given.text),
+                "version": 0 if isinstance(made, str) else made.version,
+                "content_hash": 0 if isinstance(made, str) else made.content_hash,
+                "sentence_hashes": [] if isinstance(made, str) else list(made.sentence_hashes),
+                "signature": b"" if isinstance(made, str) else made.signature.tobytes(),
+                "buckets": [] if isinstance(made, str) else list(made.buckets),
+                "word_count": 0 if isinstance(made, str) else made.word_count,
+                "shingle_count": 0 if isinstance(made, str) else made.shingle_count,
+                "reason": made if failed else None,
+            }
+        )
+        if isinstance(made, str):
+            _mark(result, given.source_id, "failed", None, None, made)
+        else:
+            subjects.append(oracle.Subject(number, order, made))
+    made_all = [subject.fingerprint for subject in subjects]
+    common = oracle.common_sentences(made_all, settings, sentences)
+    for sentence, stories in common.items():
+        carriers = sum(sentence in one.sentence_hashes for one in made_all)
+        result.tables["common_sentence"].append(
+            {"sentence_hash": sentence, "carriers": carriers, "effective_stories": stories}
+        )
+    ids = {name: number for number, name in names.items()}
+    said = {frozenset((ids[a], ids[b])): r for (a, b), r in pairs.items() if a in ids and b in ids}
+    marks, kept = oracle.marks(subjects, set(common), settings, said)
+    for number, mark in marks.items():
+        original = None if mark.duplicate_of is None else names[mark.duplicate_of]
+        _mark(result, names[number], mark.status.value, original, mark.score, mark.reason)
+    best_match = _best_match(kept, orders)
+    for pair in kept:
+        result.tables["match"].append(
+            {
+                "source_id": names[pair.article_id],
+                "other_source_id": names[pair.other_id],
+                "relation": pair.relation,
+                "rule": pair.rule,
+                "score": pair.score,
+                "sentence_jaccard": pair.sentence_jaccard,
+                "signature_jaccard": pair.signature_jaccard,
+                "containment": pair.containment,
+                "best_match": best_match.get(pair.other_id) == pair.article_id,
+            }
+        )
+    return result
+
+
+def _mark(
+    result: Result, name: str, status: str, original: str | None, score: float | None, reason: str | None
+) -> None:
+    row = {"source_id": name, "status": status, "duplicate_of": original, "score": score, "reason": reason}
+    result.tables["mark"].append(row)
+
+
+def _best_match(kept: set[Pair], orders: Mapping[int, OrderKey]) -> dict[int, int]:
+    """Of each article the one that is most like it: the pair with it is always kept."""
+    found: dict[int, tuple[Any, ...]] = {}
+    for pair in kept:
+        if pair.relation == "similar":
+            for one, other in ((pair.article_id, pair.other_id), (pair.other_id, pair.article_id)):
+                rank = (-pair.score, pair.rule, orders[other], other)
+                found[one] = min(found.get(one, rank), rank)
+    return {one: rank[3] for one, rank in found.items()}
+
+
+def news(count: int, seed: int = 1, start: int = 0) -> list[Article]:
+    """Articles with copies, edited copies, likenesses, common sentences, short and empty texts."""
+    rng = random.Random(seed)
+    found = []
+    for i in range(start, start + count):
+        story = rng.randrange(max(1, count // 4))
+        codes = [c + rng.choice((0, 0, 0, 1)) for c in window(story * 3, rng.choice((5, 6, 7)), ring=300)]
+        if rng.random() < 0.3:
+            codes.append(code(10_000 + rng.randrange(5)))
+        if rng.random() < 0.05:
+            codes = codes[:2]
+        if rng.random() < 0.03:
+            codes = []
+        minute = None if rng.random() < 0.1 else rng.randrange(count)
+        title = rng.choice((None, "Storm", "Harbour"))
+        found.append(article(f"article {i}", codes, minute, title=title, added_at=at(rng.randrange(count))))
+    return found
+
+
+def fill(database: Database, given: Sequence[Article]) -> None:
+    empty(database)
+    change_settings(database, common_stories=SETTINGS.common_stories)
+    load(database, *given)

@@ -1,0 +1,25 @@
+"""A method for the lab, in a module of its own: only the lab has NumPy."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from dedup.extras.lab.algorithms.same_key import SameKey
+from dedup.extras.lab.documents import Document
+
+
+@dataclass
+class FirstWords(SameKey):
+    """1 where the texts begin with the same words, else 0."""
+
+    row = "T"
+    name = "first-words"
+    about = "the same first words"
+    source = "an example"
+    finds = "articles of the same beginning"
+
+    words: int = 3
+
+    def key(self, document: Document) -> tuple[str, ...] | None:
+        """The first words of a text."""
+        return tuple(document.text.split()[: self.words]) or None

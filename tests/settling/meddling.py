@@ -1,0 +1,21 @@
+"""Progress that lets something happen between the stages of a work."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+
+@dataclass
+class Meddling:
+    """Progress that lets something happen when a stage begins."""
+
+    happens: Callable[[str], None]
+    stages: list[str] = field(default_factory=list)
+
+    def start(self, stage: str, total: int | None) -> None:
+        self.stages.append(stage)
+        self.happens(stage)
+
+    def advance(self, count: int, total: int | None = None) -> None:
+        pass
