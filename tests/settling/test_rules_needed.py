@@ -25,8 +25,8 @@ from tests.settling.histories import History, undone
 pytestmark = pytest.mark.timeout(300)
 
 STEPS = 15
-HISTORIES = 300
-"""At most so many are tried; each mutant below is noticed within 50, most at once."""
+HISTORIES = 500
+"""At most so many are tried; most mutants below are noticed at once, the rarest in the 306th."""
 
 
 @dataclass(frozen=True)
@@ -234,6 +234,7 @@ FAMILY_MUTANTS = [
         SETTLE,
         "canonical & self._canonical, has_gained",
         "canonical, has_gained",
+        theme="families",
         rare=True,
     ),
 ]
@@ -679,6 +680,7 @@ MUTANTS = [
         for n, m in enumerate(MUTANTS)
     ],
 )
+@pytest.mark.timeout(1_200)
 def test_a_lost_rule_is_noticed(
     mutant: Mutant,
     database: Database,
@@ -706,7 +708,7 @@ def test_every_rule_is_where_it_is_taken_out(database: Database, monkeypatch: py
 
 @pytest.mark.long("dedup", "migrations")
 @pytest.mark.parametrize(
-    "count", [10, pytest.param(HISTORIES, marks=[pytest.mark.torture, pytest.mark.timeout(3_600)])]
+    "count", [10, pytest.param(300, marks=[pytest.mark.torture, pytest.mark.timeout(3_600)])]
 )
 def test_histories_end_right(database: Database, count: int) -> None:
     for seed in range(count):
