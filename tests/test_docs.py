@@ -139,6 +139,15 @@ def test_the_index_lists_every_page() -> None:
 
 
 @pytest.mark.extra("lab")
+def test_every_trigger_of_the_schema_is_in_the_table_of_triggers() -> None:
+    schema = (ROOT / "migrations" / "schema.sql").read_text("utf-8")
+    made = set(re.findall(r"^--- trigger (\w+) of", schema, re.MULTILINE))
+    page = (ROOT / "docs" / "architecture.md").read_text("utf-8")
+    table = page.partition("## Triggers")[2].partition("\n## ")[0]
+    told = {name for name in re.findall(r"`(\w+)`", table) if name in made}
+    assert told == made
+
+
 def test_every_method_of_the_lab_is_in_the_table_of_methods() -> None:
     folder = ROOT / "dedup" / "extras" / "lab" / "methods"
     named = {cells[2].strip("`") for cells in table_rows(text("docs/methods.md"), "row")}
