@@ -96,6 +96,7 @@ def run(database: Database, given: list[Article]) -> BackfillReport:
     return backfill(database, workers=0, factory=make_function)
 
 
+@pytest.mark.extra("lab")
 def test_a_template_family_keeps_few_pairs_and_holds_the_lock_briefly(
     database: Database, holds: list[Hold]
 ) -> None:
@@ -110,6 +111,7 @@ def test_a_template_family_keeps_few_pairs_and_holds_the_lock_briefly(
     assert max(hold.read for hold in holds) < 60_000
 
 
+@pytest.mark.extra("lab")
 def test_a_small_template_family_is_settled_right(database: Database) -> None:
     run(database, family(150))
     assert_right(database)
@@ -211,6 +213,7 @@ def backfilled(url: str) -> tuple[float, float]:
     return seconds, memory() / 1e6
 
 
+@pytest.mark.extra("lab")
 @pytest.mark.torture
 def test_a_template_family_of_8_000_with_a_hook_beside_it(database: Database, told: Told) -> None:
     given = family(8_040)
