@@ -105,7 +105,7 @@ def test_a_circle_and_a_way_up_would_be_seen() -> None:
 
 def test_the_page_of_the_architecture_shows_the_rooms_in_their_order() -> None:
     page = (PACKAGE.parent / "docs" / "architecture.md").read_text("utf-8")
-    rows = re.findall(r"^\| `(\w+)(?:\.py)?` \|", page.partition("## The laws")[0], re.MULTILINE)
+    rows = re.findall(r"^\| `(\w+)(?:\.py)?` \|", page.partition("## Plug-ins")[0], re.MULTILINE)
     assert rows == [*reversed(ROOMS), *reversed(EXTRAS)]
 
 
