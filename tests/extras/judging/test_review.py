@@ -23,7 +23,7 @@ from rich.text import Text
 
 from dedup.base.article import Article
 from dedup.base.errors import InputError
-from dedup.cli.side_by_side import ALONE, Page
+from dedup.cli.side_by_side import ALONE, SideBySide
 from dedup.db.database import URL_VARIABLE, Database
 from dedup.extras.judging import storing as judgements
 from dedup.extras.judging.commands.review import review
@@ -336,7 +336,7 @@ def test_wrong_use_names_the_next_step(
 
 def columns(a: str, b: str, width: int = 103) -> list[tuple[str, str]]:
     """What stands left and right, row by row."""
-    rows = [re.split(" [│┃] ", row.text.plain) for row in Page(a, b).side_by_side(width)]
+    rows = [re.split(" [│┃] ", row.text.plain) for row in SideBySide(a, b).side_by_side(width)]
     return [(left.strip(), right.strip()) for left, right in rows]
 
 
@@ -352,18 +352,18 @@ def test_sentences_stand_beside_their_versions() -> None:
 def test_rows_have_the_width_of_the_terminal_whatever_the_script() -> None:
     a = "東京で大きな地震がありました。けが人はいません。\n\nwww." + "x" * 300
     for width in (79, 80, 141):
-        page = Page(a, HARBOUR)
+        page = SideBySide(a, HARBOUR)
         assert max(row.text.cell_len for row in page.side_by_side(width)) <= width
         assert max(row.text.cell_len for row in page.stacked(width, Text("--"))) <= width
 
 
 def test_control_characters_do_not_reach_the_terminal() -> None:
-    for row in Page(f"{HARBOUR} \x1b[2J gone", f"{HARBOUR} \x07 bell").side_by_side(80):
+    for row in SideBySide(f"{HARBOUR} \x1b[2J gone", f"{HARBOUR} \x07 bell").side_by_side(80):
         assert row.text.plain.isprintable()
 
 
 def test_a_text_of_nothing_has_a_page_too() -> None:
-    assert Page("", "").side_by_side(80) == []
+    assert SideBySide("", "").side_by_side(80) == []
     assert [right for _, right in columns("", MUSEUM, 203)] == [MUSEUM]
-    rows = Page("\n\n", MUSEUM).stacked(200, Text("--"))
+    rows = SideBySide("\n\n", MUSEUM).stacked(200, Text("--"))
     assert {span.style for row in rows for span in row.text.spans} == {ALONE}

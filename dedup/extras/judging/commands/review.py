@@ -29,7 +29,7 @@ from dedup.cli import output
 from dedup.cli.shared import corpus
 
 if TYPE_CHECKING:
-    from dedup.cli.side_by_side import Page, Row
+    from dedup.cli.side_by_side import ScreenRow, SideBySide
     from dedup.extras.judging.commands.terminal import Terminal
     from dedup.extras.judging.judgements import Judgements, Key, ReviewArticle, ReviewPair
 
@@ -139,11 +139,11 @@ class _Review:
                 self.other(key)
 
     def load(self) -> None:
-        from dedup.cli.side_by_side import Page
+        from dedup.cli.side_by_side import SideBySide
 
         self.pair: ReviewPair = self.judgements.read(self.pairs[self.at], self.judge)
-        self.page: Page = Page(self.pair.a.text, self.pair.b.text)
-        self.rows: list[Row] = []
+        self.page: SideBySide = SideBySide(self.pair.a.text, self.pair.b.text)
+        self.rows: list[ScreenRow] = []
         self.laid_out = (0, 0)
         self.top = 0
         self.scores_shown = self.help_shown = False
