@@ -229,11 +229,6 @@ def _variables() -> str:
             f"For `{PROGRAM} spark`: a server of Spark Connect, and where Java is if it is not on the path.",
         ),
         (_code(["USER", "LOGNAME"]), "", f"Who judges in `{PROGRAM} judge review`, without `--as`."),
-        (
-            _code(["TERM"]),
-            "",
-            f"`dumb` or `unknown`: `{PROGRAM} judge review` needs `--export` and `--import` instead of keys.",
-        ),
         (_code(["NO_COLOR"]), "", "Any value: no colours."),
     ]
     return _table(("variable", "default", "meaning"), rows)

@@ -36,7 +36,7 @@ from dedup.base.numbers import Pairs
 from dedup.base.settings import Settings
 from dedup.extras.lab.hard_cases import generate
 from dedup.rules.pair import Rule
-from dedup.rules.pairs import CODE, Profiles
+from dedup.rules.pairs import CODE, FingerprintArrays
 from dedup.text.damaged import LEAST_JACCARD
 from dedup.text.fingerprint import Fingerprinter, TextTask
 
@@ -74,7 +74,7 @@ class Prints:
         for on in ("off", "on"):
             settings = Settings(damaged_print=on)
             made = Fingerprinter(settings).fingerprint_many(tasks)
-            self._profiles[on] = settings, Profiles([made.one(i) for i in range(len(texts))], set())
+            self._profiles[on] = settings, FingerprintArrays([made.one(i) for i in range(len(texts))], set())
 
     def duplicates(self, pairs: Pairs, on: str) -> np.ndarray[Any, Any]:
         settings, profiles = self._profiles[on]

@@ -19,7 +19,7 @@ from dedup.base.errors import DedupError, InputError
 from dedup.extras.judging.truth import read_truth
 from dedup.extras.lab.evaluation.compare import Source, compare
 from dedup.extras.lab.evaluation.measures import Evaluation, evaluate
-from dedup.extras.lab.evaluation.results import Result
+from dedup.extras.lab.evaluation.results import MethodResult
 from dedup.extras.lab.hard_cases import CASES, generate
 from dedup.extras.lab.methods import parse
 
@@ -59,7 +59,7 @@ def show(name: str, seed: int, methods: str, home: Path) -> None:
         print(f"{result.label:22}" + "".join(f"{cell:>9}" for cell in _cells(result, evaluation)), flush=True)
 
 
-def _cells(result: Result, evaluation: Evaluation | None) -> Sequence[str]:
+def _cells(result: MethodResult, evaluation: Evaluation | None) -> Sequence[str]:
     if evaluation is None:
         return (f" {result.outcome}: {result.reason}",)
     own = evaluation.own

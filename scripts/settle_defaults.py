@@ -33,11 +33,11 @@ from dedup.base.errors import DedupError
 from dedup.base.numbers import Flags, Groups, Pairs, pair_keys
 from dedup.base.settings import Settings
 from dedup.extras.judging.truth import read_truth
-from dedup.extras.lab.documents import Corpus
+from dedup.extras.lab.documents import DocumentSet
 from dedup.extras.lab.evaluation.measures import halves
 from dedup.extras.lab.methods.product import fingerprinted
 from dedup.rules import oracle
-from dedup.rules.pairs import Profiles, Scored, stories
+from dedup.rules.pairs import FingerprintArrays, Scored, stories
 from dedup.text.fingerprint import Fingerprint
 from dedup.text.hashing import TITLE_END, Hasher
 from dedup.text.normalize import words
@@ -186,7 +186,7 @@ class Found:
 class Silver:
     """The silver pairs of a set, and the exact overlap of any other pair."""
 
-    def __init__(self, corpus: Corpus, file: Path) -> None:
+    def __init__(self, corpus: DocumentSet, file: Path) -> None:
         self._corpus = corpus
         self._truth = read_truth(file, corpus.numbers)
         self._known: dict[int, tuple[float, float]] = {}
@@ -218,7 +218,7 @@ class Silver:
 
 def measure(files: tuple[Path, Path]) -> list[Found]:
     """Every variant on one set, in the order of `variants`."""
-    corpus = Corpus.read(files[0])
+    corpus = DocumentSet.read(files[0])
     silver = Silver(corpus, files[1])
     prints = fingerprinted(corpus, Settings(text_min_words=1))
     texts = [d.words() if made is not None else [] for d, made in zip(corpus, prints, strict=True)]
@@ -229,7 +229,7 @@ def measure(files: tuple[Path, Path]) -> list[Found]:
     for variant in variants():
         if scored is None or key != variant.scoring:
             signed = resigned(prints, texts, titles, variant)
-            profiles = Profiles(signed, variant.common(signed, variant.settings))
+            profiles = FingerprintArrays(signed, variant.common(signed, variant.settings))
             key, scored = variant.scoring, profiles.score(profiles.candidates(), variant.settings)
         groups = stories(orders, scored, scored.duplicates(variant.settings))
         readable = np.array([made is not None for made in prints])

@@ -14,7 +14,7 @@ from dedup.api import checks
 from dedup.base.machine import BATCH_ARTICLES, MAX_WORKERS
 from dedup.base.timeouts import Timeouts, check_seconds
 from dedup.settling import choice, daemon
-from dedup.settling.backfill import Options
+from dedup.settling.backfill import BackfillOptions
 from dedup.settling.daemon import POLL_SECONDS, Daemon, Pace
 from dedup.settling.fingerprinting import PoolOptions
 from dedup.store import opening
@@ -51,7 +51,7 @@ def work(
     if database is None:
         return
     try:
-        options = Options(BATCH_ARTICLES, None, PoolOptions(workers), "auto", choice.usual_memory())
+        options = BackfillOptions(BATCH_ARTICLES, None, PoolOptions(workers), "auto", choice.usual_memory())
         Daemon(database, options, stop, Pace(poll=poll)).run()
     finally:
         database.close()

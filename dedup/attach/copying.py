@@ -22,7 +22,7 @@ import psycopg
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
 
 from dedup.attach.attachments import Attachment
-from dedup.attach.outbox import BusyError, UnfitError, refuse_repeated
+from dedup.attach.outbox import TableBusyError, UnfitError, refuse_repeated
 from dedup.base.article import MAX_TEXT_CHARACTERS
 from dedup.base.errors import DatabaseError
 from dedup.base.timeouts import Timeouts
@@ -284,7 +284,7 @@ def _turn(database: Database, attachment: Attachment, *, wait: bool) -> Iterator
             try:
                 cursor.execute(_sql("wait_for_turn"), {"id": attachment.id})
             except psycopg.errors.LockNotAvailable:
-                raise BusyError(
+                raise TableBusyError(
                     f"{attachment.shown}: another dedup is reading it: run it again when that has ended"
                 ) from None
         yield cursor if wait or has_turn(cursor, attachment) else None

@@ -22,7 +22,7 @@ from dedup.attach.attachments import Attachment, Part
 from dedup.attach.functions import (
     MARK_COLUMNS,
     Function,
-    Shape,
+    TableShape,
     joined,
     mark_columns,
     reading,
@@ -40,7 +40,7 @@ MARKS = ("status", "original_source_id", "score", "reason", "stale", "marked_at"
 """Columns of the view of marks, beside the keys of the row and of its original."""
 
 
-def made(cursor: Cursor, attachment: Attachment, shape: Shape) -> list[Part]:
+def made(cursor: Cursor, attachment: Attachment, shape: TableShape) -> list[Part]:
     """The view of marks, columns, functions, triggers: the owner's table is locked as late as can be. Then
     rights, for the roles that were given theirs before; those on the schema are in `../db/roles.py`.
     """
@@ -167,7 +167,7 @@ def kept(attachment: Attachment, *, again: bool) -> Part:
     return raw(statement).format(own("attachment"), names, given, attachment.id)
 
 
-def _given(functions: Sequence[Function], shape: Shape, *, notes: bool, lent: bool) -> Iterator[Part]:
+def _given(functions: Sequence[Function], shape: TableShape, *, notes: bool, lent: bool) -> Iterator[Part]:
     """Give the functions to the owner of the table, and let that role note changes if triggers do.
 
     Args:
@@ -211,7 +211,7 @@ def _noting_marks(attachment: Attachment) -> Iterator[Part]:
         yield sql.SQL("ALTER TABLE {} ENABLE ALWAYS TRIGGER {}").format(own(table), name)
 
 
-def _triggers(attachment: Attachment, shape: Shape) -> Iterator[Part]:
+def _triggers(attachment: Attachment, shape: TableShape) -> Iterator[Part]:
     rows = {
         "insert": "REFERENCING NEW TABLE AS new_rows",
         "update": "REFERENCING OLD TABLE AS old_rows NEW TABLE AS new_rows",

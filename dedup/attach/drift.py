@@ -21,7 +21,7 @@ from psycopg.types.json import Jsonb
 from dedup.attach import attachments
 from dedup.attach.attachments import Attachment
 from dedup.attach.functions import mark_columns
-from dedup.attach.outbox import BusyError, UnfitError
+from dedup.attach.outbox import TableBusyError, UnfitError
 from dedup.base.words import counted
 from dedup.db.database import Cursor
 from dedup.db.rendering import schema_of
@@ -37,7 +37,7 @@ EVENTS = 4
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class TableState:
     """A table of others as it is now."""
 
     oid: int | None  # its number; None: there is no table of that name
@@ -66,7 +66,7 @@ class Found:
         }
 
 
-def find(cursor: Cursor, attachment: Attachment) -> Found:
+def find(cursor: Cursor, attachment: Attachment) -> TableState:
     row = cursor.execute(
         _sql("attached_table"),
         {
@@ -82,10 +82,12 @@ def find(cursor: Cursor, attachment: Attachment) -> Found:
     named = {name: (value[0], value[1], value[2]) for name, value in columns.items()}
     numbers = () if parts is None else tuple(map(int, parts))
     others = tuple(strangers or ())
-    return Found(oid, others, altered, known_as, owner, secured, maker, named, triggers, off, numbers, state)
+    return TableState(
+        oid, others, altered, known_as, owner, secured, maker, named, triggers, off, numbers, state
+    )
 
 
-def problems_of(cursor: Cursor, attachment: Attachment, found: Found | None = None) -> list[str]:
+def problems_of(cursor: Cursor, attachment: Attachment, found: TableState | None = None) -> list[str]:
     """What a person must see to; one line each, which names the table and ends with the next step."""
     found = found or find(cursor, attachment)
     words = [f"{word}: `dedup remap {attachment.name}`" for word in _changes(cursor, attachment, found)]
@@ -98,7 +100,7 @@ def problems_of(cursor: Cursor, attachment: Attachment, found: Found | None = No
     return [f"{attachment.shown}: {word}" for word in words]
 
 
-def _changes(cursor: Cursor, attachment: Attachment, found: Found) -> list[str]:
+def _changes(cursor: Cursor, attachment: Attachment, found: TableState) -> list[str]:
     """The changes of a table after which it is to be mapped again."""
     if found.maker is None:
         return ["what was made for it is missing, or of an older dedup"]
@@ -166,7 +168,7 @@ def hold(cursor: Cursor, attachment: Attachment, error: UnfitError) -> None:
 
     One that another session works on is tried again at once.
     """
-    if not isinstance(error, BusyError):
+    if not isinstance(error, TableBusyError):
         values = {"id": attachment.id, "why": str(error), "minutes": HELD_MINUTES}
         cursor.execute(_sql("hold"), values)
 
@@ -210,6 +212,6 @@ def unseen(cursor: Cursor) -> bool:
     return False
 
 
-def _news(attachment: Attachment, found: Found, words: list[str]) -> bool:
+def _news(attachment: Attachment, found: TableState, words: list[str]) -> bool:
     known = attachment.seen.get("problems", [])
     return words != known if words else bool(known) or found.state != attachment.seen.get("state")

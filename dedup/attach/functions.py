@@ -47,7 +47,7 @@ def joined(parts: Sequence[Part], between: str = ", ") -> Part:
 
 
 @dataclass(frozen=True, slots=True)
-class Shape:
+class TableShape:
     """What the statements depend on, beside what is kept of an attachment."""
 
     zoned: bool = False  # whether the column of the publication time knows its time zone
@@ -165,7 +165,7 @@ def _present_marks(attachment: Attachment) -> Part:
     return sql.SQL("{}::text, {}, {}::double precision").format(status, attachment.original(original), score)
 
 
-def reading(attachment: Attachment, shape: Shape) -> Iterator[Function]:
+def reading(attachment: Attachment, shape: TableShape) -> Iterator[Function]:
     body = _field(attachment, "text")
     values = [raw(HASH).format(body)] + [_field(attachment, name, shape.zoned) for name in _read(attachment)]
     row = sql.SQL("{}, {}, {}").format(attachment.source_id("t"), joined(values), _present_marks(attachment))

@@ -16,7 +16,7 @@ from psycopg import sql
 from dedup.attach import drift, survey
 from dedup.attach.attachments import Attachment
 from dedup.attach.ddl import MARKS, original_names
-from dedup.attach.functions import FIELDS, TELLS_CHUNKS, TIMES, Shape, mark_columns
+from dedup.attach.functions import FIELDS, TELLS_CHUNKS, TIMES, TableShape, mark_columns
 from dedup.base.errors import InputError
 from dedup.base.html import need_extractor as need_trafilatura
 from dedup.db.database import Cursor
@@ -75,7 +75,7 @@ class Column:
     made_of: tuple[str, ...]
 
 
-def examine(cursor: Cursor, wanted: Wanted, again: Attachment | None = None) -> tuple[Attachment, Shape]:
+def examine(cursor: Cursor, wanted: Wanted, again: Attachment | None = None) -> tuple[Attachment, TableShape]:
     """Find out what to attach, by the catalogue alone: `survey.py` looks at the rows.
 
     Args:
@@ -123,7 +123,7 @@ def examine(cursor: Cursor, wanted: Wanted, again: Attachment | None = None) -> 
     lends, chunks = lends and owner != creator, version >= TELLS_CHUNKS
     changes_zoned = wanted.changed is not None and columns[wanted.changed].kind == TIMES[2]
     kinds = zoned, partitioned, view, changes_zoned
-    shape = Shape(*kinds, watched, numbers, owner, creator, home, lends, chunks)
+    shape = TableShape(*kinds, watched, numbers, owner, creator, home, lends, chunks)
     return replace(attachment, seen={**seen, "state": None}, copied=copied), shape
 
 
@@ -143,7 +143,7 @@ def _is_copied(cursor: Cursor, oid: int, shown: str) -> bool:
     return bool(strangers)
 
 
-def refuse_rows(cursor: Cursor, attachment: Attachment, shape: Shape, *, html: bool | None) -> None:
+def refuse_rows(cursor: Cursor, attachment: Attachment, shape: TableShape, *, html: bool | None) -> None:
     """Refuse a table whose rows cannot be articles as it is mapped.
 
     Args:
@@ -374,7 +374,7 @@ class Remap:
     keep: tuple[str, ...] | None = None
 
 
-def remapped(cursor: Cursor, attachment: Attachment, told: Remap) -> tuple[Attachment, Shape]:
+def remapped(cursor: Cursor, attachment: Attachment, told: Remap) -> tuple[Attachment, TableShape]:
     """How a table is to be attached that its owner changed.
 
     A table that has the name now is taken; else the one that was attached, whatever it is called. Columns

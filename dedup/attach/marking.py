@@ -59,7 +59,7 @@ def write_marks(database: Database, progress: Progress, stop: Callable[[], bool]
 
 
 @dataclass(slots=True)
-class Written:
+class WrittenMarks:
     """What became of some marks."""
 
     rows: int = 0  # how many rows were written
@@ -73,12 +73,12 @@ Apply = Callable[[list[str]], tuple[int, Sequence[str]]]
 """Write the marks of some rows: how many were written, and the source_ids of rows that others hold."""
 
 
-def _write_some(database: Database, attachment: Attachment, after: int) -> tuple[Written, int | None]:
+def _write_some(database: Database, attachment: Attachment, after: int) -> tuple[WrittenMarks, int | None]:
     """Write the next marks that changed into the table, but not into rows that others hold: they stay noted.
     So do those that cannot be written. Returns what became of them, and the number of the last note that was
     looked at; None: there was none, or another is writing.
     """
-    done = Written()
+    done = WrittenMarks()
     with database.transaction() as cursor:
         prefer_indexes(cursor)
         if not _has_turn(cursor, attachment):
@@ -124,7 +124,7 @@ def _writing(database: Database, cursor: Cursor, attachment: Attachment) -> Iter
         yield there
 
 
-def _write(apply: Apply, source_ids: list[str], done: Written) -> None:
+def _write(apply: Apply, source_ids: list[str], done: WrittenMarks) -> None:
     """Write some marks; where that fails, half of them at a time, until it is known which row it is."""
     try:
         rows, held = apply(source_ids)

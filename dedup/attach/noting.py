@@ -8,7 +8,7 @@ from __future__ import annotations
 from psycopg import sql
 
 from dedup.attach.attachments import Attachment, Part
-from dedup.attach.functions import EXACT, MARK_COLUMNS, TIMES, Function, Shape, joined, marked
+from dedup.attach.functions import EXACT, MARK_COLUMNS, TIMES, Function, TableShape, joined, marked
 from dedup.db.rendering import own, raw
 from dedup.db.statements import Templates
 
@@ -28,7 +28,7 @@ def into_outbox(attachment: Attachment, source_ids: Part) -> Part:
     )
 
 
-def _differs(attachment: Attachment, shape: Shape, old: str, new: str) -> Part:
+def _differs(attachment: Attachment, shape: TableShape, old: str, new: str) -> Part:
     """Whether a row changed as an article, or its marks were overwritten by others."""
     parts: list[Part] = []
     for column, kind in shape.watched.items():
@@ -48,12 +48,12 @@ def _differs(attachment: Attachment, shape: Shape, old: str, new: str) -> Part:
     return joined(parts, "\n            OR ")
 
 
-def _of_row(attachment: Attachment, shape: Shape) -> Part:
+def _of_row(attachment: Attachment, shape: TableShape) -> Part:
     old, new = attachment.source_id("old"), attachment.source_id("new")
     return _template("changed_row", old=old, new=new, differs=_differs(attachment, shape, "old", "new"))
 
 
-def _of_statement(attachment: Attachment, shape: Shape) -> Part:
+def _of_statement(attachment: Attachment, shape: TableShape) -> Part:
     old, new = attachment.source_id("o"), attachment.source_id("n")
     same: Part = sql.SQL("{} = {}").format(old, new)
     if set(attachment.key_types) <= set(EXACT):
@@ -79,7 +79,7 @@ def _keys_of(attachment: Attachment, rows: str) -> Part:
     return sql.SQL("SELECT {} FROM {} r").format(attachment.source_id("r"), raw(rows))
 
 
-def _of_insert(attachment: Attachment, shape: Shape) -> Part:
+def _of_insert(attachment: Attachment, shape: TableShape) -> Part:
     """Note inserted rows outside of what may fail, which costs as much as all the rest. Before, it sees
     whether the columns of the key are still there. Only for keys whose texts can be written whatever their
     types are by now.
@@ -102,7 +102,7 @@ def _of_insert(attachment: Attachment, shape: Shape) -> Part:
     )
 
 
-def changed(attachment: Attachment, shape: Shape) -> Function:
+def changed(attachment: Attachment, shape: TableShape) -> Function:
     """Note which rows a statement changed, or one row of a partitioned table. A partition that is written to
     by its own name fires no triggers for statements of its table.
     """

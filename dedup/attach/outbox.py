@@ -97,7 +97,7 @@ class UnfitError(Exception):
     """A table is not the one any more that was attached; the message says so, and what next."""
 
 
-class BusyError(UnfitError):
+class TableBusyError(UnfitError):
     """Another session works on a table; it is free within moments."""
 
 

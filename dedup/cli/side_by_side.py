@@ -26,38 +26,44 @@ ALONE = "bold underline yellow"
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class ScreenRow:
     """A line of the page; `different` if something stands on it that only one text has."""
 
     text: Text
     different: bool
 
 
-class Page:
+class SideBySide:
     """Two texts, ready to be set at any width."""
 
     def __init__(self, a: str, b: str) -> None:
         self._aligned = align(reflowed(a), reflowed(b))
 
-    def side_by_side(self, width: int) -> list[Row]:
+    def side_by_side(self, width: int) -> list[ScreenRow]:
         column = (width - len(GAP)) // 2
-        rows: list[Row] = []
+        rows: list[ScreenRow] = []
         for row in self._aligned:
             if rows and ((row.a and row.a.opens) or (row.b and row.b.opens)):
-                rows.append(Row(beside(Text(), Text(), column), False))
+                rows.append(ScreenRow(beside(Text(), Text(), column), False))
             left, right = (_wrapped(side, column) for side in (row.a, row.b))
             different = bool((row.a and row.a.different) or (row.b and row.b.different))
             rows += [
-                Row(beside(x or Text(), y or Text(), column, different), different)
+                ScreenRow(beside(x or Text(), y or Text(), column, different), different)
                 for x, y in zip_longest(left, right)
             ]
         return rows
 
-    def stacked(self, width: int, between: Text) -> list[Row]:
+    def stacked(self, width: int, between: Text) -> list[ScreenRow]:
         """Rows of one column, the second text below the first and a line between them."""
         sides = [row.a for row in self._aligned], [row.b for row in self._aligned]
         first, second = ([*_stack(filter(None, side), width)] for side in sides)
-        return [*first, Row(Text(), False), Row(between, False), Row(Text(), False), *second]
+        return [
+            *first,
+            ScreenRow(Text(), False),
+            ScreenRow(between, False),
+            ScreenRow(Text(), False),
+            *second,
+        ]
 
 
 def marked(segments: Iterable[Segment], around: tuple[str, str] | None = None) -> Text:
@@ -96,12 +102,12 @@ def beside(left: Text, right: Text, width: int, different: bool = False) -> Text
     return Text.assemble(left, gap, right)
 
 
-def _stack(passages: Iterable[Passage], width: int) -> Iterator[Row]:
+def _stack(passages: Iterable[Passage], width: int) -> Iterator[ScreenRow]:
     for number, passage in enumerate(passages):
         if passage.opens and number:
-            yield Row(Text(), False)
+            yield ScreenRow(Text(), False)
         for line in _wrapped(passage, width):
-            yield Row(line, passage.different)
+            yield ScreenRow(line, passage.different)
 
 
 EARLIER, LATER = ("[-", "-]"), ("{+", "+}")

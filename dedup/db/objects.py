@@ -40,7 +40,7 @@ _NOT_TOLD_APART = re.compile(
 
 
 @dataclass(frozen=True, slots=True)
-class Difference:
+class SchemaDifference:
     """An object of the schema that is missing, or not as the migrations make it."""
 
     kind: str
@@ -73,13 +73,13 @@ def described(cursor: Cursor) -> list[tuple[str, str, str]]:
     return found
 
 
-def differences(cursor: Cursor) -> list[Difference]:
+def differences(cursor: Cursor) -> list[SchemaDifference]:
     """What is missing or differs. Of a table that is missing nothing else is told."""
     found = {(kind, name): _essence(kind, text) for kind, name, text in described(cursor)}
-    different: list[Difference] = []
+    different: list[SchemaDifference] = []
     for kind, name, text in wanted(schema_of(cursor)):
         if found.get((kind, name)) != _essence(kind, text):
-            different.append(Difference(kind, name, (kind, name) not in found, text))
+            different.append(SchemaDifference(kind, name, (kind, name) not in found, text))
     tables = {f" of {each.name}" for each in different if each.kind == "table"}
     return [each for each in different if not any(each.name.endswith(table) for table in tables)]
 
@@ -107,7 +107,7 @@ def mend(database: Database) -> Mended:
     with database.transaction() as cursor:
         cursor.execute(_sql("one_at_a_time"), {"lock": migration_lock(database.schema)})
         before = remaining = differences(cursor)
-        found: list[Difference] = []
+        found: list[SchemaDifference] = []
         reasons: dict[str, str] = {}
         while remaining and remaining != found:  # what one needs may be further down, and made by then
             found = remaining
@@ -120,7 +120,7 @@ def mend(database: Database) -> Mended:
     return Mended(made, [f"{each}: {reasons[str(each)]}" for each in remaining])
 
 
-def _made(cursor: Cursor, each: Difference) -> str:
+def _made(cursor: Cursor, each: SchemaDifference) -> str:
     """Make an object; return why it is not made, or ''."""
     if each.missing or each.kind in _REPLACEABLE:
         return _done(cursor, raw(each.statement))

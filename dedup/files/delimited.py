@@ -16,7 +16,7 @@ from typing import Any
 
 from dedup.base.errors import InputError
 from dedup.base.words import counted
-from dedup.files.naming import Shape, columns_of, make_shape, values_of
+from dedup.files.naming import RecordShape, columns_of, make_shape, values_of
 from dedup.files.record import (
     MAX_RECORD_VALUES,
     NO_MEMORY,
@@ -215,7 +215,7 @@ def _csv_records(
     lines: _CsvLines,
     rows: Iterator[list[str]],
     width: int,
-    shape: Shape,
+    shape: RecordShape,
     understood: Understanding,
 ) -> Iterator[Record]:
     with _wide_csv_fields():

@@ -79,7 +79,7 @@ Entry = tuple[int, bytes, Any]
 
 
 @dataclass
-class Document:
+class FeedDocument:
     """A document of XML; `entries` reads it to its end, once.
 
     Attributes:
@@ -100,7 +100,7 @@ class Document:
 
 def read_document(
     name: str, chunks: Iterable[bytes], *, charset: str | None = None, max_entry_bytes: int = MAX_RECORD_BYTES
-) -> Document:
+) -> FeedDocument:
     """Read a document as far as its first entry.
 
     `name` is that of the file, for messages; `charset` the encoding that HTTP names, which counts where the
@@ -129,7 +129,7 @@ def read_document(
     pieces = cutter.pieces()
     _, head, _ = next(pieces)
     opening = _opening(f"{tag[3]} {head[: head.find('>')] if 'xmlns' in head[:2_000] else ''}")
-    document = Document(root, tag[0], _parsed(opening, head), iter(()))
+    document = FeedDocument(root, tag[0], _parsed(opening, head), iter(()))
 
     def entries() -> Iterator[Entry]:
         for line, piece, length in pieces:

@@ -17,8 +17,8 @@ from zipfile import ZipFile
 
 from dedup.base.errors import InputError
 from dedup.base.extras import installing
-from dedup.files.naming import Shape, columns_of, make_shape, values_of
-from dedup.files.packed import Counted, open_regular
+from dedup.files.naming import RecordShape, columns_of, make_shape, values_of
+from dedup.files.packed import CountingFile, open_regular
 from dedup.files.record import MAX_RECORD_BYTES, NO_MEMORY, Plan, Record, too_long
 from dedup.files.report import MAX_NAMES, Understanding, shown
 
@@ -62,7 +62,7 @@ class ExcelSource:
                 raise InputError(
                     f"{path} is of an Excel before 2007, or has a password; save it as .xlsx without one"
                 )
-            self._counted = Counted(raw, path, self.bytes_total)
+            self._counted = CountingFile(raw, path, self.bytes_total)
             with _plainly(path):
                 with ZipFile(self._counted) as parts:
                     _refuse_bombs(path, parts)
@@ -112,7 +112,7 @@ class ExcelSource:
         rows: Iterator[tuple[Any, ...] | str],
         number: int,
         columns: list[int],
-        shape: Shape,
+        shape: RecordShape,
         understood: Understanding,
     ) -> Iterator[Record]:
         for source in (first, rows):

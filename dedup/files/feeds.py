@@ -18,7 +18,7 @@ from typing import Any
 
 from dedup.base import html as base
 from dedup.base.errors import InputError
-from dedup.files.entries import NAMESPACES, SITEMAPS, Document, read_document
+from dedup.files.entries import NAMESPACES, SITEMAPS, FeedDocument, read_document
 from dedup.files.identity import host_of, joined
 from dedup.files.naming import DEFAULT_FIELDS, Shapes, values_of
 from dedup.files.packed import Archive
@@ -76,7 +76,7 @@ class Feed:
         title, link, language: of the feed; None where it says none.
     """
 
-    def __init__(self, document: Document) -> None:
+    def __init__(self, document: FeedDocument) -> None:
         self.kind = "atom" if document.root == "feed" else "rss"
         if "wordpress.org/export/" in document.tag:
             self.kind = "wxr"
@@ -213,7 +213,7 @@ class FeedSource:
             yield line, raw, values_of(found, shapes.of(found), understood)
 
 
-def entries(document: Document) -> Iterator[tuple[dict[str, Any], bool, str | None]]:
+def entries(document: FeedDocument) -> Iterator[tuple[dict[str, Any], bool, str | None]]:
     """The entries of a feed that are articles: their values by field, whether the text is meant to be whole,
     and when it says that it was changed. What cannot be read, or has no id, is named in `document.refused`.
     """

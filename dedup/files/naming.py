@@ -74,7 +74,7 @@ class Option(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Shape:
+class RecordShape:
     """What records with certain names hold."""
 
     fields: tuple[tuple[str, tuple[Option, ...]], ...]  # field -> its options, in the order they are tried
@@ -99,7 +99,7 @@ def columns_of(
     needed: Collection[str],
     within: Within,
     understood: Understanding,
-) -> Shape:
+) -> RecordShape:
     """The shape of all rows of a file with named columns, whose keys are column indices.
 
     Raises InputError if a needed field has no column, or the name of a column is taken twice.
@@ -136,7 +136,7 @@ def columns_of(
     return replace(shape, fields=fields)
 
 
-def flattened(shape: Shape, names: Sequence[str]) -> tuple[tuple[tuple[str, ...], ...], Shape]:
+def flattened(shape: RecordShape, names: Sequence[str]) -> tuple[tuple[tuple[str, ...], ...], RecordShape]:
     """The columns that a shape of `columns_of` needs, each once; and the shape whose keys index them."""
     columns: dict[tuple[str, ...], int] = {}
     fields = []
@@ -175,7 +175,7 @@ def _options(
     return list(islice(found.values(), MAX_OPTIONS))
 
 
-def make_shape(plan: Plan, names: Sequence[str], within: Within) -> Shape:
+def make_shape(plan: Plan, names: Sequence[str], within: Within) -> RecordShape:
     """Look up all fields among the names of a record."""
     distinct = dict.fromkeys(names)
     folded: dict[str, list[str]] = {}
@@ -197,16 +197,16 @@ def make_shape(plan: Plan, names: Sequence[str], within: Within) -> Shape:
             made.append(Option(option.key, option.rest, option.label, others))
         fields.append((field, tuple(made)))
     ignored = islice((shown(name) for name in distinct if name not in used), MAX_NAMES)
-    return Shape(tuple(fields), used, tuple(ignored))
+    return RecordShape(tuple(fields), used, tuple(ignored))
 
 
 class Shapes:
     def __init__(self, plan: Plan, understood: Understanding) -> None:
         self._plan = plan
         self._understood = understood
-        self._known: dict[tuple[str, ...], Shape] = {}
+        self._known: dict[tuple[str, ...], RecordShape] = {}
 
-    def of(self, record: dict[str, Any]) -> Shape:
+    def of(self, record: dict[str, Any]) -> RecordShape:
         names = tuple(record)
         known = self._known.get(names)
         if known is not None:
@@ -222,7 +222,7 @@ class Shapes:
         return made
 
 
-def values_of(record: Any, shape: Shape, understood: Understanding) -> dict[str, Any]:
+def values_of(record: Any, shape: RecordShape, understood: Understanding) -> dict[str, Any]:
     """The values of a record by field, counted under the names they were found in.
 
     An empty text is no value where another name has one.

@@ -194,7 +194,7 @@ class Archive:
 
         self.file = path
         raw, self.bytes_total = open_regular(path, "a zip archive")
-        self._counted = Counted(raw, path, self.bytes_total)
+        self._counted = CountingFile(raw, path, self.bytes_total)
         try:
             self._zip = ZipFile(self._counted)
         except BaseException as error:
@@ -249,7 +249,7 @@ def _broken_member() -> tuple[type[Exception], ...]:
     return (BadZipFile, EOFError, zlib.error)
 
 
-class Counted:
+class CountingFile:
     """A file that counts what is read of it, and reads no more than a bound at once."""
 
     def __init__(self, raw: Any, path: str, size: int) -> None:

@@ -14,7 +14,7 @@ from typing import Any
 
 from dedup.base.errors import InputError
 from dedup.base.extras import installing
-from dedup.files.naming import Shape, columns_of, flattened, fold, values_of
+from dedup.files.naming import RecordShape, columns_of, flattened, fold, values_of
 from dedup.files.packed import GZIP_MAGIC, open_regular
 from dedup.files.parquet_pages import largest_page
 from dedup.files.record import (
@@ -108,7 +108,7 @@ class ParquetSource:
         return tuple(path)
 
     def _records(
-        self, columns: tuple[tuple[str, ...], ...], shape: Shape, understood: Understanding
+        self, columns: tuple[tuple[str, ...], ...], shape: RecordShape, understood: Understanding
     ) -> Iterator[Record]:
         total = self._parquet.metadata.num_rows
         row = 0

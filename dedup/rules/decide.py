@@ -172,7 +172,7 @@ def decide(
     return _Decider(profiles, settings, outside, at_once).all(progress)
 
 
-class Comparison:
+class ComparedArrays:
     """Articles inside are compared with canonical ones outside, and with each other.
 
     Articles have numbers: first those outside, then those inside, each in canonical order. So whoever has a
@@ -290,7 +290,7 @@ class Comparison:
 class _Decider:
     def __init__(self, profiles: Profiles, settings: Settings, outside: Outside, at_once: int) -> None:
         self._settings, self._inside = settings, outside.inside
-        self._comparison = Comparison(profiles, settings, outside.inside, at_once)
+        self._comparison = ComparedArrays(profiles, settings, outside.inside, at_once)
         size = self._size = len(outside.inside)
         # Canonical as far as decided; nobody inside is left out before.
         self._canonical = outside.inside | outside.canonical

@@ -166,7 +166,7 @@ def _likeness(
     return found, printed
 
 
-class Profiles:
+class FingerprintArrays:
     """Fingerprints as arrays, given the common sentences. An article without one takes part in nothing."""
 
     def __init__(self, fingerprints: Sequence[Fingerprint | None], common: Collection[int]) -> None:

@@ -11,7 +11,7 @@ from functools import partial
 from dedup.db.database import Cursor, Database
 from dedup.settling.locked import held
 from dedup.store import rulebooks
-from dedup.store.rulebooks import Plan
+from dedup.store.rulebooks import AdoptionPlan
 
 ARTICLES_PER_TRANSACTION = 2_000  # Withdrawn under one hold of the settle lock: about a tenth of a second
 
@@ -36,7 +36,7 @@ def adopt(database: Database) -> bool:
     return True
 
 
-def _withdraw(database: Database, plan: Plan, after: int) -> int | None:
+def _withdraw(database: Database, plan: AdoptionPlan, after: int) -> int | None:
     """Withdraw the next articles; returns the last of them, None where there are no more."""
 
     def work(cursor: Cursor) -> int | None:

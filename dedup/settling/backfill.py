@@ -124,7 +124,7 @@ def backfill(
             return report
         report.taken_over = heartbeat.taken_over
         memory = memory or choice.usual_memory()
-        options = Options(batch, full_count, PoolOptions(workers, factory), engine, memory)
+        options = BackfillOptions(batch, full_count, PoolOptions(workers, factory), engine, memory)
         try:
             Work(database, report, heartbeat, options, progress or SilentProgress(), stop).all()
         except BaseException as error:
@@ -142,7 +142,7 @@ def backfill(
 
 
 @dataclass(frozen=True, slots=True)
-class Options:
+class BackfillOptions:
     """What `backfill` was told."""
 
     batch: int
@@ -160,7 +160,7 @@ class Work:
         database: Database,
         report: BackfillReport,
         heartbeat: Heartbeat,
-        options: Options,
+        options: BackfillOptions,
         progress: Progress,
         stop: Callable[[], bool],
     ) -> None:

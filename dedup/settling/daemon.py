@@ -30,7 +30,7 @@ from dedup.runs.heartbeat import Heartbeat
 from dedup.runs.runs import Session
 from dedup.runs.waiting import Listener, Waiting
 from dedup.settling import sentences
-from dedup.settling.backfill import BackfillReport, Options, Work
+from dedup.settling.backfill import BackfillOptions, BackfillReport, Work
 from dedup.store import quotes
 
 POLL_SECONDS = 1.0  # How long an article waits at most that no notification told of
@@ -66,7 +66,7 @@ class Daemon:
     def __init__(
         self,
         database: Database,
-        options: Options,
+        options: BackfillOptions,
         stop: Callable[[], bool],
         pace: Pace | None = None,
     ) -> None:

@@ -17,9 +17,9 @@ from dedup.base.words import counted
 from dedup.db.database import Database
 from dedup.db.statements import Statements
 from dedup.settling.memory.snapshot import Kept
-from dedup.settling.pool import Factory, FingerprintPool, Part, make_function
+from dedup.settling.pool import Factory, FingerprintPool, StoredPart, make_function
 from dedup.store import credits, fingerprints
-from dedup.store.fingerprints import Chunk, Page, Target
+from dedup.store.fingerprints import Chunk, Target, WaitingTexts
 from dedup.store.rulebooks import Rulebook
 
 _sql = Statements("store/articles")
@@ -113,7 +113,7 @@ class Fingerprinting:
             analyze(self._database, read.articles, "article", "article_mark", "fingerprint")
         return read
 
-    def _count(self, part: Part, read: Read) -> None:
+    def _count(self, part: StoredPart, read: Read) -> None:
         read.failed += len(part.failed)
         read.fingerprinted += part.made
         counted = part.articles
@@ -148,7 +148,7 @@ class Fingerprinting:
         self._first_page = found
 
 
-def cut(page: Page, size: int) -> Iterator[Chunk]:
+def cut(page: WaitingTexts, size: int) -> Iterator[Chunk]:
     """A page in chunks of so many articles and `PAGE_CHARACTERS` of text at most, but of one at least.
 
     What is too long to be read counts as well: it is rare.

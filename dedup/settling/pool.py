@@ -53,7 +53,7 @@ def make_function(settings: Settings, models: Mapping[str, PunktModel]) -> Finge
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class StoredPart:
     """What became of some articles, all of which have been stored.
 
     Attributes:
@@ -110,7 +110,7 @@ class FingerprintPool:
         self._idle: LifoQueue[Connection] = LifoQueue()
         self._cancelled = False
 
-    def run(self, chunks: Iterable[Chunk]) -> Iterator[Part]:
+    def run(self, chunks: Iterable[Chunk]) -> Iterator[StoredPart]:
         """Have the texts of chunks fingerprinted and stored; says what became of them, in any order.
 
         Pulls chunks as needed.
@@ -127,8 +127,8 @@ class FingerprintPool:
         finally:
             self._close()
 
-    def _shared_out(self, chunks: Iterable[Chunk]) -> Iterator[Part]:
-        waiting: set[Future[Part]] = set()
+    def _shared_out(self, chunks: Iterable[Chunk]) -> Iterator[StoredPart]:
+        waiting: set[Future[StoredPart]] = set()
         with ThreadPoolExecutor(self._workers, "dedup-fingerprints") as executor:
             try:
                 for chunk in chunks:
@@ -146,7 +146,7 @@ class FingerprintPool:
                 self._cancel()
                 raise
 
-    def _stopped(self, waiting: set[Future[Part]]) -> Iterator[Part]:
+    def _stopped(self, waiting: set[Future[StoredPart]]) -> Iterator[StoredPart]:
         """Finish what is in hand, but do not wait for long for what others hold."""
         in_hand = {future for future in waiting if not future.cancel()}
         deadline = monotonic() + STOP_SECONDS
@@ -170,7 +170,7 @@ class FingerprintPool:
             with suppress(Exception):  # it may be closed, or its server away
                 connection.cancel_safe(timeout=CANCEL_SECONDS)
 
-    def _read(self, chunk: Chunk) -> Part:
+    def _read(self, chunk: Chunk) -> StoredPart:
         """Read the texts of a chunk, but for those that changed or no longer wait; store their fingerprints.
 
         Raises as `run`, and ClosedError: `_cancel` was called.
@@ -187,7 +187,7 @@ class FingerprintPool:
             stored, moved = retried(lambda: self._store(batch, named), patience)
             gone.update(moved)
             failed = {i: reason for (i, _), reason in batch.failed.items() if i not in gone}
-        return Part(chunk, failed, sorted(gone), stored)
+        return StoredPart(chunk, failed, sorted(gone), stored)
 
     def _named(self, tasks: Sequence[TextTask], batch: Batch) -> dict[int, tuple[Credit, ...]]:
         """The credits of texts by the ids of their articles; a text that has failed has none."""
@@ -257,7 +257,7 @@ def submitted(
         raise MachineError(f"no more threads; {SPARE}") from None
 
 
-def _finished(waiting: set[Future[Part]]) -> Iterator[Part]:
+def _finished(waiting: set[Future[StoredPart]]) -> Iterator[StoredPart]:
     """The results that there are, taken out of those that are waited for; none if there are none soon."""
     done, _ = wait(waiting, LOOK_SECONDS, FIRST_COMPLETED)
     for future in done:

@@ -60,11 +60,11 @@ def refresh(database: Database, rulebook: Rulebook, *, full: bool | None = None)
         count = common_sentences.count_all if everything else common_sentences.count_changed
         counts = count(cursor, settings)
         changes = common_sentences.changes(cursor, counts, settings, everything=everything)
-    return apply(database, rulebook, Counted(everything, taken, counts, changes))
+    return apply(database, rulebook, SentenceCounts(everything, taken, counts, changes))
 
 
 @dataclass(frozen=True, slots=True)
-class Counted:
+class SentenceCounts:
     """Sentences as they were counted at one moment.
 
     Attributes:
@@ -88,7 +88,7 @@ class Counted:
         return sorted({id for change in part for id in self.carriers.get(change.sentence_hash, ())})
 
 
-def apply(database: Database, rulebook: Rulebook, counted: Counted) -> Refreshed:
+def apply(database: Database, rulebook: Rulebook, counted: SentenceCounts) -> Refreshed:
     """Change the table of common sentences, and keep the counts. Raises as `refresh`."""
     changes = counted.changes
     examples = examples_of(database, rulebook.fingerprinter, [c for c in changes if c.enters])
@@ -124,7 +124,9 @@ def _parts(changes: Sequence[CommonChange]) -> Iterator[list[CommonChange]]:
         yield part
 
 
-def _change(cursor: Cursor, counted: Counted, part: Sequence[CommonChange], examples: dict[int, str]) -> int:
+def _change(
+    cursor: Cursor, counted: SentenceCounts, part: Sequence[CommonChange], examples: dict[int, str]
+) -> int:
     """Change some sentences with their carriers; returns how many carriers there are."""
     carriers = counted.carriers_of(cursor, part)
     common_sentences.apply(cursor, part, carriers, examples)

@@ -19,7 +19,7 @@ from dedup.db.database import Cursor, Database
 from dedup.settling.locked import held
 from dedup.store import key_segments, memory_engine
 from dedup.store.fingerprints import Target
-from dedup.store.key_segments import Segment
+from dedup.store.key_segments import KeySegment
 from dedup.store.rulebooks import Rulebook
 
 RECENT_ENTRIES = 200_000
@@ -45,14 +45,14 @@ def build(
     stop: Callable[[], bool],
     held: Iterator[tuple[Bigints, Flags]] | None = None,
     at_once: int | None = None,
-) -> list[Segment]:
+) -> list[KeySegment]:
     """Write segments of the keys of all fingerprints of a table, for `publish`. `held`: their entries, with
     the flags of their articles, where they are at hand. `at_once`: so many entries become a segment; None for
     `SORTED_ENTRIES`."""
     most = at_once or SORTED_ENTRIES
     with database.transaction() as cursor:
         key_segments.remove(cursor, [])  # what a run that was killed had written
-    found: list[Segment] = []
+    found: list[KeySegment] = []
     with database.session() as session, session.transaction() as cursor:
         parts: dict[bool, list[Bigints]] = {True: [], False: []}
         for entries, canonical in held or key_segments.of_table(cursor, table):
@@ -66,7 +66,7 @@ def build(
     return found
 
 
-def publish(database: Database, rulebook: Rulebook, run: int, made: list[Segment]) -> None:
+def publish(database: Database, rulebook: Rulebook, run: int, made: list[KeySegment]) -> None:
     """Put the waiting fingerprints in use. Raises StaleRulesError: the settings changed, or another engine
     took over."""
 
@@ -97,7 +97,7 @@ def merge(database: Database, at_least: int = RECENT_ENTRIES) -> bool:
     return True
 
 
-def _chosen(present: list[Segment], entries: int) -> list[Segment]:
+def _chosen(present: list[KeySegment], entries: int) -> list[KeySegment]:
     """Of segments, the smallest first, those that are merged with so many new entries."""
     chosen = []
     for segment in present:
@@ -109,7 +109,7 @@ def _chosen(present: list[Segment], entries: int) -> list[Segment]:
 
 
 def _merged(
-    cursor: Cursor, flag: bool, recent: Bigints, old: list[Segment], blocks: int
+    cursor: Cursor, flag: bool, recent: Bigints, old: list[KeySegment], blocks: int
 ) -> Iterator[Bigints]:
     """Recent entries with those of old segments that still hold, some of the new blocks after the others."""
     if not old:
@@ -126,14 +126,14 @@ def _merged(
         yield np.concatenate([new, found[holds]])
 
 
-def _write_whole(cursor: Cursor, flag: bool, parts: list[Bigints]) -> Segment:
+def _write_whole(cursor: Cursor, flag: bool, parts: list[Bigints]) -> KeySegment:
     """Write a segment of entries that are at hand, and empty the list of them."""
     entries = np.concatenate(parts)
     parts.clear()
     return _write(cursor, flag, key_segments.blocks_for(len(entries)), [entries])
 
 
-def _write(cursor: Cursor, flag: bool, blocks: int, parts: Iterator[Bigints] | list[Bigints]) -> Segment:
+def _write(cursor: Cursor, flag: bool, blocks: int, parts: Iterator[Bigints] | list[Bigints]) -> KeySegment:
     """Write a segment of entries, each once; those of a block are in one part."""
     segment, count = key_segments.next_segment(cursor), 0
     for part in parts:
@@ -141,4 +141,4 @@ def _write(cursor: Cursor, flag: bool, blocks: int, parts: Iterator[Bigints] | l
         if len(entries):
             key_segments.write(cursor, segment, blocks, entries)
             count += len(entries)
-    return Segment(segment, flag, count, blocks)
+    return KeySegment(segment, flag, count, blocks)

@@ -32,7 +32,7 @@ from dedup.base.numbers import Flags, runs
 from dedup.base.settings import Settings
 from dedup.db.arrays import bigints
 from dedup.db.database import Cursor
-from dedup.rules.decide import BestMatches, Comparison, Decisions, Outside, PairArrays, Profiles, decide
+from dedup.rules.decide import BestMatches, ComparedArrays, Decisions, Outside, PairArrays, Profiles, decide
 from dedup.rules.marks import Mark, Status
 from dedup.rules.pair import Rule
 from dedup.rules.pairs import CODE, RULES
@@ -91,13 +91,13 @@ def settle(
         rows = settling.unsettled_among(cursor, settings, ids)
     if not rows:
         return Settled()
-    batch = _Batch(cursor, settings, sorted(rows, key=lambda row: row.order), max_candidates, max_work)
+    batch = _SettleBatch(cursor, settings, sorted(rows, key=lambda row: row.order), max_candidates, max_work)
     outcome = batch.decide()
     became = settling.write(cursor, settings, outcome)
     return Settled(outcome.settled, frozenset(became), frozenset(batch.left), batch.compared)
 
 
-class _Batch:
+class _SettleBatch:
     """The articles of one transaction, what shares something with them, and what follows.
 
     `rows` are to be settled, in canonical order: they are *inside*. What shares something with them is
@@ -273,7 +273,7 @@ class _Batch:
         rows, profiles = self._compared(early, others)
         ids = {row.id for row in early}
         among = np.array([row.id in ids for row in rows], np.bool_)
-        comparison = Comparison(profiles, self._settings, ~among, COMPARED_AT_ONCE)
+        comparison = ComparedArrays(profiles, self._settings, ~among, COMPARED_AT_ONCE)
         found: set[int] = set()
         for start, stop in comparison.steps():
             pairs = comparison.related(start, stop, among)

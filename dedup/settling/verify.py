@@ -28,7 +28,7 @@ from dedup.rules.pair import Profile, Relation, relate
 from dedup.settling.verify_attached import BLOCK_ARTICLES, FIRST, check_attached
 from dedup.settling.verify_credits import CreditCheck
 from dedup.store import articles, bookkeeping, common_sentences, credits, rulebooks, snapshots
-from dedup.store.bookkeeping import Repair, Repairs
+from dedup.store.bookkeeping import Healing, Repairs
 from dedup.store.rulebooks import Rulebook
 from dedup.store.snapshots import StoredArticle
 from dedup.text.fingerprint import UnreadableError
@@ -76,7 +76,7 @@ class Verification(Answer):
         """Note what is not checked."""
         self.skipped.append(line)
 
-    def differs(self, line: str, repair: Repair | None, ids: Collection[int] = ()) -> None:
+    def differs(self, line: str, repair: Healing | None, ids: Collection[int] = ()) -> None:
         """Note a difference, and what heals it: for which articles, or for the corpus. `repair`: None where a
         person must; the line then says how.
         """
@@ -166,9 +166,11 @@ def _check_bookkeeping(cursor: Cursor, rulebook: Rulebook, result: Verification)
         ids = [] if finding.article_id is None else [finding.article_id]
         result.differs(finding.words, finding.repair, ids)
     if rulebooks.state_in_force(cursor) != rulebook.state:
-        result.differs("the settings in force are not those that the results were made with", Repair.ADOPT)
+        result.differs("the settings in force are not those that the results were made with", Healing.ADOPT)
     for language in rulebooks.damaged_models(cursor):
-        result.differs(f"the sentence parameters of {language} are not those of their checksum", Repair.ADOPT)
+        result.differs(
+            f"the sentence parameters of {language} are not those of their checksum", Healing.ADOPT
+        )
     if put_aside := articles.count_deferred(cursor):
         result.skip(f"{counted(put_aside, 'deferred version')} of articles; {FIRST}")
 
@@ -188,7 +190,7 @@ def _check_common(cursor: Cursor, rulebook: Rulebook, result: Verification) -> s
             result.differs(
                 f"count of sentence {sentence}: kept {kept.get(sentence)},"
                 f" counted {wanted_counts.get(sentence)}",
-                Repair.COUNT,
+                Healing.COUNT,
             )
     wanted: dict[int, tuple[int, float]] = {}
     for sentence in counts.keys() | pins.keys():
@@ -199,7 +201,7 @@ def _check_common(cursor: Cursor, rulebook: Rulebook, result: Verification) -> s
         if stored.get(sentence) != wanted.get(sentence):
             result.differs(
                 f"common sentence {sentence}: stored {stored.get(sentence)}, counted {wanted.get(sentence)}",
-                Repair.COUNT,
+                Healing.COUNT,
             )
     return set(stored)
 
@@ -229,24 +231,24 @@ def _check_fingerprints(
             if article.settled and article.mark != Mark(Status.FAILED, reason=str(error)):
                 result.differs(
                     f"{article.source_id}: {article.mark.status}, but it cannot be read ({error})",
-                    Repair.FINGERPRINT,
+                    Healing.FINGERPRINT,
                     [article.id],
                 )
             continue
         if failed:
             result.differs(
                 f"{article.source_id}: failed ({article.mark.reason}), but it can be read",
-                Repair.FINGERPRINT,
+                Healing.FINGERPRINT,
                 [article.id],
             )
         elif article.fingerprint not in (made, None):
             result.differs(
                 f"{article.source_id}: the fingerprint is not the one of its text",
-                Repair.FINGERPRINT,
+                Healing.FINGERPRINT,
                 [article.id],
             )
         elif difference := credited.difference(article, task):
-            result.differs(difference, Repair.CREDITS, [article.id])
+            result.differs(difference, Healing.CREDITS, [article.id])
     return given_up
 
 
@@ -306,7 +308,7 @@ class _Block:
                     where = "missing from" if pair in expected else "wrongly in"
                     self._result.differs(
                         f"{article.source_id}: a {pair.relation} {kind} is {where} the matches",
-                        Repair.SETTLE,
+                        Healing.SETTLE,
                         [pair.article_id, pair.other_id],
                     )
 
@@ -354,12 +356,14 @@ class _Block:
         if article.mark != expected:
             self._result.differs(
                 f"{article.source_id}: marked {_words(article.mark)}, should be {_words(expected)}",
-                Repair.SETTLE,
+                Healing.SETTLE,
                 [article.id],
             )
         if article.canonical is not (expected.status is not Status.DUPLICATE):
             self._result.differs(
-                f"{article.source_id}: the canonical flag is {article.canonical}", Repair.SETTLE, [article.id]
+                f"{article.source_id}: the canonical flag is {article.canonical}",
+                Healing.SETTLE,
+                [article.id],
             )
 
 

@@ -12,7 +12,7 @@ from dedup.attach.comparing import fitting
 from dedup.attach.outbox import Differing, UnfitError
 from dedup.base.words import counted
 from dedup.db.database import Cursor
-from dedup.store.bookkeeping import Repair
+from dedup.store.bookkeeping import Healing
 
 if TYPE_CHECKING:
     from dedup.settling.verify import Verification
@@ -57,7 +57,7 @@ def _check_rows(cursor: Cursor, attachment: Attachment, noted: set[str], result:
                 if source_id in noted:
                     continue
                 if attachment.changed is None and attachment.every is None:
-                    result.differs(f"{source_id}: {matter}", Repair.TABLES)
+                    result.differs(f"{source_id}: {matter}", Healing.TABLES)
                 else:
                     unseen += 1
     if unseen:  # the next look finds them

@@ -22,7 +22,7 @@ from dedup.store.settling import order_parameters
 _sql = Statements("store/bookkeeping")
 
 
-class Repair(Enum):
+class Healing(Enum):
     """How a difference is healed; the next backfill does the rest."""
 
     SETTLE = auto()  # the article is settled again
@@ -40,33 +40,33 @@ class Repair(Enum):
 @dataclass(frozen=True, slots=True)
 class Finding:
     words: str
-    repair: Repair
+    repair: Healing
     article_id: int | None = None  # of the article it is about; None where it is about none
 
 
-_OF_ARTICLES: tuple[tuple[str, Repair, str], ...] = (
-    ("the fingerprint is of another revision of its text", Repair.FINGERPRINT, "other_revision"),
-    ("it is settled and has no fingerprint", Repair.SETTLE, "no_fingerprint"),
-    ("it is settled and takes no part", Repair.SETTLE, "takes_no_part"),
-    ("it takes part and was never settled", Repair.SETTLE, "never_settled"),
-    ("its mark and its canonical flag disagree", Repair.SETTLE, "flag_disagrees"),
-    ("it failed and has a fingerprint or pairs", Repair.FINGERPRINT, "failed_with_more"),
-    ("it failed and has credits", Repair.CREDITS, "failed_with_credits"),
-    ("it is archived and has a fingerprint", Repair.FINGERPRINT, "archived_with_fingerprint"),
-    ("it is not archived, and its original is", Repair.SETTLE, "original_archived"),
-    ("its mark and its pairs disagree", Repair.SETTLE, "pairs_disagree"),
+_OF_ARTICLES: tuple[tuple[str, Healing, str], ...] = (
+    ("the fingerprint is of another revision of its text", Healing.FINGERPRINT, "other_revision"),
+    ("it is settled and has no fingerprint", Healing.SETTLE, "no_fingerprint"),
+    ("it is settled and takes no part", Healing.SETTLE, "takes_no_part"),
+    ("it takes part and was never settled", Healing.SETTLE, "never_settled"),
+    ("its mark and its canonical flag disagree", Healing.SETTLE, "flag_disagrees"),
+    ("it failed and has a fingerprint or pairs", Healing.FINGERPRINT, "failed_with_more"),
+    ("it failed and has credits", Healing.CREDITS, "failed_with_credits"),
+    ("it is archived and has a fingerprint", Healing.FINGERPRINT, "archived_with_fingerprint"),
+    ("it is not archived, and its original is", Healing.SETTLE, "original_archived"),
+    ("its mark and its pairs disagree", Healing.SETTLE, "pairs_disagree"),
 )
 """What is wrong with an article, how it is healed, and the statement that finds it."""
 
-_COUNTED: tuple[tuple[str, Repair, str], ...] = (
-    ("fingerprints belong to no article", Repair.SCHEMA, "count_lost_fingerprints"),
-    ("pairs belong to no article", Repair.SCHEMA, "count_lost_pairs"),
-    ("articles have no mark, or one of another time or table", Repair.SCHEMA, "count_missing_marks"),
-    ("marks belong to no article", Repair.SCHEMA, "count_lost_marks"),
-    ("credits belong to no article or no agency", Repair.SCHEMA, "count_lost_credits"),
-    ("pairs of an archived article with one that is not", Repair.SCHEMA, "count_crossing_pairs"),
-    ("triggers do not fire always, so that changes go unseen", Repair.SCHEMA, "count_triggers"),
-    ("rows fewer than one in dedup.settle_turn", Repair.SCHEMA, "count_missing_turn"),
+_COUNTED: tuple[tuple[str, Healing, str], ...] = (
+    ("fingerprints belong to no article", Healing.SCHEMA, "count_lost_fingerprints"),
+    ("pairs belong to no article", Healing.SCHEMA, "count_lost_pairs"),
+    ("articles have no mark, or one of another time or table", Healing.SCHEMA, "count_missing_marks"),
+    ("marks belong to no article", Healing.SCHEMA, "count_lost_marks"),
+    ("credits belong to no article or no agency", Healing.SCHEMA, "count_lost_credits"),
+    ("pairs of an archived article with one that is not", Healing.SCHEMA, "count_crossing_pairs"),
+    ("triggers do not fire always, so that changes go unseen", Healing.SCHEMA, "count_triggers"),
+    ("rows fewer than one in dedup.settle_turn", Healing.SCHEMA, "count_missing_turn"),
 )
 """What is wrong in so many places, how it is healed, and the statement that counts it."""
 
@@ -82,15 +82,15 @@ def findings(cursor: Cursor, settings: Settings) -> Iterator[Finding]:
             yield Finding(f"{row[0]:,} {words}", repair)
     if absent := key_segments.count_absent(cursor):
         yield Finding(
-            f"{counted(absent, 'article is', 'articles are')} not found by some of their keys", Repair.SCHEMA
+            f"{counted(absent, 'article is', 'articles are')} not found by some of their keys", Healing.SCHEMA
         )
     if wrong := window.wrong_side(cursor, settings):
         yield Finding(
-            f"{counted(wrong, 'article is', 'articles are')} on the wrong side of the horizon", Repair.DIVIDE
+            f"{counted(wrong, 'article is', 'articles are')} on the wrong side of the horizon", Healing.DIVIDE
         )
     row = cursor.execute(_sql("later_than_noted"), order_parameters(settings)).fetchone()
     if row and row[0]:
-        yield Finding("articles are settled that are later than dedup.corpus_state says", Repair.PLACE)
+        yield Finding("articles are settled that are later than dedup.corpus_state says", Healing.PLACE)
 
 
 @dataclass(slots=True)
@@ -99,14 +99,14 @@ class Repairs:
     settle: set[int] = field(default_factory=set)
     fingerprint: set[int] = field(default_factory=set)
     credits: set[int] = field(default_factory=set)  # of articles whose credits are to be read again
-    others: set[Repair] = field(default_factory=set)
+    others: set[Healing] = field(default_factory=set)
 
-    def add(self, repair: Repair, ids: Collection[int] = ()) -> None:
-        if repair is Repair.SETTLE:
+    def add(self, repair: Healing, ids: Collection[int] = ()) -> None:
+        if repair is Healing.SETTLE:
             self.settle.update(ids)
-        elif repair is Repair.FINGERPRINT:
+        elif repair is Healing.FINGERPRINT:
             self.fingerprint.update(ids)
-        elif repair is Repair.CREDITS:
+        elif repair is Healing.CREDITS:
             self.credits.update(ids)
         else:
             self.others.add(repair)
@@ -129,22 +129,22 @@ def repair_lock(cursor: Cursor) -> None:
     cursor.execute(_sql("add_turn"))
 
 
-def repair_others(cursor: Cursor, repairs: Collection[Repair]) -> None:
+def repair_others(cursor: Cursor, repairs: Collection[Healing]) -> None:
     """Heal what is about no single article. Needs the settle lock."""
-    if Repair.SCHEMA in repairs:
+    if Healing.SCHEMA in repairs:
         for statement in (
             *("delete_lost_pairs", "delete_lost_fingerprints", "delete_lost_marks", "delete_lost_credits"),
             *("add_missing_marks", "delete_crossing_pairs", "fire_always"),
         ):
             cursor.execute(_sql(statement))
         key_segments.add_absent(cursor)
-    if Repair.TABLES in repairs:
+    if Healing.TABLES in repairs:
         outbox.note_whole(cursor)
-    if Repair.PLACE in repairs:
+    if Healing.PLACE in repairs:
         cursor.execute(_sql("forget_place"))
-    if Repair.ADOPT in repairs:
+    if Healing.ADOPT in repairs:
         cursor.execute(_sql("forget_digests"))
-    if Repair.DIVIDE in repairs:
+    if Healing.DIVIDE in repairs:
         window.note_divided(cursor, None)
-    if Repair.COUNT in repairs:
+    if Healing.COUNT in repairs:
         common_sentences.count_again(cursor)

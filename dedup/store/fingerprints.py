@@ -38,7 +38,7 @@ Target = Literal["fingerprint", "fingerprint_bulk"]
 
 
 @dataclass(frozen=True, slots=True)
-class Page:
+class WaitingTexts:
     """Articles whose texts wait to be fingerprinted."""
 
     articles: Chunk  # their ids and revisions
@@ -46,7 +46,7 @@ class Page:
     last: Place | None  # the place of the last one; None where there is none
 
 
-def waiting_page(cursor: Cursor, after: Place | None, limit: int) -> Page:
+def waiting_page(cursor: Cursor, after: Place | None, limit: int) -> WaitingTexts:
     """The next articles whose present text has no fingerprint in any table, near enough in canonical order.
     `after`: the place of the last article of the page before; None for the first page.
     """
@@ -54,9 +54,11 @@ def waiting_page(cursor: Cursor, after: Place | None, limit: int) -> Page:
     last_time, last_id = after or (None, None)
     row = cursor.execute(_sql("waiting_page"), {"time": last_time, "id": last_id, "limit": limit}).fetchone()
     if row is None:
-        return Page([], [], None)
+        return WaitingTexts([], [], None)
     ids, revisions, sizes, time, last = row
-    return Page(list(zip(ids.tolist(), revisions.tolist(), strict=True)), sizes.tolist(), (time, last))
+    return WaitingTexts(
+        list(zip(ids.tolist(), revisions.tolist(), strict=True)), sizes.tolist(), (time, last)
+    )
 
 
 def waiting_texts(cursor: Cursor, chunk: Chunk, too_long: int) -> list[tuple[TextTask, bool]]:

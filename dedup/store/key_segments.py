@@ -33,7 +33,7 @@ KEY_BITS = 31
 
 
 @dataclass(frozen=True, slots=True)
-class Segment:
+class KeySegment:
     """A sorted run of entries; `canonical`: of canonical articles, or else of duplicates; `blocks`: parts of
     the range of keys, a row each."""
 
@@ -91,9 +91,9 @@ def of_page(page: FingerprintPage, canonical: Flags) -> tuple[Bigints, Flags]:
     return entries_of(keys, articles), np.concatenate([np.repeat(canonical, some) for some in counts])
 
 
-def segments(cursor: Cursor) -> list[Segment]:
+def segments(cursor: Cursor) -> list[KeySegment]:
     """Those in use, the smallest first."""
-    return [Segment(*row) for row in cursor.execute(_sql("segments")).fetchall()]
+    return [KeySegment(*row) for row in cursor.execute(_sql("segments")).fetchall()]
 
 
 def read(cursor: Cursor, some: Collection[int], first: int, end: int) -> Bigints:
@@ -158,7 +158,7 @@ def _rows(segment: int, blocks: int, entries: Bigints) -> Iterator[bytes]:
         yield b"".join(rows)
 
 
-def use(cursor: Cursor, segment: Segment) -> None:
+def use(cursor: Cursor, segment: KeySegment) -> None:
     """Have look-ups read a segment that is written."""
     cursor.execute(_sql("use"), asdict(segment))
 

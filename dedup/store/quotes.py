@@ -20,7 +20,7 @@ MAX_QUOTES = 100_000
 
 
 @dataclass(frozen=True, slots=True)
-class Counted:
+class CountedQuote:
     """A sentence that enough outlets share, and the article whose words it is to have."""
 
     sentence_hash: int
@@ -45,13 +45,13 @@ def due(cursor: Cursor) -> int | None:
     return row[0] if row else None
 
 
-def count(cursor: Cursor, outlets: int) -> list[Counted]:
+def count(cursor: Cursor, outlets: int) -> list[CountedQuote]:
     """The sentences that so many outlets share, those of the most outlets first."""
     rows = cursor.execute(_sql("count"), {"outlets": outlets, "limit": MAX_QUOTES}).fetchall()
-    return [Counted(*row) for row in rows]
+    return [CountedQuote(*row) for row in rows]
 
 
-def replace(cursor: Cursor, counted: Sequence[Counted], words: Mapping[int, tuple[int, str]]) -> int:
+def replace(cursor: Cursor, counted: Sequence[CountedQuote], words: Mapping[int, tuple[int, str]]) -> int:
     """Keep these quotes in place of what was kept; returns how many have words. `words`: by the hash of a
     sentence, the revision of the text and how it prints the sentence.
     """

@@ -155,7 +155,7 @@ def waiting_adoption(cursor: Cursor) -> Adoption:
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class AdoptionPlan:
     """An adoption as it was planned, before articles were withdrawn for it page by page."""
 
     adoption: Adoption
@@ -164,15 +164,15 @@ class Plan:
     since: datetime  # articles marked after this may have to be withdrawn again
 
 
-def plan_adoption(cursor: Cursor) -> Plan:
+def plan_adoption(cursor: Cursor) -> AdoptionPlan:
     """What there is to adopt now. Raises SchemaError: the stored results were made by a newer program."""
     row = cursor.execute(_sql("marked_since"), {"late": MARKED_LATE}).fetchone()
     assert row is not None
     fingerprinter = Fingerprinter(load_wanted(cursor), load_models(cursor, wanted=True))
-    return Plan(waiting_adoption(cursor), _wanted_state(cursor), fingerprinter, row[0])
+    return AdoptionPlan(waiting_adoption(cursor), _wanted_state(cursor), fingerprinter, row[0])
 
 
-def keep_pinned_words(cursor: Cursor, plan: Plan) -> None:
+def keep_pinned_words(cursor: Cursor, plan: AdoptionPlan) -> None:
     """Before fingerprints go: keep what lets pinned sentences follow a changed hash key."""
     present = load_rulebook(cursor).fingerprinter
     if present.settings.hash_key != plan.fingerprinter.settings.hash_key:
@@ -184,7 +184,7 @@ def page_of_articles(cursor: Cursor, after: int, limit: int) -> list[int]:
     return [row[0] for row in rows.fetchall()]
 
 
-def withdraw_for(cursor: Cursor, plan: Plan, ids: Sequence[int]) -> None:
+def withdraw_for(cursor: Cursor, plan: AdoptionPlan, ids: Sequence[int]) -> None:
     """Withdraw articles whose marks or fingerprints the plan makes again. Needs the settle lock. They keep
     their marks. It is right whether or not the plan is adopted in the end: what is withdrawn is settled
     again, by the rules in force then.
@@ -198,7 +198,7 @@ def withdraw_for(cursor: Cursor, plan: Plan, ids: Sequence[int]) -> None:
     fingerprints.read_again(cursor, ids)  # what could not be read before may be readable now
 
 
-def adopt(cursor: Cursor, plan: Plan | None = None, through: int = 0) -> None:
+def adopt(cursor: Cursor, plan: AdoptionPlan | None = None, through: int = 0) -> None:
     """Put the wanted settings, parameters and program in force. Needs the settle lock. Whatever was made
     under others becomes stale and keeps its mark. New rules keep the fingerprints; where fingerprints change,
     those of another version are dropped. `plan`: articles were withdrawn for it, up to the id `through`; what

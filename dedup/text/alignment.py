@@ -86,7 +86,7 @@ class Passage:
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class AlignedRow:
     """A passage of the first text beside its version in the second; None where there is none here."""
 
     a: Passage | None
@@ -103,7 +103,7 @@ def reflowed(text: str) -> str:
     return "\n\n".join(blocks(text))
 
 
-def align(a: str, b: str, common: Iterable[str] = ()) -> list[Row]:
+def align(a: str, b: str, common: Iterable[str] = ()) -> list[AlignedRow]:
     """Two texts in rows, in the reading order of both: the passages of a side, joined, are its text.
 
     `common` sentences are given as either text prints them.
@@ -123,16 +123,16 @@ def align(a: str, b: str, common: Iterable[str] = ()) -> list[Row]:
         made = compared(*said)
         for view, place, segments in zip(views, (one, other), made, strict=True):
             view.paired[place.start] = (place, segments)
-    rows: list[Row] = []
+    rows: list[AlignedRow] = []
     for one, other in _in_order(pairs, sides[0]):
-        rows += [Row(passage, None) for passage in views[0].until(one.start)]
-        rows += [Row(None, passage) for passage in views[1].until(other.start)]
-        rows.append(Row(views[0].next(elsewhere=False), views[1].next(elsewhere=False)))
-    rows += [Row(passage, None) for passage in views[0].until(len(sides[0]))]
-    return rows + [Row(None, passage) for passage in views[1].until(len(sides[1]))]
+        rows += [AlignedRow(passage, None) for passage in views[0].until(one.start)]
+        rows += [AlignedRow(None, passage) for passage in views[1].until(other.start)]
+        rows.append(AlignedRow(views[0].next(elsewhere=False), views[1].next(elsewhere=False)))
+    rows += [AlignedRow(passage, None) for passage in views[0].until(len(sides[0]))]
+    return rows + [AlignedRow(None, passage) for passage in views[1].until(len(sides[1]))]
 
 
-def align_letters(a: str, b: str) -> list[Row]:
+def align_letters(a: str, b: str) -> list[AlignedRow]:
     """Two prints of one text, letters of which were misread, in rows: a sentence of `a` beside what stands in
     its place in `b`, wherever the sentences of that end. The passages of a side, joined, are its text.
     """
@@ -142,7 +142,7 @@ def align_letters(a: str, b: str) -> list[Row]:
         for number, piece in enumerate(_PIECE.findall("".join(word.text for word in sentence.words)))
     )
     other = list(word_list(b, letters=True))
-    rows: list[Row] = []
+    rows: list[AlignedRow] = []
     while left:
         window = list(islice(chain.from_iterable(said for said, _ in left), WINDOW_LETTERS))
         runs = shared_runs(window, other[:WINDOW_LETTERS])
@@ -152,10 +152,10 @@ def align_letters(a: str, b: str) -> list[Row]:
             at += len(said)
             stop = _beside(runs, at) if left else len(other)
             one, two = compared(said, other[cut:stop])
-            rows.append(Row(Passage(one, opens), Passage(two, opens) if two else None))
+            rows.append(AlignedRow(Passage(one, opens), Passage(two, opens) if two else None))
             cut = stop
         other = other[cut:]
-    return rows if rows or not other else [Row(None, Passage(whole(other, Kind.ADDED), True))]
+    return rows if rows or not other else [AlignedRow(None, Passage(whole(other, Kind.ADDED), True))]
 
 
 def _beside(runs: Sequence[tuple[int, int, int]], place: int) -> int:
@@ -371,4 +371,4 @@ class _Side:
         return Passage(segments, first.opens, elsewhere, all(n in self._common for n in place))
 
 
-__all__ = ["Kind", "Passage", "Row", "Segment", "align", "align_letters", "reflowed", "twins"]
+__all__ = ["AlignedRow", "Kind", "Passage", "Segment", "align", "align_letters", "reflowed", "twins"]

@@ -94,7 +94,7 @@ class Prepared(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Made:
+class NativeText:
     """What the kernel says of a text; without words all is zero; `buckets` is None if there are none."""
 
     content_hash: int
@@ -187,7 +187,7 @@ class NativeKernel:
         some = found & normalize.IDEOGRAPH, found & normalize.SENTENCE_END
         return Prepared(text, data, len(text), 4, *some)
 
-    def make(self, given: Prepared, title: str | None = None) -> Made | None:
+    def make(self, given: Prepared, title: str | None = None) -> NativeText | None:
         """What is kept of a text; None if the reference has to say."""
         desk = self._desk()
         call, sequence = desk.call, self._sequence
@@ -228,7 +228,7 @@ class NativeKernel:
         texts = (c_char_p * count)(*(one.data for one in given))
         addresses = (ctypes.addressof(texts), *(a.ctypes.data for a in of_texts))
         many = _Many(*addresses, count, 0, *(a.ctypes.data for a in rows))
-        desk, others = self._desk(), dict[int, Made | None]()
+        desk, others = self._desk(), dict[int, NativeText | None]()
         while True:
             pages = desk.take_up(self._sequence)
             if self._fingerprints(self._parameters, desk.reference, byref(many)) == _DONE:
@@ -252,9 +252,11 @@ class NativeKernel:
         return desk
 
 
-def _set_row(made: Fingerprints, place: int, sentences: npt.NDArray[np.int64], one: Made | None) -> None:
+def _set_row(
+    made: Fingerprints, place: int, sentences: npt.NDArray[np.int64], one: NativeText | None
+) -> None:
     """Put in what was made of one text alone, or zeros; `sentences` has those of the texts before it."""
-    one = one or Made(0, _NONE, np.zeros_like(made.signature[place]), None, 0, 0)
+    one = one or NativeText(0, _NONE, np.zeros_like(made.signature[place]), None, 0, 0)
     start = made.sentence_starts[place]
     made.sentence_starts[place + 1] = stop = start + len(one.sentence_hashes)
     sentences[start:stop] = one.sentence_hashes
@@ -298,16 +300,18 @@ class _Desk:
         self._room = np.empty(-(-size // 8), np.int64)
         self.call.room, self.call.room_size = self._room.ctypes.data, self._room.nbytes
 
-    def clear(self, status: int) -> Made | None:
+    def clear(self, status: int) -> NativeText | None:
         """What was made, copied; then the desk is as before."""
         call = self.call
         made = None
         if status == _EMPTY:
-            made = Made(0, _NONE, np.zeros_like(self._signature), None, 0, 0)
+            made = NativeText(0, _NONE, np.zeros_like(self._signature), None, 0, 0)
         elif status == _SHORT:
-            made = Made(call.content_hash, _NONE, np.zeros_like(self._signature), None, call.word_count, 0)
+            made = NativeText(
+                call.content_hash, _NONE, np.zeros_like(self._signature), None, call.word_count, 0
+            )
         elif status == _DONE:
-            made = Made(
+            made = NativeText(
                 call.content_hash,
                 self._room[: call.sentence_count].copy(),
                 self._signature.copy() if call.shingle_count else np.zeros_like(self._signature),

@@ -1,7 +1,7 @@
 """Blocks become sentences: NLTK's Punkt, with a short cut for the plain cases. It does not normalise.
 
 `SentenceSplitter` finds the places where a sentence may end exactly as NLTK's `PunktSentenceTokenizer` does.
-Mostly an ordinary word, no abbreviation, stands before the period; otherwise `Decisions` decides: the
+Mostly an ordinary word, no abbreviation, stands before the period; otherwise `BoundaryRules` decides: the
 classification of Kiss and Strunk ("Unsupervised multilingual sentence boundary detection", Computational
 Linguistics 32, 2006, section 4) as NLTK has it, without an object for each word: the same answers (a test
 holds them equal), and no NLTK in the processes that fingerprint. Marks of scripts without a Punkt full stop
@@ -44,7 +44,7 @@ _LOWER_FIRST = 1 << 4
 _LOWER = _LOWER_FIRST + (1 << 5) + (1 << 6)
 
 
-class Decisions:
+class BoundaryRules:
     """Decides for texts of one language, by its Punkt parameters."""
 
     def __init__(self, model: PunktModel) -> None:
@@ -126,7 +126,7 @@ class SentenceSplitter:
     """Splits texts of one language into sentences, by its Punkt parameters."""
 
     def __init__(self, model: PunktModel) -> None:
-        self._decisions = Decisions(model)
+        self._decisions = BoundaryRules(model)
         self._uncertain = self._decisions.uncertain
         self._is_end = lru_cache(CONTEXTS_KEPT)(self._decisions.ends)
 

@@ -68,6 +68,7 @@ def test_bodies_with_markup_are_compared_as_their_articles(database: Database, o
     assert dd.verify().differences == []
 
 
+@pytest.mark.extra("browse")
 def test_whoever_reads_a_body_with_markup_reads_its_article(database: Database, owner: Owner) -> None:
     news(owner)
     for key in (0, 1):
@@ -102,6 +103,7 @@ def test_a_table_that_looks_like_html_is_refused_with_the_way_out(database: Data
     assert right(database).status()["news/299"] == "duplicate:news/281"
 
 
+@pytest.mark.extra("spark")
 def test_a_cluster_is_told_nothing_of_bodies_with_markup(
     database: Database, owner: Owner, tmp_path: Any
 ) -> None:

@@ -388,7 +388,7 @@ def test_what_a_worker_saw_before_the_table_was_mapped_again_is_not_kept(
     find = drift.find
     other = Database(database.url)
 
-    def slowly(cursor: Cursor, attachment: Attachment) -> drift.Found:
+    def slowly(cursor: Cursor, attachment: Attachment) -> drift.TableState:
         found = find(cursor, attachment)
         monkeypatch.setattr(drift, "find", find)
         deduplicator(other).attachments.remap("news")

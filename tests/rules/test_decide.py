@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from dedup.base.settings import Settings
 from dedup.rules import oracle
-from dedup.rules.decide import BestMatches, Comparison, Decisions, Outside, PairArrays, Profiles, decide
+from dedup.rules.decide import BestMatches, ComparedArrays, Decisions, Outside, PairArrays, Profiles, decide
 from dedup.rules.keys import Entries, shared
 from dedup.rules.marks import Mark, Pair, Status
 from dedup.rules.oracle import Pins, Subject
@@ -179,7 +179,7 @@ def test_relations_are_those_of_the_pair_rule(given: tuple[list[Subject], Pins],
     subjects, pins = sorted(given[0], key=lambda s: s.order), given[1]
     made = [Profile.of(s.fingerprint, ()) for s in subjects]
     everything = np.ones(len(subjects), np.bool_)
-    comparison = Comparison(profiles(subjects, set(), pins), settings, everything, 10)
+    comparison = ComparedArrays(profiles(subjects, set(), pins), settings, everything, 10)
     found = [row for step in comparison.steps() for row in rows(comparison.related(*step, everything))]
     expected = []
     for later, earlier in ((i, j) for i in range(len(subjects)) for j in range(i)):

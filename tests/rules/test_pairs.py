@@ -17,7 +17,7 @@ from dedup.base.settings import Settings
 from dedup.rules import oracle, pairs
 from dedup.rules.marks import Status
 from dedup.rules.pair import Profile, Relation, relate, score
-from dedup.rules.pairs import Profiles, Scored, stories
+from dedup.rules.pairs import FingerprintArrays, Scored, stories
 from dedup.text.fingerprint import Fingerprint
 from dedup.text.signature import EMPTY, jaccard
 
@@ -91,7 +91,7 @@ def test_every_score_is_that_of_the_pair_rule_to_the_last_bit(
 ) -> None:
     common = common_of(made)
     every = every_pair(made)
-    scored = Profiles(made, common).score(every, settings)
+    scored = FingerprintArrays(made, common).score(every, settings)
     duplicates, related = scored.duplicates(settings), scored.related(settings)
     again = []
     for row, (i, j) in enumerate(every.tolist()):
@@ -132,7 +132,7 @@ def test_floats_are_equal_for_signatures_of_the_real_size(
     sentences = tuple(range(shared))
     one = Fingerprint(1, 1, (*sentences, 100), signature, (1,), 100, m)
     two = Fingerprint(1, 2, (*sentences, 200, 201), other, (1,), 100, n)
-    found = Profiles([one, two], NONE).score(np.array([[0, 1]], np.int32), Settings())
+    found = FingerprintArrays([one, two], NONE).score(np.array([[0, 1]], np.int32), Settings())
     expected = score(Profile.of(one, NONE), Profile.of(two, NONE), Settings())
     assert found.signature_jaccard.item() == expected.signature_jaccard
     assert found.containment.item() == expected.containment
@@ -149,7 +149,7 @@ def test_the_estimate_is_that_of_the_contract_to_the_last_bit(size: int) -> None
     expected = [float(max(Fraction(0), Fraction(256 * e - size, 255 * size))) for e in range(size + 1)]
     origin = Fingerprint(1, -1, (), first, (), 100, 90)
     every = np.array([[0, i + 1] for i in range(size + 1)], np.int32)
-    assert Profiles([origin, *made], NONE).score(every, RULES).signature_jaccard.tolist() == expected
+    assert FingerprintArrays([origin, *made], NONE).score(every, RULES).signature_jaccard.tolist() == expected
     assert [jaccard(first, other.signature) for other in made] == expected
 
 
@@ -169,13 +169,13 @@ def test_the_candidates_are_the_pairs_that_share_something(
         if few_at_once:
             patch.setattr(pairs, "WORK_AT_ONCE", 2)
             patch.setattr(pairs, "SCORED_AT_ONCE", 2)
-        profiles = Profiles(made, common)
+        profiles = FingerprintArrays(made, common)
         found = profiles.candidates()
         every = every_pair(made)
         in_parts = profiles.score(every, RULES)
     expected = [(i, j) for i, j in every.tolist() if meet(made[i], made[j])]
     assert [tuple(pair) for pair in found.tolist()] == expected
-    whole = Profiles(made, common).score(every, RULES)
+    whole = FingerprintArrays(made, common).score(every, RULES)
     assert in_parts.shared.tolist() == whole.shared.tolist()
     assert in_parts.signature_jaccard.tolist() == whole.signature_jaccard.tolist()
 
@@ -184,7 +184,7 @@ def test_the_candidates_are_the_pairs_that_share_something(
 def test_no_related_pair_is_missing_from_the_candidates(
     made: list[Fingerprint | None], settings: Settings
 ) -> None:
-    profiles = Profiles(made, common_of(made))
+    profiles = FingerprintArrays(made, common_of(made))
     every = every_pair(made)
     related = every[profiles.score(every, settings).related(settings)]
     candidates = {tuple(pair) for pair in profiles.candidates().tolist()}
@@ -197,7 +197,7 @@ def test_stories_are_the_oracles(
 ) -> None:
     times = [(START + timedelta(minutes=minutes[i]), b"%d" % i) for i in range(len(made))]
     common = common_of(made, settings)
-    profiles = Profiles(made, common)
+    profiles = FingerprintArrays(made, common)
     scored = profiles.score(profiles.candidates(), settings)
     found = stories(times, scored, scored.duplicates(settings))
     subjects = [oracle.Subject(i, times[i], f) for i, f in enumerate(made) if f is not None]
@@ -210,10 +210,10 @@ def test_stories_are_the_oracles(
 
 
 def test_nothing_at_all() -> None:
-    profiles = Profiles([], NONE)
+    profiles = FingerprintArrays([], NONE)
     scored = profiles.score(profiles.candidates(), RULES)
     assert stories([], scored, scored.duplicates(RULES)).tolist() == []
-    unread = Profiles([None, None], NONE)
+    unread = FingerprintArrays([None, None], NONE)
     assert unread.candidates().tolist() == []
     assert unread.score(np.array([[0, 1]], np.int32), RULES).related(RULES).tolist() == [False]
     assert Scored.of([]).related(RULES).tolist() == []
@@ -223,9 +223,9 @@ def test_nothing_at_all() -> None:
 def test_hashes_of_either_sign_and_the_ends_of_bigint_are_told_apart() -> None:
     ends = (-(2**63), -1, 0, 1, 2**63 - 1)
     made = [Fingerprint(1, hashed, (hashed, 5), EMPTY, (hashed,) * 2, 50, 0) for hashed in ends]
-    scored = Profiles(made, NONE).score(every_pair(made), RULES)
+    scored = FingerprintArrays(made, NONE).score(every_pair(made), RULES)
     assert set(scored.shared.tolist()) == {1}
     assert not scored.same_content.any()
     assert not scored.same_bucket.any()
-    assert len(Profiles(made, NONE).candidates()) == 10
-    assert Profiles(made, {5}).candidates().tolist() == []
+    assert len(FingerprintArrays(made, NONE).candidates()) == 10
+    assert FingerprintArrays(made, {5}).candidates().tolist() == []

@@ -16,7 +16,7 @@ from psycopg.conninfo import conninfo_to_dict
 
 from dedup import Deduplicator
 from dedup.db.database import Database
-from dedup.settling.backfill import Options
+from dedup.settling.backfill import BackfillOptions
 from dedup.settling.daemon import Daemon, Pace
 from dedup.settling.fingerprinting import PoolOptions
 from dedup.store import opening
@@ -142,7 +142,7 @@ def use(url: str, direct: str | None = None) -> dict[str, Any]:
 def _work(database: Database) -> None:
     """Have a worker settle what waits."""
     stopped = Event()
-    options = Options(1_000, None, PoolOptions(0, make_function), "auto", 1 << 26)
+    options = BackfillOptions(1_000, None, PoolOptions(0, make_function), "auto", 1 << 26)
     daemon = Daemon(database, options, stopped.is_set, Pace(poll=0.05, idle=0.1))
     thread = Thread(target=daemon.run, daemon=True)
     thread.start()

@@ -12,7 +12,7 @@ from dedup.settling import adopt as adopt_module
 from dedup.settling.adopt import adopt
 from dedup.settling.backfill import backfill
 from dedup.store import rulebooks
-from dedup.store.rulebooks import Plan, StaleRulesError
+from dedup.store.rulebooks import AdoptionPlan, StaleRulesError
 from tests.corpora import (
     article,
     assert_counted,
@@ -57,7 +57,7 @@ def test_one_step_holds_few_articles(
     sizes: list[int] = []
     withdraw = rulebooks.withdraw_for
 
-    def measured(cursor: Cursor, plan: Plan, ids: Sequence[int]) -> None:
+    def measured(cursor: Cursor, plan: AdoptionPlan, ids: Sequence[int]) -> None:
         sizes.append(len(ids))
         withdraw(cursor, plan, ids)
 

@@ -26,7 +26,7 @@ from dedup.base.errors import DatabaseError, LoginError, SchemaError
 from dedup.db.database import Database, conninfo
 from dedup.runs import runs, waiting
 from dedup.settling import daemon as daemon_module
-from dedup.settling.backfill import Options
+from dedup.settling.backfill import BackfillOptions
 from dedup.settling.daemon import Daemon, Pace
 from dedup.settling.fingerprinting import PoolOptions
 from dedup.store import opening, quotes
@@ -57,7 +57,7 @@ class Working:
         self.database = Database(url)
         self.stopped = Event()
         self.error: BaseException | None = None
-        options = Options(1_000, None, PoolOptions(0, make_function), "auto", 1 << 26)
+        options = BackfillOptions(1_000, None, PoolOptions(0, make_function), "auto", 1 << 26)
         self.daemon = Daemon(self.database, options, self.stopped.is_set, pace)
         self.thread = Thread(target=self._run, daemon=True)
 

@@ -86,7 +86,7 @@ def written(database: Database, held: list[tuple[int, int, bool]], *, recent: bo
             elif len(entries):
                 made, blocks = key_segments.next_segment(cursor), key_segments.blocks_for(len(entries))
                 key_segments.write(cursor, made, blocks, entries)
-                key_segments.use(cursor, key_segments.Segment(made, flag, len(entries), blocks))
+                key_segments.use(cursor, key_segments.KeySegment(made, flag, len(entries), blocks))
 
 
 def holding(database: Database, among: list[bool], keys: list[int]) -> set[tuple[int, int]]:

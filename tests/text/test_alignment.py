@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from rapidfuzz.distance import LCSseq
 
 from dedup.text import alignment, differences
-from dedup.text.alignment import Kind, Passage, Row, Segment, align, align_letters, reflowed, twins
+from dedup.text.alignment import AlignedRow, Kind, Passage, Segment, align, align_letters, reflowed, twins
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "scripts" / "benchmarks"))
 import aligning
@@ -31,7 +31,7 @@ prose = st.lists(
 anything = st.text(max_size=60) | prose
 
 
-def told(row: Row) -> tuple[str | None, str | None]:
+def told(row: AlignedRow) -> tuple[str | None, str | None]:
     """Both sides of a row, without the spaces behind them."""
     return tuple(None if side is None else side.text.strip() for side in (row.a, row.b))  # type: ignore[return-value]
 
@@ -44,7 +44,7 @@ def marked(passage: Passage | None) -> list[tuple[str, str]]:
 @pytest.mark.parametrize("aligned", [align, align_letters])
 @given(a=anything, b=anything)
 def test_the_passages_of_a_side_are_its_text(
-    aligned: Callable[[str, str], list[Row]], a: str, b: str
+    aligned: Callable[[str, str], list[AlignedRow]], a: str, b: str
 ) -> None:
     rows = aligned(a, b)
     assert "".join(row.a.text for row in rows if row.a) == a
@@ -62,7 +62,7 @@ def test_a_text_is_the_same_as_itself(text: str) -> None:
 
 @given(anything, anything)
 def test_the_order_of_the_texts_does_not_matter(a: str, b: str) -> None:
-    def sides(rows: list[Row]) -> list[list[tuple[str, bool]]]:
+    def sides(rows: list[AlignedRow]) -> list[list[tuple[str, bool]]]:
         every = ([row.a for row in rows], [row.b for row in rows])
         return [[(s.text, s.shared) for p in side if p for s in p.segments] for side in every]
 
@@ -269,5 +269,5 @@ def test_the_work_for_100_000_characters_is_bounded(name: str, monkeypatch: pyte
 
 def test_segments_are_exported_where_rows_are() -> None:
     assert align("", "Rain fell.") == [
-        Row(None, Passage((Segment("Rain fell.", Kind.ADDED),), True, False, False))
+        AlignedRow(None, Passage((Segment("Rain fell.", Kind.ADDED),), True, False, False))
     ]

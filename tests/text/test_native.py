@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from dedup.base.settings import Settings
 from dedup.text.fingerprint import Fingerprinter, UnreadableError
 from dedup.text.fingerprints import Fingerprints
-from dedup.text.native import Made, NativeKernel, library
+from dedup.text.native import NativeKernel, NativeText, library
 from dedup.text.punkt import NEUTRAL, PunktModel, english
 
 pytestmark = pytest.mark.skipif(library() is None, reason="there is no compiled kernel here")
@@ -73,7 +73,7 @@ def is_equal(text: str, title: str | None = None, language: str = "en", *, few: 
     return True
 
 
-def row_of(made: Made) -> tuple[object, ...]:
+def row_of(made: NativeText) -> tuple[object, ...]:
     return (
         made.content_hash,
         tuple(made.sentence_hashes.tolist()),

@@ -22,7 +22,16 @@ from starlette.types import ASGIApp, Scope
 
 from dedup.api.deduplicator import Deduplicator
 from dedup.extras.browse.asking import EXACT, Fields, View, go
-from dedup.extras.browse.data import MEDIA_TYPES, MOST_ROWS, MOST_SECONDS, AsCSV, AsJSON, Part, Table, form_of
+from dedup.extras.browse.data import (
+    MEDIA_TYPES,
+    MOST_ROWS,
+    MOST_SECONDS,
+    AsCSV,
+    AsJSON,
+    PageTable,
+    TablePart,
+    form_of,
+)
 from dedup.extras.browse.editing import ACTIONS, DONE, Action
 from dedup.extras.browse.tables import table_of
 from dedup.extras.browse.views import PLACES, Position, new
@@ -142,7 +151,7 @@ class Site:
         return StreamingResponse(self._rows(table, form, fields, first), headers=headers)
 
     async def _rows(
-        self, table: Table, form: AsCSV | AsJSON, fields: Fields, part: Part
+        self, table: PageTable, form: AsCSV | AsJSON, fields: Fields, part: TablePart
     ) -> AsyncIterator[bytes]:
         """What a table is in a form, part by part, until it ends or there is too much."""
         until, told = time.monotonic() + MOST_SECONDS, len(part.rows)

@@ -31,7 +31,7 @@ MOST_SECONDS = 60.0
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class TablePart:
     """Some rows of a table. `after`: what to give for the next; None on the last. `counted_from`: where a
     range has more than is counted, from when on it is.
     """
@@ -42,12 +42,12 @@ class Part:
 
 
 @dataclass(frozen=True, slots=True)
-class Table:
+class PageTable:
     """`columns`: their names, and for each the path to its value from a row."""
 
     name: str
     columns: Mapping[str, str]
-    read: Callable[[Deduplicator, Fields], Part]
+    read: Callable[[Deduplicator, Fields], TablePart]
 
     def cells(self, row: Any) -> dict[str, Any]:
         return {name: _value(row, path) for name, path in self.columns.items()}
@@ -73,7 +73,7 @@ class AsCSV:
     guarded against being run as formulas.
     """
 
-    def __init__(self, table: Table) -> None:
+    def __init__(self, table: PageTable) -> None:
         self._table = table
 
     def _lines(self, rows: Iterable[Iterable[Any]]) -> bytes:
@@ -84,10 +84,10 @@ class AsCSV:
     def begin(self) -> bytes:
         return "\ufeff".encode() + self._lines([self._table.columns])
 
-    def rows(self, part: Part) -> bytes:
+    def rows(self, part: TablePart) -> bytes:
         return self._lines([_in_csv(cell) for cell in self._table.cells(row).values()] for row in part.rows)
 
-    def end(self, last: Part) -> bytes:  # noqa: ARG002 - CSV has no place for it
+    def end(self, last: TablePart) -> bytes:  # noqa: ARG002 - CSV has no place for it
         return b""
 
 
@@ -100,22 +100,22 @@ def _in_csv(value: Any) -> Any:
 
 
 class AsJSON:
-    """One object: `table`, `rows` as objects, then `counted_from` and `after` as of `Part`."""
+    """One object: `table`, `rows` as objects, then `counted_from` and `after` as of `TablePart`."""
 
-    def __init__(self, table: Table) -> None:
+    def __init__(self, table: PageTable) -> None:
         self._table, self._comma = table, ""
 
     def begin(self) -> bytes:
         return f'{{"table": {as_json(self._table.name)}, "rows": ['.encode()
 
-    def rows(self, part: Part) -> bytes:
+    def rows(self, part: TablePart) -> bytes:
         lines = []
         for row in part.rows:
             lines.append(f"{self._comma}\n{as_json(self._table.cells(row))}")
             self._comma = ","
         return "".join(lines).encode()
 
-    def end(self, last: Part) -> bytes:
+    def end(self, last: TablePart) -> bytes:
         told = {"counted_from": plain(last.counted_from), "after": last.after}
         return f"\n], {as_json(told)[1:]}\n".encode()
 
@@ -123,7 +123,7 @@ class AsJSON:
 FORMS: Mapping[str, type[AsCSV | AsJSON]] = {"csv": AsCSV, "json": AsJSON}
 
 
-def form_of(given: str, table: Table) -> AsCSV | AsJSON:
+def form_of(given: str, table: PageTable) -> AsCSV | AsJSON:
     if given not in get_args(Format):
         raise InputError(f"there is no format {given[:20]!r}; there are {', '.join(get_args(Format))}")
     return FORMS[given](table)

@@ -13,7 +13,7 @@ from dedup.api.deduplicator import Deduplicator
 from dedup.base.errors import InputError
 from dedup.extras.browse.asking import Fields, id_of
 from dedup.extras.browse.browsing import ROWS, Day, Health, OutletPage, StoryPage
-from dedup.extras.browse.data import Part, Table
+from dedup.extras.browse.data import PageTable, TablePart
 from dedup.extras.browse.ranges import copied_by, day_of_query, matrix_of, outlet_of, period_name
 from dedup.extras.browse.views import found_by, hash_of, kind_of, quotes_of, searched, sentences_of
 
@@ -68,22 +68,22 @@ PARTNER = columns("publication", "copies", median_delay_seconds="median_delay", 
 Query = Callable[[Deduplicator, Fields], Any]
 
 
-def whole(ask: Query, rows: Callable[[Any], Iterable[Any]]) -> Callable[[Deduplicator, Fields], Part]:
+def whole(ask: Query, rows: Callable[[Any], Iterable[Any]]) -> Callable[[Deduplicator, Fields], TablePart]:
     """A table that one answer holds whole."""
 
-    def read(dd: Deduplicator, given: Fields) -> Part:
+    def read(dd: Deduplicator, given: Fields) -> TablePart:
         found = ask(dd, given)
-        return Part(tuple(rows(found)), counted_from=getattr(found, "counted_from", None))
+        return TablePart(tuple(rows(found)), counted_from=getattr(found, "counted_from", None))
 
     return read
 
 
-def paged(ask: Query, rows: Callable[[Any], Sequence[Any]]) -> Callable[[Deduplicator, Fields], Part]:
+def paged(ask: Query, rows: Callable[[Any], Sequence[Any]]) -> Callable[[Deduplicator, Fields], TablePart]:
     """A table whose answers say how to go on."""
 
-    def read(dd: Deduplicator, given: Fields) -> Part:
+    def read(dd: Deduplicator, given: Fields) -> TablePart:
         found = ask(dd, given)
-        return Part(rows(found), found.after)
+        return TablePart(rows(found), found.after)
 
     return read
 
@@ -119,48 +119,48 @@ CREDITS = columns("agency", "articles")
 
 PERIODS = {"period": "period", "first_day": "first", **MARKS}
 
-TABLES: Mapping[str, tuple[Table, ...]] = {
+TABLES: Mapping[str, tuple[PageTable, ...]] = {
     "/": (
-        Table("periods", PERIODS, whole(_day, _periods)),
-        Table(
+        PageTable("periods", PERIODS, whole(_day, _periods)),
+        PageTable(
             "hours",
             columns("hour", "articles"),
             whole(_day, lambda day: [{"hour": h, "articles": n} for h, n in enumerate(day.hours)]),
         ),
-        Table("biggest", STORY, whole(_day, lambda day: day.biggest)),
-        Table("fastest", STORY, whole(_day, lambda day: day.fastest)),
-        Table("outlets", {"publication": "publication", **MARKS}, whole(_day, lambda day: day.outlets)),
-        Table("languages", {"language": "language", **MARKS}, whole(_day, lambda day: day.languages)),
-        Table("credits", CREDITS, whole(_day, lambda day: day.credits)),
-        Table(
+        PageTable("biggest", STORY, whole(_day, lambda day: day.biggest)),
+        PageTable("fastest", STORY, whole(_day, lambda day: day.fastest)),
+        PageTable("outlets", {"publication": "publication", **MARKS}, whole(_day, lambda day: day.outlets)),
+        PageTable("languages", {"language": "language", **MARKS}, whole(_day, lambda day: day.languages)),
+        PageTable("credits", CREDITS, whole(_day, lambda day: day.credits)),
+        PageTable(
             "troubles",
             columns("kind", "reason", "articles"),
             whole(_day, lambda day: day.troubles),
         ),
     ),
     "/search": (
-        Table(
+        PageTable(
             "articles",
             under("article", ARTICLE),
             paged(lambda dd, given: found_by(dd, searched(dd, given), PAGE_ROWS), lambda page: page.found),
         ),
     ),
     "/outlets": (
-        Table(
+        PageTable(
             "cells",
             columns("copier", "original", "copies", median_delay_seconds="median_delay"),
             whole(lambda dd, given: matrix_of(dd, given, ROWS)[1], lambda matrix: matrix.cells),
         ),
     ),
     "/outlet": (
-        Table("periods", PERIODS, whole(_outlet, _periods)),
-        Table("credits", CREDITS, whole(_outlet, lambda page: page.credits)),
-        Table("copies_from", PARTNER, whole(_outlet, lambda page: page.copies_from)),
-        Table("copied_by", PARTNER, whole(_outlet, lambda page: page.copied_by)),
-        Table("biggest", STORY, whole(_outlet, lambda page: page.biggest)),
+        PageTable("periods", PERIODS, whole(_outlet, _periods)),
+        PageTable("credits", CREDITS, whole(_outlet, lambda page: page.credits)),
+        PageTable("copies_from", PARTNER, whole(_outlet, lambda page: page.copies_from)),
+        PageTable("copied_by", PARTNER, whole(_outlet, lambda page: page.copied_by)),
+        PageTable("biggest", STORY, whole(_outlet, lambda page: page.biggest)),
     ),
     "/copied": (
-        Table(
+        PageTable(
             "copies",
             {
                 **under("copy.article", ARTICLE),
@@ -172,7 +172,7 @@ TABLES: Mapping[str, tuple[Table, ...]] = {
         ),
     ),
     "/story": (
-        Table(
+        PageTable(
             "copies",
             {**under("article", ARTICLE), "delay_seconds": "delay", **FIGURES},
             paged(
@@ -182,19 +182,19 @@ TABLES: Mapping[str, tuple[Table, ...]] = {
                 lambda story: story.copies,
             ),
         ),
-        Table(
+        PageTable(
             "timeline",
             ARTICLE,
             whole(_story, lambda story: story.prints),
         ),
-        Table(
+        PageTable(
             "beside",
             {**under("article", ARTICLE), **prefixed("match", MATCH), "words": "words"},
             whole(_story, lambda story: story.beside),
         ),
     ),
     "/article": tuple(
-        Table(
+        PageTable(
             name,
             found,
             whole(
@@ -209,7 +209,7 @@ TABLES: Mapping[str, tuple[Table, ...]] = {
         )
     ),
     "/compare": (
-        Table(
+        PageTable(
             "judgements",
             SAID,
             whole(
@@ -219,40 +219,40 @@ TABLES: Mapping[str, tuple[Table, ...]] = {
         ),
     ),
     "/sentences": (
-        Table(
+        PageTable(
             "sentences",
             SENTENCE,
             paged(lambda dd, given: sentences_of(dd, given, PAGE_ROWS), lambda page: page.sentences),
         ),
-        Table(
+        PageTable(
             "pinned",
             SENTENCE,
             whole(lambda dd, given: sentences_of(dd, {**given, "after": ""}, ROWS), lambda page: page.pinned),
         ),
     ),
     "/sentence": (
-        Table(
+        PageTable(
             "articles",
             ARTICLE,
             whole(lambda dd, given: dd.browsing.sentence(hash_of(given["hash"])), lambda page: page.articles),
         ),
     ),
     "/quotes": (
-        Table(
+        PageTable(
             "quotes",
             QUOTE,
             paged(lambda dd, given: quotes_of(dd, given, PAGE_ROWS), lambda page: page.quotes),
         ),
     ),
     "/quote": (
-        Table(
+        PageTable(
             "articles",
             ARTICLE,
             whole(lambda dd, given: dd.browsing.quote(hash_of(given["hash"])), lambda page: page.articles),
         ),
     ),
     "/judge": (
-        Table(
+        PageTable(
             "pairs",
             {
                 **prefixed("earlier", under("earlier", ARTICLE, "source_id", "title", "publication", "time")),
@@ -262,7 +262,7 @@ TABLES: Mapping[str, tuple[Table, ...]] = {
             },
             whole(lambda dd, given: dd.browsing.queue(kind_of(given)), lambda pairs: pairs),
         ),
-        Table(
+        PageTable(
             "pins",
             PIN,
             paged(
@@ -272,34 +272,34 @@ TABLES: Mapping[str, tuple[Table, ...]] = {
         ),
     ),
     "/health": (
-        Table(
+        PageTable(
             "runs",
             columns(
                 *("started_at", "what", "outcome", "error", "seconds", "fingerprinted", "settled", "failed")
             ),
             whole(_health, lambda health: health.runs),
         ),
-        Table(
+        PageTable(
             "sizes",
             {"table": "table", "bytes": "count"},
             whole(_health, lambda health: _named(health.sizes, "table")),
         ),
-        Table(
+        PageTable(
             "failed",
             {"reason": "reason", "articles": "count"},
             whole(_health, lambda health: _named(health.vitals.failed, "reason")),
         ),
-        Table(
+        PageTable(
             "limits",
             {"limit": "limit", "articles": "count"},
             whole(_health, lambda health: _named(health.vitals.limits, "limit")),
         ),
-        Table(
+        PageTable(
             "workers",
             columns("host", "process_id", "alive", "seen_at"),
             whole(_health, lambda health: health.vitals.workers),
         ),
-        Table(
+        PageTable(
             "settings",
             columns("name", "value", "wanted", "default", "meaning"),
             whole(_health, lambda health: health.settings),
@@ -309,7 +309,7 @@ TABLES: Mapping[str, tuple[Table, ...]] = {
 """Path of a page -> its tables."""
 
 
-def table_of(path: str, name: str) -> Table:
+def table_of(path: str, name: str) -> PageTable:
     """A table of a page; without a name its first one."""
     tables = TABLES.get(path, ())
     for table in tables:

@@ -69,7 +69,7 @@ Column: TypeAlias = Texts | Values | Lists
 
 
 @dataclass(frozen=True, slots=True)
-class Table:
+class ArrowTable:
     columns: Mapping[str, Kind]  # name of each to its kind
     key: tuple[str, ...]  # columns by which rows are ordered and found; bigint, and unique together
     # source, count, since: the statements of its rows after a key and of how many there are at most, and what
@@ -84,8 +84,8 @@ def _columns(listed: str) -> dict[str, Kind]:
     return {name: cast("Kind", kind) for name, kind in pairs}
 
 
-TABLES: Mapping[TableName, Table] = {
-    "marks": Table(
+TABLES: Mapping[TableName, ArrowTable] = {
+    "marks": ArrowTable(
         _columns(
             "source_id text, url text, title text, publication word, language word, published_at time,"
             " added_at time, status word, stale bool, story_source_id text, original_source_id text,"
@@ -95,7 +95,7 @@ TABLES: Mapping[TableName, Table] = {
         ("id",),
         *("marks", "count_marks", "marks_since"),
     ),
-    "duplicates": Table(
+    "duplicates": ArrowTable(
         _columns(
             "source_id text, title text, publication word, published_at time, original_source_id text,"
             " original_title text, original_publication word, original_published_at time,"
@@ -105,7 +105,7 @@ TABLES: Mapping[TableName, Table] = {
         ("id",),
         *("duplicates", "count_duplicates", "duplicates_since"),
     ),
-    "matches": Table(
+    "matches": ArrowTable(
         _columns(
             "source_id text, other_source_id text, relation word, rule word, score share,"
             " sentence_jaccard share, signature_jaccard share, containment share"
@@ -113,7 +113,7 @@ TABLES: Mapping[TableName, Table] = {
         ("article_id", "other_id"),
         *("matches", "count_matches", "matches_since"),
     ),
-    "stories": Table(
+    "stories": ArrowTable(
         _columns(
             "source_id text, url text, title text, publication word, language word, status word,"
             " first_at time, last_at time, articles int, copies int, copied_by texts,"
@@ -166,7 +166,7 @@ def pages(
         yield found, {name: _column(kind, each) for name, kind in table.columns.items()}
 
 
-def _query(table: Table, since: datetime | None, rows: int) -> bytes:
+def _query(table: ArrowTable, since: datetime | None, rows: int) -> bytes:
     """The statement that reads a page as one row."""
     parts = {"first_at": known("c"), "at": known("m"), "delay": delay("at", "c.first_at"), "limit": str(rows)}
     if since is None:

@@ -18,7 +18,7 @@ from dedup.extras.judging.estimate import Design, Quality, quality
 from dedup.extras.judging.storing import Judged
 from dedup.extras.judging.tuning import JudgedPair
 from dedup.rules.pair import Profile, Scores, relate_scored, score
-from dedup.rules.pairs import Profiles, stories
+from dedup.rules.pairs import FingerprintArrays, stories
 from dedup.rules.relation import Relation
 from dedup.store import articles, exports, pins, rulebooks, snapshots
 
@@ -65,7 +65,7 @@ def what_would_change(cursor: Cursor, present: Settings, other: Settings, count:
     """Compare the stories of the newest articles under two settings that differ in thresholds only."""
     ids = articles.newest_ids(cursor, count)
     stored = [s for s in snapshots.load(cursor, present, ids) if s.fingerprint]
-    profiles = Profiles([s.fingerprint for s in stored], snapshots.common_sentences(cursor).keys())
+    profiles = FingerprintArrays([s.fingerprint for s in stored], snapshots.common_sentences(cursor).keys())
     scored = profiles.score(profiles.candidates(), present)
     orders = [s.order for s in stored]
     now, then = (stories(orders, scored, scored.duplicates(s)) for s in (present, other))

@@ -49,7 +49,7 @@ class Document:
 
 
 @dataclass(frozen=True)
-class Corpus(Sequence[Document]):
+class DocumentSet(Sequence[Document]):
     documents: Sequence[Document]
     refused: int = 0  # lines of the file that are not articles
     repeated: int = 0  # articles that a later line with the same id replaced
@@ -69,7 +69,7 @@ class Corpus(Sequence[Document]):
         return len(self.documents)
 
     @classmethod
-    def of_texts(cls, texts: Iterable[str]) -> Corpus:
+    def of_texts(cls, texts: Iterable[str]) -> DocumentSet:
         return cls([Document(str(i), text) for i, text in enumerate(texts)])
 
     @classmethod
@@ -80,7 +80,7 @@ class Corpus(Sequence[Document]):
         fields: Mapping[str, str] | None = None,
         format: str | None = None,
         language: str | None = None,
-    ) -> Corpus:
+    ) -> DocumentSet:
         """The articles of a file in any format that `dedup load` reads; the last line of an id counts."""
         found: dict[str, Document] = {}
         refused = repeated = 0

@@ -18,7 +18,7 @@ from typing import ClassVar
 import numpy as np
 
 from dedup.base.numbers import Flags, Groups, Likeness, Pairs, linked
-from dedup.extras.lab.documents import Corpus
+from dedup.extras.lab.documents import DocumentSet
 
 
 @dataclass
@@ -34,7 +34,7 @@ class Method(ABC):
     floor: float  # pairs of lower score are not kept for the precision-recall curve
 
     @abstractmethod
-    def fit(self, corpus: Corpus) -> None:
+    def fit(self, corpus: DocumentSet) -> None:
         """Read every text and keep what `candidates` and `score` need."""
 
     @abstractmethod
@@ -56,5 +56,5 @@ class Method(ABC):
 
 def similarity(method: Method, a: str, b: str) -> float:
     """The score of two texts that are the whole corpus; for examples and tests."""
-    method.fit(Corpus.of_texts([a, b]))
+    method.fit(DocumentSet.of_texts([a, b]))
     return float(method.score(np.array([[0, 1]], np.int32))[0])

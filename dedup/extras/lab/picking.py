@@ -19,9 +19,9 @@ from dedup.base.progress import Progress, SilentProgress
 from dedup.base.settings import Settings
 from dedup.extras.judging.judgements import Pick
 from dedup.extras.judging.sampling import draw, permanent_numbers, stratify
-from dedup.extras.lab.documents import Corpus, Document
+from dedup.extras.lab.documents import Document, DocumentSet
 from dedup.extras.lab.evaluation.compare import LIMIT_SECONDS, Source, compare, measure
-from dedup.extras.lab.evaluation.results import Result
+from dedup.extras.lab.evaluation.results import MethodResult
 from dedup.extras.lab.method import Method
 from dedup.extras.lab.methods.product import Product
 
@@ -29,21 +29,21 @@ NEWEST_ARTICLES = 20_000
 """Articles that the lab takes from the database by default: a few minutes of work, and under 2 GB."""
 
 
-def read(dd: Deduplicator, count: int = NEWEST_ARTICLES) -> Corpus:
+def read(dd: Deduplicator, count: int = NEWEST_ARTICLES) -> DocumentSet:
     found = dd.newest(count)
     if not found:
         raise InputError("the corpus is empty: `dedup load FILE` first")
-    return Corpus([Document.of(article) for article in found])
+    return DocumentSet([Document.of(article) for article in found])
 
 
 def find_pairs(
     dd: Deduplicator,
-    corpus: Corpus,
+    corpus: DocumentSet,
     methods: Sequence[Method],
     *,
     limit_seconds: float = LIMIT_SECONDS,
     progress: Progress | None = None,
-) -> list[Result]:
+) -> list[MethodResult]:
     """Return what the product's own rule, with the settings of the database, and other methods find.
 
     The others get the articles through a temporary file. A method that fails or is too slow has a result that
@@ -76,7 +76,9 @@ def _row(document: Document) -> dict[str, str | None]:
     return {"id": document.id, "text": document.text, "language": document.language, "published_at": time}
 
 
-def picks(corpus: Corpus, results: Sequence[Result], settings: Settings, total: int, seed: int) -> list[Pick]:
+def picks(
+    corpus: DocumentSet, results: Sequence[MethodResult], settings: Settings, total: int, seed: int
+) -> list[Pick]:
     """A stratified sample of all that the methods found; the first result is the product's own rule."""
     keys = np.unique(np.concatenate([pair_keys(result.pairs, len(corpus)) for result in results]))
     if not len(keys):

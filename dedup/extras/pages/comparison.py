@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from itertools import groupby
 
-from dedup.text.alignment import Kind, Passage, Row, align, align_letters, reflowed
+from dedup.text.alignment import AlignedRow, Kind, Passage, align, align_letters, reflowed
 
 SHOWN, OPENED, SIDE = 1_000, 6_000, 20_000
 """Characters: of a longer segment only the ends are shown; a longer stretch that both texts have is left out,
@@ -22,7 +22,7 @@ FOLDED_ROWS = 4
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class ShownPart:
     """What is shown of a segment: its text, or how many characters of it are left out (`cut`, else 0)."""
 
     text: str
@@ -31,19 +31,19 @@ class Part:
 
 
 @dataclass(frozen=True, slots=True)
-class Cell:
-    parts: tuple[Part, ...]
+class TextCell:
+    parts: tuple[ShownPart, ...]
     opens: bool
     elsewhere: bool
     common: bool
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class ComparedLine:
     """A passage beside its version; None where there is none."""
 
-    a: Cell | None
-    b: Cell | None
+    a: TextCell | None
+    b: TextCell | None
     same: bool
 
 
@@ -51,7 +51,7 @@ class Line:
 class Block:
     """Lines that are shown, or folded behind a click; `cut`: characters left out instead of lines, else 0."""
 
-    lines: tuple[Line, ...]
+    lines: tuple[ComparedLine, ...]
     folded: bool = False
     cut: int = 0
     same: bool = False
@@ -78,11 +78,11 @@ def compare(a: str, b: str, common: Iterable[str] = (), *, letters: bool = False
                 found.append(Block((), cut=size, same=True))
                 left -= size
                 continue
-            lines: list[Line] = []
+            lines: list[ComparedLine] = []
             for row in piece:
                 if shown > SIDE:
                     break
-                line = Line(_cell(row.a), _cell(row.b), row.same)
+                line = ComparedLine(_cell(row.a), _cell(row.b), row.same)
                 lines.append(line)
                 sides = [side.parts if side else () for side in (line.a, line.b)]
                 shown += max(sum(len(part.text) for part in parts) for parts in sides)
@@ -94,35 +94,35 @@ def compare(a: str, b: str, common: Iterable[str] = (), *, letters: bool = False
     return found
 
 
-def _characters(row: Row) -> int:
+def _characters(row: AlignedRow) -> int:
     return max(len(side.text) if side else 0 for side in (row.a, row.b))
 
 
-def _cell(passage: Passage | None) -> Cell | None:
+def _cell(passage: Passage | None) -> TextCell | None:
     if passage is None:
         return None
     parts = tuple(part for segment in passage.segments for part in _parts(segment.text, segment.kind))
-    return Cell(_bounded(parts), passage.opens, passage.elsewhere, passage.common)
+    return TextCell(_bounded(parts), passage.opens, passage.elsewhere, passage.common)
 
 
-def _parts(text: str, kind: Kind) -> Iterator[Part]:
+def _parts(text: str, kind: Kind) -> Iterator[ShownPart]:
     if len(text) <= SHOWN:
-        yield Part(text, kind)
+        yield ShownPart(text, kind)
         return
     start, stop = _word_end(text, HEAD), _word_end(text, len(text) - TAIL)
-    yield Part(text[:start], kind)
-    yield Part("", kind, cut=stop - start)
-    yield Part(text[stop:], kind)
+    yield ShownPart(text[:start], kind)
+    yield ShownPart("", kind, cut=stop - start)
+    yield ShownPart(text[stop:], kind)
 
 
-def _bounded(parts: tuple[Part, ...]) -> tuple[Part, ...]:
+def _bounded(parts: tuple[ShownPart, ...]) -> tuple[ShownPart, ...]:
     """The parts of one passage; what goes beyond the size of a side is left out."""
     shown = 0
     for number, part in enumerate(parts):
         shown += len(part.text)
         if shown > SIDE:
             rest = sum(len(p.text) + p.cut for p in parts[number:])
-            return (*parts[:number], Part("", Kind.CHANGED, cut=rest))
+            return (*parts[:number], ShownPart("", Kind.CHANGED, cut=rest))
     return parts
 
 

@@ -67,7 +67,7 @@ LOG = logging.getLogger("dedup.serve")
 MAX_FIELDS = 16  # Of a query, or of a form
 
 
-class Body(NamedTuple):
+class RequestBody(NamedTuple):
     """Of a request; without a byte order mark."""
 
     media_type: str
@@ -112,7 +112,7 @@ class Handling:
         self._outage = words
 
     @asynccontextmanager
-    async def body(self, request: Request, *media_types: str) -> AsyncIterator[Body]:
+    async def body(self, request: Request, *media_types: str) -> AsyncIterator[RequestBody]:
         """The body of a request of one of these media types, which counts as held meanwhile; ProblemError if
         too large, too slow or of another kind.
         """
@@ -143,7 +143,7 @@ class Handling:
             except TimeoutError:
                 words = f"the body did not come within {self._limits.body_seconds:g} s"
                 raise ProblemError(408, words) from None
-            yield Body(given, bytes(chunks).removeprefix(BOM_UTF8))
+            yield RequestBody(given, bytes(chunks).removeprefix(BOM_UTF8))
         finally:
             self._bytes.taken -= len(chunks)
 

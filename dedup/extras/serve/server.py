@@ -75,7 +75,7 @@ GRACE_SECONDS = 7  # For the requests in hand when the server is to end, of the 
 BACKLOG = 128
 
 
-class Connection(H11Protocol):
+class ClientConnection(H11Protocol):
     """A connection on which nothing lasts for ever, not even the head of a request. `client_key`: whom it
     belongs to, as the rates count. `waits_since`: when its client's turn began, by the clock of the event
     loop.
@@ -96,7 +96,7 @@ class Connection(H11Protocol):
         self.client_key = client_key(self.client[0] if self.client else None)
         self.waits_since = self.loop.time()
         # What is cut stays in the set until the event loop has come round.
-        held = [one for one in cast("set[Connection]", self.connections) if not one._cut]
+        held = [one for one in cast("set[ClientConnection]", self.connections) if not one._cut]
         if len(held) > MAX_CONNECTIONS:
             (_least_missed([one for one in held if one is not self]) or self)._abort()
 
@@ -151,7 +151,7 @@ class Connection(H11Protocol):
         self.transport.abort()
 
 
-def _least_missed(held: list[Connection]) -> Connection | None:
+def _least_missed(held: list[ClientConnection]) -> ClientConnection | None:
     """The connection that gives way to a new one: never one whose request is being worked on.
 
     Of the client that has most of them, since whoever takes all the room is to lose it; first what is only
@@ -183,7 +183,7 @@ def serve(app: ASGIApp, sockets: list[socket.socket], stop: Callable[[], bool]) 
     """Answer requests on bound sockets, closed in the end, until `stop`; those in hand are finished."""
     config = uvicorn.Config(
         app,
-        http=Connection,
+        http=ClientConnection,
         ws="none",
         lifespan="off",
         loop="asyncio",

@@ -20,7 +20,7 @@ from dedup.text.punkt import PunktModel
 
 
 @dataclass(frozen=True, slots=True)
-class Corpus:
+class CorpusState:
     """What marks depend on beside the articles of the input."""
 
     settings: Settings = field(default_factory=Settings)
@@ -30,7 +30,7 @@ class Corpus:
     horizon: int | None = None  # articles before it do not take part; microseconds since 1970, UTC
 
     @classmethod
-    def read(cls, spark: SparkSession, folder: str, hash_key: str = "") -> Corpus:
+    def read(cls, spark: SparkSession, folder: str, hash_key: str = "") -> CorpusState:
         """The corpus of an exported folder, whose name is any URL that Spark reads.
 
         `hash_key` is that of a corpus that has one, where the folder does not hold it. An InputError where

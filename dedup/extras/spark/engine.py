@@ -16,12 +16,12 @@ from pyspark.sql import DataFrame
 
 from dedup.base.settings import Settings
 from dedup.extras.spark import articles, common, groups, nodes, results, schema
-from dedup.extras.spark.corpus import Corpus
+from dedup.extras.spark.corpus import CorpusState
 from dedup.extras.spark.options import Options, Pins
 from dedup.extras.spark.outcome import Result
 from dedup.extras.spark.reading import configured
 from dedup.extras.spark.rounds import Rounds
-from dedup.extras.spark.steps import Steps, Told
+from dedup.extras.spark.steps import SparkSteps, Told
 from dedup.extras.spark.taking import take
 from dedup.text.punkt import PunktModel
 
@@ -58,7 +58,7 @@ def deduplicate(
         InputError: columns are missing or of a wrong type.
         WorkError: `work` holds the steps of another run, or `options.allow_pairs` is exceeded.
     """
-    corpus = Corpus(settings or Settings(), pins or Pins(), models or {}, known, horizon)
+    corpus = CorpusState(settings or Settings(), pins or Pins(), models or {}, known, horizon)
     options = options or Options()
     with configured(df.sparkSession, options.configuration()):
         taken = take(df, corpus, options, work=work, mapping=mapping, added_at=added_at, told=told)
@@ -74,7 +74,7 @@ def deduplicate(
 
 
 @dataclass(frozen=True, slots=True)
-class Grouped:
+class GroupedCorpus:
     """A corpus up to its groups: schemas `NODE`, `COMMON`, `CARRIED`, `GROUP`."""
 
     articles: DataFrame  # with `id`, their number in canonical order
@@ -86,8 +86,8 @@ class Grouped:
 
 
 def grouped(
-    fingerprints: DataFrame, steps: Steps, *, settings: Settings, pins: Pins, options: Options
-) -> Grouped:
+    fingerprints: DataFrame, steps: SparkSteps, *, settings: Settings, pins: Pins, options: Options
+) -> GroupedCorpus:
     """The steps from fingerprints to groups, from which a run can be estimated."""
     order = steps.table(
         "order", lambda: articles.ordered(fingerprints, settings, options.partitions), schema.ORDERED
@@ -105,13 +105,13 @@ def grouped(
     counted = steps.table("common", lambda: common.common(classes, settings, pins.sentences), schema.COMMON)
     carried = steps.table("carried", lambda: groups.carried(classes, counted), schema.CARRIED)
     found = steps.table("groups", lambda: groups.groups(classes, carried, counted, said), schema.GROUP)
-    return Grouped(numbered, members, classes, counted, carried, found)
+    return GroupedCorpus(numbered, members, classes, counted, carried, found)
 
 
 def settle(
     fingerprints: DataFrame,
     refused: DataFrame,
-    steps: Steps,
+    steps: SparkSteps,
     *,
     settings: Settings,
     pins: Pins,

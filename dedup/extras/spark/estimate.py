@@ -17,8 +17,8 @@ from pyspark.sql import functions as fn
 from dedup.base.answer import Answer
 from dedup.base.errors import InputError
 from dedup.extras.spark.candidates import key_sizes
-from dedup.extras.spark.corpus import Corpus
-from dedup.extras.spark.engine import Grouped, grouped
+from dedup.extras.spark.corpus import CorpusState
+from dedup.extras.spark.engine import GroupedCorpus, grouped
 from dedup.extras.spark.kinds import KIND_NAMES
 from dedup.extras.spark.options import Options
 from dedup.extras.spark.options import head as head_of
@@ -45,7 +45,7 @@ class WorstKey(Answer):
 
 
 @dataclass(slots=True)
-class Estimate(Answer):
+class WorkEstimate(Answer):
     """What a run will have to do. Of a sample all numbers are those that the whole is likely to have.
 
     Attributes:
@@ -81,13 +81,13 @@ def estimate(
     df: DataFrame,
     *,
     work: str,
-    corpus: Corpus | None = None,
+    corpus: CorpusState | None = None,
     options: Options | None = None,
     mapping: Mapping[str, str] | None = None,
     added_at: datetime | None = None,
     sample: float = 1.0,
     told: Told | None = None,
-) -> Estimate:
+) -> WorkEstimate:
     """What `deduplicate` would have to do with the same arguments.
 
     Args:
@@ -100,7 +100,7 @@ def estimate(
     """
     if not 0 < sample <= 1:
         raise InputError(f"a sample is a share above 0 and at most 1, not {sample}")
-    corpus, options = corpus or Corpus(), options or Options()
+    corpus, options = corpus or CorpusState(), options or Options()
     if sample < 1:
         df = df.sample(fraction=sample, seed=SEED)
     with configured(df.sparkSession, options.configuration()):
@@ -110,7 +110,7 @@ def estimate(
         return _estimated(taken, corpus, options, sample)
 
 
-def _estimated(taken: Taken, corpus: Corpus, options: Options, sample: float) -> Estimate:
+def _estimated(taken: Taken, corpus: CorpusState, options: Options, sample: float) -> WorkEstimate:
     steps = taken.steps
     found = grouped(taken.fingerprints, steps, settings=corpus.settings, pins=corpus.pins, options=options)
     sizes = steps.table("sizes", lambda: key_sizes(found.groups))
@@ -122,7 +122,7 @@ def _estimated(taken: Taken, corpus: Corpus, options: Options, sample: float) ->
     head = head_of(histogram, options.head_minimum, options.budget_for(texts))
     pairs = _pairs(histogram, max(histogram, default=0)) * share**2
     first = _pairs(histogram, head) * share**2
-    return Estimate(
+    return WorkEstimate(
         sample=sample,
         articles=round(steps.rows("order") * share),
         texts=round(texts * share),
@@ -143,7 +143,7 @@ def _pairs(histogram: Mapping[int, int], head: int) -> int:
     return sum(keys * (min(nodes, head) * (min(nodes, head) - 1) // 2) for nodes, keys in histogram.items())
 
 
-def _worst(found: Grouped, sizes: DataFrame, share: float) -> list[WorstKey]:
+def _worst(found: GroupedCorpus, sizes: DataFrame, share: float) -> list[WorstKey]:
     top = sizes.orderBy(fn.desc("nodes"), "kind", "key").limit(KEYS_SHOWN)
     first = found.groups.join(fn.broadcast(top), ["kind", "key"]).where("place = 1")
     named = found.articles.select(fn.col("id").alias("node"), "source_id")

@@ -30,41 +30,41 @@ ColumnKind = Literal["string", "long", "int", "double", "boolean", "binary", "lo
 
 
 @dataclass(frozen=True, slots=True)
-class Column:
+class ExchangeColumn:
     """A column of a table."""
 
     kind: ColumnKind  # its type as Spark calls it; "longs" is array<long>
     nullable: bool = False  # whether values may be missing; elements of arrays may not
 
 
-Table = Mapping[str, Column]
+Table = Mapping[str, ExchangeColumn]
 
-_TEXT, _TEXT_OR_NONE = Column("string"), Column("string", nullable=True)
+_TEXT, _TEXT_OR_NONE = ExchangeColumn("string"), ExchangeColumn("string", nullable=True)
 
 FINGERPRINT: Table = {
     "source_id": _TEXT,
-    "published_at": Column("long", nullable=True),
-    "added_at": Column("long"),
-    "text_digest": Column("binary"),
-    "version": Column("long"),
-    "content_hash": Column("long"),
-    "sentence_hashes": Column("longs"),
-    "signature": Column("binary"),
-    "buckets": Column("longs"),
-    "word_count": Column("int"),
-    "shingle_count": Column("int"),
+    "published_at": ExchangeColumn("long", nullable=True),
+    "added_at": ExchangeColumn("long"),
+    "text_digest": ExchangeColumn("binary"),
+    "version": ExchangeColumn("long"),
+    "content_hash": ExchangeColumn("long"),
+    "sentence_hashes": ExchangeColumn("longs"),
+    "signature": ExchangeColumn("binary"),
+    "buckets": ExchangeColumn("longs"),
+    "word_count": ExchangeColumn("int"),
+    "shingle_count": ExchangeColumn("int"),
     "reason": _TEXT_OR_NONE,
 }
 """Times are microseconds since 1970, UTC. A row with a reason has no fingerprint: zeros and nothing else."""
 
 PAIR_PIN: Table = {"source_id": _TEXT, "other_source_id": _TEXT, "relation": _TEXT}
-SENTENCE_PIN: Table = {"sentence_hash": Column("long"), "common": Column("boolean")}
+SENTENCE_PIN: Table = {"sentence_hash": ExchangeColumn("long"), "common": ExchangeColumn("boolean")}
 
 MARK: Table = {
     "source_id": _TEXT,
     "status": _TEXT,
     "duplicate_of": _TEXT_OR_NONE,
-    "score": Column("double", nullable=True),
+    "score": ExchangeColumn("double", nullable=True),
     "reason": _TEXT_OR_NONE,
 }
 MATCH: Table = {
@@ -72,18 +72,18 @@ MATCH: Table = {
     "other_source_id": _TEXT,
     "relation": _TEXT,
     "rule": _TEXT,
-    "score": Column("double"),
-    "sentence_jaccard": Column("double"),
-    "signature_jaccard": Column("double"),
-    "containment": Column("double"),
-    "best_match": Column("boolean"),
+    "score": ExchangeColumn("double"),
+    "sentence_jaccard": ExchangeColumn("double"),
+    "signature_jaccard": ExchangeColumn("double"),
+    "containment": ExchangeColumn("double"),
+    "best_match": ExchangeColumn("boolean"),
 }
 """As `dedup.match`: `source_id` is the later article of a pair."""
 
 COMMON_SENTENCE: Table = {
-    "sentence_hash": Column("long"),
-    "carriers": Column("long"),
-    "effective_stories": Column("double"),
+    "sentence_hash": ExchangeColumn("long"),
+    "carriers": ExchangeColumn("long"),
+    "effective_stories": ExchangeColumn("double"),
 }
 REFUSED: Table = {"source_id": _TEXT_OR_NONE, "reason": _TEXT}
 
@@ -256,11 +256,11 @@ _ARROW_KINDS = {  # the type of a column, and the tests of types that may hold t
 }
 
 
-def _type(pa: Any, column: Column) -> Any:
+def _type(pa: Any, column: ExchangeColumn) -> Any:
     return pa.list_(pa.int64()) if column.kind == "longs" else getattr(pa, _ARROW_KINDS[column.kind][0])()
 
 
-def _alike(pa: Any, column: Column, found: Any) -> bool:
+def _alike(pa: Any, column: ExchangeColumn, found: Any) -> bool:
     if column.kind == "longs":
         nested = pa.types.is_list(found) or pa.types.is_large_list(found)
         return bool(nested and pa.types.is_integer(found.value_type))

@@ -20,7 +20,7 @@ from dedup.extras.spark import rows
 from dedup.extras.spark.reading import arranged, configured
 from dedup.extras.spark.rows import Layout, Recipe
 from dedup.extras.spark.schema import FINGERPRINT, columns
-from dedup.extras.spark.steps import Steps
+from dedup.extras.spark.steps import SparkSteps
 from dedup.files.record import record_bytes
 from dedup.files.report import NUMBER, OTHER_REASONS, REASONS_KEPT
 from dedup.text.fingerprint import Fingerprinter
@@ -49,7 +49,7 @@ def fingerprint(
     models: Mapping[str, PunktModel] | None = None,
     known: DataFrame | None = None,
     *,
-    steps: Steps,
+    steps: SparkSteps,
     mapping: Mapping[str, str] | None = None,
     added_at: datetime | None = None,
     report: dict[str, Any] | None = None,

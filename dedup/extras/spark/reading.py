@@ -17,7 +17,7 @@ from dedup.base.errors import InputError
 from dedup.extras.spark import failures, rows
 from dedup.extras.spark.rows import SIZE, Layout
 from dedup.files.dates import TIMES
-from dedup.files.naming import DEFAULT_FIELDS, Shape, columns_of, flattened, fold
+from dedup.files.naming import DEFAULT_FIELDS, RecordShape, columns_of, flattened, fold
 from dedup.files.record import REQUIRED_FIELDS
 from dedup.files.report import Understanding
 
@@ -157,7 +157,7 @@ def _inner(kind: Any, name: str) -> DataType:
     return found
 
 
-def _refuse_types(shape: Shape, kinds: Sequence[str]) -> None:
+def _refuse_types(shape: RecordShape, kinds: Sequence[str]) -> None:
     """Raise an error for a field of which no column has a type that it can be made of."""
     for field, options in shape.fields:
         usable = USABLE.get(field)

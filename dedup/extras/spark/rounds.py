@@ -25,7 +25,7 @@ from dedup.extras.spark.deciding import fates
 from dedup.extras.spark.options import Options
 from dedup.extras.spark.options import head as head_of
 from dedup.extras.spark.schema import EDGE, ELIGIBLE, FATE, GROUP, OPEN, PAIR
-from dedup.extras.spark.steps import Steps
+from dedup.extras.spark.steps import SparkSteps
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +39,7 @@ class Decided:
 class Rounds:
     """The rounds over some groups, from the step `groups` on."""
 
-    steps: Steps
+    steps: SparkSteps
     nodes: DataFrame
     groups: DataFrame
     members: DataFrame | None  # None where no class has several

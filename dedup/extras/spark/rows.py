@@ -20,7 +20,7 @@ from dedup.base.errors import InputError
 from dedup.base.settings import Settings
 from dedup.base.times import from_microseconds, microseconds
 from dedup.extras.spark.exchange import text_digest
-from dedup.files.naming import Shape, values_of
+from dedup.files.naming import RecordShape, values_of
 from dedup.files.parquet import values_of_column
 from dedup.files.record import make_article, too_long, unreadable, usable_id
 from dedup.files.report import Understanding
@@ -48,7 +48,7 @@ NO_PLACE = "added_at is missing, and there is no published_at that could give th
 class Layout:
     """Where the fields of an article are in a row of the pass."""
 
-    shape: Shape  # its keys are numbers of cells
+    shape: RecordShape  # its keys are numbers of cells
     cells: int  # how many; they are the columns c0, c1, …
     structs: frozenset[int]  # cells that only tell whether there is a value
     lists: frozenset[int]  # the same
@@ -91,7 +91,7 @@ class Recipe:
 
 
 @dataclass(slots=True)
-class Row:
+class InputRow:
     source_id: str | None  # also of a refused row, where it can be told
     article: Article | None = None
     refused: str | None = None  # why
@@ -154,7 +154,7 @@ def columns_of_files(batches: Iterable[Any]) -> Iterator[Any]:
             yield pa.RecordBatch.from_pydict({"name": schema.names, "nanoseconds": kinds})
 
 
-def rows_of(recipe: Recipe, batch: Any) -> list[Row]:
+def rows_of(recipe: Recipe, batch: Any) -> list[InputRow]:
     """The articles of a batch, and what cannot be one; known times stand in for missing ones."""
     import pyarrow as pa
 
@@ -180,31 +180,31 @@ def rows_of(recipe: Recipe, batch: Any) -> list[Row]:
     ]
 
 
-def _row(recipe: Recipe, found: dict[str, Any], size: int, known: tuple[int | None, int | None]) -> Row:
+def _row(recipe: Recipe, found: dict[str, Any], size: int, known: tuple[int | None, int | None]) -> InputRow:
     if size > recipe.record_bytes:
-        return Row(usable_id(found.get("source_id")), refused=too_long(size, recipe.record_bytes))
+        return InputRow(usable_id(found.get("source_id")), refused=too_long(size, recipe.record_bytes))
     if reason := unreadable(found):
-        return Row(usable_id(reason.source_id), refused=str(reason))
+        return InputRow(usable_id(reason.source_id), refused=str(reason))
     for name, count in zip(("published_at", "added_at"), known, strict=True):
         if count is not None and found.get(name) in (None, ""):
             found[name] = from_microseconds(count)
     try:
         article, flaws = make_article(found)
     except InputError as error:
-        return Row(usable_id(found.get("source_id")), refused=str(error))
+        return InputRow(usable_id(found.get("source_id")), refused=str(error))
     added_at = article.added_at or recipe.added_at
     if article.added_at is None and not recipe.added_at_counts:
         place, _ = order_key(recipe.settings, article.published_at, added_at, "")
         if place is not article.published_at:
-            return Row(article.source_id, refused=NO_PLACE)
-    return Row(article.source_id, article, None, [reason for _, reason, _ in flaws], added_at)
+            return InputRow(article.source_id, refused=NO_PLACE)
+    return InputRow(article.source_id, article, None, [reason for _, reason, _ in flaws], added_at)
 
 
 def _digest(article: Article) -> bytes:
     return text_digest(article.language, article.title, storable(article.text))
 
 
-def _batch(rows: Sequence[Row], made: Fingerprints) -> Any:
+def _batch(rows: Sequence[InputRow], made: Fingerprints) -> Any:
     import pyarrow as pa
 
     articles = [row.article for row in rows]

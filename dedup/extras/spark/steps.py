@@ -33,7 +33,7 @@ class Step:
 
 
 @dataclass
-class Steps:
+class SparkSteps:
     spark: SparkSession
     work: str  # any URL that Spark writes; two runs at once would overwrite each other's steps
     digest: str  # of all that steps depend on besides the ones before them

@@ -17,11 +17,11 @@ from pyspark.sql import functions as fn
 
 from dedup.base.settings import Settings
 from dedup.extras.spark import articles
-from dedup.extras.spark.corpus import Corpus
+from dedup.extras.spark.corpus import CorpusState
 from dedup.extras.spark.exchange import FORMAT, Basis
 from dedup.extras.spark.fingerprinting import fingerprint
 from dedup.extras.spark.options import Options
-from dedup.extras.spark.steps import Steps, Told
+from dedup.extras.spark.steps import SparkSteps, Told
 
 TABLES = 1
 """Of the tables between the steps: raised by one whenever what a step writes changes."""
@@ -31,7 +31,7 @@ TABLES = 1
 class Taken:
     """An input whose texts are read."""
 
-    steps: Steps  # the first ones are done
+    steps: SparkSteps  # the first ones are done
     fingerprints: DataFrame  # of the articles that take part
     refused: DataFrame  # all others
     about: dict[str, Any]  # basis, versions, and what became of the rows
@@ -39,7 +39,7 @@ class Taken:
 
 def take(
     df: DataFrame,
-    corpus: Corpus,
+    corpus: CorpusState,
     options: Options,
     *,
     work: str,
@@ -66,7 +66,7 @@ def take(
         sample,
     ]
     digest = hashlib.sha256(json.dumps(made_with, sort_keys=True).encode()).hexdigest()
-    steps = Steps(df.sparkSession, work.rstrip("/"), digest, told)
+    steps = SparkSteps(df.sparkSession, work.rstrip("/"), digest, told)
     report: dict[str, Any] = {}
     fingerprints, refused = fingerprint(
         df,

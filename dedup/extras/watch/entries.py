@@ -16,7 +16,7 @@ from dedup.base.verdict import Verdict
 from dedup.db.database import Database
 from dedup.extras.watch import feeds as store
 from dedup.extras.watch.fetching import Client
-from dedup.extras.watch.known import Known, known
+from dedup.extras.watch.known import KnownEntry, known
 from dedup.extras.watch.polled import Entry
 from dedup.extras.watch.reaching import FetchError, StoppedError
 from dedup.files.record import make_article, unexpected
@@ -74,7 +74,7 @@ class Submitter:
     def _needs_page(self, entry: Entry) -> bool:
         return bool(self._client and not entry.full and entry.found.get("url"))
 
-    def _submit(self, entry: Entry, given: str, feed_id: int, seen: Known) -> str:
+    def _submit(self, entry: Entry, given: str, feed_id: int, seen: KnownEntry) -> str:
         """Submit an entry; whether it is new, known another way, refused, or left for the next poll."""
         shown = printable(seen.source_id)
         try:

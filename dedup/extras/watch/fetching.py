@@ -28,7 +28,7 @@ from dedup.base.article import storable
 from dedup.base.errors import InputError
 from dedup.base.extras import installing
 from dedup.base.text_codecs import text_codec
-from dedup.extras.watch.reaching import FetchError, Line, StoppedError, opened, parts_of, place
+from dedup.extras.watch.reaching import FetchError, RequestLine, StoppedError, opened, parts_of, place
 
 CONNECT_SECONDS, READ_SECONDS = 10.0, 20.0
 TOTAL_SECONDS = 60.0  # For an answer with all its redirects, however slowly it drips
@@ -157,10 +157,10 @@ class Client:
         with self._lock:
             return self._hosts.setdefault(place(url), _Host(seconds=self._host_seconds))
 
-    def _within(self, url: str, seconds: float, work: Callable[[Line], Any]) -> Any:
+    def _within(self, url: str, seconds: float, work: Callable[[RequestLine], Any]) -> Any:
         """What a thread comes back with, or why it failed. One that is late loses its connection and ends."""
         box: SimpleQueue[Any] = SimpleQueue()
-        line = Line()
+        line = RequestLine()
 
         def run() -> None:
             try:
@@ -183,7 +183,9 @@ class Client:
             line.cut()
 
 
-def _ask(url: str, typed: str | None, headers: dict[str, str], max_bytes: int, line: Line) -> Fetched | str:
+def _ask(
+    url: str, typed: str | None, headers: dict[str, str], max_bytes: int, line: RequestLine
+) -> Fetched | str:
     """One request: an answer, or where to ask instead."""
     import urllib3
 

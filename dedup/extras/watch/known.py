@@ -19,7 +19,7 @@ AT_ONCE = 300  # Entries that are looked up in one statement
 
 
 @dataclass(frozen=True, slots=True)
-class Known:
+class KnownEntry:
     """What is known of an entry.
 
     Attributes:
@@ -39,7 +39,7 @@ class Known:
 
 def known(
     database: Database, given: str, feed_id: int, entries: Sequence[Entry]
-) -> Iterator[tuple[Entry, Known]]:
+) -> Iterator[tuple[Entry, KnownEntry]]:
     """Each entry with what is known of it. `given`: the address that the operator gave."""
     for at in range(0, len(entries), AT_ONCE):
         named = [
@@ -53,11 +53,11 @@ def known(
             yield entry, _known(ids, site_of(given), entry.digest, seen)
 
 
-def _known(ids: Ids, site: str | None, digest: bytes, seen: Mapping[str, Sequence[Seen]]) -> Known:
+def _known(ids: Ids, site: str | None, digest: bytes, seen: Mapping[str, Sequence[Seen]]) -> KnownEntry:
     source_id = _chosen(ids, site, digest, seen)
     own = _own(seen, source_id)
     family = _family(seen, source_id, site)
-    return Known(
+    return KnownEntry(
         source_id,
         own.digest if own else None,
         frozenset(one.digest for one in family),

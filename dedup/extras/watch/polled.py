@@ -19,7 +19,7 @@ from dedup.base.times import parse_time
 from dedup.extras.watch import sitemaps
 from dedup.files import feeds
 from dedup.files.dates import DateRule, Dates
-from dedup.files.entries import Document
+from dedup.files.entries import FeedDocument
 
 DIGEST_BYTES = 16
 LOOKED_AT_BYTES = 200_000  # Of a page in which feeds are looked for
@@ -43,7 +43,7 @@ class Entry:
     digest: bytes
 
 
-def entries(document: Document, publication: str | None, *, fetched: bool) -> list[Entry]:
+def entries(document: FeedDocument, publication: str | None, *, fetched: bool) -> list[Entry]:
     """The entries that have an id, the oldest first; of two with one id the one that comes first.
 
     `publication` takes the place of what the document says. `fetched`: pages are read where there is no full

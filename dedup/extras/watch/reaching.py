@@ -48,7 +48,7 @@ class StoppedError(Exception):
     """It was told to stop while it waited."""
 
 
-class Line:
+class RequestLine:
     """The connections of one request, which another thread may cut."""
 
     def __init__(self) -> None:
@@ -90,7 +90,7 @@ def place(url: str) -> str:
     return urlsplit(url).netloc.rpartition("@")[2].lower()
 
 
-def opened(url: str, typed: str | None, line: Line) -> Any:
+def opened(url: str, typed: str | None, line: RequestLine) -> Any:
     """What asks an address, directly or through the proxy of the environment. Raises FetchError: it may not
     lead there.
     """
@@ -133,7 +133,7 @@ def _is_public(given: str) -> bool:
     return address.is_global and not address.is_multicast and not any(address in one for one in _SPECIAL)
 
 
-def _pools(line: Line, *, public: bool) -> dict[str, Any]:
+def _pools(line: RequestLine, *, public: bool) -> dict[str, Any]:
     """Pools whose connections are held by a line. `public`: only to public hosts, for a name may lead
     elsewhere than when it was looked up.
     """

@@ -14,14 +14,14 @@ from urllib.parse import urldefrag, urlsplit
 
 from dedup.base.errors import InputError
 from dedup.base.times import parse_time
-from dedup.files.entries import Document
+from dedup.files.entries import FeedDocument
 
 MAX_CHILDREN = 20  # Sitemaps of an index that are read, the newest first
 MAX_ADDRESS_BYTES = 2_000  # Of a feed or a sitemap
 RECENT = timedelta(days=3)  # News sitemaps have the articles of two days
 
 
-def children(document: Document, now: datetime | None = None) -> list[str]:
+def children(document: FeedDocument, now: datetime | None = None) -> list[str]:
     """The addresses of the sitemaps of an index that may have today's news, each once.
 
     Those with `news` in their address, if there are any; else those that changed lately or do not say.
@@ -41,7 +41,7 @@ def children(document: Document, now: datetime | None = None) -> list[str]:
     return list(dict.fromkeys(urldefrag(address)[0] for _, _, address in recent))[:MAX_CHILDREN]
 
 
-def articles(document: Document) -> Iterator[dict[str, str]]:
+def articles(document: FeedDocument) -> Iterator[dict[str, str]]:
     """What a sitemap says of each article: `url`, `title`, `published_at`, `publication`, `language`, and
     `changed`, when it was last changed.
     """

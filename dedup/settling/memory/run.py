@@ -30,7 +30,7 @@ from dedup.settling.memory import settle
 from dedup.settling.memory.settle import Chunk, Plan, profiles
 from dedup.settling.memory.snapshot import Kept, Snapshot, fitting, read
 from dedup.settling.pool import submitted
-from dedup.settling.refresh import Counted, Refreshed
+from dedup.settling.refresh import Refreshed, SentenceCounts
 from dedup.store import common_sentences, memory_engine, settling, window
 from dedup.store.memory_engine import MARK_INDEXES
 from dedup.store.rulebooks import Rulebook
@@ -134,7 +134,7 @@ class MemoryRun:
                 compact(self._database, *MARK_INDEXES)
         return done
 
-    def _read(self) -> tuple[Snapshot, Counted | None]:
+    def _read(self) -> tuple[Snapshot, SentenceCounts | None]:
         settings = self._rulebook.settings
         with self._database.session() as session, session.transaction(snapshot=True) as cursor:
             self._since = memory_engine.last_change(cursor)
@@ -153,7 +153,7 @@ class MemoryRun:
                 cursor, snapshot.counts, settings, everything=True, complete=True
             )
         moved = {change.sentence_hash for change in changes if change.enters or change.leaves}
-        return snapshot, Counted(True, taken, snapshot.counts, changes, snapshot.carriers(moved))
+        return snapshot, SentenceCounts(True, taken, snapshot.counts, changes, snapshot.carriers(moved))
 
     def _decide(self, snapshot: Snapshot) -> Plan:
         """Decide everything, and find out what has to be written."""

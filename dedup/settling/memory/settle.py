@@ -57,7 +57,7 @@ def profiles(snapshot: Snapshot, common: Bigints, pins: dict[tuple[int, int], Re
 
 
 @dataclass(slots=True)
-class Part:
+class WrittenPart:
     """What one transaction writes; ids of articles, not places.
 
     Attributes:
@@ -167,7 +167,7 @@ class Plan:
             snapshot, decisions, marks, writes, differs, old, not_best_match, divided, chunk, settles, chunks
         )
 
-    def part(self, chunk: Chunk, changed: Places) -> Part:
+    def part(self, chunk: Chunk, changed: Places) -> WrittenPart:
         """What a chunk writes, given the places of the articles that people have changed."""
         ids, stored, pairs = self.snapshot.ids, self.snapshot.pairs, self.decisions.pairs
         component = self.decisions.component
@@ -188,7 +188,7 @@ class Plan:
         not_best_match = loses[self.not_best_match[loses] | ~gone]
         new = chunk.pairs[free(pairs.later[chunk.pairs])]
         closed = chunk.closed[free(chunk.closed)]
-        return Part(
+        return WrittenPart(
             self.marks[go[differs & ~is_open]],
             self.marks[go[differs & is_open]],
             ids[np.concatenate([go[keeps & ~is_open], closed])],

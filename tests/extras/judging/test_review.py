@@ -8,13 +8,10 @@ import os
 import pty
 import re
 import select
-import signal
 import struct
 import subprocess
 import sys
 import termios
-import time
-from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +20,7 @@ from rich.text import Text
 
 from dedup.base.article import Article
 from dedup.base.errors import InputError
-from dedup.cli.side_by_side import ALONE, Page
+from dedup.cli.side_by_side import ALONE, SideBySide
 from dedup.db.database import URL_VARIABLE, Database
 from dedup.extras.judging import storing as judgements
 from dedup.extras.judging.commands.review import review
@@ -76,181 +73,91 @@ def labels(database: Database, judge: str = "ann") -> dict[str, str]:
     return dict(rows)
 
 
-class Screen:
-    """A program in a pseudo-terminal, and what its screen shows."""
-
-    def __init__(self, columns: int, lines: int, **environment: str) -> None:
-        self.master, slave = pty.openpty()
-        self.resize(columns, lines)
-        self.before = termios.tcgetattr(self.master)[3]
-        self.process = subprocess.Popen(
-            [sys.executable, "-c", PROGRAM, "review-under-test"],
-            stdin=slave,
-            stdout=slave,
-            stderr=slave,
-            start_new_session=True,
-            preexec_fn=lambda: fcntl.ioctl(0, termios.TIOCSCTTY, 0),
-            env={**os.environ, "TERM": "xterm-256color", "USER": "ann", **environment},
-        )
-        os.close(slave)
-        self.raw = ""
-
-    def resize(self, columns: int, lines: int) -> None:
-        fcntl.ioctl(self.master, termios.TIOCSWINSZ, struct.pack("HHHH", lines, columns, 0, 0))
-
-    def press(self, keys: str) -> None:
-        os.write(self.master, keys.encode())
-
-    @property
-    def rows(self) -> list[str]:
-        """The lines of the screen: each frame addresses every line."""
-        shown: dict[int, str] = {}
-        for number, row in re.findall(r"\x1b\[(\d+);1H(.*?)\x1b\[K", self.raw, re.DOTALL):
-            shown[int(number)] = re.sub(r"\x1b\[[0-9;]*m", "", row)
-        return [row for _, row in sorted(shown.items())]
-
-    @property
-    def text(self) -> str:
-        return "\n".join(self.rows)
-
-    def until(self, seen: Callable[[Screen], bool]) -> None:
-        """Read until something is to be seen."""
-        end = time.monotonic() + PATIENCE_SECONDS
-        while not seen(self):
-            assert select.select([self.master], [], [], max(0, end - time.monotonic()))[0], self.text
-            self.raw += self._read()
-
-    def shows(self, *words: str) -> None:
-        self.until(lambda screen: all(word in screen.text for word in words))
-
-    def end(self) -> int:
-        """Read to the end; returns the exit code."""
-        while piece := self._read():
-            self.raw += piece
-        code = self.process.wait(PATIENCE_SECONDS)
-        # Whatever happened, the terminal is as it was: the mode, the screen, the cursor.
-        assert termios.tcgetattr(self.master)[3] == self.before
-        assert self.raw.rindex("\x1b[?1049l") > self.raw.rindex("\x1b[?1049h")
-        assert self.raw.rindex("\x1b[?25h") > self.raw.rindex("\x1b[?25l")
-        return code
-
-    def _read(self) -> str:
-        try:
-            return os.read(self.master, 65_536).decode(errors="replace")
-        except OSError:  # the other end is closed
-            return ""
-
-    def close(self) -> None:
-        if self.process.poll() is None:
-            self.process.kill()
-            self.process.wait()
-        os.close(self.master)
+COMMAND = [sys.executable, "-c", PROGRAM, "review-under-test"]
 
 
-Start = Callable[..., Screen]
-
-
-@pytest.fixture
-def start(corpus: Database) -> Iterator[Start]:
-    """Starts a review in a terminal of some size."""
-    open_ones: list[Screen] = []
-
-    def run(columns: int = 120, lines: int = 24, **environment: str) -> Screen:
-        open_ones.append(Screen(columns, lines, **environment))
-        return open_ones[-1]
-
-    yield run
-    for screen in open_ones:
-        screen.close()
-
-
-@pytest.mark.long("dedup", "migrations")
-def test_judgements_are_kept_at_once_and_the_next_run_goes_on(start: Start, corpus: Database) -> None:
-    screen = start()
-    screen.shows("0 of 3, 3 left   ann", "Title of a", "Title of b", "ferry every ten minutes")
-    assert "harbour road. │" not in screen.text
-    screen.press("d")
-    screen.shows("1 of 3, 2 left", "said: duplicate", "Title of c")
-    assert labels(corpus) == {"ab": "duplicate"}
-    screen.press("q")
-    assert screen.end() == 0
-    assert "ann has judged 1 of 3 pairs" in screen.raw
-    assert "next: dedup judge review" in screen.raw
-
-    screen = start()
-    screen.shows("1 of 3, 2 left", "Title of c")
-    screen.press("xs")  # as fast as one can type
-    screen.shows("3 of 3, 0 left", "every pair is judged")
-    assert labels(corpus) == {"ab": "duplicate", "ac": "different", "de": "similar"}
-    screen.press("b")
-    screen.shows("you said different", "Title of c")
-    screen.press("u")
-    screen.shows("3 of 3, 0 left", "you said unsure")
-    screen.press("br")
-    screen.shows("2 of 3, 1 left", "taken back", "Title of b")
-    assert labels(corpus) == {"ac": "unsure", "de": "similar"}
-    screen.press("q")
-    assert screen.end() == 0
-
-
-def test_what_differs_is_marked_and_reached_by_keys(start: Start, corpus: Database) -> None:
-    screen = start(NO_COLOR="1")
-    screen.shows("Wednesday")
-    assert re.search(r"\x1b\[1;4mWednesday\x1b\[0m", screen.raw)
-    assert not re.search(r"\x1b\[[0-9;]*3[1-7]m", screen.raw)
-    rows = [row for row in screen.rows if "┃" in row]
-    assert [("Tuesday" in row, "Wednesday" in row) for row in rows[:1]] == [(True, True)]
-    assert any("A new sign is up." in row.split("┃")[1] for row in rows)
-    # A pair that is passed over comes again at the end.
-    screen.press("\n\n")
-    screen.shows("Title of d", "more lines")
-    assert "number fifty" not in screen.text
-    screen.press("n")
-    screen.shows("number fifty")
-    screen.press("n")
-    screen.shows("no difference further on")
-    screen.press("\x1b[H")
-    screen.shows("In street number 1 ")
-    screen.press("\x1b[6~")
-    screen.until(lambda s: "In street number 1 " not in s.text)
-    screen.press("\x1b[5~v")
-    screen.shows("In street number 1 ", "dedup 0.62")
-    screen.press("?")
-    screen.shows("duplicate: the same article")
-    screen.press("\n")
-    screen.shows("Title of b")
-    assert "dedup 0.62" not in screen.text  # scores are asked for pair by pair
-    os.kill(screen.process.pid, signal.SIGTERM)
-    assert screen.end() == 0
-    assert labels(corpus) == {}
-
-
-def test_a_narrow_window_stacks_the_texts(start: Start, corpus: Database) -> None:
-    screen = start(60, 30)
-    screen.shows("Title of b", "A new sign is up.")
-    assert not [row for row in screen.rows if "│" in row or "┃" in row]
-    assert screen.raw.count("\x1b[1;4;33m") >= 3
-    screen.resize(100, 30)
-    screen.shows("┃")
-    screen.press("s")
-    screen.shows("said: similar")
-    screen.press("\x03")
-    assert screen.end() == 130
-    assert "what was finished is kept" in screen.raw
-    assert labels(corpus) == {"ab": "similar"}
-
-
-def test_without_a_terminal_the_way_through_files_is_named(corpus: Database) -> None:
-    ended = subprocess.run(
-        [sys.executable, "-c", PROGRAM, "review-under-test", "--as", "ann"],
-        stdin=subprocess.DEVNULL,
+def judge(*answers: str, **environment: str) -> subprocess.CompletedProcess[str]:
+    """A review with lines of answers."""
+    return subprocess.run(
+        COMMAND,
+        input="".join(f"{answer}\n" for answer in answers),
+        env={**os.environ, "USER": "ann", **environment},
         capture_output=True,
         text=True,
         timeout=PATIENCE_SECONDS,
     )
-    assert ended.returncode == 2
-    assert "this needs a terminal" in ended.stderr
-    assert "--export FILE" in ended.stderr
+
+
+@pytest.mark.long("dedup", "migrations")
+def test_judgements_are_kept_at_once_and_the_next_run_goes_on(corpus: Database) -> None:
+    first = judge("d", "q")
+    assert first.returncode == 0
+    for words in ("1 of 3, 3 not judged", "Title of b", "ferry every ten minutes", "2 of 3, 2 not judged"):
+        assert words in first.stdout
+    assert "ann has judged 1 of 3 pairs" in first.stderr
+    assert "next: dedup judge review" in first.stderr
+    assert labels(corpus) == {"ab": "duplicate"}
+    second = judge("X", "s")
+    assert "Title of a" in second.stdout
+    assert "Title of b" not in second.stdout
+    assert "next: dedup judge tune" in second.stderr
+    assert labels(corpus) == {"ab": "duplicate", "ac": "different", "de": "similar"}
+    third = judge("b", "u")
+    assert "2 of 3, 0 not judged, ann said different" in third.stdout
+    assert labels(corpus) == {"ab": "duplicate", "ac": "unsure", "de": "similar"}
+    fourth = judge("b", "b", "b", "r", "r")
+    assert "this is the first pair" in fourth.stderr
+    assert "taken back" in fourth.stderr
+    assert "there is no judgement to take back" in fourth.stderr
+    assert len(labels(corpus)) == 2
+
+
+@pytest.mark.long("dedup", "migrations")
+def test_a_pair_that_is_passed_over_comes_again_and_scores_are_asked_for(corpus: Database) -> None:
+    done = judge("", "", "", "v", "?")
+    assert re.findall(r"^(\d) of 3", done.stdout, re.MULTILINE) == ["1", "2", "3", "1"]
+    assert "dedup 0.62" in done.stderr
+    assert "duplicate: the same article" in done.stdout
+    assert done.returncode == 0, "the end of the input quits"
+    assert labels(corpus) == {}
+
+
+@pytest.mark.long("dedup", "migrations")
+def test_in_a_terminal_differences_are_marked_and_ctrl_c_keeps_what_was_said(corpus: Database) -> None:
+    master, slave = pty.openpty()
+    fcntl.ioctl(master, termios.TIOCSWINSZ, struct.pack("HHHH", 30, 100, 0, 0))
+    process = subprocess.Popen(
+        COMMAND,
+        stdin=slave,
+        stdout=slave,
+        stderr=slave,
+        start_new_session=True,
+        preexec_fn=lambda: fcntl.ioctl(0, termios.TIOCSCTTY, 0),
+        env={**os.environ, "TERM": "xterm-256color", "USER": "ann", "NO_COLOR": "1"},
+    )
+    os.close(slave)
+    shown = ""
+
+    def until(words: str) -> None:
+        nonlocal shown
+        while words not in shown:
+            assert select.select([master], [], [], PATIENCE_SECONDS)[0], shown
+            shown += os.read(master, 65_536).decode(errors="replace")
+
+    try:
+        until("? help: ")
+        assert re.search(r"\x1b\[1;4mWednesday\x1b\[0m", shown)
+        assert not re.search(r"\x1b\[[0-9;]*3[1-7]m", shown)
+        os.write(master, b"s\n")
+        until("2 of 3, 2 not judged")
+        until("? help: ")
+        os.write(master, b"\x03")
+        until("what was finished is kept")
+        assert process.wait(PATIENCE_SECONDS) == 130
+    finally:
+        process.kill()
+        os.close(master)
+    assert labels(corpus) == {"ab": "similar"}
 
 
 def test_out_to_a_file_and_back(corpus: Database, tmp_path: Path) -> None:
@@ -336,7 +243,7 @@ def test_wrong_use_names_the_next_step(
 
 def columns(a: str, b: str, width: int = 103) -> list[tuple[str, str]]:
     """What stands left and right, row by row."""
-    rows = [re.split(" [│┃] ", row.text.plain) for row in Page(a, b).side_by_side(width)]
+    rows = [re.split(" [│┃] ", row.text.plain) for row in SideBySide(a, b).side_by_side(width)]
     return [(left.strip(), right.strip()) for left, right in rows]
 
 
@@ -352,18 +259,18 @@ def test_sentences_stand_beside_their_versions() -> None:
 def test_rows_have_the_width_of_the_terminal_whatever_the_script() -> None:
     a = "東京で大きな地震がありました。けが人はいません。\n\nwww." + "x" * 300
     for width in (79, 80, 141):
-        page = Page(a, HARBOUR)
+        page = SideBySide(a, HARBOUR)
         assert max(row.text.cell_len for row in page.side_by_side(width)) <= width
         assert max(row.text.cell_len for row in page.stacked(width, Text("--"))) <= width
 
 
 def test_control_characters_do_not_reach_the_terminal() -> None:
-    for row in Page(f"{HARBOUR} \x1b[2J gone", f"{HARBOUR} \x07 bell").side_by_side(80):
+    for row in SideBySide(f"{HARBOUR} \x1b[2J gone", f"{HARBOUR} \x07 bell").side_by_side(80):
         assert row.text.plain.isprintable()
 
 
 def test_a_text_of_nothing_has_a_page_too() -> None:
-    assert Page("", "").side_by_side(80) == []
+    assert SideBySide("", "").side_by_side(80) == []
     assert [right for _, right in columns("", MUSEUM, 203)] == [MUSEUM]
-    rows = Page("\n\n", MUSEUM).stacked(200, Text("--"))
+    rows = SideBySide("\n\n", MUSEUM).stacked(200, Text("--"))
     assert {span.style for row in rows for span in row.text.spans} == {ALONE}

@@ -11,7 +11,7 @@ import numpy as np
 
 from dedup.base.errors import InputError
 from dedup.base.numbers import Likeness, Pairs
-from dedup.extras.lab.documents import Corpus
+from dedup.extras.lab.documents import DocumentSet
 from dedup.extras.lab.method import Method
 
 
@@ -27,7 +27,7 @@ class Strange(Method):
     floor: float = 0.0
     does: str = "works"
 
-    def fit(self, corpus: Corpus) -> None:
+    def fit(self, corpus: DocumentSet) -> None:
         match self.does:
             case "hangs":
                 signal.pause()

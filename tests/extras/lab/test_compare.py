@@ -14,10 +14,10 @@ import psutil
 import pytest
 
 from dedup.base.errors import InputError
-from dedup.extras.lab.documents import Corpus
+from dedup.extras.lab.documents import DocumentSet
 from dedup.extras.lab.evaluation import results
 from dedup.extras.lab.evaluation.compare import Source, compare, measure
-from dedup.extras.lab.evaluation.results import Result
+from dedup.extras.lab.evaluation.results import MethodResult
 from dedup.extras.lab.methods import METHODS, label, make, parse
 from tests import corpora
 from tests.extras.lab.strange_methods import Strange, make_strange
@@ -83,7 +83,7 @@ def test_a_method_ends_with_the_program_that_started_it(news: Source, tmp_path: 
 @pytest.mark.torture
 def test_what_is_kept_is_not_run_again(news: Source, tmp_path: Path) -> None:
     out = tmp_path / "out"
-    ended: list[Result] = []
+    ended: list[MethodResult] = []
     first = compare(news, strange("works", "dies"), out, factory=make_strange, ended=ended.append)
     # A label cannot be made again by this factory: whoever runs it would fail.
     again = compare(news, strange("works"), out, factory=make, ended=ended.append)
@@ -97,7 +97,7 @@ def test_what_is_kept_is_not_run_again(news: Source, tmp_path: Path) -> None:
 
 @pytest.mark.long("dedup", "migrations")
 def test_an_interrupted_comparison_leaves_nobody_at_work_and_goes_on(news: Source, tmp_path: Path) -> None:
-    def interrupt(_result: Result) -> None:
+    def interrupt(_result: MethodResult) -> None:
         raise KeyboardInterrupt
 
     out = tmp_path / "out"
@@ -118,7 +118,7 @@ def test_another_file_is_another_comparison(news: Source, tmp_path: Path) -> Non
 
 
 def test_a_result_that_broke_off_is_made_again(tmp_path: Path) -> None:
-    result = measure(Strange(), Corpus.of_texts(TEXTS))
+    result = measure(Strange(), DocumentSet.of_texts(TEXTS))
     results.save(result, tmp_path, "key")
     kept = results.load(result.label, tmp_path, "key")
     assert kept is not None
@@ -145,7 +145,7 @@ def test_a_file_without_an_article_is_refused(tmp_path: Path) -> None:
 @pytest.mark.parametrize("name", METHODS)
 def test_every_method_runs_on_a_small_corpus(name: str) -> None:
     method = make(name)
-    found = measure(method, Corpus.of_texts([*TEXTS, "", "Short."]))
+    found = measure(method, DocumentSet.of_texts([*TEXTS, "", "Short."]))
     assert found.done
     assert found.label == label(method) == name
     assert found.candidates >= len(found.pairs)

@@ -6,27 +6,29 @@ import numpy as np
 
 from dedup.base.numbers import linked
 from dedup.extras.judging.truth import DIFFERENT, DUPLICATE, Truth
-from dedup.extras.lab.documents import Corpus
+from dedup.extras.lab.documents import DocumentSet
 from dedup.extras.lab.evaluation.disagreements import SHOWN_PER_KIND, disagreements
-from dedup.extras.lab.evaluation.results import Result
+from dedup.extras.lab.evaluation.results import MethodResult
 
-CORPUS = Corpus.of_texts(f"Text {i}." for i in range(40))
+CORPUS = DocumentSet.of_texts(f"Text {i}." for i in range(40))
 TRUTH = Truth.of(40, {(0, 1): DUPLICATE, (2, 3): DUPLICATE, (4, 5): DIFFERENT, (6, 7): DIFFERENT}, {})
 
 
 def result(
     label: str, *accepted: tuple[int, int], row: str = "9", seen: tuple[int, int] | None = None
-) -> Result:
+) -> MethodResult:
     """A method that accepts some pairs, and has seen another one."""
     pairs = np.array(sorted([*accepted, *([seen] if seen else [])]), np.int32).reshape(-1, 2)
     yes = np.array([tuple(pair) in accepted for pair in pairs.tolist()], np.bool_)
-    return Result(
+    return MethodResult(
         label, row, label, "", "", "", 0.5, "done", documents=40, pairs=pairs,
         scores=np.where(yes, 0.9, 0.2).astype(np.float32), accepted=yes, groups=linked(40, pairs[yes]),
     )  # fmt: skip
 
 
-def shown(*results: Result, truth: Truth | None = TRUTH) -> dict[tuple[str, str], tuple[str, str | None]]:
+def shown(
+    *results: MethodResult, truth: Truth | None = TRUTH
+) -> dict[tuple[str, str], tuple[str, str | None]]:
     return {(d.a.id, d.b.id): (d.kind, d.truth) for d in disagreements(CORPUS, results, truth)}
 
 

@@ -21,7 +21,7 @@ from dedup.base.errors import InputError
 from dedup.base.settings import Settings
 from dedup.extras.judging.truth import read_truth
 from dedup.extras.lab import hard_cases
-from dedup.extras.lab.documents import Corpus
+from dedup.extras.lab.documents import DocumentSet
 from dedup.extras.lab.hard_cases import (
     CASES,
     boilerplate,
@@ -32,7 +32,7 @@ from dedup.extras.lab.hard_cases import (
     ocr,
     spelling,
 )
-from dedup.extras.lab.hard_cases.case import DUPLICATE, SIMILAR, Made, Pair, Story
+from dedup.extras.lab.hard_cases.case import DUPLICATE, SIMILAR, CasePair, CaseStory, MadeCase
 from dedup.extras.lab.hard_cases.prose import Dice, Writer
 from dedup.text.fingerprint import Fingerprinter
 from dedup.text.normalize import words
@@ -54,7 +54,7 @@ seeds = st.integers(0, 10**6).map(str)
 
 
 @cache
-def made(name: str, seed: int = 1) -> Made:
+def made(name: str, seed: int = 1) -> MadeCase:
     return CASES[name].make(seed, **SIZES[name])
 
 
@@ -81,14 +81,14 @@ def contained(part: str, whole: str) -> float:
     return len(fives(part) & fives(whole)) / len(fives(part))
 
 
-def named_pairs(name: str) -> Iterator[Pair]:
+def named_pairs(name: str) -> Iterator[CasePair]:
     """The pairs of a case, those of its stories included."""
     for row in made(name).truth:
-        if isinstance(row, Pair):
+        if isinstance(row, CasePair):
             yield row
         else:
             for a, b in itertools.combinations(row.ids, 2):
-                yield Pair(a, b, DUPLICATE, kind=row.kind)
+                yield CasePair(a, b, DUPLICATE, kind=row.kind)
 
 
 def unnamed_pairs(name: str) -> Iterator[tuple[str, str]]:
@@ -115,7 +115,7 @@ def test_a_seed_gives_the_same_bytes_and_another_seed_other_texts(name: str, tmp
 @each_case
 def test_the_files_are_what_the_lab_and_load_read(name: str, tmp_path: Path) -> None:
     articles, truth = generate(name, 1, tmp_path, **SIZES[name])
-    corpus = Corpus.read(articles)
+    corpus = DocumentSet.read(articles)
     assert (corpus.refused, corpus.repeated) == (0, 0)
     wanted = [(a.source_id, a.text, a.title, a.publication, a.published_at) for a in made(name).articles]
     assert [(d.id, d.text, d.title, d.publication, d.published_at) for d in corpus] == wanted
@@ -131,7 +131,7 @@ def test_the_truth_names_articles_that_exist_once(name: str) -> None:
     ids = [article.source_id for article in made(name).articles]
     assert len(ids) == len(set(ids))
     for row in made(name).truth:
-        members = row.ids if isinstance(row, Story) else (row.a, row.b)
+        members = row.ids if isinstance(row, CaseStory) else (row.a, row.b)
         assert len(set(members)) == len(members) > 1
         assert set(members) <= set(ids)
 
@@ -199,7 +199,7 @@ def test_copies_of_a_wire_story_share_half_of_the_shorter_one() -> None:
 @pytest.mark.long("dedup", "migrations")
 def test_the_wire_case_has_300_copies_700_singles_and_60_small_stories() -> None:
     full = CASES["wire-300"].make(1)
-    wire, *small = [row for row in full.truth if isinstance(row, Story)]
+    wire, *small = [row for row in full.truth if isinstance(row, CaseStory)]
     assert len(wire.ids) == 300
     assert len(small) == 60
     assert {len(story.ids) for story in small} == {2, 3, 4}
@@ -339,7 +339,7 @@ def test_every_copy_differs_and_reads_the_same() -> None:
         assert a != b
         if pair.kind is not None:
             assert Levenshtein.normalized_similarity(a.casefold(), b.casefold()) > 0.9, pair.kind
-    kinds = [row.kind for row in made("spelling").truth if isinstance(row, Pair)]
+    kinds = [row.kind for row in made("spelling").truth if isinstance(row, CasePair)]
     assert kinds == list(spelling.KINDS) * 3
 
 

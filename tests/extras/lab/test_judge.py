@@ -16,7 +16,7 @@ from dedup.base.extras import installing
 from dedup.extras.lab import picking
 from dedup.extras.lab.commands import pairs as judge_commands
 from dedup.extras.lab.evaluation.compare import compare
-from dedup.extras.lab.evaluation.results import Result
+from dedup.extras.lab.evaluation.results import MethodResult
 from tests.cli.conftest import Dedup, distance, lines
 from tests.test_architecture import LAB, is_within
 
@@ -138,7 +138,7 @@ def test_picking_names_what_it_compares_and_what_it_leaves_out(
     assert found.code == 0
 
 
-def at_once(*given: Any, limit_seconds: float, **others: Any) -> list[Result]:
+def at_once(*given: Any, limit_seconds: float, **others: Any) -> list[MethodResult]:
     """A comparison whose methods have no time."""
     assert limit_seconds == 7
     return compare(*given, limit_seconds=0, **others)

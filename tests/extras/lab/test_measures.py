@@ -13,7 +13,7 @@ from sklearn.metrics import average_precision_score, precision_recall_fscore_sup
 from dedup.base.numbers import linked
 from dedup.extras.judging.truth import DIFFERENT, DUPLICATE, UNCLEAR, Tally, Truth
 from dedup.extras.lab.evaluation.measures import Evaluation, average_precision, curve, evaluate, tally
-from dedup.extras.lab.evaluation.results import Result
+from dedup.extras.lab.evaluation.results import MethodResult
 
 GRADES = (DUPLICATE, UNCLEAR, DIFFERENT)
 scored = st.lists(
@@ -22,13 +22,13 @@ scored = st.lists(
 some_clear = scored.filter(lambda pairs: any(grade != UNCLEAR for _, grade in pairs))
 
 
-def result(size: int, pairs: dict[tuple[int, int], float], threshold: float = 0.5) -> Result:
+def result(size: int, pairs: dict[tuple[int, int], float], threshold: float = 0.5) -> MethodResult:
     """A result whose groups are linked."""
     keys = np.array(list(pairs), np.int32).reshape(-1, 2)
     scores = np.array(list(pairs.values()), np.float32)
     accepted = scores >= threshold
     words: dict[str, Any] = dict.fromkeys(("label", "row", "name", "about", "source", "finds"), "x")
-    return Result(
+    return MethodResult(
         **words,
         threshold=threshold,
         outcome="done",

@@ -15,7 +15,7 @@ from xxhash import xxh3_64_intdigest
 
 from dedup.base.errors import InputError
 from dedup.base.numbers import NO_PAIRS
-from dedup.extras.lab.documents import Corpus
+from dedup.extras.lab.documents import DocumentSet
 from dedup.extras.lab.method import Method, similarity
 from dedup.extras.lab.methods import METHODS, label, make, parameters, parse
 from dedup.extras.lab.methods.cascade import Cascade
@@ -84,7 +84,7 @@ def found(method: Method) -> list[tuple[int, int]]:
 
 def scores(method: Method, texts: list[str]) -> dict[tuple[int, int], float]:
     """The score of every pair."""
-    method.fit(Corpus.of_texts(texts))
+    method.fit(DocumentSet.of_texts(texts))
     pairs = every_pair(len(texts))
     return {(i, j): s for (i, j), s in zip(pairs.tolist(), method.score(pairs).tolist(), strict=True)}
 
@@ -129,7 +129,7 @@ def test_nothing_to_compare(name: str, texts: list[str]) -> None:
 @pytest.mark.parametrize("name", NAMES)
 def test_arrays_of_every_method(name: str) -> None:
     method = make(name)
-    method.fit(Corpus.of_texts([REPORT, REPORT, SENTENCES[0]]))
+    method.fit(DocumentSet.of_texts([REPORT, REPORT, SENTENCES[0]]))
     for pairs in method.candidates():
         assert pairs.dtype == np.int32
         assert pairs.shape[1] == 2
@@ -254,7 +254,7 @@ def test_minhash_finds_what_its_bands_promise() -> None:
             pool = [f"w{n}" for n in random.choice(10**9, 600 - count, replace=False)]
             texts += [" ".join(pool[:300]), " ".join(pool[-300:])]
     method = MinHashLSH(size=1)
-    method.fit(Corpus.of_texts(texts))
+    method.fit(DocumentSet.of_texts(texts))
     hits = Counter(i // 120 for i, j in found(method) if i % 2 == 0 and j == i + 1)
     assert hits[0] >= 54
     assert 15 <= hits[1] <= 45
@@ -263,7 +263,7 @@ def test_minhash_finds_what_its_bands_promise() -> None:
 
 def test_more_bands_are_looser() -> None:
     def candidates(method: MinHashLSH) -> set[tuple[int, int]]:
-        method.fit(Corpus.of_texts([" ".join(SENTENCES[i : i + 9]) for i in range(7)]))
+        method.fit(DocumentSet.of_texts([" ".join(SENTENCES[i : i + 9]) for i in range(7)]))
         return set(found(method))
 
     assert candidates(MinHashLSH(bands=4)) < candidates(MinHashLSH(bands=32))
@@ -342,7 +342,7 @@ def test_simhash_counts_different_bits(texts: list[str]) -> None:
 @given(st.integers(0, 2**64 - 1), st.sets(st.integers(0, 63), max_size=3))
 def test_simhash_finds_all_hashes_of_three_different_bits(first: int, flips: set[int]) -> None:
     method = SimHash()
-    method.fit(Corpus.of_texts(["one", "other"]))
+    method.fit(DocumentSet.of_texts(["one", "other"]))
     method._hashes = np.array([first, first ^ sum(1 << bit for bit in flips)], np.uint64)
     assert found(method) == [(0, 1)]
     assert method.accepts(NO_PAIRS, method.score(every_pair(2))).all()
@@ -447,7 +447,7 @@ def test_make_takes_one_method() -> None:
 
 @pytest.mark.long("dedup", "migrations")
 def test_minhash_and_common_substring_on_real_news(shared_data: Path) -> None:
-    corpus = Corpus.read(shared_data / "mccormick_minhash_1000.jsonl.gz")
+    corpus = DocumentSet.read(shared_data / "mccormick_minhash_1000.jsonl.gz")
     baseline = WordShingles(floor=0.6)
     baseline.fit(corpus)
     near = set(found(baseline))

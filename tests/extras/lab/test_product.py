@@ -8,7 +8,7 @@ import numpy as np
 
 from dedup.base.article import Article
 from dedup.base.settings import Settings
-from dedup.extras.lab.documents import UNDATED, Corpus, Document
+from dedup.extras.lab.documents import UNDATED, Document, DocumentSet
 from dedup.extras.lab.methods.product import Product, fingerprinted
 from dedup.text.fingerprint import Fingerprinter
 from dedup.text.punkt import NEUTRAL
@@ -18,17 +18,17 @@ TEXTS = [corpora.text(corpora.window(start, 6)) for start in (3, 4, 10)]
 BRIEF = "The port was closed."
 
 
-def made(*documents: Document) -> tuple[Product, Corpus]:
-    corpus = Corpus(documents)
+def made(*documents: Document) -> tuple[Product, DocumentSet]:
+    corpus = DocumentSet(documents)
     product = Product()
     product.fit(corpus)
     return product, corpus
 
 
 def test_a_corpus_of_texts() -> None:
-    found = fingerprinted(Corpus.of_texts([*TEXTS, BRIEF, "..."]), Settings())
+    found = fingerprinted(DocumentSet.of_texts([*TEXTS, BRIEF, "..."]), Settings())
     assert [f is not None for f in found] == [True, True, True, True, False]
-    product, _ = made(*Corpus.of_texts([*TEXTS, BRIEF, "..."]))
+    product, _ = made(*DocumentSet.of_texts([*TEXTS, BRIEF, "..."]))
     assert product.candidates().__next__().tolist() == [[0, 1]]
     assert product.score(np.array([[0, 1], [0, 2], [0, 4]], np.int32)).tolist() == [
         np.float32(5 / 7),
@@ -40,7 +40,7 @@ def test_a_corpus_of_texts() -> None:
 def test_fingerprints_are_those_of_the_product_with_title_language_and_models() -> None:
     document = Document("a", BRIEF, "Title", language="de")
     wanted = Fingerprinter(Settings(), {"de": NEUTRAL}).fingerprint(BRIEF, "de", "Title")
-    assert fingerprinted(Corpus([document]), Settings(), {"de": NEUTRAL}) == [wanted]
+    assert fingerprinted(DocumentSet([document]), Settings(), {"de": NEUTRAL}) == [wanted]
 
 
 def test_briefs_are_told_apart_by_their_titles() -> None:
@@ -63,7 +63,7 @@ def test_groups_are_stories_by_the_order_of_the_marks() -> None:
             for i, (text, day) in enumerate(zip(chain, days, strict=True))
         ]
         product = Product(threshold=1.0, settings=settings)
-        product.fit(Corpus(documents))
+        product.fit(DocumentSet(documents))
         pairs = next(product.candidates())
         accepted = product.accepts(pairs, product.score(pairs))
         assert product.groups(3, pairs, accepted).tolist() == expected

@@ -12,8 +12,8 @@ import pytest
 from dedup.extras.judging.truth import STORY_SIZES, GroupScore, SizeBand, Tally
 from dedup.extras.lab.evaluation.comparison import Comparison
 from dedup.extras.lab.evaluation.disagreements import Disagreement, Excerpt
-from dedup.extras.lab.evaluation.measures import CurvePoint, Evaluation, Kind
-from dedup.extras.lab.evaluation.results import Result
+from dedup.extras.lab.evaluation.measures import CurvePoint, Evaluation, KindRecall
+from dedup.extras.lab.evaluation.results import MethodResult
 from dedup.extras.lab.report.charts import MAX_POINTS, Dot, scatter, thinned
 from dedup.extras.lab.report.figures import amount, percent, share, threshold
 from dedup.extras.lab.report.page import render
@@ -47,7 +47,7 @@ REST = "".join(
 )
 
 
-def result(label: str, row: str = "0", **facts: object) -> Result:
+def result(label: str, row: str = "0", **facts: object) -> MethodResult:
     name = label.partition(":")[0]
     given = {
         "about": f"what {name} computes, in a line",
@@ -63,7 +63,7 @@ def result(label: str, row: str = "0", **facts: object) -> Result:
         "accepted": np.array([True, True, False]),
         "groups": np.array([0, 0, 0, 1, 2, 2, 3], np.int32),
     }
-    return Result(label=label, row=row, name=name, **{**given, **facts})  # type: ignore[arg-type]
+    return MethodResult(label=label, row=row, name=name, **{**given, **facts})  # type: ignore[arg-type]
 
 
 def evaluation(quality: float, large: float = 0.9) -> Evaluation:
@@ -269,7 +269,7 @@ def test_no_loss_is_said_where_there_is_none() -> None:
 
 
 def test_recall_by_kind_is_shown_where_pairs_have_kinds() -> None:
-    kinds = (Kind("10 % of noise", 200, 150, 180), Kind("excerpt", 40, 0, 2))
+    kinds = (KindRecall("10 % of noise", 200, 150, 180), KindRecall("excerpt", 40, 0, 2))
     given = {label: replace(evaluation(q), by_kind=kinds) for label, _, q, _, _ in METHODS}
     assert body(Page(render(comparison(evaluations=given))), 2)["dedup"] == ["75\u00a0%", "0\u00a0%"]
 

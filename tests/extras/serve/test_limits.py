@@ -338,13 +338,13 @@ def test_a_request_that_never_ends_is_cut(door: Door, monkeypatch: pytest.Monkey
 
 
 def test_an_answer_does_not_wait_for_its_second_packet(door: Door, monkeypatch: pytest.MonkeyPatch) -> None:
-    made, options = server.Connection.connection_made, []
+    made, options = server.ClientConnection.connection_made, []
 
     def noting(self: Any, transport: Any) -> None:
         options.append(transport.get_extra_info("socket").getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY))
         made(self, transport)
 
-    monkeypatch.setattr(server.Connection, "connection_made", noting)
+    monkeypatch.setattr(server.ClientConnection, "connection_made", noting)
     assert door.ask("GET", "/v1/health").status == 200
     assert [bool(option) for option in options] == [True]
 

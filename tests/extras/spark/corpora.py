@@ -77,13 +77,13 @@ def settle(spark: Any, work: Path, corpus: Abstract, settings: Settings | None =
     from dedup.extras.spark.engine import settle as run
     from dedup.extras.spark.options import Options, Pins
     from dedup.extras.spark.schema import REFUSED
-    from dedup.extras.spark.steps import Steps
+    from dedup.extras.spark.steps import SparkSteps
 
     given = Options(**options)
     return run(
         frame(spark, corpus.entries),
         spark.createDataFrame([], REFUSED),
-        Steps(spark, str(work), given.digest()),
+        SparkSteps(spark, str(work), given.digest()),
         settings=settings or Settings(),
         pins=Pins(corpus.pairs, corpus.sentences),
         options=given,

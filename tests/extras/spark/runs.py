@@ -38,10 +38,10 @@ def reading(spark: Any, path: Path, work: Path, mapping: dict[str, str] | None =
 def passed(spark: Any, df: Any, work: Path, settings: Settings | None = None, **more: Any) -> Run:
     """The pass over a DataFrame."""
     from dedup.extras.spark.fingerprinting import fingerprint
-    from dedup.extras.spark.steps import Steps
+    from dedup.extras.spark.steps import SparkSteps
 
     run = Run()
-    steps = Steps(spark, str(work), "", lambda name, _seconds, _rows: run.steps.append(name))
+    steps = SparkSteps(spark, str(work), "", lambda name, _seconds, _rows: run.steps.append(name))
     made, refused = fingerprint(df, settings or Settings(), steps=steps, report=run.report, **more)
     for row in made.collect():
         kept = (

@@ -145,7 +145,7 @@ def test_a_run_gives_the_marks_of_the_oracle(folder: Path) -> None:
 
 @pytest.mark.spark
 def test_an_exported_corpus_is_gone_on_with(spark: Any, folder: Path) -> None:
-    from dedup.extras.spark.corpus import Corpus
+    from dedup.extras.spark.corpus import CorpusState
     from dedup.extras.spark.exchange import FORMAT, Basis, pins_digest
     from tests.extras.spark.runs import reading
 
@@ -168,7 +168,7 @@ def test_an_exported_corpus_is_gone_on_with(spark: Any, folder: Path) -> None:
         (exported / "corpus.json").write_text(json.dumps({"format": FORMAT, **basis, **more}, indent=2))
 
     tell()
-    corpus = Corpus.read(spark, str(exported), key)
+    corpus = CorpusState.read(spark, str(exported), key)
     assert corpus.settings == settings
     assert corpus.horizon == 7
     assert corpus.pins.pairs == pairs
@@ -176,7 +176,7 @@ def test_an_exported_corpus_is_gone_on_with(spark: Any, folder: Path) -> None:
     assert corpus.known is not None
     assert {row.source_id for row in corpus.known.select("source_id").collect()} <= made.articles.keys()
     tell(hash_key=key)
-    assert Corpus.read(spark, str(exported)).settings == settings
+    assert CorpusState.read(spark, str(exported)).settings == settings
     for told, says in (
         ({}, "has a hash key: give it"),
         ({"hash_key": "another one"}, "the hash key is another one"),
@@ -186,9 +186,9 @@ def test_an_exported_corpus_is_gone_on_with(spark: Any, folder: Path) -> None:
     ):
         tell(**told)
         with pytest.raises(InputError, match=says):
-            Corpus.read(spark, str(exported))
+            CorpusState.read(spark, str(exported))
     with pytest.raises(InputError, match="a whole folder of"):
-        Corpus.read(spark, str(folder / "nothing"))
+        CorpusState.read(spark, str(folder / "nothing"))
 
 
 @pytest.mark.spark

@@ -159,7 +159,7 @@ def test_a_result_is_written_as_it_is(spark: Any, tmp_path: Path) -> None:
 
 def test_articles_of_a_table_get_their_marks(spark: Any, tmp_path: Path) -> None:
     """From texts to rows; then the same folder again, another input, and what is before a horizon."""
-    from dedup.extras.spark.corpus import Corpus
+    from dedup.extras.spark.corpus import CorpusState
     from dedup.extras.spark.estimate import estimate
     from dedup.extras.spark.schema import FINGERPRINT
     from dedup.spark import Options, Pins, deduplicate
@@ -203,7 +203,7 @@ def test_articles_of_a_table_get_their_marks(spark: Any, tmp_path: Path) -> None
     )
     assert_equal(answer(late).answer, reference("mix_2", horizon))
     assert {row.source_id for row in late.refused.collect()} == {n for n, t in times.items() if t < horizon}
-    corpus = Corpus(settings, pins, horizon=microseconds(horizon))
+    corpus = CorpusState(settings, pins, horizon=microseconds(horizon))
     guessed = estimate(table, work=str(tmp_path / "estimate"), corpus=corpus)
     assert guessed.articles == late.report["steps"]["order"]["rows"]
     assert guessed.texts == late.report["counts"]["node"]

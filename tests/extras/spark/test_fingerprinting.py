@@ -54,9 +54,9 @@ def marked(known: Any) -> Any:
 def made(spark: Any, articles: Sequence[Article], work: Path, **more: Any) -> Any:
     """The fingerprints of articles as a DataFrame."""
     from dedup.extras.spark.fingerprinting import fingerprint
-    from dedup.extras.spark.steps import Steps
+    from dedup.extras.spark.steps import SparkSteps
 
-    return fingerprint(table(spark, articles), Settings(), steps=Steps(spark, str(work), ""), **more)[0]
+    return fingerprint(table(spark, articles), Settings(), steps=SparkSteps(spark, str(work), ""), **more)[0]
 
 
 def reused(run: Run) -> set[str]:
@@ -203,9 +203,9 @@ def test_no_plan_shows_the_hash_key(spark: Any, tmp_path: Path, capsys: pytest.C
 def test_an_executor_that_would_make_other_fingerprints_refuses(changed: dict[str, Any], says: str) -> None:
     pytest.importorskip("pyarrow")
     from dedup.extras.spark import rows
-    from dedup.files.naming import Shape
+    from dedup.files.naming import RecordShape
 
-    layout = rows.Layout(Shape((), frozenset(), ()), 0, frozenset(), frozenset())
+    layout = rows.Layout(RecordShape((), frozenset(), ()), 0, frozenset(), frozenset())
     recipe = rows.Recipe(layout, Settings(), {}, day(1), True, 1_000_000)
     recipe.check()
     with pytest.raises(InputError, match=says):

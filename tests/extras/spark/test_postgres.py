@@ -74,7 +74,7 @@ def test_real_news_has_the_marks_of_the_engine_in_postgres(
 
 def test_from_postgres_to_spark_and_back(spark: Any, database: Database, tmp_path: Path) -> None:
     """10,000 settled articles, and 5,000 new ones that only Spark compares."""
-    from dedup.extras.spark.corpus import Corpus
+    from dedup.extras.spark.corpus import CorpusState
     from dedup.extras.spark.reading import read_table
     from dedup.spark import deduplicate
 
@@ -84,7 +84,7 @@ def test_from_postgres_to_spark_and_back(spark: Any, database: Database, tmp_pat
     with deduplicator(database) as door:
         assert door.export_corpus(tmp_path / "known").left_out == 0
     load(database, *new)
-    corpus = Corpus.read(spark, str(tmp_path / "known"))
+    corpus = CorpusState.read(spark, str(tmp_path / "known"))
     assert corpus.known is not None
     result = deduplicate(
         read_table(spark, str(write(tmp_path / "new.parquet", new))),

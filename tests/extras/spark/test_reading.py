@@ -211,11 +211,11 @@ def test_a_table_that_cannot_be_one_of_articles_is_refused_before_anything_runs(
     spark: Any, tmp_path: Path, columns: str, says: str
 ) -> None:
     from dedup.extras.spark.fingerprinting import fingerprint
-    from dedup.extras.spark.steps import Steps
+    from dedup.extras.spark.steps import SparkSteps
 
     with pytest.raises(InputError, match=says):
         fingerprint(
-            spark.sql(f"SELECT {columns}"), Settings(), steps=Steps(spark, str(tmp_path / "work"), "")
+            spark.sql(f"SELECT {columns}"), Settings(), steps=SparkSteps(spark, str(tmp_path / "work"), "")
         )
     assert not (tmp_path / "work").exists()
 

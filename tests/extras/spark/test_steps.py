@@ -24,9 +24,9 @@ def numbers(spark: Any, upto: int) -> Any:
 
 
 def steps(spark: Any, work: Path, digest: str = "one") -> Any:
-    from dedup.extras.spark.steps import Steps
+    from dedup.extras.spark.steps import SparkSteps
 
-    return Steps(spark, str(work), digest)
+    return SparkSteps(spark, str(work), digest)
 
 
 def forbidden() -> Any:
@@ -116,7 +116,7 @@ def test_a_run_that_is_stopped_after_any_step_goes_on_there(
     from dedup.extras.spark.engine import settle as run
     from dedup.extras.spark.options import Options, Pins
     from dedup.extras.spark.schema import REFUSED
-    from dedup.extras.spark.steps import Steps
+    from dedup.extras.spark.steps import SparkSteps
 
     given, work, settings = corpus(), tmp_path / "work", Settings()
     options = Options(**SMALL)
@@ -127,7 +127,7 @@ def test_a_run_that_is_stopped_after_any_step_goes_on_there(
         attempts += 1
         assert attempts < 200
 
-        made = Steps(spark, str(work), "digest")
+        made = SparkSteps(spark, str(work), "digest")
         made.told = partial(stop_if_made, made)
         pins = Pins(given.pairs, given.sentences)
         refused = spark.createDataFrame([], REFUSED)

@@ -93,7 +93,7 @@ class Page(Answer):
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class SearchWanted:
     """What is searched for; None: whatever it is. `dated`: whether it has a time of publication that can be
     true. `since`: the first moment; `until`: the place that all that is found is before. `page`: articles of
     a page. `snippets`: whether it shows the words in their texts.
@@ -134,16 +134,16 @@ def wanted(
     source_id: str | None = None,
     after: str | None = None,
     rows: int | None = None,
-) -> Wanted:
+) -> SearchWanted:
     """What is searched for; see `Browsing.search`. Raises InputError: as of `Browsing.search`."""
     if words is not None and len(words) > WORDS_CHARACTERS:
         raise InputError(f"at most {WORDS_CHARACTERS:,} characters can be searched for")
     since, until = reading.page_of_days(first, last, after)
     named = (words, only or Only(), status, dated, url, source_id)
-    return Wanted(*named, since, until, rows or SEARCH_PAGE, snippets=rows is None)
+    return SearchWanted(*named, since, until, rows or SEARCH_PAGE, snippets=rows is None)
 
 
-def search(cursor: Cursor, what: Wanted, schema: str) -> Page:
+def search(cursor: Cursor, what: SearchWanted, schema: str) -> Page:
     """A page of the articles of which all that is wanted holds."""
     goes_on: Position | None = None
     if what.words is not None:
@@ -168,7 +168,7 @@ def search(cursor: Cursor, what: Wanted, schema: str) -> Page:
     )
 
 
-def _named(cursor: Cursor, what: Wanted) -> list[Position]:
+def _named(cursor: Cursor, what: SearchWanted) -> list[Position]:
     """The articles of an address or a source_id, the newest first."""
     column, value = ("url", what.url) if what.source_id is None else ("source_id", what.source_id)
     condition, values = what.others
@@ -179,7 +179,7 @@ def _named(cursor: Cursor, what: Wanted) -> list[Position]:
     return [(at, id) for at, id in rows.fetchall()]
 
 
-def _in_order(cursor: Cursor, what: Wanted) -> tuple[list[Position], Position | None]:
+def _in_order(cursor: Cursor, what: SearchWanted) -> tuple[list[Position], Position | None]:
     """The newest articles, or those of an outlet; and where to go on after `SCANNED` of them."""
     condition, values = what.others
     outlet = what.only.by_outlet
@@ -194,7 +194,7 @@ def _in_order(cursor: Cursor, what: Wanted) -> tuple[list[Position], Position | 
     return positions, (ends[0], ends[1]) if ends else None
 
 
-def _with_words(cursor: Cursor, what: Wanted, given: str) -> tuple[list[Position], Position | None]:
+def _with_words(cursor: Cursor, what: SearchWanted, given: str) -> tuple[list[Position], Position | None]:
     """The newest articles with these words; and where to go on after `STEPS` looks."""
     row = cursor.execute(_sql("count_words", words=GIVEN), {"words": given}).fetchone()
     if row is None or not row[0]:
@@ -226,7 +226,7 @@ def _with_words(cursor: Cursor, what: Wanted, given: str) -> tuple[list[Position
 
 
 def _matching(
-    cursor: Cursor, what: Wanted, marks: list[str], limit: int | None
+    cursor: Cursor, what: SearchWanted, marks: list[str], limit: int | None
 ) -> tuple[list[Position], bool]:
     """The articles with the words and these marks, the newest first; and whether these are all of them."""
     condition, values = what.others

@@ -29,33 +29,25 @@ from dedup.cli import output
 from dedup.cli.shared import corpus
 
 if TYPE_CHECKING:
-    from dedup.cli.side_by_side import Page, Row
-    from dedup.extras.judging.commands.terminal import Terminal
-    from dedup.extras.judging.judgements import Judgements, Key, ReviewArticle, ReviewPair
+    from dedup.extras.judging.judgements import Judgements, ReviewArticle, ReviewPair
 
+WIDEST_COLUMNS = 160  # Columns of a page; longer lines are hard to read
 NARROWEST_COLUMNS = 80  # Columns from which two texts stand side by side; below, one under the other
-CONTEXT = 2  # Rows shown above the difference that a key jumps to
 
-STYLES = {"duplicate": "bold cyan", "similar": "bold yellow", "different": "bold green", "unsure": "bold"}
+LABELS = {"d": "duplicate", "s": "similar", "x": "different", "u": "unsure"}
 
-ALL_JUDGED = "every pair is judged: q ends, b looks back"
+QUESTION = "d duplicate, s similar, x different, u unsure; Enter later, b back, q quit, ? help: "
 
-HELP = (
-    ("d", "duplicate: the same article, perhaps trimmed, updated or with another headline"),
-    ("s", "similar: they share passages, but each says much of its own"),
-    ("x", "different: two texts, be it on one event"),
-    ("u", "unsure: left out of every count"),
-    ("", ""),
-    ("space, PgDn", "a page on (also f); PgUp a page back"),
-    ("j k, arrows", "a line down or up; Home and End"),
-    ("n p", "to the next difference, to the one before"),
-    ("v", "what the methods say of this pair: better after your own judgement"),
-    ("", ""),
-    ("b", "back to the pair before, to change or take back a judgement"),
-    ("r", "take back the judgement of this pair"),
-    ("Enter", "on to the next pair; one that is not judged comes again at the end"),
-    ("q", "quit; what you have said is kept, and the next run goes on from there"),
-)
+HELP = """\
+  d      duplicate: the same article, perhaps trimmed, updated or with another headline
+  s      similar: they share passages, but each says much of its own
+  x      different: two texts, be it on one event
+  u      unsure: left out of every count
+  Enter  later: the pair comes again at the end
+  b      back to the pair before, to change its judgement
+  r      take back the judgement of this pair
+  v      show the scores of methods: better after your own judgement
+  q      quit; judgements are kept, and the next run goes on from there"""
 
 
 def review(
@@ -71,8 +63,8 @@ def review(
 ) -> None:
     """Judge the pairs that `dedup judge pairs` picked: duplicate, similar, different, or unsure.
 
-    Both texts side by side, what differs marked. One key per judgement, which is stored at once: quit at any
-    time, the next run goes on. Several people may judge the same pairs.
+    Both texts side by side, what differs marked. Each judgement is stored at once: quit at any time, the next
+    run goes on. Several people may judge the same pairs. `dedup browse` has a page for it too.
 
     Without a terminal: `--export pairs.jsonl`, fill in every `label`, `--import pairs.jsonl`.
     """
@@ -88,21 +80,15 @@ def review(
             elif import_:
                 _read(found.judgements, who, import_)
         return
-    from dedup.extras.judging.commands.terminal import Terminal
-
-    terminal = Terminal("use `dedup judge review --export FILE` and `--import FILE`")
     with corpus() as found:
-        _interactive(terminal, found.judgements, who)
+        _interactive(found.judgements, who)
 
 
-def _interactive(terminal: Terminal, judgements: Judgements, judge: str) -> None:
+def _interactive(judgements: Judgements, judge: str) -> None:
     progress = judgements.progress(judge)
-    done, waiting = judgements.judged(judge), judgements.waiting(judge)
     if not progress.picked:
         raise InputError("no pairs are picked: run `dedup judge pairs` first")
-    if done or waiting:
-        with terminal:
-            _Review(terminal, judgements, judge, done, waiting).run()
+    _Review(judgements, judge).run()
     progress = judgements.progress(judge)
     missing = (
         f"; {progress.missing:,} cannot be shown, as an article is not stored" if progress.missing else ""
@@ -112,172 +98,103 @@ def _interactive(terminal: Terminal, judgements: Judgements, judge: str) -> None
 
 
 class _Review:
-    def __init__(
-        self, terminal: Terminal, judgements: Judgements, judge: str, done: list[Key], waiting: list[Key]
-    ) -> None:
-        self.terminal, self.judgements, self.judge = terminal, judgements, judge
-        self.pairs = [*done, *waiting]
-        self.judged = set(done)
-        self.at = min(len(done), len(self.pairs) - 1)
-        self.words = "" if waiting else ALL_JUDGED
+    """Asks for the label of one pair at a time, in plain lines."""
+
+    def __init__(self, judgements: Judgements, judge: str) -> None:
+        self._judgements, self._judge = judgements, judge
+        done, waiting = judgements.judged(judge), judgements.waiting(judge)
+        self._pairs = [*done, *waiting]
+        self._judged = set(done)
+        self._at = min(len(done), len(self._pairs) - 1)
 
     def run(self) -> None:
-        self.load()
-        while True:
-            self.draw()
-            key = self.terminal.key()
-            self.words = ""
-            if key in ("q", "stop"):
-                return
-            if key in _LABEL_KEYS:
-                label, hashes = _LABEL_KEYS[key], (self.pair.a.text_hash, self.pair.b.text_hash)
-                self.judgements.record(self.pairs[self.at], self.judge, label, self.pair.note, hashes)
-                self.judged.add(self.pairs[self.at])
-                self.words = f"said: {label} (b to change it)"
-                self.go_on()
-            else:
-                self.other(key)
+        """Ask until all pairs are judged, or the judge quits."""
+        if self._pairs:
+            self._show()
+        while self._pairs and self._take(_answer()):
+            pass
 
-    def load(self) -> None:
-        from dedup.cli.side_by_side import Page
+    def _take(self, answer: str) -> bool:
+        """Do what an answer says; return whether to go on."""
+        pair = self._pairs[self._at]
+        if answer in LABELS:
+            hashes = (self._pair.a.text_hash, self._pair.b.text_hash)
+            self._judgements.record(pair, self._judge, LABELS[answer], self._pair.note, hashes)
+            self._judged.add(pair)
+            return self._go_on()
+        match answer:
+            case "q":
+                return False
+            case "":
+                return self._go_on()
+            case "b" if self._at:
+                self._at -= 1
+                self._show()
+            case "b":
+                output.say("this is the first pair")
+            case "r" if self._pair.label is None:
+                output.say("there is no judgement to take back")
+            case "r":
+                self._judgements.take_back(pair, self._judge)
+                self._judged.discard(pair)
+                output.say("taken back")
+                self._show()
+            case "v":
+                shown = (f"{name} {_score(score)}" for name, score in self._pair.scores.items())
+                output.say("   ".join(shown) or "no scores were kept with this pair")
+            case _:
+                output.write_text(HELP)
+        return True
 
-        self.pair: ReviewPair = self.judgements.read(self.pairs[self.at], self.judge)
-        self.page: Page = Page(self.pair.a.text, self.pair.b.text)
-        self.rows: list[Row] = []
-        self.laid_out = (0, 0)
-        self.top = 0
-        self.scores_shown = self.help_shown = False
-
-    def take_back(self) -> None:
-        if self.pair.label is None:
-            self.words = "there is no judgement to take back"
-            return
-        self.judgements.take_back(self.pairs[self.at], self.judge)
-        self.judged.discard(self.pairs[self.at])
-        self.load()
-        self.words = "taken back"
-
-    def go_on(self) -> None:
-        """To the next pair that is not judged; after the last come the ones that were passed over."""
-        count = len(self.pairs)
+    def _go_on(self) -> bool:
+        """Show the next pair that is not judged; return whether there is one."""
+        count = len(self._pairs)
         for step in range(1, count + 1):
-            if self.pairs[(self.at + step) % count] not in self.judged:
-                self.at = (self.at + step) % count
-                self.load()
-                return
-        self.load()
-        self.words = ALL_JUDGED
+            if self._pairs[(self._at + step) % count] not in self._judged:
+                self._at = (self._at + step) % count
+                self._show()
+                return True
+        return False
 
-    def other(self, key: str) -> None:
-        """Keys that give no label."""
-        _, lines = self.terminal.size()
-        page = max(1, self.height(lines) - 1)
-        moves = {"down": 1, "j": 1, "up": -1, "k": -1, "space": page, "f": page, "pagedown": page}
-        moves |= {"pageup": -page, "home": -len(self.rows), "end": len(self.rows)}
-        if key in moves:
-            self.top += moves[key]
-        elif key in ("n", "p"):
-            self.jump(1 if key == "n" else -1)
-        elif key == "v":
-            self.scores_shown = not self.scores_shown
-        elif key in ("?", "h"):
-            self.help_shown = not self.help_shown
-        elif key == "enter":
-            self.go_on()
-        elif key == "r":
-            self.take_back()
-        elif key == "b":
-            if self.at:
-                self.at -= 1
-                self.load()
-            else:
-                self.words = "this is the first pair"
-        elif key != "resize":
-            self.words = "? shows the keys"
+    def _show(self) -> None:
+        from dedup.cli.side_by_side import SideBySide, beside
 
-    def jump(self, direction: int) -> None:
-        """To the next place where the texts differ, in a direction."""
-        starts = [
-            number
-            for number, row in enumerate(self.rows)
-            if row.different and not (number and self.rows[number - 1].different)
-        ]
-        tops = [self.reachable(start - CONTEXT) for start in starts]
-        ahead = [top for top in tops if (top - self.top) * direction > 0]
-        if ahead:
-            self.top = min(ahead) if direction > 0 else max(ahead)
-        else:
-            self.words = "no difference further on" if direction > 0 else "no difference before this"
-
-    def height(self, lines: int) -> int:
-        columns, _ = self.laid_out
-        fixed = 1 + (2 if columns >= NARROWEST_COLUMNS else 4) + 1 + 1 + self.scores_shown
-        return max(1, lines - fixed)
-
-    def reachable(self, top: int) -> int:
-        """The nearest row that can be the top one."""
-        _, lines = self.terminal.size()
-        return max(0, min(top, len(self.rows) - self.height(lines)))
-
-    def draw(self) -> None:
-        columns, lines = size = self.terminal.size()
-        width = columns - 1
-        if size != self.laid_out:
-            if columns >= NARROWEST_COLUMNS:
-                self.rows = self.page.side_by_side(width)
-            else:
-                self.rows = self.page.stacked(width, Text("─" * width, "dim"))
-            self.laid_out = size
-        self.top = self.reachable(self.top)
-        height = self.height(lines)
-        body = [row.text for row in self.rows[self.top : self.top + height]]
-        if self.help_shown:
-            body = [Text.assemble((f"  {key:<12}", "bold"), words) for key, words in HELP][:height]
-        body += [Text()] * (height - len(body))
-        self.terminal.show([*self.header(width), *body, *self.footer()])
-
-    def header(self, width: int) -> list[Text]:
-        from dedup.cli.side_by_side import beside
-
-        left = len(self.pairs) - len(self.judged)
-        place = Text.assemble(
-            (f" {len(self.judged)} of {len(self.pairs)}", "bold"),
-            f", {left} left",
-            (f"   {self.judge}", "dim"),
-        )
-        if self.pair.label:
-            place.append(f"   you said {self.pair.label}", STYLES[self.pair.label])
-        if self.words:
-            place.append(f"   {self.words}", "italic")
-        heads = [_head(side) for side in (self.pair.a, self.pair.b)]
+        self._pair: ReviewPair = self._judgements.read(self._pairs[self._at], self._judge)
+        console = output.console()
+        width = min(console.width, WIDEST_COLUMNS) - 1
+        rule = Text("─" * width, "dim")
+        said = f", {self._judge} said {self._pair.label}" if self._pair.label else ""
+        left = len(self._pairs) - len(self._judged)
+        place = f"{self._at + 1} of {len(self._pairs)}, {left} not judged{said}"
+        page = SideBySide(self._pair.a.text, self._pair.b.text)
+        heads = [_head(side) for side in (self._pair.a, self._pair.b)]
         if width + 1 >= NARROWEST_COLUMNS:
-            column = (width - 3) // 2
-            titles = [beside(x, y, column) for x, y in zip(*heads, strict=True)]
+            titles = [beside(x, y, (width - 3) // 2) for x, y in zip(*heads, strict=True)]
+            rows = page.side_by_side(width)
         else:
             titles = [line for head in heads for line in head]
-        return [place, *titles, Text("─" * width, "dim")]
-
-    def footer(self) -> list[Text]:
-        """The scores, if they are asked for, and the keys."""
-        rows = []
-        if self.scores_shown:
-            said = [
-                f"{name} {'–' if score is None else f'{score:.2f}'}"
-                for name, score in self.pair.scores.items()
-            ]
-            rows.append(Text("   ".join(said) or "no scores were kept with this pair", "cyan"))
-        keys = Text(" ")
-        for key, word in (("d", "uplicate"), ("s", "imilar"), ("x", " different"), ("u", "nsure")):
-            keys.append(key, "bold reverse").append(f"{word}   ")
-        keys.append("? help   ", "dim")
-        last = self.top + self.height(self.terminal.size()[1])
-        if last < len(self.rows):
-            keys.append(f"▼ {counted(len(self.rows) - last, 'more line')}   ", "bold")
-        keys.append("n p difference   v scores   b back   q quit", "dim")
-        return [*rows, keys]
+            rows = page.stacked(width, rule)
+        for line in (
+            Text(),
+            Text(place, "bold"),
+            *titles,
+            Text("─" * width, "dim"),
+            *(row.text for row in rows),
+        ):
+            console.print(line, soft_wrap=True)
 
 
-_LABEL_KEYS = {"d": "duplicate", "s": "similar", "x": "different", "u": "unsure"}
+def _answer() -> str:
+    """Read an answer; the end of the input quits."""
+    try:
+        return input(QUESTION).strip().lower()
+    except EOFError:
+        output.write_text("")
+        return "q"
+
+
+def _score(score: float | None) -> str:
+    return "–" if score is None else f"{score:.2f}"
 
 
 def _head(side: ReviewArticle) -> list[Text]:

@@ -14,7 +14,7 @@ from scipy.sparse import csr_array
 
 from dedup.base.numbers import Likeness, Pairs
 from dedup.extras.lab.algorithms.incidence import jaccard, shared_of
-from dedup.extras.lab.documents import Corpus, Document
+from dedup.extras.lab.documents import Document, DocumentSet
 from dedup.extras.lab.method import Method
 from dedup.text.hashing import Hashes, hash_set
 
@@ -50,7 +50,7 @@ def matrix_of(rows: Iterable[Hashes]) -> csr_array:
 class SetMethod(Method):
     """A method whose score is the Jaccard of two sets of shingles."""
 
-    def fit(self, corpus: Corpus) -> None:
+    def fit(self, corpus: DocumentSet) -> None:
         self._sets = matrix_of(self.shingles(document) for document in corpus)
 
     def score(self, pairs: Pairs) -> Likeness:

@@ -10,7 +10,7 @@ import numpy as np
 
 from dedup.base.numbers import Likeness, Pairs
 from dedup.extras.lab.algorithms.incidence import incidence, shared_of, sharing
-from dedup.extras.lab.documents import Corpus, Document
+from dedup.extras.lab.documents import Document, DocumentSet
 from dedup.extras.lab.method import Method
 
 
@@ -21,7 +21,7 @@ class SameKey(Method):
     threshold: float = 1.0
     floor: float = 1.0
 
-    def fit(self, corpus: Corpus) -> None:
+    def fit(self, corpus: DocumentSet) -> None:
         keys = (self.key(document) for document in corpus)
         self._keys = incidence([] if key is None else [key] for key in keys)
 

@@ -23,7 +23,7 @@ SURELY_SHARED = 8
 _LAST_BIT = np.uint64(1)
 
 
-class Run(NamedTuple):
+class CommonRun(NamedTuple):
     """A run of characters of both texts: `a[start_a : start_a + length]`, and the same of b."""
 
     length: int
@@ -31,16 +31,16 @@ class Run(NamedTuple):
     start_b: int
 
 
-def longest_common_substring(a: str, b: str) -> Run:
+def longest_common_substring(a: str, b: str) -> CommonRun:
     """The longest run of characters in both texts; one of them where there are several.
 
     >>> longest_common_substring("the old house", "an old horse")
     Run(length=7, start_a=3, start_b=2)
     """
     if len(a) <= len(b) and (start := b.find(a)) >= 0:
-        return Run(len(a), 0, start)
+        return CommonRun(len(a), 0, start)
     if len(b) < len(a) and (start := a.find(b)) >= 0:
-        return Run(len(b), start, 0)
+        return CommonRun(len(b), start, 0)
     for seed in count():
         length, i, j = found = _longest(a, b, seed)
         if a[i : i + length] == b[j : j + length]:
@@ -48,7 +48,7 @@ def longest_common_substring(a: str, b: str) -> Run:
     raise AssertionError("count() does not end")
 
 
-def _longest(a: str, b: str, seed: int) -> Run:
+def _longest(a: str, b: str, seed: int) -> CommonRun:
     levels = [(letters(a, seed), letters(b, seed))]  # level k: stretches of 2^k characters
     while 2 * (width := 1 << len(levels) - 1) <= min(len(a), len(b)):
         longer = (doubled(levels[-1][0], width), doubled(levels[-1][1], width))
@@ -71,8 +71,8 @@ def _longest(a: str, b: str, seed: int) -> Run:
             places = [at[keep] for at, keep in zip(fitting, kept, strict=True)]
             hashes = [hashed[keep] for hashed, keep in zip(longer_hashes, kept, strict=True)]
     if not length:
-        return Run(0, 0, 0)
-    return Run(length, int(places[0][0]), int(places[1][np.argmax(hashes[1] == hashes[0][0])]))
+        return CommonRun(0, 0, 0)
+    return CommonRun(length, int(places[0][0]), int(places[1][np.argmax(hashes[1] == hashes[0][0])]))
 
 
 def _common(a: Hashes, b: Hashes) -> Hashes:

@@ -18,7 +18,7 @@ from dedup.extras.lab.commands import LAB_PACKAGES, LARGE
 if TYPE_CHECKING:
     from dedup.extras.lab.evaluation.comparison import Comparison
     from dedup.extras.lab.evaluation.measures import Evaluation
-    from dedup.extras.lab.evaluation.results import Result
+    from dedup.extras.lab.evaluation.results import MethodResult
 
 lab = typer.Typer(
     no_args_is_help=True,
@@ -179,7 +179,7 @@ def _columns(found: Comparison) -> tuple[str, ...]:
     )
 
 
-def _cells(found: Comparison, result: Result) -> dict[str, Any]:
+def _cells(found: Comparison, result: MethodResult) -> dict[str, Any]:
     if not result.done:
         return {"F1": result.outcome, "pairs": result.outcome}
     thousands = result.documents / 1_000

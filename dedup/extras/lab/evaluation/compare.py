@@ -28,8 +28,8 @@ from dedup.base.errors import DedupError, InputError
 from dedup.base.machine import cores
 from dedup.base.numbers import NO_PAIRS
 from dedup.base.settings import Settings
-from dedup.extras.lab.documents import Corpus
-from dedup.extras.lab.evaluation.results import Result, load, save
+from dedup.extras.lab.documents import DocumentSet
+from dedup.extras.lab.evaluation.results import MethodResult, load, save
 from dedup.extras.lab.method import Method
 from dedup.extras.lab.methods import label, make
 from dedup.files.packed import open_file
@@ -49,8 +49,10 @@ class Source:
     format: str | None = None
     language: str | None = None
 
-    def read(self) -> Corpus:
-        corpus = Corpus.read(self.path, fields=dict(self.fields), format=self.format, language=self.language)
+    def read(self) -> DocumentSet:
+        corpus = DocumentSet.read(
+            self.path, fields=dict(self.fields), format=self.format, language=self.language
+        )
         if not len(corpus):
             raise InputError(f"{self.path} holds no article that can be read; try `dedup load` to see why")
         return corpus
@@ -73,8 +75,8 @@ def compare(
     limit_seconds: float = LIMIT_SECONDS,
     memory_bytes: int | None = None,
     factory: Callable[[str], Method] = make,
-    ended: Callable[[Result], None] = lambda _: None,
-) -> list[Result]:
+    ended: Callable[[MethodResult], None] = lambda _: None,
+) -> list[MethodResult]:
     """Run methods on a file; those whose result is kept in the folder are not run again.
 
     Results come in the order of `methods`; failures are results too, and are tried again next time. `ended`
@@ -83,7 +85,7 @@ def compare(
     """
     folder.mkdir(parents=True, exist_ok=True)
     key = source.key()
-    found: dict[str, Result] = {}
+    found: dict[str, MethodResult] = {}
     waiting = []
     for method in methods:
         kept = load(label(method), folder, key)
@@ -138,7 +140,7 @@ class _Worker:
         self.process.join()
         self.answer.close()
 
-    def result(self, folder: Path, key: str) -> Result:
+    def result(self, folder: Path, key: str) -> MethodResult:
         late = self.process.is_alive()
         reason = None
         with contextlib.suppress(EOFError, OSError):
@@ -149,9 +151,9 @@ class _Worker:
             return kept
         if late:
             reason = f"not done within {self.limit_seconds:,.0f} seconds"
-            return Result.of(self.method, outcome="too slow", reason=reason)
+            return MethodResult.of(self.method, outcome="too slow", reason=reason)
         reason = reason or f"its process ended with code {self.process.exitcode}"
-        return Result.of(self.method, outcome="failed", reason=reason)
+        return MethodResult.of(self.method, outcome="failed", reason=reason)
 
 
 def _wait(workers: Sequence[_Worker]) -> None:
@@ -193,7 +195,7 @@ def _end_with_parent() -> None:
         os.kill(os.getpid(), signal.SIGKILL)
 
 
-def measure(method: Method, corpus: Corpus) -> Result:
+def measure(method: Method, corpus: DocumentSet) -> MethodResult:
     memory, clock = _peak_memory(), time.process_time()
     method.fit(corpus)
     candidates = 0
@@ -207,7 +209,7 @@ def measure(method: Method, corpus: Corpus) -> Result:
     pairs, scores = np.concatenate(kept_pairs), np.concatenate(kept_scores)
     accepted = method.accepts(pairs, scores)
     groups = method.groups(len(corpus), pairs, accepted)
-    return Result.of(
+    return MethodResult.of(
         method,
         outcome="done",
         documents=len(corpus),

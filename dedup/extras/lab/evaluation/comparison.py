@@ -10,10 +10,10 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from dedup.extras.judging.truth import Truth
-from dedup.extras.lab.documents import Corpus
+from dedup.extras.lab.documents import DocumentSet
 from dedup.extras.lab.evaluation.disagreements import Disagreement, disagreements
 from dedup.extras.lab.evaluation.measures import Evaluation, evaluate
-from dedup.extras.lab.evaluation.results import Result
+from dedup.extras.lab.evaluation.results import MethodResult
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,7 +26,7 @@ class Comparison:
     truth: str | None  # name of its file
     duplicates: int  # pairs that the truth names
     unclear: int
-    results: tuple[Result, ...]  # in the order of the methods' rows
+    results: tuple[MethodResult, ...]  # in the order of the methods' rows
     evaluations: dict[str, Evaluation]  # by label, of those that came to an end; empty without truth
     disagreements: tuple[Disagreement, ...]
     made_at: str
@@ -35,8 +35,8 @@ class Comparison:
 
 def assemble(
     name: str,
-    corpus: Corpus,
-    results: Sequence[Result],
+    corpus: DocumentSet,
+    results: Sequence[MethodResult],
     truth: Truth | None = None,
     truth_name: str | None = None,
 ) -> Comparison:

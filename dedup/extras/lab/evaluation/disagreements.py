@@ -14,8 +14,8 @@ import numpy.typing as npt
 
 from dedup.base.numbers import Keys, pair_keys, pairs_of
 from dedup.extras.judging.truth import DIFFERENT, DUPLICATE, UNCLEAR, Truth
-from dedup.extras.lab.documents import Corpus, Document
-from dedup.extras.lab.evaluation.results import Result
+from dedup.extras.lab.documents import Document, DocumentSet
+from dedup.extras.lab.evaluation.results import MethodResult
 
 SHOWN_PER_KIND = 4
 """Examples of each kind of disagreement."""
@@ -50,7 +50,9 @@ class Disagreement:
     accepted: tuple[str, ...]  # labels of the methods that call it a duplicate
 
 
-def disagreements(corpus: Corpus, results: Sequence[Result], truth: Truth | None) -> Iterator[Disagreement]:
+def disagreements(
+    corpus: DocumentSet, results: Sequence[MethodResult], truth: Truth | None
+) -> Iterator[Disagreement]:
     labels = [result.label for result in results]
     found = [pair_keys(result.pairs[result.accepted], len(corpus)) for result in results]
     keys = np.unique(np.concatenate([np.empty(0, np.int64), *found]))
@@ -106,7 +108,7 @@ def disagreements(corpus: Corpus, results: Sequence[Result], truth: Truth | None
             )
 
 
-def _scores(result: Result, keys: Keys, corpus: Corpus) -> npt.NDArray[np.float64]:
+def _scores(result: MethodResult, keys: Keys, corpus: DocumentSet) -> npt.NDArray[np.float64]:
     """NaN where the method has none."""
     own = pair_keys(result.pairs, len(corpus))
     order = np.argsort(own)

@@ -22,7 +22,7 @@ from dedup.extras.judging.truth import (
     Truth,
     score_groups,
 )
-from dedup.extras.lab.evaluation.results import Result
+from dedup.extras.lab.evaluation.results import MethodResult
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +35,7 @@ class CurvePoint:
 
 
 @dataclass(frozen=True, slots=True)
-class Kind:
+class KindRecall:
     """Recall among the named pairs of a kind, whatever their grade: such as all with 10 % of noise."""
 
     name: str
@@ -53,10 +53,10 @@ class Evaluation:
     average_precision: float  # the area under the precision-recall curve, by steps
     curve: tuple[CurvePoint, ...]  # from the highest threshold to the lowest
     groups: GroupScore
-    by_kind: tuple[Kind, ...]
+    by_kind: tuple[KindRecall, ...]
 
 
-def evaluate(result: Result, truth: Truth) -> Evaluation:
+def evaluate(result: MethodResult, truth: Truth) -> Evaluation:
     grades = truth.grade(result.pairs)
     named = truth.grades == DUPLICATE
     tuned, thresholds = _tuned(
@@ -139,7 +139,7 @@ def halves(truth: Truth, documents: npt.NDArray[np.int32]) -> Flags:
     return np.asarray(mixed >> np.uint64(63) == 1)
 
 
-def _by_kind(result: Result, truth: Truth) -> Iterable[Kind]:
+def _by_kind(result: MethodResult, truth: Truth) -> Iterable[KindRecall]:
     if not any(truth.kinds):
         return
     accepted = Truth.of(
@@ -152,7 +152,7 @@ def _by_kind(result: Result, truth: Truth) -> Iterable[Kind]:
         for kind in kinds:
             rows.setdefault(kind, []).append(row)
     for kind in sorted(rows, key=_in_order):
-        yield Kind(kind, len(rows[kind]), int(found[rows[kind]].sum()), int(together[rows[kind]].sum()))
+        yield KindRecall(kind, len(rows[kind]), int(found[rows[kind]].sum()), int(together[rows[kind]].sum()))
 
 
 def _in_order(kind: str) -> tuple[str, float, str]:

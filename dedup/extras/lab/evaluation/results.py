@@ -22,7 +22,7 @@ Outcome = Literal["done", "failed", "too slow"]
 
 
 @dataclass(frozen=True)
-class Result:
+class MethodResult:
     """One method on one corpus; the arrays have the pairs above the method's floor."""
 
     label: str  # its name, and the parameters that are not the default
@@ -56,7 +56,7 @@ class Result:
 _ARRAYS = ("pairs", "scores", "accepted", "groups")
 
 
-def save(result: Result, folder: Path, key: str) -> None:
+def save(result: MethodResult, folder: Path, key: str) -> None:
     """Keep a result; it counts as kept once its .json is there, which is written last and at once."""
     stem = folder / file_name(result.label)
     arrays = {name: getattr(result, name) for name in _ARRAYS}
@@ -68,7 +68,7 @@ def save(result: Result, folder: Path, key: str) -> None:
     fresh.replace(stem.with_suffix(".json"))
 
 
-def load(name: str, folder: Path, key: str) -> Result | None:
+def load(name: str, folder: Path, key: str) -> MethodResult | None:
     """None where no result is kept for this label and key."""
     stem = folder / file_name(name)
     try:
@@ -76,7 +76,7 @@ def load(name: str, folder: Path, key: str) -> Result | None:
         if facts.pop("key") != key or facts["label"] != name:
             return None
         with np.load(stem.with_suffix(".npz"), allow_pickle=False) as arrays:
-            return Result(**facts, **{name: arrays[name] for name in _ARRAYS})
+            return MethodResult(**facts, **{name: arrays[name] for name in _ARRAYS})
     except (OSError, EOFError, ValueError, KeyError, TypeError, zipfile.BadZipFile):
         return None  # never finished, or of another version: it is made again
 

@@ -8,7 +8,7 @@ edits of one paper (`edits.py`).
 from __future__ import annotations
 
 from dedup.base.article import Article
-from dedup.extras.lab.hard_cases.case import DUPLICATE, Made, Pair, minute
+from dedup.extras.lab.hard_cases.case import DUPLICATE, CasePair, MadeCase, minute
 from dedup.extras.lab.hard_cases.edits import lead_reworded, numbers_updated, trimmed
 from dedup.extras.lab.hard_cases.prose import Dice, Draft, Writer
 
@@ -27,7 +27,7 @@ BELOW = (
 """Each a paragraph of every article."""
 
 
-def make(seed: int, articles: int = 10_000, twice: int = 100) -> Made:
+def make(seed: int, articles: int = 10_000, twice: int = 100) -> MadeCase:
     """`articles` articles; the last `twice`, at most half, are second publications of the first ones."""
     dice = Dice(f"boilerplate/{seed}")
     drafts: list[Draft] = []
@@ -40,8 +40,8 @@ def make(seed: int, articles: int = 10_000, twice: int = 100) -> Made:
         again = drafts[number] if number % 2 == 0 else _edited(dice, drafts[number])
         found.append(_article(f"again-{number:05}", again, len(found)))
         kind = "verbatim" if number % 2 == 0 else "edited"
-        truth.append(Pair(f"record-{number:05}", f"again-{number:05}", DUPLICATE, kind=kind))
-    return Made(found, truth)
+        truth.append(CasePair(f"record-{number:05}", f"again-{number:05}", DUPLICATE, kind=kind))
+    return MadeCase(found, truth)
 
 
 def _edited(dice: Dice, draft: Draft) -> Draft:

@@ -14,7 +14,7 @@ DUPLICATE, SIMILAR = "duplicate", "similar"
 
 
 @dataclass(frozen=True, slots=True)
-class Pair:
+class CasePair:
     a: str
     b: str
     label: str  # "duplicate", or "similar", which counts for nobody
@@ -30,7 +30,7 @@ class Pair:
 
 
 @dataclass(frozen=True, slots=True)
-class Story:
+class CaseStory:
     """Articles every two of which are duplicates."""
 
     cluster: str
@@ -42,11 +42,11 @@ class Story:
         return {"cluster": self.cluster, "ids": list(self.ids), **known}
 
 
-Truth = Sequence[Pair | Story]
+Truth = Sequence[CasePair | CaseStory]
 
 
 @dataclass(frozen=True, slots=True)
-class Made:
+class MadeCase:
     articles: Sequence[Article]
     truth: Truth
 
@@ -55,7 +55,7 @@ class Made:
 class Case:
     name: str
     about: str
-    make: Callable[..., Made]  # takes a seed, and sizes by name, whose defaults are the case at full size
+    make: Callable[..., MadeCase]  # takes a seed, and sizes by name, whose defaults are the case at full size
 
 
 def minute(count: int) -> datetime:

@@ -7,7 +7,7 @@ are different from each other, and linking them through the page is the mistake 
 from __future__ import annotations
 
 from dedup.base.article import Article
-from dedup.extras.lab.hard_cases.case import SIMILAR, Made, Pair, minute
+from dedup.extras.lab.hard_cases.case import SIMILAR, CasePair, MadeCase, minute
 from dedup.extras.lab.hard_cases.prose import Dice, Draft, Writer
 
 STORIES = 6
@@ -20,11 +20,11 @@ HEAD = "Good morning. Here is what you need to know before you leave the house t
 FOOT = "That is all for now. If a friend sent you this briefing, you can sign up for your own copy."
 
 
-def make(seed: int, digests: int = 100) -> Made:
+def make(seed: int, digests: int = 100) -> MadeCase:
     """`digests` digests with six articles each: in turn of whole texts and of first paragraphs."""
     dice = Dice(f"digest/{seed}")
     articles: list[Article] = []
-    truth: list[Pair] = []
+    truth: list[CasePair] = []
     for number in range(digests):
         kind = "whole" if number % 2 == 0 else "first paragraphs"
         writers = [Writer(f"digest/{seed}/{number}/{i}") for i in range(STORIES)]
@@ -34,11 +34,11 @@ def make(seed: int, digests: int = 100) -> Made:
             time = minute(24 * 60 * number + dice.below(20 * 60))
             name = f"{page}-story-{i}"
             articles.append(Article(name, draft.text, draft.headline, None, "Orrin Daily", time, None, "en"))
-            truth.append(Pair(page, name, SIMILAR, kind=kind))
+            truth.append(CasePair(page, name, SIMILAR, kind=kind))
         time = minute(24 * 60 * number + 22 * 60)
         text = _page(drafts, None if kind == "whole" else FIRST_PARAGRAPHS)
         articles.append(Article(page, text, "Your daily briefing", None, "Orrin Daily", time, None, "en"))
-    return Made(articles, truth)
+    return MadeCase(articles, truth)
 
 
 def _page(drafts: list[Draft], most: int | None) -> str:

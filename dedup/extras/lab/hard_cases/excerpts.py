@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 
 from dedup.base.article import Article
-from dedup.extras.lab.hard_cases.case import DUPLICATE, SIMILAR, Made, Pair, minute
+from dedup.extras.lab.hard_cases.case import DUPLICATE, SIMILAR, CasePair, MadeCase, minute
 from dedup.extras.lab.hard_cases.prose import Dice, Writer
 
 SHARES = tuple(range(10, 100, 10))  # percent of the words that are left
@@ -19,11 +19,11 @@ PLACES = ("top", "middle")
 LENGTHS = (350, 700)  # fewest and most words of an original, or a few more: a tenth of it is still an article
 
 
-def make(seed: int, per_share: int = 20) -> Made:
+def make(seed: int, per_share: int = 20) -> MadeCase:
     """For every share and place `per_share` articles, each with one excerpt."""
     dice = Dice(f"excerpts/{seed}")
     articles: list[Article] = []
-    truth: list[Pair] = []
+    truth: list[CasePair] = []
     for share in SHARES:
         label = DUPLICATE if share >= SAME_FROM else SIMILAR
         for place in PLACES:
@@ -35,8 +35,8 @@ def make(seed: int, per_share: int = 20) -> Made:
                 for source_id, text in ((name, draft.text), (other, part)):
                     time = minute(len(articles))
                     articles.append(Article(source_id, text, draft.headline, None, None, time, None, "en"))
-                truth.append(Pair(name, other, label, kind=place, share=share))
-    return Made(articles, truth)
+                truth.append(CasePair(name, other, label, kind=place, share=share))
+    return MadeCase(articles, truth)
 
 
 def excerpt(dice: Dice, text: str, share: int, top: bool) -> str:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import itertools
 
 from dedup.base.article import Article
-from dedup.extras.lab.hard_cases.case import DUPLICATE, SIMILAR, Made, Pair, minute
+from dedup.extras.lab.hard_cases.case import DUPLICATE, SIMILAR, CasePair, MadeCase, minute
 from dedup.extras.lab.hard_cases.prose import Dice, Writer
 from dedup.text.normalize import words
 
@@ -23,9 +23,9 @@ FIVE = 5
 HEAD = "Follow our live coverage below. The newest posts are at the top of the page."
 
 
-def make(seed: int, blogs: int = 20, versions: int = 20) -> Made:
+def make(seed: int, blogs: int = 20, versions: int = 20) -> MadeCase:
     articles: list[Article] = []
-    truth: list[Pair] = []
+    truth: list[CasePair] = []
     for number in range(blogs):
         found = _versions(f"live-blogs/{seed}/{number}", f"blog-{number:02}", versions, number)
         numbers: dict[tuple[str, ...], int] = {}  # sets of numbers compare faster than sets of tuples
@@ -35,8 +35,8 @@ def make(seed: int, blogs: int = 20, versions: int = 20) -> Made:
             overlap = round(len(grams[i] & grams[j]) / len(grams[i] | grams[j]), 4)
             label = DUPLICATE if overlap >= SAME_FROM else SIMILAR
             kind = "next version" if j == i + 1 else "later version"
-            truth.append(Pair(found[i].source_id, found[j].source_id, label, kind=kind, overlap=overlap))
-    return Made(articles, truth)
+            truth.append(CasePair(found[i].source_id, found[j].source_id, label, kind=kind, overlap=overlap))
+    return MadeCase(articles, truth)
 
 
 def five_grams(text: str) -> set[tuple[str, ...]]:

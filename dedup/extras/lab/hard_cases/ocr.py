@@ -10,7 +10,7 @@ from __future__ import annotations
 import itertools
 
 from dedup.base.article import Article
-from dedup.extras.lab.hard_cases.case import DUPLICATE, SIMILAR, Made, Pair, minute
+from dedup.extras.lab.hard_cases.case import DUPLICATE, SIMILAR, CasePair, MadeCase, minute
 from dedup.extras.lab.hard_cases.prose import Dice, Writer
 
 LEVELS = (0, 1, 2, 5, 10, 15, 20)  # percent of the characters that are read wrongly
@@ -30,10 +30,10 @@ SPECKS = ".,'-:;~1lij"  # characters read from dirt on the paper
 WORDS = 350  # length of an article, in words
 
 
-def make(seed: int, originals: int = 100) -> Made:
+def make(seed: int, originals: int = 100) -> MadeCase:
     dice = Dice(f"ocr/{seed}")
     articles: list[Article] = []
-    truth: list[Pair] = []
+    truth: list[CasePair] = []
     for number in range(originals):
         draft = Writer(f"ocr/{seed}/{number}").article(WORDS)
         name = f"ocr-{number:03}"
@@ -42,9 +42,9 @@ def make(seed: int, originals: int = 100) -> Made:
         for source_id, text in zip((name, *copies), texts, strict=True):
             time = minute(len(articles))
             articles.append(Article(source_id, text, draft.headline, None, None, time, None, "en"))
-        truth += [Pair(name, copy, DUPLICATE, level=lv) for copy, lv in zip(copies, LEVELS, strict=True)]
-        truth += [Pair(a, b, SIMILAR) for a, b in itertools.combinations(copies, 2)]
-    return Made(articles, truth)
+        truth += [CasePair(name, copy, DUPLICATE, level=lv) for copy, lv in zip(copies, LEVELS, strict=True)]
+        truth += [CasePair(a, b, SIMILAR) for a, b in itertools.combinations(copies, 2)]
+    return MadeCase(articles, truth)
 
 
 def noisy(dice: Dice, text: str, level: int) -> str:

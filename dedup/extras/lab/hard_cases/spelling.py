@@ -11,7 +11,7 @@ import unicodedata
 from collections.abc import Callable
 
 from dedup.base.article import Article
-from dedup.extras.lab.hard_cases.case import DUPLICATE, Made, Pair, Story, minute
+from dedup.extras.lab.hard_cases.case import DUPLICATE, CasePair, CaseStory, MadeCase, minute
 from dedup.extras.lab.hard_cases.prose import Draft, Writer
 
 WORDS = 350  # length of an article, in words
@@ -104,10 +104,10 @@ KINDS: dict[str, Callable[[str], str]] = {
 """Kind of change -> what it does to a text."""
 
 
-def make(seed: int, originals: int = 100) -> Made:
+def make(seed: int, originals: int = 100) -> MadeCase:
     """`originals` articles that every kind changes, each with one copy per kind."""
     articles: list[Article] = []
-    truth: list[Story | Pair] = []
+    truth: list[CaseStory | CasePair] = []
     tried = 0
     while len(truth) < originals * (len(KINDS) + 1):
         writer = Writer(f"spelling/{seed}/{tried}")
@@ -121,9 +121,9 @@ def make(seed: int, originals: int = 100) -> Made:
         for source_id, text in texts.items():
             time = minute(len(articles))
             articles.append(Article(source_id, text, draft.headline, None, None, time, None, "en"))
-        truth.append(Story(name, tuple(texts)))
-        truth += [Pair(name, f"{name}-{kind}", DUPLICATE, kind=kind) for kind in KINDS]
-    return Made(articles, truth)
+        truth.append(CaseStory(name, tuple(texts)))
+        truth += [CasePair(name, f"{name}-{kind}", DUPLICATE, kind=kind) for kind in KINDS]
+    return MadeCase(articles, truth)
 
 
 def _with_headings(draft: Draft, writer: Writer) -> Draft:

@@ -7,7 +7,7 @@ word: those are the duplicates, and nothing else.
 from __future__ import annotations
 
 from dedup.base.article import Article
-from dedup.extras.lab.hard_cases.case import Made, Story, minute
+from dedup.extras.lab.hard_cases.case import CaseStory, MadeCase, minute
 from dedup.extras.lab.hard_cases.prose import Dice, place
 
 WEEKDAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
@@ -40,7 +40,7 @@ BOTS = (
 )
 
 
-def make(seed: int, items: int = 1_000, twice: int = 50) -> Made:
+def make(seed: int, items: int = 1_000, twice: int = 50) -> MadeCase:
     """`items` different items, by two bots in turn, and `twice` (at most `items`) of them sent again."""
     dice = Dice(f"templates/{seed}")
     articles: list[Article] = []
@@ -50,13 +50,13 @@ def make(seed: int, items: int = 1_000, twice: int = 50) -> Made:
         text, title = body.format(**values), headline.format(**values)
         time = minute(20 * number)
         articles.append(Article(f"{name}-{number:04}", text, title, None, bot, time, None, "en"))
-    truth: list[Story] = []
+    truth: list[CaseStory] = []
     for first in dice.picks(articles, twice):
         again = f"{first.source_id}-again"
         time = minute(20 * items + len(truth))
         articles.append(Article(again, first.text, first.title, None, first.publication, time, None, "en"))
-        truth.append(Story(first.source_id, (first.source_id, again), kind="verbatim"))
-    return Made(articles, truth)
+        truth.append(CaseStory(first.source_id, (first.source_id, again), kind="verbatim"))
+    return MadeCase(articles, truth)
 
 
 def _values(dice: Dice) -> dict[str, int | str]:

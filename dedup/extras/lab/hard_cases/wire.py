@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from dedup.base.article import Article
 from dedup.extras.lab.algorithms.grams import word_grams
-from dedup.extras.lab.hard_cases.case import Made, Story, minute
+from dedup.extras.lab.hard_cases.case import CaseStory, MadeCase, minute
 from dedup.extras.lab.hard_cases.edits import Paper, printed
 from dedup.extras.lab.hard_cases.prose import Dice, Draft, Writer
 from dedup.text.normalize import words
@@ -25,12 +25,12 @@ DRAWS = 20  # how often a paper draws its edits at most; the mildest counts
 
 def make(
     seed: int, papers: int = 300, singles: int = 700, small_stories: int = 60, least: float = LEAST_JACCARD
-) -> Made:
+) -> MadeCase:
     """A story of `papers` (at least 4) copies, `small_stories` of 2 to 4, and `singles`."""
     dice = Dice(f"wire/{seed}")
     houses = [Paper.number(seed, number) for number in range(papers)]
     articles: list[Article] = []
-    truth: list[Story] = []
+    truth: list[CaseStory] = []
 
     def story(name: str, length: int, copies: int, start: int) -> None:
         writer = Writer(f"wire/{seed}/{name}")
@@ -43,14 +43,14 @@ def make(
             else:
                 articles.append(_printed(dice, draft, paper, source_id, writer, start, least))
         if copies > 1:
-            truth.append(Story(name, ids))
+            truth.append(CaseStory(name, ids))
 
     story("wire", WIRE_WORDS, papers, 0)
     for number in range(small_stories):
         story(f"story-{number:03}", dice.between(300, 600), dice.between(2, 4), dice.below(SPREAD))
     for number in range(singles):
         story(f"single-{number:03}", dice.between(120, 700), 1, dice.below(SPREAD))
-    return Made(articles, truth)
+    return MadeCase(articles, truth)
 
 
 def _sent(draft: Draft, source_id: str, start: int) -> Article:

@@ -15,7 +15,7 @@ from scipy.sparse import csr_array, hstack
 
 from dedup.base.numbers import Likeness, Pairs
 from dedup.extras.lab.algorithms.incidence import incidence, sharing
-from dedup.extras.lab.documents import Corpus
+from dedup.extras.lab.documents import DocumentSet
 from dedup.extras.lab.methods.common_substring import CommonSubstring
 from dedup.extras.lab.methods.sentences import Sentences
 from dedup.extras.lab.methods.sketches import Sketches
@@ -36,7 +36,7 @@ class Cascade(Sentences):
     floor: float = CommonSubstring.floor
     bound: float = 0.1  # least Jaccard of 5-word shingles to go on; texts on one event are below
 
-    def fit(self, corpus: Corpus) -> None:
+    def fit(self, corpus: DocumentSet) -> None:
         super().fit(corpus)
         sketches = Sketches()
         buckets = incidence([] if key is None else [key] for key in map(sketches.key, corpus))

@@ -20,7 +20,7 @@ from dedup.extras.lab.algorithms.incidence import shared
 from dedup.extras.lab.algorithms.join import just_below
 from dedup.extras.lab.algorithms.substring import longest_common_substring
 from dedup.extras.lab.algorithms.winnowing import fingerprints, least_shared
-from dedup.extras.lab.documents import Corpus
+from dedup.extras.lab.documents import DocumentSet
 from dedup.extras.lab.method import Method
 
 
@@ -40,7 +40,7 @@ class CommonSubstring(Method):
         if self.over not in ("shorter", "longer"):
             raise InputError(f'{self.name}: over must be "shorter" or "longer", not "{self.over}"')
 
-    def fit(self, corpus: Corpus) -> None:
+    def fit(self, corpus: DocumentSet) -> None:
         self._texts = [" ".join(document.text.split()) for document in corpus]
         self._lengths = np.array([len(text) for text in self._texts], np.int64)
         self._fingerprints = matrix_of(fingerprints(text) for text in self._texts)

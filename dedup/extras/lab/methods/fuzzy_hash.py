@@ -16,7 +16,7 @@ import ppdeep
 from dedup.base.numbers import Likeness, Pairs
 from dedup.extras.lab.algorithms.grams import character_grams
 from dedup.extras.lab.algorithms.incidence import incidence, sharing
-from dedup.extras.lab.documents import Corpus
+from dedup.extras.lab.documents import DocumentSet
 from dedup.extras.lab.method import Method
 
 COMMON_CHARACTERS = 7
@@ -39,7 +39,7 @@ class FuzzyHash(Method):
     threshold: float = 0.5  # half; the diary names none
     floor: float = 0.01  # every score above 0
 
-    def fit(self, corpus: Corpus) -> None:
+    def fit(self, corpus: DocumentSet) -> None:
         texts = (document.text.encode(errors="surrogatepass") for document in corpus)
         self._digests = [ppdeep.hash(text) if text else "" for text in texts]
 

@@ -21,7 +21,7 @@ from dedup.base.numbers import Pairs
 from dedup.extras.lab.algorithms.grams import WordSets, matrix_of
 from dedup.extras.lab.algorithms.hashing import combine
 from dedup.extras.lab.algorithms.incidence import sharing
-from dedup.extras.lab.documents import Corpus
+from dedup.extras.lab.documents import DocumentSet
 from dedup.text.hashing import Hashes
 
 HASH_BITS = np.uint64(0xFFFFFFFF)  # datasketch takes hashes of 32 bits
@@ -48,7 +48,7 @@ class MinHashLSH(WordSets):
                 f"{self.bands * self.rows} permutations, not {self.permutations}"
             )
 
-    def fit(self, corpus: Corpus) -> None:
+    def fit(self, corpus: DocumentSet) -> None:
         rows = [self.shingles(document) for document in corpus]
         self._sets = matrix_of(rows)
         hashes = ((row & HASH_BITS).tolist() for row in rows)

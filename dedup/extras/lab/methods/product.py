@@ -13,10 +13,10 @@ import numpy as np
 
 from dedup.base.numbers import Flags, Groups, Likeness, Pairs
 from dedup.base.settings import Settings
-from dedup.extras.lab.documents import Corpus
+from dedup.extras.lab.documents import DocumentSet
 from dedup.extras.lab.method import Method
 from dedup.rules import oracle
-from dedup.rules.pairs import Profiles, Scored, stories
+from dedup.rules.pairs import FingerprintArrays, Scored, stories
 from dedup.text.fingerprint import Fingerprint, Fingerprinter, UnreadableError
 from dedup.text.punkt import PunktModel
 
@@ -34,12 +34,12 @@ class Product(Method):
     settings: Settings = field(default_factory=Settings)
     models: Mapping[str, PunktModel] = field(default_factory=dict)  # trained for the corpus, by language
 
-    def fit(self, corpus: Corpus) -> None:
+    def fit(self, corpus: DocumentSet) -> None:
         self._settings = self.settings.with_values({"duplicate_signature_jaccard": self.threshold})
         fingerprints = fingerprinted(corpus, self._settings, self.models)
         self._orders = [document.order(self._settings) for document in corpus]
         made = [fingerprint for fingerprint in fingerprints if fingerprint is not None]
-        self._profiles = Profiles(fingerprints, oracle.common_sentences(made, self._settings).keys())
+        self._profiles = FingerprintArrays(fingerprints, oracle.common_sentences(made, self._settings).keys())
         self._last: Scored | None = None
 
     def candidates(self) -> Iterator[Pairs]:
@@ -62,7 +62,7 @@ class Product(Method):
 
 
 def fingerprinted(
-    corpus: Corpus, settings: Settings, models: Mapping[str, PunktModel] | None = None
+    corpus: DocumentSet, settings: Settings, models: Mapping[str, PunktModel] | None = None
 ) -> list[Fingerprint | None]:
     """The fingerprint of every document; None where it has none."""
     fingerprinter = Fingerprinter(settings, models)

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from dedup.base.numbers import Likeness, Pairs
 from dedup.base.settings import Settings
 from dedup.extras.lab.algorithms.incidence import carriers, incidence, jaccard, shared_of, sharing
-from dedup.extras.lab.documents import Corpus
+from dedup.extras.lab.documents import DocumentSet
 from dedup.extras.lab.method import Method
 from dedup.text.fingerprint import Fingerprinter
 
@@ -31,7 +31,7 @@ class Sentences(Method):
     floor: float = 0.1
     most: int = 10  # a sentence that matches more than this many others is ignored
 
-    def fit(self, corpus: Corpus) -> None:
+    def fit(self, corpus: DocumentSet) -> None:
         read = Fingerprinter(Settings()).sentences
         sets = incidence(
             [key for _, key in read(document.text, document.language) if key is not None]

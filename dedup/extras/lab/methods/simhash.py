@@ -17,7 +17,7 @@ import numpy.typing as npt
 
 from dedup.base.numbers import Likeness, Pairs
 from dedup.extras.lab.algorithms.incidence import incidence, sharing
-from dedup.extras.lab.documents import Corpus
+from dedup.extras.lab.documents import DocumentSet
 from dedup.extras.lab.method import Method
 from dedup.text.hashing import hash_set
 
@@ -39,7 +39,7 @@ class SimHash(Method):
     threshold: float = 1 - MOST_BITS / BITS
     floor: float = 1 - MOST_BITS / BITS
 
-    def fit(self, corpus: Corpus) -> None:
+    def fit(self, corpus: DocumentSet) -> None:
         found = [Counter(document.words()) for document in corpus]
         self._some = np.array([bool(counts) for counts in found], np.bool_)
         self._hashes = np.array([simhash(counts) for counts in found], np.uint64)

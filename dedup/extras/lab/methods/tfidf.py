@@ -16,7 +16,7 @@ from sklearn.feature_extraction.text import TfidfVectorizer
 
 from dedup.base.numbers import Likeness, Pairs
 from dedup.extras.lab.algorithms.incidence import shared, shared_of
-from dedup.extras.lab.documents import Corpus
+from dedup.extras.lab.documents import DocumentSet
 from dedup.extras.lab.method import Method
 from dedup.text.normalize import words
 
@@ -33,7 +33,7 @@ class TfIdf(Method):
     threshold: float = 0.8  # a usual one for near-duplicates; reports on one event reach 0.5 and more
     floor: float = 0.4
 
-    def fit(self, corpus: Corpus) -> None:
+    def fit(self, corpus: DocumentSet) -> None:
         texts = [document.text for document in corpus]
         if any(words(text) for text in texts):
             found = TfidfVectorizer(analyzer=words, dtype=np.float32).fit_transform(texts)

@@ -20,7 +20,7 @@ import numpy as np
 from dedup.base.numbers import Likeness, Pairs
 from dedup.base.settings import Settings
 from dedup.extras.lab.algorithms.incidence import carriers, incidence, shared_of
-from dedup.extras.lab.documents import Corpus
+from dedup.extras.lab.documents import DocumentSet
 from dedup.extras.lab.methods.sentences import Sentences
 from dedup.text.fingerprint import Fingerprinter
 
@@ -37,7 +37,7 @@ class WeightedSentences(Sentences):
     source = "the same diary"
     finds = "articles that share a sentence"
 
-    def fit(self, corpus: Corpus) -> None:
+    def fit(self, corpus: DocumentSet) -> None:
         read = Fingerprinter(Settings()).sentences
         forms: dict[int, float] = {}
         keys: list[list[int]] = []

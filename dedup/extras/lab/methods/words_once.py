@@ -17,7 +17,7 @@ from rapidfuzz.distance import LCSseq
 
 from dedup.base.numbers import Likeness, Pairs
 from dedup.extras.lab.algorithms.incidence import incidence, shared
-from dedup.extras.lab.documents import Corpus
+from dedup.extras.lab.documents import DocumentSet
 from dedup.extras.lab.method import Method
 
 
@@ -34,7 +34,7 @@ class WordsOnce(Method):
     floor: float = 0.2
     least: int = 4  # characters of a word that counts
 
-    def fit(self, corpus: Corpus) -> None:
+    def fit(self, corpus: DocumentSet) -> None:
         numbers: dict[str, int] = {}
         self._once = [
             [numbers.setdefault(word, len(numbers)) for word in self._said_once(document.words())]

@@ -9,7 +9,7 @@ import numpy as np
 
 from dedup.base.words import whole
 from dedup.extras.lab.evaluation.measures import Evaluation
-from dedup.extras.lab.evaluation.results import Result
+from dedup.extras.lab.evaluation.results import MethodResult
 
 MEGABYTE = 1_000_000
 
@@ -20,10 +20,10 @@ NONE = "–"  # shown where there is no number
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class FigureEntry:
     """A result and its evaluation, None without truth; figures are None where they cannot be made."""
 
-    result: Result
+    result: MethodResult
     evaluation: Evaluation | None
 
     @property
@@ -82,62 +82,66 @@ def threshold(value: float) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Column:
+class FigureColumn:
     """One column of the table: `best` is 1 where more is better, -1 where less is, 0 where neither."""
 
     group: str
     name: str
-    value: Callable[[Entry], float | None]
+    value: Callable[[FigureEntry], float | None]
     show: Callable[[float], str] = share
     best: int = 1
 
 
-def _of(name: Callable[[Evaluation], float | None]) -> Callable[[Entry], float | None]:
+def _of(name: Callable[[Evaluation], float | None]) -> Callable[[FigureEntry], float | None]:
     return lambda entry: name(entry.evaluation) if entry.evaluation else None
 
 
 OWN, TUNED, COST = "At its own threshold", "Threshold tuned", "Cost"
-THRESHOLD = Column(OWN, "threshold", lambda e: e.result.threshold, threshold, best=0)
+THRESHOLD = FigureColumn(OWN, "threshold", lambda e: e.result.threshold, threshold, best=0)
 
 COSTS = (
-    Column(COST, "candidates per article", lambda e: e.per_article(e.result.candidates), amount, -1),
-    Column(COST, "CPU s per 1,000", lambda e: e.seconds, amount, -1),
-    Column(COST, "MB per 1,000", lambda e: e.per_article(1_000 * e.result.memory / MEGABYTE), amount, -1),
+    FigureColumn(COST, "candidates per article", lambda e: e.per_article(e.result.candidates), amount, -1),
+    FigureColumn(COST, "CPU s per 1,000", lambda e: e.seconds, amount, -1),
+    FigureColumn(
+        COST, "MB per 1,000", lambda e: e.per_article(1_000 * e.result.memory / MEGABYTE), amount, -1
+    ),
 )
 
 JUDGED = (
     THRESHOLD,
-    Column(OWN, "F1", _of(lambda e: e.own.f1)),
-    Column(OWN, "precision", _of(lambda e: e.own.precision)),
-    Column(OWN, "recall", _of(lambda e: e.own.recall)),
-    Column(TUNED, "F1", _of(lambda e: e.tuned.f1)),
-    Column(TUNED, "from", _of(lambda e: min(e.thresholds)), best=0),
-    Column(TUNED, "to", _of(lambda e: max(e.thresholds)), best=0),
-    Column("All thresholds", "average precision", _of(lambda e: e.average_precision)),
-    Column("Groups", "adjusted Rand", _of(lambda e: e.groups.adjusted_rand)),
-    Column("Groups", "B\u2011cubed F1", _of(lambda e: e.groups.b_cubed_f1)),
+    FigureColumn(OWN, "F1", _of(lambda e: e.own.f1)),
+    FigureColumn(OWN, "precision", _of(lambda e: e.own.precision)),
+    FigureColumn(OWN, "recall", _of(lambda e: e.own.recall)),
+    FigureColumn(TUNED, "F1", _of(lambda e: e.tuned.f1)),
+    FigureColumn(TUNED, "from", _of(lambda e: min(e.thresholds)), best=0),
+    FigureColumn(TUNED, "to", _of(lambda e: max(e.thresholds)), best=0),
+    FigureColumn("All thresholds", "average precision", _of(lambda e: e.average_precision)),
+    FigureColumn("Groups", "adjusted Rand", _of(lambda e: e.groups.adjusted_rand)),
+    FigureColumn("Groups", "B\u2011cubed F1", _of(lambda e: e.groups.b_cubed_f1)),
     *COSTS,
 )
 """The columns where a truth is known."""
 
 UNJUDGED = (
     THRESHOLD,
-    Column(OWN, "pairs accepted", lambda e: int(e.result.accepted.sum()), whole, best=0),
-    Column("Groups", "of two and more", lambda e: len(e.group_sizes), whole, best=0),
-    Column("Groups", "articles in them", lambda e: sum(e.group_sizes), whole, best=0),
-    Column("Groups", "largest", lambda e: max(e.group_sizes, default=0), whole, best=0),
+    FigureColumn(OWN, "pairs accepted", lambda e: int(e.result.accepted.sum()), whole, best=0),
+    FigureColumn("Groups", "of two and more", lambda e: len(e.group_sizes), whole, best=0),
+    FigureColumn("Groups", "articles in them", lambda e: sum(e.group_sizes), whole, best=0),
+    FigureColumn("Groups", "largest", lambda e: max(e.group_sizes, default=0), whole, best=0),
     *COSTS,
 )
 """The columns where nothing is known."""
 
 
-def headings(columns: Sequence[Column]) -> list[tuple[str, int]]:
+def headings(columns: Sequence[FigureColumn]) -> list[tuple[str, int]]:
     """The headings above the columns, each with how many of them it spans."""
     names = [column.group for column in columns]
     return [(name, names.count(name)) for name in dict.fromkeys(names)]
 
 
-def cells(entry: Entry, entries: Sequence[Entry], columns: Sequence[Column]) -> list[tuple[str, bool]]:
+def cells(
+    entry: FigureEntry, entries: Sequence[FigureEntry], columns: Sequence[FigureColumn]
+) -> list[tuple[str, bool]]:
     """What the columns say of a method, each with whether it is marked as the best."""
     found = []
     for column in columns:

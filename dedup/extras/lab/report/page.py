@@ -16,7 +16,7 @@ from dedup.extras.lab.evaluation.comparison import Comparison
 from dedup.extras.lab.evaluation.disagreements import PRODUCT_ROW, Disagreement, Excerpt
 from dedup.extras.lab.evaluation.measures import Evaluation
 from dedup.extras.lab.report.charts import Curve, Dot, curve_chart, curve_shapes, scatter
-from dedup.extras.lab.report.figures import JUDGED, NONE, UNJUDGED, Entry, cells, headings, percent
+from dedup.extras.lab.report.figures import JUDGED, NONE, UNJUDGED, FigureEntry, cells, headings, percent
 from dedup.extras.lab.report.summary import losses, span, summary
 from dedup.extras.pages.comparison import Block, compare
 from dedup.extras.pages.environment import environment, printable
@@ -24,7 +24,7 @@ from dedup.extras.pages.environment import environment, printable
 
 def render(comparison: Comparison) -> str:
     """The page; to be written as UTF-8."""
-    entries = [Entry(r, comparison.evaluations.get(r.label)) for r in comparison.results]
+    entries = [FigureEntry(r, comparison.evaluations.get(r.label)) for r in comparison.results]
     measured = [entry for entry in entries if entry.tuned is not None]
     curves = [curve for entry in measured if (curve := _curve(entry))]
     columns = JUDGED if comparison.evaluations else UNJUDGED
@@ -62,7 +62,9 @@ class Recalls:
     rows: list[tuple[str, list[tuple[str, int | None]]]]
 
 
-def _recalls(entries: Sequence[Entry], counted: Callable[[Evaluation], list[Counted]]) -> Recalls | None:
+def _recalls(
+    entries: Sequence[FigureEntry], counted: Callable[[Evaluation], list[Counted]]
+) -> Recalls | None:
     tables = [(e.result.label, counted(e.evaluation)) for e in entries if e.evaluation]
     if not any(table for _, table in tables):
         return None
@@ -102,7 +104,7 @@ def _plural(count: int, one: str, many: str) -> str:
     return f"{count:,} {one if count == 1 else many}" if count else f"no {one}"
 
 
-def _curve(entry: Entry) -> Curve | None:
+def _curve(entry: FigureEntry) -> Curve | None:
     found = entry.evaluation
     if not found or not found.curve:
         return None
@@ -111,7 +113,7 @@ def _curve(entry: Entry) -> Curve | None:
     return Curve(printable(entry.result.label), [(p.recall, p.precision) for p in found.curve], mark)
 
 
-def _scatter(entries: Sequence[Entry]) -> Markup | None:
+def _scatter(entries: Sequence[FigureEntry]) -> Markup | None:
     dots = [
         Dot(printable(e.result.label), e.seconds, e.tuned, strong=e.result.row == PRODUCT_ROW)
         for e in entries
@@ -129,7 +131,7 @@ TRUTHS = {
 
 
 @dataclass(frozen=True, slots=True)
-class View:
+class ReportView:
     """A disagreement as it is shown; methods with their scores, the highest first."""
 
     kind: str
@@ -141,10 +143,10 @@ class View:
     unseeing: list[str]
 
 
-def _view(found: Disagreement) -> View:
+def _view(found: Disagreement) -> ReportView:
     ranked = sorted(found.scores.items(), key=lambda item: -1.0 if item[1] is None else -item[1] - 2)
     scored = {label: NONE if score is None else f"{score:.2f}" for label, score in ranked}
-    return View(
+    return ReportView(
         found.kind,
         TRUTHS.get(found.truth, found.truth or ""),
         (found.a, found.b),

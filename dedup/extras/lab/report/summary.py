@@ -10,14 +10,14 @@ from collections.abc import Sequence
 from dedup.extras.judging.truth import Tally
 from dedup.extras.lab.evaluation.comparison import Comparison
 from dedup.extras.lab.evaluation.disagreements import PRODUCT_ROW
-from dedup.extras.lab.report.figures import Entry, amount, percent, share
+from dedup.extras.lab.report.figures import FigureEntry, amount, percent, share
 
 CUT_OFF = "sentences"  # the method with the plain cut-off for common sentences
 CLOSE = 0.01  # methods whose tuned F1 differs by less are called level: another corpus may turn them around
 LOSS = 0.02  # so much less recall in a band of story sizes is worth a sentence
 
 
-def summary(comparison: Comparison, entries: Sequence[Entry]) -> list[str]:
+def summary(comparison: Comparison, entries: Sequence[FigureEntry]) -> list[str]:
     """What the page shows, in three sentences."""
     if not entries:
         return ["No method was run on this corpus."]
@@ -33,7 +33,7 @@ def summary(comparison: Comparison, entries: Sequence[Entry]) -> list[str]:
     ]
 
 
-def _best(ranked: Sequence[Entry]) -> str:
+def _best(ranked: Sequence[FigureEntry]) -> str:
     best = ranked[0]
     tally = best.evaluation.tuned if best.evaluation else None
     level = [e.result.label for e in ranked[1:] if (best.tuned or 0) - (e.tuned or 0) < CLOSE]
@@ -57,7 +57,7 @@ def _strictly(tally: Tally) -> float:
     return Tally(tally.right, tally.wrong + tally.unclear, tally.missed).f1 or 0.0
 
 
-def _product(ranked: Sequence[Entry]) -> str:
+def _product(ranked: Sequence[FigureEntry]) -> str:
     place = next((i for i, e in enumerate(ranked) if e.result.row == PRODUCT_ROW), None)
     if place is None:
         return "The product's own rule was not among the methods that could be judged."
@@ -75,7 +75,7 @@ def _product(ranked: Sequence[Entry]) -> str:
     return text + "."
 
 
-def _accepted(done: Sequence[Entry]) -> str:
+def _accepted(done: Sequence[FigureEntry]) -> str:
     if not done:
         return "No method came to its end."
     counts = sorted((int(e.result.accepted.sum()), e.result.label) for e in done)
@@ -89,7 +89,7 @@ def _accepted(done: Sequence[Entry]) -> str:
     return text + "."
 
 
-def _unfinished(entries: Sequence[Entry]) -> str:
+def _unfinished(entries: Sequence[FigureEntry]) -> str:
     missing = [
         f"{e.result.label} ({e.result.outcome}{f': {e.result.reason}' if e.result.reason else ''})"
         for e in entries
@@ -104,7 +104,7 @@ def _listed(names: Sequence[str]) -> str:
     return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
 
 
-def losses(entries: Sequence[Entry]) -> list[str]:
+def losses(entries: Sequence[FigureEntry]) -> list[str]:
     """What the plain cut-off loses against the product's rule, a sentence for each band."""
     ended = [entry for entry in entries if entry.tuned is not None]
     product = next((e for e in ended if e.result.row == PRODUCT_ROW), None)

@@ -20,7 +20,7 @@ from dedup.cli.shared import JsonOption, MapOption, counted, field_map, hash_key
 
 if TYPE_CHECKING:
     from dedup.base.settings import Settings
-    from dedup.extras.spark.corpus import Corpus
+    from dedup.extras.spark.corpus import CorpusState
 
 SPARK_PACKAGES = ("pyspark", "pandas", "pyarrow")  # What the extra `spark` brings
 
@@ -316,11 +316,11 @@ def _settings(values: list[str] | None, key: str | None, folder: str | None) -> 
     return Settings().with_values({**found, "hash_key": hash_key(key) if key else ""})
 
 
-def _corpus(spark: Any, folder: str | None, settings: Settings) -> Corpus:
+def _corpus(spark: Any, folder: str | None, settings: Settings) -> CorpusState:
     """What `--corpus` names, or a corpus of which nothing is known yet."""
-    from dedup.extras.spark.corpus import Corpus
+    from dedup.extras.spark.corpus import CorpusState
 
-    return Corpus.read(spark, folder, settings.hash_key) if folder else Corpus(settings=settings)
+    return CorpusState.read(spark, folder, settings.hash_key) if folder else CorpusState(settings=settings)
 
 
 def _say_input(report: Mapping[str, Any]) -> None:

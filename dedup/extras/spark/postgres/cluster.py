@@ -37,7 +37,7 @@ ROW = (
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class ClusterWanted:
     """What the next backfill would settle by, and so what a cluster has to."""
 
     basis: Basis  # what a result must agree on
@@ -54,7 +54,7 @@ class Wanted:
         return self.fingerprinter.settings
 
 
-def wanted(cursor: Cursor) -> Wanted:
+def wanted(cursor: Cursor) -> ClusterWanted:
     """Raises InputError: a cluster would read other texts than this corpus does."""
     for attachment in attachments.present(cursor):
         if attachment.html:
@@ -70,7 +70,7 @@ def wanted(cursor: Cursor) -> Wanted:
     checksums = {language: model.checksum for language, model in models.items()}
     basis = Basis.of(settings, checksums, pins_digest(pairs, sentences), microseconds(horizon))
     failures = not rulebooks.waiting_adoption(cursor).fingerprints
-    return Wanted(basis, Fingerprinter(settings, models), models, pairs, sentences, horizon, failures)
+    return ClusterWanted(basis, Fingerprinter(settings, models), models, pairs, sentences, horizon, failures)
 
 
 def versions(cursor: Cursor, fingerprinter: Fingerprinter) -> dict[str, Any]:
@@ -86,7 +86,7 @@ def count_inside(cursor: Cursor) -> int:
     return int(row[0]) if row else 0
 
 
-def fingerprints(cursor: Cursor, found: Wanted) -> Iterator[list[Mapping[str, Any]]]:
+def fingerprints(cursor: Cursor, found: ClusterWanted) -> Iterator[list[Mapping[str, Any]]]:
     """What is told of every article inside, page by page, in no order; the keys are those of `ROW`."""
     query = _sql("fingerprints", text=articles.body("a"))
     values = {

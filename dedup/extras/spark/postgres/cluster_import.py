@@ -17,8 +17,8 @@ from dedup.db.arrays import Bigints, bigints
 from dedup.db.connection import set_values
 from dedup.db.database import Cursor
 from dedup.db.statements import Statements
-from dedup.extras.spark.exchange import COMMON_SENTENCE, MARK, MATCH, Basis, Column, Table
-from dedup.extras.spark.postgres.cluster import Wanted, versions, wanted
+from dedup.extras.spark.exchange import COMMON_SENTENCE, MARK, MATCH, Basis, ExchangeColumn, Table
+from dedup.extras.spark.postgres.cluster import ClusterWanted, versions, wanted
 from dedup.store import articles, common_sentences, memory_engine, settling, window
 from dedup.store.common_sentences import CommonChange, SentenceCount
 from dedup.store.fingerprints import BEGINNING, COLUMNS, END, copy_rows
@@ -30,12 +30,12 @@ Row = Sequence[object]
 _sql = Statements("extras/spark/postgres/cluster")
 
 ARTICLE: Table = {
-    "place": Column("long"),
-    "source_id": Column("string"),
-    "published_at": Column("long", nullable=True),
-    "added_at": Column("long"),
-    "reason": Column("string", nullable=True),
-    "text_digest": Column("binary"),
+    "place": ExchangeColumn("long"),
+    "source_id": ExchangeColumn("string"),
+    "published_at": ExchangeColumn("long", nullable=True),
+    "added_at": ExchangeColumn("long"),
+    "reason": ExchangeColumn("string", nullable=True),
+    "text_digest": ExchangeColumn("binary"),
 }
 """Of a row of the table `fingerprint` what is no fingerprint."""
 
@@ -85,7 +85,7 @@ AGAIN = "run the cluster again over the whole corpus"
 
 
 @dataclass(frozen=True, slots=True)
-class Disagreement(Answer):
+class MarkDisagreement(Answer):
     """Something in which a result and the corpus do not agree."""
 
     words: str  # what, without a number
@@ -148,25 +148,25 @@ _OF_PAIRS: tuple[tuple[str, str, str], ...] = (
 @dataclass(slots=True)
 class Checked:
     # in what the result and the corpus do not agree; then the rest is not known
-    problems: list[Disagreement] = field(default_factory=list)
+    problems: list[MarkDisagreement] = field(default_factory=list)
     articles: int = 0  # of the result
     missing: int = 0  # those whose fingerprint is not stored yet
     counts: Sequence[SentenceCount] = ()  # of every sentence that matters
     changes: Sequence[CommonChange] = ()  # what follows for the table of common sentences
 
 
-def differences(cursor: Cursor, basis: Basis) -> list[Disagreement]:
+def differences(cursor: Cursor, basis: Basis) -> list[MarkDisagreement]:
     """In what a result and the corpus rest on other settings, pins, models, horizon or another program."""
     found = wanted(cursor)
-    problems = [Disagreement(words, next=_AGREE) for words in basis.differences(found.basis)]
+    problems = [MarkDisagreement(words, next=_AGREE) for words in basis.differences(found.basis)]
     state = window.load(cursor)
     if state.horizon is not None and state.divided != window.dividing(state.horizon, found.settings):
         words = "the articles are not divided yet by the horizon in the present order"
-        problems.append(Disagreement(words, next="run `dedup backfill` first"))
+        problems.append(MarkDisagreement(words, next="run `dedup backfill` first"))
     return problems
 
 
-def check(cursor: Cursor, found: Wanted, tell: Callable[[int], object]) -> Checked:
+def check(cursor: Cursor, found: ClusterWanted, tell: Callable[[int], object]) -> Checked:
     """Compare the staged result with the corpus, and prepare what is to be written.
 
     The transaction should see one moment all through. Of a result that agrees these tables are made:
@@ -194,7 +194,7 @@ def check(cursor: Cursor, found: Wanted, tell: Callable[[int], object]) -> Check
     row = cursor.execute(_sql("count_unknown_pairs")).fetchone()
     if row and row[0]:
         words = "pairs name articles that have no mark"
-        checked.problems.append(Disagreement(words, int(row[0]), next=_SPOILED))
+        checked.problems.append(MarkDisagreement(words, int(row[0]), next=_SPOILED))
     checked.problems += _found(cursor, found, _OF_PAIRS, tell)
     row = cursor.execute(_sql("count_known")).fetchone()
     assert row is not None
@@ -204,18 +204,21 @@ def check(cursor: Cursor, found: Wanted, tell: Callable[[int], object]) -> Check
 
 
 def _found(
-    cursor: Cursor, found: Wanted, checks: Sequence[tuple[str, str, str]], tell: Callable[[int], object]
-) -> Iterator[Disagreement]:
+    cursor: Cursor,
+    found: ClusterWanted,
+    checks: Sequence[tuple[str, str, str]],
+    tell: Callable[[int], object],
+) -> Iterator[MarkDisagreement]:
     values = {**order_parameters(found.settings), "horizon": found.horizon, "named": NAMED}
     for words, next_step, name in checks:
         check = _sql(name, text=articles.body("a")).decode()
         row = cursor.execute(_sql("found", check=check), values).fetchone()
         tell(0)
         if row and row[0]:
-            yield Disagreement(words, row[0], row[1], next_step)
+            yield MarkDisagreement(words, row[0], row[1], next_step)
 
 
-def _check_common(cursor: Cursor, found: Wanted, checked: Checked) -> None:
+def _check_common(cursor: Cursor, found: ClusterWanted, checked: Checked) -> None:
     settings = found.settings
     watched = memory_engine.sentences(cursor, "watched")
     counts = common_sentences.count_all(cursor, settings, "pg_temp.import_fingerprint", watched)
@@ -231,7 +234,7 @@ def _check_common(cursor: Cursor, found: Wanted, checked: Checked) -> None:
     wrong = len(set(staged) ^ set(present.items())) + len(staged) - len(set(staged))
     if wrong:
         words = "common sentences do not follow from the fingerprints of the result"
-        checked.problems.append(Disagreement(words, wrong, next=_SPOILED))
+        checked.problems.append(MarkDisagreement(words, wrong, next=_SPOILED))
     # With the id of a carrier in place of the place of its fingerprint.
     places = bigints([c.carrier for c in changes if c.carrier is not None])
     ids = dict(cursor.execute(_sql("ids_of_places"), {"places": places}).fetchall())
@@ -246,7 +249,7 @@ WORK_MEMORY = "64MB"
 
 
 @dataclass(slots=True)
-class Written:
+class ImportedRows:
     marks: int = 0  # that were new, or of articles that were not settled
     pairs: int = 0  # rows of `match` that are new, or have other values
     left: int = 0  # articles that people changed meanwhile, whose marks the next backfill finds
@@ -274,7 +277,7 @@ def write(
     since: int,
     taken: Bigints,
     tell: Callable[[int], object],
-) -> Written:
+) -> ImportedRows:
     """Write marks, pairs, flags, common sentences and counts. Needs the settle lock. `examples`: of sentences
     that become common, in words. `since`: the last change that people had made when the result was checked.
     `taken`: the changes of sentences that the counts knew of. `tell`: called with 0 now and then: each
@@ -285,7 +288,7 @@ def write(
     gone, rewritten = _ids(cursor, "gone", changed), _ids(cursor, "rewritten", changed)
     orphans = _ids(cursor, "orphans", gone)
     left = bigints({*changed.tolist(), *orphans.tolist()})
-    written = Written(left=len(left))
+    written = ImportedRows(left=len(left))
     written.marks = cursor.execute(_sql("write_marks"), {"left": left}).rowcount
     tell(0)
     cursor.execute(_sql("drop_pairs"))

@@ -19,7 +19,7 @@ from dedup.db.database import Cursor, Database
 from dedup.extras.spark import exchange
 from dedup.extras.spark.exchange import CORPUS_FILE, FINGERPRINT, FORMAT, PAIR_PIN, SENTENCE_PIN, TableWriter
 from dedup.extras.spark.postgres import cluster
-from dedup.extras.spark.postgres.cluster import Wanted
+from dedup.extras.spark.postgres.cluster import ClusterWanted
 
 LEFT_OUT_NAMED = 100  # Articles without a fingerprint that are named; the others are only counted
 
@@ -92,7 +92,7 @@ def _refuse_used(path: Path) -> None:
 
 def _export(
     cursor: Cursor,
-    found: Wanted,
+    found: ClusterWanted,
     folder: Path,
     report: CorpusExport,
     progress: Progress,
@@ -155,7 +155,7 @@ def _lists(values: Sequence[Any]) -> Any:
     return pa.ListArray.from_arrays(pa.array(ends, pa.int32()), pa.array(np.concatenate(arrays)))
 
 
-def _about(found: Wanted, report: CorpusExport) -> dict[str, Any]:
+def _about(found: ClusterWanted, report: CorpusExport) -> dict[str, Any]:
     about: dict[str, Any] = {"format": FORMAT, "dedup": dedup.__version__, **found.basis.as_dict()}
     if report.with_key:
         about["hash_key"] = found.settings.hash_key

@@ -30,7 +30,7 @@ from dedup.db.database import Cursor, Database, retried, translated
 from dedup.extras.spark import exchange
 from dedup.extras.spark.exchange import RESULT, RUN_FILE, Basis, TableFiles
 from dedup.extras.spark.postgres import cluster, cluster_import
-from dedup.extras.spark.postgres.cluster_import import Checked, Disagreement, Written
+from dedup.extras.spark.postgres.cluster_import import Checked, ImportedRows, MarkDisagreement
 from dedup.runs.heartbeat import Heartbeat
 from dedup.runs.runs import Did
 from dedup.settling import choice, segments
@@ -68,7 +68,7 @@ class ImportReport(Answer):
     """
 
     folder: str
-    problems: list[Disagreement] = field(default_factory=list)
+    problems: list[MarkDisagreement] = field(default_factory=list)
     articles: int = 0
     fingerprints: int = 0
     marks: int = 0
@@ -354,7 +354,7 @@ class _Work:
         since: int,
         taken: Bigints,
         tell: Callable[[int], object],
-    ) -> Written:
+    ) -> ImportedRows:
         with self._transaction(settling=True) as cursor:
             memory_engine.check(cursor, rulebook, run)
             written = cluster_import.write(cursor, rulebook.settings, checked, words, since, taken, tell)
