@@ -148,6 +148,7 @@ def test_every_trigger_of_the_schema_is_in_the_table_of_triggers() -> None:
     assert told == made
 
 
+@pytest.mark.extra("lab")
 def test_every_method_of_the_lab_is_in_the_table_of_methods() -> None:
     folder = ROOT / "dedup" / "extras" / "lab" / "methods"
     named = {cells[2].strip("`") for cells in table_rows(text("docs/methods.md"), "row")}
