@@ -67,10 +67,7 @@ class Mended(Answer):
 
 def described(cursor: Cursor) -> list[tuple[str, str, str]]:
     """Every object of the schema: kind, name, and the statement that makes it; the first are made first."""
-    (path, _) = cursor.execute(_sql("search_path")).fetchall()[0]
-    found = cursor.execute(_sql("objects"), {}).fetchall()
-    cursor.execute(_sql("restore_search_path"), {"path": path})
-    return found
+    return cursor.execute(_sql("objects"), {}).fetchall()
 
 
 def differences(cursor: Cursor) -> list[SchemaDifference]:

@@ -1,12 +1,4 @@
--- What the schema is made of.
-
--- name: search_path
--- Names outside of pg_catalog are written with their schema from now on; the search path as it was.
-SELECT current_setting('search_path'), set_config('search_path', 'pg_catalog', true)
-
--- name: restore_search_path
--- The search path as it was.
-SELECT set_config('search_path', %(path)s, true)
+-- What the schema is made of. Sessions look names up in pg_catalog, so others are written with their schema.
 
 -- name: objects
 -- Tables and what belongs to them, functions, views and triggers, in an order in which they can be made: kind, name
