@@ -147,7 +147,7 @@ def pull(
 
     Raises:
         UnfitError: the table cannot be read in a session of its owner.
-        BusyError: another session copies rows for longer than a lock is waited for.
+        TableBusyError: another session copies rows for longer than a lock is waited for.
     """
     with _turn(database, attachment, wait=wait) as cursor:
         if cursor is None:
@@ -175,7 +175,7 @@ def pull_page(
         The source_id of the last row, None after the last page, and the time of its change.
 
     Raises:
-        UnfitError, BusyError: as of `pull`.
+        UnfitError, TableBusyError: as of `pull`.
     """
     with _turn(database, attachment, wait=True) as cursor:
         assert cursor is not None
@@ -277,7 +277,7 @@ def _turn(database: Database, attachment: Attachment, *, wait: bool) -> Iterator
         wait: for the other one.
 
     Raises:
-        BusyError: it takes too long.
+        TableBusyError: it takes too long.
     """
     with database.transaction() as cursor:
         if wait:

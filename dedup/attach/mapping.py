@@ -18,7 +18,7 @@ from dedup.attach.attachments import Attachment
 from dedup.attach.ddl import MARKS, original_names
 from dedup.attach.functions import FIELDS, TELLS_CHUNKS, TIMES, TableShape, mark_columns
 from dedup.base.errors import InputError
-from dedup.base.html import need_extractor as need_trafilatura
+from dedup.base.html import need_extractor
 from dedup.db.database import Cursor
 from dedup.db.rendering import schema_of
 from dedup.db.statements import Statements
@@ -155,7 +155,7 @@ def refuse_rows(cursor: Cursor, attachment: Attachment, shape: TableShape, *, ht
     """
     survey.refuse_rows(cursor, attachment, view=shape.view)
     if attachment.html:
-        need_trafilatura()
+        need_extractor()
     elif html is None:
         survey.refuse_html(cursor, attachment)
 

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 WIDEST_COLUMNS = 160  # Columns of a page; longer lines are hard to read
 NARROWEST_COLUMNS = 80  # Columns from which two texts stand side by side; below, one under the other
 
-LABELS = {"d": "duplicate", "s": "similar", "x": "different", "u": "unsure"}
+KEYS = {"d": "duplicate", "s": "similar", "x": "different", "u": "unsure"}
 
 QUESTION = "d duplicate, s similar, x different, u unsure; Enter later, b back, q quit, ? help: "
 
@@ -117,9 +117,9 @@ class _Review:
     def _take(self, answer: str) -> bool:
         """Do what an answer says; return whether to go on."""
         pair = self._pairs[self._at]
-        if answer in LABELS:
+        if answer in KEYS:
             hashes = (self._pair.a.text_hash, self._pair.b.text_hash)
-            self._judgements.record(pair, self._judge, LABELS[answer], self._pair.note, hashes)
+            self._judgements.record(pair, self._judge, KEYS[answer], self._pair.note, hashes)
             self._judged.add(pair)
             return self._go_on()
         match answer:
