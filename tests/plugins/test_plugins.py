@@ -36,7 +36,7 @@ def installed(tmp_path: Path) -> Path:
 
 
 def python(installed: Path, *arguments: str, code: int = 0, **variables: str) -> tuple[str, str]:
-    """What a fresh interpreter says on stdout and stderr."""
+    """Return what a fresh interpreter says on stdout and stderr."""
     path = os.pathsep.join([str(installed), *filter(None, [os.environ.get("PYTHONPATH")])])
     done = subprocess.run(
         [sys.executable, *arguments],

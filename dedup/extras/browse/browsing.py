@@ -110,7 +110,7 @@ READ_SECONDS = 10.0  # A page that takes longer has failed: something else is wr
 
 
 class Browsing(OfCorpus):
-    """What pages ask of a corpus. `after` is always what the page before said, and opaque."""
+    """Questions of pages about a corpus. `after` is always what the page before said, and opaque."""
 
     @contextmanager
     def _transaction(self) -> Iterator[Cursor]:

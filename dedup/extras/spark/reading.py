@@ -1,4 +1,4 @@
-"""Which column of a DataFrame holds which field of an article; and tables of articles that Spark reads.
+"""Columns of a DataFrame as fields of an article, and tables of articles that Spark reads.
 
 Names are found as the file readers find them (`dedup.files.naming`), nested ones too. Whatever can be told
 from the schema is told here, before anything runs. Executors convert the values, in `rows.py`.
@@ -224,7 +224,7 @@ def _parquet(spark: SparkSession, path: str, mapping: Mapping[str, str]) -> Data
 
 
 def _nanoseconds(spark: SparkSession, path: str, names: Collection[str]) -> set[str]:
-    """Which of some columns of whole numbers are times in nanoseconds.
+    """Return those of some columns of whole numbers that are times in nanoseconds.
 
     Spark does not tell the two apart, so the files are asked, the smallest first, until all is known.
     """

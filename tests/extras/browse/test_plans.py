@@ -39,7 +39,7 @@ OF_A_CREDIT, NONE = counting.Only(credit="AP"), counting.Marks()
 
 
 def found(cursor: Cursor, text: str | None = None, **fields: Any) -> int | None:
-    """How many articles a page of a search has; None for a full page."""
+    """Return the number of articles on a page of a search; None for a full page."""
     page = search.search(cursor, search.wanted(text, **fields), "dedup")
     return None if page.after and not page.more else len(page.found)
 
@@ -92,7 +92,7 @@ QUESTIONS: dict[str, tuple[Callable[[Cursor], object], int]] = {
     "pins": (lambda c: queue.pins(c, None).after is None, 10),
     "health": (lambda c: health.health(c).sizes["article"], 50),
 }
-"""Each with the articles that it may read; it answers something that is not false."""
+"""Questions with the articles that each may read; each answers something that is not false."""
 
 
 @pytest.mark.long("dedup", "migrations")

@@ -22,7 +22,7 @@ from tests.test_architecture import LAB, is_within
 
 
 def take_the_lab_away(monkeypatch: pytest.MonkeyPatch) -> None:
-    """As if the extra were not installed; not even `dedup.extras.lab` can be imported."""
+    """Make the extra look as if it were not installed; not even `dedup.extras.lab` can be imported."""
     for name in {*LAB, *(module for module in sys.modules if is_within(module, LAB))}:
         monkeypatch.setitem(sys.modules, name, None)
     real = importlib.util.find_spec

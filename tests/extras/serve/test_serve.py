@@ -1,4 +1,4 @@
-"""What `dedup serve` refuses before it serves; what it answers is tested in `tests/extras/serve/`."""
+"""Refusals of `dedup serve` before it serves; its answers are tested beside this file."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What pages ask of a corpus: every question is bounded, read-only, and found by an index.
+"""Questions of pages about a corpus: every one is bounded, read-only, and found by an index.
 
 One module per question; `reading.py` has what they share. `browsing.py` hands them on.
 """

@@ -25,7 +25,7 @@ QuoteOrder = Literal["outlets", "stories"]
 """The sentences of the most outlets first, or those of the most stories."""
 
 FIRST = 2**31 - 1, 2**63 - 1
-"""Where the first page begins: no sentence is of so many."""
+"""Begin of the first page, as counts and a hash that no sentence reaches."""
 
 
 @dataclass(frozen=True, slots=True)

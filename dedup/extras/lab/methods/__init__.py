@@ -43,7 +43,7 @@ METHODS: dict[str, type[Method]] = {
         FuzzyHash, LengthGroups, Cascade, WordsOnce,
     )
 }  # fmt: skip
-"""By name, in the order of their rows; those of plug-ins come last."""
+"""Method by name, in the order of the rows of a report; methods of plug-ins come last."""
 
 for _name, _added in plugins.every("methods").items():
     if isinstance(_added, type) and issubclass(_added, Method) and _name == _added.name not in METHODS:
