@@ -335,7 +335,7 @@ class _Decider:
         else:
             self._across.append(found[canonical & (self._inside[found.later] != self._inside[found.earlier])])
         self._gone += int((~self._canonical[self._comparison.place[start:stop]]).sum())
-        if self._gone > GONE_SHARE * self._size:
+        if stop < self._size and self._gone > GONE_SHARE * self._size:
             self._gone = 0
             self._comparison.forget(~self._canonical)
 

@@ -65,12 +65,16 @@ class Groups:
         self._by_place = np.argsort(self._places, kind="stable").astype(np.int32)
         counts = np.bincount(self._places, minlength=self._size)
         self._first = np.concatenate([[0], np.cumsum(counts)])
-        earlier = np.arange(len(group)) - self._start
-        work = np.bincount(self._places, weights=earlier, minlength=self._size)
-        self._work = np.concatenate([[0.0], np.cumsum(work)])
+        self._work: npt.NDArray[np.float64] | None = (
+            None  # counted when it is asked for: one article never does
+        )
 
     def work(self, start: int) -> npt.NDArray[np.float64]:
         """How many earlier members the articles from `start` on lead to, summed; shape (size - start,)."""
+        if self._work is None:
+            earlier = np.arange(len(self._group)) - self._start
+            work = np.bincount(self._places, weights=earlier, minlength=self._size)
+            self._work = np.concatenate([[0.0], np.cumsum(work)])
         return np.asarray(self._work[start + 1 :] - self._work[start])
 
     def drop(self, gone: Flags) -> None:

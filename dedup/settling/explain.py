@@ -16,7 +16,7 @@ from dedup.db.arrays import bigints
 from dedup.db.database import Cursor
 from dedup.db.statements import Statements
 from dedup.rules.marks import order_key
-from dedup.rules.pair import Profile, Related, Relation, Rule, Scores, relate, score
+from dedup.rules.pair import Profile, Related, Relation, Rule, Scores, relate_scored, score
 from dedup.settling.why_not import Marked, misread, print_pair, why_not
 from dedup.store import articles, pins, settling
 from dedup.store.rulebooks import Rulebook
@@ -93,6 +93,7 @@ class Explanation(Answer):
 def explain(cursor: Cursor, rulebook: Rulebook, a: str, b: str) -> Explanation:
     """Compare two articles by the letter of the rules. Raises NotFoundError: one of them is not stored."""
     first, second = sorted((_load(cursor, rulebook, name) for name in (a, b)), key=lambda s: s.order)
+    settings = rulebook.settings
     everything = bigints(first.counted | second.counted)
     common = set(settling.common_among(cursor, everything).tolist())
     both = (first.counted & second.counted) - common
@@ -103,13 +104,13 @@ def explain(cursor: Cursor, rulebook: Rulebook, a: str, b: str) -> Explanation:
     pin = pins.relation_of(cursor, a, b)
     if first.fingerprint and second.fingerprint:
         profiles = Profile.of(first.fingerprint, common), Profile.of(second.fingerprint, common)
-        scores = score(*profiles, rulebook.settings)
-        related = relate(*profiles, rulebook.settings, pin)
-        reasons = tuple(why_not(first.mark, second.mark, profiles, rulebook.settings, pin))
-        if by_letters := tuple(misread(profiles, scores, rulebook.settings)):
+        scores = score(*profiles, settings)
+        related = relate_scored(scores, settings, pin)
+        reasons = tuple(why_not(first.mark, second.mark, profiles, scores, settings, pin))
+        if by_letters := tuple(misread(profiles, scores, settings)):
             differing = _by_letters(first.text, second.text)
     return Explanation(
-        decision=_decision(first, second, scores, related, pin, rulebook.settings),
+        decision=_decision(first, second, scores, related, pin, settings),
         earlier=first.article(common),
         later=second.article(common),
         shared=tuple(sentence for sentence, key in first.distinct() if key in both),

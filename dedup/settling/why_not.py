@@ -33,13 +33,17 @@ class Marked:
 
 
 def why_not(
-    a: Marked, b: Marked, profiles: tuple[Profile, Profile], settings: Settings, pin: Relation | None
+    a: Marked,
+    b: Marked,
+    profiles: tuple[Profile, Profile],
+    scores: Scores,
+    settings: Settings,
+    pin: Relation | None,
 ) -> Iterator[str]:
     """The reasons, each in a sentence; none where the marks say duplicate, or where no score is high enough.
 
-    `a`, `b`: in canonical order. `profiles`: theirs.
+    `a`, `b`: in canonical order. `profiles`, `scores`: theirs.
     """
-    scores = score(*profiles, settings)
     by_rules = relate_scored(scores, settings)
     duplicate = by_rules is not None and by_rules.relation is Relation.DUPLICATE
     if duplicate or _above(scores, settings):

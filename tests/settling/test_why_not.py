@@ -27,7 +27,7 @@ COPY = Marked("b", "duplicate", False, False, "a")
 def reasons(
     pair: tuple[Profile, Profile], a: Marked = A, b: Marked = B, pin: Relation | None = None
 ) -> list[str]:
-    return list(why_not(a, b, pair, RULES, pin))
+    return list(why_not(a, b, pair, score(*pair, RULES), RULES, pin))
 
 
 ALIKE = agreeing(250, shared=8)
@@ -139,12 +139,15 @@ def test_a_print_that_is_no_damaged_one_lacks_something(other: str, every: int) 
         return
     prints = print_pair(*pair, ON)
     assert prints is not None
-    said = [reason for reason in why_not(A, COPY, pair, ON, None) if reason.startswith("print Jaccard")]
+    said = [
+        reason for reason in why_not(A, COPY, pair, scores, ON, None) if reason.startswith("print Jaccard")
+    ]
     assert bool(said) == (prints.jaccard[0] >= LEAST_JACCARD and not scores.print_jaccard)
 
 
 def test_a_text_that_was_cut_has_too_few_letters_and_others_elsewhere() -> None:
-    (reason,) = why_not(A, B, (printed(STORY), printed(misread(CUT, 15))), ON, None)
+    pair = printed(STORY), printed(misread(CUT, 15))
+    (reason,) = why_not(A, B, pair, score(*pair, ON), ON, None)
     assert reason == (
         "print Jaccard 0.353 would make a duplicate of a misread text, but the shorter one has 0.807 of the"
         " letters of the longer one (at least 0.9); 0.418 of the common runs stand at the same place of both"
