@@ -708,6 +708,8 @@ ALTER TABLE dedup.setting ADD CONSTRAINT setting_pkey PRIMARY KEY (name);
 ALTER TABLE dedup.settle_turn ADD CONSTRAINT settle_turn_pkey PRIMARY KEY (only_row);
 --- constraint worker_pkey of worker
 ALTER TABLE dedup.worker ADD CONSTRAINT worker_pkey PRIMARY KEY (id);
+--- type submission
+CREATE TYPE dedup.submission AS (source_id text, body text, title text, url text, publication text, published_at timestamp with time zone, added_at timestamp with time zone, language text, byline text, kept jsonb, version bigint, content_hash bigint, sentence_hashes bigint[], signature bytea, buckets bigint[], word_count integer, shingle_count integer);
 --- function agency_changed()
 CREATE OR REPLACE FUNCTION dedup.agency_changed()
  RETURNS trigger
@@ -1074,6 +1076,18 @@ BEGIN
         ORDER BY found.position, found.id LIMIT most - told;
     END IF;
 END $function$;
+--- function clear_best_match(ids bigint[])
+CREATE OR REPLACE FUNCTION dedup.clear_best_match(ids bigint[])
+ RETURNS TABLE(article_id bigint, other_id bigint)
+ LANGUAGE sql
+ SET search_path = pg_catalog, dedup, pg_temp
+AS $function$
+    UPDATE match m SET best_match = false
+    WHERE m.ctid = ANY (ARRAY(
+        SELECT found.ctid FROM unnest(ids) AS given (id) CROSS JOIN LATERAL (
+            SELECT p.ctid FROM match p WHERE p.other_id = given.id AND p.best_match OFFSET 0) AS found))
+    RETURNING m.article_id, m.other_id
+$function$;
 --- function compact_index(index_name text)
 CREATE OR REPLACE FUNCTION dedup.compact_index(index_name text)
  RETURNS void
@@ -1119,6 +1133,27 @@ BEGIN
     END IF;
     RETURN NULL;
 END $function$;
+--- function drop_pairs(articles bigint[], others bigint[], pairs integer, policy text, earliest timestamp with time zone)
+CREATE OR REPLACE FUNCTION dedup.drop_pairs(articles bigint[], others bigint[], pairs integer, policy text, earliest timestamp with time zone)
+ RETURNS void
+ LANGUAGE sql
+ SET search_path = pg_catalog, dedup, pg_temp
+AS $function$
+    DELETE FROM match WHERE ctid = ANY (ARRAY(
+        SELECT kept.place_on_disk
+        FROM unnest(articles, others) AS given (article_id, other_id)
+        CROSS JOIN LATERAL (
+            SELECT m.ctid, m.other_id, m.best_match, m.rule,
+                   row_number() OVER (ORDER BY m.score DESC, m.rule COLLATE "C", o.time, o.source_id)
+            FROM (SELECT p.ctid, p.* FROM match p
+                  WHERE p.article_id = given.article_id AND p.relation = 'similar' OFFSET 0) AS m
+            CROSS JOIN LATERAL (
+                SELECT canonical_time(a.published_at, a.added_at, policy, earliest), a.source_id
+                FROM article a WHERE a.id = m.other_id OFFSET 0) AS o (time, source_id)
+            OFFSET 0
+        ) AS kept (place_on_disk, other_id, best_match, rule, rank)
+        WHERE kept.other_id = given.other_id AND NOT kept.best_match AND kept.rule <> 'pinned' AND kept.rank > pairs))
+$function$;
 --- function emptied()
 CREATE OR REPLACE FUNCTION dedup.emptied()
  RETURNS trigger
@@ -1682,46 +1717,6 @@ BEGIN
     TRUNCATE journal, journal_mark, journal_deleted;
     RETURN were;
 END $function$;
---- function store_new(source_id text, body text, title text, url text, publication text, published_at timestamp with time zone, added_at timestamp with time zone, language text, byline text, kept jsonb, version bigint, content_hash bigint, sentence_hashes bigint[], signature bytea, buckets bigint[], word_count integer, shingle_count integer, policy text, earliest timestamp with time zone, original bigint, score double precision, reason text, others bigint[], rules text[], scores double precision[], sentences double precision[], signatures double precision[], containments double precision[])
-CREATE OR REPLACE FUNCTION dedup.store_new(source_id text, body text, title text, url text, publication text, published_at timestamp with time zone, added_at timestamp with time zone, language text, byline text, kept jsonb, version bigint, content_hash bigint, sentence_hashes bigint[], signature bytea, buckets bigint[], word_count integer, shingle_count integer, policy text, earliest timestamp with time zone, original bigint, score double precision, reason text, others bigint[], rules text[], scores double precision[], sentences double precision[], signatures double precision[], containments double precision[])
- RETURNS boolean
- LANGUAGE plpgsql
- SET search_path = pg_catalog, dedup, pg_temp
- SET plan_cache_mode TO 'force_generic_plan'
-AS $function$
-#variable_conflict use_variable
-DECLARE
-    given_id bigint;
-    place timestamptz := canonical_time(published_at, coalesce(added_at, now()), policy, earliest);
-BEGIN
-    IF place < (SELECT horizon FROM corpus_state) THEN
-        RETURN false;
-    END IF;
-    PERFORM set_config('dedup.storing', 'on', true);  -- it brings its mark
-    INSERT INTO article (source_id, url, title, publication, published_at, added_at, language, byline, kept, text)
-    VALUES (source_id, url, title, publication, published_at, coalesce(added_at, now()), language, byline, kept, body)
-    ON CONFLICT ON CONSTRAINT article_source_id_key DO NOTHING RETURNING id INTO given_id;
-    PERFORM set_config('dedup.storing', 'off', true);
-    IF given_id IS NULL THEN
-        RETURN false;
-    END IF;
-    INSERT INTO article_mark (id, time, status, takes_part, duplicate_of, score, reason, marked_at)
-    VALUES (given_id, coalesce(published_at, added_at, now()), CASE WHEN original IS NULL THEN 'unique' ELSE 'duplicate' END,
-            true, original, score, reason, now());
-    INSERT INTO fingerprint (article_id, version, revision, content_hash, sentence_hashes, signature, buckets,
-                             word_count, shingle_count, canonical)
-    VALUES (given_id, version, 0, content_hash, sentence_hashes, signature, buckets, word_count, shingle_count,
-            original IS NULL);
-    IF others <> '{}' THEN
-        INSERT INTO match (article_id, other_id, relation, rule, score, sentence_jaccard, signature_jaccard, containment)
-        SELECT given_id, m.other_id, 'duplicate', m.rule, m.score, m.sentence_jaccard, m.signature_jaccard, m.containment
-        FROM unnest(others, rules, scores, sentences, signatures, containments)
-             AS m (other_id, rule, score, sentence_jaccard, signature_jaccard, containment);
-    END IF;
-    INSERT INTO credit_unread (article_id) VALUES (given_id) ON CONFLICT DO NOTHING;
-    UPDATE corpus_state SET settled_through = place WHERE settled_through < place;
-    RETURN true;
-END $function$;
 --- function strangers(relation oid)
 CREATE OR REPLACE FUNCTION dedup.strangers(relation oid)
  RETURNS text[]
@@ -1764,9 +1759,9 @@ BEGIN
         SELECT coalesce(array_agg(pg_get_userbyid(role)::text ORDER BY pg_get_userbyid(role)), '{}')
         FROM owners WHERE NOT dedup.role_is_trusted(role));
 END $function$;
---- function submit_new(rules text[], most integer, source_id text, body text, title text, url text, publication text, published_at timestamp with time zone, added_at timestamp with time zone, language text, byline text, kept jsonb, version bigint, content_hash bigint, sentence_hashes bigint[], signature bytea, buckets bigint[], word_count integer, shingle_count integer, policy text, earliest timestamp with time zone, told_before bigint, original bigint, score double precision, reason text, others bigint[], other_rules text[], scores double precision[], sentences double precision[], signatures double precision[], containments double precision[])
-CREATE OR REPLACE FUNCTION dedup.submit_new(rules text[], most integer, source_id text, body text, title text, url text, publication text, published_at timestamp with time zone, added_at timestamp with time zone, language text, byline text, kept jsonb, version bigint, content_hash bigint, sentence_hashes bigint[], signature bytea, buckets bigint[], word_count integer, shingle_count integer, policy text, earliest timestamp with time zone, told_before bigint, original bigint, score double precision, reason text, others bigint[], other_rules text[], scores double precision[], sentences double precision[], signatures double precision[], containments double precision[])
- RETURNS TABLE(outcome text, article_id bigint, other_time timestamp with time zone, other_source_id text, other_content_hash bigint, other_sentences bigint[], other_signature bytea, other_buckets bigint[], other_shingle_count integer, told bigint, added timestamp with time zone)
+--- function submit_new(given dedup.submission, rules text[], policy text, earliest timestamp with time zone, most integer, pairs_kept integer, told_before bigint, mark jsonb)
+CREATE OR REPLACE FUNCTION dedup.submit_new(given dedup.submission, rules text[], policy text, earliest timestamp with time zone, most integer, pairs_kept integer, told_before bigint, mark jsonb)
+ RETURNS TABLE(outcome text, article_id bigint, other_time timestamp with time zone, other_source_id text, other_content_hash bigint, other_sentences bigint[], other_signature bytea, other_buckets bigint[], other_shingle_count integer, other_score double precision, other_reason text, told bigint, added timestamp with time zone, unsettled bigint)
  LANGUAGE plpgsql
  SET search_path = pg_catalog, dedup, pg_temp
  SET plan_cache_mode TO 'force_generic_plan'
@@ -1775,10 +1770,14 @@ AS $function$
 DECLARE
     state corpus_state;
     own bigint[];
-    contents bigint[] := CASE WHEN buckets = '{}' THEN ARRAY[content_hash] ELSE '{}' END;
-    place timestamptz := canonical_time(published_at, coalesce(added_at, now()), policy, earliest);
+    contents bigint[] := CASE WHEN given.buckets = '{}' THEN ARRAY[given.content_hash] ELSE '{}' END;
+    place timestamptz := canonical_time(given.published_at, coalesce(given.added_at, now()), policy, earliest);
+    latest boolean;
     found_ids bigint[];
-    later boolean;
+    plain boolean;
+    gained bigint[];
+    outdone bigint[];
+    outdone_others bigint[];
 BEGIN
     -- In this order: the lock itself is waited for as long as the transaction may wait, a row 0.1 s.
     PERFORM settle_lock();
@@ -1789,66 +1788,107 @@ BEGIN
     IF rules IS DISTINCT FROM ARRAY[state.fingerprint_digest, state.rule_digest, state.algorithm_revision::text,
                                     state.unicode_version] THEN
         outcome := 'rules';
-    -- In the order of the index of unsettled articles, so that no other one can be chosen.
-    ELSIF state.bulk_run IS NOT NULL OR state.settled_through IS NULL
-          OR EXISTS (SELECT FROM article a WHERE a.source_id = submit_new.source_id)
-          OR EXISTS (SELECT FROM deferred_article w WHERE w.source_id = submit_new.source_id)
-          OR EXISTS (
-              SELECT FROM article_mark k WHERE k.status = 'pending' OR k.stale ORDER BY k.time, k.id LIMIT 1)
-          OR EXISTS (SELECT FROM pair_pin p WHERE p.source_id = submit_new.source_id)
-          OR EXISTS (SELECT FROM pair_pin p WHERE p.other_source_id = submit_new.source_id) THEN
+    ELSIF state.bulk_run IS NOT NULL OR state.settled_through IS NULL OR place < state.horizon
+          OR EXISTS (SELECT FROM article a WHERE a.source_id = given.source_id)
+          OR EXISTS (SELECT FROM deferred_article w WHERE w.source_id = given.source_id)
+          OR EXISTS (SELECT FROM pair_pin p WHERE p.source_id = given.source_id)
+          OR EXISTS (SELECT FROM pair_pin p WHERE p.other_source_id = given.source_id) THEN
         outcome := 'not plain';
     END IF;
     IF outcome IS NOT NULL THEN
         RETURN NEXT;
         RETURN;
     END IF;
-    own := ARRAY(SELECT s.hash FROM unnest(sentence_hashes) AS s (hash)
+    -- In the order of the index of unsettled articles, so that no other one can be chosen.
+    SELECT count(*) INTO unsettled
+    FROM (SELECT FROM article_mark k WHERE k.status = 'pending' OR k.stale ORDER BY k.time, k.id LIMIT 10000) AS u;
+    latest := place > state.settled_through;
+    own := ARRAY(SELECT s.hash FROM unnest(given.sentence_hashes) AS s (hash)
                  WHERE NOT EXISTS (SELECT FROM common_sentence c WHERE c.sentence_hash = s.hash OFFSET 0));
-    -- Duplicates matter where they may be later.
-    SELECT coalesce(array_agg(s.article_id), '{}'), coalesce(bool_or(NOT s.canonical), false) INTO found_ids, later
-    FROM (SELECT * FROM sharing(CASE WHEN place <= state.settled_through THEN '{true,false}' ELSE '{true}' END::boolean[],
-                                own, buckets, contents) LIMIT most + 1) AS s;
-    IF cardinality(found_ids) > most OR later THEN
+    -- Duplicates matter where they may be later, or may be unsettled.
+    SELECT coalesce(array_agg(s.article_id) FILTER (WHERE s.canonical), '{}'),
+           count(*) <= most
+           AND coalesce(bool_and(k.takes_part AND k.status <> 'pending' AND NOT k.stale AND (s.canonical OR latest)), true)
+    INTO found_ids, plain
+    FROM (SELECT * FROM sharing(CASE WHEN latest AND unsettled = 0 THEN '{true}' ELSE '{true,false}' END::boolean[],
+                                own, given.buckets, contents) LIMIT most + 1) AS s
+    CROSS JOIN LATERAL (SELECT * FROM article_mark WHERE id = s.article_id OFFSET 0) AS k;
+    IF NOT plain THEN
         outcome := 'not plain';
         RETURN NEXT;
         RETURN;
     END IF;
     IF found_ids <> '{}' THEN
-        outcome := 'shared';
         told := hash_array_extended(own, 0);
         FOR article_id, other_time, other_source_id, other_content_hash, other_sentences, other_signature,
-            other_buckets, other_shingle_count IN
+            other_buckets, other_shingle_count, other_score, other_reason IN
             SELECT a.id, canonical_time(a.published_at, a.added_at, policy, earliest), a.source_id, f.content_hash,
                    ARRAY(SELECT s.hash FROM unnest(f.sentence_hashes) AS s (hash)
                          WHERE NOT EXISTS (SELECT FROM common_sentence c WHERE c.sentence_hash = s.hash OFFSET 0)),
-                   f.signature, f.buckets, f.shingle_count
+                   f.signature, f.buckets, f.shingle_count, k.score, k.reason
             FROM unnest(found_ids) AS found (id)
             CROSS JOIN LATERAL (SELECT * FROM article WHERE id = found.id OFFSET 0) AS a
+            CROSS JOIN LATERAL (SELECT * FROM article_mark WHERE id = found.id OFFSET 0) AS k
             CROSS JOIN LATERAL (SELECT * FROM fingerprint WHERE fingerprint.article_id = found.id OFFSET 0) AS f
-            WHERE (SELECT k.takes_part FROM article_mark k WHERE k.id = found.id OFFSET 0)
         LOOP
             told := hash_record_extended(
                 ROW(told, article_id, other_time, other_source_id, other_content_hash, other_sentences, other_signature,
-                    other_buckets, other_shingle_count), 0);
+                    other_buckets, other_shingle_count, other_score, other_reason), 0);
             IF told_before IS NULL THEN
+                outcome := 'shared';
                 RETURN NEXT;
             END IF;
         END LOOP;
     END IF;
+    added := coalesce(given.added_at, now());
     IF told IS DISTINCT FROM told_before THEN
         outcome := CASE WHEN told_before IS NULL THEN 'shares' ELSE 'not plain' END;
         other_sentences := own;
         other_time := place;
-        added := coalesce(added_at, now());
-    ELSIF store_new(
-        source_id, body, title, url, publication, published_at, added_at, language, byline, kept,
-        version, content_hash, sentence_hashes, signature, buckets, word_count, shingle_count,
-        policy, earliest, original, score, reason, others, other_rules, scores, sentences, signatures, containments) THEN
-        outcome := 'stored';
-    ELSE
-        outcome := 'not plain';
+        RETURN NEXT;
+        RETURN;
     END IF;
+    gained := ARRAY(SELECT (p->>'other_id')::bigint FROM jsonb_array_elements(mark->'pairs') AS p
+                    WHERE (p->>'best_match')::boolean);
+    PERFORM set_config('dedup.storing', 'on', true);  -- it brings its mark
+    INSERT INTO article (source_id, url, title, publication, published_at, added_at, language, byline, kept, text)
+    VALUES (given.source_id, given.url, given.title, given.publication, given.published_at, added, given.language,
+            given.byline, given.kept, given.body)
+    ON CONFLICT ON CONSTRAINT article_source_id_key DO NOTHING RETURNING id INTO article_id;
+    PERFORM set_config('dedup.storing', 'off', true);
+    IF NOT FOUND THEN
+        outcome := 'not plain';
+        RETURN NEXT;
+        RETURN;
+    END IF;
+    INSERT INTO article_mark (id, time, status, takes_part, duplicate_of, score, reason, marked_at)
+    VALUES (article_id, coalesce(given.published_at, added), coalesce(mark->>'status', 'unique'), true,
+            (mark->>'duplicate_of')::bigint, (mark->>'score')::double precision, mark->>'reason', now());
+    INSERT INTO fingerprint (article_id, version, revision, content_hash, sentence_hashes, signature, buckets,
+                             word_count, shingle_count, canonical)
+    VALUES (article_id, given.version, 0, given.content_hash, given.sentence_hashes, given.signature, given.buckets,
+            given.word_count, given.shingle_count, mark->>'duplicate_of' IS NULL);
+    IF mark IS NOT NULL THEN
+        SELECT array_agg(c.article_id), array_agg(c.other_id) INTO outdone, outdone_others FROM clear_best_match(gained) AS c;
+        INSERT INTO match (article_id, other_id, relation, rule, score, sentence_jaccard, signature_jaccard, containment,
+                           best_match)
+        SELECT article_id, p.other_id, mark->>'status', p.rule, p.score, p.sentence_jaccard, p.signature_jaccard,
+               p.containment, p.best_match
+        FROM jsonb_to_recordset(mark->'pairs') AS p (
+            other_id bigint, rule text, score double precision, sentence_jaccard double precision,
+            signature_jaccard double precision, containment double precision, best_match boolean);
+        UPDATE article_mark k
+        SET status = 'similar', score = m.score, reason = m.rule, limit_fired = NULL, marked_at = now()
+        FROM unnest(gained) AS earlier (id) CROSS JOIN LATERAL (
+            SELECT p.score, p.rule FROM match p WHERE p.article_id = article_id AND p.other_id = earlier.id OFFSET 0) AS m
+        WHERE k.id = earlier.id;
+        IF outdone IS NOT NULL THEN
+            PERFORM drop_pairs(outdone, outdone_others, pairs_kept, policy, earliest);
+        END IF;
+    END IF;
+    INSERT INTO credit_unread (article_id) VALUES (article_id) ON CONFLICT DO NOTHING;
+    UPDATE corpus_state SET settled_through = place WHERE settled_through < place;
+    outcome := 'stored';
     RETURN NEXT;
 END $function$;
 --- function text_hash(body text)

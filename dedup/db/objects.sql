@@ -1,7 +1,7 @@
 -- What the schema is made of. Sessions look names up in pg_catalog, so others are written with their schema.
 
 -- name: objects
--- Tables and what belongs to them, functions, views and triggers, in an order in which they can be made: kind, name
+-- Tables and what belongs to them, types, functions, views and triggers, in an order in which they can be made: kind, name
 -- and the statement that makes it. Indexes that a constraint brings are not told.
 WITH relation AS (
     SELECT c.oid, c.relname::text AS name, format('%%I.%%I', n.nspname, c.relname) AS full_name, c.relkind, c.reloptions
@@ -27,30 +27,37 @@ WITH relation AS (
     LEFT JOIN pg_attrdef d ON d.adrelid = r.oid AND d.adnum = a.attnum
     WHERE r.relkind = 'r'
     UNION ALL
-    SELECT CASE WHEN k.contype IN ('p', 'u') THEN 3 ELSE 5 END, 'constraint', r.name, k.conname, 0,
+    SELECT CASE WHEN k.contype IN ('p', 'u') THEN 3 ELSE 6 END, 'constraint', r.name, k.conname, 0,
            format('ALTER TABLE %%s ADD CONSTRAINT %%I %%s', r.full_name, k.conname, pg_get_constraintdef(k.oid))
     FROM relation r JOIN pg_constraint k ON k.conrelid = r.oid
     WHERE k.contype IN ('c', 'f', 'p', 'u')  -- PostgreSQL 18 lists NOT NULL too; the columns tell it
     UNION ALL
-    SELECT 4, 'function', '', format('%%s(%%s)', p.proname, pg_get_function_identity_arguments(p.oid)), 0,
+    SELECT 4, 'type', '', t.typname, 0,
+           format('CREATE TYPE %%s AS (%%s)', t.oid::regtype,
+                  (SELECT string_agg(format('%%I %%s', a.attname, format_type(a.atttypid, a.atttypmod)), ', ' ORDER BY a.attnum)
+                   FROM pg_attribute a WHERE a.attrelid = c.oid))
+    FROM pg_class c JOIN pg_type t ON t.oid = c.reltype
+    WHERE c.relnamespace = 'dedup'::regnamespace AND c.relkind = 'c'
+    UNION ALL
+    SELECT 5, 'function', '', format('%%s(%%s)', p.proname, pg_get_function_identity_arguments(p.oid)), 0,
            regexp_replace(trim(E' \n' FROM pg_get_functiondef(p.oid)),
                           'SET search_path TO ''pg_catalog'', ''(\w+)'', ''pg_temp''',
                           'SET search_path = pg_catalog, \1, pg_temp')
     FROM pg_proc p JOIN pg_namespace n ON n.oid = p.pronamespace
     WHERE n.oid = 'dedup'::regnamespace
     UNION ALL
-    SELECT 6, 'index', r.name, i.relname, 0,
+    SELECT 7, 'index', r.name, i.relname, 0,
            pg_get_indexdef(i.oid) || CASE WHEN x.indisvalid THEN '' ELSE ' (invalid)' END
     FROM relation r JOIN pg_index x ON x.indrelid = r.oid JOIN pg_class i ON i.oid = x.indexrelid
     WHERE NOT EXISTS (SELECT FROM pg_constraint k WHERE k.conindid = i.oid AND k.contype IN ('p', 'u', 'x'))
     UNION ALL
-    SELECT 7, 'view', '', r.name, r.oid::bigint,
+    SELECT 8, 'view', '', r.name, r.oid::bigint,
            format('CREATE OR REPLACE VIEW %%s', r.full_name)
            || coalesce(' WITH (' || array_to_string(r.reloptions, ', ') || ')', '')
            || format(E' AS\n%%s', trim(E' ;\n' FROM pg_get_viewdef(r.oid)))
     FROM relation r WHERE r.relkind = 'v'
     UNION ALL
-    SELECT 8, 'trigger', r.name, t.tgname, 0,
+    SELECT 9, 'trigger', r.name, t.tgname, 0,
            regexp_replace(pg_get_triggerdef(t.oid), '^CREATE', 'CREATE OR REPLACE')
            || CASE WHEN t.tgenabled = 'A' THEN '' ELSE ' (not always enabled)' END
     FROM relation r JOIN pg_trigger t ON t.tgrelid = r.oid WHERE NOT t.tgisinternal

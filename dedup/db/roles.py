@@ -162,7 +162,7 @@ FUNCTIONS: Mapping[str, frozenset[Role]] = {
     **dict.fromkeys(("settle_lock", "make_stale", "withdraw", "remove_pairs", "carrier", "holder"), _WORKER),
     "articles_edited": _WORKER,
     "keys": _WORKER,
-    **dict.fromkeys(("submit_new", "store_new"), _WORKER),
+    **dict.fromkeys(("submit_new", "clear_best_match", "drop_pairs"), _WORKER),
     **dict.fromkeys(("publish_bulk", "compact_index"), _WORKER),
     # The view of judged pairs calls it with the rights of who reads it.
     "text_hash": VIEW_READERS | {"counter"},

@@ -16,14 +16,14 @@ from dedup.base.settings import Settings
 from dedup.base.verdict import Verdict
 from dedup.db.database import Cursor, Database
 from dedup.db.statements import Statements
-from dedup.rules.marks import Mark, Partner, Status, decide, kept_originals
+from dedup.rules.marks import Mark, Partner, Status, decide, kept_originals, kept_similar
 from dedup.rules.pair import Profile, Relation
 from dedup.settling.candidates import related
 from dedup.settling.lookup import copies_among, mark_of, related_to, verdict_of, with_copies
 from dedup.settling.settle import Settled, TooManyCandidatesError, settle
 from dedup.store import articles, fast_path, fingerprints, rulebooks, settling, verdicts, window
 from dedup.store.articles import Known
-from dedup.store.fast_path import Ask, Met
+from dedup.store.fast_path import Ask, Met, NewPair
 from dedup.store.rulebooks import Rulebook
 from dedup.text.fingerprint import Fingerprint, Fingerprinted, TextTask, fingerprint_task
 
@@ -52,29 +52,48 @@ def fingerprint(rulebook: Rulebook, article: Article) -> Fingerprinted:
 
 
 def settle_new(ask: Ask, rulebook: Rulebook, article: Article, made: Fingerprint) -> Verdict | None:
-    """Store and mark an article that is new, and unique or a duplicate; most of a scraper's are such.
+    """Store and mark a new article in one call or two, each a transaction of its own.
 
-    A duplicate changes no other article, and neither does one that is related to none. So `settle.py` would
-    write just this. One call or two, each a transaction of its own.
+    It is done where `settle.py` would change nothing but the article and the marks of earlier ones that it is
+    most like: no other becomes a copy, nor stops being one.
 
     Returns the verdict, None where it is not plain, and nothing was stored.
     Raises StaleRulesError: the stored results are of another rulebook.
     """
     met = fast_path.meet(ask, rulebook, article, made)
     if met.outcome == "stored":
-        return Verdict(article.source_id, Status.UNIQUE.value, None, None, None)
+        return Verdict(article.source_id, Status.UNIQUE.value, None, None, None, unsettled=met.unsettled)
     if met.outcome != "shares":
         return None
     found = _related(made, met, rulebook.settings)
     earlier = [partner for partner in found if partner[0] < (met.time, article.source_id.encode())]
-    mark = decide((p for p in earlier if p[2].relation is Relation.DUPLICATE), ())
-    if found and mark.status is Status.UNIQUE:
-        return None  # others change with it
-    kept = kept_originals((p for p in earlier if p[2].relation is Relation.DUPLICATE), rulebook.settings)
-    pairs = [(other_id, related) for _, other_id, related in kept]
+    mark = decide((p for p in earlier if p[2].relation is Relation.DUPLICATE), (p[2] for p in earlier))
+    if mark.status is Status.DUPLICATE:
+        kept = kept_originals((p for p in earlier if p[2].relation is Relation.DUPLICATE), rulebook.settings)
+        pairs = [NewPair(other_id, related, False) for _, other_id, related in kept]
+    else:
+        marked = {row.id: (row.score, row.reason) for row in met.others}
+        if len(earlier) < len(found) or any(marked[p[1]] == _score_and_rule(p) for p in earlier):
+            return None  # later articles change too; or of equally good matches the earlier one counts
+        gaining = [p for p in earlier if _is_better(_score_and_rule(p), marked[p[1]])]
+        kept = kept_similar(earlier, rulebook.settings)
+        kept += [partner for partner in gaining if partner not in kept]
+        pairs = [
+            NewPair(other_id, related, (time, other_id, related) in gaining)
+            for time, other_id, related in kept
+        ]
     if not fast_path.store(ask, rulebook, article, made, met, mark, pairs):
         return None
-    return verdict_of(article.source_id, mark, kept, 0)
+    return verdict_of(article.source_id, mark, kept, met.unsettled)
+
+
+def _score_and_rule(partner: Partner) -> tuple[float, str]:
+    return partner[2].scores.score, partner[2].rule.value
+
+
+def _is_better(found: tuple[float, str], before: tuple[float | None, str | None]) -> bool:
+    """Whether this score and rule are better than those of the mark of a canonical article."""
+    return before[0] is None or before[1] is None or (-found[0], found[1]) < (-before[0], before[1])
 
 
 def _related(made: Fingerprint, met: Met, settings: Settings) -> list[Partner]:

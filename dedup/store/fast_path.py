@@ -1,13 +1,14 @@
 """Articles that are new, stored with their mark in one call where they share nothing with others.
 
-Most articles of a scraper are such. What shares something is returned, for the program to decide; its mark is
-stored by a second call. Each call is a transaction of its own.
+Most articles of a scraper are such. What one shares with settled articles is returned, for the program to
+decide, and its mark is stored by a second call. Each call is a transaction of its own.
 """
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from datetime import datetime
 from typing import Any, Literal
 
@@ -31,19 +32,37 @@ MOST_SHARED = 200
 Ask = Callable[[bytes, Mapping[str, Any]], list[tuple[Any, ...]]]
 """Executes a statement, a transaction of its own, and returns the rows of its answer; see `Database.ask`."""
 
-_NO_MARK: dict[str, Any] = {
-    **dict.fromkeys(("told", "original", "score", "reason")),
-    "others": bigints([]),
-    **{name: [] for name in ("other_rules", "scores", "sentences", "signatures", "containments")},
-}
-
 Outcome = Literal["stored", "shares", "not plain"]
 """What became of an article: stored; new, and sharing something with a few others; or it is known, or pinned,
-or shares something with many, or others are unsettled."""
+or shares something with many, with an unsettled one, or with a copy that may be later."""
+
+
+@dataclass(frozen=True, slots=True)
+class NewPair:
+    """The pair of a new article with an earlier one."""
+
+    other_id: int
+    related: Related
+    best_match: bool  # whether the new one is, of all, the one most like the earlier
+
+    def as_row(self) -> dict[str, Any]:
+        """Return the columns of its row of `match`."""
+        scores = self.related.scores
+        return {
+            "other_id": self.other_id,
+            "rule": self.related.rule.value,
+            "score": scores.score,
+            "sentence_jaccard": scores.sentence_jaccard,
+            "signature_jaccard": scores.signature_jaccard,
+            "containment": scores.containment,
+            "best_match": self.best_match,
+        }
 
 
 @dataclass(frozen=True, slots=True)
 class Met:
+    """An article as the corpus met it."""
+
     outcome: Outcome
     told: int | None = None  # a number for all this, where it shares something
     added: datetime | None = None  # when it came, if it does not say so itself
@@ -51,6 +70,7 @@ class Met:
     sentences: Bigints = field(default_factory=lambda: bigints([]))  # its own that are not common
     others: Sequence[FingerprintRow] = ()  # the canonical articles that share something with it
     other_sentences: Sequence[Bigints] = ()  # theirs that are not common
+    unsettled: int = 0  # articles that are pending or stale
 
 
 def meet(ask: Ask, rulebook: Rulebook, article: Article, made: Fingerprint) -> Met:
@@ -61,8 +81,6 @@ def meet(ask: Ask, rulebook: Rulebook, article: Article, made: Fingerprint) -> M
     """
     rows = _submit(ask, rulebook, article, made)
     outcome: Outcome = rows[-1][0]
-    if outcome != "shares":
-        return Met(outcome)
     others = [
         FingerprintRow(
             id=row[1],
@@ -76,11 +94,14 @@ def meet(ask: Ask, rulebook: Rulebook, article: Article, made: Fingerprint) -> M
             signature=np.frombuffer(row[6], np.uint8),
             buckets=row[7],
             shingle_count=row[8],
+            score=row[9],
+            reason=row[10],
         )
         for row in rows[:-1]
     ]
-    *_, time, _, _, sentences, _, _, _, told, added = rows[-1]
-    return Met("shares", told, added, time, sentences, others, [row.sentence_hashes for row in others])
+    time, sentences, (told, added, unsettled) = rows[-1][2], rows[-1][5], rows[-1][11:]
+    theirs = [row.sentence_hashes for row in others]
+    return Met(outcome, told, added, time, sentences, others, theirs, unsettled)
 
 
 def store(
@@ -90,40 +111,33 @@ def store(
     made: Fingerprint,
     met: Met,
     mark: Mark,
-    pairs: Sequence[tuple[int, Related]],
+    pairs: Sequence[NewPair],
 ) -> bool:
-    """Store a new article with a mark, and a duplicate with its pairs: the ids of others and what they are to
-    it. False, and nothing is stored, where it would meet something else than `met` by now.
+    """Store a new article with its mark and pairs, and the marks of earlier ones that it is most like.
 
+    Returns False, and stores nothing, where it would meet something else than `met` by now.
     Raises StaleRulesError: the stored results are of another rulebook.
     """
-    related = [one for _, one in pairs]
-    rows = _submit(
-        ask,
-        rulebook,
-        replace(article, added_at=met.added),
-        made,
-        told=met.told,
-        original=mark.duplicate_of,
-        score=mark.score,
-        reason=mark.reason,
-        others=bigints([other for other, _ in pairs]),
-        other_rules=[one.rule.value for one in related],
-        scores=[one.scores.score for one in related],
-        sentences=[one.scores.sentence_jaccard for one in related],
-        signatures=[one.scores.signature_jaccard for one in related],
-        containments=[one.scores.containment for one in related],
-    )
+    dated = replace(article, added_at=met.added)
+    given = {**asdict(mark), "pairs": [pair.as_row() for pair in pairs]}
+    rows = _submit(ask, rulebook, dated, made, told=met.told, mark=json.dumps(given))
     return bool(rows[-1][0] == "stored")
 
 
 def _submit(
-    ask: Ask, rulebook: Rulebook, article: Article, made: Fingerprint, **mark: Any
+    ask: Ask,
+    rulebook: Rulebook,
+    article: Article,
+    made: Fingerprint,
+    *,
+    told: int | None = None,
+    mark: str | None = None,
 ) -> list[tuple[Any, ...]]:
     state = rulebook.state
     values = {
         "rules": [state.fingerprints, state.rules, str(state.algorithm), state.unicode],
         "most": MOST_SHARED,
+        "pairs_kept": rulebook.settings.similar_pairs,
         **articles.sent(article),
         "version": made.version,
         "content_hash": made.content_hash,
@@ -133,8 +147,8 @@ def _submit(
         "word_count": made.word_count,
         "shingle_count": made.shingle_count,
         **order_parameters(rulebook.settings),
-        **_NO_MARK,
-        **mark,
+        "told": told,
+        "mark": mark,
     }
     rows = ask(_sql("submit"), values)
     if rows[-1][0] == "rules":

@@ -4,13 +4,10 @@
 -- Store an article with its mark if it is new and shares nothing with others, or only what was told before; else what
 -- it shares with which. What its place in canonical order depends on is given too.
 SELECT * FROM dedup.submit_new(
-    %(rules)s::text[], %(most)s::integer, %(source_id)s::text, %(text)s::text, %(title)s::text, %(url)s::text,
-    %(publication)s::text, %(published_at)s::timestamptz, %(added_at)s::timestamptz, %(language)s::text, %(byline)s::text,
-    %(kept)s::jsonb, %(version)s::bigint, %(content_hash)s::bigint, %(sentence_hashes)s::bigint[], %(signature)s::bytea,
-    %(buckets)s::bigint[], %(word_count)s::integer, %(shingle_count)s::integer, %(policy)s::text,
-    %(earliest)s::timestamptz, %(told)s::bigint, %(original)s::bigint, %(score)s::double precision, %(reason)s::text,
-    %(others)s::bigint[], %(other_rules)s::text[], %(scores)s::double precision[], %(sentences)s::double precision[],
-    %(signatures)s::double precision[], %(containments)s::double precision[])
+    ROW(%(source_id)s, %(text)s, %(title)s, %(url)s, %(publication)s, %(published_at)s, %(added_at)s, %(language)s,
+        %(byline)s, %(kept)s::jsonb, %(version)s, %(content_hash)s, %(sentence_hashes)s, %(signature)s, %(buckets)s,
+        %(word_count)s, %(shingle_count)s)::dedup.submission,
+    %(rules)s, %(policy)s, %(earliest)s, %(most)s, %(pairs_kept)s, %(told)s, %(mark)s::jsonb)
 
 -- name: mark_provisionally
 -- A mark, unique or similar, of an article that is to be settled again.

@@ -10,11 +10,7 @@
 
 -- name: clear_best_match
 -- Take away the flag of the pairs whose later article was most like one of these, and return the pairs.
-UPDATE dedup.match SET best_match = false
-WHERE ctid = ANY (ARRAY(
-    SELECT m.ctid FROM unnest(%(ids)s::bigint[]) AS given (id) CROSS JOIN LATERAL (
-        SELECT ctid FROM dedup.match WHERE other_id = given.id AND best_match OFFSET 0) AS m))
-RETURNING article_id, other_id
+SELECT * FROM dedup.clear_best_match(%(ids)s)
 
 -- name: common_among
 -- Of some sentences those that are common.
@@ -35,22 +31,8 @@ CROSS JOIN LATERAL (SELECT article_id FROM dedup.match WHERE other_id = given.id
 DELETE FROM dedup.match WHERE article_id = ANY (%(ids)s)
 
 -- name: drop_pairs
--- Drop those of some similar pairs that are not among the best of their later article. They were kept because the
--- later one was most like the earlier. The rank is that of `kept_similar` in dedup/rules/marks.py.
-DELETE FROM dedup.match WHERE ctid = ANY (ARRAY(
-    SELECT kept.place_on_disk
-    FROM unnest(%(articles)s::bigint[], %(others)s::bigint[]) AS given (article_id, other_id)
-    CROSS JOIN LATERAL (
-        SELECT m.ctid, m.other_id, m.best_match, m.rule,
-               row_number() OVER (ORDER BY m.score DESC, m.rule COLLATE "C", o.time, o.source_id)
-        FROM (SELECT ctid, * FROM dedup.match
-              WHERE article_id = given.article_id AND relation = 'similar' OFFSET 0) AS m
-        CROSS JOIN LATERAL (
-            SELECT dedup.canonical_time(a.published_at, a.added_at, %(policy)s, %(earliest)s), a.source_id
-            FROM dedup.article a WHERE a.id = m.other_id OFFSET 0) AS o (time, source_id)
-        OFFSET 0
-    ) AS kept (place_on_disk, other_id, best_match, rule, rank)
-    WHERE kept.other_id = given.other_id AND NOT kept.best_match AND kept.rule <> 'pinned' AND kept.rank > %(pairs)s))
+-- Drop those of some similar pairs that are not among the best of their later article.
+SELECT dedup.drop_pairs(%(articles)s, %(others)s, %(pairs)s, %(policy)s, %(earliest)s)
 
 -- name: kept_for_best_match
 -- The pairs of some articles with earlier ones that are most like them.

@@ -83,7 +83,7 @@ def test_the_schema_is_the_one_described(fresh: Database) -> None:
     assert not changes, "\n".join([*changes, f"if that is meant: {REWRITE}"])
 
 
-KINDS = {"table", "column", "constraint", "function", "index", "view", "trigger", "comment"}
+KINDS = {"table", "column", "constraint", "type", "function", "index", "view", "trigger", "comment"}
 KEPT = {
     "article": "(source_id, text) VALUES ('a', 'words')",
     "deferred_article": "(source_id, text) VALUES ('a', 'words')",

@@ -6,6 +6,7 @@ import multiprocessing
 import threading
 from collections.abc import Mapping
 from datetime import timedelta
+from random import Random
 from typing import Any
 
 import psycopg
@@ -32,6 +33,37 @@ def test_a_verdict_tells_what_and_why(database: Database) -> None:
     assert (copy.duplicate_of, copy.reason, copy.matches[0].id) == ("first", "sentences", "first")
     assert copy.score == max(copy.matches[0].sentence_jaccard, copy.matches[0].signature_jaccard)
     assert (other.status, [match.id for match in other.matches]) == ("similar", ["first"])
+    assert_right(database)
+
+
+def test_new_articles_need_two_calls_at_most(database: Database, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refused(*_: object) -> None:
+        raise AssertionError("this is no plain article")
+
+    with deduplicator(database) as dd:
+        dd.submit(article("first", window(0, 6), 0))
+        load(database, article("waits", [code(n) for n in range(100, 106)], 1))
+        monkeypatch.setattr(hook, "submit", refused)
+        given = {"unique": (20, 6), "duplicate": (1, 6), "similar": (3, 6)}
+        for minute, (status, (start, length)) in enumerate(given.items(), 2):
+            codes = [code(n) for n in range(start, start + length)]
+            told = dd.submit(article(status, codes, minute))
+            assert (told.status, told.unsettled, told.provisional) == (status, 1, True)
+        monkeypatch.undo()
+        backfill(database, workers=0)
+    assert_right(database)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_submits_in_any_order_end_in_the_marks_of_the_oracle(database: Database, seed: int) -> None:
+    random = Random(seed)
+    with deduplicator(database) as dd:
+        for n in range(60):
+            start, length = random.randrange(14), random.choice((3, 4, 6, 6, 8))
+            minute = n if random.random() < 0.7 else random.randrange(60)
+            dd.submit(article(f"a{n}", window(start, length), minute))
+            if n % 6 == 0:
+                assert_right(database)
     assert_right(database)
 
 
