@@ -114,13 +114,14 @@ def submit(cursor: Cursor, rulebook: Rulebook, article: Article, made: Fingerpri
     Raises StaleRulesError: the stored results are of another rulebook.
     """
     rulebook.check(cursor)
+    settings = rulebook.settings
     partners = articles.partners(cursor, [article.source_id])  # an edit makes them stale
     articles.store_deferred(cursor, [article.source_id])
     known = store(cursor, article)
-    if not known.settled and window.outside_among(cursor, rulebook.settings, [known.id]):
-        if rulebooks.bulk_run(cursor) is None:  # it is left to the next round of the backfill
-            partners += window.archive(cursor, rulebook.settings, [known.id])
-        settle_some(cursor, rulebook.settings, partners)
+    is_free = rulebooks.bulk_run(cursor) is None
+    if not known.settled and window.outside_among(cursor, settings, [known.id]):
+        if is_free:  # else it is left to the next round of the backfill
+            _settle_cascade(cursor, settings, [*partners, *window.archive(cursor, settings, [known.id])])
     elif not known.settled:
         if (known.language, known.title) != (article.language, article.title):
             # What the caller left out and the corpus knows.
@@ -128,8 +129,9 @@ def submit(cursor: Cursor, rulebook: Rulebook, article: Article, made: Fingerpri
             made = fingerprint_task(rulebook.fingerprinter, task)
         result = Fingerprinted(known.id, known.revision, made.fingerprint, made.reason)
         fingerprints.store(cursor, [result])
-        settle_some(cursor, rulebook.settings, [known.id, *partners])
-    return _verdict(cursor, rulebook.settings, article.source_id)
+        if is_free:
+            _settle_cascade(cursor, settings, [known.id, *partners])
+    return _verdict(cursor, settings, article.source_id, is_free=is_free)
 
 
 def store(cursor: Cursor, article: Article) -> Known:
@@ -174,8 +176,11 @@ def settle_some(cursor: Cursor, settings: Settings, ids: Iterable[int]) -> None:
 
     While a run settles the whole corpus at once they are left to it.
     """
-    if rulebooks.bulk_run(cursor) is not None:
-        return
+    if rulebooks.bulk_run(cursor) is None:
+        _settle_cascade(cursor, settings, ids)
+
+
+def _settle_cascade(cursor: Cursor, settings: Settings, ids: Iterable[int]) -> None:
     waiting, settled = set(ids), 0
     while waiting:
         settled += len(waiting)
@@ -211,7 +216,7 @@ def _settle_few(cursor: Cursor, settings: Settings, ids: list[int]) -> Settled:
         raise TooManyCandidatesError(f"more than {MAX_CANDIDATES:,} candidates") from None
 
 
-def _verdict(cursor: Cursor, settings: Settings, source_id: str) -> Verdict:
+def _verdict(cursor: Cursor, settings: Settings, source_id: str, *, is_free: bool) -> Verdict:
     """The verdict on a stored article.
 
     While others are unsettled its mark rests on the settled ones alone. Then it is compared with all, and
@@ -222,7 +227,7 @@ def _verdict(cursor: Cursor, settings: Settings, source_id: str) -> Verdict:
         raise DedupError(DELETED)
     if stored.archived:
         return verdicts.verdict(cursor, source_id, stored)
-    if rulebooks.bulk_run(cursor) is not None:
+    if not is_free:
         # It is settled with the whole corpus; what it is marked until then is provisional.
         stored = replace(stored, unsettled=max(1, stored.unsettled))
     elif not stored.unsettled or stored.status == "pending":

@@ -18,7 +18,7 @@ from dedup.settling import hook, lookup
 from dedup.store import rulebooks
 from dedup.store.rulebooks import Rulebook, StaleRulesError
 
-RULEBOOK_RETRIES = 5  # How often a submit begins again because someone changes settings at the same moment
+RULEBOOK_RETRIES = 5  # How often one begins again because someone changes settings at the same moment
 
 IN_USE = "others held the corpus for {seconds:g} s: the next backfill settles it"
 """Why a verdict is `pending` that could not be had in time."""
@@ -31,6 +31,8 @@ NO_MEMORY = "no memory to read the text with: the next backfill tries it"
 
 OTHER_PROGRAM = "the program or its Unicode tables changed: run `dedup backfill`"
 """Why a verdict is `pending` where the fingerprints of the corpus cannot be made by this program."""
+
+KEEP_CHANGING = "the settings keep changing; try again"
 
 
 class Submissions:
@@ -56,12 +58,18 @@ class Submissions:
 
     def lookup(self, article: Article | str) -> Verdict:
         """What an article, or a bare text, would be marked; nothing is stored."""
-        rulebook = self._load_rulebook(fresh=True)
-        if not rulebook.state.same_program():
-            own_id = article.source_id if isinstance(article, Article) else None
-            return Verdict(own_id, "pending", None, None, OTHER_PROGRAM)
-        with self._database.transaction() as cursor:
-            return lookup.lookup(cursor, rulebook, article)
+        for _ in range(RULEBOOK_RETRIES):
+            rulebook = self._load_rulebook()
+            try:
+                with self._database.transaction() as cursor:
+                    rulebook.check(cursor)
+                    if rulebook.state.same_program():
+                        return lookup.lookup(cursor, rulebook, article)
+                own_id = article.source_id if isinstance(article, Article) else None
+                return Verdict(own_id, "pending", None, None, OTHER_PROGRAM)
+            except StaleRulesError:
+                self._rulebook = None
+        raise BusyError(KEEP_CHANGING)
 
     def _handed_in(self, article: Article) -> Verdict:
         """Of a role that may not settle: the article is stored, and what it would be marked is looked up."""
@@ -95,7 +103,7 @@ class Submissions:
                 return retried(attempt)
             except StaleRulesError:
                 self._rulebook = None
-        raise BusyError("the settings keep changing; submit the article again")
+        raise BusyError(KEEP_CHANGING)
 
     def put_off(self, article: Article, why: str) -> Verdict:
         """Store an article for the next backfill; its verdict is `pending` until then."""

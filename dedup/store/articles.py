@@ -241,6 +241,8 @@ def store_deferred(cursor: Cursor, source_ids: Sequence[str]) -> None:
     Raises BusyError: at the end of the transaction: one of them is still held.
     """
     rows = cursor.execute(_sql("take_deferred"), {"source_ids": list(source_ids)}).fetchall()
+    if not rows:
+        return
     attached = _attached(cursor, source_ids)  # since it was kept: the row says what it is
     for row in rows:  # one by one: what a later version leaves out an earlier one may have said
         if row[0] not in attached:
