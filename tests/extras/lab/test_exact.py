@@ -132,12 +132,13 @@ def test_join_loses_nothing_and_invents_nothing(sets: list[set[int]], threshold:
         if sets[i] & sets[j]
         and np.float32(len(sets[i] & sets[j]) / len(sets[i] | sets[j])) >= np.float32(threshold)
     ]
-    found = [tuple(pair) for pairs in join(incidence(sets), threshold) for pair in pairs.tolist()]
+    found = [tuple(pair) for pairs in join(incidence(map(list, sets)), threshold) for pair in pairs.tolist()]
     assert sorted(found) == sorted(expected)
 
 
 def test_prefixes_are_the_rarest_items() -> None:
-    matrix = incidence([["the", "cat", "sat"], ["the", "cat"], ["the"]])
+    the, cat, sat = range(3)
+    matrix = incidence([[the, cat, sat], [the, cat], [the]])
     kept = rarest(matrix, np.array([2, 1, 1]))
     assert kept.toarray().tolist() == [[1, 1, 0], [0, 1, 0], [0, 0, 1]]  # sat, cat, the
     assert rarest(csr_array(np.empty((0, 0), np.int32)), np.empty(0, np.int64)).shape == (0, 0)

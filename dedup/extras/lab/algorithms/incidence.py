@@ -6,7 +6,7 @@ counts shared items, and is taken in blocks that fit in memory.
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 
 import numpy as np
 import numpy.typing as npt
@@ -21,19 +21,17 @@ PAIRS_AT_ONCE = 50_000  # given pairs whose rows are laid side by side at a time
 Counts = npt.NDArray[np.int32]  # shape (m,): a count, or a sum of weights, for each pair
 
 
-def incidence(sets: Iterable[Iterable[Hashable]]) -> csr_array:
-    """One row for each set; columns in the order in which items appear. An item counts once in a set."""
-    columns: dict[Hashable, int] = {}
-    indices: list[npt.NDArray[np.int32]] = []
-    ends = [0]
-    for items in sets:
-        row = np.unique(np.fromiter((columns.setdefault(i, len(columns)) for i in items), np.int32))
-        indices.append(row)
-        ends.append(ends[-1] + len(row))
-    flat = np.concatenate(indices) if indices else np.empty(0, np.int32)
-    return csr_array(
-        (np.ones(len(flat), np.int32), flat, np.array(ends, np.int64)), shape=(len(ends) - 1, len(columns))
-    )
+def incidence(sets: Iterable[npt.ArrayLike]) -> csr_array:
+    """One row for each set of 64-bit numbers, and a column for each number; a set names none twice."""
+    parts = [np.asarray(members).astype(np.int64) for members in sets]
+    flat = np.concatenate([np.empty(0, np.int64), *parts])
+    ends = np.concatenate([[0], np.cumsum([len(part) for part in parts], dtype=np.int64)])
+    del parts
+    items, columns = np.unique(flat, return_inverse=True)
+    data = np.ones(len(flat), np.int32)
+    matrix = csr_array((data, columns.astype(np.int32), ends), shape=(len(ends) - 1, len(items)))
+    matrix.sort_indices()
+    return matrix
 
 
 def sizes(matrix: csr_array) -> npt.NDArray[np.int64]:

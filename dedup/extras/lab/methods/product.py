@@ -61,6 +61,18 @@ class Product(Method):
         return self._last
 
 
+@dataclass
+class DamagedPrints(Product):
+    """Row 0p: the same with `damaged_print=on`: for scanned papers (docs/archives.md)."""
+
+    row = "0p"
+    name = "dedup-prints"
+    about = "the same, and prints of letters"
+    finds = "articles that share a sentence, a bucket of either kind or all words"
+
+    settings: Settings = field(default_factory=lambda: Settings(damaged_print="on"))
+
+
 def fingerprinted(
     corpus: DocumentSet, settings: Settings, models: Mapping[str, PunktModel] | None = None
 ) -> list[Fingerprint | None]:
