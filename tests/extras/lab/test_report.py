@@ -428,11 +428,9 @@ def test_thinning_keeps_the_ends_and_the_jumps() -> None:
 
 
 def test_labels_of_a_scatter_do_not_touch_each_other() -> None:
-    drawn = scatter([Dot(f"method-{n}", 1.0 + n / 100, 0.9) for n in range(8)], x_title="x", y_title="y")
-    found = re.findall(r'class="label (\w+)" x="([\d.]+)" y="([\d.]+)"', drawn)
-    shift = {"start": 0, "middle": -0.5, "end": -1}
-    places = [(float(x) + shift[anchor] * 8 * 7.8, float(y)) for anchor, x, y in found]
-    assert len(places) == 8
+    drawn = scatter([Dot(f"method-{n}", 1.0 + n / 100, 0.9) for n in range(8)]).dots
+    shift = {"start": 0, "end": -8 * 7.8}
+    places = [(dot.label_x + shift[dot.anchor], dot.label_y) for dot in drawn]
     for i, (x, y) in enumerate(places):
         for other_x, other_y in places[i + 1 :]:
             assert abs(x - other_x) >= 50 or abs(y - other_y) >= 13

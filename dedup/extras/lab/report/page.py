@@ -10,16 +10,14 @@ from bisect import bisect_right
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from markupsafe import Markup
-
 from dedup.extras.lab.evaluation.comparison import Comparison
 from dedup.extras.lab.evaluation.disagreements import PRODUCT_ROW, Disagreement, Excerpt
 from dedup.extras.lab.evaluation.measures import Evaluation
-from dedup.extras.lab.report.charts import Curve, Dot, curve_chart, curve_shapes, scatter
+from dedup.extras.lab.report.charts import Curve, Dot, Scatter, scatter
 from dedup.extras.lab.report.figures import JUDGED, NONE, UNJUDGED, FigureEntry, cells, headings, percent
 from dedup.extras.lab.report.summary import losses, span, summary
 from dedup.extras.pages.comparison import Block, compare
-from dedup.extras.pages.environment import environment, printable
+from dedup.extras.pages.environment import environment
 
 
 def render(comparison: Comparison) -> str:
@@ -40,8 +38,7 @@ def render(comparison: Comparison) -> str:
             by_size=_recalls(measured, _bands),
             by_kind=_recalls(measured, _kinds),
             losses=losses(entries),
-            shapes=curve_shapes(curves),
-            curves=[(curve, curve_chart(curves, number)) for number, curve in enumerate(curves)],
+            curves=curves,
             scatter=_scatter(measured),
             disagreements=[_view(disagreement) for disagreement in comparison.disagreements],
         )
@@ -110,16 +107,16 @@ def _curve(entry: FigureEntry) -> Curve | None:
         return None
     own = found.own.recall, found.own.precision
     mark = (own[0], own[1]) if own[0] is not None and own[1] is not None else None
-    return Curve(printable(entry.result.label), [(p.recall, p.precision) for p in found.curve], mark)
+    return Curve(entry.result.label, [(p.recall, p.precision) for p in found.curve], mark)
 
 
-def _scatter(entries: Sequence[FigureEntry]) -> Markup | None:
+def _scatter(entries: Sequence[FigureEntry]) -> Scatter | None:
     dots = [
-        Dot(printable(e.result.label), e.seconds, e.tuned, strong=e.result.row == PRODUCT_ROW)
+        Dot(e.result.label, e.seconds, e.tuned, strong=e.result.row == PRODUCT_ROW)
         for e in entries
         if e.seconds and e.tuned is not None
     ]
-    return scatter(dots, x_title="CPU seconds per 1,000 articles", y_title="tuned F1") if dots else None
+    return scatter(dots) if dots else None
 
 
 TRUTHS = {
