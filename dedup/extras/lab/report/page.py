@@ -14,7 +14,16 @@ from dedup.extras.lab.evaluation.comparison import Comparison
 from dedup.extras.lab.evaluation.disagreements import PRODUCT_ROW
 from dedup.extras.lab.evaluation.measures import Evaluation, KindRecall
 from dedup.extras.lab.report.charts import Curve, Dot, Scatter, scatter
-from dedup.extras.lab.report.figures import JUDGED, NONE, UNJUDGED, FigureEntry, cells, headings, percent
+from dedup.extras.lab.report.figures import (
+    JUDGED,
+    NONE,
+    UNJUDGED,
+    FigureEntry,
+    cells,
+    entries_of,
+    headings,
+    percent,
+)
 from dedup.extras.lab.report.summary import losses, span, summary
 from dedup.extras.pages.comparison import compare
 from dedup.extras.pages.environment import environment
@@ -22,10 +31,10 @@ from dedup.extras.pages.environment import environment
 
 def render(comparison: Comparison) -> str:
     """The page; to be written as UTF-8."""
-    entries = [FigureEntry(r, comparison.evaluations.get(r.label)) for r in comparison.results]
+    entries = entries_of(comparison)
     measured = [entry for entry in entries if entry.tuned is not None]
     curves = [curve for entry in measured if (curve := _curve(entry))]
-    columns = JUDGED if comparison.evaluations else UNJUDGED
+    columns = [column for column in (JUDGED if comparison.evaluations else UNJUDGED) if column.group]
     return (
         environment("dedup.extras.lab.report")
         .get_template("report.html.j2")
