@@ -9,12 +9,15 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from scipy.sparse import csr_array
 
-from dedup.extras.lab.algorithms import substring
-from dedup.extras.lab.algorithms.hashing import letters
-from dedup.extras.lab.algorithms.incidence import incidence, shared
-from dedup.extras.lab.algorithms.join import join, rarest
-from dedup.extras.lab.algorithms.substring import longest_common_substring
-from dedup.extras.lab.algorithms.winnowing import SHORTEST_RUN, fingerprints, least_shared
+from dedup.extras.lab.algorithms import stretches
+from dedup.extras.lab.algorithms.incidence import incidence, join, rarest, shared
+from dedup.extras.lab.algorithms.stretches import (
+    SHORTEST_RUN,
+    fingerprints,
+    least_shared,
+    letters,
+    longest_common_substring,
+)
 from dedup.extras.lab.methods.fuzzy_hash import compare, parts
 from dedup.text.hashing import Hashes
 
@@ -85,7 +88,7 @@ def test_colliding_hashes_are_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
     def bad(text: str, seed: int = 0) -> Hashes:  # the first two attempts take all letters for one
         return letters(text, seed) if seed > 1 else np.zeros(len(text), np.uint64)
 
-    monkeypatch.setattr(substring, "letters", bad)
+    monkeypatch.setattr(stretches, "letters", bad)
     assert longest_common_substring("the old house", "an old horse").length == 7
 
 

@@ -2,7 +2,7 @@
 
 A news-technology blog, 2012: the exact last step on candidates. Runs of white space count as one space.
 Candidates share enough winnowing fingerprints for a run that reaches the floor: no such pair is missed whose
-run has `winnowing.SHORTEST_RUN` (48) characters or more.
+run has `stretches.SHORTEST_RUN` (48) characters or more.
 """
 
 from __future__ import annotations
@@ -16,10 +16,8 @@ from rapidfuzz.distance import LCSseq
 
 from dedup.base.errors import InputError
 from dedup.base.numbers import Likeness, Pairs
-from dedup.extras.lab.algorithms.incidence import incidence, shared
-from dedup.extras.lab.algorithms.join import just_below
-from dedup.extras.lab.algorithms.substring import longest_common_substring
-from dedup.extras.lab.algorithms.winnowing import fingerprints, least_shared
+from dedup.extras.lab.algorithms.incidence import incidence, just_below, shared
+from dedup.extras.lab.algorithms.stretches import fingerprints, least_shared, longest_common_substring
 from dedup.extras.lab.documents import DocumentSet
 from dedup.extras.lab.method import Method
 

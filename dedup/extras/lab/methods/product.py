@@ -17,7 +17,7 @@ from dedup.extras.lab.documents import DocumentSet
 from dedup.extras.lab.method import Method
 from dedup.rules import oracle
 from dedup.rules.pairs import FingerprintArrays, Scored, stories
-from dedup.text.fingerprint import Fingerprint, Fingerprinter, UnreadableError
+from dedup.text.fingerprint import Fingerprint, Fingerprinter, TextTask
 from dedup.text.punkt import PunktModel
 
 
@@ -77,11 +77,6 @@ def fingerprinted(
     corpus: DocumentSet, settings: Settings, models: Mapping[str, PunktModel] | None = None
 ) -> list[Fingerprint | None]:
     """The fingerprint of every document; None where it has none."""
-    fingerprinter = Fingerprinter(settings, models)
-    found: list[Fingerprint | None] = []
-    for document in corpus:
-        try:
-            found.append(fingerprinter.fingerprint(document.text, document.language, document.title))
-        except UnreadableError:
-            found.append(None)
-    return found
+    tasks = [TextTask(i, 0, d.language, d.title, d.text) for i, d in enumerate(corpus)]
+    made = Fingerprinter(settings, models).fingerprint_many(tasks)
+    return [made.one(i) for i in range(len(corpus))]

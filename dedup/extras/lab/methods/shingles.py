@@ -15,9 +15,8 @@ from datasketch import MinHash
 from dedup.base.errors import InputError
 from dedup.base.numbers import Likeness, Pairs
 from dedup.extras.lab.algorithms.grams import character_grams, word_grams
-from dedup.extras.lab.algorithms.hashing import combine
-from dedup.extras.lab.algorithms.incidence import incidence, jaccard, shared, shared_of, sharing
-from dedup.extras.lab.algorithms.join import join
+from dedup.extras.lab.algorithms.incidence import incidence, jaccard, join, shared, shared_of, sharing
+from dedup.extras.lab.algorithms.stretches import combine
 from dedup.extras.lab.documents import Document, DocumentSet
 from dedup.extras.lab.method import Method
 from dedup.text.hashing import Hashes, hash_set
