@@ -95,12 +95,8 @@ def picks(
             name,
             int(size),
             len(rows),
-            {r.label: _plain(scores[i, row]) for i, r in enumerate(results)},
+            {r.label: round(float(scores[i, row]), 4) for i, r in enumerate(results)},
         )
         for name, size, rows in zip(strata.names, strata.sizes, drawn, strict=True)
         for row in rows
     ]
-
-
-def _plain(value: np.float32) -> float | None:
-    return None if np.isnan(value) else round(float(value), 4)
