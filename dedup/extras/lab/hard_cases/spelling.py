@@ -16,10 +16,7 @@ from dedup.extras.lab.hard_cases.prose import Draft, Writer
 WORDS = 350  # length of an article, in words
 
 BRITISH: dict[str, str] = LISTS["british"]
-SMALL = (
-    "zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven",
-    "twelve", "thirteen", "fourteen", "fifteen", "sixteen", "seventeen", "eighteen", "nineteen",
-)  # fmt: skip
+SMALL: list[str] = LISTS["small"]  # numbers in words, from zero on
 _FULL_WIDTH = {ord(digit): ord(digit) + 0xFEE0 for digit in "0123456789"}
 _BRITISH = re.compile(rf"\b({'|'.join(BRITISH)})\b", re.IGNORECASE)
 # A count before a lower-case word; the day of a month and a part of a longer number are none.
@@ -35,14 +32,6 @@ def british(text: str) -> str:
 def curly(text: str) -> str:
     opened = re.sub(r'(?:^|(?<=\s))"', "“", text)
     return opened.replace('"', "”").replace("'", "’")
-
-
-def dashes(text: str) -> str:
-    return text.replace(" - ", "—")
-
-
-def ellipsis(text: str) -> str:
-    return text.replace(" ... ", "… ")
 
 
 def abbreviations(text: str) -> str:
@@ -75,13 +64,23 @@ def unaccented(text: str) -> str:
 
 def everything(text: str) -> str:
     """All kinds at once; ligatures last, since the others do not look into them."""
-    for change in (headings, british, abbreviations, spelled_numbers, unaccented, curly, dashes, ellipsis):
-        text = change(text)
+    for kind in (
+        "headings",
+        "british",
+        "abbreviations",
+        "numbers",
+        "accents",
+        "quotes",
+        "dashes",
+        "ellipsis",
+    ):
+        text = KINDS[kind](text)
     return compatible(text)
 
 
 KINDS: dict[str, Callable[[str], str]] = {
-    "british": british, "quotes": curly, "dashes": dashes, "ellipsis": ellipsis,
+    "british": british, "quotes": curly, "dashes": lambda text: text.replace(" - ", "—"),
+    "ellipsis": lambda text: text.replace(" ... ", "… "),
     "abbreviations": abbreviations, "ligatures": compatible, "headings": headings,
     "numbers": spelled_numbers, "accents": unaccented, "everything": everything,
 }  # fmt: skip
