@@ -27,6 +27,8 @@ from typing import Any
 from unittest.mock import patch
 
 import numpy as np
+import picture
+from matplotlib.figure import Figure
 from rapidfuzz.distance import Levenshtein
 from recall import overlap
 from sandbox import DATA, silver_sets
@@ -249,46 +251,20 @@ def show(title: str, table: Table) -> None:
         print(f"{name:28}" + "".join(f"{cell:>16}" for cell in cells), flush=True)
 
 
-STYLE = """
-    text { font: 12px system-ui, sans-serif; fill: #57606a; }
-    .off { fill: #8c959f; } .on { fill: #0969da; } line { stroke: #d0d7de; }
-    @media (prefers-color-scheme: dark) {
-        text { fill: #9198a1; } .off { fill: #656c76; } .on { fill: #4493f8; } line { stroke: #3d444d; }
-    }
-"""
-
-
-def picture(recall: Table) -> str:
-    """Bars of what is found, by error, with the setting off and on; an SVG."""
-    step, height = 62, 200
-    width, bottom = 60 + step * len(recall), height + 20
-
-    def label(x: float, y: float, words: str, anchor: str = "middle") -> str:
-        return f'<text x="{x}" y="{y}" text-anchor="{anchor}">{words}</text>'
-
-    def bar(x: float, y: float, high: float, kind: str, wide: int = 20) -> str:
-        return f'<rect class="{kind}" x="{x}" y="{y:.1f}" width="{wide}" height="{high:.1f}"/>'
-
-    size = f'viewBox="0 0 {width} {height + 80}" width="{width}"'
-    parts = [
-        f'<svg xmlns="http://www.w3.org/2000/svg" {size} role="img">',
-        "<title>Per cent of misread reprints that are duplicates, by share of wrong characters</title>",
-        f"<style>{STYLE}</style>",
-    ]
-    for share in (0, 50, 100):
-        y = bottom - 2 * share
-        parts.append(f'<line x1="40" x2="{width}" y1="{y}" y2="{y}"/>' + label(34, y + 4, f"{share}", "end"))
-    for place, (name, row) in enumerate(recall.items()):
-        x, (side, error) = 50 + step * place, name.rsplit(" ", 1)
-        parts += [bar(x, bottom - 2 * row["off"], 2 * row["off"], "off")]
-        parts += [bar(x + 22, bottom - 2 * row["on"], 2 * row["on"], "on")]
-        parts += [label(x + 21, bottom + 18, error.replace("%", "") + " %"), label(x + 21, bottom + 34, side)]
-    for x, kind in ((50, "off"), (200, "on")):
-        parts += [
-            bar(x, bottom + 44, 12, kind, 12),
-            label(x + 17, bottom + 55, f"damaged_print={kind}", "start"),
-        ]
-    return "\n".join([*parts, "</svg>"]) + "\n"
+def drawn(recall: Table) -> Figure:
+    """Bars of what is found, by error, with the setting off and on."""
+    figure = Figure(figsize=(10, 3.6), layout="constrained")
+    axes = figure.subplots()
+    sides, errors = zip(*(name.rsplit(" ", 1) for name in recall), strict=True)
+    labels = [f"{error.replace('%', '')} %\n{side}" for side, error in zip(sides, errors, strict=True)]
+    places = np.arange(len(recall))
+    for shift, on, colour in ((-0.2, "off", "0.6"), (0.2, "on", "tab:blue")):
+        found = [row[on] for row in recall.values()]
+        axes.bar(places + shift, found, 0.38, label=f"damaged_print={on}", color=colour)
+    axes.set(ylabel="per cent found", ylim=(0, 100))
+    axes.set_xticks(places, labels, fontsize=8)
+    axes.legend(loc="upper center", bbox_to_anchor=(0.5, -0.2), ncols=2, frameon=False)
+    return figure
 
 
 def main() -> int:
@@ -307,7 +283,7 @@ def main() -> int:
         print(error, file=sys.stderr)
         return 1
     if options.picture:
-        options.picture.write_text(picture(report["papers"]), encoding="utf-8")
+        picture.save(drawn(report["papers"]), options.picture)
     if options.json:
         print(json.dumps(report, indent=2, default=float))
         return 0

@@ -60,10 +60,11 @@ def pick(cursor: Cursor, picks: Iterable[Pick]) -> int:
     for place, (_, item) in enumerate(placed, start=1):
         a, b = key(item.id, item.other_id)
         # JSON knows no NaN and no numbers of numpy.
-        known = {name: None if s is None or math.isnan(s) else s for name, s in item.scores.items()}
-        scores = Jsonb({name: None if s is None else round(float(s), 6) for name, s in known.items()})
+        scores = {
+            n: None if s is None or math.isnan(s) else round(float(s), 6) for n, s in item.scores.items()
+        }
         drawn_from = {"stratum": item.stratum, "size": item.stratum_size, "picked": item.stratum_picked}
-        rows.append({"a": a, "b": b, "place": place, **drawn_from, "scores": scores})
+        rows.append({"a": a, "b": b, "place": place, **drawn_from, "scores": Jsonb(scores)})
     cursor.execute(_sql("delete_picks"))
     cursor.executemany(_sql("write_pick"), rows)
     row = cursor.execute(_sql("count_missing")).fetchone()
@@ -94,14 +95,12 @@ def progress(cursor: Cursor, judge: str) -> ReviewProgress:
 
 def waiting(cursor: Cursor, judge: str) -> list[Key]:
     """The picked pairs that a judge has not judged, in the order in which they are asked."""
-    rows = cursor.execute(_sql("waiting", **_BODIES), {"judge": judge})
-    return [(row[0], row[1]) for row in rows.fetchall()]
+    return cursor.execute(_sql("waiting", **_BODIES), {"judge": judge}).fetchall()
 
 
 def judged(cursor: Cursor, judge: str) -> list[Key]:
     """The picked pairs that a judge has judged, the oldest judgement first."""
-    rows = cursor.execute(_sql("judged", **_BODIES), {"judge": judge})
-    return [(row[0], row[1]) for row in rows.fetchall()]
+    return cursor.execute(_sql("judged", **_BODIES), {"judge": judge}).fetchall()
 
 
 @dataclass(frozen=True, slots=True)
@@ -209,8 +208,7 @@ def listed(cursor: Cursor) -> list[Judged]:
 
 def strata(cursor: Cursor) -> dict[str, int]:
     """The strata of the selection and how many pairs each has, judged or not."""
-    rows = cursor.execute(_sql("strata"))
-    return dict(rows.fetchall())
+    return dict(cursor.execute(_sql("strata")).fetchall())
 
 
 def _majority(votes: list[Label]) -> Label:

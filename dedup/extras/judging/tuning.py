@@ -84,12 +84,7 @@ def tune(
             f"{len(sure)} pairs are judged, and {FEWEST} are needed: go on with `dedup judge review`"
         )
     first = _tune("duplicate", sure, sizes, settings, (1.0, 1.0), seed)
-    assert first.sentence.value is not None
-    assert first.signature.value is not None
-    most = (
-        min(first.sentence.value, settings.duplicate_sentence_jaccard),
-        min(first.signature.value, settings.duplicate_signature_jaccard),
-    )
+    most = tuple(min(value, getattr(settings, name)) for name, value in first.values().items())
     return first, _tune("similar", sure, sizes, settings, most, seed)
 
 

@@ -5,11 +5,10 @@ The lab's methods see numbers, never ids.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import overload
 
 from dedup.base.article import Article
 from dedup.base.settings import Settings
@@ -49,7 +48,7 @@ class Document:
 
 
 @dataclass(frozen=True)
-class DocumentSet(Sequence[Document]):
+class DocumentSet:
     documents: Sequence[Document]
     refused: int = 0  # lines of the file that are not articles
     repeated: int = 0  # articles that a later line with the same id replaced
@@ -58,12 +57,11 @@ class DocumentSet(Sequence[Document]):
     def __post_init__(self) -> None:
         object.__setattr__(self, "numbers", {d.id: i for i, d in enumerate(self.documents)})
 
-    @overload
-    def __getitem__(self, index: int) -> Document: ...
-    @overload
-    def __getitem__(self, index: slice) -> Sequence[Document]: ...
-    def __getitem__(self, index: int | slice) -> Document | Sequence[Document]:
-        return self.documents[index]
+    def __getitem__(self, number: int) -> Document:
+        return self.documents[number]
+
+    def __iter__(self) -> Iterator[Document]:
+        return iter(self.documents)
 
     def __len__(self) -> int:
         return len(self.documents)

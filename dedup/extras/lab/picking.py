@@ -21,7 +21,7 @@ from dedup.extras.judging.judgements import Pick
 from dedup.extras.judging.sampling import draw, permanent_numbers, stratify
 from dedup.extras.lab.documents import Document, DocumentSet
 from dedup.extras.lab.evaluation.compare import LIMIT_SECONDS, Source, compare, measure
-from dedup.extras.lab.evaluation.results import MethodResult
+from dedup.extras.lab.evaluation.results import MethodResult, opinions
 from dedup.extras.lab.method import Method
 from dedup.extras.lab.methods.product import Product
 
@@ -84,13 +84,8 @@ def picks(
     if not len(keys):
         raise InputError("no method finds a pair in this corpus: there is nothing to judge")
     pairs = pairs_of(keys, len(corpus))
-    scores = np.full((len(results), len(keys)), np.nan, np.float32)
-    opinions = np.zeros((len(keys), len(results)), np.bool_)
-    for row, result in enumerate(results):
-        place = np.searchsorted(keys, pair_keys(result.pairs, len(corpus)))
-        scores[row, place] = result.scores
-        opinions[place, row] = result.accepted
-    strata = stratify(scores[0], opinions, settings)
+    scores, accepted = opinions(results, keys, len(corpus))
+    strata = stratify(scores[0], accepted.T, settings)
     ids = [document.id for document in corpus]
     drawn = draw(strata, total, permanent_numbers(ids, pairs, seed))
     return [
@@ -100,12 +95,8 @@ def picks(
             name,
             int(size),
             len(rows),
-            {r.label: _plain(scores[i, row]) for i, r in enumerate(results)},
+            {r.label: round(float(scores[i, row]), 4) for i, r in enumerate(results)},
         )
         for name, size, rows in zip(strata.names, strata.sizes, drawn, strict=True)
         for row in rows
     ]
-
-
-def _plain(value: np.float32) -> float | None:
-    return None if np.isnan(value) else round(float(value), 4)

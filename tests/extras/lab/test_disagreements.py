@@ -26,9 +26,7 @@ def result(
     )  # fmt: skip
 
 
-def shown(
-    *results: MethodResult, truth: Truth | None = TRUTH
-) -> dict[tuple[str, str], tuple[str, str | None]]:
+def shown(*results: MethodResult, truth: Truth | None = TRUTH) -> dict[tuple[str, str], tuple[str, str]]:
     return {(d.a.id, d.b.id): (d.kind, d.truth) for d in disagreements(CORPUS, results, truth)}
 
 
@@ -36,16 +34,16 @@ def test_what_the_product_has_wrong_and_right() -> None:
     product = result("dedup", (2, 3), (4, 5), row="0", seen=(0, 1))
     found = shown(product, result("x", (0, 1), (6, 7)), result("y", (0, 1)))
     assert found == {
-        ("0", "1"): ("a duplicate that dedup misses", "duplicate"),
-        ("2", "3"): ("a duplicate that dedup finds and most others miss", "duplicate"),
-        ("4", "5"): ("dedup alone, or nearly, calls these duplicates", "different"),
-        ("6", "7"): ("not duplicates, though others say so", "different"),
+        ("0", "1"): ("a duplicate that dedup misses", "duplicates"),
+        ("2", "3"): ("a duplicate that dedup finds and most others miss", "duplicates"),
+        ("4", "5"): ("dedup alone, or nearly, calls these duplicates", "no duplicates"),
+        ("6", "7"): ("not duplicates, though others say so", "no duplicates"),
     }
 
 
 def test_the_product_is_known_by_its_row_whatever_its_parameters() -> None:
     found = shown(result("dedup:threshold=0.7", (0, 1), (2, 3), row="0"), result("x", (0, 1)))
-    assert found == {("2", "3"): ("a duplicate that dedup finds and most others miss", "duplicate")}
+    assert found == {("2", "3"): ("a duplicate that dedup finds and most others miss", "duplicates")}
 
 
 def test_without_the_product_nothing_is_called_its_mistake() -> None:

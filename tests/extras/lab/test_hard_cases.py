@@ -257,8 +257,8 @@ def test_all_articles_have_the_boilerplate_and_only_the_named_pairs_a_body() -> 
     bodies = {}
     for name, text in texts("boilerplate-10000").items():
         found = text.split("\n\n")
-        assert tuple(found[:3]) == boilerplate.ABOVE
-        assert tuple(found[-5:]) == boilerplate.BELOW
+        assert found[:3] == boilerplate.ABOVE
+        assert found[-5:] == boilerplate.BELOW
         bodies[name] = "\n\n".join(found[3:-5])
     kinds = []
     for pair in named_pairs("boilerplate-10000"):

@@ -19,19 +19,19 @@ from dedup.extras.lab.documents import DocumentSet
 from dedup.extras.lab.method import Method, similarity
 from dedup.extras.lab.methods import METHODS, label, make, parameters, parse
 from dedup.extras.lab.methods.cascade import Cascade
-from dedup.extras.lab.methods.character_shingles import CharacterShingles
-from dedup.extras.lab.methods.common_subsequence import CommonSubsequence
-from dedup.extras.lab.methods.common_substring import CommonSubstring
+from dedup.extras.lab.methods.common_runs import CommonSubsequence, CommonSubstring
 from dedup.extras.lab.methods.fuzzy_hash import FuzzyHash
-from dedup.extras.lab.methods.length_groups import LengthGroups
-from dedup.extras.lab.methods.minhash import MinHashLSH
+from dedup.extras.lab.methods.keys import Sketches, TextProfile, profile, quantum
+from dedup.extras.lab.methods.sentences import WeightedSentences, form_weight
+from dedup.extras.lab.methods.shingles import (
+    CharacterShingles,
+    LengthGroups,
+    MinHashLSH,
+    SpotSigs,
+    WordShingles,
+)
 from dedup.extras.lab.methods.simhash import SimHash, simhash
-from dedup.extras.lab.methods.sketches import Sketches
-from dedup.extras.lab.methods.spotsigs import SpotSigs
-from dedup.extras.lab.methods.text_profile import TextProfile, profile, quantum
 from dedup.extras.lab.methods.tfidf import TfIdf
-from dedup.extras.lab.methods.weighted_sentences import WeightedSentences, form_weight
-from dedup.extras.lab.methods.word_shingles import WordShingles
 from dedup.extras.lab.methods.words_once import WordsOnce
 from dedup.text.normalize import words
 from dedup.text.signature import shingles

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import re
 from dataclasses import replace
+from datetime import UTC, datetime
 from html.parser import HTMLParser
 
 import numpy as np
 import pytest
 
 from dedup.extras.judging.truth import STORY_SIZES, GroupScore, SizeBand, Tally
+from dedup.extras.lab.documents import Document
 from dedup.extras.lab.evaluation.comparison import Comparison
-from dedup.extras.lab.evaluation.disagreements import Disagreement, Excerpt
+from dedup.extras.lab.evaluation.disagreements import Disagreement
 from dedup.extras.lab.evaluation.measures import CurvePoint, Evaluation, KindRecall
 from dedup.extras.lab.evaluation.results import MethodResult
 from dedup.extras.lab.report.charts import MAX_POINTS, Dot, scatter, thinned
@@ -100,12 +102,13 @@ def evaluation(quality: float, large: float = 0.9) -> Evaluation:
     )
 
 
-def excerpt(text: str, **facts: str | None) -> Excerpt:
+def document(text: str, **facts: str | None) -> Document:
     given = {"title": "Storm tears roofs from forty houses", "publication": "Harrow Courier"}
-    return Excerpt(**{"id": "hc-0412", "time": "2031-03-04 06:10", "text": text, **given, **facts})  # type: ignore[arg-type]
+    time = datetime(2031, 3, 4, 6, 10, tzinfo=UTC)
+    return Document(**{"id": "hc-0412", "published_at": time, "text": text, **given, **facts})  # type: ignore[arg-type]
 
 
-def disagreement(a: Excerpt, b: Excerpt, truth: str | None = "duplicate") -> Disagreement:
+def disagreement(a: Document, b: Document, truth: str = "duplicates") -> Disagreement:
     scores = {label: 0.5 + quality / 3 for label, _, quality, _, _ in METHODS} | {"content-hash": None}
     accepted = ("dedup", "minhash", "word-shingles", "tf-idf")
     return Disagreement(
@@ -139,11 +142,11 @@ def comparison(**facts: object) -> Comparison:
         "evaluations": {label: evaluation(q, large) for label, _, q, _, large in METHODS},
         "disagreements": (
             disagreement(
-                excerpt(STORM + REST), excerpt(changed + REST, publication="Northern Post", id="np-77")
+                document(STORM + REST), document(changed + REST, publication="Northern Post", id="np-77")
             ),
             disagreement(
-                excerpt("A choir of children sang in the old church. It was cold.", title=None),
-                excerpt("The harbour master resigned on Friday.\n\nHe gave no reason.", publication=None),
+                document("A choir of children sang in the old church. It was cold.", title=None),
+                document("The harbour master resigned on Friday.\n\nHe gave no reason.", publication=None),
                 "unclear",
             ),
         ),
@@ -315,7 +318,7 @@ HOSTILE = (
 
 
 def test_hostile_texts_do_no_harm() -> None:
-    side = excerpt(HOSTILE, title=HOSTILE, publication=HOSTILE, id=HOSTILE, time=HOSTILE)
+    side = document(HOSTILE, title=HOSTILE, publication=HOSTILE, id=HOSTILE)
     bad = result(HOSTILE, about=HOSTILE, reason=HOSTILE, outcome="failed", source=HOSTILE, finds=HOSTILE)
     source = render(
         comparison(
@@ -428,11 +431,9 @@ def test_thinning_keeps_the_ends_and_the_jumps() -> None:
 
 
 def test_labels_of_a_scatter_do_not_touch_each_other() -> None:
-    drawn = scatter([Dot(f"method-{n}", 1.0 + n / 100, 0.9) for n in range(8)], x_title="x", y_title="y")
-    found = re.findall(r'class="label (\w+)" x="([\d.]+)" y="([\d.]+)"', drawn)
-    shift = {"start": 0, "middle": -0.5, "end": -1}
-    places = [(float(x) + shift[anchor] * 8 * 7.8, float(y)) for anchor, x, y in found]
-    assert len(places) == 8
+    drawn = scatter([Dot(f"method-{n}", 1.0 + n / 100, 0.9) for n in range(8)]).dots
+    shift = {"start": 0, "end": -8 * 7.8}
+    places = [(dot.label_x + shift[dot.anchor], dot.label_y) for dot in drawn]
     for i, (x, y) in enumerate(places):
         for other_x, other_y in places[i + 1 :]:
             assert abs(x - other_x) >= 50 or abs(y - other_y) >= 13

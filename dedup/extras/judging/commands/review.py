@@ -73,21 +73,17 @@ def review(
         raise InputError("who judges? name yourself with --as NAME")
     if export and import_:
         raise InputError("choose one of --export and --import")
-    if export or import_:
-        with corpus() as found:
-            if export:
-                _write(found.judgements, who, export)
-            elif import_:
-                _read(found.judgements, who, import_)
-        return
     with corpus() as found:
-        _interactive(found.judgements, who)
+        if export:
+            _write(found.judgements, who, export)
+        elif import_:
+            _read(found.judgements, who, import_)
+        else:
+            _interactive(found.judgements, who)
 
 
 def _interactive(judgements: Judgements, judge: str) -> None:
-    progress = judgements.progress(judge)
-    if not progress.picked:
-        raise InputError("no pairs are picked: run `dedup judge pairs` first")
+    _needs_pairs(judgements, judge)
     _Review(judgements, judge).run()
     progress = judgements.progress(judge)
     missing = (
@@ -95,6 +91,11 @@ def _interactive(judgements: Judgements, judge: str) -> None:
     )
     output.say(f"{judge} has judged {progress.judged:,} of {progress.picked:,} pairs{missing}")
     output.say("next: dedup judge review" if progress.left else "next: dedup judge tune")
+
+
+def _needs_pairs(judgements: Judgements, judge: str) -> None:
+    if not judgements.progress(judge).picked:
+        raise InputError("no pairs are picked: run `dedup judge pairs` first")
 
 
 class _Review:
@@ -140,7 +141,8 @@ class _Review:
                 output.say("taken back")
                 self._show()
             case "v":
-                shown = (f"{name} {_score(score)}" for name, score in self._pair.scores.items())
+                scores = self._pair.scores.items()
+                shown = (f"{name} {'–' if score is None else f'{score:.2f}'}" for name, score in scores)
                 output.say("   ".join(shown) or "no scores were kept with this pair")
             case _:
                 output.write_text(HELP)
@@ -193,10 +195,6 @@ def _answer() -> str:
         return "q"
 
 
-def _score(score: float | None) -> str:
-    return "–" if score is None else f"{score:.2f}"
-
-
 def _head(side: ReviewArticle) -> list[Text]:
     """Title, or else the first words; publication, date and id: two rows."""
     title = Text(output.printable(side.title or first_words(side.text)), "bold")
@@ -206,8 +204,7 @@ def _head(side: ReviewArticle) -> list[Text]:
 
 def _write(judgements: Judgements, judge: str, path: Path) -> None:
     """Write the pairs this judge has not judged."""
-    if not judgements.progress(judge).picked:
-        raise InputError("no pairs are picked: run `dedup judge pairs` first")
+    _needs_pairs(judgements, judge)
     pairs = (judgements.read(pair, judge) for pair in judgements.waiting(judge))
     rows = ({"a": _side(pair.a), "b": _side(pair.b), "label": None, "note": None} for pair in pairs)
     try:
@@ -232,22 +229,21 @@ def _read(judgements: Judgements, judge: str, path: Path) -> None:
 
     stored = passed = 0
     with judgements.recording() as record:
-        for number, row in _lines(path):
+        for number, line in _lines(path):
             try:
+                row = _parsed(line)
                 if row.get("label") is None:
                     passed += 1
                     continue
-                (a, a_hash), (b, b_hash) = _named(row, "a"), _named(row, "b")
-                if a == b:
+                ends = dict(_named(row, name) for name in ("a", "b"))
+                if len(ends) < 2:
                     raise InputError("a and b are the same article")
-                ends = {a: a_hash, b: b_hash}
-                pair = key(a, b)
-                hashes = (ends[pair[0]], ends[pair[1]])
+                pair = key(*ends)
                 note = row.get("note")
                 if note is not None and not isinstance(note, str):
                     raise InputError("a note is text")
                 note = note.replace("\0", "") if note else None
-                record(pair, judge, str(row["label"]), note, hashes)
+                record(pair, judge, str(row["label"]), note, (ends[pair[0]], ends[pair[1]]))
                 stored += 1
             except (InputError, NotFoundError) as error:
                 raise InputError(f"{path}, line {number}: {error}; nothing was stored") from None
@@ -260,23 +256,25 @@ def _read(judgements: Judgements, judge: str, path: Path) -> None:
     output.say("next: dedup judge tune" if stored else "next: fill in every label and import it again")
 
 
-def _lines(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
+def _lines(path: Path) -> Iterator[tuple[int, str]]:
+    """The lines that are not blank, with their numbers."""
     try:
         with path.open(encoding="utf-8") as file:
-            for number, line in enumerate(file, start=1):
-                if not line.strip():
-                    continue
-                try:
-                    row = json.loads(line)
-                except ValueError:
-                    row = None
-                if not isinstance(row, dict):
-                    raise InputError(f"{path}, line {number}: not as --export writes it; nothing was stored")
-                yield number, row
+            yield from ((number, line) for number, line in enumerate(file, start=1) if line.strip())
     except OSError as error:
         raise InputError(f"cannot read {path}: {error.strerror}") from None
     except UnicodeDecodeError:
         raise InputError(f"{path} is not UTF-8; nothing was stored") from None
+
+
+def _parsed(line: str) -> dict[str, Any]:
+    try:
+        row = json.loads(line)
+    except ValueError:
+        row = None
+    if not isinstance(row, dict):
+        raise InputError("not as --export writes it")
+    return row
 
 
 def _named(row: dict[str, Any], name: str) -> tuple[str, bytes | None]:

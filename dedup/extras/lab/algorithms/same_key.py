@@ -22,14 +22,15 @@ class SameKey(Method):
     floor: float = 1.0
 
     def fit(self, corpus: DocumentSet) -> None:
+        numbers: dict[Hashable, int] = {}
         keys = (self.key(document) for document in corpus)
-        self._keys = incidence([] if key is None else [key] for key in keys)
+        self.keys = incidence([] if key is None else [numbers.setdefault(key, len(numbers))] for key in keys)
 
     def candidates(self) -> Iterator[Pairs]:
-        return sharing(self._keys)
+        return sharing(self.keys)
 
     def score(self, pairs: Pairs) -> Likeness:
-        return shared_of(self._keys, pairs).astype(np.float32)
+        return shared_of(self.keys, pairs).astype(np.float32)
 
     @abstractmethod
     def key(self, document: Document) -> Hashable | None:

@@ -18,7 +18,7 @@ from dedup.extras.lab.commands import LAB_PACKAGES, LARGE
 if TYPE_CHECKING:
     from dedup.extras.lab.evaluation.comparison import Comparison
     from dedup.extras.lab.evaluation.measures import Evaluation
-    from dedup.extras.lab.evaluation.results import MethodResult
+    from dedup.extras.lab.report.figures import FigureColumn
 
 lab = typer.Typer(
     no_args_is_help=True,
@@ -141,15 +141,23 @@ def compare(
     output.say(f"wrote {page}; open it in a browser")
 
 
+NARROW = ("F1", "strict", "prec.", "recall", "tuned", "100+", "s")  # Columns of a narrow terminal
+
+
 def _print(found: Comparison) -> None:
+    from dedup.extras.lab.report.figures import entries_of
+
     truth = f"{found.duplicates:,} duplicate pairs" if found.truth else "no truth"
     title = f"{found.corpus}: {found.documents:,} articles, {truth}"
     columns = _columns(found)
-    rows = []
-    for result in found.results:
-        cells = _cells(found, result)
-        rows.append((result.row, result.label, *(cells.get(column) for column in columns)))
-    output.table(title, ("", "method", *columns), rows, columns)
+    rows: list[tuple[Any, ...]] = []
+    for entry in entries_of(found):
+        cells = [column.shown(entry) for column in columns]
+        if not entry.result.done:
+            cells = [entry.result.outcome, *("" for _ in columns[1:])]
+        rows.append((entry.result.row, entry.result.label, *cells))
+    names = [column.short for column in columns]
+    output.table(title, ("", "method", *names), rows, names)
     for result in found.results:
         if not result.done:
             output.say(f"{result.label}: {result.outcome}: {result.reason}")
@@ -167,51 +175,16 @@ def _print(found: Comparison) -> None:
     output.say("cand.: candidate pairs per article; s, MB: CPU seconds and memory per 1,000 articles")
 
 
-def _columns(found: Comparison) -> tuple[str, ...]:
+def _columns(found: Comparison) -> list[FigureColumn]:
     """The columns that fit; the others are in the report and in --json."""
+    from dedup.extras.lab.report.figures import JUDGED, UNJUDGED
+
     if not found.evaluations:
-        return ("pairs", "groups", "largest", "cand.", "s", "MB")
-    strict = ("strict",) if found.unclear else ()
-    every = ("F1", *strict, "prec.", "recall", "tuned", "AP", "ARI", "B³", "100+", "cand.", "s", "MB")
+        return [column for column in UNJUDGED if column.short]
+    every = [column for column in JUDGED if column.short and (found.unclear or column.short != "strict")]
     width = 5 + max(len(result.label) for result in found.results) + 7 * len(every)
-    return (
-        every if width <= output.console().width else ("F1", *strict, "prec.", "recall", "tuned", "100+", "s")
-    )
-
-
-def _cells(found: Comparison, result: MethodResult) -> dict[str, Any]:
-    if not result.done:
-        return {"F1": result.outcome, "pairs": result.outcome}
-    thousands = result.documents / 1_000
-    cells: dict[str, Any] = {
-        "cand.": f"{result.candidates / result.documents:,.1f}",
-        "s": f"{result.seconds / thousands:,.2f}",
-        "MB": f"{result.memory / 1e6 / thousands:,.1f}",
-    }
-    evaluation = found.evaluations.get(result.label)
-    if evaluation is None:
-        import numpy as np
-
-        sizes = [size for size in np.bincount(result.groups).tolist() if size > 1]
-        return {
-            **cells,
-            "pairs": int(result.accepted.sum()),
-            "groups": len(sizes),
-            "largest": max(sizes, default=0),
-        }
-    own, groups = evaluation.own, evaluation.groups
-    return {
-        **cells,
-        "F1": own.f1,
-        "strict": evaluation.strict.f1,
-        "prec.": own.precision,
-        "recall": own.recall,
-        "tuned": evaluation.tuned.f1,
-        "AP": evaluation.average_precision,
-        "ARI": groups.adjusted_rand,
-        "B³": groups.b_cubed_f1,
-        "100+": groups.by_size[-1].recall,
-    }
+    fits = width <= output.console().width
+    return [column for column in every if fits or column.short in NARROW]
 
 
 def as_json(found: Comparison) -> dict[str, Any]:

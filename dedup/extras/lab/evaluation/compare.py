@@ -25,7 +25,7 @@ from pathlib import Path
 import numpy as np
 
 from dedup.base.errors import DedupError, InputError
-from dedup.base.machine import cores
+from dedup.base.machine import cores, memory
 from dedup.base.numbers import NO_PAIRS
 from dedup.base.settings import Settings
 from dedup.extras.lab.documents import DocumentSet
@@ -95,8 +95,8 @@ def compare(
         else:
             waiting.append(method)
     count = max(1, min(jobs or cores(), len(waiting)))
-    memory = memory_bytes or int(_machine_memory() * MEMORY_SHARE / count)
-    task = partial(_run, factory=factory, source=source, folder=folder, key=key, memory=memory)
+    most = memory_bytes or int(memory() * MEMORY_SHARE / count)
+    task = partial(_run, factory=factory, source=source, folder=folder, key=key, memory=most)
     at_work: list[_Worker] = []
     try:
         while waiting or at_work:
@@ -234,7 +234,3 @@ def _reserved() -> int:
     with contextlib.suppress(OSError, ValueError, IndexError):
         return int(Path("/proc/self/statm").read_text().split()[0]) * os.sysconf("SC_PAGE_SIZE")
     return 0
-
-
-def _machine_memory() -> int:
-    return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")

@@ -10,32 +10,21 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
-from dedup.base.numbers import Keys, pair_keys, pairs_of
+from dedup.base.numbers import pair_keys, pairs_of
 from dedup.extras.judging.truth import DIFFERENT, DUPLICATE, UNCLEAR, Truth
 from dedup.extras.lab.documents import Document, DocumentSet
-from dedup.extras.lab.evaluation.results import MethodResult
+from dedup.extras.lab.evaluation.results import MethodResult, opinions
 
 SHOWN_PER_KIND = 4
 """Examples of each kind of disagreement."""
 
 PRODUCT_ROW = "0"  # the row of the product's own rule, whatever its parameters
-_WORDS = {DUPLICATE: "duplicate", UNCLEAR: "unclear", DIFFERENT: "different"}
-
-
-@dataclass(frozen=True, slots=True)
-class Excerpt:
-    id: str
-    title: str | None
-    publication: str | None
-    time: str | None
-    text: str
-
-    @classmethod
-    def of(cls, document: Document) -> Excerpt:
-        time = f"{document.published_at:%Y-%m-%d %H:%M}" if document.published_at else None
-        return cls(document.id, document.title, document.publication, time, document.text)
+_WORDS = {
+    DUPLICATE: "duplicates",
+    UNCLEAR: "unclear; the pair counts for nobody",
+    DIFFERENT: "no duplicates",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,10 +32,11 @@ class Disagreement:
     """A pair that some methods call a duplicate and others do not."""
 
     kind: str  # why it is instructive, in words
-    truth: str | None  # "duplicate", "different", "unclear"; None: nothing is known
-    a: Excerpt
-    b: Excerpt
-    scores: dict[str, float | None]  # by label; None where it did not see the pair or scored it too low
+    truth: str  # in words too
+    a: Document
+    b: Document
+    # by label, the highest first; None where it did not see the pair or scored it too low.
+    scores: dict[str, float | None]
     accepted: tuple[str, ...]  # labels of the methods that call it a duplicate
 
 
@@ -59,10 +49,7 @@ def disagreements(
     if truth:
         keys = np.union1d(keys, pair_keys(truth.pairs[truth.grades == DUPLICATE], len(corpus)))
     pairs = pairs_of(keys, len(corpus))
-    scores = np.stack([_scores(r, keys, corpus) for r in results]) if results else np.empty((0, len(keys)))
-    accepted = np.zeros(scores.shape, np.bool_)
-    for row, own_keys in enumerate(found):
-        accepted[row] = np.isin(keys, own_keys)
+    scores, accepted = opinions(results, keys, len(corpus))
     grades = truth.grade(pairs) if truth else np.full(len(keys), UNCLEAR, np.int8)
     votes = accepted.sum(axis=0)
     product = next((row for row, result in enumerate(results) if result.row == PRODUCT_ROW), None)
@@ -95,26 +82,15 @@ def disagreements(
                 continue
             shown |= {a, b}
             left -= 1
+            ranked = sorted(
+                zip(labels, scores[:, row].tolist(), strict=True),
+                key=lambda item: -np.nan_to_num(item[1], nan=-1),
+            )
             yield Disagreement(
                 kind,
-                _WORDS[int(grades[row])] if truth else None,
-                Excerpt.of(corpus[a]),
-                Excerpt.of(corpus[b]),
-                {
-                    name: None if np.isnan(s) else float(s)
-                    for name, s in zip(labels, scores[:, row], strict=True)
-                },
+                _WORDS[int(grades[row])] if truth else "nothing is known of this pair",
+                corpus[a],
+                corpus[b],
+                {name: None if np.isnan(score) else score for name, score in ranked},
                 tuple(name for name, yes in zip(labels, accepted[:, row], strict=True) if yes),
             )
-
-
-def _scores(result: MethodResult, keys: Keys, corpus: DocumentSet) -> npt.NDArray[np.float64]:
-    """NaN where the method has none."""
-    own = pair_keys(result.pairs, len(corpus))
-    order = np.argsort(own)
-    found = np.full(len(keys), np.nan)
-    if len(own):
-        place = np.minimum(np.searchsorted(own[order], keys), len(own) - 1)
-        hit = own[order][place] == keys
-        found[hit] = result.scores[order][place[hit]]
-    return found

@@ -7,13 +7,14 @@ from __future__ import annotations
 
 import json
 import zipfile
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, Literal, Self
 
 import numpy as np
 
-from dedup.base.numbers import NO_PAIRS, Flags, Groups, Likeness, Pairs
+from dedup.base.numbers import NO_PAIRS, Flags, Groups, Keys, Likeness, Pairs, pair_keys
 from dedup.extras.lab.method import Method
 from dedup.extras.lab.methods import label
 from dedup.text.hashing import hash64
@@ -51,6 +52,22 @@ class MethodResult:
     @property
     def done(self) -> bool:
         return self.outcome == "done"
+
+
+def opinions(results: Sequence[MethodResult], keys: Keys, size: int) -> tuple[Likeness, Flags]:
+    """Return what methods say of the pairs of ascending `keys` among `size` documents; both (methods, pairs).
+
+    The scores, NaN where a method has none, and whether it accepts the pair.
+    """
+    scores = np.full((len(results), len(keys)), np.nan, np.float32)
+    accepted = np.zeros(scores.shape, np.bool_)
+    for row, result in enumerate(results):
+        own = pair_keys(result.pairs, size)
+        asked = np.isin(own, keys)
+        places = np.searchsorted(keys, own[asked])
+        scores[row, places] = result.scores[asked]
+        accepted[row, places] = result.accepted[asked]
+    return scores, accepted
 
 
 _ARRAYS = ("pairs", "scores", "accepted", "groups")

@@ -11,6 +11,7 @@ from __future__ import annotations
 import gzip
 import json
 from collections.abc import Iterable, Mapping
+from dataclasses import asdict
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -60,7 +61,7 @@ def generate(name: str, seed: int, folder: str | Path, **sizes: int) -> tuple[Pa
     home.mkdir(parents=True, exist_ok=True)
     articles, truth = home / f"{name}.jsonl.gz", home / f"{name}.truth.jsonl.gz"
     _write(articles, (_record(article) for article in made.articles))
-    _write(truth, (row.record() for row in made.truth))
+    _write(truth, map(_known, map(asdict, made.truth)))
     return articles, truth
 
 
@@ -74,7 +75,11 @@ def _record(article: Article) -> dict[str, Any]:
         "language": article.language,
         "text": article.text,
     }
-    return {key: value for key, value in found.items() if value is not None}
+    return _known(found)
+
+
+def _known(record: Mapping[str, Any]) -> dict[str, Any]:
+    return {key: value for key, value in record.items() if value is not None}
 
 
 def _write(path: Path, records: Iterable[Mapping[str, Any]]) -> None:

@@ -7,24 +7,11 @@ edits of one paper (`edits.py`).
 
 from __future__ import annotations
 
-from dedup.base.article import Article
-from dedup.extras.lab.hard_cases.case import DUPLICATE, CasePair, MadeCase, minute
+from dedup.extras.lab.hard_cases.case import DUPLICATE, LISTS, CasePair, MadeCase
 from dedup.extras.lab.hard_cases.edits import lead_reworded, numbers_updated, trimmed
 from dedup.extras.lab.hard_cases.prose import Dice, Draft, Writer
 
-ABOVE = (
-    "The Tarnport Record has told the story of the valley since 1871.",
-    "We are owned by our readers, and we answer to nobody else.",
-    "Your support pays for the reporting that you are about to read.",
-)
-BELOW = (
-    "Thank you for reading the Record, and for telling your friends about it.",
-    "If you see a mistake in this article, please let our editors know.",
-    "The Record follows the code of the Valley Press Council in all it prints.",
-    "Get the morning edition in your inbox: sign up for First Light, our free daily newsletter.",
-    "Copyright 2024 Tarnport Record Ltd. All rights reserved. No part may be used without permission.",
-)
-"""Each a paragraph of every article."""
+ABOVE, BELOW = LISTS["boilerplate"]["above"], LISTS["boilerplate"]["below"]
 
 
 def make(seed: int, articles: int = 10_000, twice: int = 100) -> MadeCase:
@@ -34,14 +21,15 @@ def make(seed: int, articles: int = 10_000, twice: int = 100) -> MadeCase:
     for number in range(articles - twice):
         writer = Writer(f"boilerplate/{seed}/{number}")
         drafts.append(writer.article(dice.between(150, 350)))
-    found = [_article(f"record-{i:05}", draft, i) for i, draft in enumerate(drafts)]
-    truth = []
+    found = MadeCase()
+    for number, draft in enumerate(drafts):
+        _publish(found, f"record-{number:05}", draft)
     for number in range(twice):
         again = drafts[number] if number % 2 == 0 else _edited(dice, drafts[number])
-        found.append(_article(f"again-{number:05}", again, len(found)))
+        _publish(found, f"again-{number:05}", again)
         kind = "verbatim" if number % 2 == 0 else "edited"
-        truth.append(CasePair(f"record-{number:05}", f"again-{number:05}", DUPLICATE, kind=kind))
-    return MadeCase(found, truth)
+        found.truth.append(CasePair(f"record-{number:05}", f"again-{number:05}", DUPLICATE, kind=kind))
+    return found
 
 
 def _edited(dice: Dice, draft: Draft) -> Draft:
@@ -52,6 +40,5 @@ def _edited(dice: Dice, draft: Draft) -> Draft:
     return Draft(draft.headline, body)
 
 
-def _article(source_id: str, draft: Draft, number: int) -> Article:
-    text = "\n\n".join((*ABOVE, draft.text, *BELOW))
-    return Article(source_id, text, draft.headline, None, "Tarnport Record", minute(number), None, "en")
+def _publish(found: MadeCase, name: str, draft: Draft) -> None:
+    found.add(name, "\n\n".join((*ABOVE, draft.text, *BELOW)), draft.headline, "Tarnport Record")

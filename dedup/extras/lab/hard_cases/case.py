@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+import tomllib
+from collections.abc import Callable
+from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
-from typing import Any
+from importlib import resources
 
 from dedup.base.article import Article
 
 START = datetime(2024, 3, 1, 6, tzinfo=UTC)  # when the first article of a case is published
 DUPLICATE, SIMILAR = "duplicate", "similar"
+LISTS = tomllib.loads((resources.files(__package__) / "lists.toml").read_text(encoding="utf-8"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,11 +25,6 @@ class CasePair:
     share: int | None = None  # percent of the words that are left
     overlap: float | None = None  # word-5-shingle Jaccard
 
-    def record(self) -> dict[str, Any]:
-        keys = {"kind": self.kind, "level": self.level, "share": self.share, "overlap": self.overlap}
-        known = {key: value for key, value in keys.items() if value is not None}
-        return {"a": self.a, "b": self.b, "label": self.label, **known}
-
 
 @dataclass(frozen=True, slots=True)
 class CaseStory:
@@ -37,18 +34,18 @@ class CaseStory:
     ids: tuple[str, ...]
     kind: str | None = None
 
-    def record(self) -> dict[str, Any]:
-        known = {} if self.kind is None else {"kind": self.kind}
-        return {"cluster": self.cluster, "ids": list(self.ids), **known}
-
-
-Truth = Sequence[CasePair | CaseStory]
-
 
 @dataclass(frozen=True, slots=True)
 class MadeCase:
-    articles: Sequence[Article]
-    truth: Truth
+    articles: list[Article] = field(default_factory=list)
+    truth: list[CasePair | CaseStory] = field(default_factory=list)
+
+    def add(
+        self, name: str, text: str, title: str, publication: str | None = None, minute: int | None = None
+    ) -> None:
+        """Publish an article, `minute` minutes after `START`, or else one minute after the other."""
+        time = START + timedelta(minutes=len(self.articles) if minute is None else minute)
+        self.articles.append(Article(name, text, title, None, publication, time, None, "en"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,8 +53,3 @@ class Case:
     name: str
     about: str
     make: Callable[..., MadeCase]  # takes a seed, and sizes by name, whose defaults are the case at full size
-
-
-def minute(count: int) -> datetime:
-    """A time so many minutes after `START`."""
-    return START + timedelta(minutes=count)

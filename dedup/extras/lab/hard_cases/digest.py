@@ -6,8 +6,7 @@ are different from each other, and linking them through the page is the mistake 
 
 from __future__ import annotations
 
-from dedup.base.article import Article
-from dedup.extras.lab.hard_cases.case import SIMILAR, CasePair, MadeCase, minute
+from dedup.extras.lab.hard_cases.case import SIMILAR, CasePair, MadeCase
 from dedup.extras.lab.hard_cases.prose import Dice, Draft, Writer
 
 STORIES = 6
@@ -23,22 +22,19 @@ FOOT = "That is all for now. If a friend sent you this briefing, you can sign up
 def make(seed: int, digests: int = 100) -> MadeCase:
     """`digests` digests with six articles each: in turn of whole texts and of first paragraphs."""
     dice = Dice(f"digest/{seed}")
-    articles: list[Article] = []
-    truth: list[CasePair] = []
+    found = MadeCase()
     for number in range(digests):
         kind = "whole" if number % 2 == 0 else "first paragraphs"
         writers = [Writer(f"digest/{seed}/{number}/{i}") for i in range(STORIES)]
         drafts = [writer.article(dice.between(180, 450)) for writer in writers]
         page = f"digest-{number:03}"
         for i, draft in enumerate(drafts):
-            time = minute(24 * 60 * number + dice.below(20 * 60))
-            name = f"{page}-story-{i}"
-            articles.append(Article(name, draft.text, draft.headline, None, "Orrin Daily", time, None, "en"))
-            truth.append(CasePair(page, name, SIMILAR, kind=kind))
-        time = minute(24 * 60 * number + 22 * 60)
+            name, minute = f"{page}-story-{i}", 24 * 60 * number + dice.below(20 * 60)
+            found.add(name, draft.text, draft.headline, "Orrin Daily", minute)
+            found.truth.append(CasePair(page, name, SIMILAR, kind=kind))
         text = _page(drafts, None if kind == "whole" else FIRST_PARAGRAPHS)
-        articles.append(Article(page, text, "Your daily briefing", None, "Orrin Daily", time, None, "en"))
-    return MadeCase(articles, truth)
+        found.add(page, text, "Your daily briefing", "Orrin Daily", 24 * 60 * number + 22 * 60)
+    return found
 
 
 def _page(drafts: list[Draft], most: int | None) -> str:

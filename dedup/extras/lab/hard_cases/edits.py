@@ -19,33 +19,14 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from dedup.extras.lab.hard_cases.prose import Dice, Draft, Writer, place, surname
-from dedup.extras.lab.hard_cases.prose_words import NAMES
+from dedup.extras.lab.hard_cases.case import LISTS
+from dedup.extras.lab.hard_cases.prose import NAMES, Dice, Draft, Writer, place, surname
 
 Paragraphs = tuple[tuple[str, ...], ...]
 MOST_TRIMMED = 1 / 3  # papers cut at most this share of the words, from the bottom
 
-SYNONYMS = {
-    "the": "that",
-    "several": "a number of",
-    "most": "the majority of",
-    "said": "stated",
-    "near": "close to",
-    "outside": "just outside",
-    "across": "all over",
-    "on": "this",
-    "about": "around",
-    "had": "has",
-    "will": "is to",
-    "after": "following",
-    "during": "in the course of",
-    "a": "one",
-    "for": "over",
-    "in": "within",
-}
-"""Words of a lead and what an editor may put for them."""
-
-AGENCIES = ("Vantage", "NWS", "Meridian Press")
+SYNONYMS: dict[str, str] = LISTS["synonyms"]
+PAPER = LISTS["paper"]
 
 
 def printed(dice: Dice, draft: Draft, writer: Writer) -> str:
@@ -65,7 +46,7 @@ def printed(dice: Dice, draft: Draft, writer: Writer) -> str:
         body = regrouped(dice, body)
     # Where a story comes from is the same in all papers, so it hangs on the story and not on the paper.
     origin = Dice(f"origin/{draft.headline}")
-    city, agency = place(origin), origin.pick(AGENCIES)
+    city, agency = place(origin), origin.pick(PAPER["agencies"])
     reporter = f"{origin.pick(NAMES['first name'])} {surname(origin)}"
     if dice.chance(0.50):
         line = dice.pick((f"{city.upper()} ({agency}) - ", f"{city} ({agency}) -- ", f"{city.upper()} - "))
@@ -140,35 +121,12 @@ class Paper:
         """One of a case's papers: 0 to 2 lines above every article, 0 to 4 below."""
         dice = Dice(f"paper/{seed}/{number}")
         city = place(dice)
-        name = f"The {city} {dice.pick(_PAPER_NAMES)} {number}"
+        name = f"The {city} {dice.pick(PAPER['names'])} {number}"
         site = f"{city.lower()}{number}.example"
         fill = {"city": city, "name": name, "site": site, "price": dice.between(2, 19)}
-        above = [line.format(**fill) for line in dice.picks(_ABOVE, dice.below(3))]
-        below = [line.format(**fill) for line in dice.picks(_BELOW, dice.below(5))]
+        above = [line.format(**fill) for line in dice.picks(PAPER["above"], dice.below(3))]
+        below = [line.format(**fill) for line in dice.picks(PAPER["below"], dice.below(5))]
         return cls(name, tuple(above), tuple(below))
 
     def page(self, body: str) -> str:
         return "\n\n".join((*self.above, body, *self.below))
-
-
-_PAPER_NAMES = ("Gazette", "Herald", "Courier", "Post", "Tribune", "Echo", "Times", "Chronicle", "Star")
-_ABOVE = (
-    "{name} is reader-supported.",
-    "Share this article with your friends in {city}",
-    "You have 2 free articles left this month.",
-    "Listen to this story in our app, free for readers in {city}.",
-    "Advertisement",
-    "News | {city} | World",
-)
-_BELOW = (
-    "Subscribe to {name} from ${price} a month and read every story on every device.",
-    "Sign up for {city} Mornings, our free newsletter, and get the top stories in your inbox at {price}.",
-    "Copyright 2024 {name}. All rights reserved.",
-    "This material may not be published, broadcast, rewritten or redistributed without permission.",
-    "Read more: what you need to know in {city} today",
-    "Follow {name} on social media, or write to news@{site}.",
-    "Comments on this article are closed after {price} days.",
-    "Got a tip? Call the {city} newsroom, or write to tips@{site} in confidence.",
-    "{name} is a member of the {city} Press Council and follows its code.",
-    "Recommended for you",
-)

@@ -9,8 +9,7 @@ from __future__ import annotations
 
 import re
 
-from dedup.base.article import Article
-from dedup.extras.lab.hard_cases.case import DUPLICATE, SIMILAR, CasePair, MadeCase, minute
+from dedup.extras.lab.hard_cases.case import DUPLICATE, SIMILAR, CasePair, MadeCase
 from dedup.extras.lab.hard_cases.prose import Dice, Writer
 
 SHARES = tuple(range(10, 100, 10))  # percent of the words that are left
@@ -22,8 +21,7 @@ LENGTHS = (350, 700)  # fewest and most words of an original, or a few more: a t
 def make(seed: int, per_share: int = 20) -> MadeCase:
     """For every share and place `per_share` articles, each with one excerpt."""
     dice = Dice(f"excerpts/{seed}")
-    articles: list[Article] = []
-    truth: list[CasePair] = []
+    found = MadeCase()
     for share in SHARES:
         label = DUPLICATE if share >= SAME_FROM else SIMILAR
         for place in PLACES:
@@ -32,11 +30,10 @@ def make(seed: int, per_share: int = 20) -> MadeCase:
                 draft = Writer(f"excerpts/{seed}/{name}").article(dice.between(*LENGTHS))
                 part = excerpt(dice, draft.text, share, place == "top")
                 other = f"part-{share}-{place}-{number:02}"
-                for source_id, text in ((name, draft.text), (other, part)):
-                    time = minute(len(articles))
-                    articles.append(Article(source_id, text, draft.headline, None, None, time, None, "en"))
-                truth.append(CasePair(name, other, label, kind=place, share=share))
-    return MadeCase(articles, truth)
+                found.add(name, draft.text, draft.headline)
+                found.add(other, part, draft.headline)
+                found.truth.append(CasePair(name, other, label, kind=place, share=share))
+    return found
 
 
 def excerpt(dice: Dice, text: str, share: int, top: bool) -> str:

@@ -9,42 +9,33 @@ from __future__ import annotations
 
 import itertools
 
-from dedup.base.article import Article
-from dedup.extras.lab.hard_cases.case import DUPLICATE, SIMILAR, CasePair, MadeCase, minute
+from dedup.extras.lab.hard_cases.case import DUPLICATE, LISTS, SIMILAR, CasePair, MadeCase
 from dedup.extras.lab.hard_cases.prose import Dice, Writer
 
 LEVELS = (0, 1, 2, 5, 10, 15, 20)  # percent of the characters that are read wrongly
-
-CONFUSED = {
-    "e": "c", "c": "e", "l": "1", "i": "l", "I": "l", "O": "0", "o": "0", "h": "b", "b": "h", "n": "u",
-    "u": "n", "a": "o", "s": "5", "S": "5", "t": "f", "f": "t", "g": "q", "m": "rn", "w": "vv", "d": "cl",
-    "B": "8", "D": "O", "1": "l", "0": "O", "5": "S", "8": "B", ",": ".", ".": ",", "r": "t", "v": "y",
-    "y": "v", "k": "lc", "p": "n",
-}  # fmt: skip
-"""What is printed -> what is read."""
 
 CONFUSION, DROPPED, INSERTED = 0.67, 0.12, 0.11
 """Shares of the errors at letters that have a confusion; the rest are spaces found where none is."""
 
 SPECKS = ".,'-:;~1lij"  # characters read from dirt on the paper
 WORDS = 350  # length of an article, in words
+CONFUSED: dict[str, str] = LISTS["confused"]
 
 
 def make(seed: int, originals: int = 100) -> MadeCase:
     dice = Dice(f"ocr/{seed}")
-    articles: list[Article] = []
-    truth: list[CasePair] = []
+    found = MadeCase()
     for number in range(originals):
         draft = Writer(f"ocr/{seed}/{number}").article(WORDS)
         name = f"ocr-{number:03}"
         copies = [f"{name}-level-{level:02}" for level in LEVELS]
         texts = [draft.text, *(noisy(dice, draft.text, level) for level in LEVELS)]
         for source_id, text in zip((name, *copies), texts, strict=True):
-            time = minute(len(articles))
-            articles.append(Article(source_id, text, draft.headline, None, None, time, None, "en"))
-        truth += [CasePair(name, copy, DUPLICATE, level=lv) for copy, lv in zip(copies, LEVELS, strict=True)]
-        truth += [CasePair(a, b, SIMILAR) for a, b in itertools.combinations(copies, 2)]
-    return MadeCase(articles, truth)
+            found.add(source_id, text, draft.headline)
+        truth = zip(copies, LEVELS, strict=True)
+        found.truth.extend(CasePair(name, copy, DUPLICATE, level=level) for copy, level in truth)
+        found.truth.extend(CasePair(a, b, SIMILAR) for a, b in itertools.combinations(copies, 2))
+    return found
 
 
 def noisy(dice: Dice, text: str, level: int) -> str:

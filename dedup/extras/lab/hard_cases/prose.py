@@ -14,9 +14,13 @@ from dataclasses import dataclass
 from string import Formatter
 from typing import TypeVar
 
-from dedup.extras.lab.hard_cases.prose_words import FORMS, NAMES, WORDS
+from dedup.extras.lab.hard_cases.case import LISTS
 
 T = TypeVar("T")
+NAMES, WORDS = (
+    {kind: [word.replace("_", " ") for word in str(words).split()] for kind, words in LISTS[part].items()}
+    for part in ("names", "words")
+)
 SENTENCE_WORDS = (8, 30)  # fewest and most words of a sentence
 
 PARAGRAPH_SENTENCES = 3
@@ -150,7 +154,10 @@ _BEFORE_VOWEL = re.compile(r"\b([Aa]) (?=[aeiouAEIO])")
 _AFTER_QUOTE = re.compile(r'\. "[a-z]')
 _Form = tuple[tuple[str, str | None], ...]
 _GRAMMAR: dict[str, tuple[_Form, ...]] = {
-    name: tuple(tuple((literal, gap) for literal, gap, _, _ in Formatter().parse(form)) for form in forms)
-    for name, forms in FORMS.items()
+    name: tuple(
+        tuple((literal, gap) for literal, gap, _, _ in Formatter().parse(" ".join(form.split())))
+        for form in forms.split("|")
+    )
+    for name, forms in LISTS["forms"].items()
 }
 """Name of a form -> its variants, each as texts with the gap that follows them."""

@@ -10,32 +10,13 @@ import re
 import unicodedata
 from collections.abc import Callable
 
-from dedup.base.article import Article
-from dedup.extras.lab.hard_cases.case import DUPLICATE, CasePair, CaseStory, MadeCase, minute
+from dedup.extras.lab.hard_cases.case import DUPLICATE, LISTS, CasePair, CaseStory, MadeCase
 from dedup.extras.lab.hard_cases.prose import Draft, Writer
 
 WORDS = 350  # length of an article, in words
 
-_BRITISH_WORDS = """
-    analyze:analyse apologized:apologised authorize:authorise authorized:authorised canceled:cancelled
-    catalog:catalogue center:centre centers:centres color:colour colors:colours criticized:criticised
-    defense:defence emphasized:emphasised fiber:fibre gray:grey harbor:harbour harbors:harbours
-    kilometers:kilometres labor:labour license:licence meters:metres neighbor:neighbour
-    neighborhood:neighbourhood neighbors:neighbours organize:organise organized:organised percent:per_cent
-    program:programme programs:programmes recognized:recognised reorganized:reorganised theater:theatre
-    theaters:theatres
-"""
-BRITISH = {us: gb.replace("_", " ") for us, gb in (pair.split(":") for pair in _BRITISH_WORDS.split())}
-MONTHS = {
-    "Jan.": "January", "Feb.": "February", "Aug.": "August", "Sept.": "September", "Oct.": "October",
-    "Nov.": "November", "Dec.": "December",
-}  # fmt: skip
-SMALL = (
-    "zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven",
-    "twelve", "thirteen", "fourteen", "fifteen", "sixteen", "seventeen", "eighteen", "nineteen",
-)  # fmt: skip
-_PLAIN = {"U.S.": "US", "Mr.": "Mr", "Mrs.": "Mrs", "Ms.": "Ms", "Dr.": "Dr", "a.m.": "am", "p.m.": "pm"}
-_LIGATURES = {"ffi": "ﬃ", "ffl": "ﬄ", "ff": "ﬀ", "fi": "ﬁ", "fl": "ﬂ"}
+BRITISH: dict[str, str] = LISTS["british"]
+SMALL: list[str] = LISTS["small"]  # numbers in words, from zero on
 _FULL_WIDTH = {ord(digit): ord(digit) + 0xFEE0 for digit in "0123456789"}
 _BRITISH = re.compile(rf"\b({'|'.join(BRITISH)})\b", re.IGNORECASE)
 # A count before a lower-case word; the day of a month and a part of a longer number are none.
@@ -53,24 +34,16 @@ def curly(text: str) -> str:
     return opened.replace('"', "”").replace("'", "’")
 
 
-def dashes(text: str) -> str:
-    return text.replace(" - ", "—")
-
-
-def ellipsis(text: str) -> str:
-    return text.replace(" ... ", "… ")
-
-
 def abbreviations(text: str) -> str:
     """Abbreviations lose their points, months are written out."""
-    for short, long in {**_PLAIN, **MONTHS}.items():
+    for short, long in LISTS["abbreviations"].items():
         text = re.sub(rf"\b{re.escape(short)}", long, text)
     return text
 
 
 def compatible(text: str) -> str:
     """Ligatures and full-width digits, as text taken from a PDF has them."""
-    for letters, ligature in _LIGATURES.items():
+    for letters, ligature in LISTS["ligatures"].items():
         text = text.replace(letters, ligature)
     return text.translate(_FULL_WIDTH)
 
@@ -91,13 +64,23 @@ def unaccented(text: str) -> str:
 
 def everything(text: str) -> str:
     """All kinds at once; ligatures last, since the others do not look into them."""
-    for change in (headings, british, abbreviations, spelled_numbers, unaccented, curly, dashes, ellipsis):
-        text = change(text)
+    for kind in (
+        "headings",
+        "british",
+        "abbreviations",
+        "numbers",
+        "accents",
+        "quotes",
+        "dashes",
+        "ellipsis",
+    ):
+        text = KINDS[kind](text)
     return compatible(text)
 
 
 KINDS: dict[str, Callable[[str], str]] = {
-    "british": british, "quotes": curly, "dashes": dashes, "ellipsis": ellipsis,
+    "british": british, "quotes": curly, "dashes": lambda text: text.replace(" - ", "—"),
+    "ellipsis": lambda text: text.replace(" ... ", "… "),
     "abbreviations": abbreviations, "ligatures": compatible, "headings": headings,
     "numbers": spelled_numbers, "accents": unaccented, "everything": everything,
 }  # fmt: skip
@@ -106,10 +89,8 @@ KINDS: dict[str, Callable[[str], str]] = {
 
 def make(seed: int, originals: int = 100) -> MadeCase:
     """`originals` articles that every kind changes, each with one copy per kind."""
-    articles: list[Article] = []
-    truth: list[CaseStory | CasePair] = []
-    tried = 0
-    while len(truth) < originals * (len(KINDS) + 1):
+    found, tried = MadeCase(), 0
+    while len(found.truth) < originals * (len(KINDS) + 1):
         writer = Writer(f"spelling/{seed}/{tried}")
         draft = _with_headings(writer.article(WORDS), writer)
         tried += 1
@@ -119,11 +100,10 @@ def make(seed: int, originals: int = 100) -> MadeCase:
         name = f"spelling-{tried:04}"
         texts = {name: draft.text} | {f"{name}-{kind}": text for kind, text in copies.items()}
         for source_id, text in texts.items():
-            time = minute(len(articles))
-            articles.append(Article(source_id, text, draft.headline, None, None, time, None, "en"))
-        truth.append(CaseStory(name, tuple(texts)))
-        truth += [CasePair(name, f"{name}-{kind}", DUPLICATE, kind=kind) for kind in KINDS]
-    return MadeCase(articles, truth)
+            found.add(source_id, text, draft.headline)
+        found.truth.append(CaseStory(name, tuple(texts)))
+        found.truth.extend(CasePair(name, f"{name}-{kind}", DUPLICATE, kind=kind) for kind in KINDS)
+    return found
 
 
 def _with_headings(draft: Draft, writer: Writer) -> Draft:

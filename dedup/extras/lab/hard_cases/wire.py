@@ -9,9 +9,8 @@ that would change more draws its edits again, since what is left would be an exc
 
 from __future__ import annotations
 
-from dedup.base.article import Article
 from dedup.extras.lab.algorithms.grams import word_grams
-from dedup.extras.lab.hard_cases.case import CaseStory, MadeCase, minute
+from dedup.extras.lab.hard_cases.case import CaseStory, MadeCase
 from dedup.extras.lab.hard_cases.edits import Paper, printed
 from dedup.extras.lab.hard_cases.prose import Dice, Draft, Writer
 from dedup.text.normalize import words
@@ -29,8 +28,7 @@ def make(
     """A story of `papers` (at least 4) copies, `small_stories` of 2 to 4, and `singles`."""
     dice = Dice(f"wire/{seed}")
     houses = [Paper.number(seed, number) for number in range(papers)]
-    articles: list[Article] = []
-    truth: list[CaseStory] = []
+    found = MadeCase()
 
     def story(name: str, length: int, copies: int, start: int) -> None:
         writer = Writer(f"wire/{seed}/{name}")
@@ -39,27 +37,24 @@ def make(
         ids = tuple(f"{name}-{number:03}" for number in range(copies))
         for source_id, paper in zip(ids, printers, strict=True):
             if source_id == ids[0] and copies > 1:
-                articles.append(_sent(draft, source_id, start))
+                found.add(source_id, draft.text, draft.headline, "The Wire", start)
             else:
-                articles.append(_printed(dice, draft, paper, source_id, writer, start, least))
+                text = _printed(dice, draft, paper, writer, least)
+                title = writer.headline() if dice.chance(REHEADLINED) else draft.headline
+                found.add(source_id, text, title, paper.name, start + 1 + dice.below(SPREAD))
         if copies > 1:
-            truth.append(CaseStory(name, ids))
+            found.truth.append(CaseStory(name, ids))
 
     story("wire", WIRE_WORDS, papers, 0)
     for number in range(small_stories):
         story(f"story-{number:03}", dice.between(300, 600), dice.between(2, 4), dice.below(SPREAD))
     for number in range(singles):
         story(f"single-{number:03}", dice.between(120, 700), 1, dice.below(SPREAD))
-    return MadeCase(articles, truth)
+    return found
 
 
-def _sent(draft: Draft, source_id: str, start: int) -> Article:
-    return Article(source_id, draft.text, draft.headline, None, "The Wire", minute(start), None, "en")
-
-
-def _printed(
-    dice: Dice, draft: Draft, paper: Paper, source_id: str, writer: Writer, start: int, least: float
-) -> Article:
+def _printed(dice: Dice, draft: Draft, paper: Paper, writer: Writer, least: float) -> str:
+    """The page of one paper: the first that is like enough to what the agency sent, or else the likest."""
     page, kept = "", -1.0
     for _ in range(DRAWS):
         drawn = paper.page(printed(dice, draft, writer))
@@ -68,9 +63,7 @@ def _printed(
             page, kept = drawn, like
         if kept >= least:
             break
-    headline = writer.headline() if dice.chance(REHEADLINED) else draft.headline
-    time = minute(start + 1 + dice.below(SPREAD))
-    return Article(source_id, page, headline, None, paper.name, time, None, "en")
+    return page
 
 
 def _jaccard(a: str, b: str) -> float:

@@ -16,23 +16,20 @@ from dedup.base import plugins
 from dedup.base.errors import InputError
 from dedup.extras.lab.method import Method
 from dedup.extras.lab.methods.cascade import Cascade
-from dedup.extras.lab.methods.character_shingles import CharacterShingles
-from dedup.extras.lab.methods.common_subsequence import CommonSubsequence
-from dedup.extras.lab.methods.common_substring import CommonSubstring
-from dedup.extras.lab.methods.content_hash import ContentHash
-from dedup.extras.lab.methods.damaged_prints import DamagedPrints
+from dedup.extras.lab.methods.common_runs import CommonSubsequence, CommonSubstring
 from dedup.extras.lab.methods.fuzzy_hash import FuzzyHash
-from dedup.extras.lab.methods.length_groups import LengthGroups
-from dedup.extras.lab.methods.minhash import MinHashLSH
-from dedup.extras.lab.methods.product import Product
-from dedup.extras.lab.methods.sentences import Sentences
+from dedup.extras.lab.methods.keys import ContentHash, Sketches, TextProfile
+from dedup.extras.lab.methods.product import DamagedPrints, Product
+from dedup.extras.lab.methods.sentences import Sentences, WeightedSentences
+from dedup.extras.lab.methods.shingles import (
+    CharacterShingles,
+    LengthGroups,
+    MinHashLSH,
+    SpotSigs,
+    WordShingles,
+)
 from dedup.extras.lab.methods.simhash import SimHash
-from dedup.extras.lab.methods.sketches import Sketches
-from dedup.extras.lab.methods.spotsigs import SpotSigs
-from dedup.extras.lab.methods.text_profile import TextProfile
 from dedup.extras.lab.methods.tfidf import TfIdf
-from dedup.extras.lab.methods.weighted_sentences import WeightedSentences
-from dedup.extras.lab.methods.word_shingles import WordShingles
 from dedup.extras.lab.methods.words_once import WordsOnce
 
 METHODS: dict[str, type[Method]] = {

@@ -14,12 +14,12 @@ import numpy as np
 from scipy.sparse import csr_array, hstack
 
 from dedup.base.numbers import Likeness, Pairs
-from dedup.extras.lab.algorithms.incidence import incidence, sharing
+from dedup.extras.lab.algorithms.incidence import sharing
 from dedup.extras.lab.documents import DocumentSet
-from dedup.extras.lab.methods.common_substring import CommonSubstring
+from dedup.extras.lab.methods.common_runs import CommonSubstring
+from dedup.extras.lab.methods.keys import Sketches
 from dedup.extras.lab.methods.sentences import Sentences
-from dedup.extras.lab.methods.sketches import Sketches
-from dedup.extras.lab.methods.word_shingles import WordShingles
+from dedup.extras.lab.methods.shingles import WordShingles
 
 
 @dataclass
@@ -39,8 +39,8 @@ class Cascade(Sentences):
     def fit(self, corpus: DocumentSet) -> None:
         super().fit(corpus)
         sketches = Sketches()
-        buckets = incidence([] if key is None else [key] for key in map(sketches.key, corpus))
-        self._either = csr_array(hstack([self._sentences, buckets]))
+        sketches.fit(corpus)
+        self._either = csr_array(hstack([self._sentences, sketches.keys]))
         self._shingles = WordShingles()
         self._shingles.fit(corpus)
         self._substring = CommonSubstring()

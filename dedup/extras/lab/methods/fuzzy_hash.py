@@ -18,6 +18,7 @@ from dedup.extras.lab.algorithms.grams import character_grams
 from dedup.extras.lab.algorithms.incidence import incidence, sharing
 from dedup.extras.lab.documents import DocumentSet
 from dedup.extras.lab.method import Method
+from dedup.text.hashing import hash_set
 
 COMMON_CHARACTERS = 7
 """Of two digests, or their score is 0."""
@@ -44,7 +45,7 @@ class FuzzyHash(Method):
         self._digests = [ppdeep.hash(text) if text else "" for text in texts]
 
     def candidates(self) -> Iterator[Pairs]:
-        return sharing(incidence(parts(digest) for digest in self._digests))
+        return sharing(incidence(hash_set(parts(digest)) for digest in self._digests))
 
     def score(self, pairs: Pairs) -> Likeness:
         return np.array([compare(self._digests[i], self._digests[j]) for i, j in pairs.tolist()], np.float32)
@@ -55,15 +56,15 @@ def compare(a: str, b: str) -> float:
     return ppdeep.compare(a, b) / 100 if a and b else 0.0
 
 
-def parts(digest: str) -> set[tuple[int, str]]:
+def parts(digest: str) -> set[str]:
     """What two digests must share to have a score above 0: block size and characters."""
     if not digest:
         return set()
     size, first, second = digest.split(":")
     first, second = shortened(first), shortened(second)
-    found = {(int(size), part) for part in character_grams(first, COMMON_CHARACTERS)}
-    found |= {(2 * int(size), part) for part in character_grams(second, COMMON_CHARACTERS)}
-    found.add((int(size), f"={first}"))  # equal first digests, however short
+    found = {f"{size}:{part}" for part in character_grams(first, COMMON_CHARACTERS)}
+    found |= {f"{2 * int(size)}:{part}" for part in character_grams(second, COMMON_CHARACTERS)}
+    found.add(f"{size}={first}")  # equal first digests, however short
     return found
 
 

@@ -17,7 +17,7 @@ from dedup.extras.lab.documents import DocumentSet
 from dedup.extras.lab.method import Method
 from dedup.rules import oracle
 from dedup.rules.pairs import FingerprintArrays, Scored, stories
-from dedup.text.fingerprint import Fingerprint, Fingerprinter, UnreadableError
+from dedup.text.fingerprint import Fingerprint, Fingerprinter, TextTask
 from dedup.text.punkt import PunktModel
 
 
@@ -61,15 +61,22 @@ class Product(Method):
         return self._last
 
 
+@dataclass
+class DamagedPrints(Product):
+    """Row 0p: the same with `damaged_print=on`: for scanned papers (docs/archives.md)."""
+
+    row = "0p"
+    name = "dedup-prints"
+    about = "the same, and prints of letters"
+    finds = "articles that share a sentence, a bucket of either kind or all words"
+
+    settings: Settings = field(default_factory=lambda: Settings(damaged_print="on"))
+
+
 def fingerprinted(
     corpus: DocumentSet, settings: Settings, models: Mapping[str, PunktModel] | None = None
 ) -> list[Fingerprint | None]:
     """The fingerprint of every document; None where it has none."""
-    fingerprinter = Fingerprinter(settings, models)
-    found: list[Fingerprint | None] = []
-    for document in corpus:
-        try:
-            found.append(fingerprinter.fingerprint(document.text, document.language, document.title))
-        except UnreadableError:
-            found.append(None)
-    return found
+    tasks = [TextTask(i, 0, d.language, d.title, d.text) for i, d in enumerate(corpus)]
+    made = Fingerprinter(settings, models).fingerprint_many(tasks)
+    return [made.one(i) for i in range(len(corpus))]

@@ -45,9 +45,10 @@ class SimHash(Method):
         self._hashes = np.array([simhash(counts) for counts in found], np.uint64)
 
     def candidates(self) -> Iterator[Pairs]:
-        blocks = self._hashes.view(np.uint16).reshape(-1, BITS // 16).tolist()
+        blocks = self._hashes.view(np.uint16).reshape(-1, BITS // 16).astype(np.int64)
+        blocks += np.arange(BITS // 16) << 16  # each with its place
         rows = zip(blocks, self._some, strict=True)
-        return sharing(incidence(enumerate(row) if some else [] for row, some in rows))
+        return sharing(incidence(row if some else [] for row, some in rows))
 
     def score(self, pairs: Pairs) -> Likeness:
         a, b = pairs[:, 0], pairs[:, 1]

@@ -1,4 +1,4 @@
-"""The figures of the report: what the columns of its table show, how they are rounded, and what is best."""
+"""The figures of a comparison: the columns of its tables, how they are rounded, and what is best."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from dedup.base.words import whole
+from dedup.extras.lab.evaluation.comparison import Comparison
 from dedup.extras.lab.evaluation.measures import Evaluation
 from dedup.extras.lab.evaluation.results import MethodResult
 
@@ -83,13 +84,18 @@ def threshold(value: float) -> str:
 
 @dataclass(frozen=True, slots=True)
 class FigureColumn:
-    """One column of the table: `best` is 1 where more is better, -1 where less is, 0 where neither."""
+    """One column of the tables: `best` is 1 where more is better, -1 where less is, 0 where neither."""
 
-    group: str
+    group: str  # and `name`: its headings in the report, which has no column without a group
     name: str
     value: Callable[[FigureEntry], float | None]
     show: Callable[[float], str] = share
     best: int = 1
+    short: str = ""  # its heading in a terminal, which has no column without one
+
+    def shown(self, entry: FigureEntry) -> str:
+        value = self.value(entry)
+        return NONE if value is None else self.show(value)
 
 
 def _of(name: Callable[[Evaluation], float | None]) -> Callable[[FigureEntry], float | None]:
@@ -100,37 +106,45 @@ OWN, TUNED, COST = "At its own threshold", "Threshold tuned", "Cost"
 THRESHOLD = FigureColumn(OWN, "threshold", lambda e: e.result.threshold, threshold, best=0)
 
 COSTS = (
-    FigureColumn(COST, "candidates per article", lambda e: e.per_article(e.result.candidates), amount, -1),
-    FigureColumn(COST, "CPU s per 1,000", lambda e: e.seconds, amount, -1),
     FigureColumn(
-        COST, "MB per 1,000", lambda e: e.per_article(1_000 * e.result.memory / MEGABYTE), amount, -1
+        COST, "candidates per article", lambda e: e.per_article(e.result.candidates), amount, -1, "cand."
+    ),
+    FigureColumn(COST, "CPU s per 1,000", lambda e: e.seconds, amount, -1, "s"),
+    FigureColumn(
+        COST, "MB per 1,000", lambda e: e.per_article(1_000 * e.result.memory / MEGABYTE), amount, -1, "MB"
     ),
 )
 
 JUDGED = (
     THRESHOLD,
-    FigureColumn(OWN, "F1", _of(lambda e: e.own.f1)),
-    FigureColumn(OWN, "precision", _of(lambda e: e.own.precision)),
-    FigureColumn(OWN, "recall", _of(lambda e: e.own.recall)),
-    FigureColumn(TUNED, "F1", _of(lambda e: e.tuned.f1)),
+    FigureColumn(OWN, "F1", _of(lambda e: e.own.f1), short="F1"),
+    FigureColumn("", "", _of(lambda e: e.strict.f1), short="strict"),
+    FigureColumn(OWN, "precision", _of(lambda e: e.own.precision), short="prec."),
+    FigureColumn(OWN, "recall", _of(lambda e: e.own.recall), short="recall"),
+    FigureColumn(TUNED, "F1", _of(lambda e: e.tuned.f1), short="tuned"),
     FigureColumn(TUNED, "from", _of(lambda e: min(e.thresholds)), best=0),
     FigureColumn(TUNED, "to", _of(lambda e: max(e.thresholds)), best=0),
-    FigureColumn("All thresholds", "average precision", _of(lambda e: e.average_precision)),
-    FigureColumn("Groups", "adjusted Rand", _of(lambda e: e.groups.adjusted_rand)),
-    FigureColumn("Groups", "B\u2011cubed F1", _of(lambda e: e.groups.b_cubed_f1)),
+    FigureColumn("All thresholds", "average precision", _of(lambda e: e.average_precision), short="AP"),
+    FigureColumn("Groups", "adjusted Rand", _of(lambda e: e.groups.adjusted_rand), short="ARI"),
+    FigureColumn("Groups", "B\u2011cubed F1", _of(lambda e: e.groups.b_cubed_f1), short="B³"),
+    FigureColumn("", "", _of(lambda e: e.groups.by_size[-1].recall), short="100+"),
     *COSTS,
 )
 """The columns where a truth is known."""
 
 UNJUDGED = (
     THRESHOLD,
-    FigureColumn(OWN, "pairs accepted", lambda e: int(e.result.accepted.sum()), whole, best=0),
-    FigureColumn("Groups", "of two and more", lambda e: len(e.group_sizes), whole, best=0),
+    FigureColumn(OWN, "pairs accepted", lambda e: int(e.result.accepted.sum()), whole, 0, "pairs"),
+    FigureColumn("Groups", "of two and more", lambda e: len(e.group_sizes), whole, 0, "groups"),
     FigureColumn("Groups", "articles in them", lambda e: sum(e.group_sizes), whole, best=0),
-    FigureColumn("Groups", "largest", lambda e: max(e.group_sizes, default=0), whole, best=0),
+    FigureColumn("Groups", "largest", lambda e: max(e.group_sizes, default=0), whole, 0, "largest"),
     *COSTS,
 )
 """The columns where nothing is known."""
+
+
+def entries_of(comparison: Comparison) -> list[FigureEntry]:
+    return [FigureEntry(r, comparison.evaluations.get(r.label)) for r in comparison.results]
 
 
 def headings(columns: Sequence[FigureColumn]) -> list[tuple[str, int]]:
@@ -145,13 +159,11 @@ def cells(
     """What the columns say of a method, each with whether it is marked as the best."""
     found = []
     for column in columns:
-        value = column.value(entry)
-        if value is None:
-            found.append((NONE, False))
-            continue
-        text = column.show(value)
+        text = column.shown(entry)
         others = [v for e in entries if e.result.done and (v := column.value(e)) is not None]
-        best = column.show(max(others, key=lambda v: column.best * v, default=value))
+        best = column.show(max(others, key=lambda v: column.best * v)) if others else NONE
         equal = [column.show(other) for other in others].count(text)
-        found.append((text, column.best != 0 and text == best and equal <= MAX_BEST and equal < len(others)))
+        found.append(
+            (text, column.best != 0 and text == best != NONE and equal <= MAX_BEST and equal < len(others))
+        )
     return found

@@ -1,0 +1,160 @@
+"""Runs of characters of both of two texts: the longest one, and fingerprints that any long one shares.
+
+Stretches of 1, 2, 4, … characters are hashed at every place of a text at once, by doubling: the hash of 2n
+characters is made of the hashes of the two halves (Karp, Miller, Rosenberg 1972, with hashes for names).
+Mixing is not linear, so that periodic texts do not collide, as they would under a polynomial. Equal stretches
+have equal hashes; unequal ones differ but for a chance of 2^-63.
+"""
+
+from __future__ import annotations
+
+from itertools import count
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+from numpy.lib.stride_tricks import sliding_window_view
+
+from dedup.base.numbers import ranges, runs
+from dedup.text.hashing import Hashes
+
+SURELY_SHARED = 8
+"""Characters: texts of one language share shorter stretches, so that looking for one is wasted time."""
+
+GRAM = 32
+"""Characters per gram, a power of two: about six words. With 16, set phrases of news made 20 times as many
+candidates."""
+
+WINDOW = 17  # grams per window. One gram in nine is selected: 2 / (WINDOW + 1)
+SHORTEST_RUN = GRAM + WINDOW - 1  # characters: every common run of at least this length shares a fingerprint
+
+_GOLDEN = np.uint64(0x9E3779B97F4A7C15)  # the odd constants of splitmix64 (Steele, Lea, Flood 2014)
+_FIRST = np.uint64(0xBF58476D1CE4E5B9)
+_SECOND = np.uint64(0x94D049BB133111EB)
+_LAST_BIT = np.uint64(1)
+
+
+def letters(text: str, seed: int = 0) -> Hashes:
+    codes = np.frombuffer(text.encode("utf-32-le", "surrogatepass"), "<u4").astype(np.uint64)
+    return combine(codes, np.full(1, seed, np.uint64))
+
+
+def combine(first: Hashes, second: Hashes) -> Hashes:
+    """The hash of each pair of hashes, in this order; the shapes broadcast."""
+    mixed = first * _GOLDEN + second
+    mixed ^= mixed >> np.uint64(30)
+    mixed *= _FIRST
+    mixed ^= mixed >> np.uint64(27)
+    mixed *= _SECOND
+    mixed ^= mixed >> np.uint64(31)
+    return mixed
+
+
+def doubled(hashes: Hashes, width: int) -> Hashes:
+    """From the hashes of all stretches of `width` characters, those of all stretches of twice as many."""
+    return combine(hashes[:-width], hashes[width:])
+
+
+class CommonRun(NamedTuple):
+    """A run of characters of both texts: `a[start_a : start_a + length]`, and the same of b."""
+
+    length: int
+    start_a: int
+    start_b: int
+
+
+def longest_common_substring(a: str, b: str) -> CommonRun:
+    """The longest run of characters in both texts, exactly; one of them where there are several.
+
+    Hashes that collide could only make it too long, so the last step compares the characters, and starts
+    again with other hashes if they differ.
+
+    >>> longest_common_substring("the old house", "an old horse")
+    Run(length=7, start_a=3, start_b=2)
+    """
+    if len(a) <= len(b) and (start := b.find(a)) >= 0:
+        return CommonRun(len(a), 0, start)
+    if len(b) < len(a) and (start := a.find(b)) >= 0:
+        return CommonRun(len(b), start, 0)
+    for seed in count():
+        length, i, j = found = _longest(a, b, seed)
+        if a[i : i + length] == b[j : j + length]:
+            return found
+    raise AssertionError("count() does not end")
+
+
+def _longest(a: str, b: str, seed: int) -> CommonRun:
+    """The same by hashes, in O(n log² n).
+
+    Stretches are doubled as long as the texts share one. Then the length is found from the largest power of
+    two down, keeping only the places that still agree.
+    """
+    levels = [(letters(a, seed), letters(b, seed))]  # level k: stretches of 2^k characters
+    while 2 * (width := 1 << len(levels) - 1) <= min(len(a), len(b)):
+        longer = (doubled(levels[-1][0], width), doubled(levels[-1][1], width))
+        if 2 * width >= SURELY_SHARED and not len(_common(*longer)):
+            break
+        levels.append(longer)
+    length = 0
+    places = [np.arange(len(a)), np.arange(len(b))]
+    hashes = [np.zeros(len(a), np.uint64), np.zeros(len(b), np.uint64)]
+    for level in range(len(levels) - 1, -1, -1):
+        fitting = [at[at + length < len(step)] for at, step in zip(places, levels[level], strict=True)]
+        longer_hashes = [
+            combine(hashed[: len(at)], step[at + length])  # places ascend: those that fit come first
+            for hashed, at, step in zip(hashes, fitting, levels[level], strict=True)
+        ]
+        common = _common(longer_hashes[0], longer_hashes[1])
+        if len(common):
+            length += 1 << level
+            kept = [_among(hashed, common) for hashed in longer_hashes]
+            places = [at[keep] for at, keep in zip(fitting, kept, strict=True)]
+            hashes = [hashed[keep] for hashed, keep in zip(longer_hashes, kept, strict=True)]
+    if not length:
+        return CommonRun(0, 0, 0)
+    return CommonRun(length, int(places[0][0]), int(places[1][np.argmax(hashes[1] == hashes[0][0])]))
+
+
+def _common(a: Hashes, b: Hashes) -> Hashes:
+    """The hashes in both, ascending, without their last bit, which here says where a hash is from."""
+    both = np.sort(np.concatenate([a & ~_LAST_BIT, b | _LAST_BIT]))
+    return np.asarray(both[:-1][both[:-1] ^ _LAST_BIT == both[1:]])
+
+
+def _among(hashes: Hashes, common: Hashes) -> npt.NDArray[np.bool_]:
+    plain = hashes & ~_LAST_BIT
+    at = np.minimum(np.searchsorted(common, plain), len(common) - 1)
+    return np.asarray(common[at] == plain)
+
+
+def fingerprints(text: str) -> Hashes:
+    """The selected hashes of a text; empty for texts shorter than `SHORTEST_RUN`.
+
+    Of every window of consecutive 32-grams the smallest hash is selected, the last one of equals (Schleimer,
+    Wilkerson, Aiken, "Winnowing", SIGMOD 2003). The choice depends on the window alone, so two texts that
+    share a run select the same places within it. Windows that do not overlap select different places: a run
+    of n 32-grams shares at least n // WINDOW of them.
+
+    The second and later occurrence of a hash are items of their own, so that the number of items two
+    texts share counts repetitions too.
+    """
+    if len(text) < SHORTEST_RUN:
+        return np.empty(0, np.uint64)
+    hashes, width = letters(text), 1
+    while width < GRAM:
+        hashes, width = doubled(hashes, width), 2 * width
+    windows = sliding_window_view(hashes, WINDOW)[:, ::-1]  # reversed: argmin takes the first of equals
+    places = np.unique(np.arange(len(windows)) + WINDOW - 1 - windows.argmin(axis=1))
+    selected = np.sort(hashes[places])
+    _, sizes = runs(selected)
+    occurrence = ranges(0, sizes)
+    return combine(selected, occurrence.astype(np.uint64))
+
+
+def least_shared(run: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+    """How many fingerprints two texts share at least that have a run of so many characters in common.
+
+    >>> least_shared(np.array([47, 48, 65, 300])).tolist()
+    [0, 1, 2, 15]
+    """
+    return np.maximum((run - GRAM + 1) // WINDOW, 0)

@@ -1,0 +1,108 @@
+"""Methods 4, 9 and 10: texts of one key are duplicates."""
+
+from __future__ import annotations
+
+import hashlib
+import math
+import re
+from collections import Counter
+from dataclasses import dataclass
+
+from dedup.base.settings import Settings
+from dedup.extras.lab.algorithms.same_key import SameKey
+from dedup.extras.lab.documents import Document
+from dedup.text.hashing import hash_set
+from dedup.text.signature import shingles
+
+QUANTUM_RATE = 0.01  # of the largest count: how coarsely counts are rounded
+
+SHORTEST_TOKEN = 3
+"""Characters."""
+
+_TOKEN = re.compile(rf"[^\W_]{{{SHORTEST_TOKEN},}}")  # letters and digits
+
+
+@dataclass
+class Sketches(SameKey):
+    """Method 4: one bucket per article, that of its smallest shingle hash. The bare filter.
+
+    A news-technology blog, 2012: hash every shingle; the smallest hash mod n is the bucket. Two articles
+    share it with the probability of their Jaccard (it is a MinHash of one function), and by chance once in n
+    pairs. Its shingles are the blog's, those of method 2.
+    """
+
+    row = "4"
+    name = "sketches"
+    about = "the same bucket of the smallest shingle"
+    source = "a news-technology blog, 2012"
+    finds = "articles in one bucket"
+
+    buckets: int = 2**20  # 100,000 articles meet by chance in 5,000 pairs
+    stop_word_length: int = Settings().stop_word_length  # words of fewer characters start a shingle
+
+    def key(self, document: Document) -> int | None:
+        hashes = hash_set(shingles(document.words(), self.stop_word_length))
+        return int(hashes.min()) % self.buckets if len(hashes) else None
+
+
+@dataclass
+class ContentHash(SameKey):
+    """Method 9: MD5 of the raw text: exact copies only; an empty text is like none.
+
+    MD5Signature of Apache Nutch. The smallest change, even of white space, makes another hash.
+    """
+
+    row = "9"
+    name = "content-hash"
+    about = "the same MD5 of the text"
+    source = "Apache Nutch, MD5Signature"
+    finds = "articles of the same hash"
+
+    def key(self, document: Document) -> bytes | None:
+        text = document.text.encode(errors="surrogatepass")
+        return hashlib.md5(text, usedforsecurity=False).digest() if text else None
+
+
+@dataclass
+class TextProfile(SameKey):
+    """Method 10: MD5 of the frequent words and their rounded counts: a tolerant exact match.
+
+    TextProfileSignature of Apache Nutch. Small edits change no rounded count, or are of words too rare to be
+    in the profile. A text without tokens is like none.
+    """
+
+    row = "10"
+    name = "text-profile"
+    about = "the same MD5 of the frequent words"
+    source = "Nutch, TextProfileSignature"
+    finds = "articles of the same hash"
+
+    def key(self, document: Document) -> bytes | None:
+        lines = "\n".join(f"{token} {count}" for token, count in profile(document.text))
+        return hashlib.md5(lines.encode(), usedforsecurity=False).digest() if lines else None
+
+
+def profile(text: str) -> list[tuple[str, int]]:
+    """The tokens that count, the most frequent first, with their rounded counts.
+
+    Tokens of equal rounded count are in the order of the alphabet; Nutch leaves their order to chance.
+
+    >>> profile("The cat. The dog! the cat, a bird")
+    [('cat', 2), ('the', 2)]
+    """
+    counts = Counter(_TOKEN.findall(text.lower()))
+    step = quantum(max(counts.values(), default=0))
+    rounded = ((token, count // step * step) for token, count in counts.items() if count >= step)
+    return sorted(rounded, key=lambda item: (-item[1], item[0]))
+
+
+def quantum(largest: int) -> int:
+    """The step to which counts are rounded down, given the largest count.
+
+    >>> [quantum(largest) for largest in (1, 2, 249, 250, 1000)]
+    [1, 2, 2, 3, 10]
+    """
+    step = math.floor(QUANTUM_RATE * largest + 0.5)  # halves up, as in Java
+    if step >= 2:
+        return step
+    return 2 if largest > 1 else 1
