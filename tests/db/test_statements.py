@@ -142,7 +142,6 @@ IN_PYTHON = {
     "db/embedded.py": "no value can be bound in DDL",
     "db/revision.py": "for people to type",
     "store/word_index.py": "no value can be bound in DDL",
-    "db/server_upgrade.py": "for every database of a server",
     "extras/frames/story_export.py": "SQLite's",
 }
 """Modules in which statements may stand, and why."""
