@@ -16,7 +16,7 @@ from psycopg import sql
 
 from dedup.base.answer import Answer, plain
 from dedup.base.errors import InputError
-from dedup.db.database import Cursor
+from dedup.db.database import Cursor, one_row
 from dedup.db.rendering import own, raw
 from dedup.db.statements import Statements
 
@@ -168,8 +168,7 @@ def present(cursor: Cursor) -> list[Attachment]:
 
 def known(cursor: Cursor) -> bool:
     """Whether the schema can have attachments; an old one cannot."""
-    row = cursor.execute(_sql("known")).fetchone()
-    return bool(row and row[0])
+    return bool(one_row(cursor, _sql("known"))[0])
 
 
 def find(cursor: Cursor, name: str) -> Attachment:

@@ -210,7 +210,7 @@ WITH present AS (
     FROM pg_trigger t JOIN pg_proc p ON p.oid = t.tgfoid JOIN parts ON parts.oid = t.tgrelid
     WHERE p.pronamespace = 'dedup'::regnamespace AND p.proname = %(changed)s
 )
-SELECT (SELECT oid::bigint FROM present), (SELECT dedup.strangers(oid) FROM present),
+SELECT (SELECT oid::bigint FROM present), coalesce((SELECT dedup.strangers(oid) FROM present), '{}'),
        (SELECT count(*) FROM pg_proc p
         WHERE p.pronamespace = 'dedup'::regnamespace AND p.proname ~ %(made)s
           AND NOT (p.prosecdef AND p.proconfig = ARRAY['search_path=pg_catalog, pg_temp'])),
@@ -229,7 +229,7 @@ SELECT (SELECT oid::bigint FROM present), (SELECT dedup.strangers(oid) FROM pres
         WHERE a.attnum > 0 AND NOT a.attisdropped),
        (SELECT count(*) FROM calling JOIN present ON present.oid = calling.tgrelid),
        (SELECT count(*) FROM calling WHERE tgenabled NOT IN ('O', 'A')),
-       (SELECT array_agg(oid::bigint ORDER BY oid) FROM parts),
+       to_jsonb(ARRAY(SELECT oid::bigint FROM parts ORDER BY oid)),
        (SELECT md5(string_agg(concat_ws(' ', parts.oid, pg_relation_filenode(parts.oid), (
                    SELECT w.xmin::text FROM pg_rewrite w JOIN present ON present.relkind = 'v'
                    WHERE w.ev_class = parts.oid AND w.rulename = '_RETURN'), (

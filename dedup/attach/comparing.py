@@ -74,9 +74,9 @@ def compare(
     more than half of its articles have no row, which nobody noted or allowed. It is left alone then.
     """
     with database.transaction() as cursor:
-        row = cursor.execute(_sql("began"), {"id": attachment.id, "overlap": OVERLAP_MINUTES}).fetchone()
+        given = {"id": attachment.id, "overlap": OVERLAP_MINUTES}
+        began, since = cursor.execute(_sql("began"), given).fetchone() or (None, None)
         numbers, noted_by_trigger = outbox.whole(cursor, attachment)
-    began, since = row or (None, None)
     if attachment.changed is None or since is None:
         whole = True
     looking = _Comparison(database, attachment, stop)

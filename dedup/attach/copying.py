@@ -28,7 +28,7 @@ from dedup.base.errors import DatabaseError
 from dedup.base.timeouts import Timeouts
 from dedup.base.words import counted
 from dedup.db.connection import GRACE_SECONDS, Connection
-from dedup.db.database import Cursor, Database, translated
+from dedup.db.database import Cursor, Database, one_row, translated
 from dedup.db.statements import Statements
 
 _sql = Statements("attach/copying")
@@ -236,8 +236,7 @@ def writing(
                     f"{attachment.shown}: to write {counted(len(source_ids), 'mark')} takes longer than"
                     f" {WRITING_SECONDS:.0f} s: look at the triggers of the table"
                 )
-            given = cursor.execute(answers, {"source_ids": source_ids, "id": attachment.id}).fetchone()
-            assert given is not None
+            given = one_row(cursor, answers, {"source_ids": source_ids, "id": attachment.id})
             limit_time(owner)
             with owner.transaction():
                 row = owner.execute(query, dict(zip(ANSWERS, given, strict=True))).fetchone()
@@ -263,8 +262,7 @@ def _note_written(cursor: Cursor, attachment: Attachment, answers: Sequence[Any]
 
 def has_turn(cursor: Cursor, attachment: Attachment) -> bool:
     """Be the only one who copies rows of a table or writes marks into it, to the end of the transaction."""
-    row = cursor.execute(_sql("turn"), {"id": attachment.id}).fetchone()
-    return bool(row and row[0])
+    return bool(one_row(cursor, _sql("turn"), {"id": attachment.id})[0])
 
 
 @contextmanager

@@ -19,7 +19,7 @@ from dedup.attach.ddl import MARKS, original_names
 from dedup.attach.functions import FIELDS, TELLS_CHUNKS, TIMES, TableShape, mark_columns
 from dedup.base.errors import InputError
 from dedup.base.html import need_extractor
-from dedup.db.database import Cursor
+from dedup.db.database import Cursor, one_row
 from dedup.db.rendering import schema_of
 from dedup.db.statements import Statements
 
@@ -88,8 +88,8 @@ def examine(cursor: Cursor, wanted: Wanted, again: Attachment | None = None) -> 
     if again:
         number, name = again.id, again.name
     else:
-        row = cursor.execute(_sql("next_id")).fetchone()
-        number, name = int(row[0]) if row else 1, _name(cursor, table if wanted.name is None else wanted.name)
+        (number,) = one_row(cursor, _sql("next_id"))
+        name = _name(cursor, table if wanted.name is None else wanted.name)
     copied = _is_copied(cursor, oid, wanted.table)
     if copied:  # what we make of their values must be of types of Postgres itself: others may run code
         for key in keys:
@@ -117,9 +117,7 @@ def examine(cursor: Cursor, wanted: Wanted, again: Attachment | None = None) -> 
         [*keys, *named, *watched, *told], again.seen.get("parts", ()) if again else ()
     )
     numbers = tuple(columns[key].number for key in keys)
-    row = cursor.execute(_sql("shape"), {"oid": oid}).fetchone()
-    assert row is not None
-    partitioned, owner, creator, home, lends, version = row
+    partitioned, owner, creator, home, lends, version = one_row(cursor, _sql("shape"), {"oid": oid})
     lends, chunks = lends and owner != creator, version >= TELLS_CHUNKS
     changes_zoned = wanted.changed is not None and columns[wanted.changed].kind == TIMES[2]
     kinds = zoned, partitioned, view, changes_zoned
@@ -133,8 +131,7 @@ def _is_copied(cursor: Cursor, oid: int, shown: str) -> bool:
     Raises:
         InputError: the owner is trusted, but not with the code of others that the view would run.
     """
-    row = cursor.execute(_sql("trust"), {"oid": oid}).fetchone()
-    trusted, view, strangers = row or (False, False, [])
+    trusted, view, strangers = one_row(cursor, _sql("trust"), {"oid": oid})
     if trusted and view and strangers:
         raise InputError(
             f"{shown} is a view of a role with all rights of the corpus' owner, and would run code of"
@@ -189,13 +186,12 @@ def find_table(cursor: Cursor, given: str) -> tuple[int, str, str, bool]:
     `given`: as in SQL.
     """
     try:
-        parts = cursor.execute(_sql("parts_of_name"), {"name": given}).fetchone()
+        (names,) = one_row(cursor, _sql("parts_of_name"), {"name": given})
     except psycopg.errors.InvalidParameterValue:
         raise InputError(
             f"{given!r} is no name of a table: write schema.table, with double quotes around names that SQL"
             ' quotes, such as public."My Table"'
         ) from None
-    names: list[str] = list(parts[0]) if parts else []
     for name in names:
         _check_length(name)
     if len(names) > 2:
@@ -230,10 +226,10 @@ def find_table(cursor: Cursor, given: str) -> tuple[int, str, str, bool]:
 
 def _oid(cursor: Cursor, quoted: str) -> int | None:
     """Return the number of a relation by its name, which is looked up where a user's own session would."""
-    before = cursor.execute(_sql("own_search_path")).fetchone()
-    row = cursor.execute(_sql("relation"), {"table": quoted}).fetchone()
-    cursor.execute(_sql("search_path"), {"path": before and before[0]})
-    return row and row[0]
+    before, _ = one_row(cursor, _sql("own_search_path"))
+    (oid,) = one_row(cursor, _sql("relation"), {"table": quoted})
+    cursor.execute(_sql("search_path"), {"path": before})
+    return None if oid is None else int(oid)
 
 
 def _check_length(name: str) -> None:
@@ -274,8 +270,8 @@ def _keys(
                 f"--id: column {key!r} may be null: first ALTER TABLE … ALTER COLUMN … SET NOT NULL, or name"
                 " another unique key"
             )
-    unique = cursor.execute(_sql("is_unique"), {"oid": oid, "keys": list(wanted.keys)}).fetchone()
-    if not view and not (unique and unique[0]):
+    (unique,) = one_row(cursor, _sql("is_unique"), {"oid": oid, "keys": list(wanted.keys)})
+    if not view and not unique:
         shown = ", ".join(wanted.keys)
         raise InputError(
             f"--id: no unique index holds ({shown}) apart: first CREATE UNIQUE INDEX CONCURRENTLY on it,"
@@ -314,13 +310,12 @@ def _name(cursor: Cursor, name: str) -> str:
             f"--name: a name has 1 to {LONGEST_NAME} bytes and no slash, and {name[:70]!r} has not:"
             " choose one with --name"
         )
-    row = cursor.execute(_sql("name_taken"), {"name": name}).fetchone()
-    assert row is not None
-    if row[0]:
+    attached, view, articles = one_row(cursor, _sql("name_taken"), {"name": name})
+    if attached:
         raise InputError(f"a table is attached as {name!r} already: choose another --name, or detach it")
-    if row[1]:
+    if view:
         raise InputError(f"dedup has a view {name}_marks already: choose another --name")
-    if row[2]:
+    if articles:
         raise InputError(f"there are articles whose ids begin with {name}/ already: choose another --name")
     return name
 
@@ -391,9 +386,7 @@ def remapped(cursor: Cursor, attachment: Attachment, told: Remap) -> tuple[Attac
         oid, schema, table, _ = find_table(cursor, told.table)
     else:
         oid = found.oid if found.oid is not None else attachment.seen["oid"]
-        row = cursor.execute(_sql("name_of_table"), {"oid": oid}).fetchone()
-        assert row is not None
-        schema, table = row
+        schema, table = one_row(cursor, _sql("name_of_table"), {"oid": oid})
     columns = columns_of(cursor, oid)
     called: dict[str, str] = {}
     if oid == attachment.seen.get("oid"):

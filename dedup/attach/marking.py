@@ -19,7 +19,7 @@ from dedup.attach.attachments import Attachment
 from dedup.attach.outbox import UnfitError
 from dedup.base.progress import Progress
 from dedup.db.arrays import bigints
-from dedup.db.database import Cursor, Database, prefer_indexes, retried
+from dedup.db.database import Cursor, Database, one_row, prefer_indexes, retried
 from dedup.db.statements import Statements
 
 _sql = Statements("attach/attachments")
@@ -112,9 +112,8 @@ def _writing(database: Database, cursor: Cursor, attachment: Attachment) -> Iter
 
     def here(source_ids: list[str]) -> tuple[int, Sequence[str]]:
         with cursor.connection.transaction():
-            row = cursor.execute(query, {"source_ids": source_ids, "id": attachment.id}).fetchone()
-        assert row is not None
-        return int(row[0]), row[1]
+            rows, held = one_row(cursor, query, {"source_ids": source_ids, "id": attachment.id})
+        return int(rows), held
 
     if not attachment.copied:
         copying.require_trust(cursor, attachment)

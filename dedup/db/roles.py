@@ -15,7 +15,7 @@ from psycopg import sql
 
 from dedup.base.article import ARTICLE_FIELDS
 from dedup.base.errors import InputError, MissingRightError
-from dedup.db.connection import Cursor
+from dedup.db.connection import Cursor, one_row
 from dedup.db.rendering import SCHEMA, own, raw
 from dedup.db.statements import Statements
 
@@ -187,14 +187,12 @@ _MARKS_OF_TABLE = re.compile(r".+_marks")
 
 def may_settle(cursor: Cursor) -> bool:
     """Whether the role of this session may write marks; a scraper may not."""
-    row = cursor.execute(_sql("may_settle")).fetchone()
-    return bool(row and row[0])
+    return bool(one_row(cursor, _sql("may_settle"))[0])
 
 
 def may_read_texts(cursor: Cursor) -> bool:
     """Whether the role of this session may read texts; a counter and a scraper may not."""
-    row = cursor.execute(_sql("may_read_texts")).fetchone()
-    return bool(row and row[0])
+    return bool(one_row(cursor, _sql("may_read_texts"))[0])
 
 
 def checked(cursor: Cursor, names: Iterable[str]) -> None:
@@ -218,11 +216,10 @@ def require_owner(cursor: Cursor, place: str) -> None:
     """Make sure that this role may give rights: from others Postgres takes some statements and does nothing.
     Raises MissingRightError: it does not own the schema.
     """
-    row = cursor.execute(_sql("owner")).fetchone()
-    if row is None or not row[0]:
-        owner = f", {quoted(row[1])}," if row else ""
+    may, owner = one_row(cursor, _sql("owner"))
+    if not may:
         raise MissingRightError(
-            f"{place}: only the owner of the schema{owner} may do this; connect as the owner"
+            f"{place}: only the owner of the schema, {quoted(owner)}, may do this; connect as the owner"
         )
 
 
@@ -297,9 +294,9 @@ def statements(
                 found += _granted(cursor, role, sql.Identifier(name))
         # A backfill counts sentences in temporary tables; mostly everyone may make these.
         for name in given.get("worker", ()):
-            row = cursor.execute(_sql("may_make_temporary"), {"name": name}).fetchone()
-            if row is not None and not row[1]:
-                place = sql.Identifier(row[0]), sql.Identifier(name)
+            database, may = one_row(cursor, _sql("may_make_temporary"), {"name": name})
+            if not may:
+                place = sql.Identifier(database), sql.Identifier(name)
                 found.append(sql.SQL("GRANT TEMPORARY ON DATABASE {} TO {}").format(*place))
     return found
 

@@ -14,7 +14,7 @@ from dedup.attach import drift
 from dedup.base.answer import Answer
 from dedup.base.words import counted
 from dedup.db import objects
-from dedup.db.database import Cursor, prefer_indexes
+from dedup.db.database import Cursor, one_row, prefer_indexes
 from dedup.db.statements import Statements
 from dedup.runs import runs
 from dedup.runs.runs import Run, Worker
@@ -152,15 +152,13 @@ def vitals(cursor: Cursor, lately: float = 86_400.0) -> Vitals:
     except for the reasons in `NO_FAULT`.
     """
     prefer_indexes(cursor)
-    row = cursor.execute(_sql("unsettled_sample"), {"sample": SAMPLE}).fetchone()
-    assert row is not None
-    at, articles, index_rows, seen, pending, oldest, limits = row
+    sample = one_row(cursor, _sql("unsettled_sample"), {"sample": SAMPLE})
+    at, articles, index_rows, seen, pending, oldest, limits = sample
     estimated = seen > SAMPLE
     unsettled = max(seen, int(index_rows)) if estimated else seen
     pending = round(unsettled * pending / seen) if seen else 0
     workers = runs.workers(cursor)
-    done = cursor.execute(_sql("last_done")).fetchone()
-    times = [done[0] if done else None, *(worker.idle_at for worker in workers)]
+    times = [*one_row(cursor, _sql("last_done")), *(worker.idle_at for worker in workers)]
     quiet_at = max((time for time in times if time is not None), default=None)
     waiting = None
     if oldest is not None:
@@ -170,11 +168,10 @@ def vitals(cursor: Cursor, lately: float = 86_400.0) -> Vitals:
     failed = cursor.execute(_sql("failed"), {"lately": lately, "sample": SAMPLE}).fetchall()
     run = runs.current(cursor, "backfill")
     failing = cursor.execute(_sql("failing"), {"kinds": list(runs.SETTLING)}).fetchall()
-    changes = cursor.execute(_sql("changes"), {"limit": SAMPLE + 1}).fetchone() or (0, None)
-    queues = {"changes": int(changes[0])}
+    changes, changes_waiting = one_row(cursor, _sql("changes"), {"limit": SAMPLE + 1})
+    queues = {"changes": int(changes)}
     for name, table in QUEUES.items():
-        count = cursor.execute(_sql("bounded_count", table=table), {"limit": SAMPLE + 1}).fetchone()
-        queues[name] = int(count[0]) if count else 0
+        (queues[name],) = one_row(cursor, _sql("bounded_count", table=table), {"limit": SAMPLE + 1})
     return Vitals(
         at=at.astimezone(UTC),
         articles=articles,
@@ -186,7 +183,7 @@ def vitals(cursor: Cursor, lately: float = 86_400.0) -> Vitals:
         failed_lately=sum(count for reason, _, count in failed if reason not in NO_FAULT),
         limits=limits,
         queues=queues,
-        changes_waiting_seconds=changes[1],
+        changes_waiting_seconds=changes_waiting,
         drifted=[*objects.problems(cursor), *drift.problems(cursor), *drift.unwritten(cursor)],
         totals={" ".join(filter(None, key)): value for key, value in runs.totals(cursor).items()},
         quiet_at=quiet_at,
