@@ -42,7 +42,7 @@ MARKS = ("status", "original_source_id", "score", "reason", "stale", "marked_at"
 
 def made(cursor: Cursor, attachment: Attachment, shape: TableShape) -> list[Part]:
     """The view of marks, columns, functions, triggers: the owner's table is locked as late as can be. Then
-    rights, for the roles that were given theirs before; those on the schema are in `../db/roles.py`.
+    rights, for the roles that were given theirs before; those on the schema are in `../db/rights.txt`.
     """
     parts: list[Part] = [*_marks_view(attachment)]
     if attachment.mark_columns:

@@ -137,7 +137,6 @@ IN_PYTHON = {
     "attach/mapping.py": "made from a catalogue",
     "attach/noting.py": "made from a catalogue",
     "attach/survey.py": "made from a catalogue",
-    "db/roles.py": "words of GRANT",
     "store/removal.py": "no value can be bound in DDL",
     "db/embedded.py": "no value can be bound in DDL",
     "db/revision.py": "for people to type",
