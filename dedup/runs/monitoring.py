@@ -24,12 +24,6 @@ _sql = Statements("runs/monitoring")
 SAMPLE = 10_000
 """Articles of a kind that are looked at: about 20 ms."""
 
-QUEUES = {
-    "deferred": "dedup.deferred_article",
-    "marks to write": "dedup.mark_change",
-}
-"""Tables of what waits, by the name of their number in `Vitals.queues`."""
-
 WAIT_SECONDS = 900.0
 """How long anything may wait with nobody at work, where there are workers: they take what comes within a
 second, so a quarter of an hour is no matter of load, and shorter than a restart of a server it is not."""
@@ -168,10 +162,7 @@ def vitals(cursor: Cursor, lately: float = 86_400.0) -> Vitals:
     failed = cursor.execute(_sql("failed"), {"lately": lately, "sample": SAMPLE}).fetchall()
     run = runs.current(cursor, "backfill")
     failing = cursor.execute(_sql("failing"), {"kinds": list(runs.SETTLING)}).fetchall()
-    changes, changes_waiting = one_row(cursor, _sql("changes"), {"limit": SAMPLE + 1})
-    queues = {"changes": int(changes)}
-    for name, table in QUEUES.items():
-        (queues[name],) = one_row(cursor, _sql("bounded_count", table=table), {"limit": SAMPLE + 1})
+    changes, changes_waiting, deferred, marks = one_row(cursor, _sql("queues"), {"limit": SAMPLE + 1})
     return Vitals(
         at=at.astimezone(UTC),
         articles=articles,
@@ -182,7 +173,7 @@ def vitals(cursor: Cursor, lately: float = 86_400.0) -> Vitals:
         failed={reason: count for reason, count, _ in failed},
         failed_lately=sum(count for reason, _, count in failed if reason not in NO_FAULT),
         limits=limits,
-        queues=queues,
+        queues={"changes": changes, "deferred": deferred, "marks to write": marks},
         changes_waiting_seconds=changes_waiting,
         drifted=[*objects.problems(cursor), *drift.problems(cursor), *drift.unwritten(cursor)],
         totals={" ".join(filter(None, key)): value for key, value in runs.totals(cursor).items()},

@@ -53,7 +53,6 @@ PARTS = {
     "store/fingerprints": {"table": "fingerprint", "html": html("a")},
     "store/key_segments": {"table": "fingerprint"},
     "store/exports": {"conditions": "true", "kept": ", a.kept"},
-    "runs/monitoring": {"table": "dedup.deferred_article"},
     "store/stories": {"known": known("m"), "delay": delay("at", "top.first_at")},
     "store/verdicts": {"fields": "a.id"},
 }
