@@ -220,7 +220,7 @@ def _lock(data: Path) -> Iterator[None]:
         yield
 
 
-def _major_of(data: Path) -> int | None:
+def _whole_major_of(data: Path) -> int | None:
     """The version of the data of a folder; None without data. Ends an upgrade that was killed at its end."""
     upgraded = data.with_name(UPGRADED)
     if upgraded.exists() and not data.exists():
@@ -245,7 +245,7 @@ def _not_ours(major: int) -> EmbeddedServerError:
 
 def _ensure_data(data: Path) -> None:
     """initdb beside the final place, then a rename: `data` is absent, empty or whole, and never deleted."""
-    if (major := _major_of(data)) == postgres.MAJOR:
+    if (major := _whole_major_of(data)) == postgres.MAJOR:
         return
     if major is not None:
         raise _not_ours(major)

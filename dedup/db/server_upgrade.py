@@ -88,7 +88,7 @@ def upgrade(progress: Progress | None = None, home: Path | None = None) -> Serve
         if not data.parent.exists():
             return ServerUpgrade(None, None)
         with embedded._lock(data):
-            before = embedded._major_of(data)
+            before = embedded._whole_major_of(data)
             if before is None or before >= postgres.MAJOR:
                 return ServerUpgrade(before, before)
             if before not in postgres.majors():
@@ -135,12 +135,12 @@ def remove_old(home: Path | None = None) -> list[Path]:
         if not data.parent.exists():
             return []
         with embedded._lock(data):
-            if embedded._major_of(data) != postgres.MAJOR:
+            if embedded._whole_major_of(data) != postgres.MAJOR:
                 return []
             found = [_kept(data, major) for major in postgres.majors() if major < postgres.MAJOR]
             removed = [folder for folder in found if folder.exists()]
             for folder in removed:
-                if f"postgres-{embedded._major_of(folder)}" != folder.name:
+                if f"postgres-{postgres.major_of(folder)}" != folder.name:
                     raise EmbeddedServerError(f"{folder} is not what an upgrade left; look into it")
                 _stop(folder)
                 shutil.rmtree(folder)
