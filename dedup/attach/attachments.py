@@ -105,6 +105,12 @@ class Attachment(Answer):
         """Return a call of such a function, as a part of a statement."""
         return f"dedup.attached_{self.id}_{what}({given})"
 
+    def page(self, *, recent: bool) -> str:
+        """Return the call for the next rows after `after`: by their keys, or by the time of their change."""
+        if recent:
+            return self.call("recent", "%(since)s::timestamptz, %(after)s::text, %(limit)s::integer")
+        return self.call("page", "%(after)s::text, %(limit)s::integer")
+
     def source_id(self, row: str) -> Part:
         """The source_id of a row, as an expression."""
         texts = [_as_text(sql.Identifier(row, k), t) for k, t in zip(self.keys, self.key_types, strict=True)]

@@ -142,11 +142,14 @@ SELECT EXISTS (
            JOIN pg_attribute a ON a.attrelid = i.indrelid AND a.attnum = k.attnum) <@ %(keys)s::text[])
 
 -- name: shape
--- What the functions made for a table depend on: whether it is partitioned, the roles that own it, act, and own the
--- corpus, whether the first of them must be lent a right for it, and the version of the server.
-SELECT c.relkind = 'p', pg_get_userbyid(c.relowner), current_user::text, pg_get_userbyid(n.nspowner),
-       NOT r.rolsuper AND NOT has_schema_privilege(c.relowner, n.oid, 'CREATE'),
-       current_setting('server_version_num')::integer
+-- Whether a relation is a view whose owner is trusted, and the roles that are not trusted and whose code runs when it is
+-- read. Then what the functions made for it depend on: whether it is partitioned, the roles that own it, act, and own the
+-- corpus, whether the first of them must be lent a right for it, and whether the server tells one large value from
+-- another without reading them (pg_column_toast_chunk_id, from PostgreSQL 17 on).
+SELECT c.relkind = 'v' AND dedup.role_is_trusted(c.relowner), dedup.strangers(c.oid),
+       c.relkind = 'p', pg_get_userbyid(c.relowner), current_user::text, pg_get_userbyid(n.nspowner),
+       NOT r.rolsuper AND c.relowner <> r.oid AND NOT has_schema_privilege(c.relowner, n.oid, 'CREATE'),
+       current_setting('server_version_num')::integer >= 170000
 FROM pg_class c, pg_namespace n, pg_roles r
 WHERE c.oid = %(oid)s AND n.oid = 'dedup'::regnamespace AND r.rolname = current_user
 
@@ -159,11 +162,6 @@ SELECT dedup.strangers(c.oid),
                AND NOT dedup.role_is_trusted(p.proowner))
 FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
 WHERE n.nspname = %(schema)s AND c.relname = %(table)s
-
--- name: trust
--- Whether the owner of a relation is trusted, whether it is a view, and the roles that are not trusted and whose code
--- runs when it is read.
-SELECT dedup.role_is_trusted(relowner), relkind = 'v', dedup.strangers(oid) FROM pg_class WHERE oid = %(oid)s
 
 -- name: owners
 -- The roles that own a table, its partitions, and what was made to read and write it.
@@ -184,10 +182,6 @@ JOIN pg_depend d ON d.classid = 'pg_rewrite'::regclass AND d.objid = r.oid
     AND d.refclassid = 'pg_class'::regclass AND d.refobjid <> r.ev_class
 LEFT JOIN pg_attribute a ON a.attrelid = d.refobjid AND a.attnum = d.refobjsubid AND d.refobjsubid > 0
 WHERE r.ev_class = to_regclass('pg_temp.dedup_condition')
-
--- name: column_numbers
--- The columns of a table and their numbers, which stay when they are renamed.
-SELECT attnum, attname FROM pg_attribute WHERE attrelid = %(oid)s AND attnum > 0 AND NOT attisdropped
 
 -- name: name_of_table
 -- The schema and the name of a table.

@@ -56,11 +56,11 @@ SELECT source_id FROM dedup.attached_copy
 WHERE attachment_id = %(id)s AND source_id > %(after)s ORDER BY source_id LIMIT %(limit)s
 
 -- name: written
--- Note in the copies which marks were written into the table.
+-- Note in the copies which marks were written into the table. `held`: rows that took none.
 UPDATE dedup.attached_copy c SET (status, original, score) = ROW (g.status, g.original, g.score)
 FROM unnest(%(ids)s::text[], %(statuses)s::text[], %(originals)s::text[], %(scores)s::text[]::double precision[])
     AS g (id, status, original, score)
-WHERE c.attachment_id = %(id)s AND c.source_id = g.id
+WHERE c.attachment_id = %(id)s AND c.source_id = g.id AND g.id <> ALL (%(held)s::text[])
 
 -- name: forget
 -- Drop the copies of a table.

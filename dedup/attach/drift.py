@@ -148,11 +148,6 @@ def held(attachment: Attachment) -> list[str]:
     return [attachment.seen["held"]] if "held" in attachment.seen else []
 
 
-def held_now(cursor: Cursor) -> set[int]:
-    """The attachments that a worker leaves alone since it was just tried to follow them."""
-    return {number for (number,) in cursor.execute(_sql("held")).fetchall()}
-
-
 def hold(cursor: Cursor, attachment: Attachment, error: UnfitError) -> None:
     """Leave a table alone for a while, and name it until a comparison of all its rows comes to its end.
 
@@ -161,10 +156,6 @@ def hold(cursor: Cursor, attachment: Attachment, error: UnfitError) -> None:
     if not isinstance(error, TableBusyError):
         values = {"id": attachment.id, "why": str(error), "minutes": HELD_MINUTES}
         cursor.execute(_sql("hold"), values)
-
-
-def release(cursor: Cursor, attachment: Attachment) -> None:
-    cursor.execute(_sql("release"), {"id": attachment.id})
 
 
 def unwritten(cursor: Cursor) -> list[str]:

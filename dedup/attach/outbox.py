@@ -10,8 +10,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from dedup.attach.attachments import Attachment
-from dedup.attach.noting import KEYS_PER_NOTE
+from dedup.attach.functions import KEYS_PER_NOTE
 from dedup.base.article import MAX_SOURCE_ID_BYTES
+from dedup.base.html import plain_title
 from dedup.db.arrays import bigints
 from dedup.db.connection import set_values
 from dedup.db.database import Cursor, one_row
@@ -141,8 +142,6 @@ def _titles(
     """Titles of some rows that have tags or entities, and what they are without, where bodies are HTML."""
     plain: dict[str, str] = {}
     if attachment.html and "title" in attachment.columns:
-        from dedup.base.html import plain_title
-
         found = cursor.execute(_sql("titles", rows=rows), values).fetchall()
         plain = {title: plain_title(title) for (title,) in found}
     return {"titles": list(plain), "plain": list(plain.values())}
@@ -161,31 +160,20 @@ class Differing:
     latest: str | None = None
 
 
-def changed(cursor: Cursor, attachment: Attachment, before: Differing | None, limit: int) -> Differing:
-    """Those of the next rows, by their keys, that are not what their articles are, or have not their marks.
-    Without rows that cannot be articles. `before`: the page before. Raises UnfitError: rows have one id.
-    """
-    page = attachment.call("page", "%(after)s::text, %(limit)s::integer")
-    if attachment.copied:
-        page = _sql("copied_page").decode()
-    return _changed(cursor, attachment, page, {"after": before and before.last, "limit": limit})
-
-
-def recent(
-    cursor: Cursor, attachment: Attachment, since: str, before: Differing | None, limit: int
+def changed(
+    cursor: Cursor, attachment: Attachment, before: Differing | None, limit: int, since: str | None = None
 ) -> Differing:
-    """The same of rows that changed since a time, by that of their changes."""
-    page = attachment.call("recent", "%(since)s::timestamptz, %(after)s::text, %(limit)s::integer")
+    """Those of the next rows that are not what their articles are, or have not their marks. Without rows that
+    cannot be articles. `before`: the page before. `since`: only rows that changed since this time, in the
+    order of their changes; None: all, by their keys. Raises UnfitError: rows have one id.
+    """
+    values: dict[str, object] = {"id": attachment.id, "marked": attachment.mark_columns, "limit": limit}
+    values |= {"after": before and before.last, "since": before.at if before else since}
+    page = attachment.page(recent=since is not None)
     if attachment.copied:
-        page = _sql("copied_recent").decode()
-    values = {"since": before.at if before else since, "after": before and before.last, "limit": limit}
-    return _changed(cursor, attachment, page, values)
-
-
-def _changed(cursor: Cursor, attachment: Attachment, page: str, given: Mapping[str, object]) -> Differing:
+        page = _sql("copied_page" if since is None else "copied_recent").decode()
     changed_at = "NULL::timestamptz" if attachment.changed is None else "v.changed_at"
     query = _sql("changed", page=page, changed_at=changed_at, **_optional(attachment))
-    values = {"id": attachment.id, "marked": attachment.mark_columns, **given}
     return _found(cursor, attachment, query, values | _titles(cursor, attachment, page, values))
 
 

@@ -9,7 +9,7 @@ from psycopg import sql
 
 from dedup.attach.attachments import Attachment, Part
 from dedup.base.errors import InputError
-from dedup.base.html import LOOKED_AT_CHARACTERS, looks_like_html
+from dedup.base.html import LOOKED_AT_CHARACTERS, looks_like_html, need_extractor
 from dedup.base.words import counted
 from dedup.db.database import Cursor, one_row
 from dedup.db.rendering import raw
@@ -52,8 +52,25 @@ def articles_of(attachment: Attachment, percent: float = 100) -> Part:
     )
 
 
-def refuse_rows(cursor: Cursor, attachment: Attachment, *, view: bool) -> None:
-    """Raises InputError: rows of a view have one key or none, or rows do not say when they changed."""
+def refuse_rows(cursor: Cursor, attachment: Attachment, *, view: bool, html: bool | None) -> None:
+    """Refuse a table whose rows cannot be articles as it is mapped.
+
+    Args:
+        cursor: of a session that may run code of the table's owner.
+        html: whether bodies are HTML; None: nobody said so.
+
+    Raises:
+        InputError: rows of a view have one key or none, rows do not say when they changed, or bodies look
+            like HTML.
+    """
+    _refuse_keys(cursor, attachment, view=view)
+    if attachment.html:
+        need_extractor()
+    elif html is None:
+        _refuse_html(cursor, attachment)
+
+
+def _refuse_keys(cursor: Cursor, attachment: Attachment, *, view: bool) -> None:
     rows = articles_of(attachment)
     keys = [sql.Identifier("t", key) for key in attachment.keys]
     if view:
@@ -158,8 +175,7 @@ def _readers(rows: Sequence[tuple[str, str | None, str | None]], share: float) -
     return len(readers) if len(readers) * ROWS_A_READER <= amount_of_all else 0
 
 
-def refuse_html(cursor: Cursor, attachment: Attachment) -> None:
-    """Raises InputError: the bodies look like HTML, so that tags would be compared as words."""
+def _refuse_html(cursor: Cursor, attachment: Attachment) -> None:
     body = sql.Identifier("t", attachment.columns["text"])
     ends = []
     for order in ("ASC", "DESC"):

@@ -70,8 +70,8 @@ PREPARED = re.compile(r"(--.*\n)*\s*(SELECT|INSERT|UPDATE|DELETE|WITH|MERGE|VALU
 def users(feature: str) -> str:
     """The modules that use the statements of a feature."""
     modules = (file.read_text("utf-8") for file in FOLDER.rglob("*.py"))
-    asked = (f'Statements("{feature}")', f'Templates("{feature}")')
-    return "\n".join(text for text in modules if any(one in text for one in asked))
+    asked = f'Statements("{feature}")'
+    return "\n".join(text for text in modules if asked in text)
 
 
 def numbered(text: str) -> str:
@@ -134,7 +134,6 @@ IN_PYTHON = {
     "attach/ddl.py": "made from a catalogue",
     "attach/functions.py": "made from a catalogue",
     "attach/mapping.py": "made from a catalogue",
-    "attach/noting.py": "made from a catalogue",
     "attach/survey.py": "made from a catalogue",
     "store/removal.py": "no value can be bound in DDL",
     "db/embedded.py": "no value can be bound in DDL",
