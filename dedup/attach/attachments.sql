@@ -255,9 +255,9 @@ SELECT id, source_id FROM dedup.mark_change
 WHERE id > %(after)s AND attachment_id = %(id)s ORDER BY id LIMIT %(limit)s
 
 -- name: answers
--- The marks of some rows: four arrays, for the function that writes them.
+-- The marks of some rows: four arrays of texts, for the function that writes them.
 SELECT array_agg(g.id ORDER BY g.id), array_agg(a.status ORDER BY g.id),
-       array_agg(o.source_id ORDER BY g.id), array_agg(a.score ORDER BY g.id)
+       array_agg(o.source_id ORDER BY g.id), array_agg(a.score::text ORDER BY g.id)
 FROM unnest(%(source_ids)s::text[]) AS g (id)
 LEFT JOIN LATERAL (
     SELECT k.status, k.duplicate_of, k.score
@@ -268,15 +268,9 @@ LEFT JOIN LATERAL (
     SELECT source_id FROM dedup.article
     WHERE id = a.duplicate_of AND attachment_id = %(id)s OFFSET 0) AS o ON true
 
--- name: write_marks
--- Write the marks of some rows. `write`: the function that was made for the table.
-SELECT w.written, w.held
-FROM (${answers}) AS m (ids, statuses, originals, scores)
-CROSS JOIN LATERAL ${write} AS w
-
--- name: copied_answers
--- The same for a session of the owner, which takes scores as texts.
-SELECT m.ids, m.statuses, m.originals, m.scores::text[] FROM (${answers}) AS m (ids, statuses, originals, scores)
+-- name: apply
+-- Write marks. `write`: the function that was made for the table.
+SELECT w.written, w.held FROM ${write} AS w
 
 -- name: forget_marks
 -- Forget that marks changed.

@@ -25,7 +25,6 @@ from dedup.attach.attachments import Attachment
 from dedup.attach.outbox import TableBusyError, UnfitError, refuse_repeated
 from dedup.base.article import MAX_TEXT_CHARACTERS
 from dedup.base.errors import DatabaseError
-from dedup.base.words import counted
 from dedup.db.connection import GRACE_SECONDS, Connection
 from dedup.db.database import Cursor, Database, one_row, translated
 from dedup.db.statements import Statements
@@ -39,11 +38,7 @@ COLUMNS = (
 )
 """Columns of a copy, in the order in which a session of the owner gives them."""
 
-ANSWERS = ("ids", "statuses", "originals", "scores")
-"""Arrays of the marks that are written into a table."""
-
 OWNER_SECONDS = 30.0  # Of a statement in a session of an owner: our transaction waits for it
-WRITING_SECONDS = 45.0  # Of the statements that write a batch of marks; `Timeouts.idle` is 60
 PAGE = 1_000  # Rows of a page
 KEPT_BYTES = 8_000_000  # Of texts that are held before they are stored
 NO_FUNCTION = "^$"  # A pattern of the names of no functions
@@ -113,7 +108,7 @@ def session_of(
         connection.close()
 
 
-def limit_time(connection: Connection) -> None:
+def limit_time(connection: psycopg.Connection[Any]) -> None:
     """Limit the next statement; code of the owner may have lifted the limit."""
     connection.execute(_sql("limit_time", milliseconds=str(int(OWNER_SECONDS * 1_000))))
 
@@ -191,42 +186,9 @@ def forget(cursor: Cursor, attachment: Attachment) -> None:
     cursor.execute(_sql("forget"), {"id": attachment.id})
 
 
-@contextmanager
-def writing(
-    database: Database, cursor: Cursor, attachment: Attachment
-) -> Iterator[Callable[[list[str]], tuple[int, list[str]]]]:
-    """Give what writes marks into a table in a session of its owner.
-
-    It is given source_ids. It returns how many rows were written, and the source_ids of rows that others
-    hold.
-
-    Raises:
-        UnfitError: no session of the owner can be had, or it takes too long.
-    """
-    answers = _attachments("copied_answers")
-    arrays = "%(ids)s::text[], %(statuses)s::text[], %(originals)s::text[]"
-    write = attachment.call("write", f"{arrays}, %(scores)s::text[]::double precision[]")
-    query = _sql("apply", write=write)
-    deadline = time.monotonic() + WRITING_SECONDS
-
-    with session_of(database, cursor, attachment) as owner:
-
-        def apply(source_ids: list[str]) -> tuple[int, list[str]]:
-            if time.monotonic() > deadline:
-                raise UnfitError(
-                    f"{attachment.shown}: to write {counted(len(source_ids), 'mark')} takes longer than"
-                    f" {WRITING_SECONDS:.0f} s: look at the triggers of the table"
-                )
-            marks = one_row(cursor, answers, {"source_ids": source_ids, "id": attachment.id})
-            given = dict(zip(ANSWERS, marks, strict=True))
-            limit_time(owner)
-            with owner.transaction():
-                rows, left = owner.execute(query, given).fetchone() or (0, None)
-            held = [str(name) for name in left or ()]
-            cursor.execute(_sql("written"), {"id": attachment.id, "held": held, **given})
-            return int(rows), held
-
-        yield apply
+def note_written(cursor: Cursor, attachment: Attachment, marks: dict[str, Any]) -> None:
+    """Note in the copies which marks were written into the table."""
+    cursor.execute(_sql("written"), {"id": attachment.id, **marks})
 
 
 def has_turn(cursor: Cursor, attachment: Attachment) -> bool:

@@ -18,10 +18,6 @@ FROM ${rows} AS r
 -- In a session of the owner: limit the next statement. No function is called, since the owner may have made another.
 SET statement_timeout = ${milliseconds}
 
--- name: apply
--- In a session of the owner: write marks. `write`: the function that belongs to the owner.
-SELECT w.written, w.held FROM ${write} AS w
-
 -- name: keep
 -- Keep copied rows. Each column is an array of texts.
 INSERT INTO dedup.attached_copy AS c

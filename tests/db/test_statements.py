@@ -31,7 +31,7 @@ PARTS = {
         "html": html("a"),
         "tables": "dedup.article",
     },
-    "attach/attachments": {"write": "(SELECT 0::bigint AS written, m.ids AS held)"},
+    "attach/attachments": {"write": "(SELECT 0::bigint AS written, ARRAY['a'] AS held)"},
     "store/memory_engine": {"place": "1"},
     "store/common_sentences": {"fingerprints": "dedup.fingerprint"},
     "attach/outbox": {
@@ -44,7 +44,7 @@ PARTS = {
         "given": "ARRAY['a/1']",
     },
     "attach/copying": {
-        **{"milliseconds": "1000", "write": "(SELECT 0::bigint AS written, ARRAY['a'] AS held)"},
+        "milliseconds": "1000",
         "rows": "(SELECT *, source_id AS original FROM dedup.marked_article)",
         **{"text": "r.title", "byline": "r.byline", "kept": "NULL::text", "changed_at": "NULL::text"},
     },
