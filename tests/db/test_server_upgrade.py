@@ -245,8 +245,10 @@ def test_whoever_is_connected_is_cut_off_and_writes_nothing_that_is_lost(
 
 @pytest.mark.torture
 def test_interrupted_it_leaves_no_server_and_the_old_data_as_they_were(old: Old, home: Path) -> None:
-    command = [sys.executable, "-c", "from dedup.db import server_upgrade as s; s.upgrade()"]
-    begun = subprocess.Popen(command, env=environment(home), stderr=subprocess.DEVNULL)
+    # A program that was started in the background ignores Ctrl-C, and so would its children.
+    heed = "import signal; signal.signal(signal.SIGINT, signal.default_int_handler); "
+    code = heed + "from dedup.db import server_upgrade as s; s.upgrade()"
+    begun = subprocess.Popen([sys.executable, "-c", code], env=environment(home), stderr=subprocess.DEVNULL)
     logs = home / "postgres.upgrade" / "pg_upgrade_output.d"
     deadline = time.monotonic() + 100
     while not (logs.exists() and (home / "postgres" / "postmaster.pid").exists()):  # pg_upgrade reads it
