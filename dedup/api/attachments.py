@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from dedup.api import OfCorpus, checks, transacted
 from dedup.attach import attach as attaching
 from dedup.attach import attachments, drift, outbox
-from dedup.attach.mapping import LONGEST_PAUSE, Remap, Wanted
+from dedup.attach.mapping import LONGEST_PAUSE, Wanted
 from dedup.base.answer import Answer
 
 
@@ -119,15 +119,16 @@ class Attachments(OfCorpus):
                 why, and the next step.
             BusyError: others held the table for longer than `Timeouts.lock`.
         """
-        told = Remap(
-            checks.optional(checks.text, "the table", table),
-            checks.optional(checks.texts, "key", keys),
-            None if columns is None else _checked(columns),
-            checks.optional(checks.text, "the condition", where),
-            checks.optional(checks.text, "changed", changed),
-            checks.optional(checks.whole_number, "every", every, 0, LONGEST_PAUSE),
-            checks.optional(checks.texts, "keep", keep),
-        )
+        given = {
+            "table": checks.optional(checks.text, "the table", table),
+            "keys": checks.optional(checks.texts, "key", keys),
+            "columns": None if columns is None else _checked(columns),
+            "where": checks.optional(checks.text, "the condition", where),
+            "changed": checks.optional(checks.text, "changed", changed),
+            "every": checks.optional(checks.whole_number, "every", every, 0, LONGEST_PAUSE),
+            "keep": checks.optional(checks.texts, "keep", keep),
+        }
+        told = {name: value for name, value in given.items() if value is not None}
         attachment, statements = attaching.remap(
             self._database, checks.text("the name", name), told, dry_run=dry_run
         )

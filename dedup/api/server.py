@@ -10,7 +10,7 @@ from pathlib import Path
 
 from dedup.base.progress import Progress
 from dedup.base.schema import chosen
-from dedup.db import embedded, server_upgrade
+from dedup.db import embedded, postgres, server_upgrade
 from dedup.db.database import URL_VARIABLE, location, safe_address
 from dedup.db.embedded import ServerStatus
 from dedup.db.server_upgrade import ServerUpgrade
@@ -82,7 +82,7 @@ def client() -> list[str]:
 
     Raises EmbeddedServerError: the package has no psql, or the server cannot be started.
     """
-    found = embedded.program("psql")
+    found = postgres.program("psql")
     return [str(found), embedded.start()]
 
 

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
 from time import perf_counter
+from typing import Any
 
 from psycopg import sql
 
 from dedup.attach import attachments, copying, ddl, drift, outbox, survey
 from dedup.attach.attachments import Attachment, Part
 from dedup.attach.comparing import compare
-from dedup.attach.mapping import Remap, Wanted, examine, refuse_rows, remapped
+from dedup.attach.mapping import Wanted, examine, remapped
 from dedup.attach.outbox import UnfitError
 from dedup.base.errors import DatabaseError, InputError
 from dedup.base.timeouts import milliseconds
@@ -42,7 +43,7 @@ def attach(
     def change(cursor: Cursor) -> tuple[Attachment, list[Part]]:
         attachment, shape = examine(cursor, wanted)
         with reading(database, cursor, attachment) as rows:
-            refuse_rows(rows, attachment, shape, html=wanted.html)
+            survey.refuse_rows(rows, attachment, view=shape.view, html=wanted.html)
             told[:] = survey.told_of_marks(rows, attachment) + survey.told_of_readers(rows, attachment)
         kept = ddl.kept(attachment, again=False)
         return attachment, [kept, *ddl.made(cursor, attachment, shape)]
@@ -51,7 +52,7 @@ def attach(
 
 
 def remap(
-    database: Database, name: str, told: Remap, *, dry_run: bool = False
+    database: Database, name: str, told: Mapping[str, Any], *, dry_run: bool = False
 ) -> tuple[Attachment, list[str]]:
     """Map a table again that its owner changed; see `Attachments.remap`. Returns as `attach`."""
 
@@ -61,7 +62,7 @@ def remap(
             raise InputError(f"{name} is being detached: `dedup detach {name}` goes on with that")
         attachment, shape = remapped(cursor, before, told)
         with reading(database, cursor, attachment) as rows:
-            refuse_rows(rows, attachment, shape, html=attachment.html)
+            survey.refuse_rows(rows, attachment, view=shape.view, html=attachment.html)
         same_key = (before.keys, before.key_types) == (attachment.keys, attachment.key_types)
         unmade = ddl.unmade(cursor, before, same_key=same_key)
         if before.copied and not dry_run:
@@ -83,8 +84,10 @@ def reading(database: Database, cursor: Cursor, attachment: Attachment) -> Itera
         yield cursor
         return
     try:
-        owner = copying.owner_of(cursor, attachment, attached=False)
-        with copying.session_of(database, attachment, owner) as connection, connection.cursor() as rows:
+        with (
+            copying.session_of(database, cursor, attachment, attached=False) as connection,
+            connection.cursor() as rows,
+        ):
             copying.limit_time(connection)
             yield rows
     except UnfitError as error:

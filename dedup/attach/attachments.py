@@ -16,7 +16,7 @@ from psycopg import sql
 
 from dedup.base.answer import Answer, plain
 from dedup.base.errors import InputError
-from dedup.db.database import Cursor
+from dedup.db.database import Cursor, one_row
 from dedup.db.rendering import own, raw
 from dedup.db.statements import Statements
 
@@ -105,6 +105,12 @@ class Attachment(Answer):
         """Return a call of such a function, as a part of a statement."""
         return f"dedup.attached_{self.id}_{what}({given})"
 
+    def page(self, *, recent: bool) -> str:
+        """Return the call for the next rows after `after`: by their keys, or by the time of their change."""
+        if recent:
+            return self.call("recent", "%(since)s::timestamptz, %(after)s::text, %(limit)s::integer")
+        return self.call("page", "%(after)s::text, %(limit)s::integer")
+
     def source_id(self, row: str) -> Part:
         """The source_id of a row, as an expression."""
         texts = [_as_text(sql.Identifier(row, k), t) for k, t in zip(self.keys, self.key_types, strict=True)]
@@ -168,8 +174,7 @@ def present(cursor: Cursor) -> list[Attachment]:
 
 def known(cursor: Cursor) -> bool:
     """Whether the schema can have attachments; an old one cannot."""
-    row = cursor.execute(_sql("known")).fetchone()
-    return bool(row and row[0])
+    return bool(one_row(cursor, _sql("known"))[0])
 
 
 def find(cursor: Cursor, name: str) -> Attachment:

@@ -142,11 +142,14 @@ SELECT EXISTS (
            JOIN pg_attribute a ON a.attrelid = i.indrelid AND a.attnum = k.attnum) <@ %(keys)s::text[])
 
 -- name: shape
--- What the functions made for a table depend on: whether it is partitioned, the roles that own it, act, and own the
--- corpus, whether the first of them must be lent a right for it, and the version of the server.
-SELECT c.relkind = 'p', pg_get_userbyid(c.relowner), current_user::text, pg_get_userbyid(n.nspowner),
-       NOT r.rolsuper AND NOT has_schema_privilege(c.relowner, n.oid, 'CREATE'),
-       current_setting('server_version_num')::integer
+-- Whether a relation is a view whose owner is trusted, and the roles that are not trusted and whose code runs when it is
+-- read. Then what the functions made for it depend on: whether it is partitioned, the roles that own it, act, and own the
+-- corpus, whether the first of them must be lent a right for it, and whether the server tells one large value from
+-- another without reading them (pg_column_toast_chunk_id, from PostgreSQL 17 on).
+SELECT c.relkind = 'v' AND dedup.role_is_trusted(c.relowner), dedup.strangers(c.oid),
+       c.relkind = 'p', pg_get_userbyid(c.relowner), current_user::text, pg_get_userbyid(n.nspowner),
+       NOT r.rolsuper AND c.relowner <> r.oid AND NOT has_schema_privilege(c.relowner, n.oid, 'CREATE'),
+       current_setting('server_version_num')::integer >= 170000
 FROM pg_class c, pg_namespace n, pg_roles r
 WHERE c.oid = %(oid)s AND n.oid = 'dedup'::regnamespace AND r.rolname = current_user
 
@@ -159,11 +162,6 @@ SELECT dedup.strangers(c.oid),
                AND NOT dedup.role_is_trusted(p.proowner))
 FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
 WHERE n.nspname = %(schema)s AND c.relname = %(table)s
-
--- name: trust
--- Whether the owner of a relation is trusted, whether it is a view, and the roles that are not trusted and whose code
--- runs when it is read.
-SELECT dedup.role_is_trusted(relowner), relkind = 'v', dedup.strangers(oid) FROM pg_class WHERE oid = %(oid)s
 
 -- name: owners
 -- The roles that own a table, its partitions, and what was made to read and write it.
@@ -184,10 +182,6 @@ JOIN pg_depend d ON d.classid = 'pg_rewrite'::regclass AND d.objid = r.oid
     AND d.refclassid = 'pg_class'::regclass AND d.refobjid <> r.ev_class
 LEFT JOIN pg_attribute a ON a.attrelid = d.refobjid AND a.attnum = d.refobjsubid AND d.refobjsubid > 0
 WHERE r.ev_class = to_regclass('pg_temp.dedup_condition')
-
--- name: column_numbers
--- The columns of a table and their numbers, which stay when they are renamed.
-SELECT attnum, attname FROM pg_attribute WHERE attrelid = %(oid)s AND attnum > 0 AND NOT attisdropped
 
 -- name: name_of_table
 -- The schema and the name of a table.
@@ -210,7 +204,7 @@ WITH present AS (
     FROM pg_trigger t JOIN pg_proc p ON p.oid = t.tgfoid JOIN parts ON parts.oid = t.tgrelid
     WHERE p.pronamespace = 'dedup'::regnamespace AND p.proname = %(changed)s
 )
-SELECT (SELECT oid::bigint FROM present), (SELECT dedup.strangers(oid) FROM present),
+SELECT (SELECT oid::bigint FROM present), coalesce((SELECT dedup.strangers(oid) FROM present), '{}'),
        (SELECT count(*) FROM pg_proc p
         WHERE p.pronamespace = 'dedup'::regnamespace AND p.proname ~ %(made)s
           AND NOT (p.prosecdef AND p.proconfig = ARRAY['search_path=pg_catalog, pg_temp'])),
@@ -229,7 +223,7 @@ SELECT (SELECT oid::bigint FROM present), (SELECT dedup.strangers(oid) FROM pres
         WHERE a.attnum > 0 AND NOT a.attisdropped),
        (SELECT count(*) FROM calling JOIN present ON present.oid = calling.tgrelid),
        (SELECT count(*) FROM calling WHERE tgenabled NOT IN ('O', 'A')),
-       (SELECT array_agg(oid::bigint ORDER BY oid) FROM parts),
+       to_jsonb(ARRAY(SELECT oid::bigint FROM parts ORDER BY oid)),
        (SELECT md5(string_agg(concat_ws(' ', parts.oid, pg_relation_filenode(parts.oid), (
                    SELECT w.xmin::text FROM pg_rewrite w JOIN present ON present.relkind = 'v'
                    WHERE w.ev_class = parts.oid AND w.rulename = '_RETURN'), (
@@ -261,9 +255,9 @@ SELECT id, source_id FROM dedup.mark_change
 WHERE id > %(after)s AND attachment_id = %(id)s ORDER BY id LIMIT %(limit)s
 
 -- name: answers
--- The marks of some rows: four arrays, for the function that writes them.
+-- The marks of some rows: four arrays of texts, for the function that writes them.
 SELECT array_agg(g.id ORDER BY g.id), array_agg(a.status ORDER BY g.id),
-       array_agg(o.source_id ORDER BY g.id), array_agg(a.score ORDER BY g.id)
+       array_agg(o.source_id ORDER BY g.id), array_agg(a.score::text ORDER BY g.id)
 FROM unnest(%(source_ids)s::text[]) AS g (id)
 LEFT JOIN LATERAL (
     SELECT k.status, k.duplicate_of, k.score
@@ -274,15 +268,9 @@ LEFT JOIN LATERAL (
     SELECT source_id FROM dedup.article
     WHERE id = a.duplicate_of AND attachment_id = %(id)s OFFSET 0) AS o ON true
 
--- name: write_marks
--- Write the marks of some rows. `write`: the function that was made for the table.
-SELECT w.written, w.held
-FROM (${answers}) AS m (ids, statuses, originals, scores)
-CROSS JOIN LATERAL ${write} AS w
-
--- name: copied_answers
--- The same for a session of the owner, which takes scores as texts.
-SELECT m.ids, m.statuses, m.originals, m.scores::text[] FROM (${answers}) AS m (ids, statuses, originals, scores)
+-- name: apply
+-- Write marks. `write`: the function that was made for the table.
+SELECT w.written, w.held FROM ${write} AS w
 
 -- name: forget_marks
 -- Forget that marks changed.

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
-from time import perf_counter
+from functools import partial
 
 import psycopg
 
@@ -74,22 +74,20 @@ def compare(
     more than half of its articles have no row, which nobody noted or allowed. It is left alone then.
     """
     with database.transaction() as cursor:
-        row = cursor.execute(_sql("began"), {"id": attachment.id, "overlap": OVERLAP_MINUTES}).fetchone()
+        given = {"id": attachment.id, "overlap": OVERLAP_MINUTES}
+        began, since = cursor.execute(_sql("began"), given).fetchone() or (None, None)
         numbers, noted_by_trigger = outbox.whole(cursor, attachment)
-    began, since = row or (None, None)
     if attachment.changed is None or since is None:
         whole = True
     looking = _Comparison(database, attachment, stop)
     try:
-        if attachment.copied and not _copy(database, attachment, stop, None if whole else since):
+        if attachment.copied and not copying.pull_all(database, attachment, None if whole else since, stop):
             return None
         if whole:
             looking.refuse_loss = not (allow_deletes or noted_by_trigger)
             done = looking.gone() and looking.differing(outbox.changed)
         else:
-            done = looking.differing(
-                lambda cursor, of, before, limit: outbox.recent(cursor, of, str(since), before, limit)
-            )
+            done = looking.differing(partial(outbox.changed, since=since))
     except UnfitError as error:
         with database.transaction() as cursor:
             outbox.forget(cursor, looking.notes)
@@ -100,7 +98,7 @@ def compare(
     with database.transaction() as cursor:
         if whole:
             outbox.forget(cursor, numbers)
-            drift.release(cursor, attachment)
+            cursor.execute(_sql("release"), {"id": attachment.id})
         if attachment.changed is not None or attachment.every is not None:
             values = {"id": attachment.id, "whole": whole, "latest": looking.latest, "began": began}
             cursor.execute(_sql("looked"), values)
@@ -162,24 +160,3 @@ class _Comparison:
                 self.notes += outbox.note(cursor, self._attachment, [row for row, _ in found.rows])
                 self.noted += len(found.rows)
         return found
-
-
-def _copy(database: Database, attachment: Attachment, stop: Callable[[], bool], since: str | None) -> bool:
-    """Copy the rows of a table, or those that changed since a time; False: told to stop before the end."""
-    deadline = perf_counter() + database.timeouts.statement
-    after, at = None, None
-    while True:
-        if stop():
-            return False
-        if perf_counter() > deadline:
-            raise UnfitError(
-                f"{attachment.shown}: to read it takes longer than {database.timeouts.statement:,.0f} s: make"
-                " its query quicker, or raise DEDUP_TIMEOUT_STATEMENT"
-            )
-        after, at = copying.pull_page(database, attachment, after, since, at)
-        if after is None:
-            break
-    gone: str | None = "" if since is None else None
-    while gone is not None and not stop():
-        gone = copying.pull_gone(database, attachment, gone)
-    return gone is None

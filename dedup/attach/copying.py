@@ -25,10 +25,8 @@ from dedup.attach.attachments import Attachment
 from dedup.attach.outbox import TableBusyError, UnfitError, refuse_repeated
 from dedup.base.article import MAX_TEXT_CHARACTERS
 from dedup.base.errors import DatabaseError
-from dedup.base.timeouts import Timeouts
-from dedup.base.words import counted
 from dedup.db.connection import GRACE_SECONDS, Connection
-from dedup.db.database import Cursor, Database, translated
+from dedup.db.database import Cursor, Database, one_row, translated
 from dedup.db.statements import Statements
 
 _sql = Statements("attach/copying")
@@ -40,11 +38,7 @@ COLUMNS = (
 )
 """Columns of a copy, in the order in which a session of the owner gives them."""
 
-ANSWERS = ("ids", "statuses", "originals", "scores")
-"""Arrays of the marks that are written into a table."""
-
 OWNER_SECONDS = 30.0  # Of a statement in a session of an owner: our transaction waits for it
-WRITING_SECONDS = 45.0  # Of the statements that write a batch of marks; `Timeouts.idle` is 60
 PAGE = 1_000  # Rows of a page
 KEPT_BYTES = 8_000_000  # Of texts that are held before they are stored
 NO_FUNCTION = "^$"  # A pattern of the names of no functions
@@ -65,14 +59,20 @@ def require_trust(cursor: Cursor, attachment: Attachment) -> None:
         )
 
 
-def owner_of(cursor: Cursor, attachment: Attachment, *, attached: bool = True) -> str:
-    """Return the role that owns the table, all of its partitions, and what was made for it.
+@contextmanager
+def session_of(
+    database: Database, cursor: Cursor, attachment: Attachment, *, attached: bool = True
+) -> Iterator[Connection]:
+    """Give a session that is logged in as the role that owns the table, all of its partitions, and what was
+    made for it. With what libpq finds for that role in files: neither the password of the address nor that
+    of the environment is sent, which are of another role.
 
     Args:
         attached: False: not what was made for it, which is about to be made again.
 
     Raises:
-        UnfitError: they belong to several roles, of which one would run code of the others.
+        UnfitError: they belong to several roles, of which one would run code of the others; no session is to
+            be had, or what it runs fails.
     """
     values = {**attachment.place, "made": attachment.made if attached else NO_FUNCTION}
     found = [name for (name,) in cursor.execute(_attachments("owners"), values).fetchall()]
@@ -82,25 +82,20 @@ def owner_of(cursor: Cursor, attachment: Attachment, *, attached: bool = True) -
             f" ({', '.join(found)}): give the table and its partitions to one, then `dedup remap"
             f" {attachment.name}`"
         )
-    return str(found[0])
-
-
-@contextmanager
-def session_of(database: Database, attachment: Attachment, owner: str) -> Iterator[Connection]:
-    """Give a session that is logged in as the owner of a table.
-
-    Raises:
-        UnfitError: there is none to be had, or what it runs fails.
-    """
+    (owner,) = found
     timeouts = replace(database.timeouts, statement=OWNER_SECONDS, idle=OWNER_SECONDS)
+    parts: dict[str, Any] = {**conninfo_to_dict(database.url), "user": owner, "password": ""}
     try:
-        connection = _connected(database, owner, timeouts)
+        with translated(database.location):
+            connection = Connection.open(make_conninfo(**parts), timeouts, database.schema)
     except DatabaseError:
         raise UnfitError(
             f"{attachment.shown}: it belongs to {owner}, whose code must not run with other rights, and no"
             f" session can be opened as {owner}: give libpq a login for that role, such as a line in"
             " ~/.pgpass"
         ) from None
+    connection.prepare_threshold = None  # code of the owner may replace what is prepared
+    connection.patience = timeouts.statement + GRACE_SECONDS
     try:
         yield connection
     except psycopg.Error as error:
@@ -113,23 +108,7 @@ def session_of(database: Database, attachment: Attachment, owner: str) -> Iterat
         connection.close()
 
 
-def _connected(database: Database, role: str, timeouts: Timeouts) -> Connection:
-    """Open a session of another role, with what libpq finds for it in files.
-
-    Neither the password of the address nor that of the environment is sent: they are of another role.
-
-    Raises:
-        DatabaseError: the login is refused, or the server does not answer.
-    """
-    parts: dict[str, Any] = {**conninfo_to_dict(database.url), "user": role, "password": ""}
-    with translated(database.location):
-        connection = Connection.open(make_conninfo(**parts), timeouts, database.schema)
-    connection.prepare_threshold = None  # code of the owner may replace what is prepared
-    connection.patience = timeouts.statement + GRACE_SECONDS
-    return connection
-
-
-def limit_time(connection: Connection) -> None:
+def limit_time(connection: psycopg.Connection[Any]) -> None:
     """Limit the next statement; code of the owner may have lifted the limit."""
     connection.execute(_sql("limit_time", milliseconds=str(int(OWNER_SECONDS * 1_000))))
 
@@ -152,57 +131,54 @@ def pull(
     with _turn(database, attachment, wait=wait) as cursor:
         if cursor is None:
             return False
-        with session_of(database, attachment, owner_of(cursor, attachment)) as owner:
+        with session_of(database, cursor, attachment) as owner:
             for start in range(0, len(source_ids), PAGE):
                 some = list(dict.fromkeys(source_ids[start : start + PAGE]))
                 rows = attachment.call("rows", "%(source_ids)s::text[]")
                 found = _copied(cursor, owner, attachment, rows, {"source_ids": some})
-                cursor.execute(_sql("drop_gone"), {"id": attachment.id, "asked": some, "found": found})
+                there = [source_id for source_id, _ in found]
+                cursor.execute(_sql("drop_gone"), {"id": attachment.id, "asked": some, "found": there})
     return True
 
 
-def pull_page(
-    database: Database, attachment: Attachment, after: str | None, since: str | None, at: str | None
-) -> tuple[str | None, str | None]:
-    """Copy the next rows of a table.
+def pull_all(database: Database, attachment: Attachment, since: str | None, stop: Callable[[], bool]) -> bool:
+    """Copy the rows of a table, and drop the copies of rows that are gone.
 
     Args:
-        after: the source_id of the last row before them; None for the first page.
         since: only rows that changed since then, by the time of their change; None for all, by their keys.
-        at: the time of the change of the row `after`.
 
     Returns:
-        The source_id of the last row, None after the last page, and the time of its change.
+        False: told to stop before the end.
 
     Raises:
-        UnfitError, TableBusyError: as of `pull`.
+        UnfitError: as of `pull`, or the table cannot be read in the time of a statement.
+        TableBusyError: as of `pull`.
     """
-    with _turn(database, attachment, wait=True) as cursor:
-        assert cursor is not None
-        given = {"after": after, "limit": PAGE, "since": at or since}
-        page = attachment.call("page", "%(after)s::text, %(limit)s::integer")
-        if since is not None:
-            page = attachment.call("recent", "%(since)s::timestamptz, %(after)s::text, %(limit)s::integer")
-        last: list[tuple[str, str | None]] = []
-        with session_of(database, attachment, owner_of(cursor, attachment)) as owner:
-            found = _copied(cursor, owner, attachment, page, given, last)
-    if len(found) < PAGE:
-        return None, None
-    return last[0]
-
-
-def pull_gone(database: Database, attachment: Attachment, after: str) -> str | None:
-    """Copy again the next rows that there are copies of, so that those of rows that are gone are dropped.
-
-    Returns:
-        The source_id of the last of them; None after the last.
-    """
-    values = {"id": attachment.id, "after": after, "limit": PAGE}
-    with database.transaction() as cursor:
-        some = [source_id for (source_id,) in cursor.execute(_sql("copied_ids"), values).fetchall()]
-    if some:
-        pull(database, attachment, some, wait=True)
-    return some[-1] if some else None
+    page, deadline = attachment.page(recent=since is not None), time.monotonic() + database.timeouts.statement
+    given: dict[str, Any] = {"after": None, "since": since, "limit": PAGE}
+    found: list[tuple[str, str | None]] | None = None
+    while found is None or len(found) == PAGE:
+        if stop():
+            return False
+        if time.monotonic() > deadline:
+            raise UnfitError(
+                f"{attachment.shown}: to read it takes longer than {database.timeouts.statement:,.0f} s: make"
+                " its query quicker, or raise DEDUP_TIMEOUT_STATEMENT"
+            )
+        with _turn(database, attachment, wait=True) as cursor:
+            assert cursor is not None
+            with session_of(database, cursor, attachment) as owner:
+                found = _copied(cursor, owner, attachment, page, given)
+        if found:
+            given["after"], given["since"] = found[-1]
+    copied: list[str] | None = [""] if since is None else None
+    while copied and not stop():  # copies of rows that were not found are asked for once more, and go
+        values = {"id": attachment.id, "after": copied[-1], "limit": PAGE}
+        with database.transaction() as cursor:
+            copied = [source_id for (source_id,) in cursor.execute(_sql("copied_ids"), values).fetchall()]
+        if copied:
+            pull(database, attachment, copied, wait=True)
+    return not copied
 
 
 def forget(cursor: Cursor, attachment: Attachment) -> None:
@@ -210,61 +186,14 @@ def forget(cursor: Cursor, attachment: Attachment) -> None:
     cursor.execute(_sql("forget"), {"id": attachment.id})
 
 
-@contextmanager
-def writing(
-    database: Database, cursor: Cursor, attachment: Attachment
-) -> Iterator[Callable[[list[str]], tuple[int, list[str]]]]:
-    """Give what writes marks into a table in a session of its owner.
-
-    It is given source_ids. It returns how many rows were written, and the source_ids of rows that others
-    hold.
-
-    Raises:
-        UnfitError: no session of the owner can be had, or it takes too long.
-    """
-    answers = _attachments("copied_answers")
-    arrays = "%(ids)s::text[], %(statuses)s::text[], %(originals)s::text[]"
-    write = attachment.call("write", f"{arrays}, %(scores)s::text[]::double precision[]")
-    query = _sql("apply", write=write)
-    deadline = time.monotonic() + WRITING_SECONDS
-
-    with session_of(database, attachment, owner_of(cursor, attachment)) as owner:
-
-        def apply(source_ids: list[str]) -> tuple[int, list[str]]:
-            if time.monotonic() > deadline:
-                raise UnfitError(
-                    f"{attachment.shown}: to write {counted(len(source_ids), 'mark')} takes longer than"
-                    f" {WRITING_SECONDS:.0f} s: look at the triggers of the table"
-                )
-            given = cursor.execute(answers, {"source_ids": source_ids, "id": attachment.id}).fetchone()
-            assert given is not None
-            limit_time(owner)
-            with owner.transaction():
-                row = owner.execute(query, dict(zip(ANSWERS, given, strict=True))).fetchone()
-            held = [] if row is None else [str(name) for name in row[1] or ()]
-            _note_written(cursor, attachment, given, set(held))
-            return (0 if row is None else int(row[0])), held
-
-        yield apply
-
-
-def _note_written(cursor: Cursor, attachment: Attachment, answers: Sequence[Any], left: set[str]) -> None:
-    """Note in the copies which marks were written.
-
-    Args:
-        answers: ids, statuses, originals and scores, as four lists.
-        left: ids of rows that took none.
-    """
-    rows = [row for row in zip(*answers, strict=True) if row[0] not in left]
-    if rows:
-        values = dict(zip(ANSWERS, map(list, zip(*rows, strict=True)), strict=True))
-        cursor.execute(_sql("written"), {"id": attachment.id, **values})
+def note_written(cursor: Cursor, attachment: Attachment, marks: dict[str, Any]) -> None:
+    """Note in the copies which marks were written into the table."""
+    cursor.execute(_sql("written"), {"id": attachment.id, **marks})
 
 
 def has_turn(cursor: Cursor, attachment: Attachment) -> bool:
     """Be the only one who copies rows of a table or writes marks into it, to the end of the transaction."""
-    row = cursor.execute(_sql("turn"), {"id": attachment.id}).fetchone()
-    return bool(row and row[0])
+    return bool(one_row(cursor, _sql("turn"), {"id": attachment.id})[0])
 
 
 @contextmanager
@@ -296,13 +225,11 @@ def _copied(
     attachment: Attachment,
     rows: str,
     given: dict[str, Any],
-    last: list[tuple[str, str | None]] | None = None,
-) -> list[str]:
-    """Copy what a session of the owner finds; returns the source_ids.
+) -> list[tuple[str, str | None]]:
+    """Copy what a session of the owner finds; returns the source_ids and the times of the changes.
 
     Args:
         rows: the rows, as part of a statement.
-        last: takes the source_id and the time of the change of the last row.
     """
     query = _sql(
         "rows",
@@ -313,7 +240,7 @@ def _copied(
         changed_at="r.changed_at::text" if attachment.changed is not None else "NULL::text",
     )
     limit_time(owner)
-    found: list[str] = []
+    found: list[tuple[str, str | None]] = []
     held: list[tuple[str | None, ...]] = []
     size = 0
     with owner.cursor() as asking:
@@ -321,18 +248,15 @@ def _copied(
             source_id = row[0]
             if source_id is None or not source_id.startswith(f"{attachment.name}/"):
                 raise UnfitError(f"{attachment.shown}: a row has no id: `dedup remap {attachment.name}`")
-            found.append(source_id)
+            found.append((source_id, row[-1]))
             # A row that changed while it was read has no text; its note comes.
             held.append((source_id, row[1] or "", *row[2:]))
             size += sum(len(value) for value in row if value)
             if size > KEPT_BYTES:
                 _keep(cursor, attachment, held)
                 held, size = [], 0
-            if last is not None:
-                last[:] = [(source_id, row[-1])]
-    if len(set(found)) < len(found):
-        ((repeated, _),) = Counter(found).most_common(1)
-        refuse_repeated(attachment, repeated)
+    for repeated, times in Counter(source_id for source_id, _ in found).most_common(1):
+        refuse_repeated(attachment, repeated if times > 1 else None)
     _keep(cursor, attachment, held)
     return found
 

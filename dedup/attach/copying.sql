@@ -18,10 +18,6 @@ FROM ${rows} AS r
 -- In a session of the owner: limit the next statement. No function is called, since the owner may have made another.
 SET statement_timeout = ${milliseconds}
 
--- name: apply
--- In a session of the owner: write marks. `write`: the function that belongs to the owner.
-SELECT w.written, w.held FROM ${write} AS w
-
 -- name: keep
 -- Keep copied rows. Each column is an array of texts.
 INSERT INTO dedup.attached_copy AS c
@@ -56,11 +52,11 @@ SELECT source_id FROM dedup.attached_copy
 WHERE attachment_id = %(id)s AND source_id > %(after)s ORDER BY source_id LIMIT %(limit)s
 
 -- name: written
--- Note in the copies which marks were written into the table.
+-- Note in the copies which marks were written into the table. `held`: rows that took none.
 UPDATE dedup.attached_copy c SET (status, original, score) = ROW (g.status, g.original, g.score)
 FROM unnest(%(ids)s::text[], %(statuses)s::text[], %(originals)s::text[], %(scores)s::text[]::double precision[])
     AS g (id, status, original, score)
-WHERE c.attachment_id = %(id)s AND c.source_id = g.id
+WHERE c.attachment_id = %(id)s AND c.source_id = g.id AND g.id <> ALL (%(held)s::text[])
 
 -- name: forget
 -- Drop the copies of a table.

@@ -23,18 +23,18 @@ from dedup.attach.functions import (
     MARK_COLUMNS,
     Function,
     TableShape,
+    changed,
     joined,
     mark_columns,
     reading,
     writing,
 )
-from dedup.attach.noting import changed
 from dedup.db.database import Cursor
 from dedup.db.rendering import SCHEMA, own, prefixed, raw, schema_of
-from dedup.db.statements import Statements, Templates
+from dedup.db.statements import Statements
 
 _sql = Statements("attach/attachments")
-_template = Templates("attach/functions")
+_template = Statements("attach/functions").composed
 
 MARKS = ("status", "original_source_id", "score", "reason", "stale", "marked_at")
 """Columns of the view of marks, beside the keys of the row and of its original."""
@@ -42,7 +42,7 @@ MARKS = ("status", "original_source_id", "score", "reason", "stale", "marked_at"
 
 def made(cursor: Cursor, attachment: Attachment, shape: TableShape) -> list[Part]:
     """The view of marks, columns, functions, triggers: the owner's table is locked as late as can be. Then
-    rights, for the roles that were given theirs before; those on the schema are in `../db/roles.py`.
+    rights, for the roles that were given theirs before; those on the schema are in `../db/rights.txt`.
     """
     parts: list[Part] = [*_marks_view(attachment)]
     if attachment.mark_columns:
@@ -52,35 +52,23 @@ def made(cursor: Cursor, attachment: Attachment, shape: TableShape) -> list[Part
             for name, kind in zip(MARK_COLUMNS, kinds, strict=True)
         ]
         parts.append(sql.SQL("ALTER TABLE {} {}").format(attachment.identifier, joined(columns)))
-    functions = [*reading(attachment, shape)]
+    text, *working = reading(attachment, shape)
     if attachment.mark_columns:
-        functions.append(writing(attachment))
+        working.append(writing(attachment))
         parts += _noting_marks(attachment)
+    functions = [text, *working]
     if attachment.triggers:
         functions.append(changed(attachment, shape))
     for function in functions:
         parts += function.statements()
-    parts += _given(functions, shape, notes=attachment.triggers, lent=not attachment.copied)
+    parts += _given(attachment, functions, shape)
     if attachment.triggers:
         parts += _triggers(attachment, shape)
-    working = {"rows": "(text[])", "page": "(text, integer)"}
-    if attachment.changed:
-        working["recent"] = "(timestamp with time zone, text, integer)"
-    if attachment.mark_columns:
-        working["write"] = "(text[], text[], text[], double precision[])"
-    # The functions of an owner who is not trusted are called in sessions of that owner only.
-    calls = (
-        []
-        if attachment.copied
-        else [
-            sql.SQL("EXECUTE ON FUNCTION {}{}").format(attachment.function(name), raw(arguments))
-            for name, arguments in working.items()
-        ]
-    )
-    for relation, privilege, given in (
-        ("mark", "SELECT", [sql.SQL("SELECT ON {}").format(attachment.marks)]),
-        ("settle_turn", "UPDATE", calls),
-    ):
+    rights = [("mark", "SELECT", [sql.SQL("SELECT ON {}").format(attachment.marks)])]
+    if not attachment.copied:  # else they are called in sessions of the owner only
+        calls = [sql.SQL("EXECUTE ON {}").format(function.signature) for function in working]
+        rights.append(("settle_turn", "UPDATE", calls))
+    for relation, privilege, given in rights:
         holders = cursor.execute(_sql("holders"), {"relation": relation, "privilege": privilege}).fetchall()
         for (name,) in holders:
             parts += [sql.SQL("GRANT {} TO {}").format(right, sql.Identifier(name)) for right in given]
@@ -167,23 +155,19 @@ def kept(attachment: Attachment, *, again: bool) -> Part:
     return raw(statement).format(own("attachment"), names, given, attachment.id)
 
 
-def _given(functions: Sequence[Function], shape: TableShape, *, notes: bool, lent: bool) -> Iterator[Part]:
-    """Give the functions to the owner of the table, and let that role note changes if triggers do.
-
-    Args:
-        lent: whether the owner of the corpus may call the functions.
-    """
+def _given(attachment: Attachment, functions: Sequence[Function], shape: TableShape) -> Iterator[Part]:
+    """Give the functions to the owner of the table, and let that role note changes if triggers do."""
     owner, home = sql.Identifier(shape.owner), sql.Identifier(shape.home)
     if shape.owner != shape.home:
         yield sql.SQL("GRANT USAGE ON SCHEMA {} TO {}").format(SCHEMA, owner)
-        if notes:
+        if attachment.triggers:
             yield sql.SQL("GRANT INSERT ON {} TO {}").format(own("outbox"), owner)
     if shape.lends:
         yield sql.SQL("GRANT CREATE ON SCHEMA {} TO {}").format(SCHEMA, owner)
     for function in functions:
         if shape.owner != shape.creator:
             yield sql.SQL("ALTER {} OWNER TO {}").format(function.signature, owner)
-        if lent and shape.owner != shape.home:
+        if shape.owner != shape.home and not attachment.copied:
             yield sql.SQL("GRANT EXECUTE ON {} TO {}").format(function.signature, home)
     if shape.lends:
         yield sql.SQL("REVOKE CREATE ON SCHEMA {} FROM {}").format(SCHEMA, owner)

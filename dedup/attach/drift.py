@@ -12,7 +12,7 @@ same way, and tried again.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -23,7 +23,7 @@ from dedup.attach.attachments import Attachment
 from dedup.attach.functions import mark_columns
 from dedup.attach.outbox import TableBusyError, UnfitError
 from dedup.base.words import counted
-from dedup.db.database import Cursor
+from dedup.db.database import Cursor, one_row
 from dedup.db.rendering import schema_of
 from dedup.db.statements import Statements
 
@@ -41,17 +41,17 @@ class TableState:
     """A table of others as it is now."""
 
     oid: int | None  # its number; None: there is no table of that name
-    strangers: tuple[str, ...]  # roles that are not trusted and whose code runs when it is read
+    strangers: Sequence[str]  # roles that are not trusted and whose code runs when it is read
     altered: int  # functions made for it that are not as they were made
     known_as: str | None  # what the table with the number that was kept is called now; None: it is gone
     owner: str | None  # the role that owns it
     secured: bool  # whether row security hides rows from that role too
     maker: str | None  # the one that owns what was made for it, None: nothing was
     # name to number, type, and what it is generated from, or None
-    columns: Mapping[str, tuple[int, str, str | None]]
+    columns: Mapping[str, Sequence[Any]]
     triggers: int  # how many of it note changes
     off: int  # of it and its partitions, how many are switched off
-    parts: tuple[int, ...]  # the numbers of it and its partitions
+    parts: Sequence[int]  # the numbers of it and its partitions
     state: str | None  # tells whether rows may have come or gone unnoticed
 
     def seen(self, names: Iterable[str], ever: Iterable[int] = ()) -> dict[str, Any]:
@@ -60,31 +60,21 @@ class TableState:
         """
         return {
             "oid": self.oid,
-            "columns": {name: list(self.columns[name]) for name in names if name in self.columns},
+            "columns": {name: self.columns[name] for name in names if name in self.columns},
             "parts": sorted({*self.parts, *ever}),
             "state": self.state,
         }
 
 
 def find(cursor: Cursor, attachment: Attachment) -> TableState:
-    row = cursor.execute(
-        _sql("attached_table"),
-        {
-            **attachment.place,
-            "oid": attachment.seen.get("oid", 0),
-            "changed": f"attached_{attachment.id}_changed",
-            "rows": f"attached_{attachment.id}_rows",
-            "made": attachment.made,
-        },
-    ).fetchone()
-    assert row is not None
-    oid, strangers, altered, known_as, owner, secured, maker, columns, triggers, off, parts, state = row
-    named = {name: (value[0], value[1], value[2]) for name, value in columns.items()}
-    numbers = () if parts is None else tuple(map(int, parts))
-    others = tuple(strangers or ())
-    return TableState(
-        oid, others, altered, known_as, owner, secured, maker, named, triggers, off, numbers, state
-    )
+    values = {
+        **attachment.place,
+        "oid": attachment.seen.get("oid", 0),
+        "changed": f"attached_{attachment.id}_changed",
+        "rows": f"attached_{attachment.id}_rows",
+        "made": attachment.made,
+    }
+    return TableState(*one_row(cursor, _sql("attached_table"), values))
 
 
 def problems_of(cursor: Cursor, attachment: Attachment, found: TableState | None = None) -> list[str]:
@@ -158,11 +148,6 @@ def held(attachment: Attachment) -> list[str]:
     return [attachment.seen["held"]] if "held" in attachment.seen else []
 
 
-def held_now(cursor: Cursor) -> set[int]:
-    """The attachments that a worker leaves alone since it was just tried to follow them."""
-    return {number for (number,) in cursor.execute(_sql("held")).fetchall()}
-
-
 def hold(cursor: Cursor, attachment: Attachment, error: UnfitError) -> None:
     """Leave a table alone for a while, and name it until a comparison of all its rows comes to its end.
 
@@ -171,10 +156,6 @@ def hold(cursor: Cursor, attachment: Attachment, error: UnfitError) -> None:
     if not isinstance(error, TableBusyError):
         values = {"id": attachment.id, "why": str(error), "minutes": HELD_MINUTES}
         cursor.execute(_sql("hold"), values)
-
-
-def release(cursor: Cursor, attachment: Attachment) -> None:
-    cursor.execute(_sql("release"), {"id": attachment.id})
 
 
 def unwritten(cursor: Cursor) -> list[str]:

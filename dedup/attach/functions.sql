@@ -1,4 +1,4 @@
--- What is made for an attached table. `{part}` stands for what `functions.py`, `noting.py` and `ddl.py` compose: names
+-- What is made for an attached table. `{part}` stands for what `functions.py` and `ddl.py` compose: names
 -- and expressions of the table. A function is held to the table when it runs, not when it is made.
 
 -- name: function

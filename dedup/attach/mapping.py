@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from typing import Any
 
 import psycopg
 from psycopg import sql
@@ -16,10 +17,9 @@ from psycopg import sql
 from dedup.attach import drift, survey
 from dedup.attach.attachments import Attachment
 from dedup.attach.ddl import MARKS, original_names
-from dedup.attach.functions import FIELDS, TELLS_CHUNKS, TIMES, TableShape, mark_columns
+from dedup.attach.functions import FIELDS, TIMES, TableShape, mark_columns
 from dedup.base.errors import InputError
-from dedup.base.html import need_extractor
-from dedup.db.database import Cursor
+from dedup.db.database import Cursor, one_row
 from dedup.db.rendering import schema_of
 from dedup.db.statements import Statements
 
@@ -88,9 +88,15 @@ def examine(cursor: Cursor, wanted: Wanted, again: Attachment | None = None) -> 
     if again:
         number, name = again.id, again.name
     else:
-        row = cursor.execute(_sql("next_id")).fetchone()
-        number, name = int(row[0]) if row else 1, _name(cursor, table if wanted.name is None else wanted.name)
-    copied = _is_copied(cursor, oid, wanted.table)
+        (number,) = one_row(cursor, _sql("next_id"))
+        name = _name(cursor, table if wanted.name is None else wanted.name)
+    trusted, strangers, *shaped = one_row(cursor, _sql("shape"), {"oid": oid})
+    if trusted and strangers:
+        raise InputError(
+            f"{wanted.table} is a view of a role with all rights of the corpus' owner, and would run code of"
+            f" {', '.join(strangers)}, which has fewer: give the view to that role, ALTER VIEW … OWNER TO"
+        )
+    copied = bool(strangers)  # in a session of the owner, who is not trusted
     if copied:  # what we make of their values must be of types of Postgres itself: others may run code
         for key in keys:
             if not columns[key].built_in:
@@ -117,47 +123,9 @@ def examine(cursor: Cursor, wanted: Wanted, again: Attachment | None = None) -> 
         [*keys, *named, *watched, *told], again.seen.get("parts", ()) if again else ()
     )
     numbers = tuple(columns[key].number for key in keys)
-    row = cursor.execute(_sql("shape"), {"oid": oid}).fetchone()
-    assert row is not None
-    partitioned, owner, creator, home, lends, version = row
-    lends, chunks = lends and owner != creator, version >= TELLS_CHUNKS
     changes_zoned = wanted.changed is not None and columns[wanted.changed].kind == TIMES[2]
-    kinds = zoned, partitioned, view, changes_zoned
-    shape = TableShape(*kinds, watched, numbers, owner, creator, home, lends, chunks)
+    shape = TableShape(zoned, changes_zoned, view, watched, numbers, *shaped)
     return replace(attachment, seen={**seen, "state": None}, copied=copied), shape
-
-
-def _is_copied(cursor: Cursor, oid: int, shown: str) -> bool:
-    """Return whether rows are copied in a session of the owner, who is not trusted.
-
-    Raises:
-        InputError: the owner is trusted, but not with the code of others that the view would run.
-    """
-    row = cursor.execute(_sql("trust"), {"oid": oid}).fetchone()
-    trusted, view, strangers = row or (False, False, [])
-    if trusted and view and strangers:
-        raise InputError(
-            f"{shown} is a view of a role with all rights of the corpus' owner, and would run code of"
-            f" {', '.join(strangers)}, which has fewer: give the view to that role, ALTER VIEW … OWNER TO"
-        )
-    return bool(strangers)
-
-
-def refuse_rows(cursor: Cursor, attachment: Attachment, shape: TableShape, *, html: bool | None) -> None:
-    """Refuse a table whose rows cannot be articles as it is mapped.
-
-    Args:
-        cursor: of a session that may run code of the table's owner.
-        html: whether bodies are HTML; None: nobody said so.
-
-    Raises:
-        InputError: its rows have no key, or its bodies look like HTML.
-    """
-    survey.refuse_rows(cursor, attachment, view=shape.view)
-    if attachment.html:
-        need_extractor()
-    elif html is None:
-        survey.refuse_html(cursor, attachment)
 
 
 def _noted_by(wanted: Wanted, columns: Mapping[str, Column], *, view: bool) -> tuple[bool, int | None]:
@@ -189,13 +157,12 @@ def find_table(cursor: Cursor, given: str) -> tuple[int, str, str, bool]:
     `given`: as in SQL.
     """
     try:
-        parts = cursor.execute(_sql("parts_of_name"), {"name": given}).fetchone()
+        (names,) = one_row(cursor, _sql("parts_of_name"), {"name": given})
     except psycopg.errors.InvalidParameterValue:
         raise InputError(
             f"{given!r} is no name of a table: write schema.table, with double quotes around names that SQL"
             ' quotes, such as public."My Table"'
         ) from None
-    names: list[str] = list(parts[0]) if parts else []
     for name in names:
         _check_length(name)
     if len(names) > 2:
@@ -230,10 +197,10 @@ def find_table(cursor: Cursor, given: str) -> tuple[int, str, str, bool]:
 
 def _oid(cursor: Cursor, quoted: str) -> int | None:
     """Return the number of a relation by its name, which is looked up where a user's own session would."""
-    before = cursor.execute(_sql("own_search_path")).fetchone()
-    row = cursor.execute(_sql("relation"), {"table": quoted}).fetchone()
-    cursor.execute(_sql("search_path"), {"path": before and before[0]})
-    return row and row[0]
+    before, _ = one_row(cursor, _sql("own_search_path"))
+    (oid,) = one_row(cursor, _sql("relation"), {"table": quoted})
+    cursor.execute(_sql("search_path"), {"path": before})
+    return None if oid is None else int(oid)
 
 
 def _check_length(name: str) -> None:
@@ -274,8 +241,8 @@ def _keys(
                 f"--id: column {key!r} may be null: first ALTER TABLE … ALTER COLUMN … SET NOT NULL, or name"
                 " another unique key"
             )
-    unique = cursor.execute(_sql("is_unique"), {"oid": oid, "keys": list(wanted.keys)}).fetchone()
-    if not view and not (unique and unique[0]):
+    (unique,) = one_row(cursor, _sql("is_unique"), {"oid": oid, "keys": list(wanted.keys)})
+    if not view and not unique:
         shown = ", ".join(wanted.keys)
         raise InputError(
             f"--id: no unique index holds ({shown}) apart: first CREATE UNIQUE INDEX CONCURRENTLY on it,"
@@ -314,13 +281,12 @@ def _name(cursor: Cursor, name: str) -> str:
             f"--name: a name has 1 to {LONGEST_NAME} bytes and no slash, and {name[:70]!r} has not:"
             " choose one with --name"
         )
-    row = cursor.execute(_sql("name_taken"), {"name": name}).fetchone()
-    assert row is not None
-    if row[0]:
+    attached, view, articles = one_row(cursor, _sql("name_taken"), {"name": name})
+    if attached:
         raise InputError(f"a table is attached as {name!r} already: choose another --name, or detach it")
-    if row[1]:
+    if view:
         raise InputError(f"dedup has a view {name}_marks already: choose another --name")
-    if row[2]:
+    if articles:
         raise InputError(f"there are articles whose ids begin with {name}/ already: choose another --name")
     return name
 
@@ -361,58 +327,53 @@ def _watched(cursor: Cursor, oid: int, attachment: Attachment) -> tuple[str, ...
     return tuple(dict.fromkeys(row[1] for row in rows if row[1] is not None))
 
 
-@dataclass(frozen=True, slots=True)
-class Remap:
-    """What `dedup remap` was told; None: as it was, or as it can be found out."""
-
-    table: str | None = None
-    keys: tuple[str, ...] | None = None
-    columns: Mapping[str, str] | None = None  # field of an article to column; fields that are not named stay
-    where: str | None = None  # SQL; "" for all rows
-    changed: str | None = None  # the column of the time of a row's last change; "" for none
-    every: int | None = None  # minutes; 0: never
-    keep: tuple[str, ...] | None = None
-
-
-def remapped(cursor: Cursor, attachment: Attachment, told: Remap) -> tuple[Attachment, TableShape]:
+def remapped(
+    cursor: Cursor, attachment: Attachment, told: Mapping[str, Any]
+) -> tuple[Attachment, TableShape]:
     """How a table is to be attached that its owner changed.
 
     A table that has the name now is taken; else the one that was attached, whatever it is called. Columns
     that were renamed are followed; where one is gone, another of its name is taken if its type will do, and a
     field that an article can do without is given up.
+
+    Args:
+        told: fields of `Wanted` that are to be others; of `columns` those that are not named stay.
     """
     found = drift.find(cursor, attachment)
-    if told.table is None and found.oid is None and found.known_as is None:
+    if "table" not in told and found.oid is None and found.known_as is None:
         raise InputError(
             f"{attachment.shown} is gone: `dedup remap {attachment.name} --table T` goes on with another"
             f" table, `dedup detach {attachment.name}` deletes its articles"
         )
-    if told.table is not None:
-        oid, schema, table, _ = find_table(cursor, told.table)
+    if "table" in told:
+        oid, schema, table, _ = find_table(cursor, told["table"])
     else:
         oid = found.oid if found.oid is not None else attachment.seen["oid"]
-        row = cursor.execute(_sql("name_of_table"), {"oid": oid}).fetchone()
-        assert row is not None
-        schema, table = row
+        schema, table = one_row(cursor, _sql("name_of_table"), {"oid": oid})
     columns = columns_of(cursor, oid)
     called: dict[str, str] = {}
     if oid == attachment.seen.get("oid"):
-        names = dict(cursor.execute(_sql("column_numbers"), {"oid": oid}).fetchall())
+        names = {column.number: name for name, column in columns.items()}
         seen = attachment.seen["columns"].items()
         called = {name: names[number] for name, (number, *_) in seen if number in names}
-    keys = told.keys or tuple(called.get(key, key) for key in attachment.keys)
     mapped = {field: called.get(column, column) for field, column in attachment.columns.items()}
-    lost = [f for f, column in mapped.items() if column not in columns or not fits(f, columns[column])]
-    mapped = {field: column for field, column in mapped.items() if field == "text" or field not in lost}
-    where = attachment.where if told.where is None else told.where or None
-    quoted = sql.Identifier(schema, table).as_string(cursor)
-    changed = attachment.changed and called.get(attachment.changed, attachment.changed)
-    changed = changed if told.changed is None else told.changed or None
-    every = told.every if told.every is not None else attachment.every or 0
-    keep = told.keep
-    if keep is None:
-        keep = tuple(name for name in (called.get(kept, kept) for kept in attachment.keep) if name in columns)
-    triggers = None if attachment.triggers else False
-    more = attachment.name, where, attachment.mark_columns, triggers, attachment.html, changed, every, keep
-    wanted = Wanted(quoted, keys, {**mapped, **(told.columns or {})}, *more)
-    return examine(cursor, wanted, attachment)
+    known = {f for f, column in mapped.items() if column in columns and fits(f, columns[column])}
+    mapped = {field: column for field, column in mapped.items() if field in {"text", *known}}
+    kept = [called.get(name, name) for name in attachment.keep]
+    wanted = Wanted(
+        sql.Identifier(schema, table).as_string(cursor),
+        tuple(called.get(key, key) for key in attachment.keys),
+        mapped | told.get("columns", {}),
+        attachment.name,
+        attachment.where,
+        attachment.mark_columns,
+        None if attachment.triggers else False,
+        attachment.html,
+        attachment.changed and called.get(attachment.changed, attachment.changed),
+        attachment.every or 0,
+        tuple(name for name in kept if name in columns),
+    )
+    others = {name: value for name, value in told.items() if name not in ("table", "columns")}
+    for name in {"where", "changed"} & told.keys():
+        others[name] = told[name] or None
+    return examine(cursor, replace(wanted, **others), attachment)

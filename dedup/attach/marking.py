@@ -2,15 +2,16 @@
 
 The settle lock is not held, and a row that others hold is left to the next time. A function that writes has
 the rights of the owner of its table: the role that settles needs none on it. It is given the marks, and reads
-nothing of the corpus.
+nothing of the corpus. Where that owner is not trusted it runs in a session of the owner (`copying.py`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+import time
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
 from functools import partial
+from typing import Any
 
 import psycopg
 
@@ -18,13 +19,20 @@ from dedup.attach import attachments, copying, drift
 from dedup.attach.attachments import Attachment
 from dedup.attach.outbox import UnfitError
 from dedup.base.progress import Progress
+from dedup.base.words import counted
 from dedup.db.arrays import bigints
-from dedup.db.database import Cursor, Database, prefer_indexes, retried
+from dedup.db.database import Cursor, Database, one_row, prefer_indexes, retried
 from dedup.db.statements import Statements
 
 _sql = Statements("attach/attachments")
 
 MARKS = 1_000  # Marks written in one transaction: a writer of such a row waits for its end
+WRITING_SECONDS = 45.0  # Of the statements of an owner that write a batch of marks; `Timeouts.idle` is 60
+
+ANSWERS = ("ids", "statuses", "originals", "scores")
+"""Arrays of the marks that are written into a table, as texts."""
+
+GIVEN = "%(ids)s::text[], %(statuses)s::text[], %(originals)s::text[], %(scores)s::text[]::double precision[]"
 
 
 def write_marks(database: Database, progress: Progress, stop: Callable[[], bool]) -> tuple[int, list[str]]:
@@ -47,6 +55,8 @@ def write_marks(database: Database, progress: Progress, stop: Callable[[], bool]
             except UnfitError as error:
                 problems.append(str(error))
                 break
+            if done is None:
+                break
             written += done.rows
             progress.advance(done.rows)
             failed |= done.failed
@@ -58,37 +68,22 @@ def write_marks(database: Database, progress: Progress, stop: Callable[[], bool]
     return written, problems
 
 
-@dataclass(slots=True)
-class WrittenMarks:
-    """What became of some marks."""
-
-    rows: int = 0  # how many rows were written
-    held: set[str] = field(default_factory=set)  # the source_ids of rows that others hold
-    # the source_id of a row that cannot be written to the SQLSTATE of why: a trigger or a constraint of the
-    # owner raised it
-    failed: dict[str, str] = field(default_factory=dict)
-
-
-Apply = Callable[[list[str]], tuple[int, Sequence[str]]]
-"""Write the marks of some rows: how many were written, and the source_ids of rows that others hold."""
-
-
-def _write_some(database: Database, attachment: Attachment, after: int) -> tuple[WrittenMarks, int | None]:
+def _write_some(database: Database, attachment: Attachment, after: int) -> tuple[_Writing | None, int | None]:
     """Write the next marks that changed into the table, but not into rows that others hold: they stay noted.
     So do those that cannot be written. Returns what became of them, and the number of the last note that was
     looked at; None: there was none, or another is writing.
     """
-    done = WrittenMarks()
     with database.transaction() as cursor:
         prefer_indexes(cursor)
         if not _has_turn(cursor, attachment):
-            return done, None
+            return None, None
         values = {"after": after, "id": attachment.id, "limit": MARKS}
         found = cursor.execute(_sql("changed_marks"), values).fetchall()
         if not found:
-            return done, None
-        with _writing(database, cursor, attachment) as apply:
-            _write(apply, sorted({source_id for _, source_id in found}), done)
+            return None, None
+        with _session(database, cursor, attachment) as there:
+            done = _Writing(cursor, attachment, there)
+            done.write(sorted({source_id for _, source_id in found}))
         left = done.held | done.failed.keys()
         finished = [number for number, source_id in found if source_id not in left]
         cursor.execute(_sql("forget_marks"), {"ids": bigints(finished)})
@@ -105,40 +100,64 @@ def _has_turn(cursor: Cursor, attachment: Attachment) -> bool:
 
 
 @contextmanager
-def _writing(database: Database, cursor: Cursor, attachment: Attachment) -> Iterator[Apply]:
-    """Give what writes marks into the table: here, or in a session of its owner."""
-    write = attachment.call("write", "m.ids, m.statuses, m.originals, m.scores")
-    query = _sql("write_marks", write=write)
-
-    def here(source_ids: list[str]) -> tuple[int, Sequence[str]]:
-        with cursor.connection.transaction():
-            row = cursor.execute(query, {"source_ids": source_ids, "id": attachment.id}).fetchone()
-        assert row is not None
-        return int(row[0]), row[1]
-
-    if not attachment.copied:
+def _session(database: Database, cursor: Cursor, attachment: Attachment) -> Iterator[psycopg.Connection[Any]]:
+    """Give the session in which a function of the table runs: this one, or one of its owner."""
+    if attachment.copied:
+        with copying.session_of(database, cursor, attachment) as owner:
+            yield owner
+    else:
         copying.require_trust(cursor, attachment)
-        yield here
-        return
-    with copying.writing(database, cursor, attachment) as there:
-        yield there
+        yield cursor.connection
 
 
-def _write(apply: Apply, source_ids: list[str], done: WrittenMarks) -> None:
-    """Write some marks; where that fails, half of them at a time, until it is known which row it is."""
-    try:
-        rows, held = apply(source_ids)
-    except (psycopg.errors.LockNotAvailable, psycopg.errors.QueryCanceled, psycopg.errors.DeadlockDetected):
-        raise
-    except psycopg.Error as error:
-        if error.sqlstate is None or error.sqlstate.startswith(("08", "57")):
+class _Writing:
+    """Marks are written into a table, in the session that may run its functions."""
+
+    def __init__(self, cursor: Cursor, attachment: Attachment, there: psycopg.Connection[Any]) -> None:
+        self._cursor, self._attachment, self._there = cursor, attachment, there
+        self._deadline = time.monotonic() + WRITING_SECONDS
+        self._query = _sql("apply", write=attachment.call("write", GIVEN))
+        self.rows = 0  # how many were written
+        self.held: set[str] = set()  # the source_ids of rows that others hold
+        # the source_id of a row that cannot be written to the SQLSTATE of why: a trigger or a constraint of
+        # the owner raised it
+        self.failed: dict[str, str] = {}
+
+    def write(self, source_ids: list[str]) -> None:
+        """Write some marks; where that fails, half of them at a time, until it is known which row it is."""
+        try:
+            self._apply(source_ids)
+        except (
+            psycopg.errors.LockNotAvailable,
+            psycopg.errors.QueryCanceled,
+            psycopg.errors.DeadlockDetected,
+        ):
             raise
-        if len(source_ids) == 1:
-            done.failed[source_ids[0]] = error.sqlstate
-            return
-        half = len(source_ids) // 2
-        _write(apply, source_ids[:half], done)
-        _write(apply, source_ids[half:], done)
-        return
-    done.rows += rows
-    done.held |= set(held)
+        except psycopg.Error as error:
+            if error.sqlstate is None or error.sqlstate.startswith(("08", "57")):
+                raise
+            if len(source_ids) == 1:
+                self.failed[source_ids[0]] = error.sqlstate
+                return
+            half = len(source_ids) // 2
+            self.write(source_ids[:half])
+            self.write(source_ids[half:])
+
+    def _apply(self, source_ids: list[str]) -> None:
+        copied = self._attachment.copied
+        if copied and time.monotonic() > self._deadline:
+            raise UnfitError(
+                f"{self._attachment.shown}: to write {counted(len(source_ids), 'mark')} takes longer than"
+                f" {WRITING_SECONDS:.0f} s: look at the triggers of the table"
+            )
+        of = {"source_ids": source_ids, "id": self._attachment.id}
+        given = dict(zip(ANSWERS, one_row(self._cursor, _sql("answers"), of), strict=True))
+        if copied:
+            copying.limit_time(self._there)
+        with self._there.transaction():
+            rows, left = self._there.execute(self._query, given).fetchone() or (0, None)
+        held = [str(name) for name in left or ()]
+        if copied:
+            copying.note_written(self._cursor, self._attachment, {"held": held, **given})
+        self.rows += int(rows)
+        self.held.update(held)

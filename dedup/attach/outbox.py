@@ -10,11 +10,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from dedup.attach.attachments import Attachment
-from dedup.attach.noting import KEYS_PER_NOTE
+from dedup.attach.functions import KEYS_PER_NOTE
 from dedup.base.article import MAX_SOURCE_ID_BYTES
+from dedup.base.html import plain_title
 from dedup.db.arrays import bigints
 from dedup.db.connection import set_values
-from dedup.db.database import Cursor
+from dedup.db.database import Cursor, one_row
 from dedup.db.statements import Statements
 
 _sql = Statements("attach/outbox")
@@ -62,8 +63,7 @@ def notes(cursor: Cursor, after: int, through: int, limit: int, without: Iterabl
 
 def count(cursor: Cursor, without: Iterable[int] = ()) -> int:
     """How many changes wait; a whole table counts as one."""
-    row = cursor.execute(_sql("count"), {"without": list(without)}).fetchone()
-    return int(row[0]) if row else 0
+    return int(one_row(cursor, _sql("count"), {"without": list(without)})[0])
 
 
 def forget(cursor: Cursor, ids: Sequence[int]) -> None:
@@ -72,20 +72,17 @@ def forget(cursor: Cursor, ids: Sequence[int]) -> None:
 
 def whole(cursor: Cursor, attachment: Attachment) -> tuple[list[int], bool]:
     """The numbers of the notes that a whole table is to be compared, and whether a trigger left one."""
-    row = cursor.execute(_sql("whole"), {"id": attachment.id}).fetchone()
-    assert row is not None
-    return row[0], row[1]
+    numbers, by_trigger = one_row(cursor, _sql("whole"), {"id": attachment.id})
+    return numbers, by_trigger
 
 
 def last_note(cursor: Cursor) -> int:
-    row = cursor.execute(_sql("last_note")).fetchone()
-    return int(row[0]) if row else 0
+    return int(one_row(cursor, _sql("last_note"))[0])
 
 
 def count_refused(cursor: Cursor, attachment: Attachment) -> int:
     """How many rows of an attachment cannot be articles, as far as they were read."""
-    row = cursor.execute(_sql("count_refused"), {"id": attachment.id}).fetchone()
-    return int(row[0]) if row else 0
+    return int(one_row(cursor, _sql("count_refused"), {"id": attachment.id})[0])
 
 
 def note_freed(cursor: Cursor) -> None:
@@ -118,9 +115,8 @@ def sync(cursor: Cursor, attachment: Attachment, source_ids: Sequence[str]) -> S
     once = list(dict.fromkeys(source_ids))  # a row is noted as often as it changes
     values = {"id": attachment.id, "source_ids": once, "marked": attachment.mark_columns}
     values |= {"longest": MAX_SOURCE_ID_BYTES, **_titles(cursor, attachment, rows, values)}
-    row = cursor.execute(_sql("follow", rows=rows, **_optional(attachment)), values).fetchone()
-    assert row is not None
-    *counts, ids, before, after, repeated = row
+    query = _sql("follow", rows=rows, **_optional(attachment))
+    *counts, ids, before, after, repeated = one_row(cursor, query, values)
     refuse_repeated(attachment, repeated)
     if len(ids):  # the trigger left it to us, for all at once
         cursor.execute(_sql("edited"), {"ids": ids, "before": before, "after": after})
@@ -146,8 +142,6 @@ def _titles(
     """Titles of some rows that have tags or entities, and what they are without, where bodies are HTML."""
     plain: dict[str, str] = {}
     if attachment.html and "title" in attachment.columns:
-        from dedup.base.html import plain_title
-
         found = cursor.execute(_sql("titles", rows=rows), values).fetchall()
         plain = {title: plain_title(title) for (title,) in found}
     return {"titles": list(plain), "plain": list(plain.values())}
@@ -166,31 +160,20 @@ class Differing:
     latest: str | None = None
 
 
-def changed(cursor: Cursor, attachment: Attachment, before: Differing | None, limit: int) -> Differing:
-    """Those of the next rows, by their keys, that are not what their articles are, or have not their marks.
-    Without rows that cannot be articles. `before`: the page before. Raises UnfitError: rows have one id.
-    """
-    page = attachment.call("page", "%(after)s::text, %(limit)s::integer")
-    if attachment.copied:
-        page = _sql("copied_page").decode()
-    return _changed(cursor, attachment, page, {"after": before and before.last, "limit": limit})
-
-
-def recent(
-    cursor: Cursor, attachment: Attachment, since: str, before: Differing | None, limit: int
+def changed(
+    cursor: Cursor, attachment: Attachment, before: Differing | None, limit: int, since: str | None = None
 ) -> Differing:
-    """The same of rows that changed since a time, by that of their changes."""
-    page = attachment.call("recent", "%(since)s::timestamptz, %(after)s::text, %(limit)s::integer")
+    """Those of the next rows that are not what their articles are, or have not their marks. Without rows that
+    cannot be articles. `before`: the page before. `since`: only rows that changed since this time, in the
+    order of their changes; None: all, by their keys. Raises UnfitError: rows have one id.
+    """
+    values: dict[str, object] = {"id": attachment.id, "marked": attachment.mark_columns, "limit": limit}
+    values |= {"after": before and before.last, "since": before.at if before else since}
+    page = attachment.page(recent=since is not None)
     if attachment.copied:
-        page = _sql("copied_recent").decode()
-    values = {"since": before.at if before else since, "after": before and before.last, "limit": limit}
-    return _changed(cursor, attachment, page, values)
-
-
-def _changed(cursor: Cursor, attachment: Attachment, page: str, given: Mapping[str, object]) -> Differing:
+        page = _sql("copied_page" if since is None else "copied_recent").decode()
     changed_at = "NULL::timestamptz" if attachment.changed is None else "v.changed_at"
     query = _sql("changed", page=page, changed_at=changed_at, **_optional(attachment))
-    values = {"id": attachment.id, "marked": attachment.mark_columns, **given}
     return _found(cursor, attachment, query, values | _titles(cursor, attachment, page, values))
 
 
@@ -207,9 +190,7 @@ def _range(attachment: Attachment) -> dict[str, object]:
 
 
 def _found(cursor: Cursor, attachment: Attachment, query: bytes, values: Mapping[str, object]) -> Differing:
-    row = cursor.execute(query, values).fetchone()
-    assert row is not None
-    rows, *place, repeated = row
+    rows, *place, repeated = one_row(cursor, query, values)
     refuse_repeated(attachment, repeated)
     return Differing([(source_id, matter) for source_id, matter in rows or ()], *place)
 
@@ -244,8 +225,7 @@ def delete(cursor: Cursor, attachment_id: int, source_ids: Sequence[str]) -> int
 
 
 def count_articles(cursor: Cursor, attachment: Attachment) -> int:
-    row = cursor.execute(_sql("count_articles"), _range(attachment)).fetchone()
-    return int(row[0]) if row else 0
+    return int(one_row(cursor, _sql("count_articles"), _range(attachment))[0])
 
 
 def delete_some(cursor: Cursor, attachment: Attachment, limit: int) -> int:

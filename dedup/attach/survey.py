@@ -9,9 +9,9 @@ from psycopg import sql
 
 from dedup.attach.attachments import Attachment, Part
 from dedup.base.errors import InputError
-from dedup.base.html import LOOKED_AT_CHARACTERS, looks_like_html
+from dedup.base.html import LOOKED_AT_CHARACTERS, looks_like_html, need_extractor
 from dedup.base.words import counted
-from dedup.db.database import Cursor
+from dedup.db.database import Cursor, one_row
 from dedup.db.rendering import raw
 from dedup.db.statements import Statements
 
@@ -52,8 +52,25 @@ def articles_of(attachment: Attachment, percent: float = 100) -> Part:
     )
 
 
-def refuse_rows(cursor: Cursor, attachment: Attachment, *, view: bool) -> None:
-    """Raises InputError: rows of a view have one key or none, or rows do not say when they changed."""
+def refuse_rows(cursor: Cursor, attachment: Attachment, *, view: bool, html: bool | None) -> None:
+    """Refuse a table whose rows cannot be articles as it is mapped.
+
+    Args:
+        cursor: of a session that may run code of the table's owner.
+        html: whether bodies are HTML; None: nobody said so.
+
+    Raises:
+        InputError: rows of a view have one key or none, rows do not say when they changed, or bodies look
+            like HTML.
+    """
+    _refuse_keys(cursor, attachment, view=view)
+    if attachment.html:
+        need_extractor()
+    elif html is None:
+        _refuse_html(cursor, attachment)
+
+
+def _refuse_keys(cursor: Cursor, attachment: Attachment, *, view: bool) -> None:
     rows = articles_of(attachment)
     keys = [sql.Identifier("t", key) for key in attachment.keys]
     if view:
@@ -71,24 +88,23 @@ def refuse_rows(cursor: Cursor, attachment: Attachment, *, view: bool) -> None:
         required.append((attachment.changed, "--changed", way))
     for column, option, way in required:
         query = sql.SQL("SELECT count(*) {} AND t.{} IS NULL").format(rows, sql.Identifier(column))
-        row = cursor.execute(query).fetchone()
-        if row and row[0]:
-            raise InputError(f"{option}: column {column!r} is null in {counted(row[0], 'row')}: {way}")
+        (amount,) = one_row(cursor, query)
+        if amount:
+            raise InputError(f"{option}: column {column!r} is null in {counted(amount, 'row')}: {way}")
 
 
 def told_of_marks(cursor: Cursor, attachment: Attachment) -> list[str]:
     """What columns of marks cost the owner, to be told before any is written."""
     if not attachment.mark_columns:
         return []
-    row = cursor.execute(sql.SQL("SELECT count(*) {}").format(articles_of(attachment))).fetchone()
-    assert row is not None
+    (amount,) = one_row(cursor, sql.SQL("SELECT count(*) {}").format(articles_of(attachment)))
     oids = [attachment.seen["oid"], *attachment.seen.get("parts", ())]
     names = [name for (name,) in cursor.execute(_sql("seen_by"), {"oids": oids}).fetchall()]
     seen = "no trigger of yours sees that"
     if names:
         seen = f"{'a trigger' if len(names) == 1 else 'triggers'} of yours will see each: {', '.join(names)}"
     return [
-        f"the first backfill updates {counted(row[0], 'row')} of {attachment.shown}, later ones those whose"
+        f"the first backfill updates {counted(amount, 'row')} of {attachment.shown}, later ones those whose"
         f" marks change; {seen}",
         f"the view {attachment.name}_marks of dedup has the same marks and updates no row: `dedup detach"
         f" {attachment.name}` and attach it without --mark-columns if that is enough",
@@ -106,9 +122,7 @@ def told_of_readers(cursor: Cursor, attachment: Attachment) -> list[str]:
         for name, _, _, kind, category, *_ in cursor.execute(_sql("columns"), {"oid": oid}).fetchall()
         if name not in mapped and (kind in READERS or category == "S")
     ]
-    row = cursor.execute(_sql("sampled"), {"oid": oid, "rows": SAMPLED_ROWS}).fetchone()
-    assert row is not None
-    percent = float(row[0])
+    percent = float(one_row(cursor, _sql("sampled"), {"oid": oid, "rows": SAMPLED_ROWS})[0])
     outlet = attachment.columns.get("publication", attachment.columns["text"])
     of_text, of_column = SAMPLED_CHARACTERS
     values = [
@@ -161,8 +175,7 @@ def _readers(rows: Sequence[tuple[str, str | None, str | None]], share: float) -
     return len(readers) if len(readers) * ROWS_A_READER <= amount_of_all else 0
 
 
-def refuse_html(cursor: Cursor, attachment: Attachment) -> None:
-    """Raises InputError: the bodies look like HTML, so that tags would be compared as words."""
+def _refuse_html(cursor: Cursor, attachment: Attachment) -> None:
     body = sql.Identifier("t", attachment.columns["text"])
     ends = []
     for order in ("ASC", "DESC"):

@@ -76,7 +76,7 @@ class _Sync:
         """What owners did to their tables; one that needs a person is left alone until it is mapped again."""
         self._drifted, self._done.problems = [], []
         with self._database.transaction() as cursor:
-            held = set() if self._again else drift.held_now(cursor)
+            held = set() if self._again else {row[0] for row in cursor.execute(_sql("held")).fetchall()}
             present = attachments.present(cursor)
             self._copied = [attachment for attachment in present if attachment.copied]
             for attachment in present:

@@ -1,4 +1,4 @@
-"""Which kinds of role may run which command, as a refusal says it. The rights are in `../db/roles.py`."""
+"""Which kinds of role may run which command, as a refusal says it. The rights are in `../db/rights.txt`."""
 
 from __future__ import annotations
 

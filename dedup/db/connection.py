@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from typing import Any, Self, TypeVar
 
 import psycopg
-from psycopg import IsolationLevel
+from psycopg import IsolationLevel, sql
 from psycopg.abc import PQGen
 from psycopg.conninfo import conninfo_to_dict
 
@@ -330,6 +330,13 @@ class Session:
         if not connection.pooled and connection.seconds != seconds:
             connection.execute(set_values(limits(self.timeouts, seconds), local=False))
             connection.seconds = seconds
+
+
+def one_row(cursor: Cursor, query: bytes | sql.Composed, values: Mapping[str, Any] | None = None) -> Any:
+    """Return the row of a statement that always has one."""
+    row = cursor.execute(query, values).fetchone()
+    assert row is not None
+    return row
 
 
 def hold_settle_lock(cursor: Cursor) -> None:

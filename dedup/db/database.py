@@ -36,7 +36,15 @@ from dedup.base.errors import (
 )
 from dedup.base.schema import DEFAULT, chosen
 from dedup.base.timeouts import Timeouts
-from dedup.db.connection import GRACE_SECONDS, Connection, Cursor, Session, hold_settle_lock, prefer_indexes
+from dedup.db.connection import (
+    GRACE_SECONDS,
+    Connection,
+    Cursor,
+    Session,
+    hold_settle_lock,
+    one_row,
+    prefer_indexes,
+)
 
 MAX_CONNECTIONS = 10
 """Of one `Database` at a time; a program with more threads has some of them wait."""
@@ -116,6 +124,7 @@ __all__ = [
     "Database",
     "Session",
     "hold_settle_lock",
+    "one_row",
     "prefer_indexes",
     "retried",
     "translated",

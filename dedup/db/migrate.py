@@ -15,7 +15,7 @@ from sqlalchemy import text
 
 from dedup.base.errors import RightsError, SchemaError
 from dedup.base.schema import migration_lock
-from dedup.db.database import Database, translated
+from dedup.db.database import Database, one_row, translated
 from dedup.db.rendering import rendered_text
 from dedup.db.revision import current, folder, refuse_unknown
 from dedup.db.statements import Statements
@@ -62,9 +62,7 @@ def upgrade(database: Database) -> tuple[str | None, str | None]:
 def _lacking(database: Database) -> RightsError:
     """What would let a role make or change the schema: no grant of ours does."""
     with database.transaction() as cursor:
-        row = cursor.execute(_sql("may_make_schema"), {"schema": database.schema}).fetchone()
-    assert row is not None
-    role, name, missing = row
+        role, name, missing = one_row(cursor, _sql("may_make_schema"), {"schema": database.schema})
     who = f"{database.location}: the role {role}"
     if not missing:
         return RightsError(f"{who} may not change the schema; connect as its owner")

@@ -1,7 +1,7 @@
 """Who may do what: the rights of each kind of role, and the statements for them.
 
-The one home of rights: every table, view and function of the schema is named here, and a test holds that it
-is. Views show no secret, so who may ask may read all of them. A counter reads no word of a text.
+Every table, view and function of the schema is named in `rights.txt`, and a test holds that it is. Views show
+no secret, so who may ask may read all of them. A counter reads no word of a text.
 """
 
 from __future__ import annotations
@@ -9,13 +9,15 @@ from __future__ import annotations
 import re
 import shlex
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Literal, get_args
+from fnmatch import fnmatchcase
+from importlib import resources
+from typing import Literal, cast, get_args
 
 from psycopg import sql
 
 from dedup.base.article import ARTICLE_FIELDS
 from dedup.base.errors import InputError, MissingRightError
-from dedup.db.connection import Cursor
+from dedup.db.connection import Cursor, one_row
 from dedup.db.rendering import SCHEMA, own, raw
 from dedup.db.statements import Statements
 
@@ -30,171 +32,48 @@ ROLES: tuple[Role, ...] = get_args(Role)
 IDENTIFIER_BYTES = 63
 """Postgres cuts a longer name without a word, and would then mean another role."""
 
-_GIVEN = ", ".join(ARTICLE_FIELDS)
 _ASKED = "id, source_id, attachment_id, published_at, added_at, revision"
-_READ = ("SELECT",)
-_WRITE = ("SELECT", "INSERT", "UPDATE", "DELETE")
-
-TABLES: Mapping[str, Mapping[Role, tuple[str, ...]]] = {
-    # A scraper compares fingerprints: it needs no text, and no column that tells one.
-    "article": {
-        "worker": _WRITE,  # DELETE: a row of an attached table may be gone
-        "scraper": (f"SELECT ({_ASKED})", f"INSERT ({_GIVEN})"),
-        "reader": _READ,
-    },
-    "article_mark": {
-        "worker": _WRITE,
-        **dict.fromkeys(("scraper", "analyst", "counter", "reader"), _READ),
-    },
-    "deferred_article": {
-        "worker": ("SELECT", "INSERT", "DELETE"),
-        "scraper": ("SELECT (source_id)", f"INSERT ({_GIVEN})"),
-        "reader": ("SELECT (source_id)",),  # it counts them
-    },
-    # Either of the two may be the one in use: they change places (migrations/sql/fingerprints.sql).
-    "fingerprint": {"worker": _WRITE, "scraper": _READ, "reader": _READ},
-    "fingerprint_bulk": {"worker": _WRITE, "scraper": _READ, "reader": _READ},
-    "match": {"worker": _WRITE, "reader": _READ},
-    "common_sentence": {"worker": _WRITE, "scraper": ("SELECT (sentence_hash)",), "reader": _READ},
-    "sentence_count": {"worker": _WRITE},
-    # Read as views: the words are those of articles.
-    "compared_version": {"worker": _WRITE, "reader": _READ},
-    "quoted_sentence": {"worker": _WRITE, "reader": _READ},
-    "sentence_schedule": {"worker": _WRITE},
-    # What articles are found by.
-    "recent_key": {"worker": ("SELECT", "INSERT", "DELETE"), "scraper": _READ, "reader": _READ},
-    "key_segment": {"worker": ("SELECT", "INSERT", "DELETE"), "scraper": _READ, "reader": _READ},
-    "key_block": {"worker": ("SELECT", "INSERT", "DELETE"), "scraper": _READ, "reader": _READ},
-    "sentence_change": {"worker": ("SELECT", "DELETE"), "reader": _READ},
-    "bulk_change": {"worker": ("SELECT", "DELETE")},
-    # A new hash key gives pinned sentences other hashes.
-    "sentence_pin": {"worker": ("SELECT", "UPDATE"), "reader": _READ},
-    "pair_pin": {
-        "worker": _READ,
-        "scraper": ("SELECT (source_id, other_source_id, relation)",),
-        "reader": _READ,
-    },
-    # Who asks about a text makes its fingerprint, and for that needs the hash key.
-    "setting": {"worker": ("SELECT", "UPDATE", "DELETE"), "scraper": _READ, "reader": _READ},
-    "sentence_model": {"worker": ("SELECT", "UPDATE", "DELETE"), "scraper": _READ, "reader": _READ},
-    "corpus_state": {"worker": ("SELECT", "UPDATE"), "scraper": _READ, "reader": _READ},
-    # Who may lock this row may write marks.
-    "settle_turn": {"worker": ("SELECT", "UPDATE")},
-    "run": {"worker": _WRITE, "reader": _READ},
-    "run_total": {"worker": ("SELECT", "INSERT", "UPDATE"), "reader": _READ},
-    "worker": {"worker": _WRITE, "reader": _READ},
-    # A worker locks the row of a table whose changes it reads; what is attached says the owner.
-    "attachment": {
-        "worker": ("SELECT", "UPDATE (seen, synced_at, compared_at, changed_through)"),
-        "reader": _READ,
-    },
-    "outbox": {"worker": ("SELECT", "INSERT", "DELETE"), "reader": _READ},
-    "mark_change": {"worker": ("SELECT", "INSERT", "UPDATE (failed)", "DELETE"), "reader": _READ},
-    "attached_copy": {"worker": ("SELECT", "INSERT", "UPDATE", "DELETE")},
-    "refused_row": {"worker": ("SELECT", "INSERT", "DELETE")},
-    # Triggers write it.
-    **dict.fromkeys(
-        ("journal", "journal_mark", "journal_deleted"),
-        dict.fromkeys(("worker", "analyst", "counter", "reader"), _READ),
-    ),
-    "credit": {"worker": _WRITE, "reader": _READ},
-    "credit_unread": {"worker": _WRITE, "reader": _READ},
-    "agency": {"worker": _READ, "reader": _READ},
-    # A scraper that polls feeds keeps what it has seen.
-    "feed": {
-        "scraper": ("SELECT", "INSERT", "UPDATE"),
-        "worker": ("SELECT", "INSERT", "UPDATE"),
-        "reader": _READ,
-    },
-    "feed_entry": {"scraper": _WRITE, "worker": _WRITE},
-    # What people say is written by the owner.
-    "judgement": {"reader": _READ},
-    "review_pair": {"reader": _READ},
-    "alembic_version": {"worker": _READ},
-}
-"""Table to role to privileges, as GRANT takes them."""
-
-VIEW_READERS: frozenset[Role] = frozenset({"worker", "analyst", "reader"})
-"""Who reads every view."""
-
 _SHOWN = (
     "id, source_id, url, title, publication, published_at, added_at, language, status, stale, score, reason,"
     " marked_at, archived, kept, byline"
 )
 
-VIEWS: Mapping[str, tuple[str, ...]] = {
-    **dict.fromkeys(("mark", "duplicate", "story", "story_article", "story_version"), _READ),
-    **dict.fromkeys(("scored_pair", "similar_pair", "pinned_pair", "judged_pair"), _READ),
-    **dict.fromkeys(("publication_overlap", "daily_mark", "run_history", "schema_version"), _READ),
-    **dict.fromkeys(("article_credit", "agency_copy", "publication_credit"), _READ),
-    # Without texts and sentences; and without their hashes, which tell whether a text has a known sentence.
-    "article_text": (),
-    "canonical_article": (f"SELECT ({_SHOWN})",),
-    "marked_article": (
-        f"SELECT ({_SHOWN}, time, revision, attachment_id, takes_part, duplicate_of, limit_fired)",
-    ),
-    "article_sentence": ("SELECT (article_id, source_id, position, common)",),
-    "sentence": ("SELECT (carriers, effective_stories, common, pin, since)",),
-    "alteration": (
-        "SELECT (id, source_id, story_source_id, version, before_source_id, publication, appeared_at,"
-        " position, kind, common)",
-    ),
-    "quote": (
-        "SELECT (outlets, stories, articles, common, speech, source_id, publication, appeared_at,"
-        " counted_at)",
-    ),
-}
-"""View to what a counter may read of it."""
+_BETWEEN_PRIVILEGES = re.compile(r", (?=[A-Z])")
 
-_OF_SCRAPERS: Mapping[str, tuple[str, ...]] = {
-    "schema_version": _READ,
-    "marked_article": (f"SELECT ({_ASKED}, archived, status, stale, takes_part, score, reason)",),
-}
-"""View to what a scraper may read of it."""
+Rights = dict[str, dict[Role, tuple[str, ...]]]
+"""Table, view or function to role to privileges, as GRANT takes them."""
 
-_WORKER: frozenset[Role] = frozenset({"worker"})
-_ASKING: frozenset[Role] = frozenset({"worker", "scraper", "reader"})
 
-FUNCTIONS: Mapping[str, frozenset[Role]] = {
-    # Of a look-up.
-    **dict.fromkeys(("canonical_time", "entry", "block", "holding", "sharing"), _ASKING),
-    # Of settling.
-    **dict.fromkeys(("settle_lock", "make_stale", "withdraw", "remove_pairs", "carrier", "holder"), _WORKER),
-    "articles_edited": _WORKER,
-    "keys": _WORKER,
-    **dict.fromkeys(("submit_new", "clear_best_match", "drop_pairs"), _WORKER),
-    **dict.fromkeys(("publish_bulk", "compact_index"), _WORKER),
-    # The view of judged pairs calls it with the rights of who reads it.
-    "text_hash": VIEW_READERS | {"counter"},
-    **dict.fromkeys(("role_is_trusted", "strangers"), frozenset({"worker", "reader"})),
-    # So does the view of all texts.
-    "attached_text": VIEW_READERS,
-    **dict.fromkeys(("changes", "journal_triggers"), VIEW_READERS | {"counter"}),
-    # Called by others with the rights of the owner.
-    **dict.fromkeys(("note_bulk_change", "waiting_went", "fire_always"), frozenset()),
-    **dict.fromkeys(("journal_next", "journal_note"), frozenset()),
-    # Called by the owner.
-    **dict.fromkeys(("start_journal", "stop_journal"), frozenset()),
-}
-"""Function to the roles that may call it. Those of triggers are called by nobody."""
+def _rights() -> dict[str, Rights]:
+    """Read `rights.txt`: the rights on each kind of thing."""
+    text = (resources.files("dedup") / "db" / "rights.txt").read_text("utf-8")
+    parts = {"asked": _ASKED, "given": ", ".join(ARTICLE_FIELDS), "shown": _SHOWN}
+    found: dict[str, Rights] = {"table": {}, "view": {}, "function": {}}
+    rights: list[dict[Role, tuple[str, ...]]] = []
+    for line in filter(None, text.format(**parts).splitlines()):
+        if line[0] not in " #":
+            kind, *names = line.split()
+            rights = [found[kind].setdefault(name, {}) for name in names]
+        elif line[0] == " ":
+            holders, _, given = line.strip().partition(": ")
+            privileges = tuple(_BETWEEN_PRIVILEGES.split(given))
+            for holder in holders.split(", "):
+                for each in rights:
+                    each[cast(Role, holder)] = privileges
+    return found
 
-_OF_TABLES = re.compile(r"attached_[0-9]+_(rows|page|recent|write)")
-"""What reads an attached table and writes marks into it."""
 
-_MARKS_OF_TABLE = re.compile(r".+_marks")
-"""The view of the marks of an attached table: its keys, and no other column of it."""
+RIGHTS: Mapping[str, Rights] = _rights()
 
 
 def may_settle(cursor: Cursor) -> bool:
     """Whether the role of this session may write marks; a scraper may not."""
-    row = cursor.execute(_sql("may_settle")).fetchone()
-    return bool(row and row[0])
+    return bool(one_row(cursor, _sql("may_settle"))[0])
 
 
 def may_read_texts(cursor: Cursor) -> bool:
     """Whether the role of this session may read texts; a counter and a scraper may not."""
-    row = cursor.execute(_sql("may_read_texts")).fetchone()
-    return bool(row and row[0])
+    return bool(one_row(cursor, _sql("may_read_texts"))[0])
 
 
 def checked(cursor: Cursor, names: Iterable[str]) -> None:
@@ -218,11 +97,10 @@ def require_owner(cursor: Cursor, place: str) -> None:
     """Make sure that this role may give rights: from others Postgres takes some statements and does nothing.
     Raises MissingRightError: it does not own the schema.
     """
-    row = cursor.execute(_sql("owner")).fetchone()
-    if row is None or not row[0]:
-        owner = f", {quoted(row[1])}," if row else ""
+    may, owner = one_row(cursor, _sql("owner"))
+    if not may:
         raise MissingRightError(
-            f"{place}: only the owner of the schema{owner} may do this; connect as the owner"
+            f"{place}: only the owner of the schema, {quoted(owner)}, may do this; connect as the owner"
         )
 
 
@@ -297,9 +175,9 @@ def statements(
                 found += _granted(cursor, role, sql.Identifier(name))
         # A backfill counts sentences in temporary tables; mostly everyone may make these.
         for name in given.get("worker", ()):
-            row = cursor.execute(_sql("may_make_temporary"), {"name": name}).fetchone()
-            if row is not None and not row[1]:
-                place = sql.Identifier(row[0]), sql.Identifier(name)
+            database, may = one_row(cursor, _sql("may_make_temporary"), {"name": name})
+            if not may:
+                place = sql.Identifier(database), sql.Identifier(name)
                 found.append(sql.SQL("GRANT TEMPORARY ON DATABASE {} TO {}").format(*place))
     return found
 
@@ -307,21 +185,18 @@ def statements(
 def _granted(cursor: Cursor, role: Role, name: sql.Identifier) -> list[sql.Composed]:
     found = [sql.SQL("GRANT USAGE ON SCHEMA {} TO {}").format(SCHEMA, name)]
     for relation, is_view in cursor.execute(_sql("relations")).fetchall():
-        privileges = _of_view(role, relation) if is_view else TABLES.get(relation, {}).get(role, ())
-        if privileges:
+        if privileges := _given(role, "view" if is_view else "table", relation):
             listed = sql.SQL(", ".join(privileges))
             found.append(sql.SQL("GRANT {} ON {} TO {}").format(listed, own(relation), name))
     execute = sql.SQL("GRANT EXECUTE ON FUNCTION {} ({}) TO {}")
     for function, arguments in cursor.execute(_sql("functions")).fetchall():
-        callers = _WORKER if _OF_TABLES.fullmatch(function) else FUNCTIONS.get(function, frozenset())
-        if role in callers:
+        if _given(role, "function", function):
             found.append(execute.format(own(function), raw(arguments), name))
     return found
 
 
-def _of_view(role: Role, view: str) -> tuple[str, ...]:
-    if role in VIEW_READERS:
-        return _READ
-    if role == "scraper":
-        return _OF_SCRAPERS.get(view, ())
-    return VIEWS.get(view, _READ if _MARKS_OF_TABLE.fullmatch(view) else ())
+def _given(role: Role, kind: str, name: str) -> tuple[str, ...]:
+    """What a role may do with a table, a view or a function; one that is not named itself may fit a `*`."""
+    rights = RIGHTS[kind]
+    fitting = (pattern for pattern in rights if fnmatchcase(name, pattern))
+    return rights.get(name if name in rights else next(fitting, ""), {}).get(role, ())

@@ -1,7 +1,7 @@
-"""The embedded server's data from an older PostgreSQL to that of this dedup: dump, restore, compare, swap.
+"""The embedded server's data from an older PostgreSQL to that of this dedup: pg_upgrade, compare, swap.
 
-The new data folder grows beside the old one, which nobody writes to meanwhile: both servers answer at a port
-where no other command looks. What it is called says how far it is:
+The new data folder grows beside the old one, which nobody writes to meanwhile: their servers answer where no
+other command looks. What it is called says how far it is:
 
     postgres             in use: the old data folder, then the new one
     postgres.upgrade     the new data folder while it grows; begun again after a kill
@@ -16,13 +16,11 @@ from __future__ import annotations
 
 import os
 import shutil
-import subprocess
-import tempfile
+from collections import Counter
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO
 
 import psycopg
 
@@ -30,7 +28,7 @@ from dedup.base.answer import Answer
 from dedup.base.errors import EmbeddedServerError
 from dedup.base.progress import Progress, SilentProgress
 from dedup.base.words import counted
-from dedup.db import embedded
+from dedup.db import embedded, postgres
 from dedup.db.statements import Statements
 
 _sql = Statements("db/server_upgrade")
@@ -38,8 +36,8 @@ _sql = Statements("db/server_upgrade")
 PORT = embedded.PORT + 1
 """Of both servers meanwhile: others look for theirs at `embedded.PORT`, and wait for the lock."""
 
-BOOTSTRAP = b"CREATE ROLE postgres;\n"
-"""The statement of a dump that a new data folder has no need of: initdb made this role."""
+UPGRADE_SECONDS = 86_400.0
+"""For pg_upgrade and the checksums, which write all data anew."""
 
 # Rows are compared as text, so what a data folder's settings do to it must be the same on both sides.
 _PLAIN = (
@@ -71,17 +69,8 @@ class ServerUpgrade(Answer):
     kept: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class _Content:
-    """What is in a data folder: its roles, and each table of each database with its rows and their sum."""
-
-    databases: list[str]
-    roles: list[str]
-    tables: dict[tuple[str, str], tuple[int, int]]
-
-    @property
-    def rows(self) -> int:
-        return sum(rows for rows, _ in self.tables.values())
+_Content = dict[tuple[str, str], tuple[int, int]]
+"""Kind and name of a role, a database or a table to the rows of it, and to their sum."""
 
 
 def upgrade(progress: Progress | None = None, home: Path | None = None) -> ServerUpgrade:
@@ -99,19 +88,19 @@ def upgrade(progress: Progress | None = None, home: Path | None = None) -> Serve
         if not data.parent.exists():
             return ServerUpgrade(None, None)
         with embedded._lock(data):
-            whole = data.with_name(embedded.UPGRADED)
-            if whole.exists() and not data.exists():  # the last upgrade was killed there
-                embedded._rename(whole, data)
-            before = _version(data)
-            if before is None or before >= embedded.MAJOR:
+            before = embedded._whole_major_of(data)
+            if before is None or before >= postgres.MAJOR:
                 return ServerUpgrade(before, before)
-            _refuse_the_hopeless(data, before)
+            if before not in postgres.majors():
+                raise embedded._not_ours(before)
             return _upgrade(data, before, told)
 
 
 def _upgrade(data: Path, before: int, told: Progress) -> ServerUpgrade:
     new, whole = data.with_name("postgres.upgrade"), data.with_name(embedded.UPGRADED)
     kept = _kept(data, before)
+    if kept.exists():
+        raise EmbeddedServerError(f"{kept} exists, and the old data go there: move it away")
     for left_over in (new, whole):  # of a killed command; the old data may have changed since
         _stop(left_over)
         if left_over.exists():
@@ -119,28 +108,25 @@ def _upgrade(data: Path, before: int, told: Progress) -> ServerUpgrade:
     _stop(data)  # whoever is connected to it must not write any more
     with _server(data) as old:
         with old.connect("postgres") as db:
-            row = db.execute(_sql("size")).fetchone()
-        needed, free = int(row[0]) if row else 0, shutil.disk_usage(data.parent).free
-        if free < needed:
+            needed, checksums = db.execute(_sql("size")).fetchone() or (0, True)
+        if (free := shutil.disk_usage(data.parent).free) < needed:
             raise EmbeddedServerError(
                 f"the disk has {free / 1e6:,.0f} MB free, and the copy needs {needed / 1e6:,.0f} MB"
             )
         told.start("count", None)
         content = _content(old, told)
-        _make(new, data)
-        with _server(new) as made:
-            told.start("copy", content.rows)
-            _copy(old, made, told)
-            told.start("compare", content.rows)
-            _compare(content, _content(made, told))
-            # A dump has no statistics, and without them the first plans would be bad ones.
-            for database in content.databases:
-                with made.connect(database) as db:
-                    db.execute("ANALYZE")
+    rows = sum(rows for rows, _ in content.values())
+    told.start("copy", None)
+    _make(new, data, checksums=checksums)
+    _copy(data, new, checksums=checksums)
+    with _server(new) as made:
+        told.start("compare", rows)
+        _compare(content, _content(made, told))
     for folder, to in ((new, whole), (data, kept), (whole, data)):
         embedded._rename(folder, to)
-    counts = len(content.databases), len(content.roles), len(content.tables), content.rows
-    return ServerUpgrade(before, embedded.MAJOR, *counts, str(kept))
+    kinds = Counter(kind for kind, _ in content)
+    databases, roles = kinds.pop("database"), kinds.pop("role")
+    return ServerUpgrade(before, postgres.MAJOR, databases, roles, kinds.total(), rows, str(kept))
 
 
 def remove_old(home: Path | None = None) -> list[Path]:
@@ -149,12 +135,12 @@ def remove_old(home: Path | None = None) -> list[Path]:
         if not data.parent.exists():
             return []
         with embedded._lock(data):
-            if _version(data) != embedded.MAJOR:
+            if embedded._whole_major_of(data) != postgres.MAJOR:
                 return []
-            found = [_kept(data, major) for major in embedded.majors() if major < embedded.MAJOR]
+            found = [_kept(data, major) for major in postgres.majors() if major < postgres.MAJOR]
             removed = [folder for folder in found if folder.exists()]
             for folder in removed:
-                if f"postgres-{_version(folder)}" != folder.name:
+                if f"postgres-{postgres.major_of(folder)}" != folder.name:
                     raise EmbeddedServerError(f"{folder} is not what an upgrade left; look into it")
                 _stop(folder)
                 shutil.rmtree(folder)
@@ -163,27 +149,6 @@ def remove_old(home: Path | None = None) -> list[Path]:
 
 def _kept(data: Path, major: int) -> Path:
     return data.with_name(f"postgres-{major}")
-
-
-def _version(data: Path) -> int | None:
-    """The version of a whole data folder; None without data."""
-    version = embedded._read(data / "PG_VERSION").strip()
-    if not version:
-        return None
-    if not version.isdigit() or not (data / "global" / "pg_control").exists():
-        raise EmbeddedServerError("it holds no whole data folder: move it away to begin again")
-    return int(version)
-
-
-def _refuse_the_hopeless(data: Path, before: int) -> None:
-    if before not in embedded.majors():
-        listed = ", ".join(map(str, embedded.majors()))
-        raise EmbeddedServerError(
-            f"it is of PostgreSQL {before}, and there are only programs of {listed}: dump it with the dedup"
-            " that made it, move it away, then `dedup db restore`"
-        )
-    if _kept(data, before).exists():
-        raise EmbeddedServerError(f"{_kept(data, before)} exists, and the old data go there: move it away")
 
 
 def _stop(data: Path) -> None:
@@ -203,91 +168,55 @@ def _server(data: Path) -> Iterator[embedded._Postmaster]:
         embedded._halt(server)
 
 
-def _make(new: Path, old: Path) -> None:
+def _make(new: Path, old: Path, *, checksums: bool) -> None:
     new.mkdir(mode=0o700)
-    if user := embedded._server_user(old):
+    if user := postgres.server_user(old):
         os.chown(new, *user)
-    if failure := embedded._run(new, "initdb", *embedded.INITDB, timeout=embedded.INITDB_SECONDS):
-        raise EmbeddedServerError(failure)
+    more = "--data-checksums" if checksums else "--no-data-checksums"  # pg_upgrade wants both alike
+    postgres.run(new, "initdb", *embedded.INITDB, more, timeout=embedded.INITDB_SECONDS)
+
+
+def _copy(old: Path, new: Path, *, checksums: bool) -> None:
+    """Copy everything of one data folder into the other. Their servers are stopped."""
+    folders = [os.open(folder, os.O_RDONLY) for folder in (old, new)]
+    # Linux: the way to an open folder is not asked for, and root's server may be unable to pass it.
+    opened = [Path(f"/proc/self/fd/{folder}") for folder in folders]
+    there = opened if opened[0].exists() else [old, new]
+    programs = f"--old-bindir={postgres.programs_of(old)}"
+    options = f"--socketdir={there[1]}", "--username=postgres", f"--old-datadir={there[0]}", programs
+    try:
+        postgres.run(new, "pg_upgrade", *options, timeout=UPGRADE_SECONDS, opened=folders)
+    finally:
+        for data, folder in zip((old, new), folders, strict=True):
+            _stop(data)  # interrupted, it leaves a server behind
+            os.close(folder)
+    (new / "delete_old_cluster.sh").unlink()
+    if not checksums:  # as a new data folder has them
+        postgres.run(new, "pg_checksums", "--enable", timeout=UPGRADE_SECONDS)
 
 
 def _content(server: embedded._Postmaster, told: Progress) -> _Content:
     with server.connect("postgres") as db:
-        databases = [row[0] for row in db.execute(_sql("databases")).fetchall()]
-        roles = [row[0] for row in db.execute(_sql("roles")).fetchall()]
-    tables = {}
+        databases = [name for (name,) in db.execute(_sql("databases")).fetchall()]
+        found = {("role", name): (0, 0) for (name,) in db.execute(_sql("roles")).fetchall()}
     for database in databases:
+        found["database", database] = 0, 0
         with psycopg.connect(server.url(database), autocommit=True, options=_PLAIN) as db:
             for (table,) in db.execute(_sql("tables")).fetchall():
                 rows, content = db.execute(_sql("content", table=table)).fetchone() or (0, 0)
-                tables[database, table] = (int(rows), int(content))
+                found[f"table of database {database}", table] = int(rows), int(content)
                 told.advance(int(rows))
-    return _Content(databases, roles, tables)
+    return found
 
 
 def _compare(old: _Content, new: _Content) -> None:
     """Refuse a copy that is not equal; says what differs, and nothing of a row."""
-    for what, ours, theirs in (("roles", old.roles, new.roles), ("databases", old.databases, new.databases)):
-        if ours != theirs:
-            raise EmbeddedServerError(f"the copy has other {what}: {sorted({*ours} ^ {*theirs})}")
-    for key in sorted({*old.tables, *new.tables}):
-        (rows, content), (copied, copied_content) = old.tables.get(key, (0, 0)), new.tables.get(key, (0, 0))
-        if (rows, content) != (copied, copied_content):
+    for kind, name in sorted({*old, *new}):
+        before, after = old.get((kind, name)), new.get((kind, name))
+        if before is None or after is None:
+            raise EmbeddedServerError(f"the {kind} {name} is {'missing' if before else 'new'} in the copy")
+        if before != after:
             raise EmbeddedServerError(
-                f"the copy of table {key[1]} of database {key[0]} has {copied:,} of {counted(rows, 'row')}"
-                + ("" if rows != copied else ", and not the same ones")
+                f"the copy of the {kind} {name} has {after[0]:,} of {counted(before[0], 'row')}"
+                + ("" if before[0] != after[0] else ", and not the same ones")
             )
-
-
-def _copy(old: embedded._Postmaster, new: embedded._Postmaster, told: Progress) -> None:
-    """Everything of one data folder into the other, through a pipe: no file holds it in between."""
-    environment = {k: v for k, v in os.environ.items() if not k.startswith("PG")} | {"LC_ALL": "C"}
-    # Of the new version, as PostgreSQL advises: it knows how the old one writes and the new one reads.
-    dump = [str(embedded.program("pg_dumpall")), f"--dbname={old.url('postgres')}"]
-    # Not what a row holds: the first line of an error, and that one terse.
-    words = ("--no-psqlrc", "--quiet", "--set=ON_ERROR_STOP=1", "--set=VERBOSITY=terse", "--file=-")
-    load = [str(embedded.program("psql")), *words, f"--dbname={new.url('postgres')}"]
-    with tempfile.TemporaryFile() as said, tempfile.TemporaryFile() as answered:
-        with (
-            subprocess.Popen(dump, env=environment, stdout=subprocess.PIPE, stderr=said) as writer,
-            subprocess.Popen(
-                load, env=environment, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, stderr=answered
-            ) as reader,
-        ):
-            assert writer.stdout
-            assert reader.stdin
-            try:
-                _pass_on(writer.stdout, reader.stdin, told)
-                reader.stdin.close()
-            except BrokenPipeError:  # the reader ended; it says why
-                writer.kill()
-            except BaseException:
-                writer.kill()
-                reader.kill()
-                raise
-            finally:
-                with suppress(BrokenPipeError):  # what was not sent is in its buffer
-                    reader.stdin.close()
-        for program, process, words_of_it in (("psql", reader, answered), ("pg_dumpall", writer, said)):
-            if process.returncode:
-                words_of_it.seek(0)
-                lines = words_of_it.read(10_000).decode(errors="replace").strip().splitlines()
-                said_first = lines[0][:300] if lines else f"it ended with {process.returncode}"
-                raise EmbeddedServerError(f"{program} failed: {said_first}")
-
-
-def _pass_on(dump: IO[bytes], to: IO[bytes], told: Progress) -> None:
-    copying, waiting, bootstrap = False, 0, True
-    for line in dump:
-        if bootstrap and line == BOOTSTRAP:  # once: a text may hold such a line
-            bootstrap = False
-            continue
-        to.write(line)
-        if copying:
-            copying = line != b"\\.\n"
-            waiting += copying
-        else:
-            copying = line.startswith(b"COPY ") and line.endswith(b" FROM stdin;\n")
-        if waiting >= 1_000 or (waiting and not copying):
-            told.advance(waiting)
-            waiting = 0

@@ -22,5 +22,5 @@ ORDER BY 1
 SELECT count(*), coalesce(sum(hashtextextended((t.*)::text, 0)), 0) FROM ONLY ${table} t
 
 -- name: size
--- Bytes of all databases.
-SELECT sum(pg_database_size(oid)) FROM pg_database
+-- Bytes of all databases, and whether their pages have checksums.
+SELECT sum(pg_database_size(oid))::bigint, current_setting('data_checksums') = 'on' FROM pg_database

@@ -35,15 +35,8 @@ class Statements:
         """
         return _filled(self.feature, name, **parts)
 
-
-@dataclass(frozen=True, slots=True)
-class Templates:
-    """The same of statements that are composed: `{part}` stands for SQL that psycopg composes and quotes."""
-
-    feature: str
-
-    def __call__(self, name: str, /, **parts: object) -> sql.Composed:
-        """Return a statement, with composed SQL or values as literals in the place of its parts.
+    def composed(self, name: str, /, **parts: object) -> sql.Composed:
+        """A statement in which `{part}` stands for SQL that psycopg composes and quotes, or for a literal.
 
         Raises:
             KeyError: there is no such statement, or a part is missing.

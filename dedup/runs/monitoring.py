@@ -14,7 +14,7 @@ from dedup.attach import drift
 from dedup.base.answer import Answer
 from dedup.base.words import counted
 from dedup.db import objects
-from dedup.db.database import Cursor, prefer_indexes
+from dedup.db.database import Cursor, one_row, prefer_indexes
 from dedup.db.statements import Statements
 from dedup.runs import runs
 from dedup.runs.runs import Run, Worker
@@ -23,12 +23,6 @@ _sql = Statements("runs/monitoring")
 
 SAMPLE = 10_000
 """Articles of a kind that are looked at: about 20 ms."""
-
-QUEUES = {
-    "deferred": "dedup.deferred_article",
-    "marks to write": "dedup.mark_change",
-}
-"""Tables of what waits, by the name of their number in `Vitals.queues`."""
 
 WAIT_SECONDS = 900.0
 """How long anything may wait with nobody at work, where there are workers: they take what comes within a
@@ -152,15 +146,13 @@ def vitals(cursor: Cursor, lately: float = 86_400.0) -> Vitals:
     except for the reasons in `NO_FAULT`.
     """
     prefer_indexes(cursor)
-    row = cursor.execute(_sql("unsettled_sample"), {"sample": SAMPLE}).fetchone()
-    assert row is not None
-    at, articles, index_rows, seen, pending, oldest, limits = row
+    sample = one_row(cursor, _sql("unsettled_sample"), {"sample": SAMPLE})
+    at, articles, index_rows, seen, pending, oldest, limits = sample
     estimated = seen > SAMPLE
     unsettled = max(seen, int(index_rows)) if estimated else seen
     pending = round(unsettled * pending / seen) if seen else 0
     workers = runs.workers(cursor)
-    done = cursor.execute(_sql("last_done")).fetchone()
-    times = [done[0] if done else None, *(worker.idle_at for worker in workers)]
+    times = [*one_row(cursor, _sql("last_done")), *(worker.idle_at for worker in workers)]
     quiet_at = max((time for time in times if time is not None), default=None)
     waiting = None
     if oldest is not None:
@@ -170,11 +162,7 @@ def vitals(cursor: Cursor, lately: float = 86_400.0) -> Vitals:
     failed = cursor.execute(_sql("failed"), {"lately": lately, "sample": SAMPLE}).fetchall()
     run = runs.current(cursor, "backfill")
     failing = cursor.execute(_sql("failing"), {"kinds": list(runs.SETTLING)}).fetchall()
-    changes = cursor.execute(_sql("changes"), {"limit": SAMPLE + 1}).fetchone() or (0, None)
-    queues = {"changes": int(changes[0])}
-    for name, table in QUEUES.items():
-        count = cursor.execute(_sql("bounded_count", table=table), {"limit": SAMPLE + 1}).fetchone()
-        queues[name] = int(count[0]) if count else 0
+    changes, changes_waiting, deferred, marks = one_row(cursor, _sql("queues"), {"limit": SAMPLE + 1})
     return Vitals(
         at=at.astimezone(UTC),
         articles=articles,
@@ -185,8 +173,8 @@ def vitals(cursor: Cursor, lately: float = 86_400.0) -> Vitals:
         failed={reason: count for reason, count, _ in failed},
         failed_lately=sum(count for reason, _, count in failed if reason not in NO_FAULT),
         limits=limits,
-        queues=queues,
-        changes_waiting_seconds=changes[1],
+        queues={"changes": changes, "deferred": deferred, "marks to write": marks},
+        changes_waiting_seconds=changes_waiting,
         drifted=[*objects.problems(cursor), *drift.problems(cursor), *drift.unwritten(cursor)],
         totals={" ".join(filter(None, key)): value for key, value in runs.totals(cursor).items()},
         quiet_at=quiet_at,

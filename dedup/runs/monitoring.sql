@@ -18,13 +18,12 @@ SELECT clock_timestamp(),
        (SELECT coalesce(jsonb_object_agg(limit_fired, articles), '{}') FROM (
             SELECT limit_fired, count(*) AS articles FROM looked_at WHERE limit_fired IS NOT NULL GROUP BY 1) AS fired)
 
--- name: bounded_count
--- How many rows a table has; counting stops at the limit.
-SELECT count(*) FROM (SELECT FROM ${table} LIMIT %(limit)s) AS looked_at
-
--- name: changes
--- How many changes of attached tables were not read yet, and for how many seconds the first has waited.
-SELECT coalesce(sum(amount), 0)::bigint, extract(epoch FROM clock_timestamp() - min(noted_at))::double precision
+-- name: queues
+-- How many changes of attached tables were not read yet, and for how many seconds the first has waited; then how many
+-- articles are deferred, and how many marks are to be written. Counting stops at the limit.
+SELECT coalesce(sum(amount), 0)::bigint, extract(epoch FROM clock_timestamp() - min(noted_at))::double precision,
+       (SELECT count(*) FROM (SELECT FROM dedup.deferred_article LIMIT %(limit)s) AS looked_at),
+       (SELECT count(*) FROM (SELECT FROM dedup.mark_change LIMIT %(limit)s) AS looked_at)
 FROM (SELECT amount, noted_at FROM dedup.outbox ORDER BY id LIMIT %(limit)s) AS looked_at
 
 -- name: failed

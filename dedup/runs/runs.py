@@ -18,7 +18,7 @@ from typing import Any
 from psycopg.types.json import Jsonb
 
 from dedup.base.answer import Answer
-from dedup.db.database import Cursor
+from dedup.db.database import Cursor, one_row
 from dedup.db.statements import Statements
 
 _sql = Statements("runs/runs")
@@ -135,9 +135,7 @@ def claim(cursor: Cursor, what: str, owner: Owner) -> int | None:
     if other:
         end(cursor, other.id, "taken over", None)
     cursor.execute(_sql("delete_old"), {"kept": KEPT - 1})
-    row = cursor.execute(_sql("begin"), {"what": what, **asdict(owner)}).fetchone()
-    assert row is not None
-    return int(row[0])
+    return int(one_row(cursor, _sql("begin"), {"what": what, **asdict(owner)})[0])
 
 
 def beat(
@@ -184,9 +182,8 @@ def history(cursor: Cursor, limit: int) -> list[PastRun]:
 
 
 def session(cursor: Cursor) -> Session:
-    row = cursor.execute(_sql("session")).fetchone()
-    assert row is not None
-    return row[0], row[1]
+    process_id, started_at = one_row(cursor, _sql("session"))
+    return process_id, started_at
 
 
 @dataclass(frozen=True, slots=True)
@@ -202,9 +199,7 @@ class Worker(Answer):
 def begin_worker(cursor: Cursor, host: str, process_id: int) -> int:
     """A worker begins; returns its number. The rows of those that are gone go."""
     cursor.execute(_sql("delete_gone_workers"), {**_LEASE, "besides": None})
-    row = cursor.execute(_sql("begin_worker"), {"host": host, "process_id": process_id}).fetchone()
-    assert row is not None
-    return int(row[0])
+    return int(one_row(cursor, _sql("begin_worker"), {"host": host, "process_id": process_id})[0])
 
 
 def see_worker(cursor: Cursor, worker: int, *, idle: bool, session: Session | None = None) -> bool:

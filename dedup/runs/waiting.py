@@ -21,7 +21,7 @@ from dedup.attach import drift
 from dedup.base.article import MAX_SOURCE_ID_BYTES
 from dedup.base.errors import DatabaseError
 from dedup.base.schema import outer
-from dedup.db.database import Connection, Cursor, Database, prefer_indexes
+from dedup.db.database import Connection, Cursor, Database, one_row, prefer_indexes
 from dedup.db.statements import Statements
 from dedup.runs import runs
 from dedup.runs.runs import Session
@@ -48,9 +48,8 @@ class Waiting:
 
 def look(cursor: Cursor) -> Waiting:
     prefer_indexes(cursor)
-    row = cursor.execute(_sql("look"), {"longest": MAX_SOURCE_ID_BYTES}).fetchone()
-    assert row is not None
-    return Waiting(row[0] or drift.unseen(cursor), row[1], row[2])
+    settling, counting, words = one_row(cursor, _sql("look"), {"longest": MAX_SOURCE_ID_BYTES})
+    return Waiting(settling or drift.unseen(cursor), counting, words)
 
 
 class Listener:

@@ -1,7 +1,7 @@
 """Submitting and looking up, with all that may come between: others at work, new settings, another program.
 
 The decision itself is in `hook.py` and `lookup.py`; here is what is done when it cannot be had, or when the
-role may not settle (`../db/roles.py`). One object serves any number of threads.
+role may not settle (`../db/rights.txt`). One object serves any number of threads.
 """
 
 from __future__ import annotations

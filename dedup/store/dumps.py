@@ -16,7 +16,7 @@ from pathlib import Path
 from dedup.attach import attachments
 from dedup.base.errors import EmbeddedServerError, InputError, SchemaError
 from dedup.base.words import counted
-from dedup.db import embedded
+from dedup.db import embedded, postgres
 from dedup.db.database import Database
 from dedup.files.whole import new_file
 from dedup.store import removal
@@ -71,7 +71,7 @@ def restore(path: Path, schema: str) -> None:
 def _run(name: str, *words: str) -> str:
     environment = {k: v for k, v in os.environ.items() if not k.startswith("PG")} | {"LC_ALL": "C"}
     done = subprocess.run(
-        [embedded.program(name), *words], env=environment, capture_output=True, errors="replace", check=False
+        [postgres.program(name), *words], env=environment, capture_output=True, errors="replace", check=False
     )
     if done.returncode:
         first = (done.stderr.strip() or f"it ended with {done.returncode}").splitlines()[0]

@@ -15,7 +15,7 @@ import psycopg
 import pytest
 from psycopg import sql
 
-from dedup.attach import attachments, comparing, drift, marking, noting, sync
+from dedup.attach import attachments, comparing, drift, functions, marking, sync
 from dedup.attach.attachments import Attachment
 from dedup.base.errors import InputError
 from dedup.base.progress import SilentProgress
@@ -163,7 +163,7 @@ def test_pages_and_notes_of_any_size_lose_no_row(
         (comparing, "PAGE"),
         (sync, "NOTES"),
         (marking, "MARKS"),
-        (noting, "KEYS_PER_NOTE"),
+        (functions, "KEYS_PER_NOTE"),
     ):
         monkeypatch.setattr(module, size, 2)
     news(owner)

@@ -15,7 +15,7 @@ import psycopg
 import pytest
 
 from dedup.api.deduplicator import Deduplicator
-from dedup.db import embedded
+from dedup.db import embedded, postgres
 from dedup.store import opening
 from tests.corpora import article, code, window
 
@@ -150,7 +150,7 @@ def test_what_is_no_dump_changes_nothing(homes: tuple[Path, Path], run: Run, tmp
     with psycopg.connect(url) as connection:
         connection.execute("CREATE TABLE public.other AS SELECT 1 AS one")
     subprocess.run(
-        [embedded.programs() / "pg_dump", "-Fc", "-f", tmp_path / "other.dump", url], check=True, timeout=60
+        [postgres.programs() / "pg_dump", "-Fc", "-f", tmp_path / "other.dump", url], check=True, timeout=60
     )
     refused = run(home, "db", "restore", "other.dump")
     assert refused.returncode == 2

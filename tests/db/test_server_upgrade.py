@@ -5,10 +5,12 @@ from __future__ import annotations
 import json
 import os
 import shutil
+import signal
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 
 import psycopg
@@ -16,7 +18,7 @@ import pytest
 
 from dedup.api.deduplicator import Deduplicator
 from dedup.base.errors import EmbeddedServerError
-from dedup.db import embedded, server_upgrade
+from dedup.db import embedded, postgres, server_upgrade
 from dedup.db.database import Database
 from dedup.store import opening
 from tests.corpora import article, code, window
@@ -28,13 +30,13 @@ pytestmark = [
     pytest.mark.timeout(300),
     pytest.mark.skipif(os.name != "posix", reason="the embedded server listens on a Unix socket"),
     pytest.mark.skipif(
-        OLD not in embedded.majors(), reason=f"the package has no programs of PostgreSQL {OLD}"
+        OLD not in postgres.majors(), reason=f"the package has no programs of PostgreSQL {OLD}"
     ),
 ]
 CHECKOUT = Path(embedded.__file__).parents[2]
 HOSTILE, QUOTED = 'weird "name', '"weird ""name"'
 LINE = "CREATE ROLE postgres;"
-"""A text that looks like the statement that an upgrade leaves out of the dump."""
+"""A text that looks like a statement of a dump."""
 
 
 def environment(home: Path) -> dict[str, str]:
@@ -71,7 +73,7 @@ def old() -> Iterator[Old]:
     """Made as a dedup with PostgreSQL 16 made it: the built-in locales came with 17."""
     home = new_folder()
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(embedded, "MAJOR", OLD)
+        patch.setattr(postgres, "MAJOR", OLD)
         patch.setattr(embedded, "INITDB", [word for word in embedded.INITDB if "builtin" not in word])
         url = embedded.start(home)
         database = Database(url)
@@ -171,12 +173,12 @@ where, after = {where!r}, {after!r}
 name, _, turn = where.removesuffix(" after").partition(" ")
 module = embedded if name == "_rename" else server_upgrade
 function, calls = getattr(module, name), []
-def deadly(*arguments):
+def deadly(*arguments, **named):
     calls.append(1)
     last = len(calls) == int(turn or 1)
     if last and not after:
         os._exit(9)
-    found = function(*arguments)
+    found = function(*arguments, **named)
     if last:
         os._exit(9)
     return found
@@ -204,7 +206,7 @@ def test_killed_at_any_step_one_cluster_is_whole_and_the_next_run_ends_it(
     if left == "16":  # as it was: the older dedup goes on with it, whatever still runs
         server_upgrade._stop(home / "postgres")
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(embedded, "MAJOR", OLD)
+            patch.setattr(postgres, "MAJOR", OLD)
             assert answers(embedded.start(home)) == old.answers
     else:  # the next command of any kind finds the new one
         assert answers(embedded.start(home)) == old.answers
@@ -220,19 +222,19 @@ def test_whoever_is_connected_is_cut_off_and_writes_nothing_that_is_lost(
     old: Old, home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(embedded, "MAJOR", OLD)
+        patch.setattr(postgres, "MAJOR", OLD)
         url = embedded.start(home)
     writer = psycopg.connect(url, autocommit=True)
     seen = []
     copy = server_upgrade._copy
 
-    def watched(*arguments: object) -> None:
+    def watched(before: Path, new: Path, **more: bool) -> None:
         with pytest.raises(psycopg.OperationalError):
             writer.execute("DELETE FROM dedup.article")
         with pytest.raises(psycopg.OperationalError):
             psycopg.connect(url, connect_timeout=3)
         seen.append(1)
-        copy(*arguments)  # type: ignore[arg-type]
+        copy(before, new, **more)
 
     monkeypatch.setattr(server_upgrade, "_copy", watched)
     server_upgrade.upgrade(home=home)
@@ -242,14 +244,36 @@ def test_whoever_is_connected_is_cut_off_and_writes_nothing_that_is_lost(
 
 
 @pytest.mark.torture
+def test_interrupted_it_leaves_no_server_and_the_old_data_as_they_were(old: Old, home: Path) -> None:
+    # A program that was started in the background ignores Ctrl-C, and so would its children.
+    heed = "import signal; signal.signal(signal.SIGINT, signal.default_int_handler); "
+    code = heed + "from dedup.db import server_upgrade as s; s.upgrade()"
+    begun = subprocess.Popen([sys.executable, "-c", code], env=environment(home), stderr=subprocess.DEVNULL)
+    logs = home / "postgres.upgrade" / "pg_upgrade_output.d"
+    deadline = time.monotonic() + 100
+    while not (logs.exists() and (home / "postgres" / "postmaster.pid").exists()):  # pg_upgrade reads it
+        assert begun.poll() is None
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+    begun.send_signal(signal.SIGINT)
+    assert begun.wait(100) != 0
+    assert not [f for f in home.glob("postgres*/") if (s := embedded._postmaster(f)) and s.alive()]
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(postgres, "MAJOR", OLD)
+        assert answers(embedded.start(home)) == old.answers
+    assert server_upgrade.upgrade(home=home).kept
+    assert answers(embedded.start(home)) == old.answers
+
+
+@pytest.mark.torture
 def test_a_copy_that_is_not_equal_is_refused_and_the_old_data_stay(
     old: Old, home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     copy = server_upgrade._copy
 
-    def forged(before: embedded._Postmaster, made: embedded._Postmaster, *more: object) -> None:
-        copy(before, made, *more)  # type: ignore[arg-type]
-        with psycopg.connect(made.url(HOSTILE)) as db:
+    def forged(before: Path, new: Path, **more: bool) -> None:
+        copy(before, new, **more)
+        with server_upgrade._server(new) as made, psycopg.connect(made.url(HOSTILE)) as db:
             db.execute("UPDATE note SET body = 'secret' WHERE body = %s", [LINE])
 
     with monkeypatch.context() as patch:
@@ -285,7 +309,7 @@ def test_what_cannot_be_done_is_refused_before_anything_is_touched(
 
 
 def test_a_kept_folder_that_is_something_else_is_not_removed(tmp_path: Path) -> None:
-    for name, version in (("postgres", embedded.MAJOR), ("postgres-16", 15)):
+    for name, version in (("postgres", postgres.MAJOR), ("postgres-16", 15)):
         (tmp_path / name / "global").mkdir(parents=True)
         (tmp_path / name / "global" / "pg_control").touch()
         (tmp_path / name / "PG_VERSION").write_text(f"{version}\n")
@@ -301,15 +325,17 @@ def test_where_there_are_no_data_nothing_is_made(tmp_path: Path) -> None:
 
 
 def test_no_content_of_a_row_is_left_out_of_the_comparison() -> None:
-    content = server_upgrade._Content(["a"], ["r"], {("a", "public.t"): (2, 7)})
+    table = "table of database a", "public.t"
+    content = {("database", "a"): (0, 0), ("role", "r"): (0, 0), table: (2, 7)}
     server_upgrade._compare(content, content)
-    for other in (
-        replace(content, roles=[]),
-        replace(content, databases=[]),
-        replace(content, tables={}),
-        replace(content, tables={("a", "public.t"): (1, 7)}),
-        replace(content, tables={("a", "public.t"): (2, 8)}),
-        replace(content, tables={**content.tables, ("a", "public.u"): (1, 1)}),
+    for other, words in (
+        ({key: value for key, value in content.items() if key[0] != "role"}, "role r is missing"),
+        ({key: value for key, value in content.items() if key[0] != "database"}, "database a is missing"),
+        ({key: value for key, value in content.items() if key != table}, "public.t is missing"),
+        ({**content, table: (1, 7)}, "1 of 2 rows"),
+        ({**content, table: (2, 8)}, "2 of 2 rows, and not the same"),
+        ({**content, ("role", "s"): (0, 0)}, "role s is new"),
+        ({**content, ("table of database a", "public.u"): (1, 1)}, "public.u is new"),
     ):
-        with pytest.raises(EmbeddedServerError):
+        with pytest.raises(EmbeddedServerError, match=words):
             server_upgrade._compare(content, other)

@@ -31,7 +31,7 @@ PARTS = {
         "html": html("a"),
         "tables": "dedup.article",
     },
-    "attach/attachments": {"write": "(SELECT 0::bigint AS written, m.ids AS held)"},
+    "attach/attachments": {"write": "(SELECT 0::bigint AS written, ARRAY['a'] AS held)"},
     "store/memory_engine": {"place": "1"},
     "store/common_sentences": {"fingerprints": "dedup.fingerprint"},
     "attach/outbox": {
@@ -44,7 +44,7 @@ PARTS = {
         "given": "ARRAY['a/1']",
     },
     "attach/copying": {
-        **{"milliseconds": "1000", "write": "(SELECT 0::bigint AS written, ARRAY['a'] AS held)"},
+        "milliseconds": "1000",
         "rows": "(SELECT *, source_id AS original FROM dedup.marked_article)",
         **{"text": "r.title", "byline": "r.byline", "kept": "NULL::text", "changed_at": "NULL::text"},
     },
@@ -53,7 +53,6 @@ PARTS = {
     "store/fingerprints": {"table": "fingerprint", "html": html("a")},
     "store/key_segments": {"table": "fingerprint"},
     "store/exports": {"conditions": "true", "kept": ", a.kept"},
-    "runs/monitoring": {"table": "dedup.deferred_article"},
     "store/stories": {"known": known("m"), "delay": delay("at", "top.first_at")},
     "store/verdicts": {"fields": "a.id"},
 }
@@ -71,8 +70,8 @@ PREPARED = re.compile(r"(--.*\n)*\s*(SELECT|INSERT|UPDATE|DELETE|WITH|MERGE|VALU
 def users(feature: str) -> str:
     """The modules that use the statements of a feature."""
     modules = (file.read_text("utf-8") for file in FOLDER.rglob("*.py"))
-    asked = (f'Statements("{feature}")', f'Templates("{feature}")')
-    return "\n".join(text for text in modules if any(one in text for one in asked))
+    asked = f'Statements("{feature}")'
+    return "\n".join(text for text in modules if asked in text)
 
 
 def numbered(text: str) -> str:
@@ -135,14 +134,11 @@ IN_PYTHON = {
     "attach/ddl.py": "made from a catalogue",
     "attach/functions.py": "made from a catalogue",
     "attach/mapping.py": "made from a catalogue",
-    "attach/noting.py": "made from a catalogue",
     "attach/survey.py": "made from a catalogue",
-    "db/roles.py": "words of GRANT",
     "store/removal.py": "no value can be bound in DDL",
     "db/embedded.py": "no value can be bound in DDL",
     "db/revision.py": "for people to type",
     "store/word_index.py": "no value can be bound in DDL",
-    "db/server_upgrade.py": "for every database of a server",
     "extras/frames/story_export.py": "SQLite's",
 }
 """Modules in which statements may stand, and why."""

@@ -14,7 +14,7 @@ from alembic import command
 from dedup.api.deduplicator import Deduplicator
 from dedup.api.operation import printed_schema
 from dedup.base.errors import SchemaError
-from dedup.db import embedded, migrate
+from dedup.db import migrate, postgres
 from dedup.db.database import URL_VARIABLE, Database
 from dedup.db.revision import current
 from dedup.store import opening
@@ -53,7 +53,7 @@ def psql(database: Database, script: str, path: Path) -> subprocess.CompletedPro
     file.write_text(script, "utf-8")
     options = ["-X", "-q", "-v", "ON_ERROR_STOP=1", "-f", str(file), database.url]
     return subprocess.run(
-        [embedded.programs() / "psql", *options], capture_output=True, text=True, timeout=100, check=False
+        [postgres.programs() / "psql", *options], capture_output=True, text=True, timeout=100, check=False
     )
 
 
