@@ -54,7 +54,7 @@ FORMATS = ("jsonl", "json", "csv", "tsv", "parquet", "xlsx", "xml")
 SUFFIXES: dict[str, str] = {
     **dict.fromkeys((".jsonl", ".jsonlines", ".ndjson"), "jsonl"),
     **{".json": "json", ".csv": "csv", ".tsv": "tsv", ".parquet": "parquet"},
-    **dict.fromkeys((".xlsx", ".xlsm"), "xlsx"),
+    **dict.fromkeys((".xlsx", ".xlsm", ".xlsb", ".xls", ".ods"), "xlsx"),
     **dict.fromkeys((".xml", ".rss", ".atom", ".wxr"), "xml"),
 }
 SEEKING = ("parquet", "xlsx")  # Formats whose files are not read from their beginning to their end
@@ -242,8 +242,6 @@ def _format_of(path: str, format: str | None) -> str:
     if path == "-":
         return "jsonl"
     suffix = _suffix(path)
-    if suffix in OLD:
-        raise InputError(f"{path} {OLD[suffix]}; save it as .xlsx, or as CSV in UTF-8")
     if (found := _by_suffix(suffix)) is None:
         open_file(path)[0].close()  # says so if it is missing, or a directory
         raise InputError(
@@ -251,6 +249,3 @@ def _format_of(path: str, format: str | None) -> str:
             f"to one of {' '.join(SUFFIXES)}, each with or without {' '.join(PACKED_SUFFIXES)} or .zip"
         )
     return found
-
-
-OLD = {".xls": "is of an Excel before 2007", ".ods": "is of LibreOffice"}
