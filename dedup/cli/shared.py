@@ -140,7 +140,7 @@ def previewed(preview: dedup.Preview) -> str:
 
 
 def field_map(pairs: list[str] | None) -> dict[str, str]:
-    from dedup.files.readers import parse_field_map
+    from dedup.files.reading import parse_field_map
 
     return parse_field_map(pairs or ())
 

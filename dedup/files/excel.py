@@ -100,7 +100,7 @@ class ExcelSource:
         understood.other_sheets = [shown(name) for name in others[:MAX_NAMES]]
         rows = self._rows()
         first = list(islice(rows, HEADER_ROWS))
-        headers = {at: names for at, (_, row) in enumerate(first) if (names := _names(row))}
+        headers = {at: found for at, (_, row) in enumerate(first) if (found := _names(row))}
         if not headers:
             raise InputError(f"{self.file}: the sheet {chosen!r} has no header; a row must name the columns")
         wanted = {field for field in needed if field != "source_id"}

@@ -257,7 +257,7 @@ def test_a_sheet_that_breaks_off_is_refused(tmp_path: Path) -> None:
 
 
 def test_rows_that_end_too_early_are_told_from_the_end_of_the_sheet(tmp_path: Path) -> None:
-    rows = [HEADER, *((number, "t", "b" * 1_000, None, None) for number in range(500))]
+    rows = [HEADER, *((number, "t", "b" * 1_000, None, None) for number in range(1_500))]
     with read_articles(book(tmp_path / "a.xlsx", {"A": rows})) as reader:
         assert next(reader) == Article("0", "b" * 1_000, "t")
         reader._opened._source._process.kill()  # type: ignore[union-attr]

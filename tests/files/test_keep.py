@@ -11,8 +11,8 @@ import pytest
 from dedup.base.article import Article
 from dedup.base.errors import InputError
 from dedup.base.progress import SilentProgress
-from dedup.files.readers import Repair, read_articles
-from dedup.files.reading import Reading, read_file
+from dedup.files.readers import Repair, read_articles, read_file
+from dedup.files.reading import Reading
 from dedup.files.report import LoadReport
 from tests.files import exports
 
