@@ -345,8 +345,8 @@ def test_a_repair_comes_right_before_its_article(tmp_path: Path) -> None:
     file = str(tmp_path / "a.jsonl")
     no_time = "published_at is not a time; write it like 2024-05-01T12:00:00Z"
     assert items == [
-        Repair(file, 1, "1", "published_at", no_time, "?"),
         Repair(file, 1, "1", "title", "title must be a string, not list", "[1]"),
+        Repair(file, 1, "1", "published_at", no_time, "?"),
         Article("1", "b"),
         Article("2", "c"),
     ]
