@@ -5,9 +5,9 @@ The command line uses no other. What hangs on a `Deduplicator` beside its own me
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Self, Unpack
 
 from dedup.api import checks
 from dedup.api.questions import Questions
@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from dedup.api.settings import CommonSentences, CorpusSettings, PairPins
     from dedup.extras.judging.judgements import Judgements
     from dedup.extras.spark.postgres.importing import ImportReport
+    from dedup.files.reading import ReadingOptions
     from dedup.settling.backfill import BackfillReport, Preview
     from dedup.settling.window import PrunePreview
     from dedup.store.load import LoadPreview
@@ -157,21 +158,11 @@ class Deduplicator(Questions):
         self,
         source: str | Path | Iterable[Article],
         *,
-        fields: Mapping[str, str] | None = None,
-        format: str | None = None,
-        publication: str | None = None,
-        language: str | None = None,
-        html: bool = False,
-        date_format: str | None = None,
-        day_first: bool | None = None,
-        lose_dates: bool = False,
-        encoding: str | None = None,
-        sheet: str | None = None,
-        keep: Sequence[str] = (),
         rejects: str | Path | None = None,
         progress: Progress | None = None,
         stop: Callable[[], bool] = lambda: False,
         report: LoadReport | None = None,
+        **options: Unpack[ReadingOptions],
     ) -> LoadReport:
         """Store articles; `backfill` then marks them. A known source_id is an edit of that article.
 
@@ -197,15 +188,15 @@ class Deduplicator(Questions):
                 or it cannot be read to its end; then what was read is stored.
             DatabaseError: the server refused or went away; the batches before are stored.
         """
-        from dedup.files.reading import Reading, rejects_path
+        from dedup.files.readers import rejects_path
+        from dedup.files.reading import Reading
         from dedup.store import load as loading
 
         made = LoadReport() if report is None else report
         if not isinstance(source, str | Path):
             loading.load_articles(self._database, source, made, progress=progress, stop=stop)
             return made
-        how = (date_format, day_first, lose_dates, encoding, sheet, keep)
-        reading = Reading(fields or {}, format, publication, language, html, *how)
+        reading = Reading(**options)
         most, refused = self.settings.max_record_bytes(), rejects or rejects_path(source)
         given = (self._database, source, reading, made)
         loading.load_file(*given, max_record_bytes=most, rejects=refused, progress=progress, stop=stop)
@@ -215,19 +206,9 @@ class Deduplicator(Questions):
     def preview_load(
         path: str | Path,
         *,
-        fields: Mapping[str, str] | None = None,
-        format: str | None = None,
-        publication: str | None = None,
-        language: str | None = None,
-        html: bool = False,
-        date_format: str | None = None,
-        day_first: bool | None = None,
-        lose_dates: bool = False,
-        encoding: str | None = None,
-        sheet: str | None = None,
-        keep: Sequence[str] = (),
         progress: Progress | None = None,
         stop: Callable[[], bool] = lambda: False,
+        **options: Unpack[ReadingOptions],
     ) -> LoadPreview:
         """What `load` would make of a file: read to its end, nothing stored, no database needed.
 
@@ -236,9 +217,7 @@ class Deduplicator(Questions):
         from dedup.files.reading import Reading
         from dedup.store import load as loading
 
-        how = (date_format, day_first, lose_dates, encoding, sheet, keep)
-        reading = Reading(fields or {}, format, publication, language, html, *how)
-        return loading.preview_file(path, reading, progress=progress, stop=stop)
+        return loading.preview_file(path, Reading(**options), progress=progress, stop=stop)
 
     def backfill(
         self,

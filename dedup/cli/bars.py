@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 from rich.progress import BarColumn, Progress, ProgressColumn, Task, TaskID, TextColumn, TimeRemainingColumn
 from rich.text import Text
 
 from dedup.base.progress import Steps
-from dedup.base.words import size
+from dedup.base.words import size, whole
 from dedup.cli.output import PrintableConsole
 
 NARROWEST_BAR = 72
@@ -38,27 +38,15 @@ class ProgressBar:
         self._progress.advance(self._task, count)
 
 
-class _Counted(ProgressColumn):
-    def __init__(self, unit: str) -> None:
+class _Words(ProgressColumn):
+    """What a function says of the work."""
+
+    def __init__(self, words: Callable[[Task], str]) -> None:
         super().__init__()
-        self._unit = unit
+        self._words = words
 
-    def _shown(self, count: float) -> str:
-        return size(int(count)) if self._unit == "bytes" else f"{count:,.0f}"
-
-
-class _Rate(_Counted):
     def render(self, task: Task) -> Text:
-        speed = task.finished_speed or task.speed
-        if not speed or speed < 1:  # few and slow things, such as methods: a rate tells nothing
-            return Text("")
-        return Text(f"{self._shown(speed)}/s")
-
-
-class _Done(_Counted):
-    def render(self, task: Task) -> Text:
-        total = "" if task.total is None else f" / {self._shown(task.total)}"
-        return Text(self._shown(task.completed) + total)
+        return Text(self._words(task))
 
 
 @contextmanager
@@ -66,16 +54,19 @@ def bars(unit: str) -> Iterator[ProgressBar]:
     """Bars on stderr while it lasts: what, a bar, how much, how fast, how long still. `unit` as for
     `progress_bar`.
     """
+    shown = size if unit == "bytes" else whole
+
+    def done(task: Task) -> str:
+        return shown(task.completed) + ("" if task.total is None else f" / {shown(task.total)}")
+
+    def rate(task: Task) -> str:
+        speed = task.finished_speed or task.speed or 0
+        return f"{shown(speed)}/s" if speed >= 1 else ""  # of few and slow things a rate tells nothing
+
     console = PrintableConsole(stderr=True)
-    columns: list[ProgressColumn] = [
-        TextColumn("{task.description:<14}"),
-        BarColumn(bar_width=24),
-        _Done(unit),
-        _Rate(unit),
-        TimeRemainingColumn(elapsed_when_finished=True),
-    ]
-    if console.width < NARROWEST_BAR:
-        columns = [columns[0], columns[2]]
-    progress = Progress(*columns, console=console)
-    with progress:
+    columns: list[ProgressColumn] = [TextColumn("{task.description:<14}"), _Words(done)]
+    if console.width >= NARROWEST_BAR:
+        columns.insert(1, BarColumn(bar_width=24))
+        columns += [_Words(rate), TimeRemainingColumn(elapsed_when_finished=True)]
+    with Progress(*columns, console=console) as progress:
         yield ProgressBar(progress)

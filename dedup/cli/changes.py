@@ -13,7 +13,7 @@ from dedup.base.errors import InputError
 from dedup.cli import output
 from dedup.cli.operate import switch_journal
 from dedup.cli.shared import JsonOption, YesOption, agree, corpus
-from dedup.cli.signals import Leave, leaving
+from dedup.cli.signals import StopFlag, leaving
 
 PAGE = 1_000  # Changes read at a time
 LOOK_SECONDS = 0.1  # So often a command that waits looks whether it is to end
@@ -81,7 +81,7 @@ def changes(
             listed = [change.as_dict() for change in found]
             output.write_json({"changes": listed, "cursor": found[-1].cursor if found else since})
             return
-        leave = stack.enter_context(leaving()) if endless else Leave()
+        leave = stack.enter_context(leaving()) if endless else StopFlag()
         told, last = 0, since
         while not leave.is_set() and (limit is None or told < limit):
             size = PAGE if limit is None else min(PAGE, limit - told)
@@ -98,7 +98,7 @@ def changes(
         output.say(f"next: dedup changes --since {last}")
 
 
-def _wait(seconds: float, leave: Leave) -> None:
+def _wait(seconds: float, leave: StopFlag) -> None:
     until = time.monotonic() + seconds
     while not leave.is_set() and (left := until - time.monotonic()) > 0:
         time.sleep(min(left, LOOK_SECONDS))

@@ -17,6 +17,7 @@ from dedup.cli.progress import progress_bar
 from dedup.cli.signals import unfinished
 
 if TYPE_CHECKING:
+    from dedup.files.reading import ReadingOptions
     from dedup.files.report import Understanding
 
 IDS_SHOWN = 3  # Ids on the screen per reason; the rejects file has all
@@ -138,7 +139,7 @@ def load(
 
         dedup load export.xlsx --sheet 2018 --map title=Titel --map published_at=Datum
     """
-    wanted: dict[str, Any] = {
+    wanted: ReadingOptions = {
         "fields": shared.field_map(map_),
         "format": format_,
         "publication": publication,
@@ -151,12 +152,14 @@ def load(
         "sheet": sheet,
         "keep": shared.names(keep) or (),
     }
+    from dedup.files.readers import try_out
     from dedup.files.reading import Reading
 
+    reading = Reading(**wanted)
     unusable: Unusable = []
     for file in dict.fromkeys(files):
         try:
-            Reading(**wanted).try_out(file)
+            try_out(file, reading)
         except InputError as error:
             unusable.append((file, error))
     if len(unusable) < len(files):
@@ -181,7 +184,7 @@ def load(
 
 
 def _load(
-    files: Sequence[str], wanted: Mapping[str, Any], rejects: Path | None, unusable: Unusable, json: bool
+    files: Sequence[str], wanted: ReadingOptions, rejects: Path | None, unusable: Unusable, json: bool
 ) -> list[dedup.LoadReport]:
     reports: list[dedup.LoadReport] = []
     try:
@@ -204,7 +207,7 @@ def _load(
     return reports
 
 
-def _preview(files: Sequence[str], wanted: Mapping[str, Any], unusable: Unusable) -> list[dedup.LoadPreview]:
+def _preview(files: Sequence[str], wanted: ReadingOptions, unusable: Unusable) -> list[dedup.LoadPreview]:
     found = []
     with shared.stopping() as stop, progress_bar("bytes") as bar:
         for file in files:

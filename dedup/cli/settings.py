@@ -147,7 +147,6 @@ def train_sentences(
     """
     from dedup.api.settings import language_code
     from dedup.base.article import Article
-    from dedup.files.dates import DateRule
     from dedup.files.readers import read_articles
     from dedup.text.fingerprint import base_language
 
@@ -165,9 +164,7 @@ def train_sentences(
                 seen = reader.bytes_read
 
     with ExitStack() as stack:
-        opened = (
-            read_articles(file, fields=mapping, format=format_, dates=DateRule(lose=True)) for file in files
-        )
+        opened = (read_articles(file, fields=mapping, format=format_, lose_dates=True) for file in files)
         readers = [stack.enter_context(reader) for reader in opened]  # a typo starts no server
         dd = stack.enter_context(corpus())
         bar = stack.enter_context(progress_bar("bytes"))

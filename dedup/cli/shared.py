@@ -140,7 +140,7 @@ def previewed(preview: dedup.Preview) -> str:
 
 
 def field_map(pairs: list[str] | None) -> dict[str, str]:
-    from dedup.files.readers import parse_field_map
+    from dedup.files.reading import parse_field_map
 
     return parse_field_map(pairs or ())
 
@@ -156,10 +156,8 @@ def moment(given: str) -> datetime:
     """A time of the command line: as files give it, or so long ago (`30m`, `24h`, `7d`)."""
     from dedup.base.times import parse_time
 
-    found = re.fullmatch(r"(\d{1,6}) ?([mhd])", given.strip())
-    if found:
-        unit = {"m": "minutes", "h": "hours", "d": "days"}[found[2]]
-        return datetime.now(UTC) - timedelta(**{unit: int(found[1])})
+    if (span := _span(given, "mhd")) is not None:
+        return datetime.now(UTC) - timedelta(seconds=span)
     with suppress(InputError):
         if time := parse_time(given, "the time"):
             return time
@@ -170,10 +168,14 @@ def moment(given: str) -> datetime:
 
 def seconds_of(given: str) -> float:
     """A time span of the command line: `90s`, `30m`, `26h`, `7d`."""
-    found = re.fullmatch(r"(\d{1,6}) ?([smhd])", given.strip())
-    if not found or not int(found[1]):
+    if not (span := _span(given, "smhd")):
         raise InputError(f"{given!r} is no time span: write 90s, 30m, 26h or 7d")
-    return int(found[1]) * {"s": 1.0, "m": 60.0, "h": 3_600.0, "d": 86_400.0}[found[2]]
+    return span
+
+
+def _span(given: str, units: str) -> float | None:
+    found = re.fullmatch(rf"(\d{{1,6}}) ?([{units}])", given.strip())
+    return found and int(found[1]) * {"s": 1.0, "m": 60.0, "h": 3_600.0, "d": 86_400.0}[found[2]]
 
 
 def hash_key(given: str) -> str:

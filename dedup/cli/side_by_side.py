@@ -6,11 +6,9 @@ other, as `[-earlier-]` and `{+later+}`. It computes nothing: see `settling/expl
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
-from itertools import zip_longest
+from collections.abc import Iterable, Sequence
 
-from rich.console import Console
+from rich.console import Console, Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
@@ -19,51 +17,46 @@ from dedup.cli import output
 from dedup.cli.output import printable
 from dedup.text.alignment import Passage, Segment, align, reflowed
 
-GAP, GAP_BETWEEN_DIFFERENT = " │ ", " ┃ "  # What stands between the columns
-
 ALONE = "bold underline yellow"
 """Style of what the other text does not have; where there are no colours it is still bold and underlined."""
 
+EARLIER, LATER = ("[-", "-]"), ("{+", "+}")
+"""What stands around words that only this article has, where there are no styles; as wdiff writes it."""
 
-@dataclass(frozen=True, slots=True)
-class ScreenRow:
-    """A line of the page; `different` if something stands on it that only one text has."""
-
-    text: Text
-    different: bool
+NARROWEST_COLUMNS = 80  # Columns of a terminal from which two texts stand side by side
 
 
-class SideBySide:
-    """Two texts, ready to be set at any width."""
+def page(a: str, b: str, heads: Sequence[Text], *, narrow: bool) -> RenderableType:
+    """Two texts below their heads, side by side or one below the other."""
+    rows = align(reflowed(a), reflowed(b))
+    if narrow:
+        lines: list[Text] = []
+        for head, side in zip(heads, ([row.a for row in rows], [row.b for row in rows]), strict=True):
+            lines.append(head)
+            for passage in filter(None, side):
+                lines += [Text(), _passage(passage)] if passage.opens else [_passage(passage)]
+            lines.append(Text())
+        return Group(*lines)
+    table = _columns(*heads)
+    for row in rows:
+        if table.row_count and ((row.a and row.a.opens) or (row.b and row.b.opens)):
+            table.add_row()
+        table.add_row(_passage(row.a), _passage(row.b))
+    return table
 
-    def __init__(self, a: str, b: str) -> None:
-        self._aligned = align(reflowed(a), reflowed(b))
 
-    def side_by_side(self, width: int) -> list[ScreenRow]:
-        column = (width - len(GAP)) // 2
-        rows: list[ScreenRow] = []
-        for row in self._aligned:
-            if rows and ((row.a and row.a.opens) or (row.b and row.b.opens)):
-                rows.append(ScreenRow(beside(Text(), Text(), column), False))
-            left, right = (_wrapped(side, column) for side in (row.a, row.b))
-            different = bool((row.a and row.a.different) or (row.b and row.b.different))
-            rows += [
-                ScreenRow(beside(x or Text(), y or Text(), column, different), different)
-                for x, y in zip_longest(left, right)
-            ]
-        return rows
+def _passage(passage: Passage | None) -> Text:
+    text = marked(passage.segments if passage else ())
+    text.rstrip()
+    return text
 
-    def stacked(self, width: int, between: Text) -> list[ScreenRow]:
-        """Rows of one column, the second text below the first and a line between them."""
-        sides = [row.a for row in self._aligned], [row.b for row in self._aligned]
-        first, second = ([*_stack(filter(None, side), width)] for side in sides)
-        return [
-            *first,
-            ScreenRow(Text(), False),
-            ScreenRow(between, False),
-            ScreenRow(Text(), False),
-            *second,
-        ]
+
+def _columns(*heads: Text, below: int = 0) -> Table:
+    """Two columns of one width, with so many blank lines below each row."""
+    table = Table(box=None, expand=True, pad_edge=False, padding=(0, 2, below, 0))
+    for head in heads:
+        table.add_column(head, ratio=1, overflow="fold")
+    return table
 
 
 def marked(segments: Iterable[Segment], around: tuple[str, str] | None = None) -> Text:
@@ -80,40 +73,6 @@ def marked(segments: Iterable[Segment], around: tuple[str, str] | None = None) -
         text.append(f"{around[0]}{words}{around[1]}" if around else words, None if around else ALONE)
         text.append(after)
     return text
-
-
-_WRAPPER = Console(width=1_000)  # What Rich wants to see before it wraps a text
-
-
-def _wrapped(passage: Passage | None, width: int) -> list[Text]:
-    if not passage:
-        return []
-    text = marked(passage.segments)
-    text.rstrip()
-    return list(text.wrap(_WRAPPER, width))
-
-
-def beside(left: Text, right: Text, width: int, different: bool = False) -> Text:
-    """Two lines as one row; `width` is that of a column."""
-    left, right = left.copy(), right.copy()
-    left.truncate(width, pad=True)
-    right.truncate(width)
-    gap = (GAP_BETWEEN_DIFFERENT, "yellow") if different else (GAP, "dim")
-    return Text.assemble(left, gap, right)
-
-
-def _stack(passages: Iterable[Passage], width: int) -> Iterator[ScreenRow]:
-    for number, passage in enumerate(passages):
-        if passage.opens and number:
-            yield ScreenRow(Text(), False)
-        for line in _wrapped(passage, width):
-            yield ScreenRow(line, passage.different)
-
-
-EARLIER, LATER = ("[-", "-]"), ("{+", "+}")
-"""What stands around words that only this article has, where there are no styles; as wdiff writes it."""
-
-NARROWEST_COLUMNS = 80  # Columns of a terminal from which two sentences stand side by side
 
 
 def print_explanation(found: dedup.Explanation) -> None:
@@ -172,9 +131,7 @@ def _print_differing(
     console.print(Text(title, style="bold"))
     styles = console.is_terminal and not console.is_dumb_terminal
     if styles and console.width >= NARROWEST_COLUMNS:
-        table = Table(box=None, expand=True, header_style="dim", padding=(0, 0, 1, 2))
-        for name in ("earlier", "later"):
-            table.add_column(name, ratio=1, overflow="fold")
+        table = _columns(Text("earlier", "dim"), Text("later", "dim"), below=1)
         for sentence in sentences:
             table.add_row(*(marked(side or (), None) for side in (sentence.earlier, sentence.later)))
         console.print(table)

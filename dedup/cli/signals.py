@@ -20,8 +20,8 @@ from __future__ import annotations
 import os
 import signal
 import stat
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager, suppress
 from types import FrameType
 from typing import Any, NoReturn
 
@@ -40,11 +40,12 @@ server that does not answer may take the rest."""
 
 
 class StopFlag:
-    """Set when a signal asked the command to come to an end.
+    """Set when a signal asked the command to come to an end; `late` if it took too long and is being ended.
 
     No `threading.Event`: its lock is taken by `set`; a second signal in the middle of that waits for ever.
     """
 
+    late = False
     _set = False
 
     def is_set(self) -> bool:
@@ -94,61 +95,48 @@ def unfinished() -> NoReturn:
     raise typer.Exit(exit_code())
 
 
-@contextmanager
-def stopping() -> Iterator[StopFlag]:
+def stopping() -> AbstractContextManager[StopFlag]:
     """A flag that SIGTERM and SIGHUP set: finish the batch in hand, then `unfinished` if work is left."""
-    flag = StopFlag()
-    alarms: list[tuple[Any, tuple[float, float]]] = []
+    return _asked(STOPPING, STOP_SECONDS)
 
-    def stop(number: int, _frame: FrameType | None) -> None:
+
+def leaving() -> AbstractContextManager[StopFlag]:
+    """A flag that Ctrl-C, SIGTERM and SIGHUP set; a second signal, or too much time, ends the command."""
+    return _asked((signal.SIGINT, *STOPPING), LEAVE_SECONDS, once=True)
+
+
+@contextmanager
+def _asked(numbers: Sequence[signal.Signals], seconds: float, *, once: bool = False) -> Iterator[StopFlag]:
+    """A flag that signals set. The command is ended after so many seconds, or by a second signal (`once`)."""
+    flag = StopFlag()
+    handler, timer = signal.getsignal(signal.SIGALRM), signal.getitimer(signal.ITIMER_REAL)
+
+    def stop(number: int, frame: FrameType | None) -> None:
+        if once and flag.is_set():
+            _end(number, frame)
         note(number)
         if not flag.is_set():
             flag.set()
-            handler = signal.signal(signal.SIGALRM, _end)
-            alarms.append((handler, signal.setitimer(signal.ITIMER_REAL, STOP_SECONDS)))
+            signal.signal(signal.SIGALRM, end)
+            signal.setitimer(signal.ITIMER_REAL, seconds)
+
+    def end(number: int, frame: FrameType | None) -> None:
+        flag.late = True
+        _end(number, frame)
 
     try:
-        with _handled(stop):
+        with _handled(stop, *numbers):
             yield flag
     finally:
-        for handler, timer in reversed(alarms):  # two, if a second signal came while the first was handled
+        if flag.is_set():
             signal.setitimer(signal.ITIMER_REAL, *timer)
             signal.signal(signal.SIGALRM, handler)
-
-
-class Leave(StopFlag):
-    """Set when the command is to come to an end; `late` if it took too long and is being ended."""
-
-    late = False
-
-
-@contextmanager
-def leaving() -> Iterator[Leave]:
-    """A flag that Ctrl-C, SIGTERM and SIGHUP set; a second signal, or too much time, ends the command."""
-    flag = Leave()
-
-    def leave(number: int, frame: FrameType | None) -> None:
-        if number == signal.SIGALRM:
-            flag.late = True
-        if flag.is_set():
-            _end(number, frame)
-        note(number)
-        flag.set()
-        signal.setitimer(signal.ITIMER_REAL, LEAVE_SECONDS)
-
-    timer = signal.getitimer(signal.ITIMER_REAL)
-    try:
-        with _handled(leave, signal.SIGINT, signal.SIGALRM, *STOPPING):
-            yield flag
-            signal.setitimer(signal.ITIMER_REAL, *timer)
-    finally:
-        signal.setitimer(signal.ITIMER_REAL, *timer)
 
 
 @contextmanager
 def ending() -> Iterator[None]:
     """SIGTERM and SIGHUP are as Ctrl-C: processes at work are ended, and temporary files removed."""
-    with _handled(_end):
+    with _handled(_end, *STOPPING):
         yield
 
 
@@ -176,7 +164,7 @@ def note(number: int) -> None:
 
 @contextmanager
 def _handled(handler: _Handler, *numbers: signal.Signals) -> Iterator[None]:
-    previous = _handle(handler, *(numbers or STOPPING))
+    previous = _handle(handler, *numbers)
     try:
         yield
     finally:

@@ -193,16 +193,16 @@ def check(
         echo '{"id": "a1", "text": "..."}' | dedup check
     """
     from dedup.base.verdict import Verdict
-    from dedup.files.readers import Reject, Repair
+    from dedup.files.readers import ArticleReader, Reject, Repair, try_out
     from dedup.files.reading import Reading
 
     reading = Reading(shared.field_map(map_), format_, publication, language, html, date_format, day_first)
     with ExitStack() as stack:
         stop = stack.enter_context(shared.stopping())
-        reading.try_out(file, every_line=True)  # a typo starts no server
+        try_out(file, reading, every_line=True)  # a typo starts no server
         dd = stack.enter_context(shared.corpus())
         bound = dd.settings.max_record_bytes()
-        reader = stack.enter_context(reading.open(file, bound, every_line=True))
+        reader = stack.enter_context(ArticleReader(file, reading, bound, every_line=True))
         repairs: list[Repair] = []
         answered = refused = 0
         for item in reader:
@@ -213,8 +213,7 @@ def check(
                 verdict = Verdict(item.source_id, "refused", None, None, f"line {item.line}: {item.reason}")
                 refused += 1
             else:
-                article = reading.completed(item)
-                verdict = dd.lookup(article) if dry_run else dd.submit(article)
+                verdict = dd.lookup(item) if dry_run else dd.submit(item)
             noted = [{"field": r.field, "reason": r.reason, "value": r.value} for r in repairs]
             output.write_json({**verdict.as_dict(), "repairs": noted}, indent=None)
             sys.stdout.flush()

@@ -40,31 +40,17 @@ EXAMPLE_CHARACTERS = 40  # Of a date that is shown. What is longer is none, and 
 _TRIED = datetime(2017, 5, 26, tzinfo=UTC)
 
 
-@dataclass(frozen=True, slots=True)
-class DateRule:
-    """What the user of a file says of its dates."""
-
-    # as `datetime.strptime` reads them, such as `%d.%m.%Y %H:%M`; dates of another form are read as usual.
-    format: str | None = None
-    # the first of three numbers is the day; False: the month; None: the file tells.
-    day_first: bool | None = None
-    lose: bool = False  # go on, however many cannot be read
-
-    def __post_init__(self) -> None:
-        if self.format is None:
-            return
-        try:
-            made = datetime.strptime(_TRIED.strftime(self.format), self.format)
-        except (ValueError, TypeError, KeyError, IndexError):
-            made = None
-        if made is None or made.date() != _TRIED.date():
-            raise InputError(
-                f"{self.format!r} is no format of dates: it needs year, month and day, such as --date-format"
-                " '%d.%m.%Y %H:%M'"
-            )
-
-
-AS_USUAL = DateRule()
+def check_format(form: str) -> None:
+    """Raises InputError: it is no format of dates, as `datetime.strptime` reads them."""
+    try:
+        made = datetime.strptime(_TRIED.strftime(form), form)
+    except (ValueError, TypeError, KeyError, IndexError):
+        made = None
+    if made is None or made.date() != _TRIED.date():
+        raise InputError(
+            f"{form!r} is no format of dates: it needs year, month and day, such as --date-format"
+            " '%d.%m.%Y %H:%M'"
+        )
 
 
 @dataclass(slots=True)
@@ -107,13 +93,13 @@ class _Looked(DateColumn):
 
 
 class Dates:
-    """Reads the dates of one file."""
+    """Reads the dates of one file, written in a form or with the day first as `reading.py` has it."""
 
-    def __init__(self, rule: DateRule) -> None:
-        self._rule = rule
-        self._first: dict[str, bool | None] = dict.fromkeys(TIMES, rule.day_first)
+    def __init__(self, form: str | None = None, day_first: bool | None = None) -> None:
+        self._form, self._day_first = form, day_first
+        self._first: dict[str, bool | None] = dict.fromkeys(TIMES, day_first)
         self._languages: dict[str, frozenset[str]] = {}
-        self._columns: set[str] = set(TIMES) if rule.format or rule.day_first is not None else set()
+        self._columns: set[str] = set(TIMES) if form or day_first is not None else set()
 
     def take(self, found: dict[str, Any]) -> None:
         """Put times in the place of those values that only this column's way of writing makes one."""
@@ -133,7 +119,7 @@ class Dates:
         return {name: self._decide(name, one) for name, one in looked.items() if one.given}
 
     def _read(self, name: str, value: str) -> datetime | None:
-        if self._rule.format and (time := self._formatted(value, name)):
+        if self._form and (time := self._formatted(value, name)):
             return time
         try:
             return parse_time(value, name, day_first=self._first[name], languages=self._languages.get(name))
@@ -142,7 +128,7 @@ class Dates:
 
     def _formatted(self, value: str, name: str) -> datetime | None:
         try:
-            return as_utc(datetime.strptime(value.strip(), self._rule.format or ""), name)
+            return as_utc(datetime.strptime(value.strip(), self._form or ""), name)
         except (ValueError, InputError):
             return None
 
@@ -150,7 +136,7 @@ class Dates:
         if isinstance(value, str) and not value.strip():
             return
         looked.given += 1
-        if isinstance(value, str) and self._rule.format and self._formatted(value, name):
+        if isinstance(value, str) and self._form and self._formatted(value, name):
             return
         with suppress(InputError):
             parse_time(value, name)
@@ -184,7 +170,7 @@ class Dates:
         self._columns.add(name)
 
     def _decide(self, name: str, looked: _Looked) -> DateColumn:
-        first, order = self._rule.day_first, "as told"
+        first, order = self._day_first, "as told"
         deciding = looked.day + looked.month
         if first is None and deciding:
             if min(looked.day, looked.month) * AGREEING < deciding:

@@ -7,7 +7,6 @@ for a field the first that has a value counts. It does not know files or what ma
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
@@ -80,16 +79,6 @@ class RecordShape:
     fields: tuple[tuple[str, tuple[Option, ...]], ...]  # field -> its options, in the order they are tried
     used: frozenset[str]  # the names that any field may be in
     ignored: tuple[str, ...]  # the others, at most MAX_NAMES
-    # field, key and label of those that have one option, which is not within an object.
-    single: tuple[tuple[str, Any, str], ...] = dataclasses.field(init=False)
-    # the other fields with their options.
-    several: tuple[tuple[str, tuple[Option, ...]], ...] = dataclasses.field(init=False)
-
-    def __post_init__(self) -> None:
-        alone = {name: len(options) == 1 and not options[0].rest for name, options in self.fields}
-        single = [(name, options[0].key, options[0].label) for name, options in self.fields if alone[name]]
-        object.__setattr__(self, "single", tuple(single))
-        object.__setattr__(self, "several", tuple(named for named in self.fields if not alone[named[0]]))
 
 
 def columns_of(
@@ -228,19 +217,7 @@ def values_of(record: Any, shape: RecordShape, understood: Understanding) -> dic
     An empty text is no value where another name has one.
     """
     found: dict[str, Any] = {}
-    fields, ignored = understood.fields, understood.ignored
-    for field, key, label in shape.single:  # as nearly all are, and a load looks at millions
-        value = record[key]
-        if value is None:
-            continue
-        found[field] = value
-        if value == "":
-            continue
-        try:
-            fields[field][label] += 1
-        except KeyError:
-            understood.found_in(field, label)
-    for field, options in shape.several:
+    for field, options in shape.fields:
         looked_into = None
         for key, rest, label, others in options:
             value = record[key]
@@ -257,18 +234,12 @@ def values_of(record: Any, shape: RecordShape, understood: Understanding) -> dic
             found[field] = value
             if value == "":
                 continue
-            try:
-                fields[field][label] += 1
-            except KeyError:
-                understood.found_in(field, label)
+            understood.found_in(field, label)
             for other in others:
                 understood.passed_over(other)
             break
     for name in shape.ignored:
-        try:
-            ignored[name] += 1
-        except KeyError:
-            understood.passed_over(name)
+        understood.passed_over(name)
     return found
 
 

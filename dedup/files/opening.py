@@ -11,17 +11,18 @@ from typing import TYPE_CHECKING, Protocol
 
 from dedup.base import plugins
 from dedup.base.errors import InputError
+from dedup.files.delimited import csv_records
+from dedup.files.excel import ExcelSource
 from dedup.files.jsonl import jsonl_records
 from dedup.files.packed import PACKED_SUFFIXES, Archive, open_file
+from dedup.files.parquet import ParquetSource
+from dedup.files.reading import Reading
 from dedup.files.record import Plan, Record
 from dedup.files.report import Understanding
 from dedup.files.source import LineSource
 
-# Other formats are imported by the first file that needs them; most commands read none.
-if TYPE_CHECKING:
-    from dedup.files.excel import ExcelSource
+if TYPE_CHECKING:  # imported by the first feed: it takes 12 ms, and the other formats 2 each
     from dedup.files.feeds import FeedSource
-    from dedup.files.parquet import ParquetSource
 
 
 class AddedSource(Protocol):
@@ -54,7 +55,7 @@ FORMATS = ("jsonl", "json", "csv", "tsv", "parquet", "xlsx", "xml")
 SUFFIXES: dict[str, str] = {
     **dict.fromkeys((".jsonl", ".jsonlines", ".ndjson"), "jsonl"),
     **{".json": "json", ".csv": "csv", ".tsv": "tsv", ".parquet": "parquet"},
-    **dict.fromkeys((".xlsx", ".xlsm"), "xlsx"),
+    **dict.fromkeys((".xlsx", ".xlsm", ".xlsb", ".xls", ".ods"), "xlsx"),
     **dict.fromkeys((".xml", ".rss", ".atom", ".wxr"), "xml"),
 }
 SEEKING = ("parquet", "xlsx")  # Formats whose files are not read from their beginning to their end
@@ -65,16 +66,9 @@ NAMES_SHOWN = 8  # Of an archive, in an error
 class Opened:
     """What is read under one path, from its beginning to its end, once."""
 
-    def __init__(
-        self,
-        path: str,
-        format: str | None,
-        max_record_bytes: int,
-        encoding: str | None = None,
-        sheet: str | None = None,
-    ) -> None:
+    def __init__(self, path: str, reading: Reading, max_record_bytes: int) -> None:
         self.file = "<stdin>" if path == "-" else path
-        self._bound, self._encoding, self._sheet = max_record_bytes, encoding, sheet
+        self._reading, self._bound = reading, max_record_bytes
         self._archive: Archive | None = None
         self._names = [path]
         # of an archive, what is not read: files of no known format.
@@ -82,10 +76,11 @@ class Opened:
         if path.lower().endswith(".zip"):
             self._archive = Archive(path)
         try:
-            self.format = self._format_within(format) if self._archive else _format_of(path, format)
-            if sheet is not None and self.format != "xlsx":
+            within, format = self._archive, reading.format
+            self.format = self._format_within(within, format) if within else _format_of(path, format)
+            if reading.sheet is not None and self.format != "xlsx":
                 raise InputError(f"{path} is no Excel file, and has no sheet: leave out --sheet")
-            if encoding is not None and (_seeks(self.format) or self.format == "xml"):
+            if reading.encoding is not None and (_seeks(self.format) or self.format == "xml"):
                 raise InputError(f"{path} says itself how it is written: leave out --encoding")
             self._source = self._open(self._names[0])
         except BaseException:
@@ -125,56 +120,37 @@ class Opened:
         self, plan: Plan, needed: Collection[str], understood: Understanding, *, every_line: bool = False
     ) -> Iterator[Record]:
         """The records of all sources. Raises InputError now, not later, for one that cannot be used."""
-        first = self._records(self._source, plan, needed, understood, every_line)
+
+        def of(source: Source, understood: Understanding) -> Iterator[Record]:
+            if not isinstance(source, LineSource):
+                return source.records(plan, needed, understood)
+            if self.format in ("jsonl", "json"):
+                understood.format = self.format
+                return jsonl_records(source, plan, understood, every_line=every_line)
+            return csv_records(source, plan, needed, understood)
+
+        def every() -> Iterator[Record]:
+            yield from first
+            for name in self._names[1:]:
+                self._truncated = self.truncated
+                self._source.close()
+                self._source = self._open(name)
+                yield from of(self._source, understood)
+
+        first = of(self._source, understood)
         for name in self._names[1:]:
             other = self._open(name)
             try:
-                self._records(other, plan, needed, Understanding(name, self.format), every_line)
+                of(other, Understanding(name, self.format))
             finally:
                 other.close()
-        return self._all(first, plan, needed, understood, every_line)
-
-    def _all(
-        self,
-        records: Iterator[Record],
-        plan: Plan,
-        needed: Collection[str],
-        understood: Understanding,
-        every_line: bool,
-    ) -> Iterator[Record]:
-        yield from records
-        for name in self._names[1:]:
-            self._truncated = self.truncated
-            self._source.close()
-            self._source = self._open(name)
-            yield from self._records(self._source, plan, needed, understood, every_line)
-
-    def _records(
-        self,
-        source: Source,
-        plan: Plan,
-        needed: Collection[str],
-        understood: Understanding,
-        every_line: bool,
-    ) -> Iterator[Record]:
-        if not isinstance(source, LineSource):
-            return source.records(plan, needed, understood)
-        if self.format in ("jsonl", "json"):
-            understood.format = self.format
-            return jsonl_records(source, plan, understood, every_line=every_line)
-        from dedup.files.delimited import csv_records
-
-        return csv_records(source, plan, needed, understood)
+        return every()
 
     def _open(self, name: str) -> Source:
         if self.format == "parquet":
-            from dedup.files.parquet import ParquetSource
-
             return ParquetSource(name, self._bound)
         if self.format == "xlsx":
-            from dedup.files.excel import ExcelSource
-
-            return ExcelSource(name, self._bound, self._sheet)
+            return ExcelSource(name, self._bound, self._reading.sheet)
         if self.format == "xml":
             from dedup.base.html import need_extractor
             from dedup.files.feeds import FeedSource
@@ -184,12 +160,11 @@ class Opened:
         if self.format not in FORMATS:
             added: AddedSource = plugins.loaded("formats", self.format)(name, self._bound)
             return added
-        return LineSource(name, self._bound, self._encoding, self._archive)
+        return LineSource(name, self._bound, self._reading.encoding, self._archive)
 
-    def _format_within(self, format: str | None) -> str:
+    def _format_within(self, archive: Archive, format: str | None) -> str:
         """The format of the files in an archive; sets which of them are read."""
-        assert self._archive is not None
-        every = self._archive.names
+        every = archive.names
         found = {name: _by_suffix(_suffix(name)) for name in every}
         if format is not None:  # of its files; where no name says that one is, of all
             found = {name: one if one == format else None for name, one in found.items()}
@@ -242,8 +217,6 @@ def _format_of(path: str, format: str | None) -> str:
     if path == "-":
         return "jsonl"
     suffix = _suffix(path)
-    if suffix in OLD:
-        raise InputError(f"{path} {OLD[suffix]}; save it as .xlsx, or as CSV in UTF-8")
     if (found := _by_suffix(suffix)) is None:
         open_file(path)[0].close()  # says so if it is missing, or a directory
         raise InputError(
@@ -251,6 +224,3 @@ def _format_of(path: str, format: str | None) -> str:
             f"to one of {' '.join(SUFFIXES)}, each with or without {' '.join(PACKED_SUFFIXES)} or .zip"
         )
     return found
-
-
-OLD = {".xls": "is of an Excel before 2007", ".ods": "is of LibreOffice"}

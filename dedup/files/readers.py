@@ -14,17 +14,20 @@ they are, unless `html` asks to take articles out of HTML; those of feeds are HT
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from itertools import takewhile
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, Self, Unpack
 
-from dedup.base.article import ARTICLE_FIELDS, Article
+from dedup.base.article import Article
 from dedup.base.errors import InputError
-from dedup.files.dates import AS_USUAL, TIMES, DateColumn, DateRule, Dates, refuse_many
+from dedup.base.progress import Progress
+from dedup.files.dates import TIMES, DateColumn, Dates, refuse_many
 from dedup.files.naming import DEFAULT_FIELDS as DEFAULT_FIELDS
 from dedup.files.opening import Opened
+from dedup.files.reading import Reading, ReadingOptions
 from dedup.files.record import (
     KEPT,
     MAX_RAW_BYTES,
@@ -45,94 +48,81 @@ from dedup.files.record import (
 from dedup.files.rejects import Reject as Reject
 from dedup.files.rejects import RejectsFile as RejectsFile
 from dedup.files.rejects import Repair as Repair
-from dedup.files.report import MAX_NAMES, Understanding, shown
+from dedup.files.report import MAX_NAMES, LoadReport, Understanding, shown
 from dedup.files.source import UTF8, likely_encoding
 
 Item = Article | Reject | Repair  # What a reader yields
 
 FIRST_RECORDS = 500
-FIRST_BYTES = 4_000_000  # Records, and bytes of them, of a pipe that say how its dates are written
+FIRST_BYTES = 4_000_000
+"""Records, and bytes of them, that are read before the first is handed on. By then a name that a field was
+mapped to has to have come, and those of a pipe say how its dates are written."""
+
+PROGRESS_BYTES = 1_048_576  # Of the file, between two steps of the progress
+
+NAME_BYTES = 200
+"""Of the name of a file, in that of its rejects file: file systems take 255 bytes, and some is added."""
+
+NAMES_SHOWN = 12  # Of a file, in an error about a name that it does not have
 
 CUT_CHARACTERS = 32_767  # A text of so many was in a cell of Excel, which cuts off what is longer
-
-
-def parse_field_map(pairs: Iterable[str]) -> dict[str, str]:
-    """Read `["text=body", "publication=source"]` as `{"text": "body", "publication": "source"}`."""
-    fields: dict[str, str] = {}
-    for pair in pairs:
-        field, _, name = (part.strip() for part in pair.partition("="))
-        if not field or not name:
-            raise InputError(f"'{pair}' does not map a field; write FIELD=NAME, such as text=body")
-        _check_field(field)
-        if field in fields:
-            raise InputError(f"field {field} is mapped twice, to '{fields[field]}' and to '{name}'; give one")
-        fields[field] = name
-    return fields
 
 
 class ArticleReader(Iterator[Item]):
     """The articles of one file, or of standard input for "-", in order, once; a context manager.
 
-    The name of a file says its format (`opening.py`) unless `format` does; "-" is JSONL. What it is packed
-    with is seen. `fields` maps an article field to the key or column that holds it, in place of
-    DEFAULT_FIELDS; in JSON and Parquet `source.name` is also the name within the object, or struct, `source`.
-    Where no name of an id is known, the url is the id. A line or row of more than `max_record_bytes` is
-    refused; reading takes up to 13 times as much memory. `html` extracts articles from texts that look like
-    HTML, else these are only counted, and takes tags and entities out of titles. `every_line` is for whoever
-    has to answer every line of JSONL: a blank one is a Reject, neither its beginning nor its dates make the
-    file unusable, and an id is needed. `dates`: how they are written, and if they may be lost. `encoding`: of
-    a file that is not UTF-8 and has no byte order mark. `sheet`: of Excel, in place of the first. `keep`:
-    names of values that articles keep, found as mapped fields are.
+    The name of a file says its format (`opening.py`) unless `reading` does; "-" is JSONL. What it is packed
+    with is seen. Where no name of an id is known, the url is the id. A line or row of more than
+    `max_record_bytes` is refused; reading takes up to 13 times as much memory. Texts that look like HTML are
+    counted, where `reading` does not ask to extract them. `every_line` is for whoever has to answer every
+    line of JSONL: a blank one is a Reject, neither its beginning nor its dates make the file unusable, and an
+    id is needed.
 
     Raises InputError before any article if the file, its header or an argument cannot be used; with the
-    first article if more than a tenth of the dates of a column cannot be read (`dates.py`); later only for a
-    failing disk, or where so many dates come late in a pipe.
+    first article if more than a tenth of the dates of a column cannot be read (`dates.py`), or if none of
+    the first records has a name that a field is mapped to; later only for a failing disk, or where so many
+    dates come late in a pipe.
     """
 
     def __init__(
         self,
         path: str | Path,
-        *,
-        fields: Mapping[str, str] | None = None,
-        format: str | None = None,
+        reading: Reading,
         max_record_bytes: int = MAX_RECORD_BYTES,
-        html: bool = False,
+        *,
         every_line: bool = False,
-        dates: DateRule = AS_USUAL,
-        encoding: str | None = None,
-        sheet: str | None = None,
-        keep: Sequence[str] = (),
     ) -> None:
-        self._html, self._keep = html, keep
-        if html:
+        if reading.html:
             from dedup.base.html import need_extractor
 
             need_extractor()
-        fields = fields or {}
-        for field in fields:
-            _check_field(field)
-        wanted = (str(path), format, max_record_bytes, encoding, sheet)
+        self._reading, self._every_line = reading, every_line
+        self._fields = reading.fields or {}
+        kept = {KEPT + name: name for name in reading.keep}
+        self._named = {**self._fields, **kept}
+        wanted = (str(path), reading, max_record_bytes)
         self._opened = Opened(*wanted)
         plan = {
-            field: (fields[field],) if field in fields else names
-            for field, names in _usual_names(self._opened.format).items()
-        } | {KEPT + name: (name,) for name in keep}
+            **_usual_names(self._opened.format),
+            **{field: (name,) for field, name in self._named.items()},
+        }
         self.file, self.close = self._opened.file, self._opened.close
         self.understood = Understanding(self.file, self._opened.format)
         self.understood.files = [shown(name) for name in self._opened.names[:MAX_NAMES]]
         self.understood.not_read = [shown(name) for name in self._opened.passed_over[:MAX_NAMES]]
-        self.understood.url_may_be_id = "source_id" not in fields and not every_line
-        needed = {*REQUIRED_FIELDS, *fields, *(KEPT + name for name in keep)}
+        self.understood.url_may_be_id = "source_id" not in self._fields and not every_line
+        needed = {*REQUIRED_FIELDS, *self._named}
         try:
             records = self._opened.records(plan, needed, self.understood, every_line=every_line)
         except BaseException:
             self.close()
             raise
         self.stop: Callable[[], bool] = lambda: False
-        self._dates, self._ask, self._may_lose = Dates(dates), False, dates.lose or every_line
+        self._dates = Dates(reading.date_format, reading.day_first)
+        self._ask, self._may_lose = False, reading.lose_dates or every_line
         if self.bytes_total is not None:
             records = self._after_all(records, lambda: Opened(*wanted), plan, needed)
-        elif not every_line:
+        if not every_line:
             records = self._after_the_first(records)
         self._items = self._articles(records)
 
@@ -152,18 +142,41 @@ class ArticleReader(Iterator[Item]):
         yield from records
 
     def _after_the_first(self, records: Iterator[Record]) -> Iterator[Record]:
-        """The records, after a look at the dates of the first ones."""
+        """The records, after a look at the names of the first ones, and in a pipe at their dates."""
         first: list[Record] = []
         size = 0
-        for record in records:
-            first.append(record)
-            size += len(record[1] or b"")
-            if len(first) >= FIRST_RECORDS or size >= FIRST_BYTES:
-                break
-        self._look(first)
+        failed: InputError | MemoryError | None = None
+        try:
+            for record in records:
+                first.append(record)
+                size += _size(record)
+                if len(first) >= FIRST_RECORDS or size >= FIRST_BYTES:
+                    break
+        except (InputError, MemoryError) as error:  # what was read before it counts
+            failed = error
+        if first and (missing := self.understood.unseen(self._named)):
+            self._refuse_unseen(len(first), *next(iter(missing.items())))
+        if self.bytes_total is None:
+            self._look(first)
+            self._ask = True
         yield from first
-        self._ask = True
+        first.clear()
+        if failed is not None:
+            raise failed
         yield from records
+
+    def _refuse_unseen(self, count: int, field: str, name: str) -> None:
+        understood = self.understood
+        found = (name for names in understood.fields.values() for name in names)
+        names = [*dict.fromkeys([*found, *understood.ignored])]
+        listed = ", ".join(names[:NAMES_SHOWN]) + (", …" if len(names) > NAMES_SHOWN else "")
+        why, option = f", to which {field} is mapped", f"--map {field}=NAME"
+        if field not in self._fields:
+            why, option = ", which is to be kept", "--keep"
+        raise InputError(
+            f"{self.file}: none of the first {count:,} records has {name!r}{why};"
+            f" they have {listed}; correct {option}"
+        )
 
     def _look(self, records: Iterable[Record]) -> None:
         going_on = takewhile(lambda _: not self.stop(), _readable(records))
@@ -234,16 +247,17 @@ class ArticleReader(Iterator[Item]):
                         from dedup.files import feeds
 
                         understood.extracted += feeds.take_out(found)
-                    elif self._html or (isinstance(text, str) and "<" in text):
+                    elif self._reading.html or (isinstance(text, str) and "<" in text):
                         from dedup.base.html import looks_like_html, take_out
 
                         markup = isinstance(text, str) and looks_like_html(text)
-                        if self._html:
+                        if self._reading.html:
                             take_out(found, text if markup else None)
-                    if self._keep:
-                        keep(found, self._keep)
+                    if self._reading.keep:
+                        keep(found, self._reading.keep)
                     self._dates.take(found)
                     article, flaws = make_article(found)
+                    article = self._reading.completed(article)
                 except InputError as error:
                     shown = raw if raw is not None else row_as_json(found)
                     yield self._reject(line, str(error), shown, found.get("source_id"))
@@ -261,7 +275,7 @@ class ArticleReader(Iterator[Item]):
                     understood.empty += 1
                 if len(article.text) == CUT_CHARACTERS or article.text.endswith(" chars]"):
                     understood.cut += 1
-                if markup and self._html:
+                if markup and self._reading.html:
                     understood.extracted += 1
                 elif markup:
                     understood.html += 1
@@ -295,12 +309,68 @@ class ArticleReader(Iterator[Item]):
         return Reject(self._opened.where, line, reason, raw, length, usable_id(source_id))
 
 
-read_articles = ArticleReader
+def read_articles(
+    path: str | Path,
+    *,
+    max_record_bytes: int = MAX_RECORD_BYTES,
+    every_line: bool = False,
+    **options: Unpack[ReadingOptions],
+) -> ArticleReader:
+    """Read the articles of a file; `options` are the arguments of a `Reading`."""
+    return ArticleReader(path, Reading(**options), max_record_bytes, every_line=every_line)
 
 
-def _check_field(field: str) -> None:
-    if field not in ARTICLE_FIELDS:
-        raise InputError(f"unknown field '{field}'; the fields are {', '.join(ARTICLE_FIELDS)}")
+def try_out(path: str | Path, reading: Reading, *, every_line: bool = False) -> None:
+    """Open a file and close it again, so that errors show early; not a pipe, which is read but once."""
+    if str(path) != "-" and (Path(path).is_file() or not Path(path).exists()):
+        ArticleReader(path, reading, every_line=every_line).close()
+
+
+def rejects_path(source: str | Path) -> Path:
+    """Where refused records of a file go by default: the current folder, under a name made of the file's."""
+    name = "stdin" if str(source) == "-" else Path(source).name
+    kept = os.fsdecode(os.fsencode(name)[:NAME_BYTES])
+    return Path(f"{kept}.rejects.jsonl")
+
+
+def read_file(
+    path: str | Path,
+    reading: Reading,
+    report: LoadReport,
+    *,
+    max_record_bytes: int = MAX_RECORD_BYTES,
+    rejects: str | Path | None,
+    progress: Progress,
+    stop: Callable[[], bool],
+) -> Iterator[Article]:
+    """The articles of a file; what is refused or repaired goes to the report and the rejects file (None: no
+    file).
+
+    The report is true whatever is raised; counts of what is stored are the caller's. Raises InputError as an
+    `ArticleReader` does.
+    """
+    with ArticleReader(path, reading, max_record_bytes) as reader, ExitStack() as stack:
+        refused = stack.enter_context(RejectsFile(rejects, source=path)) if rejects is not None else None
+        stack.callback(lambda: setattr(report, "truncated", reader.truncated))
+        report.file, report.understood = reader.file, reader.understood
+        reader.stop = stop
+        progress.start("loading", reader.bytes_total)
+        seen = 0
+        for item in reader:
+            if stop():
+                report.stopped = True
+                break
+            if isinstance(item, Article):
+                yield item
+            else:
+                report.note(item)
+                if refused is not None:
+                    refused.write(item)
+                    report.rejects = str(refused.path)
+            if reader.bytes_read - seen >= PROGRESS_BYTES:
+                progress.advance(reader.bytes_read - seen)
+                seen = reader.bytes_read
+        progress.advance(reader.bytes_read - seen)
 
 
 def _usual_names(format: str) -> Mapping[str, tuple[str, ...]]:
@@ -315,3 +385,11 @@ def _readable(records: Iterable[Record]) -> Iterator[Record]:
     """Records up to where the file cannot be read on; the real reading reports that."""
     with suppress(InputError):
         yield from records
+
+
+def _size(record: Record) -> int:
+    """The bytes of a record, or the characters of its values where it has no bytes of its own."""
+    _, raw, found = record
+    if raw is not None or isinstance(found, str):
+        return len(raw or b"")
+    return sum(len(value) for value in found.values() if isinstance(value, str))

@@ -15,7 +15,8 @@ from dedup.base.article import Article, stored_size
 from dedup.base.errors import InputError
 from dedup.base.progress import Progress, SilentProgress
 from dedup.db.database import Database, retried
-from dedup.files.reading import Reading, read_file
+from dedup.files.readers import read_file
+from dedup.files.reading import Reading
 from dedup.files.record import MAX_RECORD_BYTES
 from dedup.files.report import LoadReport
 from dedup.store import articles

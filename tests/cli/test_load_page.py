@@ -57,6 +57,7 @@ def exports_of_wordpress(folder: Path) -> None:
 
 def excel(folder: Path) -> None:
     """An export of a CMS as an editor saves it: a title above the table, dates of cells and dates as text."""
+    pytest.importorskip("python_calamine")
     openpyxl = pytest.importorskip("openpyxl")
     book = openpyxl.Workbook()
     sheet = book.active

@@ -13,7 +13,7 @@ import pytest
 
 from dedup.db import embedded
 from dedup.db.database import URL_VARIABLE, Database
-from dedup.files import reading
+from dedup.files import readers
 from tests.cli.conftest import HARBOUR, MUSEUM, Dedup, lines
 from tests.conftest import empty
 from tests.files import exports
@@ -131,7 +131,7 @@ def test_a_mapped_key_may_come_late_in_a_file(
     rows: list[dict[str, Any]] = [{"id": str(i), "text": HARBOUR} for i in range(9)]
     file = lines(tmp_path / "late.jsonl", [*rows, {"id": "9", "text": HARBOUR, "head_line": "At last"}])
     assert dedup("load", str(file), "--map", "title=head_line").code == 0
-    monkeypatch.setattr(reading, "FIRST_RECORDS", 5)
+    monkeypatch.setattr(readers, "FIRST_RECORDS", 5)
     assert dedup("load", str(file), "--map", "title=head_line").code == 2
 
 

@@ -8,7 +8,6 @@ from typing import Any
 import pytest
 
 from dedup.base.errors import InputError
-from dedup.files.dates import DateRule
 from dedup.files.readers import ArticleReader, Item, read_articles
 
 
@@ -16,7 +15,7 @@ def read(path: Path, content: bytes | None = None, **options: Any) -> tuple[list
     """All items of a file, into which `content` is written first, and its reader."""
     if content is not None:
         path.write_bytes(content)
-    with read_articles(path, dates=DateRule(lose=True), **options) as reader:
+    with read_articles(path, lose_dates=True, **options) as reader:
         return list(reader), reader
 
 

@@ -13,7 +13,6 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from dedup.base.article import Article
-from dedup.files.dates import DateRule
 from dedup.files.readers import Reject, RejectsFile, Repair, read_articles
 from dedup.files.rejects import MAX_REPAIR_CHARACTERS
 
@@ -110,7 +109,7 @@ def test_a_line_that_is_no_article_is_refused_and_the_rest_is_read(
 ) -> None:
     path = tmp_path / "a.jsonl"
     path.write_bytes(line("first") + b"\n\n" + content + b"\r\n" + line("last"))
-    reader = read_articles(path, dates=DateRule(lose=True))
+    reader = read_articles(path, lose_dates=True)
     assert list(reader) == [
         Article("first", "b"),
         Reject(str(path), 3, reason, content + b"\r", None, source_id),
@@ -126,7 +125,7 @@ def test_a_bad_field_loses_the_field_and_not_the_article(
 ) -> None:
     path = tmp_path / "a.jsonl"
     path.write_bytes(line("first") + b"\n" + content + b"\n" + line("last"))
-    reader = read_articles(path, dates=DateRule(lose=True))
+    reader = read_articles(path, lose_dates=True)
     expected: dict[str, Any] = {field: kept}
     assert list(reader) == [
         Article("first", "b"),
@@ -167,7 +166,7 @@ def test_bad_rows_of_csv(
 ) -> None:
     path = tmp_path / "a.csv"
     path.write_bytes(b"\n".join([b"id,text,date,title,language", row, b"2,c,,,"]).replace(b",", delimiter))
-    bad, *articles = read_articles(path, dates=DateRule(lose=True))
+    bad, *articles = read_articles(path, lose_dates=True)
     assert isinstance(bad, Reject | Repair)
     assert isinstance(bad, Repair) == (outcome == "repaired")
     assert (bad.line, bad.source_id, getattr(bad, "field", None), bad.reason) == (2, source_id, field, reason)
@@ -189,7 +188,7 @@ def test_bad_rows_of_parquet(tmp_path: Path) -> None:
     parquet.write_table(pa.table(columns), tmp_path / "a.parquet")
     found = [
         (type(item).__name__, item.source_id, getattr(item, "field", None), getattr(item, "reason", None))
-        for item in read_articles(tmp_path / "a.parquet", dates=DateRule(lose=True))
+        for item in read_articles(tmp_path / "a.parquet", lose_dates=True)
     ]
     assert found == [
         ("Repair", "1", "title", "title is a number: taken as text"),
@@ -219,7 +218,7 @@ def test_nothing_is_silent(tmp_path: Path, records: list[dict[str, Any]]) -> Non
     path, rejects = tmp_path / "a.jsonl", tmp_path / "r.jsonl"
     path.write_text("".join(json.dumps(record) + "\n" for record in records))
     rejects.unlink(missing_ok=True)
-    reader = read_articles(path, dates=DateRule(lose=True))
+    reader = read_articles(path, lose_dates=True)
     items = list(reader)
     with RejectsFile(rejects) as file:
         for item in items:
@@ -248,6 +247,6 @@ def test_a_date_in_any_form_of_a_feed_is_the_same_time(tmp_path: Path) -> None:
     forms = ["2020-11-10T08:00:00Z", "Tue, 10 Nov 2020 08:00:00 GMT", 1604995200, "1604995200", 1604995200000]
     path = tmp_path / "a.jsonl"
     path.write_bytes(b"\n".join(line(str(n), pubDate=form) for n, form in enumerate(forms)))
-    assert {getattr(a, "published_at", a) for a in read_articles(path, dates=DateRule(lose=True))} == {
+    assert {getattr(a, "published_at", a) for a in read_articles(path, lose_dates=True)} == {
         datetime(2020, 11, 10, 8, tzinfo=UTC)
     }

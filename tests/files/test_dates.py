@@ -8,13 +8,14 @@ from collections.abc import Iterable
 from datetime import UTC, datetime
 from pathlib import Path
 from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
 from dedup.base.article import Article
 from dedup.base.errors import InputError
-from dedup.files.dates import DateRule
 from dedup.files.readers import ArticleReader, Repair, read_articles
+from dedup.files.reading import Reading
 
 JUNE = datetime(2018, 6, 1, 3, 30, tzinfo=UTC)
 
@@ -26,8 +27,8 @@ def written(path: Path, dates: Iterable[str]) -> Path:
     return file
 
 
-def read(path: Path, dates: Iterable[str], **rule: object) -> tuple[list[datetime | None], ArticleReader]:
-    reader = read_articles(written(path, dates), dates=DateRule(**rule))  # type: ignore[arg-type]
+def read(path: Path, dates: Iterable[str], **options: Any) -> tuple[list[datetime | None], ArticleReader]:
+    reader = read_articles(written(path, dates), **options)
     return [item.published_at for item in reader if isinstance(item, Article)], reader
 
 
@@ -77,8 +78,8 @@ def test_a_column_in_which_nothing_decides_is_asked_about(tmp_path: Path) -> Non
     assert "--lose-dates" in said
     assert read(tmp_path, dates, day_first=True)[0][0] == datetime(2018, 6, 5, tzinfo=UTC)
     assert read(tmp_path, dates, day_first=False)[0][0] == datetime(2018, 5, 6, tzinfo=UTC)
-    assert read(tmp_path, dates, format="%d/%m/%Y")[0][0] == datetime(2018, 6, 5, tzinfo=UTC)
-    assert read(tmp_path, dates, lose=True)[0] == [None, None]
+    assert read(tmp_path, dates, date_format="%d/%m/%Y")[0][0] == datetime(2018, 6, 5, tzinfo=UTC)
+    assert read(tmp_path, dates, lose_dates=True)[0] == [None, None]
 
 
 def test_dates_that_contradict_each_other_decide_nothing(tmp_path: Path) -> None:
@@ -121,7 +122,7 @@ def test_a_text_in_place_of_dates_is_not_shown(tmp_path: Path) -> None:
 @pytest.mark.parametrize("format", ["%q", "%d/%m", "%H:%M", "", "%Y", "%"])
 def test_a_format_that_is_none_is_refused(format: str) -> None:
     with pytest.raises(InputError, match="is no format of dates"):
-        DateRule(format)
+        Reading(date_format=format)
 
 
 def test_of_a_pipe_the_first_records_decide(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

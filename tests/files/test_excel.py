@@ -1,4 +1,4 @@
-"""Workbooks of Excel: sheets, headers below a title, dates of cells and dates as text; bombs are refused."""
+"""Workbooks: sheets, headers below a title, dates of cells and dates as text; bombs are refused."""
 
 from __future__ import annotations
 
@@ -18,14 +18,16 @@ from hypothesis import strategies as st
 from dedup.base.article import Article
 from dedup.base.extras import installing
 from dedup.files import excel
-from dedup.files.readers import Reject, Repair
+from dedup.files.readers import Reject, Repair, read_articles
 from tests.files.items import read, refuse
 
 openpyxl = pytest.importorskip("openpyxl")
+pytest.importorskip("python_calamine")
 
 TEXTS = "xl/sharedStrings.xml"
 MAIN = "http://schemas.openxmlformats.org/spreadsheetml/2006/"
 OFFICE = "http://schemas.openxmlformats.org/officeDocument/2006/relationships/"
+PARTS = ("office", "table", "text")  # Namespaces of LibreOffice
 HEADER = ("ID", "Headline", "Text", "Date", "Outlet")
 
 
@@ -209,21 +211,37 @@ def test_what_is_no_workbook_is_refused(tmp_path: Path, content: bytes) -> None:
     assert "cannot be read as Excel" in refuse(tmp_path / "a.xlsx")
 
 
-def test_old_workbooks_and_those_with_a_password_are_refused_with_the_way_out(tmp_path: Path) -> None:
-    (tmp_path / "a.xlsx").write_bytes(b"\xd0\xcf\x11\xe0" + b"\0" * 100)
-    assert "is of an Excel before 2007, or has a password; save it as .xlsx" in refuse(tmp_path / "a.xlsx")
-    for name in ("a.xls", "a.ods"):
-        assert "save it as .xlsx, or as CSV in UTF-8" in refuse(tmp_path / name)
+def test_workbooks_of_older_programs_and_of_libreoffice_are_read(tmp_path: Path) -> None:
+    day = "2003-05-03"
+    assert read(Path(__file__).with_name("old.xls"))[0] == [
+        Article("1", "The ferry was late.", "Ferry", published_at=day),
+        Article("n-2", "Ärger über die Fähre"),
+    ]
+    cell = '<table:table-cell office:value-type="string"><text:p>{}</text:p></table:table-cell>'
+    row = f"<table:table-row>{''.join(map(cell.format, HEADER[:3]))}</table:table-row>"
+    uses = (f'xmlns:{name}="urn:oasis:names:tc:opendocument:xmlns:{name}:1.0"' for name in PARTS)
+    with zipfile.ZipFile(tmp_path / "a.ods", "w") as made:
+        made.writestr("mimetype", "application/vnd.oasis.opendocument.spreadsheet")
+        made.writestr("META-INF/manifest.xml", "<manifest/>")
+        made.writestr(
+            "content.xml",
+            f"<office:document-content {' '.join(uses)}><office:body><office:spreadsheet>"
+            f'<table:table table:name="A">{row * 2}</table:table>'
+            "</office:spreadsheet></office:body></office:document-content>",
+        )
+    assert read(tmp_path / "a.ods")[0] == [Article("ID", "Text", "Headline")]
+
+
+def test_a_pipe_and_a_file_that_only_looks_like_an_old_workbook_are_refused(tmp_path: Path) -> None:
+    (tmp_path / "a.xls").write_bytes(b"\xd0\xcf\x11\xe0" + b"\0" * 100)
+    assert "cannot be read as Excel" in refuse(tmp_path / "a.xls")
     assert "save it to a file" in refuse(Path("-"), format="xlsx")
 
 
-def test_without_openpyxl_it_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_calamine_it_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = book(tmp_path / "a.xlsx", {"A": [HEADER]})
-    for name in ("openpyxl", "defusedxml"):
-        with monkeypatch.context() as patch:
-            patch.setitem(sys.modules, name, None)
-            patch.delitem(sys.modules, f"{name}.ElementTree", raising=False)
-            assert installing("xlsx") in refuse(path)
+    monkeypatch.setitem(sys.modules, "python_calamine", None)
+    assert installing("xlsx") in refuse(path)
 
 
 def test_a_sheet_without_rows_is_refused_and_one_with_a_header_is_empty(tmp_path: Path) -> None:
@@ -231,15 +249,30 @@ def test_a_sheet_without_rows_is_refused_and_one_with_a_header_is_empty(tmp_path
     assert read(book(tmp_path / "a.xlsx", {"A": [HEADER]}))[0] == []
 
 
-def test_a_sheet_that_breaks_off_keeps_what_came_before(tmp_path: Path) -> None:
+def test_a_sheet_that_breaks_off_is_refused(tmp_path: Path) -> None:
     rows = [HEADER, *((number, "t", f"b{number}", None, None) for number in range(500))]
     path = book(tmp_path / "a.xlsx", {"A": rows})
     changed(path, "xl/worksheets/sheet1.xml", r'(<row r="402".*)', "<row r=")
-    items, reader = read(path)
-    *articles, last = items
-    assert articles == [Article(str(number), f"b{number}", "t") for number in range(400)]
-    assert isinstance(last, Reject)
-    assert (last.line, last.reason, reader.truncated) == (402, excel.ENDS_EARLY, True)
+    assert "cannot be read as Excel; check that it is complete" in refuse(path)
+
+
+def test_rows_that_end_too_early_are_told_from_the_end_of_the_sheet(tmp_path: Path) -> None:
+    rows = [HEADER, *((number, "t", "b" * 1_000, None, None) for number in range(1_500))]
+    with read_articles(book(tmp_path / "a.xlsx", {"A": rows})) as reader:
+        assert next(reader) == Article("0", "b" * 1_000, "t")
+        reader._opened._source._process.kill()  # type: ignore[union-attr]
+        *articles, last = reader
+        assert isinstance(last, Reject)
+        assert (last.line, last.reason) == (len(articles) + 3, excel.ENDS_EARLY)
+        assert reader.truncated
+
+
+def test_a_row_that_is_too_long_is_refused_and_no_other(tmp_path: Path) -> None:
+    rows = [HEADER, (1, "t", "b" * 3_000, None, None), (2, "t", "b", None, None)]
+    refused, article = read(book(tmp_path / "a.xlsx", {"A": rows}), max_record_bytes=2_000)[0]
+    assert article == Article("2", "b", "t")
+    assert isinstance(refused, Reject)
+    assert (refused.line, refused.reason) == (2, "the record has 3,001 bytes, the limit is 2,000")
 
 
 @pytest.mark.parametrize(
@@ -248,37 +281,37 @@ def test_a_sheet_that_breaks_off_keeps_what_came_before(tmp_path: Path) -> None:
         (
             "xl/worksheets/sheet1.xml",
             "</row>",
-            f'<c r="Z1" t="inlineStr"><is><t>{"x" * 20_000_000}</t></is></c></row>',
+            f'<c r="Z1" t="inlineStr"><is><t>{"x" * 200_000_000}</t></is></c></row>',
         ),
-        ("xl/worksheets/sheet1.xml", "</row>", "<c/>" * 4_100_000 + "</row>"),
-        (TEXTS, "</sst>", "<si/>" * 4_100_000 + "</sst>"),
-        ("xl/styles.xml", "</styleSheet>", f"<!--{'x' * 17_000_000}--></styleSheet>"),
+        ("xl/worksheets/sheet1.xml", "</row>", '</row><row><c r="XFD1048576"><v>1</v></c></row>'),
+        ("xl/worksheets/sheet1.xml", "</row>", '</row><row><c r="A99999999999"><v>1</v></c></row>'),
+        (
+            "xl/worksheets/sheet1.xml",
+            "</row>",
+            f'{"<c/>" * 15_000}<c t="inlineStr"><is><t>x</t></is></c></row>'
+            + '<row r="20000"><c r="A20000"><v>1</v></c></row>',
+        ),
+        (TEXTS, "</sst>", "<si><t>a</t></si>" * 4_100_000 + "</sst>"),
     ],
-    ids=["long cell", "many cells", "many texts", "large part"],
+    ids=["long cell", "corners", "row beyond the last", "many cells", "many texts"],
 )
 @pytest.mark.long("dedup/files")
-def test_a_workbook_is_no_bomb(tmp_path: Path, part: str, pattern: str, bomb: str) -> None:
-    path = changed(with_shared_texts(book(tmp_path / "a.xlsx", {"A": [HEADER]})), part, pattern, bomb)
+def test_a_workbook_is_no_bomb(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, part: str, pattern: str, bomb: str
+) -> None:
+    monkeypatch.setattr(excel, "MEMORY_BYTES", 150_000_000)
+    path = with_shared_texts(book(tmp_path / "a.xlsx", {"A": [HEADER]}))
+    assert read(path)[0] == []
+    changed(path, part, pattern, bomb)
     assert path.stat().st_size < 2_000_000
     assert "takes too much memory to be read as Excel; save it as CSV in UTF-8" in refuse(path)
 
 
 def test_entities_are_no_bomb(tmp_path: Path) -> None:
-    path = with_shared_texts(book(tmp_path / "a.xlsx", {"A": [HEADER]}))
+    path = with_shared_texts(book(tmp_path / "a.xlsx", {"A": [HEADER, (1, "t", "b")]}))
     entities = "<!DOCTYPE x [<!ENTITY a 'aaaaaaaaaa'><!ENTITY b '&a;&a;&a;&a;&a;&a;&a;&a;'>]><sst"
-    assert "cannot be read as Excel" in refuse(changed(path, TEXTS, "<sst", entities))
-
-
-def test_a_row_that_is_numbered_beyond_the_last_ends_the_sheet(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(excel, "MAX_ROWS", 640)
-    path = book(tmp_path / "a.xlsx", {"A": [HEADER, (1, "t", "b"), (2, "t", "c")]})
-    changed(path, "xl/worksheets/sheet1.xml", '<row r="3"', '<row r="99999999999"')
-    items, reader = read(path)
-    assert items[0] == Article("1", "b", "t")
-    assert [item.reason for item in items if isinstance(item, Reject)] == [excel.ENDS_EARLY]
-    assert reader.truncated
+    changed(changed(path, TEXTS, "<sst", entities), TEXTS, "<t>b</t>", "<t>b&b;</t>")
+    assert "cannot be read as Excel" in refuse(path)
 
 
 CELLS = st.text(

@@ -16,7 +16,6 @@ from dedup.base.article import ARTICLE_FIELDS, Article
 from dedup.base.errors import InputError
 from dedup.base.extras import installing
 from dedup.files import naming, report
-from dedup.files.dates import DateRule
 from dedup.files.naming import DEFAULT_FIELDS, TEASERS
 from dedup.files.readers import Reject, Repair, read_articles
 from dedup.files.report import Understanding
@@ -28,7 +27,7 @@ INVENTED = exports.articles(ROWS)
 
 def read(path: Path, content: str | bytes, **options: Any) -> tuple[list[Any], Understanding]:
     path.write_bytes(content if isinstance(content, bytes) else content.encode())
-    reader = read_articles(path, dates=DateRule(lose=True), **options)
+    reader = read_articles(path, lose_dates=True, **options)
     return list(reader), reader.understood
 
 
@@ -139,8 +138,9 @@ def test_a_name_may_be_within_an_object(tmp_path: Path) -> None:
     assert publication({"a": {"b": {"c": "Post"}}}, publication="a.b.c") == "Post"
     assert publication({"a.b": {"c": "Post"}}, publication="a.b.c") == "Post"
     assert publication({"a": {"b.c": "Post"}}, publication="a.b.c") == "Post"
-    assert publication({"a": {"b": "no"}}, publication="a.b.c") is None
-    assert publication({"a": ["b"]}, publication="a.b") is None
+    for record, name in (({"a": {"b": "no"}}, "a.b.c"), ({"a": ["b"]}, "a.b")):
+        with pytest.raises(InputError, match=f"none of the first 1 records has '{name}'"):
+            publication(record, publication=name)
 
 
 def test_a_struct_of_parquet_is_an_object(tmp_path: Path) -> None:
@@ -271,18 +271,15 @@ def test_mapped_names_count_when_the_delimiter_is_found(tmp_path: Path) -> None:
     assert (article, understood.delimiter) == (Article("1", "b"), ";")
 
 
-def test_mapped_names_that_no_record_had_are_known(tmp_path: Path) -> None:
-    fields = {"title": "heading", "publication": "source.name", "url": "adress"}
+def test_a_mapped_name_that_no_record_has_is_refused(tmp_path: Path) -> None:
+    fields = {"title": "heading", "publication": "source.name"}
     path = tmp_path / "a.jsonl"
     path.write_text(
         jsonl({"id": 1, "text": "b", "heading": None}, {"id": 2, "text": "b", "source": {"name": None}})
     )
-    reader = read_articles(path, fields=fields)
-    assert reader.understood.unseen(fields) == fields
-    next(reader)
-    assert reader.understood.unseen(fields) == {"publication": "source.name", "url": "adress"}
-    next(reader)
-    assert reader.understood.unseen(fields) == {"url": "adress"}
+    assert len(list(read_articles(path, fields=fields))) == 2  # a name without a value is there
+    with pytest.raises(InputError, match="none of the first 2 records has 'adress', to which url is mapped"):
+        list(read_articles(path, fields={**fields, "url": "adress"}))
 
 
 def test_what_is_counted_of_strange_names_is_bounded(tmp_path: Path) -> None:
@@ -348,8 +345,8 @@ def test_a_repair_comes_right_before_its_article(tmp_path: Path) -> None:
     file = str(tmp_path / "a.jsonl")
     no_time = "published_at is not a time; write it like 2024-05-01T12:00:00Z"
     assert items == [
-        Repair(file, 1, "1", "published_at", no_time, "?"),
         Repair(file, 1, "1", "title", "title must be a string, not list", "[1]"),
+        Repair(file, 1, "1", "published_at", no_time, "?"),
         Article("1", "b"),
         Article("2", "c"),
     ]

@@ -14,7 +14,6 @@ import pytest
 from dedup.base.article import Article
 from dedup.base.errors import InputError
 from dedup.files import entries
-from dedup.files.dates import DateRule
 from dedup.files.entries import read_document
 from dedup.files.identity import ids_of
 from dedup.files.readers import Reject, read_articles
@@ -225,7 +224,7 @@ def test_however_a_feed_is_mutated_it_is_read_or_refused_with_a_reason(
         except InputError:
             refused += 1
         path.write_bytes(content)
-        with suppress(InputError), read_articles(path, dates=DateRule(lose=True)) as reader:
+        with suppress(InputError), read_articles(path, lose_dates=True) as reader:
             items = list(reader)
             assert all(item.reason for item in items if isinstance(item, Reject)), number
     assert articles > count / 4
@@ -265,7 +264,7 @@ def test_a_faulty_entry_costs_no_other_entry(tmp_path: Path) -> None:
         }
         assert {key: found.get(key) for key in wanted} == wanted, content
         path.write_text(content, "utf-8")
-        with read_articles(path, dates=DateRule(lose=True)) as reader:
+        with read_articles(path, lose_dates=True) as reader:
             items = list(reader)
         loaded = {item.source_id: item.text for item in items if isinstance(item, Article)}
         assert {key: loaded.get(key) for key in wanted} == wanted, content

@@ -18,7 +18,6 @@ from hypothesis import strategies as st
 from dedup.base.article import Article
 from dedup.base.errors import InputError
 from dedup.files import entries, feeds
-from dedup.files.dates import DateRule
 from dedup.files.readers import ArticleReader, Reject, read_articles
 from dedup.files.report import Understanding
 from tests.files import feed_files
@@ -307,7 +306,7 @@ def test_dates_of_feeds_are_read_as_the_dates_of_other_files(tmp_path: Path) -> 
     }
     with pytest.raises(InputError, match="cannot be read"):
         read(tmp_path / "feed.xml", content.replace("13/03", "13/33"))
-    found, _, _ = read(tmp_path / "feed.xml", content.replace("13/03", "13/33"), dates=DateRule(lose=True))
+    found, _, _ = read(tmp_path / "feed.xml", content.replace("13/03", "13/33"), lose_dates=True)
     assert sum(article.published_at is None for article in found) == 19
 
 

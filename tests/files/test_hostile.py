@@ -20,6 +20,7 @@ from tests.files import hostile
 
 pytest.importorskip("pyarrow")
 pytest.importorskip("openpyxl")
+pytest.importorskip("python_calamine")
 
 SEED = 8
 MOST_MEMORY = 500_000_000

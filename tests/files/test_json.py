@@ -20,7 +20,6 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from dedup.base.article import Article
-from dedup.files.dates import DateRule
 from dedup.files.document import ENDS_EARLY, NO_LIST, articles_within, is_document, values
 from dedup.files.readers import Item, Reject, read_articles
 from dedup.files.report import Understanding
@@ -50,7 +49,7 @@ ARTICLES = [
 
 def read(path: Path, content: bytes, **options: Any) -> tuple[list[Item], Understanding]:
     path.write_bytes(content)
-    with read_articles(path, dates=DateRule(lose=True), **options) as reader:
+    with read_articles(path, lose_dates=True, **options) as reader:
         return list(reader), reader.understood
 
 

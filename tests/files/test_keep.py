@@ -11,8 +11,8 @@ import pytest
 from dedup.base.article import Article
 from dedup.base.errors import InputError
 from dedup.base.progress import SilentProgress
-from dedup.files.readers import Repair, read_articles
-from dedup.files.reading import Reading, read_file
+from dedup.files.readers import Repair, read_articles, read_file
+from dedup.files.reading import Reading
 from dedup.files.report import LoadReport
 from tests.files import exports
 
@@ -31,6 +31,7 @@ def articles(path: Path, keep: list[str]) -> list[Any]:
 @pytest.mark.parametrize("suffix", ["jsonl", "csv", "tsv", "parquet", "xlsx"])
 def test_columns_are_kept_in_every_format(tmp_path: Path, suffix: str) -> None:
     if suffix == "xlsx":
+        pytest.importorskip("python_calamine")
         openpyxl = pytest.importorskip("openpyxl")
         book = openpyxl.Workbook()
         for row in ([*ROWS[0]], *([*row.values()] for row in ROWS)):

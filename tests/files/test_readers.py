@@ -24,15 +24,14 @@ from dedup.base.article import Article
 from dedup.base.errors import InputError
 from dedup.base.extras import installing
 from dedup.files import jsonl, packed, parquet, readers, record
-from dedup.files.dates import DateRule
 from dedup.files.readers import (
     DEFAULT_FIELDS,
     ArticleReader,
     Reject,
     Repair,
-    parse_field_map,
     read_articles,
 )
+from dedup.files.reading import parse_field_map
 from dedup.files.record import make_article
 
 NOON = datetime(2024, 5, 1, 12, 0, tzinfo=UTC)
@@ -87,7 +86,7 @@ class Folder:
         return path
 
     def read(self, name: str, content: bytes, **options: Any) -> tuple[list[Article], list[Reject]]:
-        return self._sort(read_articles(self.write(name, content), dates=DateRule(lose=True), **options))
+        return self._sort(read_articles(self.write(name, content), lose_dates=True, **options))
 
     def read_piped(self, content: bytes, format: str) -> tuple[list[Article], list[Reject]]:
         """Read without a file, which is faster where there are hundreds."""
@@ -670,7 +669,7 @@ def test_parquet_values_python_cannot_hold(tmp_path: Path) -> None:
     pa = pytest.importorskip("pyarrow")
     late = pa.array([0, 10**12], pa.int64()).cast(pa.timestamp("s"))
     path = write_parquet(tmp_path / "a.parquet", {"id": ["1", "2"], "text": ["", ""], "date": late})
-    assert list(read_articles(path, dates=DateRule(lose=True))) == [
+    assert list(read_articles(path, lose_dates=True)) == [
         Article("1", "", published_at=datetime(1970, 1, 1, tzinfo=UTC)),
         Repair(str(path), 2, "2", "published_at", "published_at cannot be read", ""),
         Article("2", ""),

@@ -12,7 +12,6 @@ from pathlib import Path
 
 from dedup.base.article import Article
 from dedup.base.settings import Settings
-from dedup.files.dates import DateRule
 from dedup.files.readers import Reject, read_articles
 from dedup.rules.marks import OrderKey, order_key
 from dedup.text.normalize import words
@@ -82,7 +81,7 @@ class DocumentSet:
         """The articles of a file in any format that `dedup load` reads; the last line of an id counts."""
         found: dict[str, Document] = {}
         refused = repeated = 0
-        with read_articles(path, fields=fields, format=format, dates=DateRule(lose=True)) as reader:
+        with read_articles(path, fields=fields, format=format, lose_dates=True) as reader:
             for item in reader:
                 if not isinstance(item, Article):
                     refused += isinstance(item, Reject)

@@ -18,7 +18,7 @@ from dedup.base.errors import InputError
 from dedup.base.times import parse_time
 from dedup.extras.watch import sitemaps
 from dedup.files import feeds
-from dedup.files.dates import DateRule, Dates
+from dedup.files.dates import Dates
 from dedup.files.entries import FeedDocument
 
 DIGEST_BYTES = 16
@@ -56,7 +56,7 @@ def entries(document: FeedDocument, publication: str | None, *, fetched: bool) -
         ]
     else:
         listed = list(feeds.entries(document))
-    dates = Dates(DateRule(lose=True))
+    dates = Dates()
     dates.look(found for found, _, _ in listed)
     made: dict[str, Entry] = {}
     for found, full, changed in reversed(listed):  # most have the newest first

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import fcntl
+import io
 import json
 import os
 import pty
@@ -16,11 +17,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from rich.cells import cell_len
+from rich.console import Console
 from rich.text import Text
 
 from dedup.base.article import Article
 from dedup.base.errors import InputError
-from dedup.cli.side_by_side import ALONE, SideBySide
+from dedup.cli.side_by_side import page
 from dedup.db.database import URL_VARIABLE, Database
 from dedup.extras.judging import storing as judgements
 from dedup.extras.judging.commands.review import review
@@ -241,14 +244,18 @@ def test_wrong_use_names_the_next_step(
         review(judge="ann", export=tmp_path / "x")
 
 
-def columns(a: str, b: str, width: int = 103) -> list[tuple[str, str]]:
-    """What stands left and right, row by row."""
-    rows = [re.split(" [│┃] ", row.text.plain) for row in SideBySide(a, b).side_by_side(width)]
-    return [(left.strip(), right.strip()) for left, right in rows]
+def shown(a: str, b: str, width: int, *, narrow: bool = False, styles: bool = False) -> list[str]:
+    """The lines of a page."""
+    console = Console(file=io.StringIO(), width=width, force_terminal=styles, highlight=False, _environ={})
+    console.print(page(a, b, [Text("A"), Text("B")], narrow=narrow))
+    assert isinstance(console.file, io.StringIO)
+    return console.file.getvalue().splitlines()
 
 
 def test_sentences_stand_beside_their_versions() -> None:
-    assert columns(HARBOUR, EDITED, 203) == [
+    rows = [(line[:101].strip(), line[101:].strip()) for line in shown(HARBOUR, EDITED, 202)]
+    assert rows == [
+        ("A", "B"),
         (HARBOUR.split(". ")[0] + ".", EDITED.split(". ")[0] + "."),
         ("Repairs to the sea wall will begin on Monday morning.",) * 2,
         ("", "A new sign is up."),
@@ -259,18 +266,16 @@ def test_sentences_stand_beside_their_versions() -> None:
 def test_rows_have_the_width_of_the_terminal_whatever_the_script() -> None:
     a = "東京で大きな地震がありました。けが人はいません。\n\nwww." + "x" * 300
     for width in (79, 80, 141):
-        page = SideBySide(a, HARBOUR)
-        assert max(row.text.cell_len for row in page.side_by_side(width)) <= width
-        assert max(row.text.cell_len for row in page.stacked(width, Text("--"))) <= width
+        for narrow in (True, False):
+            assert max(map(cell_len, shown(a, HARBOUR, width, narrow=narrow))) <= width
 
 
 def test_control_characters_do_not_reach_the_terminal() -> None:
-    for row in SideBySide(f"{HARBOUR} \x1b[2J gone", f"{HARBOUR} \x07 bell").side_by_side(80):
-        assert row.text.plain.isprintable()
+    for line in shown(f"{HARBOUR} \x1b[2J gone", f"{HARBOUR} \x07 bell", 80):
+        assert line.isprintable()
 
 
 def test_a_text_of_nothing_has_a_page_too() -> None:
-    assert SideBySide("", "").side_by_side(80) == []
-    assert [right for _, right in columns("", MUSEUM, 203)] == [MUSEUM]
-    rows = SideBySide("\n\n", MUSEUM).stacked(200, Text("--"))
-    assert {span.style for row in rows for span in row.text.spans} == {ALONE}
+    assert [line.split() for line in shown("", "", 80)] == [["A", "B"]]
+    found = "".join(shown("\n\n", MUSEUM, 200, narrow=True, styles=True))
+    assert f"\x1b[1;4;33m{MUSEUM}\x1b[0m" in found

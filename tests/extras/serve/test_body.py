@@ -12,7 +12,6 @@ from hypothesis import strategies as st
 
 from dedup.base.article import Article
 from dedup.extras.serve.body import RefusedError, read_article
-from dedup.files.dates import DateRule
 from dedup.files.readers import Reject, Repair, read_articles
 
 VALUES = (
@@ -40,7 +39,7 @@ def test_it_is_the_article_that_a_line_of_a_file_would_be(tmp_path: Path, line: 
     # Alone in a file, some beginnings stand for the whole file: a byte order mark, gzip.
     file = tmp_path / "a.jsonl"
     file.write_bytes(b'{"id": "before", "text": "a"}\n' + line)
-    _, *items = list(read_articles(file, dates=DateRule(lose=True), every_line=True))
+    _, *items = list(read_articles(file, lose_dates=True, every_line=True))
     *repairs, last = items
     if isinstance(last, Reject):
         with pytest.raises(RefusedError) as caught:

@@ -16,7 +16,6 @@ from dedup.base.article import Article, storable
 from dedup.base.errors import InputError
 from dedup.base.settings import Settings
 from dedup.extras.spark.exchange import text_digest
-from dedup.files.dates import DateRule
 from dedup.files.readers import Reject, Repair, read_articles
 from dedup.files.report import NUMBER
 from dedup.text.fingerprint import Fingerprinter, TextTask, fingerprint_task
@@ -145,8 +144,8 @@ def test_a_table_is_read_as_a_file(spark: Any, tmp_path: Path, name: str) -> Non
     articles: dict[str, list[Article]] = {}
     refused: list[tuple[str | None, str]] = []
     repaired: list[str] = []
-    lossy = DateRule(None, None, True)  # A cluster reads rows apart: it cannot refuse a file for its dates
-    with read_articles(path, max_record_bytes=17_000_000, dates=lossy) as reader:
+    # A cluster reads rows apart: it cannot refuse a file for its dates.
+    with read_articles(path, max_record_bytes=17_000_000, lose_dates=True) as reader:
         for item in reader:
             if isinstance(item, Reject):
                 refused.append((item.source_id, item.reason))

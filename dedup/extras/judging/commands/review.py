@@ -32,7 +32,6 @@ if TYPE_CHECKING:
     from dedup.extras.judging.judgements import Judgements, ReviewArticle, ReviewPair
 
 WIDEST_COLUMNS = 160  # Columns of a page; longer lines are hard to read
-NARROWEST_COLUMNS = 80  # Columns from which two texts stand side by side; below, one under the other
 
 KEYS = {"d": "duplicate", "s": "similar", "x": "different", "u": "unsure"}
 
@@ -159,31 +158,19 @@ class _Review:
         return False
 
     def _show(self) -> None:
-        from dedup.cli.side_by_side import SideBySide, beside
+        from dedup.cli.side_by_side import NARROWEST_COLUMNS, page
 
-        self._pair: ReviewPair = self._judgements.read(self._pairs[self._at], self._judge)
-        console = output.console()
-        width = min(console.width, WIDEST_COLUMNS) - 1
-        rule = Text("─" * width, "dim")
-        said = f", {self._judge} said {self._pair.label}" if self._pair.label else ""
+        pair: ReviewPair = self._judgements.read(self._pairs[self._at], self._judge)
+        self._pair, console = pair, output.console()
+        width = min(console.width, WIDEST_COLUMNS)
+        said = f", {self._judge} said {pair.label}" if pair.label else ""
         left = len(self._pairs) - len(self._judged)
         place = f"{self._at + 1} of {len(self._pairs)}, {left} not judged{said}"
-        page = SideBySide(self._pair.a.text, self._pair.b.text)
-        heads = [_head(side) for side in (self._pair.a, self._pair.b)]
-        if width + 1 >= NARROWEST_COLUMNS:
-            titles = [beside(x, y, (width - 3) // 2) for x, y in zip(*heads, strict=True)]
-            rows = page.side_by_side(width)
-        else:
-            titles = [line for head in heads for line in head]
-            rows = page.stacked(width, rule)
-        for line in (
-            Text(),
-            Text(place, "bold"),
-            *titles,
-            Text("─" * width, "dim"),
-            *(row.text for row in rows),
-        ):
-            console.print(line, soft_wrap=True)
+        narrow = width < NARROWEST_COLUMNS
+        console.print(Text(f"\n{place}", "bold"))
+        console.print(
+            page(pair.a.text, pair.b.text, [*map(_head, (pair.a, pair.b))], narrow=narrow), width=width
+        )
 
 
 def _answer() -> str:
@@ -195,11 +182,11 @@ def _answer() -> str:
         return "q"
 
 
-def _head(side: ReviewArticle) -> list[Text]:
-    """Title, or else the first words; publication, date and id: two rows."""
-    title = Text(output.printable(side.title or first_words(side.text)), "bold")
+def _head(side: ReviewArticle) -> Text:
+    """Title, or else the first words; publication, date and id in a line below."""
     facts = [side.publication, f"{side.time:%Y-%m-%d %H:%M}", side.id]
-    return [title, Text(" · ".join(output.printable(fact) for fact in facts if fact), "dim")]
+    title, below = side.title or first_words(side.text), " · ".join(fact for fact in facts if fact)
+    return Text.assemble((output.printable(title), "bold"), "\n", (output.printable(below), "dim"))
 
 
 def _write(judgements: Judgements, judge: str, path: Path) -> None:

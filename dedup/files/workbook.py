@@ -1,0 +1,67 @@
+"""A sheet of a workbook as lines of JSON, written by a process of its own: `excel.py` runs this file.
+
+A workbook may be a bomb, and calamine holds a sheet as a grid of all its cells. So whatever that takes is
+taken here, where memory and time are bounded; who reads along holds one row.
+
+The first line says which sheets there are, which is read, its first row and how many there are; or what is
+wrong. Each line after it is a row: its cells, or their characters where these are too many.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import resource
+import sys
+from contextlib import suppress
+from datetime import date, time
+from typing import Any
+
+_to_reader = os.fdopen(1, "wb", closefd=False)  # the pipe that `excel.py` reads; nobody sees it
+
+
+def main() -> None:
+    most, wanted, memory, seconds = json.loads(sys.argv[1])
+    _bound(resource.RLIMIT_AS, memory)
+    _bound(resource.RLIMIT_CPU, seconds)
+    _bound(resource.RLIMIT_CORE, 0)
+    from python_calamine import CalamineError, CalamineWorkbook, SheetTypeEnum, SheetVisibleEnum
+
+    try:
+        book = CalamineWorkbook.from_filelike(sys.stdin.buffer)
+        sheets = [one for one in book.sheets_metadata if one.typ == SheetTypeEnum.WorkSheet]
+        names = [one.name for one in sheets]
+        if wanted is None:
+            wanted = next((one.name for one in sheets if one.visible == SheetVisibleEnum.Visible), None)
+        if wanted not in names:
+            _tell({"sheets": names, "chosen": None})
+            return
+        sheet = book.get_sheet_by_name(wanted)
+    except (CalamineError, MemoryError) as error:
+        _tell({"error": type(error).__name__})
+        return
+    first = sheet.start[0] if sheet.start else 0
+    _tell({"sheets": names, "chosen": wanted, "first": first, "rows": sheet.height})
+    for row in sheet.iter_rows():
+        size = sum(len(cell) for cell in row if isinstance(cell, str))
+        _tell(row if size <= most else size)
+
+
+def _bound(kind: int, most: int) -> None:
+    _, hard = resource.getrlimit(kind)
+    with suppress(ValueError, OSError):  # macOS bounds no memory
+        resource.setrlimit(kind, (most if hard == resource.RLIM_INFINITY else min(most, hard), hard))
+
+
+def _tell(value: Any) -> None:
+    _to_reader.write(json.dumps(value, ensure_ascii=False, default=_typed).encode() + b"\n")
+
+
+def _typed(cell: Any) -> Any:
+    """A cell that JSON has no type for, as `excel.py` reads it."""
+    return {type(cell).__name__: cell.isoformat()} if isinstance(cell, date | time) else str(cell)
+
+
+if __name__ == "__main__":
+    main()
+    _to_reader.flush()
