@@ -17,20 +17,12 @@ from dedup.api.deduplicator import Deduplicator
 from dedup.base.errors import InputError
 from dedup.base.folding import same_word
 from dedup.base.words import line, long_day, percent
-from dedup.extras.browse.asking import Fields, View, day_of, go, moved
-from dedup.extras.browse.browsing import (
-    SPREAD_OUTLETS,
-    Browsing,
-    CopiedPage,
-    Day,
-    Grouping,
-    Marks,
-    Matrix,
-    OutletPage,
-    PeriodMarks,
-    end_of,
-    start_of,
-)
+from dedup.extras.browse.asking import Fields, View, day_of, go, moved, some
+from dedup.extras.browse.browsing import Browsing
+from dedup.extras.browse.questions.counting import Figures, Grouping, end_of, start_of
+from dedup.extras.browse.questions.day import SPREAD_OUTLETS, Day
+from dedup.extras.browse.questions.outlet import OutletPage
+from dedup.extras.browse.questions.outlets import CopiedPage, Matrix
 from dedup.extras.pages.charts import Bar, Tie, bars, tie_graph
 
 TIES = 30  # Pairs of outlets that are drawn: more are a thicket
@@ -41,7 +33,11 @@ NEAR = 10  # Outlets that are offered in place of one that is not there
 RANGE = ("first", "last", "whole", "publication", "language", "credit")
 """Fields of a query that say which articles are counted; `whole` says "yes" for the whole corpus."""
 
-GROUPINGS: tuple[Grouping, ...] = get_args(Grouping)
+LABELS = {"day": "%d %b", "week": "%d %b", "month": "%b %Y", "year": "%Y"}
+"""Forms of the first day of a period below its bar."""
+
+PERIODS = {"week": "%G-W%V", "month": "%Y-%m", "year": "%Y"}
+"""Forms of the names of periods."""
 
 NAMES: Mapping[str, Callable[[Browsing], tuple[str, ...]]] = {
     "publication": Browsing.outlet_names,
@@ -80,13 +76,10 @@ class Asked:
     def query(self) -> dict[str, object]:
         """The same as the fields of an address."""
         whole = "yes" if self.first is None and self.last is None else None
-        return {
-            **{"first": self.first, "last": self.last, "whole": whole, "by": self.by},
-            **self.chosen,
-        }
+        return {"first": self.first, "last": self.last, "whole": whole, "by": self.by, **self.chosen}
 
     @property
-    def chosen(self) -> dict[str, str | None]:
+    def chosen(self) -> dict[str, Any]:
         """Which articles are counted."""
         return {"publication": self.publication, "language": self.language, "credit": self.credit}
 
@@ -130,7 +123,7 @@ def asked(dd: Deduplicator, given: Fields, days: int | None, *, by: bool = True)
         **meant(given, names),
         near=named(given["publication"], names["publication"])[1],
         names=names,
-        groupings=GROUPINGS if by else (),
+        groupings=get_args(Grouping) if by else (),
     )
 
 
@@ -184,49 +177,33 @@ def day_values(day: Day, what: Asked | None = None) -> dict[str, Any]:
             "hour_rows": [(f"{bar.label}:00", f"{bar.value:,}") for bar in hours],
         },
     }
-    values["pictures"] |= period_pictures("/", day.by, day.periods, day.undated, what)
+    values["pictures"] |= period_pictures("/", day, what)
     return values
 
 
-def period_pictures(
-    path: str, by: Grouping, periods: Sequence[PeriodMarks], undated: Marks, what: Asked | None
-) -> dict[str, Any]:
+def period_pictures(path: str, page: Figures, what: Asked | None) -> dict[str, Any]:
     """A chart of periods and its numbers; undated articles stand apart, at its end."""
-    drawn = [Bar(_label(one.first, by), one.marks.articles, one.marks.share_new or 0.0) for one in periods]
-    rows = [(_linked(path, one.first, by, what), *_told(one.marks)) for one in periods]
-    if undated.articles:
-        drawn.append(Bar("undated", undated.articles, undated.share_new or 0.0))
-        rows.append(("undated", *_told(undated)))
-    caption = f"Articles by {by}"
+    marks = [(f"{one.first:{LABELS[page.by]}}", one.marks) for one in page.periods]
+    names = [_linked(path, one.first, page.by, what) for one in page.periods]
+    if page.undated.articles:
+        marks.append(("undated", page.undated))
+        names.append("undated")
+    drawn = [Bar(label, of.articles, of.share_new or 0.0) for label, of in marks]
+    caption = f"Articles by {page.by}"
     return {
         "periods": bars(drawn, caption, "periods") if len(drawn) > 1 else None,
-        "period_heads": (by.capitalize(), "Articles", "News of their own", "Duplicates"),
-        "period_rows": rows,
+        "period_heads": (page.by.capitalize(), "Articles", "News of their own", "Duplicates"),
+        "period_rows": [
+            (name, f"{of.articles:,}", percent(of.share_new), f"{of.duplicate:,}")
+            for name, (_, of) in zip(names, marks, strict=True)
+        ],
         "period_caption": f"{caption}; in the main colour, news of their own",
     }
 
 
-def _told(marks: Marks) -> tuple[str, str, str]:
-    return f"{marks.articles:,}", percent(marks.share_new), f"{marks.duplicate:,}"
-
-
-def _label(first: date, by: Grouping) -> str:
-    """A period below its bar."""
-    return f"{first:%d %b}" if by in ("day", "week") else f"{first:%b %Y}" if by == "month" else f"{first:%Y}"
-
-
 def period_name(first: date, by: Grouping) -> str:
     """A period as ISO 8601 writes it."""
-    match by:
-        case "week":
-            year, week, _ = first.isocalendar()
-            return f"{year}-W{week:02}"
-        case "month":
-            return f"{first:%Y-%m}"
-        case "year":
-            return f"{first:%Y}"
-        case "day":
-            return first.isoformat()
+    return first.isoformat() if by == "day" else f"{first:{PERIODS[by]}}"
 
 
 def _linked(path: str, first: date, by: Grouping, what: Asked | None) -> str:
@@ -260,20 +237,12 @@ def outlet_of(dd: Deduplicator, given: Fields, rows: int | None = None) -> tuple
     what = asked(dd, given, days=None)
     if what.publication is None:
         raise InputError("no outlet is named: /outlet?publication=NAME")
-    return what, dd.browsing.outlet(
-        what.publication,
-        what.first,
-        what.last,
-        by=what.by,
-        language=what.language,
-        credit=what.credit,
-        rows=rows,
-    )
+    return what, dd.browsing.outlet(first=what.first, last=what.last, by=what.by, rows=rows, **what.chosen)
 
 
 def outlet(dd: Deduplicator, given: Fields) -> View:
     what, page = outlet_of(dd, given)
-    pictures = period_pictures("/outlet", page.by, page.periods, page.undated, what)
+    pictures = period_pictures("/outlet", page, what)
     return View("outlet.html.j2", {"page": page, "asked": what, "pictures": pictures})
 
 
@@ -281,13 +250,9 @@ def copied_by(dd: Deduplicator, given: Fields, rows: int | None = None) -> Copie
     if not (given["copier"] and given["original"]):
         raise InputError("copier and original are needed")
     return dd.browsing.copied(
-        given["copier"],
-        given["original"],
-        day_of(given["first"]),
-        day_of(given["last"]),
-        given["after"] or None,
-        language=given["language"] or None,
-        credit=given["credit"] or None,
+        **some(given, "copier", "original", "language", "credit", "after"),
+        first=day_of(given["first"]),
+        last=day_of(given["last"]),
         rows=rows,
     )
 

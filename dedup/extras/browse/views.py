@@ -12,8 +12,12 @@ from dedup.api.deduplicator import Deduplicator
 from dedup.base.article import Article
 from dedup.base.errors import InputError
 from dedup.base.words import heading, later, line, moment
-from dedup.extras.browse.asking import Fields, View, day_of, go, id_of, sentence_of
-from dedup.extras.browse.browsing import Compared, Page, QuotesPage, SentencesPage, StoryPage
+from dedup.extras.browse.asking import Fields, View, day_of, go, id_of, sentence_of, some
+from dedup.extras.browse.questions.comparing import Compared
+from dedup.extras.browse.questions.quotes import QUOTES_PAGE, QuotesPage
+from dedup.extras.browse.questions.search import Page
+from dedup.extras.browse.questions.sentences import SentencesPage
+from dedup.extras.browse.questions.story import StoryPage
 from dedup.extras.browse.ranges import (
     NAMES,
     RANGE,
@@ -113,21 +117,14 @@ def _as_stored(given: Fields, names: Names) -> Fields:
 
 
 def found_by(dd: Deduplicator, given: Fields, rows: int | None = None) -> Page:
-    status: Any = given["status"] or None
     if given["dated"] not in DATED:
         raise InputError("dated is yes or no")
     return dd.browsing.search(
-        given["words"] or None,
-        publication=given["publication"] or None,
-        language=given["language"] or None,
-        credit=given["credit"] or None,
-        status=status,
+        **some(given, "words", "publication", "language", "credit", "status", "url", "after"),
         dated=DATED[given["dated"]],
         first=day_of(given["first"]),
         last=day_of(given["last"]),
-        url=given["url"] or None,
         source_id=given["id"] or None,
-        after=given["after"] or None,
         rows=rows,
     )
 
@@ -188,11 +185,9 @@ def quotes(dd: Deduplicator, given: Fields) -> View:
     return View("quotes.html.j2", {**values, "one": None})
 
 
-def quotes_of(dd: Deduplicator, given: Fields, rows: int | None = None) -> QuotesPage:
-    """A page of quotes; `rows`: how many, where it is not as many as pages show."""
-    more = {} if rows is None else {"limit": rows}
+def quotes_of(dd: Deduplicator, given: Fields, rows: int = QUOTES_PAGE) -> QuotesPage:
     speech = given["speech"] == ONLY_SPEECH
-    return dd.browsing.quotes(_by(given), speech=speech, after=given["after"] or None, **more)
+    return dd.browsing.quotes(_by(given), speech=speech, after=given["after"] or None, limit=rows)
 
 
 def _by(given: Fields) -> Any:

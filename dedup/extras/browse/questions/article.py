@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from datetime import datetime
 
+from dedup.api import checks
 from dedup.base.answer import Answer
 from dedup.base.errors import NotFoundError
 from dedup.base.verdict import Match, Verdict
@@ -102,7 +103,7 @@ class ArticlePage(Answer):
 
 def article(cursor: Cursor, source_id: str) -> ArticlePage:
     """An article with all that is known of it. Raises NotFoundError: it is not stored."""
-    mark = verdicts.stored_mark(cursor, source_id)
+    mark = verdicts.stored_mark(cursor, checks.text("source_id", source_id))
     row = cursor.execute(_sql("article"), {"source_id": source_id}).fetchone()
     if mark is None or row is None:
         raise NotFoundError.of(source_id)

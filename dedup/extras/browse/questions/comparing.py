@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from dedup.api import checks
 from dedup.base.answer import Answer
 from dedup.base.errors import InputError, NotFoundError
 from dedup.db.database import Cursor
 from dedup.extras.browse.questions.article import PairJudgement, Text, said_of, text_of
 from dedup.extras.browse.questions.reading import ArticleLine, lines_of
 from dedup.settling.explain import Explanation, explain
-from dedup.store import articles
+from dedup.store import articles, rulebooks
 from dedup.store.pins import PairPin
-from dedup.store.rulebooks import Rulebook
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,11 +37,14 @@ class Compared(Answer):
     judgements: tuple[PairJudgement, ...]
 
 
-def compare(cursor: Cursor, rulebook: Rulebook, a: str, b: str) -> Compared:
-    """Two stored articles side by side. Raises NotFoundError: one is not stored. InputError: both are one."""
-    if a == b:
+def compare(cursor: Cursor, a: str, b: str) -> Compared:
+    """Two articles side by side, in canonical order.
+
+    Raises NotFoundError: one of them is not stored. InputError: both are one article.
+    """
+    if checks.text("source_id", a) == checks.text("source_id", b):
         raise InputError("a pair has two articles; both ids are the same")
-    explanation = explain(cursor, rulebook, a, b)
+    explanation = explain(cursor, rulebooks.load_rulebook(cursor), a, b)
     names = (explanation.earlier.id, explanation.later.id)
     (earlier, earlier_text), (later, later_text) = (_side(cursor, name) for name in names)
     pin, judgements = said_of(cursor, a, b)

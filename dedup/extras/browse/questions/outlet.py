@@ -3,25 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from datetime import date, datetime, timedelta
+from datetime import date, timedelta
 from typing import Any
 
+from dedup.api import checks
 from dedup.base.answer import Answer
 from dedup.db.database import Cursor
 from dedup.db.statements import Statements
-from dedup.extras.browse.questions import reading
-from dedup.extras.browse.questions.counting import (
-    COUNTED,
-    COUNTS,
-    Grouping,
-    Marks,
-    Only,
-    PeriodMarks,
-    grouped,
-    range_of,
-)
-from dedup.extras.browse.questions.day import LISTED, OUTLETS, CreditCount, credits_of, stories_of
-from dedup.extras.browse.questions.reading import LABEL, StoryLine, cut, lines_of
+from dedup.extras.browse.questions.counting import COUNTED, Figures, Grouping, Only, counted, figures
+from dedup.extras.browse.questions.day import LISTED, OUTLETS, stories_of
+from dedup.extras.browse.questions.reading import LABEL, StoryLine, cut, lines_of, rows_of
 from dedup.store.stories import delay, known
 
 _sql = Statements("extras/browse/questions/questions")
@@ -54,12 +45,10 @@ class Partner(Answer):
 
 
 @dataclass(frozen=True, slots=True)
-class OutletPage(Answer):
-    """An outlet, in a range of days, in UTC.
+class OutletPage(Figures):
+    """An outlet, in a range of days.
 
     Attributes:
-        first, last, only, counted_from, marks, undated, credited, credits, by, periods: as of `Day`, of its
-            articles.
         copies_from: whose articles its duplicates copy. `copied_by`: who copies its canonical articles. Both
             by copies, the most first. `other_from`, `other_by`: how many outlets more there are.
         delay_from, delay_by: the medians of all that are not of the outlet itself; None without any.
@@ -67,16 +56,6 @@ class OutletPage(Answer):
         biggest: the stories that it began, those of the most copies.
     """
 
-    first: date | None
-    last: date | None
-    only: Only
-    counted_from: datetime | None
-    marks: Marks
-    undated: Marks
-    credited: int
-    credits: tuple[CreditCount, ...]
-    by: Grouping
-    periods: tuple[PeriodMarks, ...]
     copies_from: tuple[Partner, ...]
     other_from: int
     delay_from: timedelta | None
@@ -90,65 +69,48 @@ class OutletPage(Answer):
 
 def outlet(
     cursor: Cursor,
-    only: Only,
+    publication: str,
     first: date | None = None,
     last: date | None = None,
     *,
     by: Grouping | None = None,
-    counted: int | None = None,
+    language: str | None = None,
+    credit: str | None = None,
     rows: int | None = None,
 ) -> OutletPage:
-    """An outlet, which `only` names, without any day in the whole corpus. `by`, `counted`, `rows`: as of
-    `day`.
+    """One outlet: how much of it is original, from whom it copies, who copies it; arguments as of `day`.
+
+    An outlet that nothing is stored of has no articles.
     """
-    what = range_of(first, last, only, counted)
-    reading.allow(cursor, hashjoin=True)  # of what was read with itself, and not of tables
-    columns = {"delay_from": delay("c.known_at", "o.known_at"), "delay_by": delay("o.known_at", "c.known_at")}
-    columns |= {"label": LABEL.format("other"), "known_other": known("o"), "counts": COUNTS}
-    bounds = {"copied": COUNTED, "partners": rows or PARTNERS, "listed": rows or LISTED}
-    bounds |= {"outlets": rows or OUTLETS}
-    row = cursor.execute(_sql("outlet", **columns, **what.parts), {**what.values, **bounds}).fetchone()
-    assert row is not None
-    reading.allow(cursor, hashjoin=False)
-    number, earliest, tally, credits, copied, sides, biggest = row
-    counted_from = what.counted_from(cursor, number, earliest)
-    found = grouped(tally, what, counted_from, by)
-    (copies_from, other_from, delay_from), (copied_by, other_by, delay_by) = (
-        _partners(sides or [], side) for side in ("from", "by")
+    found, (tally, credits, copied, sides, biggest) = counted(
+        cursor,
+        "outlet",
+        (first, last),
+        Only(checks.text("publication", publication), language, credit),
+        {"copied": COUNTED, "partners": rows_of(rows, PARTNERS)}
+        | {"listed": rows_of(rows, LISTED), "outlets": rows_of(rows, OUTLETS)},
+        delay_from=delay("c.known_at", "o.known_at"),
+        delay_by=delay("o.known_at", "c.known_at"),
+        label=LABEL.format("other"),
+        known_other=known("o"),
     )
     lines = lines_of(cursor, {story[0] for story in biggest or []})
     return OutletPage(
-        what.first,
-        what.last,
-        what.only,
-        counted_from,
-        found.marks,
-        found.undated,
-        credits[0],
-        credits_of(credits),
-        found.by,
-        found.periods,
-        copies_from,
-        other_from,
-        delay_from,
-        copied_by,
-        other_by,
-        delay_by,
+        **figures(found, tally, credits, by),
+        **_partners(sides or [], "from", "copies_from"),
+        **_partners(sides or [], "by", "copied_by"),
         copied_counted=copied,
         more_copied=copied == COUNTED,
-        biggest=tuple(stories_of(biggest or [], lines)),
+        biggest=stories_of(biggest, lines),
     )
 
 
-def _partners(rows: list[list[Any]], wanted: str) -> tuple[tuple[Partner, ...], int, timedelta | None]:
+def _partners(rows: list[list[Any]], side: str, name: str) -> dict[str, Any]:
     """The outlets of one side, how many more there are, and the median of all delays."""
-    of_side = [row for row in rows if row[0] == wanted]
-    partners = tuple(
-        Partner(cut(name), copies, undated, _span(seconds))
-        for _, name, copies, undated, seconds, _, _ in of_side
-    )
+    of_side = [row for row in rows if row[0] == side]
     more, seconds = (of_side[0][5] - len(of_side), of_side[0][6]) if of_side else (0, None)
-    return partners, more, _span(seconds)
+    partners = (Partner(cut(row[1]), row[2], row[3], _span(row[4])) for row in of_side)
+    return {name: tuple(partners), f"other_{side}": more, f"delay_{side}": _span(seconds)}
 
 
 def _span(seconds: float | None) -> timedelta | None:

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-from datetime import date, datetime, timedelta
+from dataclasses import dataclass
+from datetime import date, timedelta
+from typing import Any
 
+from dedup.api import checks
 from dedup.base.answer import Answer
 from dedup.base.times import microseconds
 from dedup.db.database import Cursor
 from dedup.db.statements import Statements
 from dedup.extras.browse.questions import reading
-from dedup.extras.browse.questions.counting import Only, range_of
-from dedup.extras.browse.questions.reading import ArticleLine, CopyLine, lines_of
+from dedup.extras.browse.questions.counting import Counted, Only, counted
+from dedup.extras.browse.questions.reading import ArticleLine, CopyLine, lines_of, paged, rows_of
 from dedup.store.stories import delay
 
 _sql = Statements("extras/browse/questions/questions")
@@ -39,11 +41,10 @@ class Cell(Answer):
 
 
 @dataclass(frozen=True, slots=True)
-class Matrix(Answer):
+class Matrix(Counted):
     """Copies that appeared in a range of days, by the outlets of both articles.
 
     Attributes:
-        first, last, only, counted_from: as of `Day`; what is counted are the copies.
         copies: duplicates that are counted.
         outlets: at most `MATRIX_OUTLETS`, those of the most copies first.
         cells: those with a copy, the most copies first; both outlets are in `outlets`.
@@ -52,10 +53,6 @@ class Matrix(Answer):
             not tell who was first. Neither is among `other` or in `cells`.
     """
 
-    first: date | None
-    last: date | None
-    only: Only
-    counted_from: datetime | None
     copies: int
     outlets: tuple[str, ...]
     cells: tuple[Cell, ...]
@@ -88,33 +85,35 @@ def outlets(
     first: date | None = None,
     last: date | None = None,
     *,
-    only: Only | None = None,
-    counted: int | None = None,
+    publication: str | None = None,
+    language: str | None = None,
+    credit: str | None = None,
     rows: int | None = None,
 ) -> Matrix:
-    """Who copies whom. `counted`: articles that are looked at, at most. `rows`: outlets of the matrix, in
-    place of those that a page shows.
+    """Who copies whom among the outlets; `first` and `last` as of `day`.
+
+    `publication`, `language`, `credit`: only these copies. `rows`: outlets at most, in place of what a page
+    shows. Raises InputError: the last day is before the first.
     """
-    what = range_of(first, last, only, counted)
-    row = cursor.execute(
-        _sql("outlets", delay=delay("c.known_at", "o.known_at"), **what.parts),
-        {**what.values, "outlets": rows or MATRIX_OUTLETS},
-    ).fetchone()
-    assert row is not None
-    number, earliest, copies, unknown, undated, names, cells = row
+    found, (copies, unknown, undated, names, cells) = counted(
+        cursor,
+        "outlets",
+        (first, last),
+        Only(publication, language, credit),
+        {"outlets": rows_of(rows, MATRIX_OUTLETS)},
+        delay=delay("c.known_at", "o.known_at"),
+    )
     shown = tuple(
         Cell(copier, original, count, timedelta(seconds=seconds))
         for copier, original, count, seconds in cells or []
     )
+    other = copies - unknown - undated - sum(cell.copies for cell in shown)
     return Matrix(
-        first=what.first,
-        last=what.last,
-        only=what.only,
-        counted_from=what.counted_from(cursor, number, earliest),
+        **found,
         copies=copies,
         outlets=tuple(names),
         cells=shown,
-        other=copies - unknown - undated - sum(cell.copies for cell in shown),
+        other=other,
         unknown=unknown,
         undated=undated,
     )
@@ -124,31 +123,38 @@ def copied(
     cursor: Cursor,
     copier: str,
     original: str,
-    first: date | None,
-    last: date | None,
-    after: str | None,
-    only: Only | None = None,
+    first: date | None = None,
+    last: date | None = None,
+    after: str | None = None,
+    *,
+    language: str | None = None,
+    credit: str | None = None,
     rows: int | None = None,
 ) -> CopiedPage:
-    page, only = rows or CELL_PAGE, replace(only or Only(), publication=copier)
-    since, until = reading.page_of_days(first, last, after)
-    given = {"original": original, "since": since, "until": until[0], "before": until[1], **only.given}
-    given |= {"limit": CELL_SCANNED, "page": page + 1}
-    found = cursor.execute(_sql("copied", **only.parts), given).fetchall()
-    shown = found[:page]
+    """The copies behind a cell of the matrix, the newest first.
+
+    Raises InputError: the last day is before the first, or `after` is of no page.
+    """
+    only = Only(checks.text("copier", copier), language, credit)
+    since, until = reading.page_of_days(first, first if last is None else last, after)
+    page = rows_of(rows, CELL_PAGE)
+    given = {
+        "original": checks.text("original", original),
+        "since": since,
+        "until": until[0],
+        "before": until[1],
+    }
+    given |= {"limit": CELL_SCANNED, "page": page + 1, **only.given}
+    shown, final = paged(cursor.execute(_sql("copied", **only.parts), given).fetchall(), page)
     lines = lines_of(cursor, {id for row in shown for id in row[:2]})
-    place, more = None, False
-    if len(found) > page:
-        final = shown[-1][0]
-        place = lines[final].time, final
-    else:
+    place: Any = (lines[final[0]].time, final[0]) if final else None
+    if final is None:
         place = cursor.execute(_sql("in_order_until"), given).fetchone()
-        more = place is not None
     return CopiedPage(
         tuple(
             Copied(lines[of], CopyLine(lines[id], lines[id].after(lines[of]), *figures))
             for id, of, *figures in shown
         ),
         reading.token(microseconds(place[0]), place[1]) if place else None,
-        more,
+        more=place is not None and final is None,
     )

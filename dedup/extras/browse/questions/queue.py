@@ -15,7 +15,7 @@ from dedup.base.verdict import Match
 from dedup.db.database import Cursor
 from dedup.db.statements import Statements
 from dedup.extras.browse.questions import reading
-from dedup.extras.browse.questions.reading import ArticleLine, lines_of
+from dedup.extras.browse.questions.reading import ArticleLine, lines_of, paged, rows_of
 from dedup.store import rulebooks
 from dedup.store.pins import PairPin
 
@@ -134,17 +134,14 @@ def _picked(cursor: Cursor) -> tuple[DoubtfulPair, ...]:
     return tuple(found)
 
 
-def pins(cursor: Cursor, after: str | None, rows: int | None = None) -> PinsPage:
-    """What people have said of pairs, the newest first. `rows`: so many, where it is not `PINS_PAGE`. Raises
-    InputError: `after` is of no page.
-    """
+def pins(cursor: Cursor, after: str | None = None, *, rows: int | None = None) -> PinsPage:
+    """What people have said of pairs. Raises InputError: `after` is of no page."""
     until = {"time": datetime.max.replace(tzinfo=UTC), "a": "", "b": ""}
     if after is not None:
         time, a, b = reading.position(after, int, str, str)
         until = {"time": reading.moment_of(time), "a": a, "b": b}
-    page = rows or PINS_PAGE
+    page = rows_of(rows, PINS_PAGE)
     said = cursor.execute(_sql("pins_page"), {**until, "limit": page + 1}).fetchall()
-    found = [PairPin(*row) for row in said[:page]]
-    last = found[-1] if len(said) > page else None
+    found, last = paged([PairPin(*row) for row in said], page)
     goes_on = reading.token(microseconds(last.pinned_at), last.id, last.other_id) if last else None
     return PinsPage(tuple(found), goes_on)

@@ -6,12 +6,13 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Literal, get_args
 
+from dedup.api import checks
 from dedup.base.answer import Answer
 from dedup.base.errors import InputError, NotFoundError
 from dedup.db.database import Cursor
 from dedup.db.statements import Statements
 from dedup.extras.browse.questions import reading
-from dedup.extras.browse.questions.reading import ArticleLine, lines_of
+from dedup.extras.browse.questions.reading import ROWS, ArticleLine, lines_of, paged
 
 _sql = Statements("extras/browse/questions/quotes")
 
@@ -69,25 +70,32 @@ class QuotePage(Answer):
     articles: tuple[ArticleLine, ...]
 
 
-def page(
-    cursor: Cursor, order: QuoteOrder, *, speech: bool, after: str | None, limit: int = QUOTES_PAGE
+def quotes(
+    cursor: Cursor,
+    order: QuoteOrder = "outlets",
+    *,
+    speech: bool = False,
+    after: str | None = None,
+    limit: int = QUOTES_PAGE,
 ) -> QuotesPage:
-    """A page of quotes. `speech`: only those with a quotation mark. Raises InputError: there is no such
-    order, or `after` is of no page.
+    """Sentences that several outlets share, as `keep_sentences` counted them, common ones included.
+
+    `speech`: only those with a quotation mark. `limit`: at most so many, up to `ROWS`. Raises InputError:
+    there is no such order, or `after` is of no page.
     """
+    checks.whole_number("limit", limit, 1, ROWS)
     if order not in get_args(QuoteOrder):
         raise InputError(f"there is no order {order!r}; there are {', '.join(get_args(QuoteOrder))}")
     place, hash = FIRST if after is None else reading.position(after, int, int)
     values = {"place": place, "hash": hash, "speech": speech, "limit": limit + 1}
     rows = cursor.execute(_sql("page", order=order), values).fetchall()
-    shown = tuple(Quote(*row) for row in rows[:limit])
-    if len(rows) <= limit:
-        return QuotesPage(shown, None)
-    return QuotesPage(shown, reading.token(getattr(shown[-1], order), shown[-1].sentence_hash))
+    shown, last = paged([Quote(*row) for row in rows], limit)
+    return QuotesPage(tuple(shown), reading.token(getattr(last, order), last.sentence_hash) if last else None)
 
 
-def one(cursor: Cursor, sentence_hash: int) -> QuotePage:
-    """A quote, and the earliest articles with it. Raises NotFoundError: none is kept."""
+def quote(cursor: Cursor, sentence_hash: int) -> QuotePage:
+    """A quote, with the earliest articles that have it. Raises NotFoundError: none is kept."""
+    checks.whole_number("sentence_hash", sentence_hash, -(2**63))
     row = cursor.execute(_sql("one"), {"hash": sentence_hash}).fetchone()
     if row is None:
         raise NotFoundError(f"sentence {sentence_hash} is no quote that is kept")

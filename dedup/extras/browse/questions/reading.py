@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import base64
 import json
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, date, datetime, timedelta
-from typing import Any
+from typing import Any, TypeVar
 
+from dedup.api import checks
 from dedup.base.answer import Answer
 from dedup.base.article import storable
 from dedup.base.errors import InputError
@@ -32,6 +33,11 @@ _WAYS = {
 TOKEN_CHARACTERS = 20_000
 """A longer word for the next page is none of ours: it names two source_ids at most."""
 
+ROWS = 10_000
+"""Of one answer at most, whatever is asked for."""
+
+_Row = TypeVar("_Row")
+
 _NO_PAGE = "that is no page of this list: begin with the first one"
 
 
@@ -46,6 +52,16 @@ def allow(cursor: Cursor, **ways: bool) -> None:
     """Let the next statements of the transaction use ways that `begin` has shut, or shut others."""
     values = {f"enable_{way}": "on" if allowed else "off" for way, allowed in ways.items()}
     cursor.execute(set_values(values, local=True))
+
+
+def rows_of(asked: int | None, shown: int) -> int:
+    """How many rows a list has: as many as are asked for, up to `ROWS`, else as many as a page shows."""
+    return shown if asked is None else min(checks.whole_number("rows", asked, 1), ROWS)
+
+
+def paged(read: Sequence[_Row], rows: int) -> tuple[Sequence[_Row], _Row | None]:
+    """The rows of a page, of which one more was looked for; and the last of them where there are others."""
+    return read[:rows], read[rows - 1] if len(read) > rows else None
 
 
 def days(first: date | None, last: date | None) -> tuple[datetime, datetime]:

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from datetime import date, datetime
 from typing import Any
 
+from dedup.api import checks
 from dedup.base.answer import Answer
 from dedup.base.errors import InputError
 from dedup.base.schema import program
@@ -18,10 +19,11 @@ from dedup.base.times import microseconds
 from dedup.base.verdict import StatusName
 from dedup.db.arrays import bigints
 from dedup.db.database import Cursor
+from dedup.db.rendering import schema_of
 from dedup.db.statements import Statements
 from dedup.extras.browse.questions import reading
 from dedup.extras.browse.questions.counting import Only, condition_of
-from dedup.extras.browse.questions.reading import ArticleLine, lines_of
+from dedup.extras.browse.questions.reading import ArticleLine, lines_of, paged, rows_of
 from dedup.store.stories import known
 from dedup.store.word_index import (
     FOLDED,
@@ -96,7 +98,7 @@ class Page(Answer):
 class SearchWanted:
     """What is searched for; None: whatever it is. `dated`: whether it has a time of publication that can be
     true. `since`: the first moment; `until`: the place that all that is found is before. `page`: articles of
-    a page. `snippets`: whether it shows the words in their texts.
+    a page.
     """
 
     words: str | None
@@ -108,7 +110,6 @@ class SearchWanted:
     since: datetime
     until: Position
     page: int
-    snippets: bool
 
     @property
     def others(self) -> tuple[str, dict[str, Any]]:
@@ -122,10 +123,13 @@ class SearchWanted:
         return condition, {**given, "since": self.since, "until": self.until[0], "before": self.until[1]}
 
 
-def wanted(
+def search(
+    cursor: Cursor,
     words: str | None = None,
-    only: Only | None = None,
     *,
+    publication: str | None = None,
+    language: str | None = None,
+    credit: str | None = None,
     status: StatusName | None = None,
     dated: bool | None = None,
     first: date | None = None,
@@ -134,21 +138,24 @@ def wanted(
     source_id: str | None = None,
     after: str | None = None,
     rows: int | None = None,
-) -> SearchWanted:
-    """What is searched for; see `Browsing.search`. Raises InputError: as of `Browsing.search`."""
+) -> Page:
+    """Articles that meet every condition, the newest first. Days are in UTC, both included.
+
+    `words` must all be in the title or the text, whatever their case and accents, and need
+    `dedup init --search`. `dated`: with a time of publication that can be true, or without. `rows`: of the
+    page, where it is not 50; such a page has no snippets. Raises InputError without that index, or if `after`
+    is of no page.
+    """
+    for name, value in (("words", words), ("url", url), ("source_id", source_id)):
+        checks.optional(checks.text, name, value)
     if words is not None and len(words) > WORDS_CHARACTERS:
         raise InputError(f"at most {WORDS_CHARACTERS:,} characters can be searched for")
-    since, until = reading.page_of_days(first, last, after)
-    named = (words, only or Only(), status, dated, url, source_id)
-    return SearchWanted(*named, since, until, rows or SEARCH_PAGE, snippets=rows is None)
-
-
-def search(cursor: Cursor, what: SearchWanted, schema: str) -> Page:
-    """A page of the articles of which all that is wanted holds."""
+    named = (words, Only(publication, language, credit), status, dated, url, source_id)
+    what = SearchWanted(*named, *reading.page_of_days(first, last, after), rows_of(rows, SEARCH_PAGE))
     goes_on: Position | None = None
     if what.words is not None:
         if not index_is_complete(cursor):
-            command = f"{program(schema)} init --search"
+            command = f"{program(schema_of(cursor))} init --search"
             raise InputError(f"words cannot be searched yet: `{command}` makes the index")
         reading.allow(cursor, bitmapscan=True, indexscan=False, indexonlyscan=False)
         positions, goes_on = _with_words(cursor, what, what.words)
@@ -157,14 +164,14 @@ def search(cursor: Cursor, what: SearchWanted, schema: str) -> Page:
         positions = _named(cursor, what)
     else:
         positions, goes_on = _in_order(cursor, what)
-    last = positions[what.page - 1] if len(positions) > what.page else goes_on
-    shown = [id for _, id in positions[: what.page]]
+    page, final = paged(positions, what.page)
+    shown = [id for _, id in page]
     lines = lines_of(cursor, shown)
-    snippets = _snippets(cursor, shown, what.words) if what.words and what.snippets else {}
+    snippets = _snippets(cursor, shown, what.words) if what.words and rows is None else {}
     return Page(
         tuple(Found(lines[id], snippets.get(id)) for id in shown if id in lines),
-        reading.token(microseconds(last[0]), last[1]) if last else None,
-        more=goes_on is not None and len(positions) <= what.page,
+        reading.token(microseconds(place[0]), place[1]) if (place := final or goes_on) else None,
+        more=goes_on is not None and final is None,
     )
 
 

@@ -6,12 +6,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal, get_args
 
+from dedup.api import checks
 from dedup.base.answer import Answer
 from dedup.base.errors import InputError, NotFoundError
 from dedup.db.database import Cursor
 from dedup.db.statements import Statements
 from dedup.extras.browse.questions import reading
-from dedup.extras.browse.questions.reading import ArticleLine, lines_of
+from dedup.extras.browse.questions.reading import ArticleLine, lines_of, paged, rows_of
 from dedup.store.overview import CommonSentence
 
 _sql = Statements("extras/browse/questions/questions")
@@ -53,37 +54,38 @@ class SentencePage(Answer):
 
 
 def common_sentences(
-    cursor: Cursor, order: SentenceOrder, after: str | None, rows: int | None = None
+    cursor: Cursor, order: SentenceOrder = "carriers", after: str | None = None, *, rows: int | None = None
 ) -> SentencesPage:
-    """A page of common sentences. `rows`: so many, where it is not `SENTENCES_PAGE`. Raises InputError: there
-    is no such order, or `after` is of no page.
+    """The sentences that are ignored, and the pinned ones.
+
+    Raises InputError: there is no such order, or `after` is of no page.
     """
     if order not in _ORDERS:
         raise InputError(f"there is no order {order!r}; there are {', '.join(get_args(SentenceOrder))}")
     column, kind = _ORDERS[order]
-    page = rows or SENTENCES_PAGE
+    page = rows_of(rows, SENTENCES_PAGE)
     values = {"limit": page + 1}
-    if after is None:
-        statement = _sql("sentences", order=column)
-    else:
-        statement = _sql("sentences_after", order=column)
+    if after is not None:
         values["place"], values["hash"] = reading.position(after, kind, int)
+    statement = _sql("sentences_after" if after else "sentences", order=column)
     found = cursor.execute(statement, values).fetchall()
-    shown = [CommonSentence(*row) for row in found[:page]]
-    last = shown[-1] if len(found) > page else None
+    shown, last = paged([CommonSentence(*row) for row in found], page)
     pinned = [] if after else cursor.execute(_sql("pinned"), {"limit": page}).fetchall()
     goes_on = reading.token(getattr(last, column), last.sentence_hash) if last else None
     return SentencesPage(tuple(shown), tuple(CommonSentence(*row) for row in pinned), goes_on)
 
 
 def sentence(cursor: Cursor, sentence_hash: int) -> SentencePage:
-    """A common or pinned sentence, with some of its articles, the originals first."""
-    row = cursor.execute(_sql("sentence"), {"hash": sentence_hash}).fetchone()
+    """A common or pinned sentence with some of its articles, the originals first. Raises NotFoundError: it is
+    neither.
+    """
+    values = {"hash": checks.whole_number("sentence_hash", sentence_hash, -(2**63))}
+    row = cursor.execute(_sql("sentence"), values).fetchone()
     if row is None:
         raise NotFoundError(f"sentence {sentence_hash} is neither common nor pinned")
     ids: list[int] = []
     for statement in ("canonical_carriers", "duplicate_carriers"):
-        values = {"hash": sentence_hash, "limit": CARRIERS - len(ids)}
-        ids += [id for (id,) in cursor.execute(_sql(statement), values).fetchall()]
+        given = {**values, "limit": CARRIERS - len(ids)}
+        ids += [id for (id,) in cursor.execute(_sql(statement), given).fetchall()]
     lines = lines_of(cursor, ids)
     return SentencePage(CommonSentence(*row), tuple(lines[id] for id in dict.fromkeys(ids) if id in lines))

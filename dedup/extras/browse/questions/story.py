@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
+from dedup.api import checks
 from dedup.base.answer import Answer
 from dedup.base.errors import NotFoundError
 from dedup.base.times import microseconds
@@ -13,7 +14,7 @@ from dedup.db.arrays import bigints
 from dedup.db.database import Cursor
 from dedup.db.statements import Statements
 from dedup.extras.browse.questions import reading
-from dedup.extras.browse.questions.reading import ArticleLine, CopyLine, lines_of
+from dedup.extras.browse.questions.reading import ArticleLine, CopyLine, lines_of, paged, rows_of
 from dedup.store.verdicts import best_pairs
 
 _sql = Statements("extras/browse/questions/questions")
@@ -91,44 +92,35 @@ class StoryPage(Answer):
         return [tuple(lines) for lines in of.values() if len(lines) > 1]
 
 
-def story(cursor: Cursor, source_id: str, after: str | None = None, rows: int | None = None) -> StoryPage:
-    """`rows`: copies of a page, where it is not `STORY_PAGE`."""
-    page = rows or STORY_PAGE
+def story(cursor: Cursor, source_id: str, after: str | None = None, *, rows: int | None = None) -> StoryPage:
+    """The story of an article, its copies 200 at a time, or so many.
+
+    Raises NotFoundError: the article is not stored. InputError: `after` is of no page.
+    """
+    page = rows_of(rows, STORY_PAGE)
     since = reading.moment_place(after, _FIRST, 0)
-    row = cursor.execute(_sql("story_of"), {"source_id": source_id}).fetchone()
+    values = {"source_id": checks.text("source_id", source_id), "counted": COPIES_COUNTED + 1}
+    values |= {"prints": 0 if after else STORY_PRINTS - 1}
+    row = cursor.execute(_sql("story"), values).fetchone()
     if row is None:
         raise NotFoundError.of(source_id)
-    number = row[0]
+    number, words, counted, earliest = row
     values = {"story": number, "time": since[0], "id": since[1], "limit": page + 1}
-    found = cursor.execute(_sql("copies"), values).fetchall()
-    shown = found[:page]
-    prints: list[int] = []  # the canonical article and its earliest copies
-    if not after:
-        earliest = cursor.execute(_sql("earliest_copies"), {"story": number, "limit": STORY_PRINTS - 1})
-        prints = [number, *(id for (id,) in earliest.fetchall())]
-    lines = lines_of(cursor, {number, *prints, *(row[0] for row in shown)})
-    original, last = lines[number], shown[-1][0] if len(found) > page else None
-    row = cursor.execute(_sql("count_copies"), {"story": number, "limit": COPIES_COUNTED + 1}).fetchone()
-    counted = int(row[0]) if row else 0
+    shown, last = paged(cursor.execute(_sql("copies"), values).fetchall(), page)
+    prints = [] if after else [number, *earliest]
+    pairs = {} if after else best_pairs(cursor, number, "similar")
+    lines = lines_of(cursor, {number, *prints, *pairs, *(row[0] for row in shown)})
+    beside = (
+        dict(cursor.execute(_sql("word_counts"), {"ids": bigints(list(pairs))}).fetchall()) if pairs else {}
+    )
     return StoryPage(
         asked=source_id,
-        original=original,
-        words=_words(cursor, [number]).get(number),
-        copies=tuple(CopyLine(lines[id], lines[id].after(original), *figures) for id, *figures in shown),
-        after=reading.token(microseconds(lines[last].time), last) if last else None,
+        original=lines[number],
+        words=words,
+        copies=tuple(CopyLine(lines[id], lines[id].after(lines[number]), *figures) for id, *figures in shown),
+        after=reading.token(microseconds(lines[last[0]].time), last[0]) if last else None,
         copies_counted=min(counted, COPIES_COUNTED),
         more_copies=counted > COPIES_COUNTED,
         prints=tuple(sorted((lines[id] for id in prints), key=lambda print: print.time)),
-        beside=() if after else _beside(cursor, number),
+        beside=tuple(Beside(lines[id], pair, beside.get(id)) for id, pair in pairs.items() if id in lines),
     )
-
-
-def _beside(cursor: Cursor, number: int) -> tuple[Beside, ...]:
-    found = best_pairs(cursor, number, "similar")
-    lines = lines_of(cursor, found)
-    words = _words(cursor, list(found))
-    return tuple(Beside(lines[id], pair, words.get(id)) for id, pair in found.items() if id in lines)
-
-
-def _words(cursor: Cursor, ids: list[int]) -> dict[int, int]:
-    return dict(cursor.execute(_sql("word_counts"), {"ids": bigints(ids)}).fetchall())
