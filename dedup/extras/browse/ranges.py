@@ -6,7 +6,7 @@ language only; both are found however they are typed.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
 from typing import Any, get_args
@@ -46,6 +46,7 @@ NAMES: Mapping[str, Callable[[Browsing], tuple[str, ...]]] = {
 }
 """Fields of a query that hold a name -> which names there are."""
 
+
 Names = Mapping[str, tuple[str, ...]]
 """By field: names that there are."""
 
@@ -56,7 +57,7 @@ class Asked:
 
     Attributes:
         first, last: None for the whole corpus.
-        publication, language, credit: as they are stored; None for all.
+        only: publication, language and credit; None for all.
         near: outlets that are called nearly so, where there is none of that name.
         names: that there are.
         groupings: what its articles can be counted by; none where the page does not say.
@@ -65,9 +66,7 @@ class Asked:
     first: date | None
     last: date | None
     by: Grouping | None
-    publication: str | None
-    language: str | None
-    credit: str | None
+    only: dict[str, Any]
     near: tuple[str, ...]
     names: Names
     groupings: tuple[Grouping, ...]
@@ -76,12 +75,7 @@ class Asked:
     def query(self) -> dict[str, object]:
         """The same as the fields of an address."""
         whole = "yes" if self.first is None and self.last is None else None
-        return {"first": self.first, "last": self.last, "whole": whole, "by": self.by, **self.chosen}
-
-    @property
-    def chosen(self) -> dict[str, Any]:
-        """Which articles are counted."""
-        return {"publication": self.publication, "language": self.language, "credit": self.credit}
+        return {"first": self.first, "last": self.last, "whole": whole, "by": self.by, **self.only}
 
     @property
     def days(self) -> dict[str, object]:
@@ -114,32 +108,28 @@ def asked(dd: Deduplicator, given: Fields, days: int | None, *, by: bool = True)
         first = moved(last, timedelta(days=1 - days))
     elif last is None:
         last = first
-    grouping: Any = given["by"] if by else ""
-    names = names_of(dd)
-    return Asked(
-        first,
-        last,
-        grouping or None,
-        **meant(given, names),
-        near=named(given["publication"], names["publication"])[1],
-        names=names,
-        groupings=get_args(Grouping) if by else (),
-    )
+    grouping: Any = given["by"] or None if by else None
+    given, names, near = as_stored(dd, given)
+    groupings = get_args(Grouping) if by else ()
+    return Asked(first, last, grouping, some(given, *NAMES), near, names, groupings)
 
 
-def names_of(dd: Deduplicator, fields: Iterable[str] = NAMES) -> Names:
-    return {field: NAMES[field](dd.browsing) for field in fields}
+def as_stored(
+    dd: Deduplicator, given: Fields, *, offered: bool = True
+) -> tuple[Fields, Names, tuple[str, ...]]:
+    """A query with names as they are stored, whatever their case and accents; the names that there are, where
+    they are offered or one is given; and outlets that are called nearly so, where there is none of that name.
+    """
+    names = {field: ask(dd.browsing) for field, ask in NAMES.items() if offered or given[field]}
+    found = {field: named(given[field], names[field]) for field in names}
+    near = found["publication"][1] if "publication" in found else ()
+    return {**given, **{field: name for field, (name, _) in found.items()}}, names, near
 
 
-def meant(given: Fields, names: Names) -> dict[str, str | None]:
-    """What a query names, as it is stored; None where it names nothing."""
-    return {field: named(given[field], names.get(field, ()))[0] for field in NAMES}
-
-
-def named(typed: str, names: Sequence[str]) -> tuple[str | None, tuple[str, ...]]:
-    """The name that is meant, whatever its case and accents; and those like it where there is none of it."""
+def named(typed: str, names: Sequence[str]) -> tuple[str, tuple[str, ...]]:
+    """The name that is meant; and those like it where there is none of it."""
     if not typed or typed in names:
-        return typed or None, ()
+        return typed, ()
     word = same_word(typed)
     for name in names:
         if same_word(name) == word:
@@ -149,7 +139,7 @@ def named(typed: str, names: Sequence[str]) -> tuple[str | None, tuple[str, ...]
 
 def day_of_query(dd: Deduplicator, given: Fields, rows: int | None = None) -> tuple[Asked, Day]:
     what = asked(dd, given, days=1)
-    return what, dd.browsing.day(what.first, what.last, by=what.by, rows=rows, **what.chosen)
+    return what, dd.browsing.day(what.first, what.last, by=what.by, rows=rows, **what.only)
 
 
 def today(dd: Deduplicator, given: Fields) -> View:
@@ -216,7 +206,7 @@ def _linked(path: str, first: date, by: Grouping, what: Asked | None) -> str:
 
 def matrix_of(dd: Deduplicator, given: Fields, rows: int | None = None) -> tuple[Asked, Matrix]:
     what = asked(dd, given, OUTLET_DAYS, by=False)
-    return what, dd.browsing.outlets(what.first, what.last, rows=rows, **what.chosen)
+    return what, dd.browsing.outlets(what.first, what.last, rows=rows, **what.only)
 
 
 def outlets(dd: Deduplicator, given: Fields) -> View:
@@ -235,9 +225,9 @@ def outlets(dd: Deduplicator, given: Fields) -> View:
 
 def outlet_of(dd: Deduplicator, given: Fields, rows: int | None = None) -> tuple[Asked, OutletPage]:
     what = asked(dd, given, days=None)
-    if what.publication is None:
+    if what.only["publication"] is None:
         raise InputError("no outlet is named: /outlet?publication=NAME")
-    return what, dd.browsing.outlet(first=what.first, last=what.last, by=what.by, rows=rows, **what.chosen)
+    return what, dd.browsing.outlet(first=what.first, last=what.last, by=what.by, rows=rows, **what.only)
 
 
 def outlet(dd: Deduplicator, given: Fields) -> View:

@@ -16,8 +16,15 @@ from dedup.extras.browse.asking import Fields, id_of
 from dedup.extras.browse.data import PageTable, TablePart
 from dedup.extras.browse.questions.counting import Figures
 from dedup.extras.browse.questions.reading import ROWS
-from dedup.extras.browse.ranges import copied_by, day_of_query, matrix_of, outlet_of, period_name
-from dedup.extras.browse.views import found_by, hash_of, kind_of, quotes_of, searched, sentences_of
+from dedup.extras.browse.ranges import (
+    as_stored,
+    copied_by,
+    day_of_query,
+    matrix_of,
+    outlet_of,
+    period_name,
+)
+from dedup.extras.browse.views import found_by, hash_of, kind_of, quotes_of, sentences_of
 
 PAGE_ROWS = 1_000
 """That are asked for at a time where answers go on."""
@@ -134,7 +141,7 @@ TABLES: Mapping[str, tuple[PageTable, ...]] = {
     ),
     "/search": (
         paged(
-            lambda dd, given: found_by(dd, searched(dd, given), PAGE_ROWS),
+            lambda dd, given: found_by(dd, as_stored(dd, given, offered=False)[0], PAGE_ROWS),
             "articles",
             under("article", ARTICLE),
             "found",

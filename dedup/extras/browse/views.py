@@ -18,18 +18,7 @@ from dedup.extras.browse.questions.quotes import QUOTES_PAGE, QuotesPage
 from dedup.extras.browse.questions.search import Page
 from dedup.extras.browse.questions.sentences import SentencesPage
 from dedup.extras.browse.questions.story import StoryPage
-from dedup.extras.browse.ranges import (
-    NAMES,
-    RANGE,
-    Names,
-    copied,
-    meant,
-    named,
-    names_of,
-    outlet,
-    outlets,
-    today,
-)
+from dedup.extras.browse.ranges import RANGE, as_stored, copied, outlet, outlets, today
 from dedup.extras.pages.charts import Print, story_timeline
 from dedup.extras.pages.comparison import Block, compare
 
@@ -92,28 +81,16 @@ SEARCHED = ("words", "publication", "language", "credit", "status", "dated", "fi
 
 
 def search(dd: Deduplicator, given: Fields) -> View:
-    asked, names = any(given[name] for name in SEARCHED), names_of(dd)
-    _, near = named(given["publication"], names["publication"])
-    given = _as_stored(given, names)
+    asked, (given, names, near) = any(given[name] for name in SEARCHED), as_stored(dd, given)
     page, refused = None, ""
     if asked:
         try:
             page = found_by(dd, given)
         except InputError as error:  # such as words where there is no index for them
             refused = sentence_of(str(error))
-    after = {name: given[name] for name in SEARCHED}
-    more = go("/search", **after, after=page.after) if page else ""
+    more = go("/search", **{**given, "after": page.after}) if page else ""
     values = {"given": given, "searched": asked, "page": page, "next": more, "refused": refused}
     return View("search.html.j2", {**values, "near": near, "names": names})
-
-
-def searched(dd: Deduplicator, given: Fields) -> Fields:
-    """What is searched for, with names as they are stored."""
-    return _as_stored(given, names_of(dd, (field for field in NAMES if given[field])))
-
-
-def _as_stored(given: Fields, names: Names) -> Fields:
-    return {**given, **{field: name or "" for field, name in meant(given, names).items()}}
 
 
 def found_by(dd: Deduplicator, given: Fields, rows: int | None = None) -> Page:

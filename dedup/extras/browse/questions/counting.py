@@ -263,15 +263,9 @@ def start_of(day: date, by: Grouping) -> date:
     >>> start_of(date(2026, 3, 12), "week"), start_of(date(2026, 3, 12), "month")
     (datetime.date(2026, 3, 9), datetime.date(2026, 3, 1))
     """
-    match by:
-        case "day":
-            return day
-        case "week":
-            return day - timedelta(days=min(day.weekday(), (day - date.min).days))
-        case "month":
-            return day.replace(day=1)
-        case "year":
-            return day.replace(month=1, day=1)
+    if by == "week":
+        return day - timedelta(days=day.weekday())  # the first day that there is, is a Monday
+    return day.replace(**{"day": {}, "month": {"day": 1}, "year": {"month": 1, "day": 1}}[by])
 
 
 def end_of(day: date, by: Grouping) -> date:
@@ -284,6 +278,4 @@ def end_of(day: date, by: Grouping) -> date:
 
 def _next(start: date, by: Grouping) -> date:
     """The first day of the period after the one that begins on a day."""
-    if by == "day":
-        return start + timedelta(days=1)
-    return start_of(start + timedelta(days={"week": 7, "month": 31, "year": 366}[by]), by)
+    return start_of(start + timedelta(days={"day": 1, "week": 7, "month": 31, "year": 366}[by]), by)

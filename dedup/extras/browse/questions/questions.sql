@@ -189,7 +189,7 @@ FROM dedup.corpus_state
 
 -- name: in_order
 -- The newest articles, or those of an outlet, of which all that is wanted holds.
-SELECT at, id FROM (${scanned}) AS found WHERE ${condition} LIMIT ${page}
+SELECT at, id FROM (${scanned}) AS found WHERE ${condition} LIMIT %(page)s
 
 -- name: in_order_until
 -- The last article that was looked at for a page of some of them, where there may be more.
@@ -233,7 +233,7 @@ FROM (SELECT *, coalesce(published_at, added_at) AS at FROM dedup.marked_article
 SELECT at, id
 FROM (SELECT *, coalesce(published_at, added_at) AS at FROM dedup.marked_article
       WHERE ${column} = %(value)s LIMIT %(limit)s OFFSET 0) AS found
-WHERE at >= %(since)s AND (at, id) < (%(until)s, %(before)s) AND ${condition} ORDER BY at DESC, id DESC LIMIT ${page}
+WHERE at >= %(since)s AND (at, id) < (%(until)s, %(before)s) AND ${condition} ORDER BY at DESC, id DESC LIMIT %(page)s
 
 -- name: newest
 -- The time of the newest article of a range.
@@ -435,11 +435,7 @@ UNION ALL
 SELECT ${pinned_sentence} WHERE p.sentence_hash = %(hash)s AND c.sentence_hash IS NULL
 
 -- name: sentences
--- The first page of common sentences.
-SELECT ${common_sentence} ORDER BY c.${order} DESC, ~c.sentence_hash DESC LIMIT %(limit)s
-
--- name: sentences_after
--- A later page of them.
+-- A page of common sentences.
 SELECT ${common_sentence}
 WHERE (c.${order}, ~c.sentence_hash) < (%(place)s, ~%(hash)s::bigint)
 ORDER BY c.${order} DESC, ~c.sentence_hash DESC LIMIT %(limit)s

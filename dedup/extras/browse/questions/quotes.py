@@ -13,6 +13,7 @@ from dedup.db.database import Cursor
 from dedup.db.statements import Statements
 from dedup.extras.browse.questions import reading
 from dedup.extras.browse.questions.reading import ROWS, ArticleLine, lines_of, paged
+from dedup.extras.browse.questions.sentences import FIRST
 
 _sql = Statements("extras/browse/questions/quotes")
 
@@ -24,9 +25,6 @@ CARRIERS_SHOWN, CARRIERS_READ = 50, 10_000
 
 QuoteOrder = Literal["outlets", "stories"]
 """The sentences of the most outlets first, or those of the most stories."""
-
-FIRST = 2**31 - 1, 2**63 - 1
-"""Begin of the first page, as counts and a hash that no sentence reaches."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -33,6 +33,10 @@ _ORDERS: Mapping[SentenceOrder, tuple[str, type]] = {
 """The column that an order is by, and its kind."""
 
 
+FIRST = 2**31 - 1, 2**63 - 1
+"""Begin of the first page, as counts and a hash that no sentence reaches."""
+
+
 @dataclass(frozen=True, slots=True)
 class SentencesPage(Answer):
     """Common sentences. `sentences`: a page of those that are ignored. `pinned`: the pinned ones, common or
@@ -64,11 +68,9 @@ def common_sentences(
         raise InputError(f"there is no order {order!r}; there are {', '.join(get_args(SentenceOrder))}")
     column, kind = _ORDERS[order]
     page = rows_of(rows, SENTENCES_PAGE)
-    values = {"limit": page + 1}
-    if after is not None:
-        values["place"], values["hash"] = reading.position(after, kind, int)
-    statement = _sql("sentences_after" if after else "sentences", order=column)
-    found = cursor.execute(statement, values).fetchall()
+    place, hash = FIRST if after is None else reading.position(after, kind, int)
+    values = {"place": place, "hash": hash, "limit": page + 1}
+    found = cursor.execute(_sql("sentences", order=column), values).fetchall()
     shown, last = paged([CommonSentence(*row) for row in found], page)
     pinned = [] if after else cursor.execute(_sql("pinned"), {"limit": page}).fetchall()
     goes_on = reading.token(getattr(last, column), last.sentence_hash) if last else None
