@@ -12,14 +12,13 @@ from contextlib import contextmanager
 from dedup.api import OfCorpus, transacted
 from dedup.db.database import Cursor
 from dedup.extras.browse.questions import article as articles
-from dedup.extras.browse.questions import comparing, reading, sentences
 from dedup.extras.browse.questions import day as days
 from dedup.extras.browse.questions import health as conditions
-from dedup.extras.browse.questions import outlet as of_outlets
-from dedup.extras.browse.questions import outlets as matrices
+from dedup.extras.browse.questions import outlets as of_outlets
 from dedup.extras.browse.questions import queue as queues
-from dedup.extras.browse.questions import quotes as kept
+from dedup.extras.browse.questions import reading
 from dedup.extras.browse.questions import search as searching
+from dedup.extras.browse.questions import sentences as of_sentences
 from dedup.extras.browse.questions import story as stories
 from dedup.extras.judging.live import quality_of
 
@@ -43,18 +42,18 @@ class Browsing(OfCorpus):
     day = transacted(days.day)
     story = transacted(stories.story)
     article = transacted(articles.article)
-    compare = transacted(comparing.compare)
+    compare = transacted(articles.compare)
     search = transacted(searching.search)
-    outlets = transacted(matrices.outlets)
-    copied = transacted(matrices.copied)
+    outlets = transacted(of_outlets.outlets)
+    copied = transacted(of_outlets.copied)
     outlet = transacted(of_outlets.outlet)
     outlet_names = transacted(of_outlets.names)
     agencies = transacted(of_outlets.agencies)
     languages = transacted(of_outlets.languages)
-    common_sentences = transacted(sentences.common_sentences)
-    sentence = transacted(sentences.sentence)
-    quotes = transacted(kept.quotes)
-    quote = transacted(kept.quote)
+    common_sentences = transacted(of_sentences.common_sentences)
+    sentence = transacted(of_sentences.sentence)
+    quotes = transacted(of_sentences.quotes)
+    quote = transacted(of_sentences.quote)
     queue = transacted(queues.queue)
     pins = transacted(queues.pins)
     health = transacted(conditions.health)

@@ -21,8 +21,7 @@ from dedup.extras.browse.asking import Fields, View, day_of, go, moved, some
 from dedup.extras.browse.browsing import Browsing
 from dedup.extras.browse.questions.counting import Figures, Grouping, end_of, start_of
 from dedup.extras.browse.questions.day import SPREAD_OUTLETS, Day
-from dedup.extras.browse.questions.outlet import OutletPage
-from dedup.extras.browse.questions.outlets import CopiedPage, Matrix
+from dedup.extras.browse.questions.outlets import CopiedPage, Matrix, OutletPage
 from dedup.extras.pages.charts import Bar, Tie, bars, tie_graph
 
 TIES = 30  # Pairs of outlets that are drawn: more are a thicket

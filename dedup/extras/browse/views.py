@@ -13,10 +13,9 @@ from dedup.base.article import Article
 from dedup.base.errors import InputError
 from dedup.base.words import heading, later, line, moment
 from dedup.extras.browse.asking import Fields, View, day_of, go, id_of, sentence_of, some
-from dedup.extras.browse.questions.comparing import Compared
-from dedup.extras.browse.questions.quotes import QUOTES_PAGE, QuotesPage
+from dedup.extras.browse.questions.article import Compared
 from dedup.extras.browse.questions.search import Page
-from dedup.extras.browse.questions.sentences import SentencesPage
+from dedup.extras.browse.questions.sentences import QUOTES_PAGE, QuotesPage, SentencesPage
 from dedup.extras.browse.questions.story import StoryPage
 from dedup.extras.browse.ranges import RANGE, as_stored, copied, outlet, outlets, today
 from dedup.extras.pages.charts import Print, story_timeline

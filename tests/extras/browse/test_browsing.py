@@ -480,7 +480,7 @@ def test_an_article(newsroom: Deduplicator, rows: dict[int, Row]) -> None:
         assert all(m.article.source_id == m.match.id for m in page.matches)
         assert page.text is not None
         assert (page.text.text, page.text.cut) == (row.text, False)
-        assert page.url == row.url
+        assert page.line.url == row.url
         assert (page.line.title, page.line.publication) == (cut(row.title), cut(row.publication))
         if not row.stale:
             assert (page.fingerprint is None) == (row.status in ("pending", "failed"))

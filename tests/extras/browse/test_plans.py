@@ -11,10 +11,8 @@ import pytest
 from dedup.db.database import Cursor, Database
 from dedup.extras.browse.questions import article as articles
 from dedup.extras.browse.questions import (
-    comparing,
     counting,
     health,
-    outlet,
     outlets,
     queue,
     reading,
@@ -64,16 +62,16 @@ QUESTIONS: dict[str, tuple[Callable[[Cursor], object], int]] = {
     "a language's day": (lambda c: days.day(c, DAY, language="de").marks == NONE, 2 * ARTICLES_OF_A_DAY),
     "a credit's day": (lambda c: days.day(c, DAY, credit="AP").marks == NONE, 2 * ARTICLES_OF_A_DAY),
     "of a credit": (lambda c: found(c, credit="AP") == 0, 2 * search.SCANNED + 10),
-    "agencies": (lambda c: "AP" in outlet.agencies(c), 10),
-    "outlet": (lambda c: outlet.outlet(c, OUTLET).copied_by[0], 8 * ARTICLES // 50),
-    "a part of an outlet": (part(50, lambda c: outlet.outlet(c, OUTLET).copied_by[0]), 8 * 50),
-    "names of outlets": (lambda c: len(outlet.names(c)) == 50, 52),
-    "languages": (lambda c: outlet.languages(c) == (), outlet.RECENT),
+    "agencies": (lambda c: "AP" in outlets.agencies(c), 10),
+    "outlet": (lambda c: outlets.outlet(c, OUTLET).copied_by[0], 8 * ARTICLES // 50),
+    "a part of an outlet": (part(50, lambda c: outlets.outlet(c, OUTLET).copied_by[0]), 8 * 50),
+    "names of outlets": (lambda c: len(outlets.names(c)) == 50, 52),
+    "languages": (lambda c: outlets.languages(c) == (), outlets.RECENT),
     "story": (lambda c: story.story(c, "synthetic 4711").original, 50),
     "story of a copy": (lambda c: story.story(c, "real 1").copies[0], 50),
     "article": (lambda c: articles.article(c, "synthetic 4711").matches[0], 50),
     "pairs": (lambda c: verdicts.best_pairs(c, 4711), 50),
-    "two": (lambda c: comparing.compare(c, "real 1", "real 2"), 50),
+    "two": (lambda c: articles.compare(c, "real 1", "real 2"), 50),
     "newest": (lambda c: found(c) is None, 4 * search.SEARCH_PAGE),
     "of a day": (lambda c: found(c, first=DAY, last=DAY) is None, 4 * search.SEARCH_PAGE),
     "of an outlet": (

@@ -17,7 +17,7 @@ SELECT EXISTS (
 
 -- name: article
 -- What is told of one article besides its mark.
-SELECT a.url, a.language, a.published_at, a.added_at, k.marked_at, t.name, k.limit_fired FROM dedup.article a
+SELECT a.language, a.published_at, a.added_at, k.marked_at, t.name, k.limit_fired FROM dedup.article a
 CROSS JOIN LATERAL (SELECT * FROM dedup.article_mark WHERE id = a.id OFFSET 0) AS k
 LEFT JOIN LATERAL (SELECT name FROM dedup.attachment WHERE id = a.attachment_id OFFSET 0) AS t ON true
 WHERE a.source_id = %(source_id)s

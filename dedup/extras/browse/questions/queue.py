@@ -10,7 +10,6 @@ from typing import Any, Literal, get_args
 from dedup.base.answer import Answer
 from dedup.base.errors import InputError
 from dedup.base.settings import Settings
-from dedup.base.times import microseconds
 from dedup.base.verdict import Match
 from dedup.db.database import Cursor
 from dedup.db.statements import Statements
@@ -138,10 +137,9 @@ def pins(cursor: Cursor, after: str | None = None, *, rows: int | None = None) -
     """What people have said of pairs. Raises InputError: `after` is of no page."""
     until = {"time": datetime.max.replace(tzinfo=UTC), "a": "", "b": ""}
     if after is not None:
-        time, a, b = reading.position(after, int, str, str)
-        until = {"time": reading.moment_of(time), "a": a, "b": b}
+        until = dict(zip(until, reading.position(after, datetime, str, str), strict=True))
     page = rows_of(rows, PINS_PAGE)
     said = cursor.execute(_sql("pins_page"), {**until, "limit": page + 1}).fetchall()
     found, last = paged([PairPin(*row) for row in said], page)
-    goes_on = reading.token(microseconds(last.pinned_at), last.id, last.other_id) if last else None
+    goes_on = reading.token(last.pinned_at, last.id, last.other_id) if last else None
     return PinsPage(tuple(found), goes_on)

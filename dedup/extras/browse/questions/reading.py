@@ -13,7 +13,7 @@ from dedup.api import checks
 from dedup.base.answer import Answer
 from dedup.base.article import storable
 from dedup.base.errors import InputError
-from dedup.base.times import from_microseconds
+from dedup.base.times import from_microseconds, microseconds
 from dedup.base.words import first_words
 from dedup.db.arrays import bigints
 from dedup.db.connection import set_values
@@ -37,8 +37,6 @@ ROWS = 10_000
 """Of one answer at most, whatever is asked for."""
 
 _Row = TypeVar("_Row")
-
-_NO_PAGE = "that is no page of this list: begin with the first one"
 
 
 def begin(cursor: Cursor) -> None:
@@ -83,33 +81,29 @@ def after(day: date) -> datetime:
 
 
 def token(*values: Any) -> str:
-    return base64.urlsafe_b64encode(json.dumps(values).encode()).decode().rstrip("=")
+    """The word for a place in a list, of the values of its last row."""
+    told = [microseconds(value) if isinstance(value, datetime) else value for value in values]
+    return base64.urlsafe_b64encode(json.dumps(told).encode()).decode().rstrip("=")
 
 
 def position(word: str, *kinds: type) -> list[Any]:
     """The values of a token. Raises InputError: it is none, or one of another list."""
+    plain = [int if kind is datetime else kind for kind in kinds]
     try:
         if len(word) > TOKEN_CHARACTERS:
             raise ValueError
         padded = word.encode("ascii") + b"=" * (-len(word) % 4)
         values = json.loads(base64.b64decode(padded, altchars=b"-_", validate=True))
-        if not isinstance(values, list) or [type(value) for value in values] != list(kinds):
+        if not isinstance(values, list) or [type(value) for value in values] != plain:
             raise ValueError
         if any(type(value) is str and storable(value) != value for value in values):
             raise ValueError
         if any(type(value) is int and not -(2**63) <= value < 2**63 for value in values):
             raise ValueError
-    except ValueError:
-        raise InputError(_NO_PAGE) from None
-    return values
-
-
-def moment_place(word: str | None, default: datetime, number: int) -> tuple[datetime, int]:
-    """The time and the article of a token of these; without one the given ones."""
-    if word is None:
-        return default, number
-    given, found = position(word, int, int)
-    return moment_of(given), found
+        told = zip(values, kinds, strict=True)
+        return [from_microseconds(value) if kind is datetime else value for value, kind in told]
+    except (ValueError, OverflowError):
+        raise InputError("that is no page of this list: begin with the first one") from None
 
 
 def page_of_days(
@@ -119,15 +113,10 @@ def page_of_days(
     before.
     """
     since, end = days(first, last)
-    return since, min((end, 0), moment_place(after, end, 0))
-
-
-def moment_of(given: int) -> datetime:
-    """The time of a number of a token. Raises InputError: there is no such time."""
-    try:
-        return from_microseconds(given)
-    except OverflowError:
-        raise InputError(_NO_PAGE) from None
+    if after is None:
+        return since, (end, 0)
+    time, id = position(after, datetime, int)
+    return since, min((end, 0), (time, id))
 
 
 # --- lines

@@ -15,7 +15,6 @@ from dedup.api import checks
 from dedup.base.answer import Answer
 from dedup.base.errors import InputError
 from dedup.base.schema import program
-from dedup.base.times import microseconds
 from dedup.base.verdict import StatusName
 from dedup.db.arrays import bigints
 from dedup.db.database import Cursor
@@ -165,7 +164,7 @@ def search(
     snippets = _snippets(cursor, shown, words) if words and rows is None else {}
     return Page(
         tuple(Found(lines[id], snippets.get(id)) for id in shown if id in lines),
-        reading.token(microseconds(place[0]), place[1]) if (place := final or goes_on) else None,
+        reading.token(*place) if (place := final or goes_on) else None,
         more=goes_on is not None and final is None,
     )
 

@@ -8,12 +8,11 @@ from datetime import UTC, datetime, timedelta
 from dedup.api import checks
 from dedup.base.answer import Answer
 from dedup.base.errors import NotFoundError
-from dedup.base.times import microseconds
-from dedup.base.verdict import Match
 from dedup.db.arrays import bigints
 from dedup.db.database import Cursor
 from dedup.db.statements import Statements
 from dedup.extras.browse.questions import reading
+from dedup.extras.browse.questions.article import MatchedArticle
 from dedup.extras.browse.questions.reading import ArticleLine, CopyLine, lines_of, paged, rows_of
 from dedup.store.verdicts import best_pairs
 
@@ -32,18 +31,6 @@ _FIRST = datetime.min.replace(tzinfo=UTC)
 
 
 @dataclass(frozen=True, slots=True)
-class Beside(Answer):
-    """Another story that is similar. `article`: its canonical article. `match`: the pair of the two canonical
-    articles; `match.rule` is "containment" for excerpts. `words`: of `article`; None where it has no
-    fingerprint.
-    """
-
-    article: ArticleLine
-    match: Match
-    words: int | None
-
-
-@dataclass(frozen=True, slots=True)
 class StoryPage(Answer):
     """A story.
 
@@ -56,7 +43,8 @@ class StoryPage(Answer):
         more_copies: whether there are more than that.
         prints: the earliest articles, by time, with the canonical one: at most `STORY_PRINTS`. Only on the
             first page.
-        beside: similar stories, the best match first. Only on the first page.
+        beside: canonical articles of similar stories, the best match first; those of the rule "containment"
+            are excerpts. Only on the first page.
     """
 
     asked: str
@@ -67,7 +55,7 @@ class StoryPage(Answer):
     copies_counted: int
     more_copies: bool
     prints: tuple[ArticleLine, ...]
-    beside: tuple[Beside, ...]
+    beside: tuple[MatchedArticle, ...]
 
     @property
     def times_known(self) -> bool:
@@ -98,7 +86,7 @@ def story(cursor: Cursor, source_id: str, after: str | None = None, *, rows: int
     Raises NotFoundError: the article is not stored. InputError: `after` is of no page.
     """
     page = rows_of(rows, STORY_PAGE)
-    since = reading.moment_place(after, _FIRST, 0)
+    since = reading.position(after, datetime, int) if after is not None else (_FIRST, 0)
     values = {"source_id": checks.text("source_id", source_id), "counted": COPIES_COUNTED + 1}
     values |= {"prints": 0 if after else STORY_PRINTS - 1}
     row = cursor.execute(_sql("story"), values).fetchone()
@@ -110,17 +98,17 @@ def story(cursor: Cursor, source_id: str, after: str | None = None, *, rows: int
     prints = [] if after else [number, *earliest]
     pairs = {} if after else best_pairs(cursor, number, "similar")
     lines = lines_of(cursor, {number, *prints, *pairs, *(row[0] for row in shown)})
-    beside = (
-        dict(cursor.execute(_sql("word_counts"), {"ids": bigints(list(pairs))}).fetchall()) if pairs else {}
-    )
+    beside = dict(cursor.execute(_sql("word_counts"), {"ids": bigints(list(pairs))}).fetchall())
     return StoryPage(
         asked=source_id,
         original=lines[number],
         words=words,
         copies=tuple(CopyLine(lines[id], lines[id].after(lines[number]), *figures) for id, *figures in shown),
-        after=reading.token(microseconds(lines[last[0]].time), last[0]) if last else None,
+        after=reading.token(lines[last[0]].time, last[0]) if last else None,
         copies_counted=min(counted, COPIES_COUNTED),
         more_copies=counted > COPIES_COUNTED,
         prints=tuple(sorted((lines[id] for id in prints), key=lambda print: print.time)),
-        beside=tuple(Beside(lines[id], pair, beside.get(id)) for id, pair in pairs.items() if id in lines),
+        beside=tuple(
+            MatchedArticle(lines[id], pair, beside.get(id)) for id, pair in pairs.items() if id in lines
+        ),
     )
