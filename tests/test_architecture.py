@@ -60,6 +60,8 @@ def _imported(found: ast.Module) -> Iterator[str]:
             assert node.level == 0, "imports are absolute here"
             yield node.module or ""
             yield from (f"{node.module}.{alias.name}" for alias in node.names)
+        elif isinstance(node, ast.Call) and ast.unparse(node.func) == "Later":
+            yield ast.literal_eval(node.args[0])
 
 
 @cache
@@ -127,6 +129,8 @@ def needs(found: ast.Module, modules: Container[str]) -> set[str]:
         elif isinstance(node, ast.ImportFrom):
             whole = {f"{node.module}.{alias.name}" for alias in node.names}
             names |= {name if name in modules else str(node.module) for name in whole}
+        elif isinstance(node, ast.Call) and ast.unparse(node.func) == "Later":
+            names.add(ast.literal_eval(node.args[0]))
     return {name for name in names if name in modules}
 
 
@@ -270,9 +274,11 @@ def test_every_package_and_module_says_what_it_is_for(name: str) -> None:
 
 def test_the_checks_see_what_they_forbid() -> None:
     bad = ast.parse(
-        "def f():\n    import psycopg\n    from dedup.store import staging\n    sys.exit(eval('1'))"
+        "def f():\n    import psycopg\n    from dedup.store import staging\n    sys.exit(eval('1'))\n"
+        "Later('a.b')"
     )
-    assert {"psycopg", "dedup.store", "dedup.store.staging"} <= set(imported(bad))
-    assert set(calls(bad)) == {"sys.exit", "eval"}
+    assert {"psycopg", "dedup.store", "dedup.store.staging", "a.b"} <= set(imported(bad))
+    assert needs(bad, {"a.b", "dedup.store.staging"}) == {"a.b", "dedup.store.staging"}
+    assert set(calls(bad)) == {"sys.exit", "eval", "Later"}
     assert is_within("psycopg.sql", DATABASE)
     assert not is_within("psycopgish", DATABASE)

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 from functools import wraps
-from typing import TYPE_CHECKING, Concatenate, ParamSpec, TypeVar
+from typing import TYPE_CHECKING, Concatenate, ParamSpec, Self, TypeVar
 
 if TYPE_CHECKING:
     from dedup.db.database import Cursor, Database
@@ -35,6 +35,26 @@ class OfCorpus:
 
     def _transaction(self) -> AbstractContextManager[Cursor]:
         return self._database.transaction()
+
+
+class OpenCorpus(OfCorpus):
+    """A corpus whose connections end with a `with` statement."""
+
+    def __enter__(self) -> Self:
+        self._database.check_open()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    @property
+    def location(self) -> str:
+        """Host and database, for people; never a password."""
+        return self._database.location
+
+    def close(self) -> None:
+        """Close the connections; this object cannot be used any more."""
+        self._database.close()
 
 
 def transacted(

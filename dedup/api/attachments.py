@@ -172,9 +172,7 @@ class Attachments(OfCorpus):
 
     list = transacted(attachments.attachments)
 
-    def waiting(self) -> int:
-        """How many changes are noted and not read yet."""
-        return self._transact(outbox.count)
+    waiting = transacted(outbox.count)
 
 
 def _checked(columns: Mapping[str, str]) -> dict[str, str]:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 
-from dedup.api import OfCorpus
+from dedup.api import OfCorpus, transacted
 from dedup.settling.locked import held
 from dedup.store import credited, credits
 from dedup.store.credited import ArticleCredit
@@ -16,9 +16,10 @@ __all__ = ["ArticleCredit", "Credits", "ListedAgency", "PublicationCredits"]
 class Credits(OfCorpus):
     """The credits of a corpus."""
 
-    def agencies(self) -> list[ListedAgency]:
-        """The list, with how many articles credit each."""
-        return self._transact(credits.listed)
+    agencies = transacted(credits.listed)
+    of = transacted(credited.of_articles)
+    of_stories = transacted(credits.of_stories)
+    publications = transacted(credits.publications)
 
     def add(self, name: str, spellings: Iterable[str], places: Iterable[str] = ()) -> None:
         """Put an agency on the list, or say anew how it is written; all credits are read again.
@@ -35,17 +36,3 @@ class Credits(OfCorpus):
     def remove(self, name: str) -> None:
         """Take an agency off the list. Raises InputError: it is not on it."""
         held(self._database, lambda cursor: credits.remove(cursor, name))
-
-    def of(self, source_ids: Sequence[str]) -> dict[str, tuple[ArticleCredit, ...]]:
-        """The credits of some articles; those without any are left out."""
-        return self._transact(credited.of_articles, source_ids)
-
-    def of_stories(self, source_ids: Sequence[str]) -> dict[str, dict[str, int]]:
-        """Whose text some stories are, by the source_ids of their originals: agency to how many articles of
-        the story credit it.
-        """
-        return self._transact(credits.of_stories, source_ids)
-
-    def publications(self) -> list[PublicationCredits]:
-        """How much of each publication is agency copy, also where the agency is not in the corpus."""
-        return self._transact(credits.publications)

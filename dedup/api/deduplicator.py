@@ -7,13 +7,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Self, Unpack
+from typing import TYPE_CHECKING, Unpack
 
 from dedup.api import checks
 from dedup.api.questions import Questions
 from dedup.base import plugins
 from dedup.base.article import Article
 from dedup.base.errors import InputError
+from dedup.base.later import Later
 from dedup.base.machine import BATCH_ARTICLES, ENGINE_NAMES, MAX_BATCH, MAX_WORKERS, MIN_MEMORY, EngineName
 from dedup.base.progress import Progress
 from dedup.base.schema import Initialized
@@ -25,20 +26,26 @@ from dedup.settling import hook
 from dedup.settling.submit import Submissions
 from dedup.store import fingerprints, opening, rulebooks
 
-# What a submit or a question needs is imported above, the rest where it is called: a program that submits one
+# What a submit or a question needs is imported above, the rest when it is used: a program that submits one
 # article should not wait for what backfills a million.
 if TYPE_CHECKING:
     from sqlalchemy import Engine
 
-    from dedup.api.attachments import Attachments
-    from dedup.api.credits import Credits
-    from dedup.api.settings import CommonSentences, CorpusSettings, PairPins
+    from dedup.api import attachments as of_attachments
+    from dedup.api import credits as of_credits
+    from dedup.api import settings as of_settings
     from dedup.extras.judging.judgements import Judgements
     from dedup.extras.spark.postgres.importing import ImportReport
-    from dedup.files.reading import ReadingOptions
-    from dedup.settling.backfill import BackfillReport, Preview
-    from dedup.settling.window import PrunePreview
-    from dedup.store.load import LoadPreview
+    from dedup.files import readers, reading
+    from dedup.settling import backfill as settling
+    from dedup.settling import window
+    from dedup.store import load as loading
+else:
+    of_attachments, of_credits = Later("dedup.api.attachments"), Later("dedup.api.credits")
+    of_settings = Later("dedup.api.settings")
+    readers, reading = Later("dedup.files.readers"), Later("dedup.files.reading")
+    settling, window = Later("dedup.settling.backfill"), Later("dedup.settling.window")
+    loading = Later("dedup.store.load")
 
 RETRY_ARTICLES = 1_000  # Articles per transaction of a retry
 
@@ -88,24 +95,8 @@ class Deduplicator(Questions):
             database.close()
         return Initialized(database.location, before, after, mended.made, mended.left)
 
-    def __enter__(self) -> Self:
-        self._database.check_open()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
-
     def __repr__(self) -> str:
         return repr(self._database).replace("Database", "Deduplicator", 1)
-
-    @property
-    def location(self) -> str:
-        """Host and database, for people; never a password."""
-        return self._database.location
-
-    def close(self) -> None:
-        """Close the connections; this object cannot be used any more."""
-        self._database.close()
 
     def engine(self) -> Engine:
         """A SQLAlchemy engine of the same database, for pandas and the like; it has no pool.
@@ -162,7 +153,7 @@ class Deduplicator(Questions):
         progress: Progress | None = None,
         stop: Callable[[], bool] = lambda: False,
         report: LoadReport | None = None,
-        **options: Unpack[ReadingOptions],
+        **options: Unpack[reading.ReadingOptions],
     ) -> LoadReport:
         """Store articles; `backfill` then marks them. A known source_id is an edit of that article.
 
@@ -188,17 +179,13 @@ class Deduplicator(Questions):
                 or it cannot be read to its end; then what was read is stored.
             DatabaseError: the server refused or went away; the batches before are stored.
         """
-        from dedup.files.readers import rejects_path
-        from dedup.files.reading import Reading
-        from dedup.store import load as loading
-
         made = LoadReport() if report is None else report
         if not isinstance(source, str | Path):
             loading.load_articles(self._database, source, made, progress=progress, stop=stop)
             return made
-        reading = Reading(**options)
-        most, refused = self.settings.max_record_bytes(), rejects or rejects_path(source)
-        given = (self._database, source, reading, made)
+        read = reading.Reading(**options)
+        most, refused = self.settings.max_record_bytes(), rejects or readers.rejects_path(source)
+        given = (self._database, source, read, made)
         loading.load_file(*given, max_record_bytes=most, rejects=refused, progress=progress, stop=stop)
         return made
 
@@ -208,16 +195,13 @@ class Deduplicator(Questions):
         *,
         progress: Progress | None = None,
         stop: Callable[[], bool] = lambda: False,
-        **options: Unpack[ReadingOptions],
-    ) -> LoadPreview:
+        **options: Unpack[reading.ReadingOptions],
+    ) -> loading.LoadPreview:
         """What `load` would make of a file: read to its end, nothing stored, no database needed.
 
         Args and Raises: as of `load`.
         """
-        from dedup.files.reading import Reading
-        from dedup.store import load as loading
-
-        return loading.preview_file(path, Reading(**options), progress=progress, stop=stop)
+        return loading.preview_file(path, reading.Reading(**options), progress=progress, stop=stop)
 
     def backfill(
         self,
@@ -228,7 +212,7 @@ class Deduplicator(Questions):
         memory: int | None = None,
         progress: Progress | None = None,
         stop: Callable[[], bool] = lambda: False,
-    ) -> BackfillReport:
+    ) -> settling.BackfillReport:
         """Settle everything that is pending or stale; what was finished is kept, whatever happens.
 
         Args:
@@ -244,8 +228,6 @@ class Deduplicator(Questions):
             StuckError: another backfill lives and makes no progress, or this one does the same again and
                 again.
         """
-        from dedup.settling import backfill as settling
-
         checks.whole_number("batch", batch, 1, MAX_BATCH)
         checks.optional(checks.whole_number, "workers", workers, 0, MAX_WORKERS)
         if engine not in ENGINE_NAMES:
@@ -261,15 +243,13 @@ class Deduplicator(Questions):
             stop=stop,
         )
 
-    def preview(self) -> Preview:
+    def preview(self) -> settling.Preview:
         """What the next backfill has to do, counted without doing it."""
-        from dedup.settling.backfill import preview
-
-        return preview(self._database)
+        return settling.preview(self._database)
 
     def prune(
         self, older_than: str, *, progress: Progress | None = None, stop: Callable[[], bool] = lambda: False
-    ) -> BackfillReport:
+    ) -> settling.BackfillReport:
         """Settle everything, then archive what is old: it keeps its marks, and is compared with nothing.
 
         The horizon is stored first, so a prune that is stopped is finished by the next backfill. It never
@@ -282,20 +262,15 @@ class Deduplicator(Questions):
             InputError: it is neither, or the horizon is there or later already, or no article is settled.
             MachineError, StuckError: as of `backfill`.
         """
-        from dedup.settling import backfill as settling
-        from dedup.settling import window as pruning
-
-        pruning.want(self._database, older_than)
+        window.want(self._database, older_than)
         return settling.backfill(self._database, progress=progress, stop=stop)
 
-    def preview_prune(self, older_than: str) -> PrunePreview:
+    def preview_prune(self, older_than: str) -> window.PrunePreview:
         """What `prune` would do; nothing is changed.
 
         Args and Raises: as of `prune`.
         """
-        from dedup.settling import window as pruning
-
-        return pruning.preview(self._database, older_than)
+        return window.preview(self._database, older_than)
 
     def import_corpus(
         self,
@@ -352,39 +327,29 @@ class Deduplicator(Questions):
     # What people say.
 
     @property
-    def settings(self) -> CorpusSettings:
+    def settings(self) -> of_settings.CorpusSettings:
         """The settings of the corpus, and the sentence parameters of its languages."""
-        from dedup.api.settings import CorpusSettings
-
-        return CorpusSettings(self._database)
+        return of_settings.CorpusSettings(self._database)
 
     @property
-    def pins(self) -> PairPins:
+    def pins(self) -> of_settings.PairPins:
         """What people say two articles are to each other."""
-        from dedup.api.settings import PairPins
-
-        return PairPins(self._database)
+        return of_settings.PairPins(self._database)
 
     @property
-    def common_sentences(self) -> CommonSentences:
+    def common_sentences(self) -> of_settings.CommonSentences:
         """The sentences that are ignored, and the pins on them."""
-        from dedup.api.settings import CommonSentences
-
-        return CommonSentences(self._database)
+        return of_settings.CommonSentences(self._database)
 
     @property
-    def attachments(self) -> Attachments:
+    def attachments(self) -> of_attachments.Attachments:
         """Tables of others whose rows are articles."""
-        from dedup.api.attachments import Attachments
-
-        return Attachments(self._database)
+        return of_attachments.Attachments(self._database)
 
     @property
-    def credits(self) -> Credits:
+    def credits(self) -> of_credits.Credits:
         """The agencies that articles name as their source."""
-        from dedup.api.credits import Credits
-
-        return Credits(self._database)
+        return of_credits.Credits(self._database)
 
     @property
     def judgements(self) -> Judgements:

@@ -12,9 +12,8 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 from functools import partial
-from typing import Self
 
-from dedup.api import OfCorpus
+from dedup.api import OpenCorpus
 from dedup.base.errors import DedupError, InputError
 from dedup.base.progress import Progress
 from dedup.base.schema import chosen, program
@@ -47,14 +46,10 @@ def printed_schema(url: str | None = None, *, schema: str | None = None) -> str:
     url = url or os.environ.get(URL_VARIABLE)
     if not url:
         return opening.script(None, chosen(schema))
-    database = Database(url, schema=schema)
-    try:
-        with database.transaction() as cursor:
-            before = revision.current(cursor)
-        revision.refuse_unknown(before, database)
-    finally:
-        database.close()
-    return opening.script(before, database.schema)
+    with Operation(url, schema=schema) as owner:
+        before = owner._transact(revision.current)
+        revision.refuse_unknown(before, owner._database)
+        return opening.script(before, owner.schema)
 
 
 def who_may(task: str, allowed: Sequence[Role], url: str | None = None) -> str | None:
@@ -73,24 +68,13 @@ def who_may(task: str, allowed: Sequence[Role], url: str | None = None) -> str |
         return None
 
 
-class Operation(OfCorpus):
+class Operation(OpenCorpus):
     """A corpus in the hands of its owner. `url, schema`: as of `Deduplicator`."""
 
     def __init__(
         self, url: str | None = None, *, schema: str | None = None, timeouts: Timeouts | None = None
     ) -> None:
         super().__init__(Database(url, timeouts, schema))
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._database.close()
-
-    @property
-    def location(self) -> str:
-        """Host and database, for people; never a password."""
-        return self._database.location
 
     @property
     def schema(self) -> str:
@@ -172,16 +156,18 @@ class Operation(OfCorpus):
             RightsError: the schema is not this role's own.
             BusyError: others held its tables all the time.
         """
-        self._require_owner()
-        return held(self._database, partial(changes.keep_journal, wanted=True))
+        return self._keep_journal(wanted=True)
 
     def stop_journal(self) -> bool:
         """Drop the journal of marks; False where it was off. No cursor counts after that.
 
         Raises: as `start_journal`.
         """
+        return self._keep_journal(wanted=False)
+
+    def _keep_journal(self, *, wanted: bool) -> bool:
         self._require_owner()
-        return held(self._database, partial(changes.keep_journal, wanted=False))
+        return held(self._database, partial(changes.keep_journal, wanted=wanted))
 
     def _require_owner(self) -> None:
         with self._database.transaction() as cursor:

@@ -9,17 +9,17 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from dedup.api import OfCorpus, checks, transacted
+from dedup.api import OpenCorpus, checks, transacted
 from dedup.base import plugins
 from dedup.base.article import Article
 from dedup.base.errors import InputError
+from dedup.base.later import Later
 from dedup.base.progress import Progress
 from dedup.base.settings import MIN_OUTLETS
 from dedup.base.times import Time
 from dedup.base.verdict import StatusName
 from dedup.db import revision
 from dedup.runs import monitoring, runs
-from dedup.runs.monitoring import Vitals
 from dedup.runs.runs import PastRun
 from dedup.store import articles, changes, exports, overview, rulebooks, stories, verdicts
 from dedup.store.changes import MOST_CHANGES, MarkChange
@@ -31,14 +31,18 @@ if TYPE_CHECKING:
     from dedup.extras.browse.browsing import Browsing
     from dedup.extras.frames.story_export import StoryExport
     from dedup.extras.spark.postgres.exporting import CorpusExport
-    from dedup.settling.explain import Explanation
-    from dedup.settling.sentences import SentencesReport
-    from dedup.settling.verify import Verification
-    from dedup.settling.versions import Against, StoryVersions
-    from dedup.store.versions import AlterationRow
+    from dedup.settling import explain as comparison
+    from dedup.settling import sentences
+    from dedup.settling import verify as checking
+    from dedup.settling import versions as altered
+    from dedup.store import versions as kept_versions
+else:  # seldom asked for
+    comparison, checking = Later("dedup.settling.explain"), Later("dedup.settling.verify")
+    sentences, altered = Later("dedup.settling.sentences"), Later("dedup.settling.versions")
+    kept_versions = Later("dedup.store.versions")
 
 
-class Questions(OfCorpus):
+class Questions(OpenCorpus):
     """What a corpus can be asked. A `Deduplicator` is one."""
 
     def get(self, source_id: str) -> MarkedArticle | None:
@@ -141,19 +145,17 @@ class Questions(OfCorpus):
         first = checks.optional(checks.moment, "since", since)
         return export(self._database, Path(file), since=first, progress=progress, stop=stop)
 
-    def versions(self, source_id: str, *, against: Against = "before") -> StoryVersions:
+    def versions(self, source_id: str, *, against: altered.Against = "before") -> altered.StoryVersions:
         """How the story of an article was altered along the way, version by version.
 
         `against`: "before" compares each version with the one before it, "original" with the original.
         Raises NotFoundError: the article is unknown. InputError: there is no such comparison.
         """
-        from dedup.settling import versions
-
         if against not in ("before", "original"):
             raise InputError(f"against is before or original, not {against!r}")
         with self._database.transaction() as cursor:
             rulebook, name = rulebooks.load_rulebook(cursor), checks.text("source_id", source_id)
-            return versions.versions_of(cursor, rulebook, name, against)
+            return altered.versions_of(cursor, rulebook, name, against)
 
     def keep_sentences(
         self,
@@ -162,26 +164,22 @@ class Questions(OfCorpus):
         every: int | None = None,
         progress: Progress | None = None,
         stop: Callable[[], bool] = lambda: False,
-    ) -> SentencesReport:
+    ) -> sentences.SentencesReport:
         """Cut texts into sentences for the views `alteration` and `quote`, which show what is kept of them.
 
         Versions that are as they were are not compared again; quotes are counted again. `outlets`: that share
         a sentence at least. `every`: from now on a worker does the same every so many minutes; 0: no more.
         `stop`: asked between transactions; what was done is kept.
         """
-        from dedup.settling import sentences
-
         checks.whole_number("outlets", outlets, 2)
         if every is not None:
             checks.whole_number("every", every, 0, sentences.MAX_MINUTES)
         return sentences.keep(self._database, outlets=outlets, every=every, progress=progress, stop=stop)
 
-    def alterations(self) -> Iterator[AlterationRow]:
+    def alterations(self) -> Iterator[kept_versions.AlterationRow]:
         """Every alteration of every version that `keep_sentences` found, story by story; memory does not grow
         with them."""
-        from dedup.store import versions
-
-        return versions.alterations(self._database)
+        return kept_versions.alterations(self._database)
 
     @property
     def browsing(self) -> Browsing:
@@ -189,23 +187,16 @@ class Questions(OfCorpus):
         made: type[Browsing] = plugins.needed("corpus", "browsing", extra="browse")
         return made(self._database)
 
-    def explain(self, a: str, b: str) -> Explanation:
+    def explain(self, a: str, b: str) -> comparison.Explanation:
         """Why two articles are, or are not, related: sentences, scores, and the rule that decided.
 
         Raises NotFoundError: one of them is unknown.
         """
-        from dedup.settling import explain as comparison
-
         with self._database.transaction() as cursor:
             names = (checks.text("source_id", name) for name in (a, b))
             return comparison.explain(cursor, rulebooks.load_rulebook(cursor), *names)
 
-    def vitals(self, *, lately: float = 86_400.0) -> Vitals:
-        """What a monitor asks every minute: cheap at any size, and partly an estimate.
-
-        `lately`: seconds; what failed within them is told apart.
-        """
-        return self._transact(monitoring.vitals, lately)
+    vitals = transacted(monitoring.vitals)
 
     def runs(self, limit: int = 20) -> list[PastRun]:
         """The last runs, the latest first."""
@@ -226,14 +217,12 @@ class Questions(OfCorpus):
         """The newest articles that can be read, the latest first."""
         return self._transact(articles.newest, checks.whole_number("count", count, 0))
 
-    def verify(self, *, sample: int | None = None, progress: Progress | None = None) -> Verification:
+    def verify(self, *, sample: int | None = None, progress: Progress | None = None) -> checking.Verification:
         """Recompute marks, pairs, fingerprints, common sentences and credits by the letter, and compare.
 
         Reads only, and sees one moment of the database; others may work on meanwhile. `sample`: recompute
         only so many articles, chosen at random. Raises InputError: a changed program waits for a backfill.
         """
-        from dedup.settling import verify as checking
-
         checks.optional(checks.whole_number, "sample", sample, 1)
         with self._database.transaction() as cursor:
             if rulebooks.waiting_adoption(cursor).program:
@@ -241,11 +230,9 @@ class Questions(OfCorpus):
             rulebook = rulebooks.load_rulebook(cursor)
         return checking.verify(self._database, rulebook, sample=sample, progress=progress)
 
-    def repair(self, found: Verification) -> int:
+    def repair(self, found: checking.Verification) -> int:
         """Have what `verify` found settled, counted or made again, by the next backfill.
 
         Returns how many articles will be settled again because of themselves.
         """
-        from dedup.settling import verify as checking
-
         return checking.repair(self._database, found.repairs)

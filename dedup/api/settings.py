@@ -8,11 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from dedup.api import OfCorpus, checks, transacted
 from dedup.base.answer import Answer
 from dedup.base.errors import InputError
+from dedup.base.later import Later
 from dedup.base.settings import Settings, masked
 from dedup.base.timeouts import check_seconds
 from dedup.base.words import counted
@@ -23,7 +24,11 @@ from dedup.settling import hook, window
 from dedup.store import articles, overview, pins, rulebooks, verdicts
 from dedup.store.verdicts import MarkedArticle
 from dedup.text.fingerprint import base_language
-from dedup.text.punkt import PunktModel
+
+if TYPE_CHECKING:
+    from dedup.text import training
+else:
+    training = Later("dedup.text.training")  # it loads NLTK, which no other setting needs
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,10 +72,7 @@ class CorpusSettings(OfCorpus):
     in_force = transacted(rulebooks.load_settings)
     wanted = transacted(rulebooks.load_wanted)
     adoption = transacted(rulebooks.waiting_adoption)
-
-    def sentence_models(self) -> dict[str, PunktModel]:
-        """The sentence parameters in force, by language."""
-        return self._transact(rulebooks.load_models)
+    sentence_models = transacted(rulebooks.load_models)
 
     def max_record_bytes(self) -> int:
         """The bound of a line of a file: room for the longest text that the corpus can read, or will."""
@@ -124,9 +126,6 @@ class CorpusSettings(OfCorpus):
         `language`: ISO 639 code, such as `de`. Raises InputError: this is no language code, or there are no
         texts.
         """
-        # Here: it loads NLTK, which no other setting needs.
-        from dedup.text.training import train
-
         code = language_code(language)
         count = 0
 
@@ -136,7 +135,7 @@ class CorpusSettings(OfCorpus):
                 count += 1
                 yield text
 
-        model = train(passing())
+        model = training.train(passing())
         if not count:
             raise InputError(f"no articles of language {code!r} to learn from")
         with self._database.transaction(settling=True) as cursor:

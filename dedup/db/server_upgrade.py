@@ -130,7 +130,10 @@ def _upgrade(data: Path, before: int, told: Progress) -> ServerUpgrade:
 
 
 def remove_old(home: Path | None = None) -> list[Path]:
-    """Remove the old data that upgrades left; see `dedup.server.remove_old`."""
+    """Remove the data that upgrades left beside, if the new ones are in place; returns their folders.
+
+    Raises EmbeddedServerError: a folder cannot be removed.
+    """
     with embedded._plain_errors("remove the old data of", home) as data:
         if not data.parent.exists():
             return []

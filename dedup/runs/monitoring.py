@@ -142,8 +142,8 @@ def _hours(seconds: float) -> str:
 
 
 def vitals(cursor: Cursor, lately: float = 86_400.0) -> Vitals:
-    """The state of the corpus now. `lately`: seconds; what failed within them counts as `failed_lately`,
-    except for the reasons in `NO_FAULT`.
+    """What a monitor asks every minute: cheap at any size, and partly an estimate. `lately`: seconds; what
+    failed within them counts as `failed_lately`, except for the reasons in `NO_FAULT`.
     """
     prefer_indexes(cursor)
     sample = one_row(cursor, _sql("unsettled_sample"), {"sample": SAMPLE})

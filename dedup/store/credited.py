@@ -24,7 +24,7 @@ class ArticleCredit(Answer):
 
 
 def of_articles(cursor: Cursor, source_ids: Sequence[str]) -> dict[str, tuple[ArticleCredit, ...]]:
-    """The credits of some articles that have any."""
+    """The credits of some articles; those without any are left out."""
     found: dict[str, tuple[ArticleCredit, ...]] = {}
     rows = cursor.execute(_sql("of_articles"), {"source_ids": list(source_ids)}).fetchall()
     for source_id, *credit in rows:

@@ -111,7 +111,7 @@ def read_again(cursor: Cursor, ids: Iterable[int]) -> None:
 
 
 def listed(cursor: Cursor) -> list[ListedAgency]:
-    """The list, those first that most articles credit."""
+    """The list, with how many articles credit each, those of the most first."""
     return [ListedAgency(*row) for row in cursor.execute(_sql("counted")).fetchall()]
 
 
@@ -134,7 +134,9 @@ def remove(cursor: Cursor, name: str) -> None:
 
 
 def of_stories(cursor: Cursor, source_ids: Sequence[str]) -> dict[str, dict[str, int]]:
-    """Of some stories, by their originals, whose text they are: agency to the articles that credit it."""
+    """Whose text some stories are, by the source_ids of their originals: agency to how many articles of the
+    story credit it.
+    """
     found: dict[str, dict[str, int]] = {}
     rows = cursor.execute(_sql("of_stories"), {"source_ids": list(source_ids)}).fetchall()
     for source_id, agency, count in rows:
@@ -143,5 +145,5 @@ def of_stories(cursor: Cursor, source_ids: Sequence[str]) -> dict[str, dict[str,
 
 
 def publications(cursor: Cursor) -> list[PublicationCredits]:
-    """How much of each publication is agency copy, the most first."""
+    """How much of each publication is agency copy, also where the agency is not in the corpus."""
     return [PublicationCredits(*row) for row in cursor.execute(_sql("publications")).fetchall()]

@@ -15,6 +15,7 @@ from pathlib import Path
 
 from dedup.attach import attachments
 from dedup.base.errors import EmbeddedServerError, InputError, SchemaError
+from dedup.base.schema import chosen
 from dedup.base.words import counted
 from dedup.db import embedded, postgres
 from dedup.db.database import Database
@@ -25,8 +26,13 @@ SCHEMA_LINE = " SCHEMA - {} "
 """How the contents of a dump name the schema."""
 
 
-def dump(path: Path, schema: str) -> int:
-    """Write the corpus of the embedded server into a new file; see `dedup.server.dump`."""
+def dump(path: Path, *, schema: str | None = None) -> int:
+    """Write the corpus of the embedded server into a new file, whole or not at all; returns its bytes.
+
+    `schema`: as of `Deduplicator`. Raises InputError: the file exists, or cannot be written. Raises
+    EmbeddedServerError: it failed; there is no file.
+    """
+    schema = chosen(schema)
     with new_file(path, private=True) as made:
         url = embedded.start()
         with closing(Database(url, schema=schema)) as database, database.transaction() as cursor:
@@ -36,10 +42,14 @@ def dump(path: Path, schema: str) -> int:
     return path.stat().st_size
 
 
-def restore(path: Path, schema: str) -> None:
-    """Bring a corpus back from a dump; see `dedup.server.restore`. Whoever owned the schema, it is the
-    server's own now; rights are not brought back.
+def restore(path: Path, *, schema: str | None = None) -> None:
+    """Bring a corpus back from a dump, into an embedded server that has none or an empty one. Whoever owned
+    the schema, it is the server's own now; rights are not brought back.
+
+    `schema`: as of `Deduplicator`; the dump must be of the same one. Raises InputError: this is no dump of a
+    corpus, or there are articles already. Raises EmbeddedServerError: it failed; nothing was changed.
     """
+    schema = chosen(schema)
     if not path.is_file():
         raise InputError(f"{path} is no file")
     try:

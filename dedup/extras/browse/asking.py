@@ -28,6 +28,11 @@ def go(path: str, **query: object) -> str:
     return f"{path}?{urlencode(given)}" if given else path
 
 
+def some(given: Fields, *names: str) -> dict[str, Any]:
+    """These fields of a query; None where one is not given."""
+    return {name: given[name] or None for name in names}
+
+
 def id_of(given: str) -> str:
     if not given:
         raise NotFoundError("no article is named; search for one")

@@ -6,7 +6,7 @@ language only; both are found however they are typed.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
 from typing import Any, get_args
@@ -17,20 +17,11 @@ from dedup.api.deduplicator import Deduplicator
 from dedup.base.errors import InputError
 from dedup.base.folding import same_word
 from dedup.base.words import line, long_day, percent
-from dedup.extras.browse.asking import Fields, View, day_of, go, moved
-from dedup.extras.browse.browsing import (
-    SPREAD_OUTLETS,
-    Browsing,
-    CopiedPage,
-    Day,
-    Grouping,
-    Marks,
-    Matrix,
-    OutletPage,
-    PeriodMarks,
-    end_of,
-    start_of,
-)
+from dedup.extras.browse.asking import Fields, View, day_of, go, moved, some
+from dedup.extras.browse.browsing import Browsing
+from dedup.extras.browse.questions.counting import Figures, Grouping, end_of, start_of
+from dedup.extras.browse.questions.day import SPREAD_OUTLETS, Day
+from dedup.extras.browse.questions.outlets import CopiedPage, Matrix, OutletPage
 from dedup.extras.pages.charts import Bar, Tie, bars, tie_graph
 
 TIES = 30  # Pairs of outlets that are drawn: more are a thicket
@@ -41,7 +32,11 @@ NEAR = 10  # Outlets that are offered in place of one that is not there
 RANGE = ("first", "last", "whole", "publication", "language", "credit")
 """Fields of a query that say which articles are counted; `whole` says "yes" for the whole corpus."""
 
-GROUPINGS: tuple[Grouping, ...] = get_args(Grouping)
+LABELS = {"day": "%d %b", "week": "%d %b", "month": "%b %Y", "year": "%Y"}
+"""Forms of the first day of a period below its bar."""
+
+PERIODS = {"week": "%G-W%V", "month": "%Y-%m", "year": "%Y"}
+"""Forms of the names of periods."""
 
 NAMES: Mapping[str, Callable[[Browsing], tuple[str, ...]]] = {
     "publication": Browsing.outlet_names,
@@ -49,6 +44,7 @@ NAMES: Mapping[str, Callable[[Browsing], tuple[str, ...]]] = {
     "credit": Browsing.agencies,
 }
 """Fields of a query that hold a name -> which names there are."""
+
 
 Names = Mapping[str, tuple[str, ...]]
 """By field: names that there are."""
@@ -60,7 +56,7 @@ class Asked:
 
     Attributes:
         first, last: None for the whole corpus.
-        publication, language, credit: as they are stored; None for all.
+        only: publication, language and credit; None for all.
         near: outlets that are called nearly so, where there is none of that name.
         names: that there are.
         groupings: what its articles can be counted by; none where the page does not say.
@@ -69,9 +65,7 @@ class Asked:
     first: date | None
     last: date | None
     by: Grouping | None
-    publication: str | None
-    language: str | None
-    credit: str | None
+    only: dict[str, Any]
     near: tuple[str, ...]
     names: Names
     groupings: tuple[Grouping, ...]
@@ -80,15 +74,7 @@ class Asked:
     def query(self) -> dict[str, object]:
         """The same as the fields of an address."""
         whole = "yes" if self.first is None and self.last is None else None
-        return {
-            **{"first": self.first, "last": self.last, "whole": whole, "by": self.by},
-            **self.chosen,
-        }
-
-    @property
-    def chosen(self) -> dict[str, str | None]:
-        """Which articles are counted."""
-        return {"publication": self.publication, "language": self.language, "credit": self.credit}
+        return {"first": self.first, "last": self.last, "whole": whole, "by": self.by, **self.only}
 
     @property
     def days(self) -> dict[str, object]:
@@ -121,32 +107,28 @@ def asked(dd: Deduplicator, given: Fields, days: int | None, *, by: bool = True)
         first = moved(last, timedelta(days=1 - days))
     elif last is None:
         last = first
-    grouping: Any = given["by"] if by else ""
-    names = names_of(dd)
-    return Asked(
-        first,
-        last,
-        grouping or None,
-        **meant(given, names),
-        near=named(given["publication"], names["publication"])[1],
-        names=names,
-        groupings=GROUPINGS if by else (),
-    )
+    grouping: Any = given["by"] or None if by else None
+    given, names, near = as_stored(dd, given)
+    groupings = get_args(Grouping) if by else ()
+    return Asked(first, last, grouping, some(given, *NAMES), near, names, groupings)
 
 
-def names_of(dd: Deduplicator, fields: Iterable[str] = NAMES) -> Names:
-    return {field: NAMES[field](dd.browsing) for field in fields}
+def as_stored(
+    dd: Deduplicator, given: Fields, *, offered: bool = True
+) -> tuple[Fields, Names, tuple[str, ...]]:
+    """A query with names as they are stored, whatever their case and accents; the names that there are, where
+    they are offered or one is given; and outlets that are called nearly so, where there is none of that name.
+    """
+    names = {field: ask(dd.browsing) for field, ask in NAMES.items() if offered or given[field]}
+    found = {field: named(given[field], names[field]) for field in names}
+    near = found["publication"][1] if "publication" in found else ()
+    return {**given, **{field: name for field, (name, _) in found.items()}}, names, near
 
 
-def meant(given: Fields, names: Names) -> dict[str, str | None]:
-    """What a query names, as it is stored; None where it names nothing."""
-    return {field: named(given[field], names.get(field, ()))[0] for field in NAMES}
-
-
-def named(typed: str, names: Sequence[str]) -> tuple[str | None, tuple[str, ...]]:
-    """The name that is meant, whatever its case and accents; and those like it where there is none of it."""
+def named(typed: str, names: Sequence[str]) -> tuple[str, tuple[str, ...]]:
+    """The name that is meant; and those like it where there is none of it."""
     if not typed or typed in names:
-        return typed or None, ()
+        return typed, ()
     word = same_word(typed)
     for name in names:
         if same_word(name) == word:
@@ -156,7 +138,7 @@ def named(typed: str, names: Sequence[str]) -> tuple[str | None, tuple[str, ...]
 
 def day_of_query(dd: Deduplicator, given: Fields, rows: int | None = None) -> tuple[Asked, Day]:
     what = asked(dd, given, days=1)
-    return what, dd.browsing.day(what.first, what.last, by=what.by, rows=rows, **what.chosen)
+    return what, dd.browsing.day(what.first, what.last, by=what.by, rows=rows, **what.only)
 
 
 def today(dd: Deduplicator, given: Fields) -> View:
@@ -184,49 +166,33 @@ def day_values(day: Day, what: Asked | None = None) -> dict[str, Any]:
             "hour_rows": [(f"{bar.label}:00", f"{bar.value:,}") for bar in hours],
         },
     }
-    values["pictures"] |= period_pictures("/", day.by, day.periods, day.undated, what)
+    values["pictures"] |= period_pictures("/", day, what)
     return values
 
 
-def period_pictures(
-    path: str, by: Grouping, periods: Sequence[PeriodMarks], undated: Marks, what: Asked | None
-) -> dict[str, Any]:
+def period_pictures(path: str, page: Figures, what: Asked | None) -> dict[str, Any]:
     """A chart of periods and its numbers; undated articles stand apart, at its end."""
-    drawn = [Bar(_label(one.first, by), one.marks.articles, one.marks.share_new or 0.0) for one in periods]
-    rows = [(_linked(path, one.first, by, what), *_told(one.marks)) for one in periods]
-    if undated.articles:
-        drawn.append(Bar("undated", undated.articles, undated.share_new or 0.0))
-        rows.append(("undated", *_told(undated)))
-    caption = f"Articles by {by}"
+    marks = [(f"{one.first:{LABELS[page.by]}}", one.marks) for one in page.periods]
+    names = [_linked(path, one.first, page.by, what) for one in page.periods]
+    if page.undated.articles:
+        marks.append(("undated", page.undated))
+        names.append("undated")
+    drawn = [Bar(label, of.articles, of.share_new or 0.0) for label, of in marks]
+    caption = f"Articles by {page.by}"
     return {
         "periods": bars(drawn, caption, "periods") if len(drawn) > 1 else None,
-        "period_heads": (by.capitalize(), "Articles", "News of their own", "Duplicates"),
-        "period_rows": rows,
+        "period_heads": (page.by.capitalize(), "Articles", "News of their own", "Duplicates"),
+        "period_rows": [
+            (name, f"{of.articles:,}", percent(of.share_new), f"{of.duplicate:,}")
+            for name, (_, of) in zip(names, marks, strict=True)
+        ],
         "period_caption": f"{caption}; in the main colour, news of their own",
     }
 
 
-def _told(marks: Marks) -> tuple[str, str, str]:
-    return f"{marks.articles:,}", percent(marks.share_new), f"{marks.duplicate:,}"
-
-
-def _label(first: date, by: Grouping) -> str:
-    """A period below its bar."""
-    return f"{first:%d %b}" if by in ("day", "week") else f"{first:%b %Y}" if by == "month" else f"{first:%Y}"
-
-
 def period_name(first: date, by: Grouping) -> str:
     """A period as ISO 8601 writes it."""
-    match by:
-        case "week":
-            year, week, _ = first.isocalendar()
-            return f"{year}-W{week:02}"
-        case "month":
-            return f"{first:%Y-%m}"
-        case "year":
-            return f"{first:%Y}"
-        case "day":
-            return first.isoformat()
+    return first.isoformat() if by == "day" else f"{first:{PERIODS[by]}}"
 
 
 def _linked(path: str, first: date, by: Grouping, what: Asked | None) -> str:
@@ -239,7 +205,7 @@ def _linked(path: str, first: date, by: Grouping, what: Asked | None) -> str:
 
 def matrix_of(dd: Deduplicator, given: Fields, rows: int | None = None) -> tuple[Asked, Matrix]:
     what = asked(dd, given, OUTLET_DAYS, by=False)
-    return what, dd.browsing.outlets(what.first, what.last, rows=rows, **what.chosen)
+    return what, dd.browsing.outlets(what.first, what.last, rows=rows, **what.only)
 
 
 def outlets(dd: Deduplicator, given: Fields) -> View:
@@ -258,22 +224,14 @@ def outlets(dd: Deduplicator, given: Fields) -> View:
 
 def outlet_of(dd: Deduplicator, given: Fields, rows: int | None = None) -> tuple[Asked, OutletPage]:
     what = asked(dd, given, days=None)
-    if what.publication is None:
+    if what.only["publication"] is None:
         raise InputError("no outlet is named: /outlet?publication=NAME")
-    return what, dd.browsing.outlet(
-        what.publication,
-        what.first,
-        what.last,
-        by=what.by,
-        language=what.language,
-        credit=what.credit,
-        rows=rows,
-    )
+    return what, dd.browsing.outlet(first=what.first, last=what.last, by=what.by, rows=rows, **what.only)
 
 
 def outlet(dd: Deduplicator, given: Fields) -> View:
     what, page = outlet_of(dd, given)
-    pictures = period_pictures("/outlet", page.by, page.periods, page.undated, what)
+    pictures = period_pictures("/outlet", page, what)
     return View("outlet.html.j2", {"page": page, "asked": what, "pictures": pictures})
 
 
@@ -281,13 +239,9 @@ def copied_by(dd: Deduplicator, given: Fields, rows: int | None = None) -> Copie
     if not (given["copier"] and given["original"]):
         raise InputError("copier and original are needed")
     return dd.browsing.copied(
-        given["copier"],
-        given["original"],
-        day_of(given["first"]),
-        day_of(given["last"]),
-        given["after"] or None,
-        language=given["language"] or None,
-        credit=given["credit"] or None,
+        **some(given, "copier", "original", "language", "credit", "after"),
+        first=day_of(given["first"]),
+        last=day_of(given["last"]),
         rows=rows,
     )
 

@@ -12,7 +12,7 @@ from markupsafe import Markup
 from dedup.api.deduplicator import Deduplicator
 from dedup.base.words import heading, line
 from dedup.extras.browse.asking import Fields
-from dedup.extras.browse.browsing import StoryPage
+from dedup.extras.browse.questions.story import StoryPage
 from dedup.extras.browse.ranges import day_values
 from dedup.extras.browse.views import SEARCHED, found_by, side_by_side, story_values
 from dedup.extras.pages.environment import environment

@@ -6,16 +6,25 @@ what readers rely on (docs/browse.md).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from operator import attrgetter
 from typing import Any
 
 from dedup.api.deduplicator import Deduplicator
 from dedup.base.errors import InputError
 from dedup.extras.browse.asking import Fields, id_of
-from dedup.extras.browse.browsing import ROWS, Day, Health, OutletPage, StoryPage
 from dedup.extras.browse.data import PageTable, TablePart
-from dedup.extras.browse.ranges import copied_by, day_of_query, matrix_of, outlet_of, period_name
-from dedup.extras.browse.views import found_by, hash_of, kind_of, quotes_of, searched, sentences_of
+from dedup.extras.browse.questions.counting import Figures
+from dedup.extras.browse.questions.reading import ROWS
+from dedup.extras.browse.ranges import (
+    as_stored,
+    copied_by,
+    day_of_query,
+    matrix_of,
+    outlet_of,
+    period_name,
+)
+from dedup.extras.browse.views import found_by, hash_of, kind_of, quotes_of, sentences_of
 
 PAGE_ROWS = 1_000
 """That are asked for at a time where answers go on."""
@@ -36,8 +45,7 @@ def prefixed(prefix: str, given: Mapping[str, str]) -> dict[str, str]:
 
 
 MARKS = under(
-    "marks",
-    columns("articles", "unique", "similar", "duplicate", "pending", "failed", "stale", "share_new"),
+    "marks", columns("articles", "unique", "similar", "duplicate", "pending", "failed", "stale", "share_new")
 )
 ARTICLE = {
     **columns("source_id", "title", "publication", "time", dated="published"),
@@ -48,8 +56,9 @@ MATCH = under("match", columns("relation", "rule", "score", *FIGURES))
 PAIR = columns(source_id="id", other_source_id="other_id")
 PIN = {**PAIR, **columns("relation", "pinned_by", "reason", "pinned_at")}
 SAID = {**PAIR, **columns("judged_by", "label", "note", "judged_at", "stale")}
+NAMED = ("source_id", "title", "publication", "time")
 STORY = {
-    **under("original", ARTICLE, "source_id", "title", "publication", "time", "dated"),
+    **under("original", ARTICLE, *NAMED, "dated"),
     **columns("copies", "outlets", "last_at", reached_seconds="reached"),
 }
 SENTENCE = {
@@ -65,102 +74,94 @@ QUOTE = {
 PARTNER = columns("publication", "copies", median_delay_seconds="median_delay", first_unknown="undated")
 
 
-Query = Callable[[Deduplicator, Fields], Any]
-
-
-def whole(ask: Query, rows: Callable[[Any], Iterable[Any]]) -> Callable[[Deduplicator, Fields], TablePart]:
-    """A table that one answer holds whole."""
-
-    def read(dd: Deduplicator, given: Fields) -> TablePart:
-        found = ask(dd, given)
-        return TablePart(tuple(rows(found)), counted_from=getattr(found, "counted_from", None))
-
-    return read
-
-
-def paged(ask: Query, rows: Callable[[Any], Sequence[Any]]) -> Callable[[Deduplicator, Fields], TablePart]:
-    """A table whose answers say how to go on."""
-
-    def read(dd: Deduplicator, given: Fields) -> TablePart:
-        found = ask(dd, given)
-        return TablePart(rows(found), found.after)
-
-    return read
-
-
-def _day(dd: Deduplicator, given: Fields) -> Day:
-    return day_of_query(dd, given, ROWS)[1]
-
-
-def _outlet(dd: Deduplicator, given: Fields) -> OutletPage:
-    return outlet_of(dd, given, ROWS)[1]
-
-
-def _story(dd: Deduplicator, given: Fields) -> StoryPage:
-    return dd.browsing.story(id_of(given["id"]))
-
-
-def _health(dd: Deduplicator, _given: Fields) -> Health:
-    return dd.browsing.health()
-
-
-def _periods(found: Day | OutletPage) -> Iterable[dict[str, Any]]:
-    for one in found.periods:
-        yield {"period": period_name(one.first, found.by), "first": one.first, "marks": one.marks}
-    if found.undated.articles:
-        yield {"period": "undated", "first": None, "marks": found.undated}
-
-
-def _named(counts: Mapping[str, int], name: str) -> list[dict[str, Any]]:
-    return [{name: key, "count": count} for key, count in counts.items()]
-
-
 CREDITS = columns("agency", "articles")
-
 PERIODS = {"period": "period", "first_day": "first", **MARKS}
 
+Query = Callable[[Deduplicator, Fields], Any]
+Rows = Callable[[Any], Sequence[Any]]
+
+
+def tables(ask: Query, **given: Mapping[str, str] | tuple[Mapping[str, str], Rows]) -> tuple[PageTable, ...]:
+    """Tables that one answer holds whole. `given`: their columns, and what makes rows of an answer where that
+    is not what it has by the name of the table.
+    """
+    found = []
+    for name, one in given.items():
+        told, rows = one if isinstance(one, tuple) else (one, attrgetter(name))
+        found.append(PageTable(name, told, _whole(ask, rows)))
+    return tuple(found)
+
+
+def _whole(ask: Query, rows: Rows) -> Callable[[Deduplicator, Fields], TablePart]:
+    def read(dd: Deduplicator, given: Fields) -> TablePart:
+        found = ask(dd, given)
+        return TablePart(rows(found), counted_from=getattr(found, "counted_from", None))
+
+    return read
+
+
+def paged(ask: Query, name: str, told: Mapping[str, str], rows: str | None = None) -> PageTable:
+    """A table whose answers say how to go on. `rows`: what they call them, where that is another name."""
+
+    def read(dd: Deduplicator, given: Fields) -> TablePart:
+        found = ask(dd, given)
+        return TablePart(getattr(found, rows or name), found.after)
+
+    return PageTable(name, told, read)
+
+
+def _periods(found: Figures) -> list[dict[str, Any]]:
+    told: list[dict[str, Any]] = [
+        {"period": period_name(one.first, found.by), "first": one.first, "marks": one.marks}
+        for one in found.periods
+    ]
+    if found.undated.articles:
+        told.append({"period": "undated", "first": None, "marks": found.undated})
+    return told
+
+
+def _counts(counts: Mapping[str, int]) -> list[dict[str, Any]]:
+    return [{"name": name, "count": count} for name, count in counts.items()]
+
+
 TABLES: Mapping[str, tuple[PageTable, ...]] = {
-    "/": (
-        PageTable("periods", PERIODS, whole(_day, _periods)),
-        PageTable(
-            "hours",
+    "/": tables(
+        lambda dd, given: day_of_query(dd, given, ROWS)[1],
+        periods=(PERIODS, _periods),
+        hours=(
             columns("hour", "articles"),
-            whole(_day, lambda day: [{"hour": h, "articles": n} for h, n in enumerate(day.hours)]),
+            lambda day: [{"hour": hour, "articles": count} for hour, count in enumerate(day.hours)],
         ),
-        PageTable("biggest", STORY, whole(_day, lambda day: day.biggest)),
-        PageTable("fastest", STORY, whole(_day, lambda day: day.fastest)),
-        PageTable("outlets", {"publication": "publication", **MARKS}, whole(_day, lambda day: day.outlets)),
-        PageTable("languages", {"language": "language", **MARKS}, whole(_day, lambda day: day.languages)),
-        PageTable("credits", CREDITS, whole(_day, lambda day: day.credits)),
-        PageTable(
-            "troubles",
-            columns("kind", "reason", "articles"),
-            whole(_day, lambda day: day.troubles),
-        ),
+        biggest=STORY,
+        fastest=STORY,
+        outlets={"publication": "publication", **MARKS},
+        languages={"language": "language", **MARKS},
+        credits=CREDITS,
+        troubles=columns("kind", "reason", "articles"),
     ),
     "/search": (
-        PageTable(
+        paged(
+            lambda dd, given: found_by(dd, as_stored(dd, given, offered=False)[0], PAGE_ROWS),
             "articles",
             under("article", ARTICLE),
-            paged(lambda dd, given: found_by(dd, searched(dd, given), PAGE_ROWS), lambda page: page.found),
+            "found",
         ),
     ),
-    "/outlets": (
-        PageTable(
-            "cells",
-            columns("copier", "original", "copies", median_delay_seconds="median_delay"),
-            whole(lambda dd, given: matrix_of(dd, given, ROWS)[1], lambda matrix: matrix.cells),
-        ),
+    "/outlets": tables(
+        lambda dd, given: matrix_of(dd, given, ROWS)[1],
+        cells=columns("copier", "original", "copies", median_delay_seconds="median_delay"),
     ),
-    "/outlet": (
-        PageTable("periods", PERIODS, whole(_outlet, _periods)),
-        PageTable("credits", CREDITS, whole(_outlet, lambda page: page.credits)),
-        PageTable("copies_from", PARTNER, whole(_outlet, lambda page: page.copies_from)),
-        PageTable("copied_by", PARTNER, whole(_outlet, lambda page: page.copied_by)),
-        PageTable("biggest", STORY, whole(_outlet, lambda page: page.biggest)),
+    "/outlet": tables(
+        lambda dd, given: outlet_of(dd, given, ROWS)[1],
+        periods=(PERIODS, _periods),
+        credits=CREDITS,
+        copies_from=PARTNER,
+        copied_by=PARTNER,
+        biggest=STORY,
     ),
     "/copied": (
-        PageTable(
+        paged(
+            lambda dd, given: copied_by(dd, given, PAGE_ROWS),
             "copies",
             {
                 **under("copy.article", ARTICLE),
@@ -168,142 +169,61 @@ TABLES: Mapping[str, tuple[PageTable, ...]] = {
                 "original_time": "original.time",
                 **under("copy", {"delay_seconds": "delay", **FIGURES}),
             },
-            paged(lambda dd, given: copied_by(dd, given, PAGE_ROWS), lambda page: page.copies),
         ),
     ),
     "/story": (
-        PageTable(
+        paged(
+            lambda dd, given: dd.browsing.story(id_of(given["id"]), given["after"] or None, rows=PAGE_ROWS),
             "copies",
             {**under("article", ARTICLE), "delay_seconds": "delay", **FIGURES},
-            paged(
-                lambda dd, given: dd.browsing.story(
-                    id_of(given["id"]), given["after"] or None, rows=PAGE_ROWS
-                ),
-                lambda story: story.copies,
-            ),
         ),
-        PageTable(
-            "timeline",
-            ARTICLE,
-            whole(_story, lambda story: story.prints),
-        ),
-        PageTable(
-            "beside",
-            {**under("article", ARTICLE), **prefixed("match", MATCH), "words": "words"},
-            whole(_story, lambda story: story.beside),
+        *tables(
+            lambda dd, given: dd.browsing.story(id_of(given["id"])),
+            timeline=(ARTICLE, attrgetter("prints")),
+            beside={**under("article", ARTICLE), **prefixed("match", MATCH), "words": "words"},
         ),
     ),
-    "/article": tuple(
-        PageTable(
-            name,
-            found,
-            whole(
-                lambda dd, given: dd.browsing.article(id_of(given["id"])),
-                lambda page, name=name: getattr(page, name),  # type: ignore[misc]
-            ),
-        )
-        for name, found in (
-            ("matches", {**under("article", ARTICLE), **prefixed("match", MATCH)}),
-            ("pins", PIN),
-            ("judgements", SAID),
-        )
+    "/article": tables(
+        lambda dd, given: dd.browsing.article(id_of(given["id"])),
+        matches={**under("article", ARTICLE), **prefixed("match", MATCH)},
+        pins=PIN,
+        judgements=SAID,
     ),
-    "/compare": (
-        PageTable(
-            "judgements",
-            SAID,
-            whole(
-                lambda dd, given: dd.browsing.compare(id_of(given["a"]), id_of(given["b"])),
-                lambda found: found.judgements,
-            ),
-        ),
+    "/compare": tables(
+        lambda dd, given: dd.browsing.compare(id_of(given["a"]), id_of(given["b"])), judgements=SAID
     ),
     "/sentences": (
-        PageTable(
-            "sentences",
-            SENTENCE,
-            paged(lambda dd, given: sentences_of(dd, given, PAGE_ROWS), lambda page: page.sentences),
-        ),
-        PageTable(
-            "pinned",
-            SENTENCE,
-            whole(lambda dd, given: sentences_of(dd, {**given, "after": ""}, ROWS), lambda page: page.pinned),
-        ),
+        paged(lambda dd, given: sentences_of(dd, given, PAGE_ROWS), "sentences", SENTENCE),
+        *tables(lambda dd, given: sentences_of(dd, {**given, "after": ""}, ROWS), pinned=SENTENCE),
     ),
-    "/sentence": (
-        PageTable(
-            "articles",
-            ARTICLE,
-            whole(lambda dd, given: dd.browsing.sentence(hash_of(given["hash"])), lambda page: page.articles),
-        ),
-    ),
-    "/quotes": (
-        PageTable(
-            "quotes",
-            QUOTE,
-            paged(lambda dd, given: quotes_of(dd, given, PAGE_ROWS), lambda page: page.quotes),
-        ),
-    ),
-    "/quote": (
-        PageTable(
-            "articles",
-            ARTICLE,
-            whole(lambda dd, given: dd.browsing.quote(hash_of(given["hash"])), lambda page: page.articles),
-        ),
-    ),
+    "/sentence": tables(lambda dd, given: dd.browsing.sentence(hash_of(given["hash"])), articles=ARTICLE),
+    "/quotes": (paged(lambda dd, given: quotes_of(dd, given, PAGE_ROWS), "quotes", QUOTE),),
+    "/quote": tables(lambda dd, given: dd.browsing.quote(hash_of(given["hash"])), articles=ARTICLE),
     "/judge": (
-        PageTable(
-            "pairs",
-            {
-                **prefixed("earlier", under("earlier", ARTICLE, "source_id", "title", "publication", "time")),
-                **prefixed("later", under("later", ARTICLE, "source_id", "title", "publication", "time")),
-                **MATCH,
-                **columns("threshold", "margin", "scores"),
-            },
-            whole(lambda dd, given: dd.browsing.queue(kind_of(given)), lambda pairs: pairs),
-        ),
-        PageTable(
-            "pins",
-            PIN,
-            paged(
-                lambda dd, given: dd.browsing.pins(given["after"] or None, rows=PAGE_ROWS),
-                lambda page: page.pins,
+        *tables(
+            lambda dd, given: dd.browsing.queue(kind_of(given)),
+            pairs=(
+                {
+                    **prefixed("earlier", under("earlier", ARTICLE, *NAMED)),
+                    **prefixed("later", under("later", ARTICLE, *NAMED)),
+                    **MATCH,
+                    **columns("threshold", "margin", "scores"),
+                },
+                tuple,
             ),
         ),
+        paged(lambda dd, given: dd.browsing.pins(given["after"] or None, rows=PAGE_ROWS), "pins", PIN),
     ),
-    "/health": (
-        PageTable(
-            "runs",
-            columns(
-                *("started_at", "what", "outcome", "error", "seconds", "fingerprinted", "settled", "failed")
-            ),
-            whole(_health, lambda health: health.runs),
+    "/health": tables(
+        lambda dd, _given: dd.browsing.health(),
+        runs=columns(
+            *("started_at", "what", "outcome", "error", "seconds", "fingerprinted", "settled", "failed")
         ),
-        PageTable(
-            "sizes",
-            {"table": "table", "bytes": "count"},
-            whole(_health, lambda health: _named(health.sizes, "table")),
-        ),
-        PageTable(
-            "failed",
-            {"reason": "reason", "articles": "count"},
-            whole(_health, lambda health: _named(health.vitals.failed, "reason")),
-        ),
-        PageTable(
-            "limits",
-            {"limit": "limit", "articles": "count"},
-            whole(_health, lambda health: _named(health.vitals.limits, "limit")),
-        ),
-        PageTable(
-            "workers",
-            columns("host", "process_id", "alive", "seen_at"),
-            whole(_health, lambda health: health.vitals.workers),
-        ),
-        PageTable(
-            "settings",
-            columns("name", "value", "wanted", "default", "meaning"),
-            whole(_health, lambda health: health.settings),
-        ),
+        sizes=(columns(table="name", bytes="count"), lambda health: _counts(health.sizes)),
+        failed=(columns(reason="name", articles="count"), lambda health: _counts(health.vitals.failed)),
+        limits=(columns(limit="name", articles="count"), lambda health: _counts(health.vitals.limits)),
+        workers=(columns("host", "process_id", "alive", "seen_at"), attrgetter("vitals.workers")),
+        settings=columns("name", "value", "wanted", "default", "meaning"),
     ),
 }
 """Path of a page -> its tables."""

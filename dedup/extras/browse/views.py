@@ -12,20 +12,12 @@ from dedup.api.deduplicator import Deduplicator
 from dedup.base.article import Article
 from dedup.base.errors import InputError
 from dedup.base.words import heading, later, line, moment
-from dedup.extras.browse.asking import Fields, View, day_of, go, id_of, sentence_of
-from dedup.extras.browse.browsing import Compared, Page, QuotesPage, SentencesPage, StoryPage
-from dedup.extras.browse.ranges import (
-    NAMES,
-    RANGE,
-    Names,
-    copied,
-    meant,
-    named,
-    names_of,
-    outlet,
-    outlets,
-    today,
-)
+from dedup.extras.browse.asking import Fields, View, day_of, go, id_of, sentence_of, some
+from dedup.extras.browse.questions.article import Compared
+from dedup.extras.browse.questions.search import Page
+from dedup.extras.browse.questions.sentences import QUOTES_PAGE, QuotesPage, SentencesPage
+from dedup.extras.browse.questions.story import StoryPage
+from dedup.extras.browse.ranges import RANGE, as_stored, copied, outlet, outlets, today
 from dedup.extras.pages.charts import Print, story_timeline
 from dedup.extras.pages.comparison import Block, compare
 
@@ -88,46 +80,27 @@ SEARCHED = ("words", "publication", "language", "credit", "status", "dated", "fi
 
 
 def search(dd: Deduplicator, given: Fields) -> View:
-    asked, names = any(given[name] for name in SEARCHED), names_of(dd)
-    _, near = named(given["publication"], names["publication"])
-    given = _as_stored(given, names)
+    asked, (given, names, near) = any(given[name] for name in SEARCHED), as_stored(dd, given)
     page, refused = None, ""
     if asked:
         try:
             page = found_by(dd, given)
         except InputError as error:  # such as words where there is no index for them
             refused = sentence_of(str(error))
-    after = {name: given[name] for name in SEARCHED}
-    more = go("/search", **after, after=page.after) if page else ""
+    more = go("/search", **{**given, "after": page.after}) if page else ""
     values = {"given": given, "searched": asked, "page": page, "next": more, "refused": refused}
     return View("search.html.j2", {**values, "near": near, "names": names})
 
 
-def searched(dd: Deduplicator, given: Fields) -> Fields:
-    """What is searched for, with names as they are stored."""
-    return _as_stored(given, names_of(dd, (field for field in NAMES if given[field])))
-
-
-def _as_stored(given: Fields, names: Names) -> Fields:
-    return {**given, **{field: name or "" for field, name in meant(given, names).items()}}
-
-
 def found_by(dd: Deduplicator, given: Fields, rows: int | None = None) -> Page:
-    status: Any = given["status"] or None
     if given["dated"] not in DATED:
         raise InputError("dated is yes or no")
     return dd.browsing.search(
-        given["words"] or None,
-        publication=given["publication"] or None,
-        language=given["language"] or None,
-        credit=given["credit"] or None,
-        status=status,
+        **some(given, "words", "publication", "language", "credit", "status", "url", "after"),
         dated=DATED[given["dated"]],
         first=day_of(given["first"]),
         last=day_of(given["last"]),
-        url=given["url"] or None,
         source_id=given["id"] or None,
-        after=given["after"] or None,
         rows=rows,
     )
 
@@ -188,11 +161,9 @@ def quotes(dd: Deduplicator, given: Fields) -> View:
     return View("quotes.html.j2", {**values, "one": None})
 
 
-def quotes_of(dd: Deduplicator, given: Fields, rows: int | None = None) -> QuotesPage:
-    """A page of quotes; `rows`: how many, where it is not as many as pages show."""
-    more = {} if rows is None else {"limit": rows}
+def quotes_of(dd: Deduplicator, given: Fields, rows: int = QUOTES_PAGE) -> QuotesPage:
     speech = given["speech"] == ONLY_SPEECH
-    return dd.browsing.quotes(_by(given), speech=speech, after=given["after"] or None, **more)
+    return dd.browsing.quotes(_by(given), speech=speech, after=given["after"] or None, limit=rows)
 
 
 def _by(given: Fields) -> Any:

@@ -18,8 +18,11 @@ from markupsafe import Markup
 from dedup.base.words import counted, later
 from dedup.extras.pages.environment import printable
 
-WIDTH, LEFT, RIGHT, TOP, LINE, BOTTOM = 720, 170, 24, 10, 24, 34
-"""A timeline in its own pixels: its width, its margins, and the height of an outlet's line."""
+WIDTH, LEFT, RIGHT, TOP, BOTTOM = 720, 170, 24, 10, 34
+"""A timeline in its own pixels: its width and its margins."""
+
+LINE = 18
+"""Pixels from one label to the next, of a timeline or a circle: the height of its letters, and some room."""
 
 LETTERS = 22  # Characters of a label that fit left of a timeline; the rest of it is cut
 OUTLETS_DRAWN = 40  # Outlets with a line of their own; the table tells all
@@ -128,9 +131,6 @@ def _tick(x: str, y: float | str, words: str) -> Markup:
 
 CIRCLE, RADIUS = (760, 500), 190
 """A circle in its own pixels: left and right of it is room for labels."""
-
-LINE = 18
-"""Pixels from one label of a circle to the next: the height of its letters, and some room."""
 
 BEND = 0.18  # How far a line leaves the straight way, as a share of its length: two outlets have two lines
 

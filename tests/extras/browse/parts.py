@@ -16,7 +16,6 @@ PARTS = {
         "indexed": word_index.WORDS,
         "words": search.GIVEN,
         "order": "carriers",
-        "page": "1",
         "only": "true",
         "label": LABEL.format("other"),
         "language": LABEL.format("language"),

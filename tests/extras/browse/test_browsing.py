@@ -17,7 +17,6 @@ from hypothesis import strategies as st
 from dedup import Article, Deduplicator
 from dedup.api.operation import Operation
 from dedup.base.errors import InputError, NotFoundError
-from dedup.extras.browse import browsing
 from dedup.extras.browse.questions import counting, outlets, queue, reading, search, sentences, story
 from dedup.extras.browse.questions import day as days
 from dedup.extras.browse.questions.reading import LABEL_CHARACTERS
@@ -184,10 +183,17 @@ def test_the_corpus_has_everything(rows: dict[int, Row]) -> None:
         (date.max, date.max, 5),
     ],
 )
-def test_a_day(newsroom: Deduplicator, rows: dict[int, Row], first: date, last: date, counted: int) -> None:
+def test_a_day(
+    newsroom: Deduplicator,
+    rows: dict[int, Row],
+    monkeypatch: pytest.MonkeyPatch,
+    first: date,
+    last: date,
+    counted: int,
+) -> None:
+    monkeypatch.setattr(counting, "COUNTED", counted)
     found, more = within(rows, first, last)[:counted], len(within(rows, first, last)) > counted
-    with newsroom.browsing._transaction() as cursor:
-        day = days_of(cursor, first, last, counted)
+    day = newsroom.browsing.day(first, last, by="day")
     assert day.counted_from == (found[-1].at if more else None)
     assert values(day.marks) == tallied(found)
     dated = [row for row in found if row.known_at]
@@ -209,12 +215,6 @@ def test_a_day(newsroom: Deduplicator, rows: dict[int, Row], first: date, last: 
     assert {one.language: one.marks.articles for one in day.languages} == languages
     check_stories(day, rows, found)
     check_troubles(day, found)
-
-
-def days_of(cursor: Any, first: date, last: date, counted: int) -> Any:
-    from dedup.extras.browse.questions import day
-
-    return day.day(cursor, first, last, by="day", counted=counted)
 
 
 def check_stories(day: Any, rows: dict[int, Row], found: list[Row]) -> None:
@@ -345,19 +345,22 @@ FILTERS: list[dict[str, Any]] = [
 @pytest.mark.parametrize("only", FILTERS, ids=str)
 @pytest.mark.parametrize("counted", [60, 1_000])
 def test_only_some_articles_are_counted(
-    newsroom: Deduplicator, rows: dict[int, Row], only: dict[str, Any], counted: int
+    newsroom: Deduplicator,
+    rows: dict[int, Row],
+    monkeypatch: pytest.MonkeyPatch,
+    only: dict[str, Any],
+    counted: int,
 ) -> None:
+    monkeypatch.setattr(counting, "COUNTED", counted)
     every = within(rows, FIRST, LAST)
     read = [row for row in every if only.get("publication") in (None, row.publication)]
     found = [row for row in read[:counted] if only.get("language") in (None, row.language)]
     found = [row for row in found if only.get("credit") in (None, *credits_of(row))]
-    chosen = counting.Only(**only)
-    with newsroom.browsing._transaction() as cursor:
-        day = days.day(cursor, FIRST, LAST, only=chosen, counted=counted)
-        matrix = outlets.outlets(cursor, FIRST, LAST, only=chosen, counted=counted)
+    day = newsroom.browsing.day(FIRST, LAST, **only)
+    matrix = newsroom.browsing.outlets(FIRST, LAST, **only)
     from_when = read[counted - 1].at if len(read) > counted else None
     assert (day.counted_from, matrix.counted_from) == (from_when, from_when)
-    assert (day.only, values(day.marks)) == (chosen, tallied(found))
+    assert (day.only, values(day.marks)) == (counting.Only(**only), tallied(found))
     credits = Counter(name for row in found for name in credits_of(row))
     assert {one.agency: one.articles for one in day.credits} == credits
     assert day.credited == sum(bool(credits_of(row)) for row in found)
@@ -375,7 +378,7 @@ def test_lists_are_as_long_as_is_asked(newsroom: Deduplicator, monkeypatch: pyte
     assert short.other_outlets == len(every.outlets) - 2
     story_ids = {story.original.source_id for story in every.biggest}
     assert len(story_ids) > days.LISTED
-    monkeypatch.setattr(browsing, "ROWS", 3)
+    monkeypatch.setattr(reading, "ROWS", 3)
     assert len(newsroom.browsing.day(rows=1_000).biggest) == 3
 
 
@@ -477,7 +480,7 @@ def test_an_article(newsroom: Deduplicator, rows: dict[int, Row]) -> None:
         assert all(m.article.source_id == m.match.id for m in page.matches)
         assert page.text is not None
         assert (page.text.text, page.text.cut) == (row.text, False)
-        assert page.url == row.url
+        assert page.line.url == row.url
         assert (page.line.title, page.line.publication) == (cut(row.title), cut(row.publication))
         if not row.stale:
             assert (page.fingerprint is None) == (row.status in ("pending", "failed"))
@@ -607,8 +610,8 @@ def test_who_copies_whom(
     newsroom: Deduplicator, rows: dict[int, Row], monkeypatch: pytest.MonkeyPatch, shown: int, counted: int
 ) -> None:
     monkeypatch.setattr(outlets, "MATRIX_OUTLETS", shown)
-    with newsroom.browsing._transaction() as cursor:
-        matrix = outlets.outlets(cursor, FIRST, LAST, counted=counted)
+    monkeypatch.setattr(counting, "COUNTED", counted)
+    matrix = newsroom.browsing.outlets(FIRST, LAST)
     found = within(rows, FIRST, LAST)
     assert matrix.counted_from == (found[counted - 1].at if len(found) > counted else None)
     pairs = copied(rows, found[:counted])

@@ -9,7 +9,7 @@ import pytest
 
 from dedup.base.errors import InputError, NotFoundError
 from dedup.db.database import Database
-from dedup.extras.browse.browsing import Quote
+from dedup.extras.browse.questions.sentences import Quote
 from dedup.settling import sentences
 from dedup.settling.backfill import backfill
 from dedup.store import quotes as quoting

@@ -11,10 +11,8 @@ import pytest
 from dedup.db.database import Cursor, Database
 from dedup.extras.browse.questions import article as articles
 from dedup.extras.browse.questions import (
-    comparing,
     counting,
     health,
-    outlet,
     outlets,
     queue,
     reading,
@@ -23,7 +21,7 @@ from dedup.extras.browse.questions import (
     story,
 )
 from dedup.extras.browse.questions import day as days
-from dedup.store import rulebooks, verdicts, word_index
+from dedup.store import verdicts, word_index
 from tests.settling.test_plans import ARTICLES, STATISTICS, assert_few, believe, rolled_back, rows_read
 from tests.settling.test_plans import large as large  # a fixture
 
@@ -34,50 +32,60 @@ ARTICLES_OF_A_DAY = 24 * 60
 FIRST, LAST = date(2020, 1, 1), date(2020, 1, 31)
 
 
-OF_AN_OUTLET, OF_A_LANGUAGE = counting.Only("Outlet 7"), counting.Only(language="de")
-OF_A_CREDIT, NONE = counting.Only(credit="AP"), counting.Marks()
+OUTLET, NONE = "Outlet 7", counting.Marks()
 
 
 def found(cursor: Cursor, text: str | None = None, **fields: Any) -> int | None:
     """Return the number of articles on a page of a search; None for a full page."""
-    page = search.search(cursor, search.wanted(text, **fields), "dedup")
+    page = search.search(cursor, text, **fields)
     return None if page.after and not page.more else len(page.found)
+
+
+def part(counted: int, ask: Callable[[Cursor], Any]) -> Callable[[Cursor], object]:
+    """Return a question of which so many articles are counted."""
+
+    def asked(cursor: Cursor) -> object:
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(counting, "COUNTED", counted)
+            return ask(cursor)
+
+    return asked
 
 
 QUESTIONS: dict[str, tuple[Callable[[Cursor], object], int]] = {
     "newest day": (days.newest_day, 5),
     "day": (lambda c: days.day(c, DAY).biggest[0], 2 * ARTICLES_OF_A_DAY),
-    "a part of a range": (lambda c: days.day(c, FIRST, LAST, counted=500).counted_from, 2 * 500),
-    "a part of the whole corpus": (lambda c: days.day(c, counted=500).counted_from, 2 * 500),
-    "an outlet's day": (lambda c: days.day(c, only=OF_AN_OUTLET, counted=500).outlets[0], 2 * ARTICLES // 50),
-    "a part of an outlet's": (lambda c: days.day(c, only=OF_AN_OUTLET, counted=50).counted_from, 2 * 50 + 10),
-    "a language's day": (lambda c: days.day(c, DAY, only=OF_A_LANGUAGE).marks == NONE, 2 * ARTICLES_OF_A_DAY),
-    "a credit's day": (lambda c: days.day(c, DAY, only=OF_A_CREDIT).marks == NONE, 2 * ARTICLES_OF_A_DAY),
-    "of a credit": (lambda c: found(c, only=OF_A_CREDIT) == 0, 2 * search.SCANNED + 10),
-    "agencies": (lambda c: "AP" in outlet.agencies(c), 10),
-    "outlet": (lambda c: outlet.outlet(c, OF_AN_OUTLET).copied_by[0], 8 * ARTICLES // 50),
-    "a part of an outlet": (lambda c: outlet.outlet(c, OF_AN_OUTLET, counted=50).copied_by[0], 8 * 50),
-    "names of outlets": (lambda c: len(outlet.names(c)) == 50, 52),
-    "languages": (lambda c: outlet.languages(c) == (), outlet.RECENT),
+    "a part of a range": (part(500, lambda c: days.day(c, FIRST, LAST).counted_from), 2 * 500),
+    "a part of the whole corpus": (part(500, lambda c: days.day(c).counted_from), 2 * 500),
+    "an outlet's day": (part(500, lambda c: days.day(c, publication=OUTLET).outlets[0]), 2 * ARTICLES // 50),
+    "a part of an outlet's": (part(50, lambda c: days.day(c, publication=OUTLET).counted_from), 2 * 50 + 10),
+    "a language's day": (lambda c: days.day(c, DAY, language="de").marks == NONE, 2 * ARTICLES_OF_A_DAY),
+    "a credit's day": (lambda c: days.day(c, DAY, credit="AP").marks == NONE, 2 * ARTICLES_OF_A_DAY),
+    "of a credit": (lambda c: found(c, credit="AP") == 0, 2 * search.SCANNED + 10),
+    "agencies": (lambda c: "AP" in outlets.agencies(c), 10),
+    "outlet": (lambda c: outlets.outlet(c, OUTLET).copied_by[0], 8 * ARTICLES // 50),
+    "a part of an outlet": (part(50, lambda c: outlets.outlet(c, OUTLET).copied_by[0]), 8 * 50),
+    "names of outlets": (lambda c: len(outlets.names(c)) == 50, 52),
+    "languages": (lambda c: outlets.languages(c) == (), outlets.RECENT),
     "story": (lambda c: story.story(c, "synthetic 4711").original, 50),
     "story of a copy": (lambda c: story.story(c, "real 1").copies[0], 50),
     "article": (lambda c: articles.article(c, "synthetic 4711").matches[0], 50),
     "pairs": (lambda c: verdicts.best_pairs(c, 4711), 50),
-    "two": (lambda c: comparing.compare(c, rulebooks.load_rulebook(c), "real 1", "real 2"), 50),
+    "two": (lambda c: articles.compare(c, "real 1", "real 2"), 50),
     "newest": (lambda c: found(c) is None, 4 * search.SEARCH_PAGE),
     "of a day": (lambda c: found(c, first=DAY, last=DAY) is None, 4 * search.SEARCH_PAGE),
     "of an outlet": (
-        lambda c: found(c, only=OF_AN_OUTLET) is None,
+        lambda c: found(c, publication=OUTLET) is None,
         4 * search.SEARCH_PAGE,
     ),
-    "of no outlet": (lambda c: found(c, only=counting.Only("Outlet")) == 0, 10),
+    "of no outlet": (lambda c: found(c, publication="Outlet") == 0, 10),
     "of a status": (lambda c: found(c, status="failed") == 0, 2 * search.SCANNED + 10),
     "undated": (lambda c: found(c, dated=False) == 0, 2 * search.SCANNED + 10),
-    "of a language": (lambda c: found(c, only=OF_A_LANGUAGE) == 0, 2 * search.SCANNED + 10),
+    "of a language": (lambda c: found(c, language="de") == 0, 2 * search.SCANNED + 10),
     "of an address": (lambda c: found(c, url="https://example.com/4711") == 1, 10),
     "of an id": (lambda c: found(c, source_id="synthetic 4711") == 1, 10),
     "outlets": (lambda c: outlets.outlets(c, DAY).cells[0], 2 * ARTICLES_OF_A_DAY),
-    "copied": (lambda c: outlets.copied(c, "Outlet 8", "Outlet 7", DAY, None, None).copies[0], 500),
+    "copied": (lambda c: outlets.copied(c, "Outlet 8", OUTLET, DAY).copies[0], 500),
     "sentences": (lambda c: sentences.common_sentences(c, "carriers", None).after, 10),
     "sentences by stories": (lambda c: sentences.common_sentences(c, "stories", None).after, 10),
     "sentence": (
@@ -118,7 +126,7 @@ def test_words_are_found_by_their_index(large: Database, statistics: str) -> Non
         for fields, full in (
             ({"text": "text"}, True),
             ({"text": "text", "first": DAY, "last": DAY}, True),
-            ({"text": "text", "only": OF_AN_OUTLET}, True),
+            ({"text": "text", "publication": OUTLET}, True),
             ({"text": "nothing"}, False),
         ):
             _, before = rows_read(cursor)["article"]

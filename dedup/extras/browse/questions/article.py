@@ -1,17 +1,19 @@
-"""One article with all that is known of it."""
+"""One article with all that is known of it, and two side by side: why they are related, or not."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
 from datetime import datetime
 
+from dedup.api import checks
 from dedup.base.answer import Answer
-from dedup.base.errors import NotFoundError
+from dedup.base.errors import InputError, NotFoundError
 from dedup.base.verdict import Match, Verdict
 from dedup.db.database import Cursor
 from dedup.db.statements import Statements
-from dedup.extras.browse.questions.reading import LINK_CHARACTERS, ArticleLine, lines_of
-from dedup.store import verdicts
+from dedup.extras.browse.questions.reading import ArticleLine, lines_of
+from dedup.settling.explain import Explanation, explain
+from dedup.store import articles, rulebooks, verdicts
 from dedup.store.articles import readable
 from dedup.store.pins import PairPin, key
 
@@ -51,8 +53,13 @@ class FingerprintFigures(Answer):
 
 @dataclass(frozen=True, slots=True)
 class MatchedArticle(Answer):
+    """An article, and the pair that it is with another one. `words`: of the article, for another story; None
+    where it has no fingerprint.
+    """
+
     article: ArticleLine
     match: Match
+    words: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,8 +80,6 @@ class ArticlePage(Answer):
     """An article.
 
     Attributes:
-        url: as it was given, of any scheme; None where there is none, or it is longer than
-            `LINK_CHARACTERS`.
         text: None where it is in an attached table and no longer there.
         attachment: the name of the attached table it is a row of, or None.
         fingerprint: None where it has none.
@@ -85,7 +90,6 @@ class ArticlePage(Answer):
     """
 
     line: ArticleLine
-    url: str | None
     language: str | None
     published_at: datetime | None
     added_at: datetime
@@ -102,11 +106,11 @@ class ArticlePage(Answer):
 
 def article(cursor: Cursor, source_id: str) -> ArticlePage:
     """An article with all that is known of it. Raises NotFoundError: it is not stored."""
-    mark = verdicts.stored_mark(cursor, source_id)
+    mark = verdicts.stored_mark(cursor, checks.text("source_id", source_id))
     row = cursor.execute(_sql("article"), {"source_id": source_id}).fetchone()
     if mark is None or row is None:
         raise NotFoundError.of(source_id)
-    url, language, published_at, added_at, marked_at, attachment, limit = row
+    language, published_at, added_at, marked_at, attachment, limit = row
     number = mark.article_id
     found = verdicts.best_pairs(cursor, number) if mark.status in ("duplicate", "similar") else {}
     lines = lines_of(cursor, [number, *found])
@@ -116,7 +120,6 @@ def article(cursor: Cursor, source_id: str) -> ArticlePage:
     judgements = cursor.execute(_sql("judgements_of_article"), said).fetchall()
     return ArticlePage(
         line=lines[number],
-        url=url if url is not None and len(url) <= LINK_CHARACTERS else None,
         language=language,
         published_at=published_at,
         added_at=added_at,
@@ -148,3 +151,59 @@ def said_of(cursor: Cursor, a: str, b: str) -> tuple[PairPin | None, tuple[PairJ
     pin = cursor.execute(_sql("pin_of_pair"), values).fetchone()
     rows = cursor.execute(_sql("judgements_of_pair"), values)
     return PairPin(*pin) if pin else None, tuple(PairJudgement(*row) for row in rows.fetchall())
+
+
+# --- two
+
+
+@dataclass(frozen=True, slots=True)
+class Compared(Answer):
+    """Two articles side by side.
+
+    Attributes:
+        explanation: why they are, or are not, related.
+        earlier, later: in canonical order, as in `explanation`.
+        common: the common sentences of either, for `pages.comparison`.
+        pin: what a person said they are, or None.
+        judgements: what people said of the pair, the newest first.
+    """
+
+    explanation: Explanation
+    earlier: ArticleLine
+    later: ArticleLine
+    earlier_text: Text
+    later_text: Text
+    common: tuple[str, ...] = field(repr=False)
+    pin: PairPin | None
+    judgements: tuple[PairJudgement, ...]
+
+
+def compare(cursor: Cursor, a: str, b: str) -> Compared:
+    """Two articles side by side, in canonical order.
+
+    Raises NotFoundError: one of them is not stored. InputError: both are one article.
+    """
+    if checks.text("source_id", a) == checks.text("source_id", b):
+        raise InputError("a pair has two articles; both ids are the same")
+    explanation = explain(cursor, rulebooks.load_rulebook(cursor), a, b)
+    names = (explanation.earlier.id, explanation.later.id)
+    (earlier, earlier_text), (later, later_text) = (_side(cursor, name) for name in names)
+    pin, judgements = said_of(cursor, a, b)
+    ignored = (*explanation.earlier.ignored, *explanation.later.ignored)
+    return Compared(
+        explanation=explanation,
+        earlier=earlier,
+        later=later,
+        earlier_text=earlier_text,
+        later_text=later_text,
+        common=tuple(dict.fromkeys(sentence for sentence, why in ignored if why == "common")),
+        pin=pin,
+        judgements=judgements,
+    )
+
+
+def _side(cursor: Cursor, source_id: str) -> tuple[ArticleLine, Text]:
+    found = articles.find(cursor, source_id)
+    if found is None:
+        raise NotFoundError.of(source_id)
+    return lines_of(cursor, [found.id])[found.id], text_of(cursor, found.id) or Text("", 0)

@@ -6,12 +6,13 @@ bound, and say from when on they do where it has more.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass, fields
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import astuple, dataclass, fields
 from datetime import date, datetime, timedelta
-from functools import reduce
+from operator import add
 from typing import Any, Literal, get_args
 
+from dedup.api import checks
 from dedup.base.answer import Answer
 from dedup.base.errors import InputError
 from dedup.base.times import from_microseconds
@@ -52,7 +53,7 @@ class Marks(Answer):
     stale: int = 0
 
     def __add__(self, other: Marks) -> Marks:
-        return Marks(*(getattr(self, item.name) + getattr(other, item.name) for item in fields(Marks)))
+        return Marks(*map(add, astuple(self), astuple(other)))
 
     @property
     def new(self) -> int:
@@ -83,6 +84,10 @@ class Only(Answer):
     publication: str | None = None
     language: str | None = None
     credit: str | None = None
+
+    def __post_init__(self) -> None:
+        for name, value in self.given.items():
+            checks.text(name, value)
 
     @property
     def given(self) -> dict[str, str]:
@@ -123,96 +128,122 @@ COUNTS = ", ".join(
 
 
 @dataclass(frozen=True, slots=True)
-class Range:
-    """A range of days with both ends; without a first one it begins with the corpus, without any it is all of
-    it. `counted`: articles that are read at most.
+class CreditCount(Answer):
+    """How many articles credit an agency as the source of their text."""
+
+    agency: str
+    articles: int
+
+
+@dataclass(frozen=True, slots=True)
+class Counted(Answer):
+    """What is counted of a range of days, in UTC. An article counts on the day of its time.
+
+    Attributes:
+        first, last: both days are in it. Without a first one it begins with the corpus; without a last one it
+            is the whole corpus.
+        only: which articles are counted.
+        counted_from: None: all is counted. Else the range has more articles than are counted, and every
+            figure is of those from this time on (the first of `periods` may be a part of one).
     """
 
     first: date | None
     last: date | None
     only: Only
-    counted: int
-
-    @property
-    def values(self) -> dict[str, Any]:
-        since, until = reading.days(self.first, self.last)
-        return {"since": since, "until": until, "limit": self.counted, **self.only.given}
-
-    @property
-    def parts(self) -> dict[str, str]:
-        return {"known": known("a"), **self.only.parts}
-
-    def counted_from(self, cursor: Cursor, number: int, earliest: list[int]) -> datetime | None:
-        """From when on articles are counted; None where there are none before. `number`: how many were read;
-        `earliest`: the time in microseconds and the id of the first of them.
-        """
-        if number < self.counted:
-            return None
-        time, id = from_microseconds(earliest[0]), earliest[1]
-        before = {**self.values, "time": time, "id": id}
-        parts = {name: part for name, part in self.parts.items() if name == "of_outlet"}
-        row = cursor.execute(_sql("any_before", **parts), before).fetchone()
-        return time if row and row[0] else None
-
-
-def range_of(first: date | None, last: date | None, only: Only | None, counted: int | None) -> Range:
-    """Without a last day it is the first one alone."""
-    last = first if last is None else last
-    return Range(first, last, only or Only(), COUNTED if counted is None else counted)
+    counted_from: datetime | None
 
 
 @dataclass(frozen=True, slots=True)
-class Grouped:
-    """What is counted by period; `undated` has no known time of publication."""
+class Figures(Counted):
+    """Marks and credits of a range.
 
+    Attributes:
+        marks: of all that is counted.
+        undated: of those without a time of publication that can be true. They have a time, of storing, and so
+            are in `marks`, but not in `periods`.
+        credited: articles that credit an agency, themselves; `credits`: which ones, the most first.
+        by: what `periods` are: days, weeks, months or years that are counted, the earliest first, those
+            without articles too.
+    """
+
+    marks: Marks
+    undated: Marks
+    credited: int
+    credits: tuple[CreditCount, ...]
     by: Grouping
     periods: tuple[PeriodMarks, ...]
-    undated: Marks
-
-    @property
-    def marks(self) -> Marks:
-        return total([self.undated, *(one.marks for one in self.periods)])
 
 
-def grouped(
-    tally: Iterable[list[Any]] | None, what: Range, counted_from: datetime | None, by: Grouping | None
-) -> Grouped:
-    """The periods of a range, the earliest first, those without articles too.
+def counted(
+    cursor: Cursor,
+    statement: str,
+    days: tuple[date | None, date | None],
+    only: Only,
+    bounds: Mapping[str, int],
+    **parts: str,
+) -> tuple[dict[str, Any], Sequence[Any]]:
+    """Run a statement that reads a range of days; without a last one it is the first one alone.
 
-    `tally`: days since 2000, or None for undated articles, each with the fields of `Marks`. `by`: what is
+    Returns the fields of `Counted`, and what else is in its one row. Raises InputError: the last day is
+    before the first.
+    """
+    first, last = days[0], days[0] if days[1] is None else days[1]
+    since, until = reading.days(first, last)
+    values = {"since": since, "until": until, "limit": COUNTED, **only.given}
+    parts |= {"known": known("a"), "counts": COUNTS, **only.parts}
+    reading.allow(cursor, hashjoin=True)  # of what was read with itself, and not of tables
+    row = cursor.execute(_sql(statement, **parts), {**values, **bounds}).fetchone()
+    reading.allow(cursor, hashjoin=False)
+    assert row is not None
+    number, earliest, *rest = row
+    time = None
+    if number == COUNTED:
+        before = {**values, "time": from_microseconds(earliest[0]), "id": earliest[1]}
+        more = cursor.execute(_sql("any_before", **only.by_outlet), before).fetchone()
+        time = before["time"] if more and more[0] else None
+    return {"first": first, "last": last, "only": only, "counted_from": time}, rest
+
+
+def figures(
+    of: dict[str, Any], tally: list[list[Any]] | None, credits: list[Any], by: Grouping | None
+) -> dict[str, Any]:
+    """The fields of `Figures`.
+
+    `of`: those of `Counted`. `tally`: days since 2000, or None for undated articles, each with the fields of
+    `Marks`. `credits`: how many articles have some, and for each agency its name and theirs. `by`: what is
     asked for. Raises InputError: there is no such grouping.
     """
     if by is not None and by not in get_args(Grouping):
         raise InputError(f"there is no grouping {by!r}; there are {', '.join(get_args(Grouping))}")
-    of_days: dict[date, Marks] = {}
-    undated = Marks()
-    for number, *counts in tally or []:
-        if number is None:
-            undated = Marks(*counts)
-        else:
-            of_days[_ZERO + timedelta(days=number)] = Marks(*counts)
-    first, last = what.first, what.last
+    numbers = {number: Marks(*counts) for number, *counts in tally or []}
+    undated = numbers.pop(None, Marks())
+    marks_of = {_ZERO + timedelta(days=number): marks for number, marks in numbers.items()}
+    first, last = of["first"], of["last"]
     if first and last and (last - first).days > PERIODS_ASKED * _DAYS_OF["year"]:
         first = last = None  # of centuries only the years that there are
-    first, last = first or min(of_days, default=None), last or max(of_days, default=None)
-    if first and what.first and counted_from:
-        first = max(first, counted_from.date())
+    first, last = first or min(marks_of, default=None), last or max(marks_of, default=None)
+    if first and of["first"] and of["counted_from"]:
+        first = max(first, of["counted_from"].date())
     chosen = _chosen(first, last, by)
-    found: dict[date, Marks] = {}
+    periods: dict[date, Marks] = {}
     if first is not None and last is not None:
         at, end = start_of(first, chosen), start_of(last, chosen)
-        found[at] = Marks()
+        periods[at] = Marks()
         while at < end:
             at = _next(at, chosen)
-            found[at] = Marks()
-    for day, marks in of_days.items():
+            periods[at] = Marks()
+    for day, marks in marks_of.items():
         start = start_of(day, chosen)
-        found[start] = found.get(start, Marks()) + marks
-    return Grouped(chosen, tuple(PeriodMarks(start, found[start]) for start in sorted(found)), undated)
-
-
-def total(several: Iterable[Marks]) -> Marks:
-    return reduce(Marks.__add__, several, Marks())
+        periods[start] = periods.get(start, Marks()) + marks
+    return {
+        **of,
+        "marks": sum(periods.values(), undated),
+        "undated": undated,
+        "credited": credits[0],
+        "credits": tuple(CreditCount(*row) for row in credits[1] or []),
+        "by": chosen,
+        "periods": tuple(PeriodMarks(start, periods[start]) for start in sorted(periods)),
+    }
 
 
 def _chosen(first: date | None, last: date | None, by: Grouping | None) -> Grouping:
@@ -232,15 +263,9 @@ def start_of(day: date, by: Grouping) -> date:
     >>> start_of(date(2026, 3, 12), "week"), start_of(date(2026, 3, 12), "month")
     (datetime.date(2026, 3, 9), datetime.date(2026, 3, 1))
     """
-    match by:
-        case "day":
-            return day
-        case "week":
-            return day - timedelta(days=min(day.weekday(), (day - date.min).days))
-        case "month":
-            return day.replace(day=1)
-        case "year":
-            return day.replace(month=1, day=1)
+    if by == "week":
+        return day - timedelta(days=day.weekday())  # the first day that there is, is a Monday
+    return day.replace(**{"day": {}, "month": {"day": 1}, "year": {"month": 1, "day": 1}}[by])
 
 
 def end_of(day: date, by: Grouping) -> date:
@@ -253,6 +278,4 @@ def end_of(day: date, by: Grouping) -> date:
 
 def _next(start: date, by: Grouping) -> date:
     """The first day of the period after the one that begins on a day."""
-    if by == "day":
-        return start + timedelta(days=1)
-    return start_of(start + timedelta(days={"week": 7, "month": 31, "year": 366}[by]), by)
+    return start_of(start + timedelta(days={"day": 1, "week": 7, "month": 31, "year": 366}[by]), by)

@@ -17,7 +17,7 @@ SELECT EXISTS (
 
 -- name: article
 -- What is told of one article besides its mark.
-SELECT a.url, a.language, a.published_at, a.added_at, k.marked_at, t.name, k.limit_fired FROM dedup.article a
+SELECT a.language, a.published_at, a.added_at, k.marked_at, t.name, k.limit_fired FROM dedup.article a
 CROSS JOIN LATERAL (SELECT * FROM dedup.article_mark WHERE id = a.id OFFSET 0) AS k
 LEFT JOIN LATERAL (SELECT name FROM dedup.attachment WHERE id = a.attachment_id OFFSET 0) AS t ON true
 WHERE a.source_id = %(source_id)s
@@ -59,10 +59,6 @@ FROM (SELECT id FROM dedup.article_mark
       WHERE duplicate_of = %(story)s AND (time, id) > (%(time)s, %(id)s) ORDER BY time, id LIMIT %(limit)s) AS a
 LEFT JOIN LATERAL (
     SELECT * FROM dedup.match WHERE article_id = a.id AND other_id = %(story)s OFFSET 0) AS p ON true
-
--- name: count_copies
--- How many copies a story has; counting stops at the limit.
-SELECT count(*) FROM (SELECT FROM dedup.article_mark WHERE duplicate_of = %(story)s LIMIT %(limit)s) AS copies
 
 -- name: count_words
 -- How many words there are in what is searched for.
@@ -137,10 +133,11 @@ WITH read AS MATERIALIZED (${read}), counted AS MATERIALIZED (
     FROM story s LEFT JOIN reached r ON r.id = s.id
 )
 SELECT ${read_and_earliest},
+    ${by_day},
+    ${by_credit},
     (SELECT jsonb_agg(jsonb_build_array(hour, articles)) FROM (
         SELECT extract(hour FROM known_at AT TIME ZONE 'UTC')::integer AS hour, count(*) AS articles
         FROM counted WHERE known_at IS NOT NULL GROUP BY 1) AS h),
-    ${by_day},
     (SELECT jsonb_agg(jsonb_build_array(name, outlets) || to_jsonb(counts) ORDER BY counts[1] DESC, place) FROM (
         SELECT ${publication} AS name, count(*) OVER () AS outlets, ARRAY[${counts}] AS counts,
                row_number() OVER (ORDER BY sum(articles) DESC, publication COLLATE "C") AS place
@@ -148,7 +145,6 @@ SELECT ${read_and_earliest},
     (SELECT jsonb_agg(jsonb_build_array(name) || to_jsonb(counts) ORDER BY counts[1] DESC, name) FROM (
         SELECT ${language} AS name, ARRAY[${counts}] AS counts
         FROM tally GROUP BY language ORDER BY sum(articles) DESC, language COLLATE "C" LIMIT %(outlets)s) AS l),
-    ${by_credit},
     (SELECT jsonb_agg(jsonb_build_array(id, copies, outlets, last_at, reached)
                       ORDER BY copies DESC, outlets DESC, id) FROM (
         SELECT * FROM told ORDER BY copies DESC, outlets DESC, id LIMIT %(listed)s) AS b),
@@ -170,10 +166,6 @@ CROSS JOIN LATERAL (
     SELECT FROM dedup.fingerprint f
     WHERE f.article_id = h.article_id AND %(hash)s = ANY (f.sentence_hashes) AND NOT f.canonical OFFSET 0) AS f
 LIMIT %(limit)s
-
--- name: earliest_copies
--- The earliest copies of a story.
-SELECT id FROM dedup.article_mark WHERE duplicate_of = %(story)s ORDER BY time, id LIMIT %(limit)s
 
 -- name: figures
 -- What is kept of a text, in figures. OFFSET 0: looked up one by one, whatever the statistics say.
@@ -197,7 +189,7 @@ FROM dedup.corpus_state
 
 -- name: in_order
 -- The newest articles, or those of an outlet, of which all that is wanted holds.
-SELECT at, id FROM (${scanned}) AS found WHERE ${condition} LIMIT ${page}
+SELECT at, id FROM (${scanned}) AS found WHERE ${condition} LIMIT %(page)s
 
 -- name: in_order_until
 -- The last article that was looked at for a page of some of them, where there may be more.
@@ -241,7 +233,7 @@ FROM (SELECT *, coalesce(published_at, added_at) AS at FROM dedup.marked_article
 SELECT at, id
 FROM (SELECT *, coalesce(published_at, added_at) AS at FROM dedup.marked_article
       WHERE ${column} = %(value)s LIMIT %(limit)s OFFSET 0) AS found
-WHERE at >= %(since)s AND (at, id) < (%(until)s, %(before)s) AND ${condition} ORDER BY at DESC, id DESC LIMIT ${page}
+WHERE at >= %(since)s AND (at, id) < (%(until)s, %(before)s) AND ${condition} ORDER BY at DESC, id DESC LIMIT %(page)s
 
 -- name: newest
 -- The time of the newest article of a range.
@@ -443,20 +435,20 @@ UNION ALL
 SELECT ${pinned_sentence} WHERE p.sentence_hash = %(hash)s AND c.sentence_hash IS NULL
 
 -- name: sentences
--- The first page of common sentences.
-SELECT ${common_sentence} ORDER BY c.${order} DESC, ~c.sentence_hash DESC LIMIT %(limit)s
-
--- name: sentences_after
--- A later page of them.
+-- A page of common sentences.
 SELECT ${common_sentence}
 WHERE (c.${order}, ~c.sentence_hash) < (%(place)s, ~%(hash)s::bigint)
 ORDER BY c.${order} DESC, ~c.sentence_hash DESC LIMIT %(limit)s
 
--- name: story_of
--- The story that an article is of, by its canonical article.
-SELECT coalesce(k.duplicate_of, k.id)
-FROM dedup.article a CROSS JOIN LATERAL (SELECT * FROM dedup.article_mark WHERE id = a.id OFFSET 0) AS k
-WHERE a.source_id = %(source_id)s
+-- name: story
+-- The canonical article of the story that an article is of: its words, how many copies it has, as far as they are
+-- counted, and its earliest ones.
+SELECT c.id, (SELECT word_count FROM dedup.fingerprint WHERE article_id = c.id),
+       (SELECT count(*) FROM (SELECT FROM dedup.article_mark WHERE duplicate_of = c.id LIMIT %(counted)s) AS copies),
+       ARRAY(SELECT id FROM dedup.article_mark WHERE duplicate_of = c.id ORDER BY time, id LIMIT %(prints)s)
+FROM (SELECT coalesce(k.duplicate_of, k.id) AS id
+      FROM dedup.article a CROSS JOIN LATERAL (SELECT * FROM dedup.article_mark WHERE id = a.id OFFSET 0) AS k
+      WHERE a.source_id = %(source_id)s OFFSET 0) AS c
 
 -- name: text
 -- How a text begins, and how long it is; of HTML all of it.

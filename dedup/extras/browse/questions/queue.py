@@ -10,12 +10,11 @@ from typing import Any, Literal, get_args
 from dedup.base.answer import Answer
 from dedup.base.errors import InputError
 from dedup.base.settings import Settings
-from dedup.base.times import microseconds
 from dedup.base.verdict import Match
 from dedup.db.database import Cursor
 from dedup.db.statements import Statements
 from dedup.extras.browse.questions import reading
-from dedup.extras.browse.questions.reading import ArticleLine, lines_of
+from dedup.extras.browse.questions.reading import ArticleLine, lines_of, paged, rows_of
 from dedup.store import rulebooks
 from dedup.store.pins import PairPin
 
@@ -134,17 +133,13 @@ def _picked(cursor: Cursor) -> tuple[DoubtfulPair, ...]:
     return tuple(found)
 
 
-def pins(cursor: Cursor, after: str | None, rows: int | None = None) -> PinsPage:
-    """What people have said of pairs, the newest first. `rows`: so many, where it is not `PINS_PAGE`. Raises
-    InputError: `after` is of no page.
-    """
+def pins(cursor: Cursor, after: str | None = None, *, rows: int | None = None) -> PinsPage:
+    """What people have said of pairs. Raises InputError: `after` is of no page."""
     until = {"time": datetime.max.replace(tzinfo=UTC), "a": "", "b": ""}
     if after is not None:
-        time, a, b = reading.position(after, int, str, str)
-        until = {"time": reading.moment_of(time), "a": a, "b": b}
-    page = rows or PINS_PAGE
+        until = dict(zip(until, reading.position(after, datetime, str, str), strict=True))
+    page = rows_of(rows, PINS_PAGE)
     said = cursor.execute(_sql("pins_page"), {**until, "limit": page + 1}).fetchall()
-    found = [PairPin(*row) for row in said[:page]]
-    last = found[-1] if len(said) > page else None
-    goes_on = reading.token(microseconds(last.pinned_at), last.id, last.other_id) if last else None
+    found, last = paged([PairPin(*row) for row in said], page)
+    goes_on = reading.token(last.pinned_at, last.id, last.other_id) if last else None
     return PinsPage(tuple(found), goes_on)

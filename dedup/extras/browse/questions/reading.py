@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import base64
 import json
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, date, datetime, timedelta
-from typing import Any
+from typing import Any, TypeVar
 
+from dedup.api import checks
 from dedup.base.answer import Answer
 from dedup.base.article import storable
 from dedup.base.errors import InputError
-from dedup.base.times import from_microseconds
+from dedup.base.times import from_microseconds, microseconds
 from dedup.base.words import first_words
 from dedup.db.arrays import bigints
 from dedup.db.connection import set_values
@@ -32,7 +33,10 @@ _WAYS = {
 TOKEN_CHARACTERS = 20_000
 """A longer word for the next page is none of ours: it names two source_ids at most."""
 
-_NO_PAGE = "that is no page of this list: begin with the first one"
+ROWS = 10_000
+"""Of one answer at most, whatever is asked for."""
+
+_Row = TypeVar("_Row")
 
 
 def begin(cursor: Cursor) -> None:
@@ -46,6 +50,16 @@ def allow(cursor: Cursor, **ways: bool) -> None:
     """Let the next statements of the transaction use ways that `begin` has shut, or shut others."""
     values = {f"enable_{way}": "on" if allowed else "off" for way, allowed in ways.items()}
     cursor.execute(set_values(values, local=True))
+
+
+def rows_of(asked: int | None, shown: int) -> int:
+    """How many rows a list has: as many as are asked for, up to `ROWS`, else as many as a page shows."""
+    return shown if asked is None else min(checks.whole_number("rows", asked, 1), ROWS)
+
+
+def paged(read: Sequence[_Row], rows: int) -> tuple[Sequence[_Row], _Row | None]:
+    """The rows of a page, of which one more was looked for; and the last of them where there are others."""
+    return read[:rows], read[rows - 1] if len(read) > rows else None
 
 
 def days(first: date | None, last: date | None) -> tuple[datetime, datetime]:
@@ -67,33 +81,29 @@ def after(day: date) -> datetime:
 
 
 def token(*values: Any) -> str:
-    return base64.urlsafe_b64encode(json.dumps(values).encode()).decode().rstrip("=")
+    """The word for a place in a list, of the values of its last row."""
+    told = [microseconds(value) if isinstance(value, datetime) else value for value in values]
+    return base64.urlsafe_b64encode(json.dumps(told).encode()).decode().rstrip("=")
 
 
 def position(word: str, *kinds: type) -> list[Any]:
     """The values of a token. Raises InputError: it is none, or one of another list."""
+    plain = [int if kind is datetime else kind for kind in kinds]
     try:
         if len(word) > TOKEN_CHARACTERS:
             raise ValueError
         padded = word.encode("ascii") + b"=" * (-len(word) % 4)
         values = json.loads(base64.b64decode(padded, altchars=b"-_", validate=True))
-        if not isinstance(values, list) or [type(value) for value in values] != list(kinds):
+        if not isinstance(values, list) or [type(value) for value in values] != plain:
             raise ValueError
         if any(type(value) is str and storable(value) != value for value in values):
             raise ValueError
         if any(type(value) is int and not -(2**63) <= value < 2**63 for value in values):
             raise ValueError
-    except ValueError:
-        raise InputError(_NO_PAGE) from None
-    return values
-
-
-def moment_place(word: str | None, default: datetime, number: int) -> tuple[datetime, int]:
-    """The time and the article of a token of these; without one the given ones."""
-    if word is None:
-        return default, number
-    given, found = position(word, int, int)
-    return moment_of(given), found
+        told = zip(values, kinds, strict=True)
+        return [from_microseconds(value) if kind is datetime else value for value, kind in told]
+    except (ValueError, OverflowError):
+        raise InputError("that is no page of this list: begin with the first one") from None
 
 
 def page_of_days(
@@ -103,15 +113,10 @@ def page_of_days(
     before.
     """
     since, end = days(first, last)
-    return since, min((end, 0), moment_place(after, end, 0))
-
-
-def moment_of(given: int) -> datetime:
-    """The time of a number of a token. Raises InputError: there is no such time."""
-    try:
-        return from_microseconds(given)
-    except OverflowError:
-        raise InputError(_NO_PAGE) from None
+    if after is None:
+        return since, (end, 0)
+    time, id = position(after, datetime, int)
+    return since, min((end, 0), (time, id))
 
 
 # --- lines

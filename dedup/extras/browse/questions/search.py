@@ -11,17 +11,18 @@ from dataclasses import dataclass, field
 from datetime import date, datetime
 from typing import Any
 
+from dedup.api import checks
 from dedup.base.answer import Answer
 from dedup.base.errors import InputError
 from dedup.base.schema import program
-from dedup.base.times import microseconds
 from dedup.base.verdict import StatusName
 from dedup.db.arrays import bigints
 from dedup.db.database import Cursor
+from dedup.db.rendering import schema_of
 from dedup.db.statements import Statements
 from dedup.extras.browse.questions import reading
 from dedup.extras.browse.questions.counting import Only, condition_of
-from dedup.extras.browse.questions.reading import ArticleLine, lines_of
+from dedup.extras.browse.questions.reading import ArticleLine, lines_of, paged, rows_of
 from dedup.store.stories import known
 from dedup.store.word_index import (
     FOLDED,
@@ -94,38 +95,29 @@ class Page(Answer):
 
 @dataclass(frozen=True, slots=True)
 class SearchWanted:
-    """What is searched for; None: whatever it is. `dated`: whether it has a time of publication that can be
-    true. `since`: the first moment; `until`: the place that all that is found is before. `page`: articles of
-    a page. `snippets`: whether it shows the words in their texts.
+    """What is searched for.
+
+    Attributes:
+        condition: what no index of articles by time tells; `values`: of statements.
+        since: the first moment. `until`: the place that all that is found is before.
+        page: articles of a page.
     """
 
-    words: str | None
     only: Only
-    status: StatusName | None
-    dated: bool | None
-    url: str | None
-    source_id: str | None
+    condition: str
+    values: dict[str, Any]
     since: datetime
     until: Position
     page: int
-    snippets: bool
-
-    @property
-    def others(self) -> tuple[str, dict[str, Any]]:
-        """What no index of articles by time tells, as a condition; and the values of statements."""
-        named = {"status": self.status, "url": self.url, "source_id": self.source_id}
-        given = {name: value for name, value in named.items() if value is not None} | self.only.given
-        conditions = [condition_of(given)] if given else []
-        if self.dated is not None:
-            conditions.append(f"({known('found')}) IS {'NOT ' if self.dated else ''}NULL")
-        condition = " AND ".join(conditions) or "true"
-        return condition, {**given, "since": self.since, "until": self.until[0], "before": self.until[1]}
 
 
-def wanted(
+def search(
+    cursor: Cursor,
     words: str | None = None,
-    only: Only | None = None,
     *,
+    publication: str | None = None,
+    language: str | None = None,
+    credit: str | None = None,
     status: StatusName | None = None,
     dated: bool | None = None,
     first: date | None = None,
@@ -134,69 +126,70 @@ def wanted(
     source_id: str | None = None,
     after: str | None = None,
     rows: int | None = None,
-) -> SearchWanted:
-    """What is searched for; see `Browsing.search`. Raises InputError: as of `Browsing.search`."""
+) -> Page:
+    """Articles that meet every condition, the newest first. Days are in UTC, both included.
+
+    `words` must all be in the title or the text, whatever their case and accents, and need
+    `dedup init --search`. `dated`: with a time of publication that can be true, or without. `rows`: of the
+    page, where it is not 50; such a page has no snippets. Raises InputError without that index, or if `after`
+    is of no page.
+    """
+    for name, value in (("words", words), ("url", url), ("source_id", source_id)):
+        checks.optional(checks.text, name, value)
     if words is not None and len(words) > WORDS_CHARACTERS:
         raise InputError(f"at most {WORDS_CHARACTERS:,} characters can be searched for")
-    since, until = reading.page_of_days(first, last, after)
-    named = (words, only or Only(), status, dated, url, source_id)
-    return SearchWanted(*named, since, until, rows or SEARCH_PAGE, snippets=rows is None)
-
-
-def search(cursor: Cursor, what: SearchWanted, schema: str) -> Page:
-    """A page of the articles of which all that is wanted holds."""
+    only, (since, until) = Only(publication, language, credit), reading.page_of_days(first, last, after)
+    named = {"status": status, "url": url, "source_id": source_id}
+    given = {name: value for name, value in named.items() if value is not None} | only.given
+    condition = condition_of(given)
+    if dated is not None:
+        condition += f" AND ({known('found')}) IS {'NOT ' if dated else ''}NULL"
+    values = {**given, "since": since, "until": until[0], "before": until[1]}
+    what = SearchWanted(only, condition, values, since, until, rows_of(rows, SEARCH_PAGE))
     goes_on: Position | None = None
-    if what.words is not None:
+    if words is not None:
         if not index_is_complete(cursor):
-            command = f"{program(schema)} init --search"
+            command = f"{program(schema_of(cursor))} init --search"
             raise InputError(f"words cannot be searched yet: `{command}` makes the index")
         reading.allow(cursor, bitmapscan=True, indexscan=False, indexonlyscan=False)
-        positions, goes_on = _with_words(cursor, what, what.words)
+        positions, goes_on = _with_words(cursor, what, words)
         reading.allow(cursor, bitmapscan=False, indexscan=True, indexonlyscan=True)
-    elif what.source_id is not None or what.url is not None:
-        positions = _named(cursor, what)
+    elif source_id is not None or url is not None:
+        positions = _named(cursor, what, "url" if source_id is None else "source_id")
     else:
         positions, goes_on = _in_order(cursor, what)
-    last = positions[what.page - 1] if len(positions) > what.page else goes_on
-    shown = [id for _, id in positions[: what.page]]
+    page, final = paged(positions, what.page)
+    shown = [id for _, id in page]
     lines = lines_of(cursor, shown)
-    snippets = _snippets(cursor, shown, what.words) if what.words and what.snippets else {}
+    snippets = _snippets(cursor, shown, words) if words and rows is None else {}
     return Page(
         tuple(Found(lines[id], snippets.get(id)) for id in shown if id in lines),
-        reading.token(microseconds(last[0]), last[1]) if last else None,
-        more=goes_on is not None and len(positions) <= what.page,
+        reading.token(*place) if (place := final or goes_on) else None,
+        more=goes_on is not None and final is None,
     )
 
 
-def _named(cursor: Cursor, what: SearchWanted) -> list[Position]:
+def _named(cursor: Cursor, what: SearchWanted, column: str) -> list[Position]:
     """The articles of an address or a source_id, the newest first."""
-    column, value = ("url", what.url) if what.source_id is None else ("source_id", what.source_id)
-    condition, values = what.others
-    rows = cursor.execute(
-        _sql("named", column=column, condition=condition, page=str(what.page + 1)),
-        {**values, "value": value, "limit": SCANNED},
-    )
-    return [(at, id) for at, id in rows.fetchall()]
+    statement = _sql("named", column=column, condition=what.condition)
+    values = {**what.values, "value": what.values[column], "limit": SCANNED, "page": what.page + 1}
+    return [(at, id) for at, id in cursor.execute(statement, values).fetchall()]
 
 
 def _in_order(cursor: Cursor, what: SearchWanted) -> tuple[list[Position], Position | None]:
     """The newest articles, or those of an outlet; and where to go on after `SCANNED` of them."""
-    condition, values = what.others
-    outlet = what.only.by_outlet
-    given = {**values, "limit": SCANNED}
-    rows = cursor.execute(
-        _sql("in_order", condition=condition, page=str(what.page + 1), **outlet), given
-    ).fetchall()
-    positions = [(at, id) for at, id in rows]
-    if len(positions) > what.page or condition == "true":
+    values, outlet = {**what.values, "limit": SCANNED, "page": what.page + 1}, what.only.by_outlet
+    statement = _sql("in_order", condition=what.condition, **outlet)
+    positions = [(at, id) for at, id in cursor.execute(statement, values).fetchall()]
+    if len(positions) > what.page or what.condition == "true":
         return positions, None
-    ends = cursor.execute(_sql("in_order_until", **outlet), given).fetchone()
+    ends = cursor.execute(_sql("in_order_until", **outlet), values).fetchone()
     return positions, (ends[0], ends[1]) if ends else None
 
 
-def _with_words(cursor: Cursor, what: SearchWanted, given: str) -> tuple[list[Position], Position | None]:
+def _with_words(cursor: Cursor, what: SearchWanted, words: str) -> tuple[list[Position], Position | None]:
     """The newest articles with these words; and where to go on after `STEPS` looks."""
-    row = cursor.execute(_sql("count_words", words=GIVEN), {"words": given}).fetchone()
+    row = cursor.execute(_sql("count_words", words=GIVEN), {"words": words}).fetchone()
     if row is None or not row[0]:
         raise InputError("there is no word in what is searched for")
     marks = [] if what.only.publication is None else [mark(what.only.publication)]
@@ -204,7 +197,7 @@ def _with_words(cursor: Cursor, what: SearchWanted, given: str) -> tuple[list[Po
     on_a_day = what.until[0] <= reading.after(day)
     if on_a_day:
         marks.append(mark(day))
-    found, all_of_them = _matching(cursor, what, marks, None if on_a_day else FEW)
+    found, all_of_them = _matching(cursor, what, words, marks, None if on_a_day else FEW)
     if all_of_them:
         return found[: what.page + 1], None
     positions: list[Position] = []
@@ -215,27 +208,25 @@ def _with_words(cursor: Cursor, what: SearchWanted, given: str) -> tuple[list[Po
             return positions, None
         number, all_of_them = block(newest.date()), False
         if number != full:
-            found, all_of_them = _matching(cursor, what, [*marks, mark(number)], FEW)
+            found, all_of_them = _matching(cursor, what, words, [*marks, mark(number)], FEW)
             until = block_start(number), 0
         if not all_of_them:
             full = number
-            found, _ = _matching(cursor, what, [*marks, mark(newest.date())], None)
+            found, _ = _matching(cursor, what, words, [*marks, mark(newest.date())], None)
             until = reading.moment(newest.date()), 0
         positions += [position for position in found if not positions or position < positions[-1]]
     return positions, until
 
 
 def _matching(
-    cursor: Cursor, what: SearchWanted, marks: list[str], limit: int | None
+    cursor: Cursor, what: SearchWanted, words: str, marks: list[str], limit: int | None
 ) -> tuple[list[Position], bool]:
     """The articles with the words and these marks, the newest first; and whether these are all of them."""
-    condition, values = what.others
     quoted = (mark.replace("\\", "\\\\").replace("'", "''") for mark in marks)
-    found = cursor.execute(
-        _sql("matching", condition=condition, indexed=WORDS, words=GIVEN),
-        {**values, "words": what.words, "marks": " & ".join(f"'{mark}'" for mark in quoted),
-         "limit": None if limit is None else limit + 1},
-    ).fetchall()  # fmt: skip
+    values = {**what.values, "words": words, "marks": " & ".join(f"'{mark}'" for mark in quoted)}
+    values |= {"limit": None if limit is None else limit + 1}
+    statement = _sql("matching", condition=what.condition, indexed=WORDS, words=GIVEN)
+    found = cursor.execute(statement, values).fetchall()
     positions = sorted(((at, id) for at, id, holds in found if holds), reverse=True)
     return positions, limit is None or len(found) <= limit
 

@@ -5,15 +5,15 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
+from dedup.api import checks
 from dedup.base.answer import Answer
 from dedup.base.errors import NotFoundError
-from dedup.base.times import microseconds
-from dedup.base.verdict import Match
 from dedup.db.arrays import bigints
 from dedup.db.database import Cursor
 from dedup.db.statements import Statements
 from dedup.extras.browse.questions import reading
-from dedup.extras.browse.questions.reading import ArticleLine, CopyLine, lines_of
+from dedup.extras.browse.questions.article import MatchedArticle
+from dedup.extras.browse.questions.reading import ArticleLine, CopyLine, lines_of, paged, rows_of
 from dedup.store.verdicts import best_pairs
 
 _sql = Statements("extras/browse/questions/questions")
@@ -31,18 +31,6 @@ _FIRST = datetime.min.replace(tzinfo=UTC)
 
 
 @dataclass(frozen=True, slots=True)
-class Beside(Answer):
-    """Another story that is similar. `article`: its canonical article. `match`: the pair of the two canonical
-    articles; `match.rule` is "containment" for excerpts. `words`: of `article`; None where it has no
-    fingerprint.
-    """
-
-    article: ArticleLine
-    match: Match
-    words: int | None
-
-
-@dataclass(frozen=True, slots=True)
 class StoryPage(Answer):
     """A story.
 
@@ -55,7 +43,8 @@ class StoryPage(Answer):
         more_copies: whether there are more than that.
         prints: the earliest articles, by time, with the canonical one: at most `STORY_PRINTS`. Only on the
             first page.
-        beside: similar stories, the best match first. Only on the first page.
+        beside: canonical articles of similar stories, the best match first; those of the rule "containment"
+            are excerpts. Only on the first page.
     """
 
     asked: str
@@ -66,7 +55,7 @@ class StoryPage(Answer):
     copies_counted: int
     more_copies: bool
     prints: tuple[ArticleLine, ...]
-    beside: tuple[Beside, ...]
+    beside: tuple[MatchedArticle, ...]
 
     @property
     def times_known(self) -> bool:
@@ -91,44 +80,35 @@ class StoryPage(Answer):
         return [tuple(lines) for lines in of.values() if len(lines) > 1]
 
 
-def story(cursor: Cursor, source_id: str, after: str | None = None, rows: int | None = None) -> StoryPage:
-    """`rows`: copies of a page, where it is not `STORY_PAGE`."""
-    page = rows or STORY_PAGE
-    since = reading.moment_place(after, _FIRST, 0)
-    row = cursor.execute(_sql("story_of"), {"source_id": source_id}).fetchone()
+def story(cursor: Cursor, source_id: str, after: str | None = None, *, rows: int | None = None) -> StoryPage:
+    """The story of an article, its copies 200 at a time, or so many.
+
+    Raises NotFoundError: the article is not stored. InputError: `after` is of no page.
+    """
+    page = rows_of(rows, STORY_PAGE)
+    since = reading.position(after, datetime, int) if after is not None else (_FIRST, 0)
+    values = {"source_id": checks.text("source_id", source_id), "counted": COPIES_COUNTED + 1}
+    values |= {"prints": 0 if after else STORY_PRINTS - 1}
+    row = cursor.execute(_sql("story"), values).fetchone()
     if row is None:
         raise NotFoundError.of(source_id)
-    number = row[0]
+    number, words, counted, earliest = row
     values = {"story": number, "time": since[0], "id": since[1], "limit": page + 1}
-    found = cursor.execute(_sql("copies"), values).fetchall()
-    shown = found[:page]
-    prints: list[int] = []  # the canonical article and its earliest copies
-    if not after:
-        earliest = cursor.execute(_sql("earliest_copies"), {"story": number, "limit": STORY_PRINTS - 1})
-        prints = [number, *(id for (id,) in earliest.fetchall())]
-    lines = lines_of(cursor, {number, *prints, *(row[0] for row in shown)})
-    original, last = lines[number], shown[-1][0] if len(found) > page else None
-    row = cursor.execute(_sql("count_copies"), {"story": number, "limit": COPIES_COUNTED + 1}).fetchone()
-    counted = int(row[0]) if row else 0
+    shown, last = paged(cursor.execute(_sql("copies"), values).fetchall(), page)
+    prints = [] if after else [number, *earliest]
+    pairs = {} if after else best_pairs(cursor, number, "similar")
+    lines = lines_of(cursor, {number, *prints, *pairs, *(row[0] for row in shown)})
+    beside = dict(cursor.execute(_sql("word_counts"), {"ids": bigints(list(pairs))}).fetchall())
     return StoryPage(
         asked=source_id,
-        original=original,
-        words=_words(cursor, [number]).get(number),
-        copies=tuple(CopyLine(lines[id], lines[id].after(original), *figures) for id, *figures in shown),
-        after=reading.token(microseconds(lines[last].time), last) if last else None,
+        original=lines[number],
+        words=words,
+        copies=tuple(CopyLine(lines[id], lines[id].after(lines[number]), *figures) for id, *figures in shown),
+        after=reading.token(lines[last[0]].time, last[0]) if last else None,
         copies_counted=min(counted, COPIES_COUNTED),
         more_copies=counted > COPIES_COUNTED,
         prints=tuple(sorted((lines[id] for id in prints), key=lambda print: print.time)),
-        beside=() if after else _beside(cursor, number),
+        beside=tuple(
+            MatchedArticle(lines[id], pair, beside.get(id)) for id, pair in pairs.items() if id in lines
+        ),
     )
-
-
-def _beside(cursor: Cursor, number: int) -> tuple[Beside, ...]:
-    found = best_pairs(cursor, number, "similar")
-    lines = lines_of(cursor, found)
-    words = _words(cursor, list(found))
-    return tuple(Beside(lines[id], pair, words.get(id)) for id, pair in found.items() if id in lines)
-
-
-def _words(cursor: Cursor, ids: list[int]) -> dict[int, int]:
-    return dict(cursor.execute(_sql("word_counts"), {"ids": bigints(ids)}).fetchall())
