@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from dedup.base.verdict import Copy as Copy
     from dedup.base.verdict import Match as Match
     from dedup.base.verdict import Verdict as Verdict
-    from dedup.extras.frames.story_export import StoryExport as StoryExport
+    from dedup.extras.frames import StoryExport as StoryExport
     from dedup.extras.spark.postgres.exporting import CorpusExport as CorpusExport
     from dedup.extras.spark.postgres.importing import ImportReport as ImportReport
     from dedup.files.report import LoadReport as LoadReport
@@ -96,7 +96,7 @@ _HOMES = {
         "dedup.store.load": "LoadPreview",
         "dedup.store.overview": "Overview",
         "dedup.store.stories": "Reprints Story StoryArticle StorySummary",
-        "dedup.extras.frames.story_export": "StoryExport",
+        "dedup.extras.frames": "StoryExport",
         "dedup.store.verdicts": "MarkedArticle",
         "dedup.store.versions": "AlterationRow",
     }.items()

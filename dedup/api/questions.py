@@ -29,7 +29,7 @@ from dedup.store.verdicts import MarkedArticle
 
 if TYPE_CHECKING:
     from dedup.extras.browse.browsing import Browsing
-    from dedup.extras.frames.story_export import StoryExport
+    from dedup.extras.frames import StoryExport
     from dedup.extras.spark.postgres.exporting import CorpusExport
     from dedup.settling.explain import Explanation
     from dedup.settling.sentences import SentencesReport
