@@ -39,8 +39,8 @@ if TYPE_CHECKING:
     from dedup.base.verdict import Match as Match
     from dedup.base.verdict import Verdict as Verdict
     from dedup.extras.frames import StoryExport as StoryExport
-    from dedup.extras.spark.postgres.exporting import CorpusExport as CorpusExport
-    from dedup.extras.spark.postgres.importing import ImportReport as ImportReport
+    from dedup.extras.spark.postgres import CorpusExport as CorpusExport
+    from dedup.extras.spark.postgres import ImportReport as ImportReport
     from dedup.files.report import LoadReport as LoadReport
     from dedup.files.report import Noted as Noted
     from dedup.runs.monitoring import Vitals as Vitals
@@ -84,8 +84,7 @@ _HOMES = {
         "dedup.runs.monitoring": "Vitals",
         "dedup.runs.runs": "PastRun",
         "dedup.settling.backfill": "BackfillReport Preview",
-        "dedup.extras.spark.postgres.exporting": "CorpusExport",
-        "dedup.extras.spark.postgres.importing": "ImportReport",
+        "dedup.extras.spark.postgres": "CorpusExport ImportReport",
         "dedup.settling.explain": "DifferingSentence ExplainedArticle Explanation",
         "dedup.settling.sentences": "SentencesReport",
         "dedup.settling.verify": "Verification",

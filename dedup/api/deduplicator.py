@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from dedup.api.credits import Credits
     from dedup.api.settings import CommonSentences, CorpusSettings, PairPins
     from dedup.extras.judging.judgements import Judgements
-    from dedup.extras.spark.postgres.importing import ImportReport
+    from dedup.extras.spark.postgres import ImportReport
     from dedup.settling.backfill import BackfillReport, Preview
     from dedup.settling.window import PrunePreview
     from dedup.store.load import LoadPreview

@@ -30,7 +30,7 @@ from dedup.store.verdicts import MarkedArticle
 if TYPE_CHECKING:
     from dedup.extras.browse.browsing import Browsing
     from dedup.extras.frames import StoryExport
-    from dedup.extras.spark.postgres.exporting import CorpusExport
+    from dedup.extras.spark.postgres import CorpusExport
     from dedup.settling.explain import Explanation
     from dedup.settling.sentences import SentencesReport
     from dedup.settling.verify import Verification

@@ -5,7 +5,7 @@
     stories = frames.stories()                  # a pyarrow.Table, of the corpus that `Deduplicator()` opens
     stories.to_pandas().nlargest(10, "copies")  # Polars: pl.from_arrow(stories); DuckDB finds it by its name
 
-Values do not become Python objects on the way. Rows come in the order in which articles were stored, as of one
+Few values become Python objects on the way. Rows come in the order in which articles were stored, as of one
 moment, and only from views: whoever may read these (`dedup grant --analyst`) may use it. Nothing is changed.
 
 Times are in UTC, scores are doubles, and columns that repeat few words (status, reason, publication, …) are

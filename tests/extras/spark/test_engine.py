@@ -149,7 +149,7 @@ def test_a_result_is_written_as_it_is(spark: Any, tmp_path: Path) -> None:
     for _ in range(2):  # the second time in place of the first
         result.write(str(out))
     for name, table in RESULT.items():
-        assert spark.read.parquet(str(out / name)).columns == list(table)
+        assert spark.read.parquet(str(out / name)).columns == table.names
     assert spark.read.parquet(str(out / "mark")).count() == len(corpus.entries)
     report = json.loads((out / "run.json").read_text("utf-8"))
     assert report["counts"]["mark"] == len(corpus.entries)
