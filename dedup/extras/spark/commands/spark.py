@@ -20,7 +20,7 @@ from dedup.cli.shared import JsonOption, MapOption, counted, field_map, hash_key
 
 if TYPE_CHECKING:
     from dedup.base.settings import Settings
-    from dedup.extras.spark.corpus import CorpusState
+    from dedup.extras.spark.options import CorpusState
 
 SPARK_PACKAGES = ("pyspark", "pandas", "pyarrow")  # What the extra `spark` brings
 
@@ -318,7 +318,7 @@ def _settings(values: list[str] | None, key: str | None, folder: str | None) -> 
 
 def _corpus(spark: Any, folder: str | None, settings: Settings) -> CorpusState:
     """What `--corpus` names, or a corpus of which nothing is known yet."""
-    from dedup.extras.spark.corpus import CorpusState
+    from dedup.extras.spark.options import CorpusState
 
     return CorpusState.read(spark, folder, settings.hash_key) if folder else CorpusState(settings=settings)
 
