@@ -78,9 +78,16 @@ story that of any of its articles. Where the publication time is unknown it is t
 _KEYS: Mapping[TableName, tuple[str, ...]] = {"matches": ("article_id", "other_id")}
 """The columns by which rows are ordered and found, where that is not `id`."""
 
+_COUNTS: Mapping[TableName, str] = {
+    "marks": "count_marks",
+    "duplicates": "count_duplicates",
+    "matches": "count_matches",
+    "stories": "count_stories",
+}
+
 
 def count(cursor: Cursor, name: TableName, since: datetime | None = None) -> int:
-    query = _sql(f"count_{name}", **_unasked(name, since))
+    query = _sql(_COUNTS[name], **_unasked(name, since))
     row = cursor.execute(query, {"since": since}).fetchone()
     return int(row[0]) if row else 0
 
