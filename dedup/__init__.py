@@ -38,9 +38,9 @@ if TYPE_CHECKING:
     from dedup.base.verdict import Copy as Copy
     from dedup.base.verdict import Match as Match
     from dedup.base.verdict import Verdict as Verdict
-    from dedup.extras.frames.story_export import StoryExport as StoryExport
-    from dedup.extras.spark.postgres.exporting import CorpusExport as CorpusExport
-    from dedup.extras.spark.postgres.importing import ImportReport as ImportReport
+    from dedup.extras.frames import StoryExport as StoryExport
+    from dedup.extras.spark.postgres import CorpusExport as CorpusExport
+    from dedup.extras.spark.postgres import ImportReport as ImportReport
     from dedup.files.report import LoadReport as LoadReport
     from dedup.files.report import Noted as Noted
     from dedup.runs.monitoring import Vitals as Vitals
@@ -84,8 +84,7 @@ _HOMES = {
         "dedup.runs.monitoring": "Vitals",
         "dedup.runs.runs": "PastRun",
         "dedup.settling.backfill": "BackfillReport Preview",
-        "dedup.extras.spark.postgres.exporting": "CorpusExport",
-        "dedup.extras.spark.postgres.importing": "ImportReport",
+        "dedup.extras.spark.postgres": "CorpusExport ImportReport",
         "dedup.settling.explain": "DifferingSentence ExplainedArticle Explanation",
         "dedup.settling.sentences": "SentencesReport",
         "dedup.settling.verify": "Verification",
@@ -96,7 +95,7 @@ _HOMES = {
         "dedup.store.load": "LoadPreview",
         "dedup.store.overview": "Overview",
         "dedup.store.stories": "Reprints Story StoryArticle StorySummary",
-        "dedup.extras.frames.story_export": "StoryExport",
+        "dedup.extras.frames": "StoryExport",
         "dedup.store.verdicts": "MarkedArticle",
         "dedup.store.versions": "AlterationRow",
     }.items()

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from dedup.api import credits as of_credits
     from dedup.api import settings as of_settings
     from dedup.extras.judging.judgements import Judgements
-    from dedup.extras.spark.postgres.importing import ImportReport
+    from dedup.extras.spark.postgres import ImportReport
     from dedup.files import readers, reading
     from dedup.settling import backfill as settling
     from dedup.settling import window

@@ -29,8 +29,8 @@ from dedup.store.verdicts import MarkedArticle
 
 if TYPE_CHECKING:
     from dedup.extras.browse.browsing import Browsing
-    from dedup.extras.frames.story_export import StoryExport
-    from dedup.extras.spark.postgres.exporting import CorpusExport
+    from dedup.extras.frames import StoryExport
+    from dedup.extras.spark.postgres import CorpusExport
     from dedup.settling import explain as comparison
     from dedup.settling import sentences
     from dedup.settling import verify as checking

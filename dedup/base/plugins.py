@@ -14,6 +14,7 @@ from __future__ import annotations
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
+from dedup.base.errors import InputError
 from dedup.base.extras import installing
 from dedup.base.printable import printable
 
@@ -52,10 +53,17 @@ def loaded(group: str, name: str) -> Any:
 
 
 def needed(group: str, name: str, *, extra: str) -> Any:
-    """A plug-in that an extra brings. Raises ImportError: the extra is gone."""
-    if (found := loaded(group, name)) is None:
-        raise ImportError(f"{name} needs the extra `{extra}`, which is not there: run `{installing(extra)}`")
-    return found
+    """A plug-in that an extra brings.
+
+    Raises ImportError: the extra is gone. InputError: a package that it needs is not installed.
+    """
+    try:
+        if point := declared(group).get(name):
+            return point.load()
+    except ModuleNotFoundError as error:
+        if not (error.name or "").startswith(EXTRAS):
+            raise InputError(f"{name} needs {error.name}: run `{installing(extra)}`") from None
+    raise ImportError(f"{name} needs the extra `{extra}`, which is not there: run `{installing(extra)}`")
 
 
 def every(group: str) -> dict[str, Any]:

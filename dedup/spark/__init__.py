@@ -11,6 +11,6 @@ from dedup.base.extras import of_extra
 with of_extra("dedup.spark", "spark"):
     from dedup.extras.spark.engine import deduplicate
     from dedup.extras.spark.options import Options, Pins
-    from dedup.extras.spark.outcome import Result
+    from dedup.extras.spark.results import Result
 
 __all__ = ["Options", "Pins", "Result", "deduplicate"]

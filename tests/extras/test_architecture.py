@@ -26,7 +26,7 @@ def test_the_cluster_knows_no_database(name: str) -> None:
 
 
 def test_what_executors_run_loads_no_database_and_no_session() -> None:
-    loaded = loaded_by("import dedup.extras.spark.scoring, dedup.extras.spark.deciding")
+    loaded = loaded_by("import dedup.extras.spark.scoring")
     assert "dedup.rules.pairs" in loaded
     assert [module for module in loaded if is_within(module, (*DATABASE, *OUTER, "pyspark"))] == []
 

@@ -1,11 +1,8 @@
 -- What the views show, as columns.
 
 -- name: page
--- A page of rows as one row. `joined`: each column as bytes; `sizes`: of its texts, which bound it beside the rows.
-SELECT count(*), ${joined}
-FROM (SELECT *, sum(${sizes}) OVER (ORDER BY ${key} ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) AS bytes_before
-      FROM (${source}) AS page ORDER BY ${key}) AS sized
-WHERE bytes_before IS NULL OR bytes_before < %(page_bytes)s
+-- A page of rows in their order.
+SELECT ${columns} FROM (${source}) AS page ORDER BY ${key}
 
 -- name: since
 -- An article that is not before a time.

@@ -5,7 +5,7 @@
     stories = frames.stories()                  # a pyarrow.Table, of the corpus that `Deduplicator()` opens
     stories.to_pandas().nlargest(10, "copies")  # Polars: pl.from_arrow(stories); DuckDB finds it by its name
 
-No value becomes a Python object on the way. Rows come in the order in which articles were stored, as of one
+Few values become Python objects on the way. Rows come in the order in which articles were stored, as of one
 moment, and only from views: whoever may read these (`dedup grant --analyst`) may use it. Nothing is changed.
 
 Times are in UTC, scores are doubles, and columns that repeat few words (status, reason, publication, …) are
@@ -23,7 +23,7 @@ from dedup.api import checks
 from dedup.api.deduplicator import Deduplicator
 from dedup.base.errors import InputError
 from dedup.base.times import Time
-from dedup.extras.frames import arrow
+from dedup.extras.frames import columns
 from dedup.extras.frames.columns import TABLE_NAMES, TableName
 
 if TYPE_CHECKING:
@@ -89,7 +89,7 @@ def reader(
     if name not in TABLE_NAMES:
         raise InputError(f"there is no table {name!r}; there are {', '.join(TABLE_NAMES)}")
     first = checks.optional(checks.moment, "since", since)
-    return pa.RecordBatchReader.from_batches(arrow.schema(name), _opened(name, corpus, first))
+    return pa.RecordBatchReader.from_batches(columns.SCHEMAS[name], _opened(name, corpus, first))
 
 
 def _table(name: TableName, corpus: Deduplicator | str | None, since: Time) -> pa.Table:
@@ -105,4 +105,4 @@ def _opened(
             yield from _opened(name, found, since)
         return
     with corpus._database.session() as session, session.transaction(snapshot=True) as cursor:
-        yield from arrow.batches(cursor, name, since)
+        yield from columns.batches(cursor, name, since)

@@ -13,7 +13,7 @@ import asyncio
 import logging
 import os
 from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import Any, Self, TypeVar
 
@@ -187,7 +187,12 @@ class DedupPipeline:
         future = self._threads.submit(work)
         if is_asyncio_available():
             return await asyncio.wrap_future(future)
-        return await _deferred(future)
+        from twisted.internet import reactor  # which one is chosen before the crawl begins, and not on import
+
+        done: Deferred[None] = Deferred()
+        future.add_done_callback(lambda _: reactor.callFromThread(done.callback, None))
+        await done
+        return future.result()
 
     def _count(self, name: str, count: int = 1) -> None:
         if self._crawler.stats is not None:
@@ -198,20 +203,3 @@ class DedupPipeline:
         if kind not in self._warned:
             self._warned.add(kind)
             log.warning(message)
-
-
-def _deferred(future: Future[_Value]) -> Deferred[_Value]:
-    """A Deferred that fires in the reactor's thread when a thread has done its work."""
-    from twisted.internet import reactor
-
-    made: Deferred[_Value] = Deferred()
-
-    def fire() -> None:
-        error = future.exception()
-        if error is None:
-            made.callback(future.result())
-        else:
-            made.errback(error)
-
-    future.add_done_callback(lambda _: reactor.callFromThread(fire))
-    return made

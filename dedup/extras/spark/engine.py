@@ -15,14 +15,13 @@ from typing import Any
 from pyspark.sql import DataFrame
 
 from dedup.base.settings import Settings
-from dedup.extras.spark import articles, common, groups, nodes, results, schema
-from dedup.extras.spark.corpus import CorpusState
-from dedup.extras.spark.options import Options, Pins
-from dedup.extras.spark.outcome import Result
+from dedup.extras.spark import grouping, results, schema
+from dedup.extras.spark.fingerprinting import take
+from dedup.extras.spark.options import CorpusState, Options, Pins
 from dedup.extras.spark.reading import configured
+from dedup.extras.spark.results import Result
 from dedup.extras.spark.rounds import Rounds
 from dedup.extras.spark.steps import SparkSteps, Told
-from dedup.extras.spark.taking import take
 from dedup.text.punkt import PunktModel
 
 
@@ -90,21 +89,21 @@ def grouped(
 ) -> GroupedCorpus:
     """The steps from fingerprints to groups, from which a run can be estimated."""
     order = steps.table(
-        "order", lambda: articles.ordered(fingerprints, settings, options.partitions), schema.ORDERED
+        "order", lambda: grouping.ordered(fingerprints, settings, options.partitions), schema.ORDERED
     )
-    numbered = articles.numbered(order)
+    numbered = grouping.numbered(order)
     said: DataFrame | None = None
     if pins.pairs:
-        said = steps.table("pins", lambda: articles.pinned(numbered, pins.pairs), schema.PINNED)
+        said = steps.table("pins", lambda: grouping.pinned(numbered, pins.pairs), schema.PINNED)
     members: DataFrame | None = None
     if options.collapse:
-        members = steps.table("members", lambda: nodes.members(numbered, said), schema.MEMBER)
+        members = steps.table("members", lambda: grouping.members(numbered, said), schema.MEMBER)
         if not steps.rows("members"):
             members = None
-    classes = steps.table("nodes", lambda: nodes.nodes(numbered, members), schema.NODE)
-    counted = steps.table("common", lambda: common.common(classes, settings, pins.sentences), schema.COMMON)
-    carried = steps.table("carried", lambda: groups.carried(classes, counted), schema.CARRIED)
-    found = steps.table("groups", lambda: groups.groups(classes, carried, counted, said), schema.GROUP)
+    classes = steps.table("nodes", lambda: grouping.nodes(numbered, members), schema.NODE)
+    counted = steps.table("common", lambda: grouping.common(classes, settings, pins.sentences), schema.COMMON)
+    carried = steps.table("carried", lambda: grouping.carried(classes, counted), schema.CARRIED)
+    found = steps.table("groups", lambda: grouping.groups(classes, carried, counted, said), schema.GROUP)
     return GroupedCorpus(numbered, members, classes, counted, carried, found)
 
 

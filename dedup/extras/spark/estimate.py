@@ -16,15 +16,14 @@ from pyspark.sql import functions as fn
 
 from dedup.base.answer import Answer
 from dedup.base.errors import InputError
-from dedup.extras.spark.candidates import key_sizes
-from dedup.extras.spark.corpus import CorpusState
 from dedup.extras.spark.engine import GroupedCorpus, grouped
-from dedup.extras.spark.kinds import KIND_NAMES
-from dedup.extras.spark.options import Options
+from dedup.extras.spark.fingerprinting import Taken, take
+from dedup.extras.spark.options import CorpusState, Options
 from dedup.extras.spark.options import head as head_of
 from dedup.extras.spark.reading import configured
+from dedup.extras.spark.rounds import key_sizes
+from dedup.extras.spark.schema import KIND_NAMES
 from dedup.extras.spark.steps import Told
-from dedup.extras.spark.taking import Taken, take
 
 KEYS_SHOWN = 10  # of the worst keys
 PAIR_BYTES = 48  # of a pair on its way through a shuffle: two ids, two packed counts, the kind of its key

@@ -2,22 +2,25 @@
 
 `dedup export corpus` writes one with what is known already, the Spark engine writes one with its result, and
 `dedup import` takes that. Below the tables: their Parquet files, written and read in pieces; what is read is
-checked first: columns, types, missing values, texts that Postgres cannot hold. pyarrow is imported by what
-needs it, so that executors of a cluster can import this.
+checked first: columns, types, missing values, texts that Postgres cannot hold.
 """
 
 from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import Any, Literal, Self
+from typing import Any, Self
+
+import pyarrow as pa
+import pyarrow.compute
+import pyarrow.parquet
+from pyarrow import types
 
 from dedup.base.errors import InputError
-from dedup.base.extras import installing
 from dedup.base.settings import Kind, Settings
 from dedup.text.fingerprint import ALGORITHM_REVISION, UNICODE_VERSION
 
@@ -26,75 +29,47 @@ FORMAT = 1  # Of both folders; raised by one when an older program could misread
 CORPUS_FILE, RUN_FILE = "corpus.json", "run.json"
 """What an export, and a result, say of themselves. Written last: a folder without it is not whole."""
 
-ColumnKind = Literal["string", "long", "int", "double", "boolean", "binary", "longs"]
+
+def _table(columns: str) -> pa.Schema:
+    """The schema of columns that are listed as `score double, reason string?`, where `?` may be missing."""
+    listed = (column.split() for column in columns.split(", "))
+    return pa.schema([pa.field(name, _ARROW[kind.rstrip("?")], kind[-1] == "?") for name, kind in listed])
 
 
-@dataclass(frozen=True, slots=True)
-class ExchangeColumn:
-    """A column of a table."""
-
-    kind: ColumnKind  # its type as Spark calls it; "longs" is array<long>
-    nullable: bool = False  # whether values may be missing; elements of arrays may not
-
-
-Table = Mapping[str, ExchangeColumn]
-
-_TEXT, _TEXT_OR_NONE = ExchangeColumn("string"), ExchangeColumn("string", nullable=True)
-
-FINGERPRINT: Table = {
-    "source_id": _TEXT,
-    "published_at": ExchangeColumn("long", nullable=True),
-    "added_at": ExchangeColumn("long"),
-    "text_digest": ExchangeColumn("binary"),
-    "version": ExchangeColumn("long"),
-    "content_hash": ExchangeColumn("long"),
-    "sentence_hashes": ExchangeColumn("longs"),
-    "signature": ExchangeColumn("binary"),
-    "buckets": ExchangeColumn("longs"),
-    "word_count": ExchangeColumn("int"),
-    "shingle_count": ExchangeColumn("int"),
-    "reason": _TEXT_OR_NONE,
+_ARROW = {
+    "string": pa.string(),
+    "long": pa.int64(),
+    "int": pa.int32(),
+    "double": pa.float64(),
+    "boolean": pa.bool_(),
+    "binary": pa.binary(),
+    "longs": pa.list_(pa.int64()),  # whose elements are never missing
 }
+
+FINGERPRINT = _table(
+    "source_id string, published_at long?, added_at long, text_digest binary, version long,"
+    " content_hash long, sentence_hashes longs, signature binary, buckets longs, word_count int,"
+    " shingle_count int, reason string?"
+)
 """Times are microseconds since 1970, UTC. A row with a reason has no fingerprint: zeros and nothing else."""
 
-PAIR_PIN: Table = {"source_id": _TEXT, "other_source_id": _TEXT, "relation": _TEXT}
-SENTENCE_PIN: Table = {"sentence_hash": ExchangeColumn("long"), "common": ExchangeColumn("boolean")}
+PAIR_PIN = _table("source_id string, other_source_id string, relation string")
+SENTENCE_PIN = _table("sentence_hash long, common boolean")
 
-MARK: Table = {
-    "source_id": _TEXT,
-    "status": _TEXT,
-    "duplicate_of": _TEXT_OR_NONE,
-    "score": ExchangeColumn("double", nullable=True),
-    "reason": _TEXT_OR_NONE,
-}
-MATCH: Table = {
-    "source_id": _TEXT,
-    "other_source_id": _TEXT,
-    "relation": _TEXT,
-    "rule": _TEXT,
-    "score": ExchangeColumn("double"),
-    "sentence_jaccard": ExchangeColumn("double"),
-    "signature_jaccard": ExchangeColumn("double"),
-    "containment": ExchangeColumn("double"),
-    "best_match": ExchangeColumn("boolean"),
-}
+MARK = _table("source_id string, status string, duplicate_of string?, score double?, reason string?")
+MATCH = _table(
+    "source_id string, other_source_id string, relation string, rule string, score double,"
+    " sentence_jaccard double, signature_jaccard double, containment double, best_match boolean"
+)
 """As `dedup.match`: `source_id` is the later article of a pair."""
 
-COMMON_SENTENCE: Table = {
-    "sentence_hash": ExchangeColumn("long"),
-    "carriers": ExchangeColumn("long"),
-    "effective_stories": ExchangeColumn("double"),
-}
-REFUSED: Table = {"source_id": _TEXT_OR_NONE, "reason": _TEXT}
+COMMON_SENTENCE = _table("sentence_hash long, carriers long, effective_stories double")
+REFUSED = _table("source_id string?, reason string")
 
-EXPORTED: Mapping[str, Table] = {
-    "fingerprint": FINGERPRINT,
-    "pair_pin": PAIR_PIN,
-    "sentence_pin": SENTENCE_PIN,
-}
+EXPORTED = {"fingerprint": FINGERPRINT, "pair_pin": PAIR_PIN, "sentence_pin": SENTENCE_PIN}
 """The tables of an export: the first is a folder of Parquet files, the pins are a file each."""
 
-RESULT: Mapping[str, Table] = {
+RESULT = {
     "mark": MARK,
     "match": MATCH,
     "common_sentence": COMMON_SENTENCE,
@@ -218,16 +193,6 @@ GROUP_ROWS = 20_000  # Rows of a row group, which a reader may take for itself
 AGAIN = "make the folder again"
 
 
-def arrow() -> Any:
-    try:
-        import pyarrow
-        import pyarrow.compute
-        import pyarrow.parquet
-    except ImportError:
-        raise InputError(f"these folders need pyarrow: run `{installing('parquet')}`") from None
-    return pyarrow
-
-
 def read_json(path: Path) -> dict[str, Any]:
     """A JSON object from a file, or from a folder with one file of text, as Spark writes it."""
     try:
@@ -246,110 +211,81 @@ def write_json(path: Path, value: Mapping[str, Any]) -> None:
     path.write_text(json.dumps(value, indent=2, ensure_ascii=False) + "\n", "utf-8")
 
 
-_ARROW_KINDS = {  # the type of a column, and the tests of types that may hold the same: widths differ
-    "string": ("string", "is_string", "is_large_string"),
-    "long": ("int64", "is_integer"),
-    "int": ("int32", "is_integer"),
-    "double": ("float64", "is_floating"),
-    "boolean": ("bool_", "is_boolean"),
-    "binary": ("binary", "is_binary", "is_large_binary", "is_fixed_size_binary"),
-}
+def write_files(folder: Path, table: pa.Schema, batches: Iterator[pa.RecordBatch]) -> None:
+    """Write a table into a folder, in files of `FILE_ROWS`; into an empty one where there is no row."""
+    folder.mkdir()
+    file, rows = 0, FILE_ROWS
+    while rows >= FILE_ROWS:
+        rows = 0
+        with pa.parquet.ParquetWriter(folder / f"part-{file:05}.parquet", table) as writer:
+            while rows < FILE_ROWS and (batch := next(batches, None)) is not None:
+                writer.write_batch(batch, row_group_size=GROUP_ROWS)
+                rows += batch.num_rows
+        file += 1
 
 
-def _type(pa: Any, column: ExchangeColumn) -> Any:
-    return pa.list_(pa.int64()) if column.kind == "longs" else getattr(pa, _ARROW_KINDS[column.kind][0])()
-
-
-def _alike(pa: Any, column: ExchangeColumn, found: Any) -> bool:
-    if column.kind == "longs":
-        nested = pa.types.is_list(found) or pa.types.is_large_list(found)
-        return bool(nested and pa.types.is_integer(found.value_type))
-    return any(getattr(pa.types, test)(found) for test in _ARROW_KINDS[column.kind][1:])
-
-
-def schema(table: Table) -> Any:
-    pa = arrow()
-    return pa.schema([pa.field(name, _type(pa, column), column.nullable) for name, column in table.items()])
-
-
-class TableWriter:
-    """Writes a table in a `with` block: to a file `NAME.parquet`, or to a folder in files of `FILE_ROWS`."""
-
-    def __init__(self, path: Path, table: Table) -> None:
-        self._pa, self._path, self._schema = arrow(), path, schema(table)
-        self._file: Any = None
-        self._files = self._rows = 0
-
-    def __enter__(self) -> Self:
-        if not self._path.suffix:
-            self._path.mkdir()
-        self._open()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._file.close()
-
-    def write(self, columns: Mapping[str, Any]) -> None:
-        batch = self._pa.record_batch([columns[name] for name in self._schema.names], schema=self._schema)
-        if self._rows >= FILE_ROWS and not self._path.suffix:
-            self._file.close()
-            self._open()
-        self._file.write_batch(batch, row_group_size=GROUP_ROWS)
-        self._rows += batch.num_rows
-
-    def _open(self) -> None:
-        path = self._path if self._path.suffix else self._path / f"part-{self._files:05}.parquet"
-        self._file = self._pa.parquet.ParquetWriter(path, self._schema)
-        self._files, self._rows = self._files + 1, 0
+_ALIKE: tuple[Callable[[pa.DataType], bool], ...] = (
+    types.is_integer,
+    types.is_floating,
+    types.is_boolean,
+    lambda kind: types.is_string(kind) or types.is_large_string(kind),
+    lambda kind: types.is_binary(kind) or types.is_large_binary(kind) or types.is_fixed_size_binary(kind),
+    lambda kind: (types.is_list(kind) or types.is_large_list(kind)) and types.is_integer(kind.value_type),
+)
+"""Types that may hold the same: widths differ."""
 
 
 class TableFiles:
     """A table that others have written: every `*.parquet` of its folder."""
 
-    def __init__(self, folder: Path, name: str, table: Table) -> None:
-        self._pa, self._table, self._schema = arrow(), table, schema(table)
+    def __init__(self, folder: Path, name: str, table: pa.Schema) -> None:
+        self._table = table
         self._files = sorted(path for path in (folder / name).glob("*.parquet") if path.name[0] not in "._")
         if not self._files:
             raise InputError(f"{folder / name} holds no Parquet file; is the folder whole?")
         self.rows = sum(map(self._checked, self._files))  # how many there are
 
-    def batches(self) -> Iterator[Any]:
-        """The rows as Arrow record batches, with the columns of the table in its order and of its types."""
+    def batches(self) -> Iterator[pa.RecordBatch]:
+        """The rows with the columns of the table in its order and of its types."""
         for path in self._files:
-            with _readable(self._pa, path), self._pa.parquet.ParquetFile(path) as file:
-                for batch in file.iter_batches(BATCH_ROWS, columns=self._schema.names):
+            with _readable(path), pa.parquet.ParquetFile(path) as file:
+                for batch in file.iter_batches(BATCH_ROWS, columns=self._table.names):
                     yield self._as_described(path, batch)
 
     def _checked(self, path: Path) -> int:
-        with _readable(self._pa, path), self._pa.parquet.ParquetFile(path) as file:
+        with _readable(path), pa.parquet.ParquetFile(path) as file:
             found, rows = file.schema_arrow, file.metadata.num_rows
-        for name, column in self._table.items():
-            if found.names.count(name) != 1:
-                raise InputError(f"{path} has no column {name}; {AGAIN}")
-            kind = found.field(name).type
-            if not _alike(self._pa, column, kind):
-                raise InputError(f"{path}: the column {name} is of type {kind}, not {column.kind}; {AGAIN}")
+        for column in self._table:
+            if found.names.count(column.name) != 1:
+                raise InputError(f"{path} has no column {column.name}; {AGAIN}")
+            kind = found.field(column.name).type
+            if not any(alike(column.type) and alike(kind) for alike in _ALIKE):
+                raise InputError(
+                    f"{path}: the column {column.name} is of type {kind}, not {column.type}; {AGAIN}"
+                )
         return int(rows)
 
-    def _as_described(self, path: Path, batch: Any) -> Any:
-        pa = self._pa
+    def _as_described(self, path: Path, batch: pa.RecordBatch) -> pa.RecordBatch:
         arrays = []
-        for name, column in self._table.items():
-            array = batch.column(name).cast(_type(pa, column))  # raises where a number does not fit
+        for column in self._table:
+            array = batch.column(column.name).cast(column.type)  # raises where a number does not fit
             array.validate(full=True)  # texts are UTF-8
-            values = array.flatten() if column.kind == "longs" else array
-            if (array.null_count and not column.nullable) or (column.kind == "longs" and values.null_count):
-                raise InputError(f"{path}: values are missing in the column {name}; {AGAIN}")
-            if column.kind == "string" and pa.compute.any(pa.compute.match_substring(array, "\0")).as_py():
+            within = array.flatten().null_count if types.is_list(column.type) else 0
+            if within or (array.null_count and not column.nullable):
+                raise InputError(f"{path}: values are missing in the column {column.name}; {AGAIN}")
+            if (
+                types.is_string(column.type)
+                and pa.compute.any(pa.compute.match_substring(array, "\0")).as_py()
+            ):
                 raise InputError(
-                    f"{path}: the column {name} holds a NUL, which Postgres cannot store; {AGAIN}"
+                    f"{path}: the column {column.name} holds a NUL, which Postgres cannot store; {AGAIN}"
                 )
             arrays.append(array)
-        return pa.record_batch(arrays, schema=self._schema)
+        return pa.record_batch(arrays, schema=self._table)
 
 
 @contextmanager
-def _readable(pa: Any, path: Path) -> Iterator[None]:
+def _readable(path: Path) -> Iterator[None]:
     """Turn errors of pyarrow and of the file system into ours."""
     try:
         yield

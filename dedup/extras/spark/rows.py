@@ -14,6 +14,8 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.parquet
 
 from dedup.base.article import Article, storable
 from dedup.base.errors import InputError
@@ -121,8 +123,6 @@ def unchanged(recipe: Recipe, batches: Iterable[Any]) -> Iterator[Any]:
 
     Left out is what is refused, and what has another version.
     """
-    import pyarrow as pa
-
     fingerprinter = Fingerprinter(recipe.settings, recipe.models)
     for batch in batches:
         recipe.check()
@@ -144,9 +144,6 @@ def unchanged(recipe: Recipe, batches: Iterable[Any]) -> Iterator[Any]:
 
 def columns_of_files(batches: Iterable[Any]) -> Iterator[Any]:
     """For `mapInArrow`, schema `COLUMN`: the columns of whole Parquet files, and which hold nanoseconds."""
-    import pyarrow as pa
-    import pyarrow.parquet
-
     for batch in batches:
         for content in batch.column(0):
             schema = pyarrow.parquet.read_schema(pa.BufferReader(content.as_buffer()))
@@ -156,8 +153,6 @@ def columns_of_files(batches: Iterable[Any]) -> Iterator[Any]:
 
 def rows_of(recipe: Recipe, batch: Any) -> list[InputRow]:
     """The articles of a batch, and what cannot be one; known times stand in for missing ones."""
-    import pyarrow as pa
-
     layout = recipe.layout
     columns = []
     for number in range(layout.cells):
@@ -205,8 +200,6 @@ def _digest(article: Article) -> bytes:
 
 
 def _batch(rows: Sequence[InputRow], made: Fingerprints) -> Any:
-    import pyarrow as pa
-
     articles = [row.article for row in rows]
     reasons = [reason if row.article else None for row, reason in zip(rows, made.reasons, strict=True)]
     starts = pa.array(made.sentence_starts, pa.int32())
@@ -240,8 +233,6 @@ def _offsets(has: npt.NDArray[np.bool_], length: int) -> npt.NDArray[np.int32]:
 
 def _binary(values: npt.NDArray[np.uint8], has: npt.NDArray[np.bool_]) -> Any:
     """Rows of bytes as an Arrow array; empty where a row has none."""
-    import pyarrow as pa
-
     offsets = _offsets(has, values.shape[1])
     buffers = [None, pa.py_buffer(offsets.tobytes()), pa.py_buffer(values[has].tobytes())]
     return pa.Array.from_buffers(pa.binary(), len(has), buffers)

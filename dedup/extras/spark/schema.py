@@ -5,13 +5,33 @@ Those of the input and of the result are described in `dedup.extras.spark.exchan
 
 from __future__ import annotations
 
+import pyarrow as pa
+
 from dedup.extras.spark import exchange
+from dedup.rules.pair import Relation
+
+SENTENCE, BUCKET, CONTENT = 0, 1, 2
+PIN_KINDS = {Relation.DUPLICATE: 3, Relation.SIMILAR: 4, Relation.UNRELATED: 5}
+"""Numbers of the kinds of keys that make two nodes candidates, and of bits in `kinds` of a pair. A pinned
+pair has a key of its own, its number."""
+
+KIND_NAMES = ("sentence", "bucket", "content", *("pinned pair",) * len(PIN_KINDS))
+"""For messages, by their numbers."""
 
 
-def _ddl(table: exchange.Table) -> str:
-    kinds = {"longs": "array<long>"}
-    return ", ".join(f"{name} {kinds.get(column.kind, column.kind)}" for name, column in table.items())
+def _ddl(table: pa.Schema) -> str:
+    return ", ".join(f"{column.name} {_SPARK[column.type]}" for column in table)
 
+
+_SPARK = {
+    pa.string(): "string",
+    pa.int64(): "long",
+    pa.int32(): "int",
+    pa.float64(): "double",
+    pa.bool_(): "boolean",
+    pa.binary(): "binary",
+    pa.list_(pa.int64()): "array<long>",
+}
 
 FINGERPRINT = _ddl(exchange.FINGERPRINT)
 REFUSED = _ddl(exchange.REFUSED)

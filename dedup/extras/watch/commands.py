@@ -67,6 +67,7 @@ def watch(
     seconds = shared.seconds_of(every)
     if seconds < LEAST_SECONDS:
         raise InputError(f"--every {every}: feeds are polled every {LEAST_SECONDS:g} s at most")
+    shared.needs("dedup watch", "watch", ("lxml", "protego", "trafilatura", "urllib3"))
     logs.configure(log_format, log_level)
 
     def told(verdict: dedup.Verdict, article: dedup.Article) -> None:

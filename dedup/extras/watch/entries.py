@@ -1,27 +1,35 @@
 """Entries of a feed are submitted, each by itself: what is wrong with one, or its page, is no other's fault.
 
+An entry is the article that its feed, or another one of the site, brought, or a new one. It says itself who
+it is, and may lie. So what it says counts only within the site of its feed (`../files/identity.py`), and an
+article that came another way is left as it is.
+
 It logs to the logger `dedup.watch`, as `watch.py` does, which polls the feeds.
 """
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from threading import Lock
 
 from dedup.base.article import Article
 from dedup.base.errors import DatabaseError, DedupError, InputError, is_about_input
+from dedup.base.html import extract
 from dedup.base.printable import printable
 from dedup.base.verdict import Verdict
 from dedup.db.database import Database
 from dedup.extras.watch import feeds as store
+from dedup.extras.watch.feeds import Seen
 from dedup.extras.watch.fetching import Client
-from dedup.extras.watch.known import KnownEntry, known
 from dedup.extras.watch.polled import Entry
 from dedup.extras.watch.reaching import FetchError, StoppedError
+from dedup.files.identity import Ids, ids_of, site_of
 from dedup.files.record import make_article, unexpected
 from dedup.settling.submit import Submissions
 
+AT_ONCE = 300  # Entries that are looked up in one statement
 MAX_PAGES = 1_000  # Of a feed that are read in one poll; the others are left for the next
 
 OUTCOMES = ("new", "changed", "known", "refused", "left")
@@ -111,8 +119,6 @@ class Submitter:
         found = {**entry.found, "source_id": source_id}
         if self._client and self._needs_page(entry):
             try:
-                from dedup.base.html import extract  # lxml and trafilatura take their time
-
                 found["text"] = extract(self._client.page(found["url"], given))
             except FetchError as error:
                 log.info("%s", printable(str(error)), extra={"event": "page", "id": source_id})
@@ -129,3 +135,72 @@ class Submitter:
             raise
         except Exception as error:
             raise InputError(unexpected(error)) from None
+
+
+@dataclass(frozen=True, slots=True)
+class KnownEntry:
+    """What is known of an entry.
+
+    Attributes:
+        source_id: of the article that it is.
+        before: digest of the version that its feed had last.
+        others: digests that feeds of its site had last.
+        shared: another feed of its site brought the article.
+        foreign: the article came another way.
+    """
+
+    source_id: str
+    before: bytes | None
+    others: frozenset[bytes]
+    shared: bool
+    foreign: bool
+
+
+def known(
+    database: Database, given: str, feed_id: int, entries: Sequence[Entry]
+) -> Iterator[tuple[Entry, KnownEntry]]:
+    """Each entry with what is known of it. `given`: the address that the operator gave."""
+    for at in range(0, len(entries), AT_ONCE):
+        named = [
+            (entry, ids_of(given, entry.source_id, entry.found.get("url")))
+            for entry in entries[at : at + AT_ONCE]
+        ]
+        wanted = {one for _, ids in named for one in (ids.shared, ids.own, ids.claimed) if one}
+        with database.transaction() as cursor:
+            seen = store.seen(cursor, feed_id, sorted(wanted))
+        for entry, ids in named:
+            yield entry, _known(ids, site_of(given), entry.digest, seen)
+
+
+def _known(ids: Ids, site: str | None, digest: bytes, seen: Mapping[str, Sequence[Seen]]) -> KnownEntry:
+    source_id = _chosen(ids, site, digest, seen)
+    own = _own(seen, source_id)
+    family = _family(seen, source_id, site)
+    return KnownEntry(
+        source_id,
+        own.digest if own else None,
+        frozenset(one.digest for one in family),
+        any(one.brought for one in family),
+        own is not None and own.brought is False,
+    )
+
+
+def _chosen(ids: Ids, site: str | None, digest: bytes, seen: Mapping[str, Sequence[Seen]]) -> str:
+    for source_id in (ids.shared, ids.own):
+        if source_id and _own(seen, source_id):
+            return source_id
+    # From before an id had to lie within the site of its feed. The migration said which are the feed's.
+    if (old := _own(seen, ids.claimed)) and (old.brought or ids.at_home or old.digest == digest):
+        return ids.claimed
+    if ids.shared and (ids.shared not in seen or _family(seen, ids.shared, site)):
+        return ids.shared
+    return ids.own
+
+
+def _own(seen: Mapping[str, Sequence[Seen]], source_id: str) -> Seen | None:
+    return next((one for one in seen.get(source_id, ()) if one.own), None)
+
+
+def _family(seen: Mapping[str, Sequence[Seen]], source_id: str, site: str | None) -> list[Seen]:
+    """What feeds of the site know of an id."""
+    return [one for one in seen.get(source_id, ()) if one.own or site_of(one.address) == site]

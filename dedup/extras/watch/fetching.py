@@ -3,8 +3,6 @@
 A server is asked for one thing at a time, with a pause between two; one that asks for a pause (429, 503) gets
 it. Pages, unlike feeds that the user names, are read only where robots.txt allows it. Where requests may lead
 is in `reaching.py`.
-
-urllib3, which asks, and Protego, which reads robots.txt, are imported when the first address is opened.
 """
 
 from __future__ import annotations
@@ -12,8 +10,8 @@ from __future__ import annotations
 import re
 import time
 import zlib
-from collections.abc import Callable
-from contextlib import closing, suppress
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
@@ -23,10 +21,11 @@ from threading import Lock, Thread
 from typing import Any
 from urllib.parse import urljoin
 
+import urllib3
+from protego import Protego
+
 import dedup
 from dedup.base.article import storable
-from dedup.base.errors import InputError
-from dedup.base.extras import installing
 from dedup.base.text_codecs import text_codec
 from dedup.extras.watch.reaching import FetchError, RequestLine, StoppedError, opened, parts_of, place
 
@@ -108,7 +107,8 @@ class Client:
         left = TOTAL_SECONDS
         for _ in range(MAX_REDIRECTS + 1):
             parts_of(url)
-            with _Turn(self._host(url), url, self._stop) as host:
+            host = self._host(url)
+            with _turn(host, url, self._stop):
                 began = time.monotonic()
                 found = self._within(url, left, partial(_ask, url, typed, headers, most))
                 left -= time.monotonic() - began
@@ -137,8 +137,6 @@ class Client:
         parts = parts_of(url)
         host = self._host(url)
         if time.monotonic() >= host.robots_until:
-            from protego import Protego
-
             try:
                 robots = f"{parts.scheme}://{parts.netloc}/robots.txt"
                 answer = self.get(robots, typed, max_bytes=MAX_ROBOTS_BYTES)
@@ -187,8 +185,6 @@ def _ask(
     url: str, typed: str | None, headers: dict[str, str], max_bytes: int, line: RequestLine
 ) -> Fetched | str:
     """One request: an answer, or where to ask instead."""
-    import urllib3
-
     timeout = urllib3.Timeout(connect=CONNECT_SECONDS, read=READ_SECONDS)
     how = {"timeout": timeout, "redirect": False, "retries": False, "preload_content": False}
     with (
@@ -198,31 +194,25 @@ def _ask(
         return _answer(url, response, max_bytes)
 
 
-class _Turn:
-    """A host, as soon as it may be asked; nobody else asks it meanwhile."""
-
-    def __init__(self, host: _Host, url: str, stop: Callable[[], bool]) -> None:
-        self._host, self._url, self._stop = host, url, stop
-
-    def __enter__(self) -> _Host:
-        while not self._host.lock.acquire(timeout=0.1):
-            if self._stop():
+@contextmanager
+def _turn(host: _Host, url: str, stop: Callable[[], bool]) -> Iterator[None]:
+    """Begin as soon as a host may be asked; nobody else asks it meanwhile."""
+    while not host.lock.acquire(timeout=0.1):
+        if stop():
+            raise StoppedError("stopped while waiting for a turn")
+    try:
+        while (wait := host.free_at - time.monotonic()) > 0:
+            if wait > MOST_HOST_SECONDS:
+                raise FetchError(f"{url}: its host asked for a pause", 429, wait)
+            if stop():
                 raise StoppedError("stopped while waiting for a turn")
+            time.sleep(min(wait, 0.1))
         try:
-            while (wait := self._host.free_at - time.monotonic()) > 0:
-                if wait > MOST_HOST_SECONDS:
-                    raise FetchError(f"{self._url}: its host asked for a pause", 429, wait)
-                if self._stop():
-                    raise StoppedError("stopped while waiting for a turn")
-                time.sleep(min(wait, 0.1))
-        except BaseException:
-            self._host.lock.release()
-            raise
-        return self._host
-
-    def __exit__(self, *_: object) -> None:
-        self._host.free_at = max(self._host.free_at, time.monotonic() + self._host.seconds)
-        self._host.lock.release()
+            yield
+        finally:
+            host.free_at = max(host.free_at, time.monotonic() + host.seconds)
+    finally:
+        host.lock.release()
 
 
 def _answer(url: str, response: Any, max_bytes: int) -> Fetched | str:
@@ -291,14 +281,3 @@ def _text(body: bytes, charset: str | None) -> str:
         return body.decode()
     except UnicodeDecodeError:
         return body.decode("cp1252", "replace")
-
-
-def need_packages() -> None:
-    """Raises InputError: what `watch` needs is not installed."""
-    try:
-        import lxml  # noqa: F401
-        import protego  # noqa: F401
-        import trafilatura  # noqa: F401
-        import urllib3  # noqa: F401
-    except ImportError as error:
-        raise InputError(f"watch needs {error.name}: run `{installing('watch')}`") from None

@@ -16,6 +16,8 @@ from typing import Any
 from urllib.parse import SplitResult, urlsplit
 from urllib.request import getproxies, proxy_bypass
 
+import urllib3
+
 from dedup.base.printable import printable
 
 WITHIN = "a host within the own network that was not named"
@@ -94,8 +96,6 @@ def opened(url: str, typed: str | None, line: RequestLine) -> Any:
     """What asks an address, directly or through the proxy of the environment. Raises FetchError: it may not
     lead there.
     """
-    import urllib3
-
     parts = parts_of(url)
     proxy = None if proxy_bypass(parts.hostname or "") else getproxies().get(parts.scheme)
     named = typed is not None and place(url) == place(typed)
@@ -137,7 +137,6 @@ def _pools(line: RequestLine, *, public: bool) -> dict[str, Any]:
     """Pools whose connections are held by a line. `public`: only to public hosts, for a name may lead
     elsewhere than when it was looked up.
     """
-    from urllib3 import HTTPConnectionPool, HTTPSConnectionPool
 
     def _new_conn(connection: Any) -> socket.socket:
         made: socket.socket = super(type(connection), connection)._new_conn()
@@ -151,7 +150,7 @@ def _pools(line: RequestLine, *, public: bool) -> dict[str, Any]:
         connection = type("HeldConnection", (pool.ConnectionCls,), {"_new_conn": _new_conn})
         return type("HeldPool", (pool,), {"ConnectionCls": connection})
 
-    return {"http": held(HTTPConnectionPool), "https": held(HTTPSConnectionPool)}
+    return {"http": held(urllib3.HTTPConnectionPool), "https": held(urllib3.HTTPSConnectionPool)}
 
 
 @cache

@@ -32,7 +32,7 @@ from dedup.db.database import Database
 from dedup.extras.watch import feeds as store
 from dedup.extras.watch import polled, sitemaps
 from dedup.extras.watch.entries import Submitter, Told
-from dedup.extras.watch.fetching import HOST_SECONDS, Client, need_packages
+from dedup.extras.watch.fetching import HOST_SECONDS, Client
 from dedup.extras.watch.reaching import FetchError, StoppedError
 from dedup.files.entries import read_document
 from dedup.files.record import unexpected
@@ -101,10 +101,9 @@ def watch(
         host_seconds: between two requests to a host.
 
     Raises:
-        InputError: an address is none, or a package is missing; the message names it.
+        InputError: an address is none; the message names it.
         LoginError, RightsError, SchemaError: as of `dedup.worker.work`. Other DatabaseErrors only `once`.
     """
-    need_packages()
     check_seconds("the time between polls", every)
     named = [_named(address) for address in addresses]
     if once:

@@ -5,7 +5,6 @@ from dedup.store.stories import delay, known
 PARTS = {
     "extras/frames/columns": {
         **{"first_at": known("c"), "at": known("m"), "delay": delay("at", "c.first_at"), "limit": "1"},
-        **{"joined": "string_agg(source_id, '')", "sizes": "octet_length(source_id)", "key": "id"},
-        "source": "SELECT * FROM dedup.article",
+        **{"columns": "source_id", "key": "id", "source": "SELECT * FROM dedup.article"},
     },
 }

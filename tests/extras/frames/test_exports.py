@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sqlite3
+import sys
 from contextlib import closing
 from pathlib import Path
 from typing import Any
@@ -134,7 +135,9 @@ def test_what_cannot_be_written_is_told(
     said = dedup("export", "stories", "nowhere/news.sqlite")
     assert said.code == 2
     assert "nowhere/news.sqlite cannot be written: No such file" in said.err
-    monkeypatch.setitem(__import__("sys").modules, "pyarrow", None)
+    for name in ("dedup.extras.frames.story_export", "dedup.extras.frames.columns"):
+        monkeypatch.delitem(sys.modules, name)
+    monkeypatch.setitem(sys.modules, "pyarrow", None)
     said = dedup("export", "stories", "news.sqlite")
     assert said.code == 2
     assert installing("frames") in said.err

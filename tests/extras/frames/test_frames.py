@@ -20,7 +20,7 @@ from dedup import Deduplicator
 from dedup.base.errors import ClosedError, InputError, SchemaError
 from dedup.base.extras import installing
 from dedup.db.database import Database
-from dedup.extras.frames import arrow, columns, frames
+from dedup.extras.frames import columns, frames
 from dedup.settling.backfill import backfill
 from tests.conftest import empty
 from tests.corpora import article, at, load, window
@@ -108,25 +108,19 @@ def test_columns_have_their_types(dd: Deduplicator) -> None:
     assert frames.matches(dd).schema.field("score").type == pa.float64()
 
 
-@pytest.mark.long("dedup", "migrations")
 @pytest.mark.parametrize("name", NAMES)
-@pytest.mark.parametrize(("rows", "size"), [(1, 10**6), (2, 10**6), (100, 1)])
-def test_pages_of_any_size_are_the_same_table(
-    newsroom: Database, name: columns.TableName, rows: int, size: int
+def test_pages_and_batches_of_any_size_are_the_same_table(
+    newsroom: Database, name: columns.TableName
 ) -> None:
     def read(rows: int, size: int) -> tuple[list[int], list[tuple[Any, ...]]]:
         with newsroom.session() as session, session.transaction(snapshot=True) as cursor:
-            schema = arrow.schema(name)
-            made = [
-                pa.record_batch([arrow._array(page[f.name], f.type) for f in schema], schema=schema)
-                for _, page in columns.pages(cursor, name, rows=rows, bytes=size)
-            ]
-        return [batch.num_rows for batch in made], as_rows(pa.Table.from_batches(made, schema))
+            made = list(columns.batches(cursor, name, rows=rows, size=size))
+        return [batch.num_rows for batch in made], as_rows(pa.Table.from_batches(made))
 
-    counts, found = read(rows, size)
-    assert found == read(1_000, 10**9)[1]
-    assert max(counts) <= (rows if size > 1 else 1)
-    assert len(counts) > 1
+    (whole,), found = read(1_000, 10**9)
+    assert read(1_000, 1) == ([1] * whole, found)
+    assert read(1, 10**9) == ([1] * whole, found)
+    assert read(2, 10**9) == ([2] * (whole // 2) + [1] * (whole % 2), found)
 
 
 HOSTILE = st.none() | st.text(st.characters(codec="utf-8", exclude_characters="\0"), max_size=30)
@@ -155,7 +149,7 @@ def test_any_text_and_any_time_come_as_they_are(corpus_url: str, rows: list[tupl
 def test_an_empty_corpus_is_tables_without_rows(database: Database) -> None:
     for name in NAMES:
         found = getattr(frames, name)(database.url)
-        assert (found.num_rows, found.schema) == (0, arrow.schema(name))
+        assert (found.num_rows, found.schema) == (0, columns.SCHEMAS[name])
 
 
 def test_since_is_of_the_article_the_later_one_and_any_of_the_story(dd: Deduplicator) -> None:
@@ -174,14 +168,12 @@ def test_since_is_of_the_article_the_later_one_and_any_of_the_story(dd: Deduplic
 def test_a_reader_gives_batches_of_one_moment_and_gives_its_connection_back(
     newsroom: Database, dd: Deduplicator, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    defaults = columns.pages.__kwdefaults__
-    assert defaults is not None
-    monkeypatch.setitem(defaults, "rows", 2)
+    monkeypatch.setitem(columns.batches.__kwdefaults__ or {}, "size", 1)
     opened = frames.reader("marks", dd)
     first = opened.read_next_batch()
     load(newsroom, article("later", window(40, 6, ring=100), 200))
     rest = list(opened)
-    assert [batch.num_rows for batch in (first, *rest)] == [2, 2, 2, 2]
+    assert [batch.num_rows for batch in (first, *rest)] == [1] * 8
     assert frames.marks(dd).num_rows == 9
     for _ in range(12):  # more than there are connections
         frames.reader("marks", dd).read_next_batch()
@@ -214,12 +206,12 @@ def test_pandas_and_duckdb_take_it_as_it_is(dd: Deduplicator) -> None:
 
 @pytest.mark.parametrize("statistics", STATISTICS)
 def test_pages_are_found_by_indexes(newsroom: Database, statistics: str) -> None:
-    for name in NAMES:
-        query = columns._query(columns.TABLES[name], None, 100).decode()
-        values = {"id": 5, "article_id": 5, "other_id": 5, "page_bytes": 1, "since": None}
+    for name in columns.TABLE_NAMES:
+        query = columns.page(name, None, 100).decode()
+        values = {"id": 5, "article_id": 5, "other_id": 5, "since": None}
         with rolled_back(newsroom) as cursor:
             believe(cursor, statistics)
-            next(columns.pages(cursor, name))
+            next(columns.batches(cursor, name))
             plan = cursor.execute(f"EXPLAIN (FORMAT TEXT) {query}".encode(), values).fetchall()
         text = "\n".join(row[0] for row in plan)
         assert "Seq Scan" not in text

@@ -20,7 +20,7 @@ from dedup.base.article import Article
 from dedup.base.settings import Settings
 from dedup.base.times import microseconds
 from dedup.db.database import Database
-from dedup.extras.spark.exchange import FORMAT, RESULT, Basis, Table, pins_digest, text_digest
+from dedup.extras.spark.exchange import FORMAT, RESULT, Basis, pins_digest, text_digest
 from dedup.rules import oracle
 from dedup.rules.marks import OrderKey, Pair, order_key
 from dedup.rules.pair import Relation
@@ -52,20 +52,9 @@ class Result:
         return folder
 
 
-KINDS = {
-    "string": pa.string(),
-    "long": pa.int64(),
-    "int": pa.int32(),
-    "double": pa.float64(),
-    "boolean": pa.bool_(),
-    "binary": pa.binary(),
-    "longs": pa.list_(pa.int64()),
-}
-
-
-def write_table(path: Path, table: Table, rows: Sequence[Row]) -> None:
+def write_table(path: Path, table: pa.Schema, rows: Sequence[Row]) -> None:
     """A Parquet file as Spark writes one: every column may hold nulls."""
-    schema = pa.schema([(name, KINDS[column.kind]) for name, column in table.items()])
+    schema = pa.schema([(column.name, column.type) for column in table])
     pa.parquet.write_table(pa.Table.from_pylist(list(rows), schema), path)
 
 

@@ -12,7 +12,6 @@ import pytest
 
 from dedup.base.errors import InputError
 from dedup.db.database import Database
-from dedup.extras.spark import exchange
 from dedup.extras.spark.exchange import EXPORTED, Basis
 from dedup.extras.spark.postgres import exporting as cluster_export
 from dedup.rules.pair import Relation
@@ -74,7 +73,7 @@ def test_the_fingerprints_are_those_that_the_texts_have(database: Database, tmp_
 def test_pages_and_files_hold_every_article_once(
     database: Database, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("dedup.extras.spark.postgres.cluster.PAGE", 7)
+    monkeypatch.setattr("dedup.extras.spark.postgres.exporting.PAGE", 7)
     monkeypatch.setattr("dedup.extras.spark.exchange.FILE_ROWS", 21)
     given = news(80)
     fill(database, given)
@@ -119,7 +118,7 @@ def test_an_empty_corpus_is_a_folder_with_every_table(database: Database, tmp_pa
     assert names == {"fingerprint", "pair_pin.parquet", "sentence_pin.parquet", "models", "corpus.json"}
     for name, table in EXPORTED.items():
         path = tmp_path / "known" / (name if name == "fingerprint" else f"{name}.parquet")
-        assert pyarrow.parquet.read_table(path).schema.equals(exchange.schema(table))
+        assert pyarrow.parquet.read_table(path).schema.equals(table)
         assert read(path.parent, path.name) == []
 
 

@@ -20,8 +20,8 @@ from dedup.base.errors import BusyError, DatabaseError, InputError
 from dedup.base.progress import SilentProgress
 from dedup.base.settings import Settings
 from dedup.db.database import Database
+from dedup.extras.spark.postgres import ImportReport
 from dedup.extras.spark.postgres import importing as cluster_import
-from dedup.extras.spark.postgres.importing import ImportReport
 from dedup.rules.pair import Relation
 from dedup.store import memory_engine, pins, rulebooks
 from tests import attached

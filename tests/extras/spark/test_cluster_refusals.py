@@ -318,7 +318,7 @@ def test_a_column_is_missing_or_of_another_type(corpus: Database, tmp_path: Path
     folder = result().write(fresh(tmp_path))
     path = folder / name / "part-0.parquet"
     whole = pa.parquet.read_table(path)
-    for column in RESULT[name]:
+    for column in RESULT[name].names:
         pa.parquet.write_table(whole.drop_columns([column]), path)
         with pytest.raises(InputError, match=f"has no column {column}"):
             cluster_import.run(corpus, folder)

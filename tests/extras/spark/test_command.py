@@ -145,8 +145,8 @@ def test_a_run_gives_the_marks_of_the_oracle(folder: Path) -> None:
 
 @pytest.mark.spark
 def test_an_exported_corpus_is_gone_on_with(spark: Any, folder: Path) -> None:
-    from dedup.extras.spark.corpus import CorpusState
     from dedup.extras.spark.exchange import FORMAT, Basis, pins_digest
+    from dedup.extras.spark.options import CorpusState
     from tests.extras.spark.runs import reading
 
     key = "a key of more than thirty-two characters"

@@ -149,7 +149,7 @@ def test_a_result_is_written_as_it_is(spark: Any, tmp_path: Path) -> None:
     for _ in range(2):  # the second time in place of the first
         result.write(str(out))
     for name, table in RESULT.items():
-        assert spark.read.parquet(str(out / name)).columns == list(table)
+        assert spark.read.parquet(str(out / name)).columns == table.names
     assert spark.read.parquet(str(out / "mark")).count() == len(corpus.entries)
     report = json.loads((out / "run.json").read_text("utf-8"))
     assert report["counts"]["mark"] == len(corpus.entries)
@@ -159,8 +159,8 @@ def test_a_result_is_written_as_it_is(spark: Any, tmp_path: Path) -> None:
 
 def test_articles_of_a_table_get_their_marks(spark: Any, tmp_path: Path) -> None:
     """From texts to rows; then the same folder again, another input, and what is before a horizon."""
-    from dedup.extras.spark.corpus import CorpusState
     from dedup.extras.spark.estimate import estimate
+    from dedup.extras.spark.options import CorpusState
     from dedup.extras.spark.schema import FINGERPRINT
     from dedup.spark import Options, Pins, deduplicate
 
@@ -236,7 +236,7 @@ def test_a_worker_process_that_is_killed_costs_its_task(
     spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     flag = tmp_path / "died"
-    monkeypatch.setattr("dedup.extras.spark.candidates.related", partial(dying_once, flag=str(flag)))
+    monkeypatch.setattr("dedup.extras.spark.rounds.related", partial(dying_once, flag=str(flag)))
     corpus = Maker(4, Settings()).corpus(30, "a")
     found = answer(settle(spark, tmp_path / "work", corpus))
     assert flag.exists()

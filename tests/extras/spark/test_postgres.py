@@ -74,7 +74,7 @@ def test_real_news_has_the_marks_of_the_engine_in_postgres(
 
 def test_from_postgres_to_spark_and_back(spark: Any, database: Database, tmp_path: Path) -> None:
     """10,000 settled articles, and 5,000 new ones that only Spark compares."""
-    from dedup.extras.spark.corpus import CorpusState
+    from dedup.extras.spark.options import CorpusState
     from dedup.extras.spark.reading import read_table
     from dedup.spark import deduplicate
 

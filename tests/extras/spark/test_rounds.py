@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 pa = pytest.importorskip("pyarrow")
 
-from dedup.extras.spark.deciding import fates  # noqa: E402
+from dedup.extras.spark.scoring import fates  # noqa: E402
 from tests.extras.spark.reference import peel  # noqa: E402
 
 Edges = list[tuple[int, int]]

@@ -18,8 +18,7 @@ from tests.extras.spark.corpora import Maker
 
 pa = pytest.importorskip("pyarrow")
 
-from dedup.extras.spark.kinds import BUCKET, CONTENT, PIN_KINDS, SENTENCE  # noqa: E402
-from dedup.extras.spark.schema import EDGE, columns  # noqa: E402
+from dedup.extras.spark.schema import BUCKET, CONTENT, EDGE, PIN_KINDS, SENTENCE, columns  # noqa: E402  # noqa: E402
 from dedup.extras.spark.scoring import related  # noqa: E402
 
 

@@ -11,7 +11,7 @@ from typer import Argument, Option
 from dedup.cli import output
 from dedup.cli.progress import progress_bar
 from dedup.cli.read import DIFFERENT
-from dedup.cli.shared import JsonOption, corpus, counted, stopping
+from dedup.cli.shared import JsonOption, corpus, counted, needs, stopping
 from dedup.cli.signals import unfinished
 
 
@@ -35,6 +35,7 @@ def export_corpus(
 
         dedup export corpus known
     """
+    needs("dedup export corpus", "parquet", ("pyarrow",))
     with corpus() as dd, stopping() as stop, progress_bar() as bar:
         report = dd.export_corpus(folder, hash_key=include_hash_key, progress=bar, stop=stop.is_set)
     if report.stopped:
@@ -79,6 +80,7 @@ def import_(
 
         dedup import result --dry-run
     """
+    needs("dedup import", "parquet", ("pyarrow",))
     with corpus() as dd, stopping() as stop, progress_bar("rows") as bar:
         report = dd.import_corpus(folder, dry_run=dry_run, progress=bar, stop=stop.is_set)
     if json:

@@ -15,12 +15,13 @@ from typer import Option
 
 from dedup.base.errors import InputError
 from dedup.base.machine import cores
+from dedup.base.settings import Settings
 from dedup.cli import output
 from dedup.cli.shared import JsonOption, MapOption, counted, field_map, hash_key, moment, needs
+from dedup.extras.spark.failures import explained
 
 if TYPE_CHECKING:
-    from dedup.base.settings import Settings
-    from dedup.extras.spark.corpus import CorpusState
+    from dedup.extras.spark.options import CorpusState
 
 SPARK_PACKAGES = ("pyspark", "pandas", "pyarrow")  # What the extra `spark` brings
 
@@ -141,7 +142,7 @@ def run(
         dedup spark run --input new.parquet --corpus exported --output marks
     """
     mapping, settings, added = _given(map_, set_, hash_key_, corpus, added_at)
-    with _session(master, remote, memory, partitions) as spark, _explained("the run ended early"):
+    with _session(master, remote, memory, partitions) as spark, explained("the run ended early"):
         from dedup.extras.spark.engine import deduplicate
         from dedup.extras.spark.options import Options
         from dedup.extras.spark.reading import read_table
@@ -203,7 +204,7 @@ def estimate_(
         dedup spark estimate --input articles.parquet --sample 0.1
     """
     mapping, settings, added = _given(map_, set_, hash_key_, corpus, added_at)
-    with _session(master, remote, memory, partitions) as spark, _explained("the estimate ended early"):
+    with _session(master, remote, memory, partitions) as spark, explained("the estimate ended early"):
         from dedup.extras.spark.estimate import estimate
         from dedup.extras.spark.options import Options
         from dedup.extras.spark.reading import read_table
@@ -275,20 +276,12 @@ def _session(master: str | None, remote: str | None, memory: str, partitions: in
         if not given and not remote:
             builder = builder.config(name, value)
     output.say("starting Spark" if not given else "taking the session of Spark")
-    with _explained("Spark does not start"):
+    with explained("Spark does not start"):
         spark = builder.getOrCreate()
     try:
         yield spark
     finally:
         spark.stop()
-
-
-@contextmanager
-def _explained(what: str) -> Iterator[None]:
-    from dedup.extras.spark.failures import explained
-
-    with explained(what):
-        yield
 
 
 def _given(
@@ -301,8 +294,6 @@ def _given(
 
 def _settings(values: list[str] | None, key: str | None, folder: str | None) -> Settings:
     """The settings of `--set`, with the hash key; with an exported corpus only its own count."""
-    from dedup.base.settings import Settings
-
     if folder and values:
         raise InputError("--corpus brings its settings along: change them in Postgres, and export again")
     found: dict[str, Any] = {}
@@ -318,7 +309,7 @@ def _settings(values: list[str] | None, key: str | None, folder: str | None) -> 
 
 def _corpus(spark: Any, folder: str | None, settings: Settings) -> CorpusState:
     """What `--corpus` names, or a corpus of which nothing is known yet."""
-    from dedup.extras.spark.corpus import CorpusState
+    from dedup.extras.spark.options import CorpusState
 
     return CorpusState.read(spark, folder, settings.hash_key) if folder else CorpusState(settings=settings)
 

@@ -21,8 +21,9 @@ SELECT count(*) FROM dedup.article_mark WHERE NOT archived
 -- What a cluster is told of each article inside: its times, the digest of its text, and its fingerprint if that is of
 -- the version wanted for its language. One that failed has its reason; `known` says whether there is either.
 SELECT a.source_id, (extract(epoch FROM a.published_at) * 1000000)::bigint,
-       (extract(epoch FROM a.added_at) * 1000000)::bigint, b.digest, v.version, f.content_hash, f.sentence_hashes,
-       f.signature, f.buckets, f.word_count, f.shingle_count, k.reason, k.known AND b.same AS known
+       (extract(epoch FROM a.added_at) * 1000000)::bigint, b.digest, v.version, coalesce(f.content_hash, 0),
+       coalesce(f.sentence_hashes, '{}'), coalesce(f.signature, ''), coalesce(f.buckets, '{}'),
+       coalesce(f.word_count, 0), coalesce(f.shingle_count, 0), k.reason, k.known AND b.same AS known
 FROM dedup.marked_article a
 JOIN unnest(%(languages)s::text[], %(versions)s::bigint[]) AS v (language, version)
     ON v.language = coalesce(a.language, '')
@@ -61,6 +62,10 @@ CREATE TEMPORARY TABLE import_common (sentence_hash bigint, carriers bigint, eff
 CREATE TEMPORARY TABLE import_article (
     place bigint, source_id text COLLATE "C", published_at bigint, added_at bigint, reason text COLLATE "C",
     text_digest bytea)
+
+-- name: types
+-- The types of the columns of a temporary table, as rows are copied into it.
+SELECT atttypid FROM pg_attribute WHERE attrelid = %(table)s::regclass AND attnum > 0 ORDER BY attnum
 
 -- name: stage_fingerprints
 -- Its fingerprints; `article_id` is the place.

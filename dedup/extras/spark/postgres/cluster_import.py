@@ -11,41 +11,21 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from dedup.base.answer import Answer
 from dedup.base.settings import Settings
 from dedup.db.arrays import Bigints, bigints
 from dedup.db.connection import set_values
 from dedup.db.database import Cursor
 from dedup.db.statements import Statements
-from dedup.extras.spark.exchange import COMMON_SENTENCE, MARK, MATCH, Basis, ExchangeColumn, Table
-from dedup.extras.spark.postgres.cluster import ClusterWanted, versions, wanted
+from dedup.extras.spark.exchange import Basis
+from dedup.extras.spark.postgres import ImportReport, MarkDisagreement
+from dedup.extras.spark.postgres.exporting import ClusterWanted, versions, wanted
 from dedup.store import articles, common_sentences, memory_engine, settling, window
 from dedup.store.common_sentences import CommonChange, SentenceCount
 from dedup.store.fingerprints import BEGINNING, COLUMNS, END, copy_rows
 from dedup.store.settling import order_parameters
 from dedup.text.fingerprints import Fingerprints
 
-Row = Sequence[object]
-
 _sql = Statements("extras/spark/postgres/cluster")
-
-ARTICLE: Table = {
-    "place": ExchangeColumn("long"),
-    "source_id": ExchangeColumn("string"),
-    "published_at": ExchangeColumn("long", nullable=True),
-    "added_at": ExchangeColumn("long"),
-    "reason": ExchangeColumn("string", nullable=True),
-    "text_digest": ExchangeColumn("binary"),
-}
-"""Of a row of the table `fingerprint` what is no fingerprint."""
-
-STAGED: dict[str, Table] = {
-    "import_mark": MARK,
-    "import_match": MATCH,
-    "import_common": COMMON_SENTENCE,
-    "import_article": ARTICLE,
-}
-_COPIED = {"string": "text", "long": "int8", "double": "float8", "boolean": "bool", "binary": "bytea"}
 
 
 def create(cursor: Cursor) -> None:
@@ -53,51 +33,27 @@ def create(cursor: Cursor) -> None:
         cursor.execute(_sql(name))
 
 
-def add(cursor: Cursor, name: str, rows: Iterable[Row]) -> None:
-    """Add rows to one of the `STAGED` tables."""
-    columns = STAGED[name]
-    into = f"COPY pg_temp.{name} ({', '.join(columns)}) FROM STDIN (FORMAT BINARY)"
-    with cursor.copy(into.encode()) as copy:
-        copy.set_types([_COPIED[column.kind] for column in columns.values()])
+def add(cursor: Cursor, table: str, rows: Iterable[Sequence[object]]) -> None:
+    """Add rows to one of the temporary tables, all of whose columns are given."""
+    types = [row[0] for row in cursor.execute(_sql("types"), {"table": f"pg_temp.{table}"}).fetchall()]
+    with cursor.copy(f"COPY pg_temp.{table} FROM STDIN (FORMAT BINARY)".encode()) as copy:
+        copy.set_types(types)
         for row in rows:
             copy.write_row(row)
 
 
-def add_articles(cursor: Cursor, rows: Iterable[Row], first: int, made: Fingerprints) -> None:
-    """Add rows of the table `fingerprint`. `rows`: source_id, published_at, added_at, reason, text_digest.
-    `first`: the place of the first of them. `made`: their fingerprints.
-    """
-    add(cursor, "import_article", ((place, *row) for place, row in enumerate(rows, first)))
+def add_fingerprints(cursor: Cursor, first: int, made: Fingerprints) -> None:
+    """Add fingerprints, whose articles are known by their places from `first` on."""
     places = bigints(range(first, first + len(made)))
     into = f"COPY pg_temp.import_fingerprint ({COLUMNS}) FROM STDIN (FORMAT BINARY)"
     with cursor.copy(into.encode()) as copy:
         copy.write(b"".join([BEGINNING, *copy_rows(places, 0 * places, made), END]))
 
 
-def finish(cursor: Cursor) -> None:
-    cursor.execute(_sql("analyze_staged"))
-
-
 NAMED = 3
 """Articles that a disagreement names; the others are only counted."""
 
 AGAIN = "run the cluster again over the whole corpus"
-
-
-@dataclass(frozen=True, slots=True)
-class MarkDisagreement(Answer):
-    """Something in which a result and the corpus do not agree."""
-
-    words: str  # what, without a number
-    count: int = 0  # of how many articles, or of whatever the words say; 0 where it is about none
-    examples: list[str] = field(default_factory=list)  # the source_ids of some
-    next: str = AGAIN  # what to do about it
-
-    def __str__(self) -> str:
-        named = f" ({', '.join(self.examples)}{' …' if self.count > len(self.examples) else ''})"
-        counted = f"{self.count:,} " if self.count else ""
-        return f"{counted}{self.words}{named if self.examples else ''}: {self.next}"
-
 
 _AGREE = "make both agree, or run the cluster again over a new `dedup export corpus`"
 _SPOILED = "the result is damaged: run the cluster again, in another folder"
@@ -179,6 +135,7 @@ def check(cursor: Cursor, found: ClusterWanted, tell: Callable[[int], object]) -
         tell: called with 0 now and then: each statement may take minutes, and the work goes on.
     """
     checked = Checked()
+    cursor.execute(_sql("analyze_staged"))
     checked.problems += _found(cursor, found, _TWICE, tell)
     if checked.problems:
         return checked
@@ -248,13 +205,6 @@ WORK_MEMORY = "64MB"
 """For each sort and hash of whole tables; with the usual 4 MB those of a million articles go to disk."""
 
 
-@dataclass(slots=True)
-class ImportedRows:
-    marks: int = 0  # that were new, or of articles that were not settled
-    pairs: int = 0  # rows of `match` that are new, or have other values
-    left: int = 0  # articles that people changed meanwhile, whose marks the next backfill finds
-
-
 def whole_tables(cursor: Cursor) -> None:
     """For the rest of the transaction: read whole tables and join them, and do not look up row by row."""
     values = dict.fromkeys(("enable_seqscan", "enable_hashjoin", "enable_mergejoin"), "on")
@@ -277,22 +227,23 @@ def write(
     since: int,
     taken: Bigints,
     tell: Callable[[int], object],
-) -> ImportedRows:
+    report: ImportReport,
+) -> None:
     """Write marks, pairs, flags, common sentences and counts. Needs the settle lock. `examples`: of sentences
     that become common, in words. `since`: the last change that people had made when the result was checked.
     `taken`: the changes of sentences that the counts knew of. `tell`: called with 0 now and then: each
-    statement may take minutes, and the work goes on.
+    statement may take minutes, and the work goes on. `report`: gets how much was written, and left.
     """
     whole_tables(cursor)
     changed = memory_engine.changed_since(cursor, since)
     gone, rewritten = _ids(cursor, "gone", changed), _ids(cursor, "rewritten", changed)
     orphans = _ids(cursor, "orphans", gone)
     left = bigints({*changed.tolist(), *orphans.tolist()})
-    written = ImportedRows(left=len(left))
-    written.marks = cursor.execute(_sql("write_marks"), {"left": left}).rowcount
+    report.left = len(left)
+    report.marks = cursor.execute(_sql("write_marks"), {"left": left}).rowcount
     tell(0)
     cursor.execute(_sql("drop_pairs"))
-    written.pairs = cursor.execute(_sql("write_pairs"), {"gone": gone}).rowcount
+    report.pairs = cursor.execute(_sql("write_pairs"), {"gone": gone}).rowcount
     tell(0)
     cursor.execute(_sql("write_flags"))
     common_sentences.apply(cursor, checked.changes, (), dict(examples))
@@ -304,7 +255,7 @@ def write(
     memory_engine.settled_through(cursor, row[0] if row else None)
     if len(
         left
-    ):  # have settled again what rests on articles that people have changed, as their triggers did before
+    ):  # settle again what rests on articles that people have changed, as their triggers did before
         articles.remove_pairs(cursor, rewritten)
         articles.withdraw(cursor, left)
         settling.make_stale(cursor, _ids(cursor, "partners", gone).tolist())
@@ -312,7 +263,6 @@ def write(
         unnoted = _ids(cursor, "newly_fingerprinted", bigints({*gone.tolist(), *rewritten.tolist()}))
         if len(unnoted):
             cursor.execute(_sql("recount_all"))
-    return written
 
 
 def _ids(cursor: Cursor, name: str, ids: Bigints) -> Bigints:

@@ -1,54 +1,96 @@
-"""`dedup export corpus`: what a cluster needs to know of a corpus, as one folder, whole or not there."""
+"""`dedup export corpus`: what a cluster needs to know of a corpus, as one folder, whole or not there.
+
+That is fingerprints with the digests of their texts, pins, settings and the horizon. The folders are
+described in `../exchange.py`; what comes back is taken up by `importing.py`.
+"""
 
 from __future__ import annotations
 
-import shutil
 import tempfile
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-import numpy as np
+import pyarrow as pa
+import pyarrow.parquet
 
 import dedup
-from dedup.base.answer import Answer
+from dedup.attach import attachments
 from dedup.base.errors import InputError
 from dedup.base.progress import Progress, SilentProgress
+from dedup.base.settings import Settings
+from dedup.base.times import microseconds
 from dedup.db.database import Cursor, Database
+from dedup.db.statements import Statements
 from dedup.extras.spark import exchange
-from dedup.extras.spark.exchange import CORPUS_FILE, FINGERPRINT, FORMAT, PAIR_PIN, SENTENCE_PIN, TableWriter
-from dedup.extras.spark.postgres import cluster
-from dedup.extras.spark.postgres.cluster import ClusterWanted
+from dedup.extras.spark.exchange import (
+    CORPUS_FILE,
+    FINGERPRINT,
+    FORMAT,
+    PAIR_PIN,
+    SENTENCE_PIN,
+    Basis,
+    pins_digest,
+)
+from dedup.extras.spark.postgres import CorpusExport
+from dedup.rules.relation import Relation
+from dedup.store import articles, rulebooks, snapshots, window
+from dedup.store.settling import order_parameters
+from dedup.text.fingerprint import Fingerprinter
+from dedup.text.punkt import PunktModel
+
+_sql = Statements("extras/spark/postgres/cluster")
 
 LEFT_OUT_NAMED = 100  # Articles without a fingerprint that are named; the others are only counted
 
+PAGE = 2_000
+"""Rows fetched from the server at a time: about 2 MB."""
 
-@dataclass(slots=True)
-class CorpusExport(Answer):
-    """What was exported.
 
-    Attributes:
-        folder: where it is.
-        articles: of the corpus, archived ones not counted.
-        fingerprints: articles whose fingerprint the cluster need not make; failed: that cannot have one.
-        left_out: the others, which the cluster reads as new ones; left_out_ids: some of them, by source_id.
-        pair_pins, sentence_pins: what people have said.
-        keyed: hashes are made with a hash key; with_key: the folder holds it.
-        stopped: it was asked to stop; there is no folder.
-    """
+@dataclass(frozen=True, slots=True)
+class ClusterWanted:
+    """What the next backfill would settle by, and so what a cluster has to."""
 
-    folder: str
-    articles: int = 0
-    fingerprints: int = 0
-    failed: int = 0
-    left_out: int = 0
-    left_out_ids: list[str] = field(default_factory=list)
-    pair_pins: int = 0
-    sentence_pins: int = 0
-    keyed: bool = False
-    with_key: bool = False
-    stopped: bool = False
+    basis: Basis  # what a result must agree on
+    fingerprinter: Fingerprinter  # holds the settings and models
+    models: dict[str, PunktModel]  # trained sentence parameters by language
+    # pairs, sentences: the pins
+    pairs: dict[tuple[str, str], Relation]
+    sentences: dict[int, bool]
+    horizon: datetime | None  # articles before it do not belong to the corpus
+    failures: bool  # failed articles stay failed: neither texts nor fingerprints are about to be read again
+
+    @property
+    def settings(self) -> Settings:
+        return self.fingerprinter.settings
+
+
+def wanted(cursor: Cursor) -> ClusterWanted:
+    """Raises InputError: a cluster would read other texts than this corpus does."""
+    for attachment in attachments.present(cursor):
+        if attachment.html:
+            raise InputError(
+                f"{attachment.name} is attached with --html, and a cluster takes no article out of HTML:"
+                " settle this corpus with `dedup backfill`"
+            )
+    settings, models = rulebooks.load_wanted(cursor), rulebooks.load_models(cursor, wanted=True)
+    rows = cursor.execute(_sql("pair_pins")).fetchall()
+    pairs = {(row[0], row[1]): Relation(row[2]) for row in rows}
+    sentences = snapshots.sentence_pins(cursor)
+    horizon = window.load(cursor).horizon
+    checksums = {language: model.checksum for language, model in models.items()}
+    basis = Basis.of(settings, checksums, pins_digest(pairs, sentences), microseconds(horizon))
+    failures = not rulebooks.waiting_adoption(cursor).fingerprints
+    return ClusterWanted(basis, Fingerprinter(settings, models), models, pairs, sentences, horizon, failures)
+
+
+def versions(cursor: Cursor, fingerprinter: Fingerprinter) -> dict[str, Any]:
+    """The fingerprint version for every language that articles name, as parameters of a statement."""
+    rows = cursor.execute(_sql("languages")).fetchall()
+    languages = [row[0] for row in rows]
+    return {"languages": languages, "versions": [fingerprinter.version(name) for name in languages]}
 
 
 def export(
@@ -60,27 +102,28 @@ def export(
     stop: Callable[[], bool] = lambda: False,
 ) -> CorpusExport:
     """Write a folder with what a cluster needs to know, or none; see `Deduplicator.export_corpus`."""
-    exchange.arrow()
-    path = Path(folder)
+    path, shown = Path(folder), progress or SilentProgress()
     _refuse_used(path)
+    report = CorpusExport(str(path), with_key=hash_key)
     try:
-        made = Path(tempfile.mkdtemp(prefix=f".{path.name}.", dir=path.absolute().parent))  # mode 0700
+        with tempfile.TemporaryDirectory(  # mode 0700
+            prefix=f".{path.name}.", dir=path.absolute().parent, ignore_cleanup_errors=True
+        ) as temporary:
+            made = Path(temporary)
+            with database.session() as session, session.transaction(snapshot=True) as cursor:
+                found = wanted(cursor)
+                report.keyed = bool(found.settings.hash_key)
+                row = cursor.execute(_sql("count_inside")).fetchone()
+                shown.start("exporting", row[0] if row else 0)
+                known = _known(cursor, found, report, shown, stop)
+                exchange.write_files(made / "fingerprint", FINGERPRINT, known)
+            if not report.stopped:
+                _write_others(made, found, report)
+                _refuse_used(path)
+                made.rename(path)  # takes the place of an empty folder
     except OSError as error:
         raise InputError(f"{path} cannot be written: {error.strerror}") from None
-    try:
-        report = CorpusExport(str(path))
-        with database.session() as session, session.transaction(snapshot=True) as cursor:
-            found = cluster.wanted(cursor)
-            report.keyed, report.with_key = bool(found.settings.hash_key), hash_key
-            _export(cursor, found, made, report, progress or SilentProgress(), stop)
-        if not report.stopped:
-            _refuse_used(path)
-            made.rename(path)  # takes the place of an empty folder
-        return report
-    except OSError as error:
-        raise InputError(f"{path} cannot be written: {error.strerror}") from None
-    finally:
-        shutil.rmtree(made, ignore_errors=True)
+    return report
 
 
 def _refuse_used(path: Path) -> None:
@@ -90,76 +133,57 @@ def _refuse_used(path: Path) -> None:
         raise InputError(f"{path} is a file; name a folder that does not exist")
 
 
-def _export(
+def _known(
     cursor: Cursor,
     found: ClusterWanted,
-    folder: Path,
     report: CorpusExport,
     progress: Progress,
     stop: Callable[[], bool],
-) -> None:
-    progress.start("exporting", cluster.count_inside(cursor))
-    with TableWriter(folder / "fingerprint", FINGERPRINT) as writer:
-        for page in cluster.fingerprints(cursor, found):
-            if stop():
-                report.stopped = True
-                return
-            _note(page, report)
-            known = [row for row in page if row["known"]]
-            if known:
-                writer.write(_columns(known))
-            progress.advance(len(page))
+) -> Iterator[pa.RecordBatch]:
+    """What is known of the articles inside, in no order, until told to stop; all are counted."""
+    query = _sql("fingerprints", text=articles.body("a"))
+    values = {
+        **order_parameters(found.settings),
+        **versions(cursor, found.fingerprinter),
+        "horizon": found.horizon,
+        "failures": found.failures,
+    }
+    cursor.execute(b"DECLARE told NO SCROLL CURSOR FOR " + query, values)
+    while page := cursor.execute(f"FETCH {PAGE} FROM told".encode()).fetchall():
+        if stop():
+            report.stopped = True
+            return
+        known = [dict(zip(FINGERPRINT.names, row, strict=False)) for row in page if row[-1]]
+        failed = sum(row["reason"] is not None for row in known)
+        left_out = [row[0] for row in page if not row[-1]]
+        report.articles += len(page)
+        report.failed += failed
+        report.fingerprints += len(known) - failed
+        report.left_out += len(left_out)
+        report.left_out_ids += left_out[: LEFT_OUT_NAMED - len(report.left_out_ids)]
+        if known:
+            yield pa.RecordBatch.from_pylist(known, FINGERPRINT)
+        progress.advance(len(page))
+
+
+def _write_others(folder: Path, found: ClusterWanted, report: CorpusExport) -> None:
+    """Write pins and sentence parameters, and last what the folder says of itself."""
     report.pair_pins, report.sentence_pins = len(found.pairs), len(found.sentences)
-    with TableWriter(folder / "pair_pin.parquet", PAIR_PIN) as writer:
-        one, other = zip(*found.pairs, strict=True) if found.pairs else ((), ())
-        relations = [relation.value for relation in found.pairs.values()]
-        writer.write({"source_id": one, "other_source_id": other, "relation": relations})
-    with TableWriter(folder / "sentence_pin.parquet", SENTENCE_PIN) as writer:
-        writer.write({"sentence_hash": list(found.sentences), "common": list(found.sentences.values())})
+    pairs = [(*pair, relation.value) for pair, relation in found.pairs.items()]
+    for table, name, rows in (
+        (PAIR_PIN, "pair_pin", pairs),
+        (SENTENCE_PIN, "sentence_pin", list(found.sentences.items())),
+    ):
+        told = [dict(zip(table.names, row, strict=True)) for row in rows]
+        pa.parquet.write_table(pa.Table.from_pylist(told, table), folder / f"{name}.parquet")
     (folder / "models").mkdir()
     for language, model in found.models.items():
-        about = {"language": language, "checksum": model.checksum, **model.to_files()}
-        exchange.write_json(folder / "models" / f"{language}.json", about)
-    exchange.write_json(folder / CORPUS_FILE, _about(found, report))
-
-
-def _note(page: Sequence[Mapping[str, Any]], report: CorpusExport) -> None:
-    report.articles += len(page)
-    for row in page:
-        if not row["known"]:
-            report.left_out += 1
-            if len(report.left_out_ids) < LEFT_OUT_NAMED:
-                report.left_out_ids.append(row["source_id"])
-        elif row["reason"] is not None:
-            report.failed += 1
-        else:
-            report.fingerprints += 1
-
-
-def _columns(rows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """Some articles as columns; a failed one has zeros."""
-    found: dict[str, Any] = {name: [row[name] for row in rows] for name in FINGERPRINT}
-    for name in ("content_hash", "word_count", "shingle_count"):
-        found[name] = [value or 0 for value in found[name]]
-    found["signature"] = [value or b"" for value in found["signature"]]
-    for name in ("sentence_hashes", "buckets"):
-        found[name] = _lists(found[name])
-    return found
-
-
-def _lists(values: Sequence[Any]) -> Any:
-    """Arrays of numbers, or None for an empty one, as one array of Arrow."""
-    pa = exchange.arrow()
-    arrays = [np.empty(0, np.int64) if value is None else value for value in values]
-    ends = np.cumsum([0, *map(len, arrays)])
-    return pa.ListArray.from_arrays(pa.array(ends, pa.int32()), pa.array(np.concatenate(arrays)))
-
-
-def _about(found: ClusterWanted, report: CorpusExport) -> dict[str, Any]:
+        parameters = {"language": language, "checksum": model.checksum, **model.to_files()}
+        exchange.write_json(folder / "models" / f"{language}.json", parameters)
     about: dict[str, Any] = {"format": FORMAT, "dedup": dedup.__version__, **found.basis.as_dict()}
     if report.with_key:
         about["hash_key"] = found.settings.hash_key
     names = ("articles", "fingerprints", "failed", "left_out", "pair_pins", "sentence_pins")
     about["counts"] = {name: getattr(report, name) for name in names}
     about["left_out"] = report.left_out_ids
-    return about
+    exchange.write_json(folder / CORPUS_FILE, about)

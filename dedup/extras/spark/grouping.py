@@ -1,0 +1,216 @@
+"""From fingerprints to groups: articles in order, classes of equal ones, and nodes that share a key.
+
+The numbers of articles are their order (docs/semantics.md, section 5): every later step compares them in
+place of times and names. They are made from places that were written, never computed twice.
+
+Nodes are classes of articles with equal fingerprints, each named by the number of its first article. The
+members of a class are related to every other article in the same way, and later ones are duplicates of
+the first. So a class is decided as one, by its first member; `results.py` gives each member its rows. An
+article that a pin names is a class of its own: what was said of it was not said of its copies.
+
+Common sentences are found by aggregation (section 2): carriers and agreeing pairs are counted in whole
+numbers, each node with the weight of its class. `rules.common` decides and divides, in Python, so that the
+floats are those of every engine.
+
+A key is a sentence that is not common, a bucket, the content of a text without buckets, or a pinned pair.
+Every row of a group has what a score needs of its node besides the signature, so that one aggregation of
+joined rows counts what two nodes share.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from datetime import UTC, datetime
+from functools import partial
+from typing import Any
+
+import pyarrow as pa
+from pyspark.sql import Column, DataFrame, Window
+from pyspark.sql import functions as fn
+
+from dedup.base import times
+from dedup.base.settings import Settings
+from dedup.extras.spark.schema import BUCKET, COMMON, CONTENT, PIN_KINDS, SENTENCE, columns
+from dedup.rules.common import effective_stories, is_common
+from dedup.rules.marks import FUTURE_TOLERANCE
+from dedup.rules.pair import Relation
+
+PARTITION_BITS = 33
+"""`monotonically_increasing_id` has the number of the row below, and that of its partition above."""
+
+
+def canonical_time(settings: Settings) -> Column:
+    """The time of an article in canonical order, as in `rules.marks.order_key`."""
+    published, added = fn.col("published_at"), fn.col("added_at")
+    if settings.canonical_order != "published":
+        return added
+    earliest = times.microseconds(datetime(settings.earliest_year, 1, 1, tzinfo=UTC))
+    soon = published - added <= FUTURE_TOLERANCE // times.MICROSECOND
+    plausible = published.isNotNull() & (published >= earliest) & soon
+    return fn.when(plausible, published).otherwise(added)
+
+
+def ordered(fingerprints: DataFrame, settings: Settings, partitions: int | None) -> DataFrame:
+    """The articles that have a fingerprint, in canonical order, with their place; schema `ORDERED`.
+
+    Spark compares strings byte by byte, as the contract does. No two rows are equal in both columns.
+    """
+    order = ("time", "source_id")
+    found = fingerprints.where(fn.col("reason").isNull()).withColumn("time", canonical_time(settings))
+    divided = found.repartitionByRange(*([partitions] if partitions else []), *order)
+    return divided.sortWithinPartitions(*order).withColumn("place", fn.monotonically_increasing_id())
+
+
+def numbered(ordered: DataFrame) -> DataFrame:
+    """The same with `id`, the number of each in the order of all, from 0 on."""
+    partition = fn.shiftright("place", PARTITION_BITS)
+    counts = ordered.groupBy(partition.alias("partition")).agg(fn.count("*").alias("rows")).collect()
+    starts, start = [], 0
+    for row in sorted(counts, key=lambda row: row.partition):
+        starts.append((row.partition, start))
+        start += row.rows
+    offsets = ordered.sparkSession.createDataFrame(starts, "partition long, start long")
+    rank = fn.col("place").bitwiseAND(fn.lit((1 << PARTITION_BITS) - 1))
+    joined = ordered.withColumn("partition", partition).join(fn.broadcast(offsets), "partition")
+    return joined.withColumn("id", fn.col("start") + rank).drop("partition", "start", "place")
+
+
+def pinned(articles: DataFrame, pins: Mapping[tuple[str, str], Relation]) -> DataFrame:
+    """The pinned pairs whose articles both take part; schema `PINNED`."""
+    rows = [(i, *pair, PIN_KINDS[relation]) for i, (pair, relation) in enumerate(sorted(pins.items()))]
+    said = articles.sparkSession.createDataFrame(rows, "number long, one string, other string, kind int")
+    ids = articles.select("id", "source_id")
+    for name in ("one", "other"):
+        named = ids.select(fn.col("id").alias(f"{name}_id"), fn.col("source_id").alias(name))
+        said = named.join(fn.broadcast(said), name)
+    both = (fn.col("one_id"), fn.col("other_id"))
+    return said.select("number", fn.least(*both).alias("a"), fn.greatest(*both).alias("b"), "kind")
+
+
+def _digest() -> Column:
+    """SHA-256 of all that relations are made of: 32 bytes in place of some 500."""
+    hashes = (
+        fn.array_join(fn.col(name).cast("array<string>"), ",") for name in ("sentence_hashes", "buckets")
+    )
+    numbers = (fn.col(name).cast("string") for name in ("content_hash", "shingle_count"))
+    return fn.unhex(fn.sha2(fn.concat_ws(";", *numbers, *hashes, fn.hex("signature")), 256))
+
+
+def members(articles: DataFrame, pins: DataFrame | None) -> DataFrame:
+    """The articles of classes that have several; schema `MEMBER`."""
+    found = articles.select("id", _digest().alias("digest"))
+    if pins is not None:
+        ends = pins.select(fn.explode(fn.array("a", "b")).alias("id"))
+        found = found.join(fn.broadcast(ends), "id", "left_anti")
+    classes = found.groupBy("digest").agg(
+        fn.min("id").alias("node"), fn.max("id").alias("last"), fn.count("*").alias("weight")
+    )
+    return found.join(classes.where("weight > 1"), "digest")
+
+
+def nodes(articles: DataFrame, members: DataFrame | None) -> DataFrame:
+    """One row per class, with the fingerprint; schema `NODE`. No members: no class has several articles."""
+    if members is None:
+        alone = {"node": fn.col("id"), "last": fn.col("id"), "weight": fn.lit(1).cast("long")}
+        return articles.withColumns(alone)
+    found = articles.join(members, "id", "left").where("node IS NULL OR node = id")
+    values = {
+        "node": fn.col("id"),
+        "last": fn.coalesce("last", "id"),
+        "weight": fn.coalesce("weight", fn.lit(1).cast("long")),
+    }
+    return found.withColumns(values)
+
+
+def common(nodes: DataFrame, settings: Settings, pins: Mapping[int, bool]) -> DataFrame:
+    """Schema `COMMON`. `pins`: sentence hash to whether the sentence is always or never common."""
+    carried = nodes.select("weight", "buckets", fn.explode("sentence_hashes").alias("sentence"))
+    counted = carried.groupBy("sentence").agg(fn.sum("weight").alias("carriers"))
+    many = fn.col("carriers") > settings.common_stories
+    if pins:
+        said = nodes.sparkSession.createDataFrame(list(pins.items()), "sentence long, always boolean")
+        counted = counted.join(said, "sentence", "full").where("coalesce(always, true)")
+        counted = counted.where(many | fn.col("always"))
+        counted = counted.withColumn("carriers", fn.coalesce("carriers", fn.lit(0)))
+    else:
+        counted = counted.where(many).withColumn("always", fn.lit(None).cast("boolean"))
+    banded = carried.join(counted.select("sentence"), "sentence").select(
+        "sentence", "weight", fn.posexplode("buckets").alias("band", "bucket")
+    )
+    # In decimals: n (n - 1) fits into a long, but not the sum over the bands of ten billion carriers.
+    alike = banded.groupBy("sentence", "band", "bucket").agg(
+        fn.sum("weight").cast("decimal(18,0)").alias("n")
+    )
+    pairs = alike.groupBy("sentence").agg(fn.sum(fn.col("n") * (fn.col("n") - 1)).alias("pairs"))
+    judged = partial(_judged, bands=settings.buckets, limit=settings.common_stories)
+    found = counted.join(pairs, "sentence", "left")
+    return found.select(
+        "sentence", "carriers", fn.coalesce("pairs", fn.lit(0)).cast("decimal(38,0)").alias("pairs"), "always"
+    ).mapInArrow(judged, COMMON)
+
+
+def _judged(batches: Iterator[pa.RecordBatch], bands: int, limit: int) -> Iterator[pa.RecordBatch]:
+    """Those that are common, from (sentence, carriers, agreeing pairs, whether it is pinned)."""
+    for batch in batches:
+        found: list[tuple[int, int, float]] = []
+        for sentence, carriers, pairs, always in zip(*(c.to_pylist() for c in batch.columns), strict=True):
+            if always or is_common(carriers, int(pairs), bands, limit):
+                found.append((sentence, carriers, effective_stories(carriers, int(pairs), bands)))
+        types = (pa.int64(), pa.int64(), pa.float64())
+        arrays = [pa.array([row[i] for row in found], kind) for i, kind in enumerate(types)]
+        yield pa.RecordBatch.from_arrays(arrays, columns(COMMON))
+
+
+def packed(sentences: Column, shingles: Column) -> Column:
+    """Two counts in one column: |S'| above, shingles in the lower 32 bits."""
+    return fn.shiftleft(sentences.cast("long"), 32).bitwiseOR(shingles.cast("long"))
+
+
+def carried(nodes: DataFrame, common: DataFrame) -> DataFrame:
+    """How many of its sentences are common, of the nodes that have such; schema `CARRIED`."""
+    sentences = nodes.select("node", fn.explode("sentence_hashes").alias("sentence_hash"))
+    found = sentences.join(common.select("sentence_hash"), "sentence_hash")
+    return found.groupBy("node").agg(fn.count("*").cast("int").alias("common"))
+
+
+def sized(nodes: DataFrame, carried: DataFrame) -> DataFrame:
+    """Nodes with `packed`, their counts of sentences that are not common and of shingles."""
+    counted = nodes.join(carried, "node", "left")
+    sentences = fn.size("sentence_hashes") - fn.coalesce("common", fn.lit(0))
+    return counted.withColumn("packed", packed(sentences, fn.col("shingle_count"))).drop("common")
+
+
+def groups(nodes: DataFrame, carried: DataFrame, common: DataFrame, pins: DataFrame | None) -> DataFrame:
+    """The nodes by key, where several have it, each with its place; schema `GROUP`."""
+    found = sized(nodes, carried)
+    no_buckets = fn.size("buckets") == 0
+    contents = fn.when(no_buckets, fn.array("content_hash")).otherwise(fn.array().cast("array<long>"))
+    kinds = (
+        (SENTENCE, fn.col("sentence_hashes")),
+        (BUCKET, fn.array_distinct("buckets")),
+        (CONTENT, contents),
+    )
+    named = [fn.transform(keys, _named(kind)) for kind, keys in kinds]
+    rows = found.select("node", "packed", fn.explode(fn.concat(*named)).alias("named"))
+    rows = rows.select("named.kind", "named.key", "node", "packed")
+    common = common.select(fn.lit(SENTENCE).alias("kind"), fn.col("sentence_hash").alias("key"))
+    rows = rows.join(common, ["kind", "key"], "left_anti")
+    if pins is not None:
+        ends = pins.select(
+            "kind", fn.col("number").alias("key"), fn.explode(fn.array("a", "b")).alias("node")
+        )
+        said = found.select("node", "packed").join(fn.broadcast(ends), "node")
+        rows = rows.union(said.select("kind", "key", "node", "packed"))
+    # Neighbours tell whether a key has several nodes, without a look at all of them.
+    order = Window.partitionBy("kind", "key").orderBy("node")
+    rows = rows.withColumns(
+        {
+            "place": fn.row_number().over(order),
+            "alone": fn.lag("node").over(order).isNull() & fn.lead("node").over(order).isNull(),
+        }
+    )
+    return rows.where("NOT alone")
+
+
+def _named(kind: int) -> Any:
+    return lambda key: fn.struct(fn.lit(kind).alias("kind"), key.alias("key"))
