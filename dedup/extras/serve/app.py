@@ -205,16 +205,13 @@ class Probe:
 
 def _query(request: Request, endpoint: Endpoint) -> dict[str, Any]:
     """The parameters of a request; ProblemError if one is missing, unknown, double or of another type."""
-    known = {parameter.name for parameter in endpoint.parameters}
+    known = {parameter["name"]: parameter["schema"] for parameter in endpoint.parameters}
     given = fields_of(request.scope["query_string"], known, "the query")
     found: dict[str, Any] = {}
-    for parameter in endpoint.parameters:
-        value = given.get(parameter.name)
-        if value is None and parameter.default is None:
-            raise ProblemError(400, f"the parameter {parameter.name} is missing")
-        found[parameter.name] = (
-            parameter.default if value is None else _parsed(parameter.name, parameter.kind, value)
-        )
+    for name, schema in known.items():
+        if name not in given and "default" not in schema:
+            raise ProblemError(400, f"the parameter {name} is missing")
+        found[name] = _parsed(name, schema["type"], given[name]) if name in given else schema["default"]
     return found
 
 
