@@ -24,7 +24,7 @@ from dedup.base.verdict import Verdict
 from dedup.extras.serve.body import MissingExtraError, RefusedError, article_of, read_article, read_items
 from dedup.extras.serve.endpoints import ENDPOINTS, JSON, LINES, NAMES, PATHS, PROBES, Endpoint, document
 from dedup.extras.serve.guard import HEADERS, OUTAGE_SECONDS, Access, Guard, ProblemError, problem_of
-from dedup.extras.serve.handling import Handling, fields_of, in_thread, too_many
+from dedup.extras.serve.handling import Handling, fields_of, in_thread
 from dedup.extras.serve.limits import Limits
 from dedup.files.record import Flaw
 
@@ -130,8 +130,8 @@ class Service:
 
     async def ready(self, _request: Request, _query: dict[str, Any]) -> dict[str, Any]:
         """The state of the database, and whether there is room."""
-        if self._handling.requests.taken >= self._handling.requests.most:
-            raise too_many()
+        with self._handling.requests.one():
+            pass
         await self._probe.check()
         return {"status": "ok"}
 

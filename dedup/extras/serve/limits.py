@@ -83,7 +83,7 @@ def client_key(host: str | None) -> str:
 
 
 class FullError(Exception):
-    pass
+    """There is no room now; the message says of what."""
 
 
 @dataclass(slots=True)
@@ -91,12 +91,13 @@ class Room:
     """A count that stays below a bound: of requests, or of bytes that are held."""
 
     most: int
+    words: str = ""  # of the FullError
     taken: int = 0
 
     def take(self, count: int) -> None:
         """Take some, or raise FullError and take nothing."""
         if self.taken + count > self.most:
-            raise FullError
+            raise FullError(self.words)
         self.taken += count
 
     @contextmanager
