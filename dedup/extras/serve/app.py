@@ -138,10 +138,7 @@ class Service:
 
     def _judged(self, given: Any, what: str, store: bool) -> dict[str, Any]:
         """The verdict on one article: as bytes, or an item of an array that was read."""
-        try:
-            article, flaws = article_of(given, what) if what == "item" else read_article(given, what)
-        except MissingExtraError as error:
-            raise ProblemError(501, f"on the server, {error}") from None
+        article, flaws = article_of(given, what) if what == "item" else read_article(given, what)
         return judged(self._dd.submit(article) if store else self._dd.lookup(article), flaws)
 
     def _batch(self, body: bytes, what: str, store: bool) -> dict[str, Any]:
@@ -163,13 +160,12 @@ class Service:
                 verdicts.append(self._judged(one, what, store))
             except RefusedError as error:
                 verdicts.append(judged(Verdict(error.source_id, "refused", None, None, str(error)), ()))
-            except (DatabaseError, ProblemError) as error:
+            except (DatabaseError, MissingExtraError) as error:
                 if not verdicts:
                     raise
                 if isinstance(error, DatabaseError):
                     self._handling.note(error)
-                    error = problem_of(error, self._dd.location)
-                why = error.detail
+                why = problem_of(error, self._dd.location).detail
                 break
         return {"verdicts": verdicts, "left": len(given) - len(verdicts), "reason": why}
 

@@ -37,6 +37,7 @@ from dedup.base.errors import (
     SchemaError,
 )
 from dedup.base.printable import as_json
+from dedup.extras.serve.body import MissingExtraError
 from dedup.extras.serve.endpoints import OPEN, PROBLEM
 from dedup.extras.serve.limits import FullError, Limits, Rates, client_key
 
@@ -89,6 +90,8 @@ def problem_of(error: Exception, place: str) -> ProblemError:
             return ProblemError(400, words)
         case NotFoundError():
             return ProblemError(404, words.rpartition("; ")[0])
+        case MissingExtraError():
+            return ProblemError(501, f"on the server, {words}")
         case BusyError() | CollisionError():
             return ProblemError(503, words, BUSY_SECONDS)
         case RightsError() | SchemaError():
