@@ -126,9 +126,9 @@ def document() -> Schema:
     made: Schema = json.loads((resources.files("dedup.extras.serve") / "openapi.json").read_bytes())
     made["info"]["version"] = dedup.__version__
     for methods in made["paths"].values():
-        for operation in methods.values():
+        for asked in methods.values():
             for status in ANY_REFUSAL:
-                operation["responses"][str(status)] = {"$ref": f"#/components/responses/{status}"}
+                asked["responses"][str(status)] = {"$ref": f"#/components/responses/{status}"}
     schemas = made["components"]["schemas"]
     for name, about in schemas["Article"]["properties"].items():
         if others := ", ".join(other for other in FIELDS[name] if other != name):
@@ -138,9 +138,9 @@ def document() -> Schema:
 
 
 ENDPOINTS = tuple(
-    Endpoint(operation["operationId"], method.upper(), path, operation["parameters"])
+    Endpoint(about["operationId"], method.upper(), path, about["parameters"])
     for path, methods in document()["paths"].items()
-    for method, operation in methods.items()
+    for method, about in methods.items()
 )
 
 PATHS = frozenset(document()["paths"])
