@@ -1,7 +1,7 @@
 """Who looks at the pages: the token that is entered once, the cookie after it, and where a form comes from.
 
 A visitor is a random name in a cookie, signed with a key that this process alone knows and forgets. Forms
-carry a second signature of the same name. So a page of another site can neither make a browser send a form
+carry a second signature of the same cookie. So a page of another site can neither make a browser send a form
 that counts (SameSite, `Origin`, the form's signature) nor read one (no CORS, and CSP).
 """
 
@@ -15,6 +15,8 @@ from dataclasses import dataclass
 from hashlib import sha256
 from urllib.parse import urlsplit
 
+from itsdangerous import BadSignature, Signer, TimestampSigner
+from starlette.requests import cookie_parser
 from starlette.types import Scope
 
 from dedup.extras.serve.guard import ProblemError, check_host
@@ -23,8 +25,6 @@ ENTER = "/enter"
 STATIC = "/static/"
 
 VISIT_SECONDS = 12 * 3_600  # How long a visitor is known: a working day. Then the token is entered again
-
-SEEN, ENTERED = "seen", "entered"
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,46 +40,45 @@ class Visitors:
     def __init__(
         self, token: bytes | None, hosts: frozenset[str] | None, clock: Callable[[], float] = time.time
     ) -> None:
-        self._token, self._hosts, self._clock = token, hosts, clock
-        self._key = secrets.token_bytes(32)
+        self._token, self._hosts = token, hosts
+        key = secrets.token_bytes(32)
+        self._names = TimestampSigner(key, salt="visitor", digest_method=sha256)
+        self._names.get_timestamp = lambda: int(clock())  # type: ignore[method-assign]
+        self._forms = Signer(key, salt="form", digest_method=sha256)
         # Cookies do not know ports: two servers of one machine must not take each other's away.
         self.cookie = f"dedup_{secrets.token_hex(4)}"
 
     def check(self, scope: Scope) -> None:
         """Refuse a Host of another machine, and who did not enter the token."""
         check_host(scope, self._hosts)
-        path = scope["path"]
-        needed = self._token is not None and path != ENTER and not path.startswith(STATIC)
-        if needed and self._known(scope) is None:
-            raise ProblemError(401, "enter the token of this server; whoever started it has it")
-
-    def _known(self, scope: Scope) -> Visitor | None:
-        """The visitor of a request; None: it is unknown, or has not entered the token."""
-        kind = SEEN if self._token is None else ENTERED
-        raw = b"; ".join(value for name, value in scope["headers"] if name == b"cookie").decode("latin-1")
-        pairs = (pair.strip().partition("=") for pair in raw.split(";"))
-        # More than one only if somebody meddles.
-        for value in [value for name, _, value in pairs if name == self.cookie][:4]:
-            if self._is_own(value, kind):
-                return Visitor(value, self._signed("form", value))
-        return None
+        if scope["path"] != ENTER and not scope["path"].startswith(STATIC):
+            self.met(scope)
 
     def met(self, scope: Scope) -> Visitor:
         """The visitor of a request, or a new one where no token is needed."""
-        return self._known(scope) or self._made(SEEN)
+        cookies = cookie_parser(dict(scope["headers"]).get(b"cookie", b"").decode("latin-1"))
+        value = cookies.get(self.cookie, "")
+        try:
+            self._names.unsign(value, max_age=VISIT_SECONDS - 1)
+        except BadSignature:
+            if self._token is not None:
+                words = "enter the token of this server; whoever started it has it"
+                raise ProblemError(401, words) from None
+            return self._made()
+        return Visitor(value, self._forms.get_signature(value).decode())
 
     def enter(self, scope: Scope, given: str) -> Visitor:
         """A visitor who knows the token and did not come from another site."""
         self.check_origin(scope)
         if self._token is None or not hmac.compare_digest(given.strip().encode(), self._token):
             raise ProblemError(401, "that is not the token of this server")
-        return self._made(ENTERED)
+        return self._made()
 
     def check_form(self, scope: Scope, form: str) -> Visitor:
         """The visitor who sends a form of ours; refuses forms from elsewhere, or too old."""
         self.check_origin(scope)
-        visitor = self._known(scope)
-        if visitor is None or not hmac.compare_digest(form.encode(), visitor.form.encode()):
+        visitor = self.met(scope)
+        if not self._forms.verify_signature(visitor.value, form):
             raise ProblemError(403, "this form is too old, or of another page: open the page again")
         return visitor
 
@@ -102,17 +101,7 @@ class Visitors:
         """The value of `Set-Cookie` for a visitor."""
         return f"{self.cookie}={visitor.value}; Path=/; HttpOnly; SameSite=Strict; Max-Age={VISIT_SECONDS}"
 
-    def _made(self, kind: str) -> Visitor:
-        name = f"{kind}-{int(self._clock())}-{secrets.token_urlsafe(16)}"
-        value = f"{name}.{self._signed('visitor', name)}"
-        return Visitor(value, self._signed("form", value), new=True)
-
-    def _is_own(self, value: str, kind: str) -> bool:
-        name, _, signature = value.rpartition(".")
-        if not hmac.compare_digest(signature.encode(), self._signed("visitor", name).encode()):
-            return False
-        found, made, _ = name.split("-", 2)
-        return found == kind and self._clock() - int(made) < VISIT_SECONDS
-
-    def _signed(self, what: str, name: str) -> str:
-        return hmac.new(self._key, f"{what} {name}".encode(), sha256).hexdigest()
+    def _made(self) -> Visitor:
+        kind = "seen" if self._token is None else "entered"
+        value = self._names.sign(f"{kind}-{secrets.token_urlsafe(16)}").decode()
+        return Visitor(value, self._forms.get_signature(value).decode(), new=True)

@@ -7,10 +7,10 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Awaitable, Callable, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Iterable
+from dataclasses import replace
 from typing import Any
 
-from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route, Router
@@ -21,10 +21,10 @@ from dedup.api.deduplicator import Deduplicator
 from dedup.base.errors import DatabaseError, NotFoundError
 from dedup.base.printable import as_json
 from dedup.base.verdict import Verdict
-from dedup.extras.serve.body import MissingExtraError, RefusedError, article_of, read_article, read_items
+from dedup.extras.serve.body import MissingExtraError, RefusedError, article_of, read_article, value_of
 from dedup.extras.serve.endpoints import ENDPOINTS, JSON, LINES, NAMES, PATHS, PROBES, Endpoint, document
 from dedup.extras.serve.guard import HEADERS, OUTAGE_SECONDS, Access, Guard, ProblemError, problem_of
-from dedup.extras.serve.handling import Handling, fields_of, in_thread, too_many
+from dedup.extras.serve.handling import Handling, fields_of, in_thread
 from dedup.extras.serve.limits import Limits
 from dedup.files.record import Flaw
 
@@ -65,92 +65,86 @@ class Service:
 
     def _endpoint(self, by_method: dict[str, Endpoint]) -> Callable[[Request], Awaitable[Response]]:
         async def endpoint(request: Request) -> Response:
-            endpoint = by_method.get("GET" if request.method == "HEAD" else request.method)
-            if endpoint is None:
-                raise HTTPException(405, headers={"Allow": ", ".join(by_method)})
+            endpoint = by_method["GET" if request.method == "HEAD" else request.method]
             query = _query(request, endpoint)
             if query.get("text") and not self._texts:
                 raise ProblemError(403, "this server tells no texts; start it with `dedup serve --texts`")
-            answer = await getattr(self, endpoint.name)(request, query)
+            answer = await getattr(self, endpoint.name)(request, **query)
             return Response(as_json(answer).encode(), media_type=JSON, headers=HEADERS)
 
         return endpoint
 
     # The endpoints.
 
-    async def submit(self, request: Request, query: dict[str, Any]) -> dict[str, Any]:
+    async def submit(self, request: Request, *, store: bool) -> dict[str, Any]:
         async with self._handling.body(request, JSON) as body:
-            return await self._handling.worked(lambda: self._judged(body.content, "body", query["store"]))
+            return await self._handling.worked(lambda: self._judged(body.content, "body", store))
 
-    async def submit_batch(self, request: Request, query: dict[str, Any]) -> dict[str, Any]:
+    async def submit_batch(self, request: Request, *, store: bool) -> dict[str, Any]:
         """Verdicts on the articles in the array or the lines of the body, as far as time allows."""
         async with self._handling.body(request, JSON, LINES) as body:
             what = "item" if body.media_type == JSON else "line"
-            return await self._handling.worked(lambda: self._batch(body.content, what, query["store"]))
+            return await self._handling.worked(lambda: self._batch(body.content, what, store))
 
-    async def mark(self, _request: Request, query: dict[str, Any]) -> dict[str, Any]:
-        source_id: str = query["source_id"]
+    async def mark(self, _request: Request, source_id: str, *, text: bool) -> dict[str, Any]:
         found = await self._handling.worked(lambda: self._dd.get(source_id))
         if found is None:
             raise NotFoundError.of(source_id)
-        return marked(found, text=query["text"])
+        return marked(found, text=text)
 
-    async def delete(self, _request: Request, query: dict[str, Any]) -> dict[str, Any]:
-        source_id: str = query["source_id"]
+    async def delete(self, _request: Request, source_id: str) -> dict[str, Any]:
         if not await self._handling.worked(lambda: self._dd.delete(source_id)):
             raise NotFoundError.of(source_id)
         return {"source_id": source_id}
 
-    async def story(self, _request: Request, query: dict[str, Any]) -> dict[str, Any]:
-        found = await self._handling.worked(lambda: self._dd.story(query["source_id"]))
+    async def story(self, _request: Request, source_id: str, limit: int) -> dict[str, Any]:
+        found = await self._handling.worked(lambda: self._dd.story(source_id))
         return {
             "original": _named(found.original.as_dict()),
-            "copies": [_named(copy.as_dict()) for copy in found.copies[: query["limit"]]],
+            "copies": [_named(copy.as_dict()) for copy in found.copies[:limit]],
             "count": len(found.copies),
         }
 
-    async def explain(self, _request: Request, query: dict[str, Any]) -> dict[str, Any]:
-        ids = query["source_id"], query["other_source_id"]
-        found = await self._handling.worked(lambda: self._dd.explain(*ids))
-        return explanation(found, text=query["text"])
+    async def explain(
+        self, _request: Request, source_id: str, other_source_id: str, *, text: bool
+    ) -> dict[str, Any]:
+        found = await self._handling.worked(lambda: self._dd.explain(source_id, other_source_id))
+        return explanation(found, text=text)
 
-    async def changes(self, _request: Request, query: dict[str, Any]) -> dict[str, Any]:
-        since, limit = query["since"] or None, query["limit"]
+    async def changes(self, _request: Request, since: str, limit: int) -> dict[str, Any]:
         if not 1 <= limit <= self._limits.changes:
             raise ProblemError(400, f"limit is a whole number from 1 to {self._limits.changes:,}")
-        found = await self._handling.worked(lambda: self._dd.changes(since, limit=limit))
+        found = await self._handling.worked(lambda: self._dd.changes(since or None, limit=limit))
         told = [_named(change.as_dict()) for change in found]
         for change in told:
             del change["cursor"]
-        return {"changes": told, "cursor": found[-1].cursor if found else since}
+        return {"changes": told, "cursor": found[-1].cursor if found else since or None}
 
-    async def health(self, _request: Request, _query: dict[str, Any]) -> dict[str, Any]:
+    async def health(self, _request: Request) -> dict[str, Any]:
         await self._probe.check()
         return {"status": "ok"}
 
-    async def ready(self, _request: Request, _query: dict[str, Any]) -> dict[str, Any]:
+    async def ready(self, _request: Request) -> dict[str, Any]:
         """The state of the database, and whether there is room."""
-        if self._handling.requests.taken >= self._handling.requests.most:
-            raise too_many()
+        with self._handling.requests.one():
+            pass
         await self._probe.check()
         return {"status": "ok"}
 
-    async def openapi(self, _request: Request, _query: dict[str, Any]) -> dict[str, Any]:
+    async def openapi(self, _request: Request) -> dict[str, Any]:
         return document()
 
     # What they share.
 
     def _judged(self, given: Any, what: str, store: bool) -> dict[str, Any]:
         """The verdict on one article: as bytes, or an item of an array that was read."""
-        try:
-            article, flaws = article_of(given, what) if what == "item" else read_article(given, what)
-        except MissingExtraError as error:
-            raise ProblemError(501, f"on the server, {error}") from None
+        article, flaws = article_of(given, what) if what == "item" else read_article(given, what)
         return judged(self._dd.submit(article) if store else self._dd.lookup(article), flaws)
 
     def _batch(self, body: bytes, what: str, store: bool) -> dict[str, Any]:
-        given: Sequence[Any]
-        given = read_items(body) if what == "item" else body.removesuffix(b"\n").split(b"\n")
+        given = value_of(body, "body") if what == "item" else body.removesuffix(b"\n").split(b"\n")
+        if not isinstance(given, list):
+            raise RefusedError("body is not a JSON array")
         if len(given) > self._limits.batch_articles:
             raise ProblemError(
                 413, f"the batch has {len(given):,} {what}s, the limit is {self._limits.batch_articles:,}"
@@ -166,13 +160,12 @@ class Service:
                 verdicts.append(self._judged(one, what, store))
             except RefusedError as error:
                 verdicts.append(judged(Verdict(error.source_id, "refused", None, None, str(error)), ()))
-            except (DatabaseError, ProblemError) as error:
+            except (DatabaseError, MissingExtraError) as error:
                 if not verdicts:
                     raise
                 if isinstance(error, DatabaseError):
                     self._handling.note(error)
-                    error = problem_of(error, self._dd.location)
-                why = error.detail
+                why = problem_of(error, self._dd.location).detail
                 break
         return {"verdicts": verdicts, "left": len(given) - len(verdicts), "reason": why}
 
@@ -200,21 +193,18 @@ class Probe:
                     self._problem = problem_of(error, self._dd.location)
                 self._at = time.monotonic()
         if self._problem is not None:
-            raise ProblemError(self._problem.status, self._problem.detail, self._problem.retry_after)
+            raise replace(self._problem)
 
 
 def _query(request: Request, endpoint: Endpoint) -> dict[str, Any]:
     """The parameters of a request; ProblemError if one is missing, unknown, double or of another type."""
-    known = {parameter.name for parameter in endpoint.parameters}
+    known = {parameter["name"]: parameter["schema"] for parameter in endpoint.parameters}
     given = fields_of(request.scope["query_string"], known, "the query")
     found: dict[str, Any] = {}
-    for parameter in endpoint.parameters:
-        value = given.get(parameter.name)
-        if value is None and parameter.default is None:
-            raise ProblemError(400, f"the parameter {parameter.name} is missing")
-        found[parameter.name] = (
-            parameter.default if value is None else _parsed(parameter.name, parameter.kind, value)
-        )
+    for name, schema in known.items():
+        if name not in given and "default" not in schema:
+            raise ProblemError(400, f"the parameter {name} is missing")
+        found[name] = _parsed(name, schema["type"], given[name]) if name in given else schema["default"]
     return found
 
 

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from dedup.base.article import Article
-from dedup.base.errors import InputError
+from dedup.base.errors import DedupError, InputError
 from dedup.files.jsonl import BLANK, json_value, values_of_object
 from dedup.files.naming import DEFAULT_FIELDS, TEASERS, Shapes, fold
 from dedup.files.record import NO_MEMORY, Flaw, Refused, make_article, usable_id
@@ -30,25 +30,29 @@ FIELDS: dict[str, tuple[str, ...]] = {
 
 
 class RefusedError(InputError):
-    """What was sent is no article; the message is the reason."""
+    """What was sent is no article: why, and its id, where that can be told all the same."""
 
-    source_id: str | None = None  # its id, where that can be told all the same
+    def __init__(self, reason: str, source_id: object = None) -> None:
+        super().__init__(reason)
+        self.source_id = usable_id(source_id)
 
 
-class MissingExtraError(InputError):
+class MissingExtraError(DedupError):
     """A page can not be read, because trafilatura is not installed; the message names the extra."""
 
 
 def read_article(body: bytes, what: str = "body") -> tuple[Article, Sequence[Flaw]]:
     """The article that a JSON object is, and what had to be repaired. `what` names the object in reasons."""
-    return article_of(_value(body, what), what)
+    return article_of(value_of(body, what), what)
 
 
-def read_items(body: bytes) -> list[Any]:
-    """The items of a JSON array, each for `article_of`."""
-    found = _value(body, "body")
-    if not isinstance(found, list):
-        raise RefusedError("body is not a JSON array")
+def value_of(body: bytes, what: str) -> Any:
+    """The value that JSON is."""
+    if not body or body.isspace():
+        raise RefusedError(BLANK if what == "line" else f"the {what} is empty")
+    found, reason = json_value(body, what)
+    if reason:
+        raise RefusedError(reason)
     return found
 
 
@@ -59,33 +63,20 @@ def article_of(content: Any, what: str) -> tuple[Article, Sequence[Flaw]]:
     understood = Understanding(what, "jsonl")
     found = values_of_object(content, Shapes(FIELDS, understood), understood)
     if isinstance(found, str):
-        raise _refused(found, found.source_id if isinstance(found, Refused) else None)
-    if "source_id" not in found and (other := _other_name(content)):
-        raise RefusedError(f"the id of an article is its source_id: say 'source_id' in place of '{other}'")
+        raise RefusedError(found, found.source_id if isinstance(found, Refused) else None)
+    others = set(DEFAULT_FIELDS["source_id"][1:]).intersection(map(fold, content))
+    if "source_id" not in found and others:
+        raise RefusedError(
+            f"the id of an article is its source_id: say 'source_id' in place of '{min(others)}'"
+        )
     try:
         if "html" in found:
             _take_out_of_html(found)
         return make_article(found)
-    except MissingExtraError:
-        raise
     except InputError as error:
-        raise _refused(str(error), found.get("source_id")) from None
+        raise RefusedError(str(error), found.get("source_id")) from None
     except MemoryError:
-        raise _refused(NO_MEMORY, found.get("source_id")) from None
-
-
-def _value(body: bytes, what: str) -> Any:
-    if not body or body.isspace():
-        raise RefusedError(BLANK if what == "line" else f"the {what} is empty")
-    found, reason = json_value(body, what)
-    if reason:
-        raise RefusedError(reason)
-    return found
-
-
-def _other_name(content: dict[str, Any]) -> str | None:
-    names = set(map(fold, content))
-    return next((name for name in DEFAULT_FIELDS["source_id"][1:] if name in names), None)
+        raise RefusedError(NO_MEMORY, found.get("source_id")) from None
 
 
 def _take_out_of_html(found: dict[str, Any]) -> None:
@@ -101,9 +92,3 @@ def _take_out_of_html(found: dict[str, Any]) -> None:
     except InputError as error:
         raise MissingExtraError(str(error)) from None
     take_out(found, page)
-
-
-def _refused(reason: str, source_id: object) -> RefusedError:
-    error = RefusedError(reason)
-    error.source_id = usable_id(source_id)
-    return error

@@ -37,8 +37,9 @@ from dedup.base.errors import (
     SchemaError,
 )
 from dedup.base.printable import as_json
+from dedup.extras.serve.body import MissingExtraError
 from dedup.extras.serve.endpoints import OPEN, PROBLEM
-from dedup.extras.serve.limits import Limits, Rates, client_key
+from dedup.extras.serve.limits import FullError, Limits, Rates, client_key
 
 LOG = logging.getLogger("dedup.serve")
 
@@ -77,26 +78,30 @@ class ProblemError(Exception):
 
 def problem_of(error: Exception, place: str) -> ProblemError:
     """The problem that an error is; clients are not told `place`, host and database."""
-    if not isinstance(error, DedupError):
-        if isinstance(error, MemoryError):
-            return ProblemError(503, "no memory for this request; send it again later", BUSY_SECONDS)
-        # The message of an unexpected error could hold the text of an article.
-        return ProblemError(500, f"unexpected {type(error).__name__}; the log of the server says where")
     words = str(error).replace(place, "the database")
     match error:
+        case FullError():
+            return ProblemError(503, words, BUSY_SECONDS)
+        case MemoryError():
+            return ProblemError(503, "no memory for this request; send it again later", BUSY_SECONDS)
         case CursorError():
             return ProblemError(410, words)
         case InputError():
             return ProblemError(400, words)
         case NotFoundError():
             return ProblemError(404, words.rpartition("; ")[0])
+        case MissingExtraError():
+            return ProblemError(501, f"on the server, {words}")
         case BusyError() | CollisionError():
             return ProblemError(503, words, BUSY_SECONDS)
         case RightsError() | SchemaError():
             return ProblemError(503, words, OUTAGE_SECONDS * 12)  # somebody has to do something
         case DatabaseError() | ClosedError():
             return ProblemError(503, words, OUTAGE_SECONDS)
-    return ProblemError(500, words)
+        case DedupError():
+            return ProblemError(500, words)
+    # The message of an unexpected error could hold the text of an article.
+    return ProblemError(500, f"unexpected {type(error).__name__}; the log of the server says where")
 
 
 Refuse = Callable[[ProblemError, Scope], tuple[bytes, dict[str, str]]]
@@ -157,8 +162,6 @@ class Guard:
         self._rates = Rates(limits.rate)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] != "http":
-            return
         exchange, began = Exchange(scope, receive, send), time.monotonic()
         problem: ProblemError | None = None
         try:
@@ -171,8 +174,12 @@ class Guard:
             await self._app(scope, exchange.receive, exchange.send)
         except ProblemError as error:
             problem = error
-        except HTTPException as error:
-            problem = _of_router(error, self._nowhere)
+        except HTTPException as error:  # of the router
+            headers = dict(error.headers or {})
+            words = f"there is nothing at this address; {self._nowhere}"
+            if error.status_code == 405:
+                words = f"this address takes {headers['Allow']}"
+            problem = ProblemError(error.status_code, words, headers=headers)
         except ClientDisconnect:
             return
         except asyncio.CancelledError:  # the grace of a server that ends is over
@@ -192,17 +199,6 @@ class Guard:
             LOG.info("%s %s %d %.0f ms", scope["method"], path, exchange.status, took)
 
 
-def _of_router(error: HTTPException, nowhere: str) -> ProblemError:
-    headers = dict(error.headers or {})
-    if error.status_code == 405:
-        return ProblemError(
-            405, f"this address takes {headers.get('Allow', 'other methods')}", headers=headers
-        )
-    if error.status_code == 404:
-        return ProblemError(404, f"there is nothing at this address; {nowhere}")
-    return ProblemError(error.status_code, HTTPStatus(error.status_code).phrase, headers=headers)
-
-
 class Exchange:
     """One request and its answer; `status` is 0 before there is one."""
 
@@ -210,19 +206,15 @@ class Exchange:
         self.status = 0
         self._receive, self._send = receive, send
         headers = dict(scope["headers"])
-        self._more_to_come = headers.get(b"content-length", b"0") != b"0" or b"transfer-encoding" in headers
+        self._unread = headers.get(b"content-length", b"0") != b"0" or b"transfer-encoding" in headers
 
     async def receive(self) -> Message:
-        """The next message; notes whether it is the last."""
         message = await self._receive()
-        if message["type"] != "http.request" or not message.get("more_body", False):
-            self._more_to_come = False
+        self._unread = message.get("more_body", False)
         return message
 
     async def send(self, message: Message) -> None:
-        """Send on; notes whether the answer began."""
-        if message["type"] == "http.response.start":
-            self.status = message["status"]
+        self.status = message.get("status", self.status)
         await self._send(message)
 
     async def refuse(self, problem: ProblemError, body: bytes, headers: dict[str, str]) -> None:
@@ -232,15 +224,13 @@ class Exchange:
         headers = headers | {"Content-Length": str(len(body))} | problem.headers
         if problem.retry_after is not None:
             headers["Retry-After"] = str(max(1, ceil(problem.retry_after)))
-        unread = self._more_to_come
-        if unread:
+        if self._unread:
             headers["Connection"] = "close"
         pairs = [(name.lower().encode("latin-1"), value.encode("latin-1")) for name, value in headers.items()]
         await self.send({"type": "http.response.start", "status": problem.status, "headers": pairs})
-        await self._send({"type": "http.response.body", "body": body, "more_body": unread})
-        if unread:
-            with suppress(TimeoutError):
-                async with asyncio.timeout(LINGER_SECONDS):
-                    while self._more_to_come:
-                        await self.receive()
-            await self._send({"type": "http.response.body", "body": b""})
+        await self._send({"type": "http.response.body", "body": body, "more_body": True})
+        with suppress(TimeoutError):
+            async with asyncio.timeout(LINGER_SECONDS):
+                while self._unread:
+                    await self.receive()
+        await self._send({"type": "http.response.body", "body": b""})

@@ -1,14 +1,13 @@
-"""Work for requests within bounds: in a thread, for so long, with bodies of so many bytes.
-
-Work that waits for a database, in threads, so that the event loop goes on.
+"""Work for requests within bounds: in threads, since it waits for a database, for so long, with bodies of so
+many bytes.
 """
 
 from __future__ import annotations
 
 import asyncio
-import logging
 from codecs import BOM_UTF8
 from collections.abc import AsyncIterator, Callable, Collection
+from concurrent.futures import Future
 from contextlib import asynccontextmanager, suppress
 from threading import Thread
 from typing import NamedTuple, TypeVar
@@ -17,8 +16,8 @@ from urllib.parse import parse_qsl
 from starlette.requests import Request
 
 from dedup.base.errors import BusyError, CollisionError, DatabaseError
-from dedup.extras.serve.guard import BUSY_SECONDS, ProblemError
-from dedup.extras.serve.limits import THREADS, FullError, Limits, Room
+from dedup.extras.serve.guard import BUSY_SECONDS, LOG, ProblemError
+from dedup.extras.serve.limits import THREADS, Limits, Room
 
 _Value = TypeVar("_Value")
 
@@ -32,37 +31,24 @@ async def in_thread(free: asyncio.Semaphore, work: Callable[[], _Value], seconds
     loop = asyncio.get_running_loop()
     async with asyncio.timeout(seconds):
         await free.acquire()
-        done: asyncio.Future[_Value] = loop.create_future()
-        # Or the event loop logs an error that nobody waits for any more, with its text.
-        done.add_done_callback(lambda done: done.cancelled() or done.exception())
-
-        def finish(value: _Value | None, error: BaseException | None) -> None:
-            free.release()
-            if done.cancelled():
-                return
-            if error is not None:
-                done.set_exception(error)
-            else:
-                done.set_result(value)  # type: ignore[arg-type]  # None only where the work returns it
+        done: Future[_Value] = Future()
+        done.set_running_or_notify_cancel()  # who waits may go away; the work ends as it ends
 
         def run() -> None:
-            value, failed = None, None
             try:
-                value = work()
+                done.set_result(work())
             except BaseException as error:
-                failed = error
+                done.set_exception(error)
             with suppress(RuntimeError):  # the loop has ended
-                loop.call_soon_threadsafe(finish, value, failed)
+                loop.call_soon_threadsafe(free.release)
 
         try:
             Thread(target=run, daemon=True, name="dedup-serve").start()
         except BaseException:
             free.release()
             raise
-        return await asyncio.shield(done)
+        return await asyncio.wrap_future(done)
 
-
-LOG = logging.getLogger("dedup.serve")
 
 MAX_FIELDS = 16  # Of a query, or of a form
 
@@ -80,8 +66,10 @@ class Handling:
     def __init__(self, limits: Limits, place: str) -> None:
         self._limits, self._place = limits, place
         self._free = asyncio.Semaphore(THREADS)
-        self.requests = Room(limits.requests)
-        self._bytes = Room(limits.bodies * limits.body_bytes)
+        self.requests = Room(limits.requests, "too many requests are being worked on; send it again")
+        self._bytes = Room(
+            limits.bodies * limits.body_bytes, "too many large bodies at this moment; send it again"
+        )
         self._outage = ""
 
     async def worked(self, work: Callable[[], _Value]) -> _Value:
@@ -89,8 +77,6 @@ class Handling:
         try:
             with self.requests.one():
                 found = await in_thread(self._free, work, self._limits.work_seconds)
-        except FullError:
-            raise too_many() from None
         except TimeoutError:
             words = f"this took longer than {self._limits.work_seconds:g} s; ask whether it was done"
             raise ProblemError(503, words, BUSY_SECONDS) from None
@@ -137,19 +123,12 @@ class Handling:
                             raise ProblemError(413, words)
                         self._bytes.take(len(chunk))
                         chunks += chunk
-            except FullError:
-                words = "too many large bodies at this moment; send it again"
-                raise ProblemError(503, words, BUSY_SECONDS) from None
             except TimeoutError:
                 words = f"the body did not come within {self._limits.body_seconds:g} s"
                 raise ProblemError(408, words) from None
             yield RequestBody(given, bytes(chunks).removeprefix(BOM_UTF8))
         finally:
             self._bytes.taken -= len(chunks)
-
-
-def too_many() -> ProblemError:
-    return ProblemError(503, "too many requests are being worked on; send it again", BUSY_SECONDS)
 
 
 def fields_of(raw: bytes, known: Collection[str], where: str) -> dict[str, str]:

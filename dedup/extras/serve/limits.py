@@ -20,17 +20,12 @@ HEAD_BYTES = 16_384
 HEAD_SECONDS = 10.0
 """For the whole head of a request to come, or for the next one on a connection that is kept open."""
 
-BODY_SECONDS = 30.0  # For the whole body to come; 16 MiB at 5 Mbit/s
-WORK_SECONDS = 20.0  # From the body to the answer, the wait for a thread included
-
 DATABASE_SECONDS = 5.0
 """At most, for a lock or for one statement: shorter than the work, so that an answer says what happened."""
 
 REQUEST_SECONDS = 90.0
 """All of it together, the answer's way to a slow reader included; then the connection is cut."""
 
-BATCH_ARTICLES = 1_000
-BATCH_SECONDS = 10.0  # Of one batch. What is not reached in this time is left, and the answer says so
 MAX_CLIENTS = 10_000  # Of which the rate is kept in mind
 
 THREADS = 8
@@ -43,10 +38,10 @@ class Limits:
     bodies: int = 4  # so many bodies of that size may be held at a time
     rate: float = 100.0  # requests a second of one client, which may come all at once
     requests: int = 32  # that are worked on, or wait for a thread
-    body_seconds: float = BODY_SECONDS
-    work_seconds: float = WORK_SECONDS
-    batch_articles: int = BATCH_ARTICLES
-    batch_seconds: float = BATCH_SECONDS
+    body_seconds: float = 30.0  # for the whole body to come; 16 MiB at 5 Mbit/s
+    work_seconds: float = 20.0  # from the body to the answer, the wait for a thread included
+    batch_articles: int = 1_000
+    batch_seconds: float = 10.0  # of one batch; what is not reached is left, and the answer says so
     changes: int = 10_000  # in one answer; 2 MB
 
 
@@ -83,7 +78,7 @@ def client_key(host: str | None) -> str:
 
 
 class FullError(Exception):
-    pass
+    """There is no room now; the message says of what."""
 
 
 @dataclass(slots=True)
@@ -91,12 +86,13 @@ class Room:
     """A count that stays below a bound: of requests, or of bytes that are held."""
 
     most: int
+    words: str = ""  # of the FullError
     taken: int = 0
 
     def take(self, count: int) -> None:
         """Take some, or raise FullError and take nothing."""
         if self.taken + count > self.most:
-            raise FullError
+            raise FullError(self.words)
         self.taken += count
 
     @contextmanager

@@ -1,22 +1,21 @@
 """The server under the HTTP service: sockets, connections that take too long, and the end.
 
-uvicorn waits for ever for the head of a request; this does not. Where all connections are taken, one that
-waits for its client gives way.
-
-HTTP/1.1 whose requests have one end, whoever counts.
+It is uvicorn, with what it lacks: a request whose end could be counted in two ways is refused, a head and a
+whole request have only so much time, and where all connections are taken, one that waits gives way.
 """
 
 from __future__ import annotations
 
 import asyncio
+import errno
 import ipaddress
 import logging
 import os
+import re
 import socket
-import stat
 from collections import Counter
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Callable
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any, cast
 
@@ -31,6 +30,21 @@ from dedup.extras.serve.endpoints import PROBLEM
 from dedup.extras.serve.guard import ProblemError
 from dedup.extras.serve.limits import HEAD_BYTES, HEAD_SECONDS, MAX_CONNECTIONS, REQUEST_SECONDS, client_key
 
+GRACE_SECONDS = 7  # For the requests in hand when the server is to end, of the ten seconds that it may take
+
+BACKLOG = 128
+
+AMBIGUOUS = (
+    (rb"\n[ \t]", "a header is folded over two lines"),
+    (rb"\ncontent-length:(.*,|(?s:.*)\ncontent-length:)", "Content-Length is said more than once"),
+    (
+        rb"(?s)\n(content-length:.*\ntransfer-encoding|transfer-encoding:.*\ncontent-length):",
+        "Content-Length and Transfer-Encoding exclude each other: send one of them",
+    ),
+    (rb"^.*http/1\.0\r?\n(?s:.*\n)?transfer-encoding:", "HTTP/1.0 knows no Transfer-Encoding"),
+)
+"""Heads in small letters that h11 takes, and a proxy may understand in another way; what is said of each."""
+
 
 class Framing(h11.Connection):
     """The server's side of one connection; `ambiguous`: what was wrong with a refused head."""
@@ -42,37 +56,11 @@ class Framing(h11.Connection):
         before = self.trailing_data[0] if self.their_state is h11.IDLE else b""
         event = super().next_event()
         if isinstance(event, h11.Request):
-            head = before[: len(before) - len(self.trailing_data[0])]
-            self.ambiguous = ambiguity(head, event.http_version)
+            head = before[: len(before) - len(self.trailing_data[0])].lower()
+            self.ambiguous = next((said for form, said in AMBIGUOUS if re.search(form, head)), None)
             if self.ambiguous:
                 raise h11.RemoteProtocolError(self.ambiguous)
         return event
-
-
-def ambiguity(head: bytes, version: bytes) -> str | None:
-    """Why the head of a request, from its first line to the blank one, could be read in two ways; None if
-    not.
-    """
-    lines = [line.removesuffix(b"\r") for line in head.split(b"\n")]
-    if any(line.startswith((b" ", b"\t")) for line in lines):
-        return "a header is folded over two lines"
-    if any(b"\r" in line for line in lines):
-        return "there is a carriage return within a line of the head"
-    fields = [line.lower().partition(b":") for line in lines[1:]]
-    lengths = [value for name, _, value in fields if name == b"content-length"]
-    if len(lengths) > 1 or any(b"," in value for value in lengths):
-        return "Content-Length is said more than once"
-    if any(name == b"transfer-encoding" for name, _, _ in fields):
-        if lengths:
-            return "Content-Length and Transfer-Encoding exclude each other: send one of them"
-        if version != b"1.1":
-            return "HTTP/1.0 knows no Transfer-Encoding"
-    return None
-
-
-GRACE_SECONDS = 7  # For the requests in hand when the server is to end, of the ten seconds that it may take
-
-BACKLOG = 128
 
 
 class ClientConnection(H11Protocol):
@@ -84,7 +72,6 @@ class ClientConnection(H11Protocol):
     client_key = ""
     waits_since = 0.0
     _alarm: asyncio.TimerHandle | None = None
-    _cut = False
 
     def __init__(self, *args: Any, **options: Any) -> None:
         super().__init__(*args, **options)
@@ -95,10 +82,9 @@ class ClientConnection(H11Protocol):
         self._allow(HEAD_SECONDS)
         self.client_key = client_key(self.client[0] if self.client else None)
         self.waits_since = self.loop.time()
-        # What is cut stays in the set until the event loop has come round.
-        held = [one for one in cast("set[ClientConnection]", self.connections) if not one._cut]
-        if len(held) > MAX_CONNECTIONS:
-            (_least_missed([one for one in held if one is not self]) or self)._abort()
+        if len(self.connections) > MAX_CONNECTIONS:
+            others = [one for one in cast("set[ClientConnection]", self.connections) if one is not self]
+            (_least_missed(others) or self)._abort()
 
     @property
     def waits(self) -> bool:
@@ -128,16 +114,12 @@ class ClientConnection(H11Protocol):
         super().on_response_complete()
 
     def send_400_response(self, msg: str) -> None:  # noqa: ARG002
-        """Answer what is no HTTP like every other problem."""
-        if self.conn.our_state not in (h11.IDLE, h11.SEND_RESPONSE):
-            self.transport.close()  # an answer has begun
-            return
-        detail = self.conn.ambiguous or "this is no valid HTTP request"
-        body = as_json(ProblemError(400, detail).body()).encode()
-        headers = [("content-type", PROBLEM), ("content-length", str(len(body))), ("connection", "close")]
-        answer = h11.Response(status_code=400, headers=headers, reason=b"Bad Request")
-        for event in (answer, h11.Data(body), h11.EndOfMessage()):
-            self.transport.write(self.conn.send(event) or b"")
+        """Answer what is no HTTP like every other problem, unless an answer has begun."""
+        if self.conn.our_state in (h11.IDLE, h11.SEND_RESPONSE):
+            detail = self.conn.ambiguous or "this is no valid HTTP request"
+            body = as_json(ProblemError(400, detail).body()).encode()
+            head = f"400 Bad Request\r\nContent-Type: {PROBLEM}\r\nContent-Length: {len(body)}"
+            self.transport.write(f"HTTP/1.1 {head}\r\nConnection: close\r\n\r\n".encode() + body)
         self.transport.close()
 
     def _allow(self, seconds: float) -> None:
@@ -147,7 +129,9 @@ class ClientConnection(H11Protocol):
         self._alarm = self.loop.call_later(seconds, self._abort)
 
     def _abort(self) -> None:
-        self._cut = True
+        self.connections.discard(
+            self
+        )  # at once, so that it is not counted until the event loop has come round
         self.transport.abort()
 
 
@@ -167,16 +151,14 @@ def _least_missed(held: list[ClientConnection]) -> ClientConnection | None:
 class _Server(uvicorn.Server):
     """Ends when it is asked to; signals are the business of the command line."""
 
+    capture_signals = staticmethod(nullcontext)  # type: ignore[assignment]
+
     def __init__(self, config: uvicorn.Config, stop: Callable[[], bool]) -> None:
         super().__init__(config)
         self._stop = stop
 
     async def on_tick(self, counter: int) -> bool:
         return await super().on_tick(counter) or self._stop()
-
-    @contextmanager
-    def capture_signals(self) -> Iterator[None]:
-        yield
 
 
 def serve(app: ASGIApp, sockets: list[socket.socket], stop: Callable[[], bool]) -> None:
@@ -193,7 +175,6 @@ def serve(app: ASGIApp, sockets: list[socket.socket], stop: Callable[[], bool]) 
         proxy_headers=False,
         server_header=False,
         backlog=BACKLOG,
-        h11_max_incomplete_event_size=HEAD_BYTES,
         timeout_graceful_shutdown=GRACE_SECONDS,
     )
     asyncio.run(_Server(config, stop).serve(sockets=sockets))
@@ -223,18 +204,13 @@ def bind(
     made: list[socket.socket] = []
     try:
         for family, address in addresses[:1] if port == 0 else addresses:
-            # Named as TCP, or asyncio leaves Nagle's algorithm on: an answer would wait 40 ms for its body.
-            listener = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
-            made.append(listener)
-            listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-            if family == socket.AF_INET6:
-                listener.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 1)
-            listener.bind(address)
-            listener.listen(BACKLOG)
-    except (OSError, OverflowError) as error:
+            made.append(socket.create_server(address, family=family, backlog=BACKLOG))
+            # Connections inherit it, and asyncio does not set it: an answer would wait 40 ms for its body.
+            made[-1].setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    except OSError as error:
         for listener in made:
             listener.close()
-        why = (error.strerror if isinstance(error, OSError) else None) or str(error)
+        why = os.strerror(error.errno or 0)
         raise InputError(f"cannot listen on port {port} of {host}: {why}; choose another --port") from None
     return made
 
@@ -248,39 +224,28 @@ def bind_unix(path: Path) -> socket.socket:
     """Listen at a socket in the file system, which only its owner may use; replaces one left by a killed
     server.
     """
+    _remove_stale(path)
     listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    mask = os.umask(0o177)
     try:
-        _remove_stale(path)
-        mask = os.umask(0o177)
-        try:
-            listener.bind(str(path))
-        finally:
-            os.umask(mask)
+        listener.bind(str(path))
         listener.listen(BACKLOG)
-    except (OSError, ValueError) as error:
+    except OSError as error:
         listener.close()
-        why = (error.strerror if isinstance(error, OSError) else None) or str(error)
+        why = error.strerror or str(error)
         raise InputError(f"cannot listen at {path}: {why}; choose another --unix") from None
-    except InputError:
-        listener.close()
-        raise
+    finally:
+        os.umask(mask)
     return listener
 
 
 def _remove_stale(path: Path) -> None:
     if not path.exists():
         return
-    if not stat.S_ISSOCK(path.stat().st_mode):
+    if not path.is_socket():
         raise InputError(f"{path} is there and is no socket; choose another --unix")
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as trial:
-        try:
-            trial.connect(str(path))
-        except ConnectionRefusedError:
+        if trial.connect_ex(str(path)) == errno.ECONNREFUSED:
             path.unlink()
             return
     raise InputError(f"another server listens at {path}; stop it, or choose another --unix")
-
-
-def unbind(path: Path) -> None:
-    with suppress(OSError):
-        path.unlink()

@@ -26,7 +26,7 @@ from dedup.extras.serve.commands.serve import (
 )
 from dedup.files.whole import new_file
 
-BROWSE_PACKAGES = (*SERVER_PACKAGES, "jinja2")  # What the extra `browse` brings
+BROWSE_PACKAGES = (*SERVER_PACKAGES, "itsdangerous", "jinja2")  # What the extra `browse` brings
 REPORT_PACKAGES = ("jinja2",)  # What of it a report needs
 
 BROWSE_VARIABLE = "DEDUP_BROWSE_TOKEN"

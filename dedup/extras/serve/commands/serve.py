@@ -92,7 +92,7 @@ def serve(
     with ExitStack() as stack:
         if unix is not None:
             sockets = [server.bind_unix(unix)]
-            stack.callback(server.unbind, unix)
+            stack.callback(unix.unlink, missing_ok=True)
             places = str(unix)
         else:
             sockets = server.bind(host, port, loopback_only=token is None, variable=SERVE_VARIABLE)
