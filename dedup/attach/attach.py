@@ -37,7 +37,6 @@ def attach(
     """Attach a table; see `Attachments.attach`. Returns what was run or, `dry_run`, would be, and what its
     owner is to know.
     """
-
     told: list[str] = []
 
     def change(cursor: Cursor) -> tuple[Attachment, list[Part]]:
@@ -76,9 +75,7 @@ def remap(
 @contextmanager
 def reading(database: Database, cursor: Cursor, attachment: Attachment) -> Iterator[Cursor]:
     """Give a cursor that may read the rows of a table: of its owner's session where the owner is not trusted.
-
-    Raises:
-        InputError: there is no such session to be had.
+    Raises InputError: there is no such session to be had.
     """
     if not attachment.copied:
         yield cursor

@@ -26,10 +26,8 @@ PAGE = 2_000  # Rows or articles compared at a time
 
 @contextmanager
 def fitting(cursor: Cursor, attachment: Attachment) -> Iterator[None]:
-    """Read a table in a part of a transaction.
-
-    Raises:
-        UnfitError: its functions do not fit it any more, or code of a role that is not trusted would run.
+    """Read a table in a part of a transaction. Raises UnfitError: its functions do not fit it any more, or
+    code of a role that is not trusted would run.
     """
     if not attachment.copied:
         copying.require_trust(cursor, attachment)

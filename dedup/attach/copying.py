@@ -45,10 +45,8 @@ NO_FUNCTION = "^$"  # A pattern of the names of no functions
 
 
 def require_trust(cursor: Cursor, attachment: Attachment) -> None:
-    """Make sure that a table that is not copied can be read and written in this session.
-
-    Raises:
-        UnfitError: code of a role that is not trusted would run, or there is no such table.
+    """Make sure that a table that is not copied can be read and written in this session. Raises UnfitError:
+    code of a role that is not trusted would run, or there is no such table.
     """
     values = {**attachment.place, "made": attachment.made}
     row = cursor.execute(_attachments("strangers"), values).fetchone()
@@ -65,14 +63,11 @@ def session_of(
 ) -> Iterator[Connection]:
     """Give a session that is logged in as the role that owns the table, all of its partitions, and what was
     made for it. With what libpq finds for that role in files: neither the password of the address nor that
-    of the environment is sent, which are of another role.
+    of the environment is sent, which are of another role. Not `attached`: what was made for the table does
+    not count, and is about to be made again.
 
-    Args:
-        attached: False: not what was made for it, which is about to be made again.
-
-    Raises:
-        UnfitError: they belong to several roles, of which one would run code of the others; no session is to
-            be had, or what it runs fails.
+    Raises UnfitError: they belong to several roles, of which one would run code of the others; no session is
+    to be had, or what it runs fails.
     """
     values = {**attachment.place, "made": attachment.made if attached else NO_FUNCTION}
     found = [name for (name,) in cursor.execute(_attachments("owners"), values).fetchall()]
@@ -116,17 +111,11 @@ def limit_time(connection: psycopg.Connection[Any]) -> None:
 def pull(
     database: Database, attachment: Attachment, source_ids: Sequence[str], *, wait: bool = False
 ) -> bool:
-    """Copy some rows as they are now, and drop the copies of rows that are gone.
+    """Copy some rows as they are now, and drop the copies of rows that are gone. Returns False where another
+    session copies rows of this table, unless it is to `wait` for that.
 
-    Args:
-        wait: for another session that copies rows of this table.
-
-    Returns:
-        False: another session does, and `wait` is not set.
-
-    Raises:
-        UnfitError: the table cannot be read in a session of its owner.
-        TableBusyError: another session copies rows for longer than a lock is waited for.
+    Raises UnfitError: the table cannot be read in a session of its owner; TableBusyError: another session
+    copies rows for longer than a lock is waited for.
     """
     with _turn(database, attachment, wait=wait) as cursor:
         if cursor is None:
@@ -142,17 +131,9 @@ def pull(
 
 
 def pull_all(database: Database, attachment: Attachment, since: str | None, stop: Callable[[], bool]) -> bool:
-    """Copy the rows of a table, and drop the copies of rows that are gone.
-
-    Args:
-        since: only rows that changed since then, by the time of their change; None for all, by their keys.
-
-    Returns:
-        False: told to stop before the end.
-
-    Raises:
-        UnfitError: as of `pull`, or the table cannot be read in the time of a statement.
-        TableBusyError: as of `pull`.
+    """Copy the rows of a table, and drop the copies of rows that are gone: only those that changed `since`
+    then, by the time of their change; None for all, by their keys. Returns False if told to stop before the
+    end. Raises as `pull`, and UnfitError: the table cannot be read in the time of a statement.
     """
     page, deadline = attachment.page(recent=since is not None), time.monotonic() + database.timeouts.statement
     given: dict[str, Any] = {"after": None, "since": since, "limit": PAGE}
@@ -198,15 +179,9 @@ def has_turn(cursor: Cursor, attachment: Attachment) -> bool:
 
 @contextmanager
 def _turn(database: Database, attachment: Attachment, *, wait: bool) -> Iterator[Cursor | None]:
-    """Give a transaction that alone copies rows of the table; None where another one does.
-
-    An older reading must not take the place of a newer one.
-
-    Args:
-        wait: for the other one.
-
-    Raises:
-        TableBusyError: it takes too long.
+    """Give a transaction that alone copies rows of the table; None where another one does, unless it is to
+    `wait` for that one: an older reading must not take the place of a newer one. Raises TableBusyError: it
+    takes too long.
     """
     with database.transaction() as cursor:
         if wait:
@@ -220,16 +195,10 @@ def _turn(database: Database, attachment: Attachment, *, wait: bool) -> Iterator
 
 
 def _copied(
-    cursor: Cursor,
-    owner: Connection,
-    attachment: Attachment,
-    rows: str,
-    given: dict[str, Any],
+    cursor: Cursor, owner: Connection, attachment: Attachment, rows: str, given: dict[str, Any]
 ) -> list[tuple[str, str | None]]:
-    """Copy what a session of the owner finds; returns the source_ids and the times of the changes.
-
-    Args:
-        rows: the rows, as part of a statement.
+    """Copy `rows`, which are part of a statement, as a session of the owner finds them; returns the
+    source_ids and the times of the changes.
     """
     query = _sql(
         "rows",

@@ -32,8 +32,7 @@ _sql = Statements("attach/attachments")
 HELD_MINUTES = 15
 """For how long a worker leaves a table alone that could not be followed: to try costs a look at all rows."""
 
-EVENTS = 4
-"""Triggers of an attached table: for INSERT, UPDATE, DELETE and TRUNCATE."""
+EVENTS = 4  # Triggers of an attached table: for INSERT, UPDATE, DELETE and TRUNCATE
 
 
 @dataclass(frozen=True, slots=True)

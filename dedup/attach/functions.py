@@ -21,8 +21,7 @@ from dedup.db.statements import Statements
 FIELDS = ("title", "url", "publication", "language", "published_at", "byline")
 """What of an article may be mapped to a column beside its text."""
 
-BYTES_PER_CHARACTER = 4
-"""Of UTF-8, at most."""
+BYTES_PER_CHARACTER = 4  # Of UTF-8, at most
 
 MARK_COLUMNS = ("status", "duplicate_of", "score")
 """What the columns tell that `--mark-columns` adds to the table."""
@@ -32,8 +31,7 @@ TIMES = ("date", "timestamp without time zone", "timestamp with time zone")
 EXACT = ("boolean", "smallint", "integer", "bigint", "uuid", *TIMES)
 """Types of which equal values have equal texts: they are compared without writing the texts."""
 
-KEYS_PER_NOTE = 500
-"""Rows in one note, which is worked off as a whole while others wait for the settle lock."""
+KEYS_PER_NOTE = 500  # Rows in one note, which is worked off as a whole while others wait for the settle lock
 
 INLINE_BYTES = 2_000
 """A value of fewer bytes may be in the row (TOAST_TUPLE_THRESHOLD is 2,032), and is cheap to compare."""

@@ -25,22 +25,18 @@ from dedup.db.statements import Statements
 
 _sql = Statements("attach/attachments")
 
-LONGEST_NAME = 57
-"""Bytes: with `_marks` after it, it is the name of a view, which Postgres cuts at 63."""
+LONGEST_NAME = 57  # Bytes: with `_marks` after it, it is the name of a view, which Postgres cuts at 63
 
 LONGEST_IDENTIFIER = 63
 
-KEYS = ("smallint", "integer", "bigint", "numeric", "uuid", *TIMES)
-"""Types of keys beside those of text."""
+KEYS = ("smallint", "integer", "bigint", "numeric", "uuid", *TIMES)  # Types of keys beside those of text
 
 VIEWS = ("v", "m", "f")
 """Relations without triggers, and maybe without an index: views, materialized ones, and foreign tables."""
 
-LONGEST_PAUSE = 10_080
-"""Minutes: a week."""
+LONGEST_PAUSE = 10_080  # Minutes: a week
 
-EVERY_MINUTES = 15
-"""How old the last look for changes of a view may be: a newsroom waits so long for a mark."""
+EVERY_MINUTES = 15  # How old the last look for changes of a view may be: a newsroom waits so long for a mark
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,10 +72,8 @@ class Column:
 
 
 def examine(cursor: Cursor, wanted: Wanted, again: Attachment | None = None) -> tuple[Attachment, TableShape]:
-    """Find out what to attach, by the catalogue alone: `survey.py` looks at the rows.
-
-    Args:
-        again: what is attached already, and is to be mapped in this way.
+    """Find out what to attach, by the catalogue alone: `survey.py` looks at the rows. `again`: what is
+    attached already, and is to be mapped in this way.
     """
     oid, schema, table, view = find_table(cursor, wanted.table)
     columns = columns_of(cursor, oid)
@@ -334,10 +328,8 @@ def remapped(
 
     A table that has the name now is taken; else the one that was attached, whatever it is called. Columns
     that were renamed are followed; where one is gone, another of its name is taken if its type will do, and a
-    field that an article can do without is given up.
-
-    Args:
-        told: fields of `Wanted` that are to be others; of `columns` those that are not named stay.
+    field that an article can do without is given up. `told`: fields of `Wanted` that are to be others; of
+    `columns` those that are not named stay.
     """
     found = drift.find(cursor, attachment)
     if "table" not in told and found.oid is None and found.known_as is None:

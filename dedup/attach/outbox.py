@@ -35,11 +35,8 @@ class Synced:
     problems: list[str] = field(default_factory=list)
 
     def add(self, other: Synced) -> None:
-        self.notes += other.notes
-        self.new += other.new
-        self.changed += other.changed
-        self.gone += other.gone
-        self.refused += other.refused
+        for count in ("notes", "new", "changed", "gone", "refused"):
+            setattr(self, count, getattr(self, count) + getattr(other, count))
 
 
 _FOLLOWING = set_values({"dedup.syncing": "on"}, local=True)
@@ -52,10 +49,8 @@ is the note of a trigger, an empty list one of ours.
 
 
 def notes(cursor: Cursor, after: int, through: int, limit: int, without: Iterable[int] = ()) -> list[Note]:
-    """The next notes by their numbers, up to one of them, of about so many rows: at least one.
-
-    Args:
-        without: attachments whose notes stay.
+    """The next notes by their numbers, up to one of them, of about so many rows: at least one. `without`:
+    attachments whose notes stay.
     """
     values = {"after": after, "through": through, "limit": limit, "without": list(without)}
     return cursor.execute(_sql("notes"), values).fetchall()

@@ -20,28 +20,23 @@ _sql = Statements("attach/attachments")
 LOOKED_AT_ROWS = 100
 """From each end of the keys: what is stored today may be other than what was stored ten years ago."""
 
-TOLERATED = 20
-"""One body in so many may look like HTML: it may be about HTML."""
+TOLERATED = 20  # One body in so many may look like HTML: it may be about HTML
 
 
 SAMPLED_ROWS = 20_000
 """Rows looked at for texts that repeat: of ten million rows they have forty whose copy is among them, and
 they are read in a second or two."""
 
-SAMPLED_CHARACTERS = (2_000, 64)
-"""Of a body, and of another column: enough to tell two of them apart."""
+SAMPLED_CHARACTERS = (2_000, 64)  # Of a body, and of another column: enough to tell two of them apart
 
 READERS = ("smallint", "integer", "bigint", "uuid")
 """Types of columns, beside those of text, that may name the reader of a row."""
 
-ROWS_A_READER = 3
-"""On average at least: a column with more values than that is about rows."""
+ROWS_A_READER = 3  # On average at least: a column with more values than that is about rows
 
-REPEATED_ROWS = 6
-"""At least: fewer copies may be chance."""
+REPEATED_ROWS = 6  # At least: fewer copies may be chance
 
-TWICE = 10
-"""One repeated row in so many may repeat a text for the same reader."""
+TWICE = 10  # One repeated row in so many may repeat a text for the same reader
 
 
 def articles_of(attachment: Attachment, percent: float = 100) -> Part:
@@ -53,15 +48,9 @@ def articles_of(attachment: Attachment, percent: float = 100) -> Part:
 
 
 def refuse_rows(cursor: Cursor, attachment: Attachment, *, view: bool, html: bool | None) -> None:
-    """Refuse a table whose rows cannot be articles as it is mapped.
-
-    Args:
-        cursor: of a session that may run code of the table's owner.
-        html: whether bodies are HTML; None: nobody said so.
-
-    Raises:
-        InputError: rows of a view have one key or none, rows do not say when they changed, or bodies look
-            like HTML.
+    """Refuse a table whose rows cannot be articles as it is mapped. `cursor`: of a session that may run code
+    of the table's owner. `html`: whether bodies are HTML; None: nobody said so. Raises InputError: rows of a
+    view have one key or none, rows do not say when they changed, or bodies look like HTML.
     """
     _refuse_keys(cursor, attachment, view=view)
     if attachment.html:

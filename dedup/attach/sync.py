@@ -29,13 +29,11 @@ def sync(database: Database, progress: Progress, stop: Callable[[], bool], *, ag
     """Work off the outbox. `again`: try at once what could not be followed, and do not leave it alone for a
     while. Raises BusyError: others held an article for longer than `Timeouts.lock`.
     """
-    return _Sync(database, progress, stop, again=again).run()
+    return _Sync(database, progress, stop, again).run()
 
 
 class _Sync:
-    def __init__(
-        self, database: Database, progress: Progress, stop: Callable[[], bool], *, again: bool
-    ) -> None:
+    def __init__(self, database: Database, progress: Progress, stop: Callable[[], bool], again: bool) -> None:
         self._database, self._progress, self._stop, self._again = database, progress, stop, again
         self._done = Synced()
         self._drifted: list[int] = []
@@ -151,9 +149,8 @@ class _Sync:
         return len(taken), found[-1][0], tables
 
     def _pull(self, after: int) -> set[int]:
-        """Copy the rows of the next notes where sessions of owners read them.
-
-        Returns the numbers of the notes. The settle lock is not held: an owner's code may take long.
+        """Copy the rows of the next notes where sessions of owners read them; returns the numbers of the
+        notes. The settle lock is not held: an owner's code may take long.
         """
         if not self._copied:
             return set()

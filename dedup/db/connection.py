@@ -30,14 +30,12 @@ _Value = TypeVar("_Value")
 
 _sql = Statements("db/connection")
 
-APPLICATION = "dedup"
-"""What `pg_stat_activity` shows as the name of the program."""
+APPLICATION = "dedup"  # What `pg_stat_activity` shows as the name of the program
 
 ROW_SECONDS = 0.1
 """Who holds the settle lock waits no longer than this for a row: everyone else waits behind it."""
 
-WORTH_SAYING_SECONDS = 0.05
-"""A shorter wait is not taken from what the statements after it may take."""
+WORTH_SAYING_SECONDS = 0.05  # A shorter wait is not taken from what the statements after it may take
 
 FRESH_SECONDS = 1.0
 """A connection that was used so short a time ago is taken without asking the server whether it is there."""
@@ -60,8 +58,7 @@ ASK_SECONDS = 3.0
 cannot tell: a proxy or a firewall in between may take every byte and pass none on. Nearly all statements are
 done by then."""
 
-ASK_AGAIN_SECONDS = 30.0
-"""And so often as long as it does: 5 ms of a server for half a minute of work."""
+ASK_AGAIN_SECONDS = 30.0  # And so often as long as it does: 5 ms of a server for half a minute of work
 
 DOUBT_SECONDS = 2.0
 """After an answer that it does not, it is asked once more: what it said last may be on its way."""

@@ -46,11 +46,9 @@ from dedup.db.connection import (
     prefer_indexes,
 )
 
-MAX_CONNECTIONS = 10
-"""Of one `Database` at a time; a program with more threads has some of them wait."""
+MAX_CONNECTIONS = 10  # Of one `Database` at a time; a program with more threads has some of them wait
 
-KEPT_CONNECTIONS = 2
-"""That stay open while nobody uses them."""
+KEPT_CONNECTIONS = 2  # That stay open while nobody uses them
 
 
 class Pool:
@@ -107,14 +105,12 @@ if TYPE_CHECKING:
 URL_VARIABLE = "DEDUP_DATABASE_URL"
 """Environment variable that names the database; unset means the embedded server."""
 
-ATTEMPTS = 5
-"""How often work that collides with other transactions is tried at least."""
+ATTEMPTS = 5  # How often work that collides with other transactions is tried at least
 
 PAUSE_SECONDS, LONGEST_PAUSE_SECONDS = 0.02, 1.0
 """Before the second attempt about twice the first, doubled each time up to the second."""
 
-MIN_SERVER_VERSION = 140000
-"""PostgreSQL 14, the oldest version the project supports."""
+MIN_SERVER_VERSION = 140000  # PostgreSQL 14, the oldest version the project supports
 
 _Value = TypeVar("_Value")
 

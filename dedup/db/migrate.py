@@ -24,15 +24,11 @@ _sql = Statements("db/roles")
 
 
 def upgrade(database: Database) -> tuple[str | None, str | None]:
-    """Bring the schema to the present revision; does nothing where it is there already.
+    """Bring the schema to the present revision; does nothing where it is there already. Returns the revision
+    before and after.
 
-    Returns:
-        The revision before and after.
-
-    Raises:
-        SchemaError: the schema is newer than this program, or from before the first release.
-        RightsError: the role may not make it.
-        DatabaseError: the server refused.
+    Raises SchemaError: the schema is newer than this program, or from before the first release; RightsError:
+    the role may not make it; DatabaseError: the server refused.
     """
     config = configuration()
     engine, lock = database.engine(database.schema), migration_lock(database.schema)
@@ -93,11 +89,7 @@ def run_statements(statements: str) -> None:
 
 
 def refuse_downgrade() -> None:
-    """Called by every migration: none can be taken back.
-
-    Raises:
-        SchemaError: always.
-    """
+    """Raise SchemaError, in every migration: none can be taken back."""
     raise SchemaError(
         "a schema is not downgraded: `dedup uninstall` removes it, and a backup brings an older one back"
     )

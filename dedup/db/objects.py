@@ -23,8 +23,7 @@ from dedup.db.statements import Statements
 
 _sql = Statements("db/objects")
 
-TOLD = 3
-"""Objects that one line names; of others it says how many there are."""
+TOLD = 3  # Objects that one line names; of others it says how many there are
 
 _MARK = re.compile(r"^--- (\w+) (.+)\n", re.MULTILINE)
 _REPLACEABLE = ("function", "view", "trigger")
@@ -54,15 +53,10 @@ class SchemaDifference:
 
 @dataclass(frozen=True, slots=True)
 class Mended(Answer):
-    """What was made again.
+    """What was made again."""
 
-    Attributes:
-        made: objects, such as "the column kept of article".
-        left: what is still wrong, each with the reason.
-    """
-
-    made: list[str]
-    left: list[str]
+    made: list[str]  # objects, such as "the column kept of article"
+    left: list[str]  # what is still wrong, each with the reason
 
 
 def described(cursor: Cursor) -> list[tuple[str, str, str]]:
@@ -93,9 +87,7 @@ def problems(cursor: Cursor) -> list[str]:
 
 def mend(database: Database) -> Mended:
     """Make again what is missing, and replace functions, views and triggers that differ; no row is touched.
-
-    Raises:
-        DatabaseError: the server refused to say what there is.
+    Raises DatabaseError: the server refused to say what there is.
     """
     with database.transaction() as cursor:
         before = differences(cursor)

@@ -20,8 +20,7 @@ from psycopg.abc import AdaptContext
 
 from dedup.base.schema import DEFAULT, outer
 
-RENDERED = 1_000
-"""Statements that are kept as they were rendered: more than this program has."""
+RENDERED = 1_000  # Statements that are kept as they were rendered: more than this program has
 
 _PLACES = re.compile(
     rb"""
@@ -49,8 +48,7 @@ class Named(sql.Composable):
         return made.as_bytes(context)
 
 
-SCHEMA = Named(sql.Identifier)
-"""The schema itself."""
+SCHEMA = Named(sql.Identifier)  # The schema itself
 
 
 def own(name: str) -> Named:

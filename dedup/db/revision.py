@@ -45,11 +45,7 @@ def _revision(cursor: Cursor, query: bytes) -> str | None:
 
 
 def require_head(found: str | None, database: Database) -> None:
-    """Refuse to work with a schema of another revision.
-
-    Raises:
-        SchemaError: there is none, or it is older or newer than this program.
-    """
+    """Raise SchemaError where there is no schema, or one that is older or newer than this program."""
     location, init = database.location, f"{program(database.schema)} init"
     refuse_unknown(found, database)
     if found is None:
@@ -59,10 +55,8 @@ def require_head(found: str | None, database: Database) -> None:
 
 
 def refuse_unknown(found: str | None, database: Database) -> None:
-    """Refuse a schema that no migration of this program made.
-
-    Raises:
-        SchemaError: it is newer, or from before the first release: those migrations are gone.
+    """Raise SchemaError for a schema that no migration of this program made: a newer one, or one from before
+    the first release, whose migrations are gone.
     """
     if found is None or found in revisions():
         return

@@ -29,8 +29,7 @@ reads the views without words of texts; it reads everything that pages show, tex
 
 ROLES: tuple[Role, ...] = get_args(Role)
 
-IDENTIFIER_BYTES = 63
-"""Postgres cuts a longer name without a word, and would then mean another role."""
+IDENTIFIER_BYTES = 63  # Postgres cuts a longer name without a word, and would then mean another role
 
 _ASKED = "id, source_id, attachment_id, published_at, added_at, revision"
 _SHOWN = (

@@ -36,8 +36,7 @@ _sql = Statements("db/server_upgrade")
 PORT = embedded.PORT + 1
 """Of both servers meanwhile: others look for theirs at `embedded.PORT`, and wait for the lock."""
 
-UPGRADE_SECONDS = 86_400.0
-"""For pg_upgrade and the checksums, which write all data anew."""
+UPGRADE_SECONDS = 86_400.0  # For pg_upgrade and the checksums, which write all data anew
 
 # Rows are compared as text, so what a data folder's settings do to it must be the same on both sides.
 _PLAIN = (
@@ -48,25 +47,15 @@ _PLAIN = (
 
 @dataclass(frozen=True, slots=True)
 class ServerUpgrade(Answer):
-    """What an upgrade of the embedded server's data did.
+    """What an upgrade of the embedded server's data did: what was copied, and compared."""
 
-    Attributes:
-        before: the version of the data, such as 16; None where there are none.
-        after: their version now; equal to `before` if nothing was to be done.
-        databases: that were copied and compared.
-        roles: that were copied.
-        tables: that were copied and compared, of all databases.
-        rows: of these.
-        kept: the folder of the old data; None if nothing was done.
-    """
-
-    before: int | None
-    after: int | None
+    before: int | None  # the version of the data, such as 16; None where there are none
+    after: int | None  # their version now; equal to `before` if nothing was to be done
     databases: int = 0
     roles: int = 0
-    tables: int = 0
-    rows: int = 0
-    kept: str | None = None
+    tables: int = 0  # of all databases
+    rows: int = 0  # of these
+    kept: str | None = None  # the folder of the old data; None if nothing was done
 
 
 _Content = dict[tuple[str, str], tuple[int, int]]
@@ -77,11 +66,9 @@ def upgrade(progress: Progress | None = None, home: Path | None = None) -> Serve
     """Bring the data to the version of this dedup, if they are older; the old ones stay in a folder beside.
 
     Killed at any point, the old folder or the new one is whole and in its place, or takes it with the next
-    start. Clients of the server lose their connections.
-
-    Raises:
-        EmbeddedServerError: it failed, and the old data are as they were: no programs of that version, no
-            room on the disk, the folder for the old data is taken, or the copy is not equal.
+    start. Clients of the server lose their connections. Raises EmbeddedServerError: it failed, and the old
+    data are as they were: no programs of that version, no room on the disk, the folder for the old data is
+    taken, or the copy is not equal.
     """
     told = progress or SilentProgress()
     with embedded._plain_errors("upgrade", home) as data:

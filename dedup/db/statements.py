@@ -28,18 +28,14 @@ class Statements:
     feature: str
 
     def __call__(self, name: str, **parts: str) -> bytes:
-        """A statement, with constants of this package in the place of its parts.
-
-        Raises:
-            KeyError: there is no such statement, or a part is missing.
+        """A statement, with constants of this package in the place of its parts. Raises KeyError: there is no
+        such statement, or a part is missing.
         """
         return _filled(self.feature, name, **parts)
 
     def composed(self, name: str, /, **parts: object) -> sql.Composed:
-        """A statement in which `{part}` stands for SQL that psycopg composes and quotes, or for a literal.
-
-        Raises:
-            KeyError: there is no such statement, or a part is missing.
+        """A statement in which `{part}` stands for SQL that psycopg composes and quotes, or for a literal;
+        raises as above.
         """
         return _template(self.feature, name).format(**parts)
 

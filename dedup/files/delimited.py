@@ -16,7 +16,7 @@ from typing import Any
 
 from dedup.base.errors import InputError
 from dedup.base.words import counted
-from dedup.files.naming import RecordShape, columns_of, make_shape, values_of
+from dedup.files.naming import columns_of, make_shape, values_of
 from dedup.files.record import (
     MAX_RECORD_VALUES,
     NO_MEMORY,
@@ -166,7 +166,34 @@ def csv_records(
     names = [name.strip() for name in header]
     # A column of CSV has nothing within; a dot is a letter of its name.
     shape = columns_of(source.file, names, plan, needed, lambda *_: None, understood)
-    return _csv_records(source, lines, rows, len(header), shape, understood)
+
+    def records() -> Iterator[Record]:
+        with _wide_csv_fields():
+            while True:
+                lines.start_record()
+                outcome: dict[str, Any] | str
+                try:
+                    row = next(rows)
+                except StopIteration:
+                    break
+                except (csv.Error, _BoundError, MemoryError) as error:
+                    if source.truncated and _is_unclosed(error):
+                        break
+                    outcome = _csv_reason(error, lines)
+                else:
+                    if _is_blank(row, lines.record):
+                        continue
+                    if not lines.utf8:
+                        outcome = f"line is not {source.encoding}"
+                    elif len(row) != len(header):
+                        outcome = f"the row has {counted(len(row), 'column')}, the header {len(header)}"
+                    else:
+                        outcome = values_of(row, shape, understood)
+                yield lines.first, lines.raw, outcome
+        if source.truncated:
+            yield lines.first or source.line + 1, lines.raw_with(source.partial) or None, source.ends_early
+
+    return records()
 
 
 def _delimiter(lines: Iterator[tuple[int, bytes]], plan: Plan) -> tuple[Iterator[tuple[int, bytes]], str]:
@@ -208,40 +235,6 @@ def _columns(rows: list[list[str]]) -> int:
     header, *others = [len(row) for row in rows] or [1]
     agreeing = sum(width == header for width in others[:-1])  # the last one may go on in the next line
     return header if agreeing * 2 >= len(others[:-1]) else 1
-
-
-def _csv_records(
-    source: LineSource,
-    lines: _CsvLines,
-    rows: Iterator[list[str]],
-    width: int,
-    shape: RecordShape,
-    understood: Understanding,
-) -> Iterator[Record]:
-    with _wide_csv_fields():
-        while True:
-            lines.start_record()
-            outcome: dict[str, Any] | str
-            try:
-                row = next(rows)
-            except StopIteration:
-                break
-            except (csv.Error, _BoundError, MemoryError) as error:
-                if source.truncated and _is_unclosed(error):
-                    break
-                outcome = _csv_reason(error, lines)
-            else:
-                if _is_blank(row, lines.record):
-                    continue
-                if not lines.utf8:
-                    outcome = f"line is not {source.encoding}"
-                elif len(row) != width:
-                    outcome = f"the row has {counted(len(row), 'column')}, the header {width}"
-                else:
-                    outcome = values_of(row, shape, understood)
-            yield lines.first, lines.raw, outcome
-    if source.truncated:
-        yield lines.first or source.line + 1, lines.raw_with(source.partial) or None, source.ends_early
 
 
 def _is_blank(row: list[str], record: list[bytes]) -> bool:

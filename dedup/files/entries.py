@@ -15,6 +15,7 @@ import re
 import sys
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
+from html import unescape
 from html.entities import html5
 from itertools import chain, islice
 from typing import Any
@@ -54,10 +55,8 @@ NAMESPACES = {
 MAX_PROLOG_CHARACTERS = 1_000_000  # Before the root: comments and a document type
 DECLARED_BYTES = 400  # Within which a document names its encoding
 LONGEST_MARK = 300  # Characters of a tag that a chunk may end within
-MAX_NAMESPACES, MAX_NAMESPACE_CHARACTERS = (
-    200,
-    500,
-)  # Each entry is parsed with all of them; feeds have 5 to 20
+MAX_NAMESPACES = 200  # Each entry is parsed with all of them; feeds have 5 to 20
+MAX_NAMESPACE_CHARACTERS = 500
 
 NO_XML = "the entry is no XML that could be mended"
 CUT_OFF = "the XML ends within this entry: the rest of the file is missing"
@@ -80,21 +79,14 @@ Entry = tuple[int, bytes, Any]
 
 @dataclass
 class FeedDocument:
-    """A document of XML; `entries` reads it to its end, once.
+    """A document of XML; `entries` reads it to its end, once."""
 
-    Attributes:
-        root: the local name of its root, one of ENTRIES.
-        tag: the start tag of its root as written.
-        head: an element that has all that stands before the first entry: titles, addresses, languages.
-        truncated: it ended before its root did. Known at the end.
-        refused: line of each entry that a reader left out, and why.
-    """
-
-    root: str
-    tag: str
-    head: Any
+    root: str  # the local name of its root, one of ENTRIES
+    tag: str  # the start tag of its root as written
+    head: Any  # an element that has all that stands before the first entry: titles, addresses, languages
     entries: Iterator[Entry]
-    truncated: bool = False
+    truncated: bool = False  # it ended before its root did; known at the end
+    # line of each entry that a reader left out, and why
     refused: list[tuple[int, str]] = field(default_factory=list)
 
 
@@ -228,8 +220,6 @@ def _opening(tag: str) -> str:
 
 
 def _declaration(prefix: str | None, uri: str) -> str:
-    from html import unescape
-
     return f" xmlns{f':{prefix}' if prefix else ''}={quoteattr(unescape(uri))}"
 
 

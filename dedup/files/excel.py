@@ -19,7 +19,7 @@ from typing import Any
 
 from dedup.base.errors import InputError
 from dedup.base.extras import installing
-from dedup.files.naming import RecordShape, columns_of, make_shape, values_of
+from dedup.files.naming import columns_of, make_shape, values_of
 from dedup.files.packed import open_regular
 from dedup.files.record import MAX_RECORD_BYTES, Plan, Record, too_long
 from dedup.files.report import MAX_NAMES, Understanding, shown
@@ -111,23 +111,18 @@ class ExcelSource:
                 break
         columns, names = [*headers[header]], [*headers[header].values()]
         shape = columns_of(self.file, names, plan, needed, lambda *_: None, understood)
-        return self._records(chain(first[header + 1 :], rows), columns, shape, understood)
 
-    def _records(
-        self,
-        rows: Iterator[tuple[int, Any]],
-        columns: list[int],
-        shape: RecordShape,
-        understood: Understanding,
-    ) -> Iterator[Record]:
-        for number, row in rows:
-            if isinstance(row, str):
-                self.truncated = True
-                yield number, None, row
-            elif isinstance(row, int):
-                yield number, None, too_long(row, self.max_row_bytes)
-            elif any(cell is not None for cell in row):
-                yield number, None, values_of([row[at] for at in columns], shape, understood)
+        def records() -> Iterator[Record]:
+            for number, row in chain(first[header + 1 :], rows):
+                if isinstance(row, str):
+                    self.truncated = True
+                    yield number, None, row
+                elif isinstance(row, int):
+                    yield number, None, too_long(row, self.max_row_bytes)
+                elif any(cell is not None for cell in row):
+                    yield number, None, values_of([row[at] for at in columns], shape, understood)
+
+        return records()
 
     def _rows(self) -> Iterator[tuple[int, Any]]:
         """Each row with its number: its cells, its bytes where it is too long, or why there are no more."""

@@ -15,11 +15,11 @@ import re
 from collections.abc import Collection, Iterator
 from contextlib import suppress
 from typing import Any
+from urllib.parse import urljoin, urlsplit
 
 from dedup.base import html as base
 from dedup.base.errors import InputError
 from dedup.files.entries import NAMESPACES, SITEMAPS, FeedDocument, read_document
-from dedup.files.identity import host_of, joined
 from dedup.files.naming import DEFAULT_FIELDS, Shapes, values_of
 from dedup.files.packed import Archive
 from dedup.files.record import Plan, Record, unexpected
@@ -69,11 +69,8 @@ MAX_AUTHORS_CHARACTERS = 4_096  # Of the names of the authors of an entry
 
 
 class Feed:
-    """What the head of a document says of all its entries.
-
-    Attributes:
-        kind: `rss`, `atom` or `wxr`.
-        title, link, language: of the feed; None where it says none.
+    """What the head of a document says of all its entries: its `kind` (`rss`, `atom` or `wxr`); title, link
+    and language of the feed, None where it says none.
     """
 
     def __init__(self, document: FeedDocument) -> None:
@@ -93,10 +90,10 @@ class Feed:
                 found.setdefault(name, value if len(value) <= MAX_HEAD_CHARACTERS else "")
         self.title = found.get("title") or None
         link = found.get("link") or found.get("wp:base_blog_url") or ""
-        self.link = joined(None, link) or None  # one that cannot be read is no entry's fault
+        self.link = joined("", link) or None  # one that cannot be read is no entry's fault
         tagged = re.search(r"""\bxml:lang\s*=\s*["']([\w-]+)""", document.tag)
         self.language = found.get("language") or found.get("dc:language") or (tagged and tagged[1]) or None
-        self._site = host_of(self.link or "")
+        self._site = urlsplit(self.link or "").hostname
 
     def values(self, entry: Any) -> dict[str, str]:
         """The values of an entry by name; of several with one name the first, of authors all.
@@ -136,7 +133,7 @@ class Feed:
         }
         found.update({name: value for name, value in of_entry.items() if value and name not in found})
         if "link" in found:
-            link = joined(self.link, found["link"])
+            link = joined(self.link or "", found["link"])
             if link is None:
                 raise InputError("its link is no address")
             found["link"] = link
@@ -161,35 +158,22 @@ class Feed:
         return None if status == "publish" else status
 
 
-class FeedSource:
+class FeedSource(LineSource):
     """A file of XML, for `dedup.files.readers`; raises InputError as `read_document` does."""
 
     def __init__(self, path: str, max_record_bytes: int, archive: Archive | None = None) -> None:
-        self._lines = LineSource(path, max_record_bytes, archive=archive)
-        self.file, self.close = self._lines.file, self._lines.close
+        super().__init__(path, max_record_bytes, archive=archive)
         try:
-            self._document = read_document(self.file, self._lines.chunks, max_entry_bytes=max_record_bytes)
+            self._document = read_document(self.file, self.chunks, max_entry_bytes=max_record_bytes)
+            if self._document.root in SITEMAPS:
+                raise InputError(
+                    f"{self.file} is a sitemap: it has addresses and no texts; `dedup watch --fetch` reads"
+                    " pages"
+                )
         except BaseException:
             self.close()
             raise
-        if self._document.root in SITEMAPS:
-            self.close()
-            raise InputError(
-                f"{self.file} is a sitemap: it has addresses and no texts; `dedup watch --fetch` reads pages"
-            )
         self._feed = Feed(self._document)
-
-    @property
-    def bytes_read(self) -> int:
-        return self._lines.bytes_read
-
-    @property
-    def bytes_total(self) -> int | None:
-        return self._lines.bytes_total
-
-    @property
-    def truncated(self) -> bool:
-        return self._document.truncated or self._lines.truncated
 
     def records(self, plan: Plan, _needed: Collection[str], understood: Understanding) -> Iterator[Record]:
         """One record per entry; what is no article of WordPress is counted and left out."""
@@ -211,6 +195,7 @@ class FeedSource:
                 understood.leave_out(kind)
                 continue
             yield line, raw, values_of(found, shapes.of(found), understood)
+        self.truncated |= self._document.truncated
 
 
 def entries(document: FeedDocument) -> Iterator[tuple[dict[str, Any], bool, str | None]]:
@@ -280,6 +265,16 @@ def _without_embedded(body: str) -> str:
             kept.append(body[at : opening.start()])
             at = end + len(closing)
     return " ".join([*kept, body[at:]])
+
+
+def joined(base: str, address: str) -> str | None:
+    """An address that may be written from another one on; None where it cannot be read."""
+    try:
+        made = urljoin(base, address)
+        urlsplit(made)
+    except ValueError:
+        return None
+    return made
 
 
 def _local(element: Any) -> str:

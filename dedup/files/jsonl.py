@@ -22,7 +22,7 @@ from dedup.files.record import (
     Beginning,
     Plan,
     Record,
-    refused,
+    Refused,
     too_long,
 )
 from dedup.files.report import Understanding
@@ -30,11 +30,8 @@ from dedup.files.source import UTF8, LineSource
 
 BLANK = "the line is blank"
 
-_TYPED = (
-    "$oid",
-    "$date",
-    "$numberLong",
-)  # Objects of one key in which MongoDB exports what JSON has no type for
+# Objects of one key in which MongoDB exports what JSON has no type for.
+_TYPED = ("$oid", "$date", "$numberLong")
 
 
 class _Repeated(dict[str, Any]):
@@ -67,54 +64,48 @@ def jsonl_records(
     `every_line` makes each line one record, with a reason where it is blank or holds several articles.
     """
     understood = understood or Understanding(source.file, "jsonl")
+    understood.encoding = source.encoding if source.encoding != UTF8 else None
     lines: Iterable[tuple[int, bytes | None]] = source.lines()
     if not every_line:
         cut, path = is_document(source, named_json=understood.format == "json")
         understood.format = "json" if cut else "jsonl"
         if cut:
             lines = values(source, path)
-    understood.encoding = source.encoding if source.encoding != UTF8 else None
-    return _jsonl_records(source, lines, plan, understood, every_line)
-
-
-def _jsonl_records(
-    source: LineSource,
-    lines: Iterable[tuple[int, bytes | None]],
-    plan: Plan,
-    understood: Understanding,
-    every_line: bool,
-) -> Iterator[Record]:
     shapes = Shapes(plan, understood)
     what = "line" if understood.format == "jsonl" else "value"
-    number = 0
-    for number, line in lines:
-        if line is None:
-            yield number, None, NO_LIST
-            continue
-        if isinstance(line, Beginning):  # first: the beginning may be blank where the line is not
-            too_large = line.length > source.max_line_bytes
-            yield number, line, too_long(line.length, source.max_line_bytes) if too_large else NO_MEMORY
-            continue
-        if not line or line.isspace():
-            if every_line:
-                yield number, line, BLANK
-            continue
-        content, reason = json_value(line, what, source.encoding)
-        if reason:
-            yield number, line, reason
-        elif isinstance(content, dict):
-            found = values_of_object(content, shapes, understood)
-            if isinstance(found, Several) and not every_line:
-                yield from _each(number, found.articles, shapes, understood)
+
+    def records() -> Iterator[Record]:
+        number = 0
+        for number, line in lines:
+            if line is None:
+                yield number, None, NO_LIST
+                continue
+            if isinstance(line, Beginning):  # first: the beginning may be blank where the line is not
+                too_large = line.length > source.max_line_bytes
+                yield number, line, too_long(line.length, source.max_line_bytes) if too_large else NO_MEMORY
+                continue
+            if not line or line.isspace():
+                if every_line:
+                    yield number, line, BLANK
+                continue
+            content, reason = json_value(line, what, source.encoding)
+            if reason:
+                yield number, line, reason
+            elif isinstance(content, dict):
+                found = values_of_object(content, shapes, understood)
+                if isinstance(found, Several) and not every_line:
+                    yield from _each(number, found.articles, shapes, understood)
+                else:
+                    yield number, line, found
+            elif isinstance(content, list) and content and isinstance(content[0], dict) and not every_line:
+                yield from _each(number, content, shapes, understood)
             else:
-                yield number, line, found
-        elif isinstance(content, list) and content and isinstance(content[0], dict) and not every_line:
-            yield from _each(number, content, shapes, understood)
-        else:
-            yield number, line, f"{what} is not a JSON object"
-    if source.truncated:
-        number = number if understood.format == "json" else source.line
-        yield number + 1, source.partial or None, source.ends_early if source.packing else ENDS_EARLY
+                yield number, line, f"{what} is not a JSON object"
+        if source.truncated:
+            number = number if understood.format == "json" else source.line
+            yield number + 1, source.partial or None, source.ends_early if source.packing else ENDS_EARLY
+
+    return records()
 
 
 def _each(number: int, found: list[Any], shapes: Shapes, understood: Understanding) -> Iterator[Record]:
@@ -152,7 +143,7 @@ def values_of_object(
     if isinstance(content, _Repeated) and content.names & shape.used:
         keys = {option.key for field, options in shape.fields if field == "source_id" for option in options}
         known = None if keys & content.names else found.get("source_id")
-        return refused(f"key '{min(content.names & shape.used)}' appears twice", known)
+        return Refused(f"key '{min(content.names & shape.used)}' appears twice", known)
     if "text" not in found and "source_id" not in found and (articles := articles_within(content)):
         several = Several("it is no article but holds some; give each in a line of its own")
         several.articles = articles

@@ -6,12 +6,16 @@ refuse honest dumps. The directory of an archive has one, since it is held.
 
 from __future__ import annotations
 
+import bz2
+import lzma
 import os
 import stat
 import sys
+import zipfile
 import zlib
 from collections import Counter
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -124,7 +128,7 @@ class Packed:
             raise InputError(
                 f"{self.file}: reading failed after {self.bytes_read} bytes: {error.strerror}"
             ) from None
-        except _broken_member():
+        except _BROKEN_MEMBER:
             self.truncated, chunk = True, b""
         self.bytes_read = self._archive.bytes_read if self._archive else self.bytes_read + len(chunk)
         return chunk
@@ -156,17 +160,13 @@ class _Gzip:
 
 
 def _maker(packing: str, file: str) -> Callable[[], Any]:
-    """What begins a stream. Each kind is imported by the first file that has it."""
+    """What begins a stream."""
     if packing == "gzip":
         return _Gzip
     if packing == "bzip2":
-        import bz2
-
         return bz2.BZ2Decompressor
     if packing == "xz":
-        import lzma
-
-        return lambda: lzma.LZMADecompressor(memlimit=XZ_MEMORY_BYTES)
+        return partial(lzma.LZMADecompressor, memlimit=XZ_MEMORY_BYTES)
     try:
         from backports import zstd
     except ImportError:
@@ -182,24 +182,23 @@ def _maker(packing: str, file: str) -> Callable[[], Any]:
 MAX_DIRECTORY_BYTES = 4 * 1_048_576
 """Of the directory of an archive, which is held: that of about 40,000 files. It takes 15 times the memory."""
 
-_STORED, _DEFLATED = 0, 8  # How files may be packed. Other ways are rare, and Python knows no steps of them
+_PACKINGS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)  # Of others, which are rare, Python knows no steps
 _ENCRYPTED = 1  # A flag of a member
+_BROKEN_MEMBER = (zipfile.BadZipFile, EOFError, zlib.error)
 
 
 class Archive:
     """A zip archive, whose members are read one at a time."""
 
     def __init__(self, path: str) -> None:
-        from zipfile import BadZipFile, ZipFile
-
         self.file = path
         raw, self.bytes_total = open_regular(path, "a zip archive")
         self._counted = CountingFile(raw, path, self.bytes_total)
         try:
-            self._zip = ZipFile(self._counted)
+            self._zip = zipfile.ZipFile(self._counted)
         except BaseException as error:
             raw.close()
-            if not isinstance(error, (BadZipFile, OSError, ValueError, NotImplementedError)):
+            if not isinstance(error, (zipfile.BadZipFile, OSError, ValueError, NotImplementedError)):
                 raise
             raise InputError(f"{path} is no whole zip archive; check it with: unzip -t {path}") from None
         # the files in it, but for hidden ones and those that a Mac adds.
@@ -222,12 +221,12 @@ class Archive:
     def open(self, name: str) -> tuple[Callable[[int], bytes], Callable[[], None]]:
         """What reads a member, and what closes it."""
         info = self._zip.getinfo(name)
-        if info.flag_bits & _ENCRYPTED or info.compress_type not in (_STORED, _DEFLATED):
+        if info.flag_bits & _ENCRYPTED or info.compress_type not in _PACKINGS:
             why = "needs a password" if info.flag_bits & _ENCRYPTED else "is packed in an unusual way"
             raise InputError(f"{self.file}/{name} {why}; unpack it first: unzip {self.file}")
         try:
             member = self._zip.open(info)
-        except _broken_member():
+        except _BROKEN_MEMBER:
             raise InputError(
                 f"{self.file}/{name} cannot be read; check the archive with: unzip -t {self.file}"
             ) from None
@@ -241,12 +240,6 @@ class Archive:
 def _is_hidden(name: str) -> bool:
     parts = (part for part in name.split("/") if part not in (".", ".."))
     return any(part.startswith((".", "__MACOSX")) for part in parts)
-
-
-def _broken_member() -> tuple[type[Exception], ...]:
-    from zipfile import BadZipFile
-
-    return (BadZipFile, EOFError, zlib.error)
 
 
 class CountingFile:

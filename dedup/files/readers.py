@@ -179,8 +179,13 @@ class ArticleReader(Iterator[Item]):
         )
 
     def _look(self, records: Iterable[Record]) -> None:
-        going_on = takewhile(lambda _: not self.stop(), _readable(records))
-        looked = self._dates.look(found for _, _, found in going_on if isinstance(found, dict))
+        def readable() -> Iterator[dict[str, Any]]:
+            with suppress(InputError):  # the real reading reports it
+                for _, _, found in takewhile(lambda _: not self.stop(), records):
+                    if isinstance(found, dict):
+                        yield found
+
+        looked = self._dates.look(readable())
         for field, column in looked.items():
             if not self._may_lose and not self.stop():
                 refuse_many(self.file, field, column, "nothing of the file was stored")
@@ -201,12 +206,12 @@ class ArticleReader(Iterator[Item]):
     @property
     def bytes_read(self) -> int:
         """Position in the file as stored, that is before unpacking; of Parquet and Excel an estimate."""
-        return self._opened.bytes_read
+        return self._opened.source.bytes_read
 
     @property
     def bytes_total(self) -> int | None:
         """Size of the file as stored; None for standard input and pipes."""
-        return self._opened.bytes_total
+        return self._opened.source.bytes_total
 
     @property
     def truncated(self) -> bool:
@@ -233,7 +238,8 @@ class ArticleReader(Iterator[Item]):
             for line, raw, found in records:
                 understood.records += 1
                 if isinstance(found, str):
-                    self._note_encoding(found, raw)
+                    if raw and not understood.likely_encoding and found.endswith(f" is not {UTF8}"):
+                        understood.likely_encoding = likely_encoding(raw)
                     known = found.source_id if isinstance(found, Refused) else None
                     yield self._reject(line, str(found), raw, known)
                     continue
@@ -280,7 +286,7 @@ class ArticleReader(Iterator[Item]):
                 elif markup:
                     understood.html += 1
                 for field, reason, value in flaws:
-                    yield Repair(self._opened.where, line, article.source_id, field, reason, value)
+                    yield Repair(self._opened.source.file, line, article.source_id, field, reason, value)
                 yield article
         finally:
             self.close()
@@ -295,18 +301,13 @@ class ArticleReader(Iterator[Item]):
             and usable_id(found.get("url")) is not None
         )
 
-    def _note_encoding(self, reason: str, raw: bytes | None) -> None:
-        understood = self.understood
-        if raw and understood.likely_encoding is None and reason.endswith(f" is not {UTF8}"):
-            understood.likely_encoding = likely_encoding(raw)
-
     def _reject(self, line: int, reason: str, raw: bytes | str | None, source_id: Any) -> Reject:
         length: int | None = None
         if raw is not None:
             whole = raw.length if isinstance(raw, Beginning) else len(raw)  # the JSON of a row is ASCII
             if whole > len(raw) or whole > MAX_RAW_BYTES:
                 raw, length = raw[:MAX_RAW_BYTES], whole
-        return Reject(self._opened.where, line, reason, raw, length, usable_id(source_id))
+        return Reject(self._opened.source.file, line, reason, raw, length, usable_id(source_id))
 
 
 def read_articles(
@@ -379,12 +380,6 @@ def _usual_names(format: str) -> Mapping[str, tuple[str, ...]]:
     from dedup.files.feeds import FIELDS
 
     return FIELDS
-
-
-def _readable(records: Iterable[Record]) -> Iterator[Record]:
-    """Records up to where the file cannot be read on; the real reading reports that."""
-    with suppress(InputError):
-        yield from records
 
 
 def _size(record: Record) -> int:

@@ -69,13 +69,12 @@ UNREADABLE = object()
 class Refused(str):
     """Why a record is refused, with its id where that can be told all the same."""
 
-    source_id: Any = None
+    source_id: Any
 
-
-def refused(reason: str, source_id: Any) -> Refused:
-    made = Refused(reason)
-    made.source_id = source_id
-    return made
+    def __new__(cls, reason: str, source_id: Any = None) -> Refused:
+        made = super().__new__(cls, reason)
+        made.source_id = source_id
+        return made
 
 
 def unreadable(found: Mapping[str, Any]) -> Refused | None:
@@ -83,7 +82,7 @@ def unreadable(found: Mapping[str, Any]) -> Refused | None:
     bad = [field for field in REQUIRED_FIELDS if found.get(field) is UNREADABLE]
     if not bad:
         return None
-    return refused(f"{bad[0]} cannot be read", None if "source_id" in bad else found.get("source_id"))
+    return Refused(f"{bad[0]} cannot be read", None if "source_id" in bad else found.get("source_id"))
 
 
 class Beginning(bytes):
@@ -149,8 +148,7 @@ def make_article(found: dict[str, Any]) -> tuple[Article, Sequence[Flaw]]:
     return _repaired(found)
 
 
-KEPT = "kept."
-"""What the fields of a plan begin with that are names of values to be kept."""
+KEPT = "kept."  # What the fields of a plan begin with that are names of values to be kept
 
 
 def keep(found: dict[str, Any], names: Sequence[str]) -> None:

@@ -57,20 +57,20 @@ class Understanding:
 
     def found_in(self, field: str, name: str) -> None:
         """A record had the value of a field under a name."""
-        names = self.fields.setdefault(field, {})
-        if name in names or len(names) < MAX_NAMES:
-            names[name] = names.get(name, 0) + 1
+        _count(self.fields.setdefault(field, {}), name)
 
     def leave_out(self, kind: str) -> None:
         """An entry is of a kind that is no article."""
-        kind = shown(kind)
-        if kind in self.left_out or len(self.left_out) < MAX_NAMES:
-            self.left_out[kind] = self.left_out.get(kind, 0) + 1
+        _count(self.left_out, shown(kind))
 
     def passed_over(self, name: str) -> None:
         """A record had a name that is not used."""
-        if name in self.ignored or len(self.ignored) < MAX_NAMES:
-            self.ignored[name] = self.ignored.get(name, 0) + 1
+        _count(self.ignored, name)
+
+
+def _count(names: dict[str, int], name: str) -> None:
+    if name in names or len(names) < MAX_NAMES:
+        names[name] = names.get(name, 0) + 1
 
 
 def shown(name: str) -> str:
@@ -87,54 +87,34 @@ NUMBER = re.compile(r"\d[\d,]*")  # Numbers differ from record to record; the re
 
 @dataclass(slots=True)
 class Noted(Answer):
-    """Records with one thing wrong.
+    """Records with one thing wrong."""
 
-    Attributes:
-        reason: of the first of them, in full.
-        count: how many.
-        ids: the source_ids of the first, or `line 17` where the id could not be read.
-    """
-
-    reason: str
+    reason: str  # of the first of them, in full
     count: int = 0
+    # the source_ids of the first, or `line 17` where the id could not be read
     ids: list[str] = field(default_factory=list)
 
 
 @dataclass(slots=True)
 class LoadReport(Answer):
-    """What became of the records of a file; each is in one of the five heaps.
+    """What became of the records of a file; each is in one of the five heaps."""
 
-    Attributes:
-        file: its name as given; None for articles of a program.
-        lines: records read, that is lines of JSONL that are not blank, rows of CSV and Parquet.
-        new, changed, same: compared with what was stored before.
-        superseded: the source_id came again soon after, and the later record counts.
-        refused: no article could be made of it.
-        repaired: fields that were not taken as they were; their articles are in the other heaps.
-        lost_dates: of these, dates that could not be read; see also `understood.dates`.
-        reasons: why records were refused, with numbers left out.
-        repairs: why fields were repaired, with the name of the field.
-        rejects: the file that has both, or None.
-        truncated: the file broke off.
-        stopped: it was not read to its end, as asked.
-        understood: which names were used, which were not, what has no date.
-    """
-
-    file: str | None = None
-    lines: int = 0
+    file: str | None = None  # its name as given; None for articles of a program
+    lines: int = 0  # records read, that is lines of JSONL that are not blank, rows of CSV and Parquet
+    # new, changed, same: compared with what was stored before.
     new: int = 0
     changed: int = 0
     same: int = 0
-    superseded: int = 0
-    refused: int = 0
-    repaired: int = 0
-    lost_dates: int = 0
-    reasons: dict[str, Noted] = field(default_factory=dict)
-    repairs: dict[str, Noted] = field(default_factory=dict)
-    rejects: str | None = None
-    truncated: bool = False
-    stopped: bool = False
-    understood: Understanding | None = None
+    superseded: int = 0  # the source_id came again soon after, and the later record counts
+    refused: int = 0  # no article could be made of it
+    repaired: int = 0  # fields that were not taken as they were; their articles are in the other heaps
+    lost_dates: int = 0  # of these, dates that could not be read; see also `understood.dates`
+    reasons: dict[str, Noted] = field(default_factory=dict)  # why records were refused, numbers left out
+    repairs: dict[str, Noted] = field(default_factory=dict)  # why fields were repaired, with their names
+    rejects: str | None = None  # the file that has both, or None
+    truncated: bool = False  # the file broke off
+    stopped: bool = False  # it was not read to its end, as asked
+    understood: Understanding | None = None  # which names were used, which were not, what has no date
 
     def __str__(self) -> str:
         lines = f"{self.lines:,} {'line' if self.lines == 1 else 'lines'}"

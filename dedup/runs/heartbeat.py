@@ -33,20 +33,13 @@ that a process was killed."""
 
 
 class Heartbeat:
-    """One run of a kind, as the database sees it. It is a `Progress`, and to be closed at the end.
-
-    Attributes:
-        what: the kind of the run.
-        other: the run that lives already, where `claim` found one; taken_over: the one whose place this took.
-        engine: what settles, once that is known; told with the stage.
-        superseded: another run took the place of this one, which should end.
-    """
+    """One run of a kind, as the database sees it. It is a `Progress`, and to be closed at the end."""
 
     def __init__(self, database: Database, what: str) -> None:
-        self.other: Run | None = None
-        self.taken_over: Run | None = None
-        self.superseded = False
-        self.engine: str | None = None
+        self.other: Run | None = None  # the run that lives already, where `claim` found one
+        self.taken_over: Run | None = None  # the one whose place this took
+        self.superseded = False  # another run took the place of this one, which should end
+        self.engine: str | None = None  # what settles, once that is known; told with the stage
         self._database, self.what = database, what
         self._run: int | None = None
         self._stage, self._steps, self._moved_at = "starting", Steps(0), time.monotonic()

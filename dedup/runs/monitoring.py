@@ -21,8 +21,7 @@ from dedup.runs.runs import Run, Worker
 
 _sql = Statements("runs/monitoring")
 
-SAMPLE = 10_000
-"""Articles of a kind that are looked at: about 20 ms."""
+SAMPLE = 10_000  # Articles of a kind that are looked at: about 20 ms
 
 WAIT_SECONDS = 900.0
 """How long anything may wait with nobody at work, where there are workers: they take what comes within a
@@ -41,48 +40,33 @@ FORGOTTEN_SECONDS = 3_600.0
 
 @dataclass(frozen=True, slots=True)
 class Vitals(Answer):
-    """The state of a corpus as a monitor sees it.
+    """The state of a corpus as a monitor sees it."""
 
-    Attributes:
-        at: the time of the server.
-        articles: about how many there are, as the planner knows.
-        pending, stale: articles without a mark, and with one that is to be settled again.
-        estimated: pending and stale are estimates, since there are more than `SAMPLE`.
-        waiting_seconds: for how long the oldest of them has waited, at most; where they are estimates, at
-            least.
-        failed: reason, without its numbers, to articles; of the last `SAMPLE` at most.
-        failed_lately: of these, the articles that failed within the time that was asked for and are a fault:
-            their text is too long, or cannot be read.
-        limits: safety limit to unsettled articles that it left, of `SAMPLE` at most.
-        queues: name to the rows that wait, `SAMPLE` + 1 at most; "changes" are changed rows of attached
-            tables that were not read yet, of the first `SAMPLE` + 1 notes, a whole table being one.
-        changes_waiting_seconds: for how long the oldest of those changes has waited; None: there is none.
-        drifted: what of the schema is not as it should be, what owners did to attached tables that a person
-            must see to, and rows that take no marks.
-        totals: what all runs did, as in `runs.totals`, with names such as "settled" and "seconds settling".
-        quiet_at: when last nothing waited, as far as anyone looked; None: never.
-        run: the run at work, or None.
-        failing: kind of error to the runs that it ended since one ended well.
-        workers: those there are, alive or gone.
-    """
-
-    at: datetime
-    articles: int
+    at: datetime  # the time of the server
+    articles: int  # about how many there are, as the planner knows
+    # pending, stale: articles without a mark, and with one that is to be settled again
     pending: int
     stale: int
-    estimated: bool
+    estimated: bool  # pending and stale are estimates, since there are more than `SAMPLE`
+    # for how long the oldest of them has waited, at most; where they are estimates, at least
     waiting_seconds: float | None
-    failed: dict[str, int]
+    failed: dict[str, int]  # reason, without its numbers, to articles; of the last `SAMPLE` at most
+    # of these, the articles that failed within the time that was asked for and are a fault: their text is too
+    # long, or cannot be read
     failed_lately: int
-    limits: dict[str, int]
+    limits: dict[str, int]  # safety limit to unsettled articles that it left, of `SAMPLE` at most
+    # name to the rows that wait, `SAMPLE` + 1 at most; "changes" are changed rows of attached tables that
+    # were not read yet, of the first `SAMPLE` + 1 notes, a whole table being one
     queues: dict[str, int]
-    changes_waiting_seconds: float | None
+    changes_waiting_seconds: float | None  # for how long the oldest of those changes has waited
+    # what of the schema is not as it should be, what owners did to attached tables that a person must see to,
+    # and rows that take no marks
     drifted: list[str]
-    totals: dict[str, float]
-    quiet_at: datetime | None
-    run: Run | None
-    failing: dict[str, int]
-    workers: list[Worker]
+    totals: dict[str, float]  # what all runs did, as in `runs.totals`: "settled", "seconds settling"
+    quiet_at: datetime | None  # when last nothing waited, as far as anyone looked; None: never
+    run: Run | None  # at work
+    failing: dict[str, int]  # kind of error to the runs that it ended since one ended well
+    workers: list[Worker]  # those there are, alive or gone
 
     @property
     def waits(self) -> bool:

@@ -23,16 +23,13 @@ from dedup.db.statements import Statements
 
 _sql = Statements("runs/runs")
 
-LEASE_SECONDS = 60.0
-"""A run whose heartbeat is older is gone, whatever became of it."""
+LEASE_SECONDS = 60.0  # A run whose heartbeat is older is gone, whatever became of it
 
 _LEASE = {"lease": LEASE_SECONDS}
 
-STUCK_SECONDS = 600.0
-"""A run that lives and came no further for so long is probably stuck."""
+STUCK_SECONDS = 600.0  # A run that lives and came no further for so long is probably stuck
 
-KEPT = 1_000
-"""Runs kept."""
+KEPT = 1_000  # Runs kept
 
 SETTLING = ("backfill", "worker", "import")
 """Kinds of runs that exclude each other: each settles the whole corpus."""

@@ -260,7 +260,7 @@ def test_rows_that_end_too_early_are_told_from_the_end_of_the_sheet(tmp_path: Pa
     rows = [HEADER, *((number, "t", "b" * 1_000, None, None) for number in range(1_500))]
     with read_articles(book(tmp_path / "a.xlsx", {"A": rows})) as reader:
         assert next(reader) == Article("0", "b" * 1_000, "t")
-        reader._opened._source._process.kill()  # type: ignore[union-attr]
+        reader._opened.source._process.kill()  # type: ignore[union-attr]
         *articles, last = reader
         assert isinstance(last, Reject)
         assert (last.line, last.reason) == (len(articles) + 3, excel.ENDS_EARLY)

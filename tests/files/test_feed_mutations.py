@@ -15,7 +15,6 @@ from dedup.base.article import Article
 from dedup.base.errors import InputError
 from dedup.files import entries
 from dedup.files.entries import read_document
-from dedup.files.identity import ids_of
 from dedup.files.readers import Reject, read_articles
 from dedup.files.record import make_article
 from tests.conftest import Told
@@ -189,7 +188,7 @@ def mutated(dice: random.Random, base: str) -> tuple[bytes, str | None]:
 
 def polled_articles(content: bytes, charset: str | None) -> Iterator[Article]:
     """As `dedup watch` reads an answer. What can be raised is an InputError."""
-    from dedup.extras.watch import polled, sitemaps
+    from dedup.extras.watch import identity, polled, sitemaps
 
     size = len(content) // 3 + 1
     document = read_document(
@@ -199,7 +198,7 @@ def polled_articles(content: bytes, charset: str | None) -> Iterator[Article]:
         sitemaps.children(document)
         return
     for entry in polled.entries(document, None, fetched=False):
-        ids = ids_of(FEED, entry.source_id, entry.found.get("url"))
+        ids = identity.ids_of(FEED, entry.source_id, entry.found.get("url"))
         for source_id in (ids.shared, ids.own):
             if source_id:
                 assert re.match(AT_HOME, source_id)

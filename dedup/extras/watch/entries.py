@@ -1,7 +1,7 @@
 """Entries of a feed are submitted, each by itself: what is wrong with one, or its page, is no other's fault.
 
 An entry is the article that its feed, or another one of the site, brought, or a new one. It says itself who
-it is, and may lie. So what it says counts only within the site of its feed (`../files/identity.py`), and an
+it is, and may lie. So what it says counts only within the site of its feed (`identity.py`), and an
 article that came another way is left as it is.
 
 It logs to the logger `dedup.watch`, as `watch.py` does, which polls the feeds.
@@ -23,9 +23,9 @@ from dedup.db.database import Database
 from dedup.extras.watch import feeds as store
 from dedup.extras.watch.feeds import Seen
 from dedup.extras.watch.fetching import Client
+from dedup.extras.watch.identity import Ids, ids_of, site_of
 from dedup.extras.watch.polled import Entry
 from dedup.extras.watch.reaching import FetchError, StoppedError
-from dedup.files.identity import Ids, ids_of, site_of
 from dedup.files.record import make_article, unexpected
 from dedup.settling.submit import Submissions
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from hashlib import blake2b
 from ipaddress import ip_address
-from urllib.parse import urljoin, urlsplit
+from urllib.parse import urlsplit
 
 from dedup.base.article import MAX_SOURCE_ID_BYTES, storable, utf8_size
 
@@ -48,24 +48,6 @@ def ids_of(feed: str, claimed: str, link: str | None) -> Ids:
         digest = blake2b(f"{feed}\0{claimed}".encode("utf-8", "surrogatepass"), digest_size=_DIGEST_BYTES)
         own = f"http://{site}/#{digest.hexdigest()}"
     return Ids(shared, own, claimed if _usable(claimed) else own, at_home)
-
-
-def host_of(address: str) -> str | None:
-    """The host of an address as a name or a number; None where it has none, or cannot be read."""
-    try:
-        return urlsplit(address).hostname or None
-    except ValueError:
-        return None
-
-
-def joined(base: str | None, address: str) -> str | None:
-    """An address that may be written from another one on; None where it cannot be read."""
-    try:
-        made = urljoin(base or "", address)
-        urlsplit(made)
-    except ValueError:
-        return None
-    return made
 
 
 def site_of(address: str) -> str | None:

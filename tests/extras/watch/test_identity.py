@@ -7,7 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dedup.base.article import Article
-from dedup.files.identity import ids_of, joined, site_of
+from dedup.extras.watch.identity import ids_of, site_of
+from dedup.files.feeds import joined
 from tests.loops import each
 
 pytest.importorskip("tld")
