@@ -24,7 +24,6 @@ from dedup.base.errors import BusyError, InputError
 from dedup.base.progress import Both, Progress, SilentProgress, timed
 from dedup.base.settings import Settings
 from dedup.base.times import microseconds
-from dedup.db.arrays import Bigints
 from dedup.db.connection import Connection, Session
 from dedup.db.database import Cursor, Database, retried, translated
 from dedup.extras.spark import exchange
@@ -39,7 +38,7 @@ from dedup.settling.adopt import adopt
 from dedup.settling.fingerprinting import analyze
 from dedup.settling.memory.run import COMPACT_SHARE, MemoryRun, compact, vacuum
 from dedup.settling.refresh import examples_of
-from dedup.store import common_sentences, memory_engine, rulebooks
+from dedup.store import memory_engine, rulebooks
 from dedup.store.memory_engine import LOOSE_INDEXES
 from dedup.store.rulebooks import Rulebook, StaleRulesError
 from dedup.text.fingerprints import Fingerprints
@@ -128,13 +127,13 @@ class _Work:
         with MemoryRun(
             self.database, rulebook, run, memory, progress, self._timed, self._stop, loading=False
         ):
-            checked, since, taken = self.check(progress)
-            if checked.problems:
+            checked = self.check(progress)
+            if self.report.problems:
                 raise self._refused()
             entering = [change for change in checked.changes if change.enters]
             words = examples_of(self.database, rulebook.fingerprinter, entering)
-            if checked.missing:
-                self._put_in_use(rulebook, run, checked.missing, progress)
+            if self.report.fingerprints:
+                self._put_in_use(rulebook, run, progress)
             if self._ended():
                 return
 
@@ -142,7 +141,7 @@ class _Work:
                 with self._transaction(settling=True) as cursor:
                     memory_engine.check(cursor, rulebook, run)
                     cluster_import.write(
-                        cursor, rulebook.settings, checked, words, since, taken, progress.advance, self.report
+                        cursor, rulebook.settings, checked, words, self.report, progress.advance
                     )
                     memory_engine.end(cursor, run)
 
@@ -175,7 +174,7 @@ class _Work:
         rows = sum(files.rows for name, files in self._tables.items() if name != "refused")
         progress.start("reading the result", rows)
         with self._timed("reading"), self._transaction() as cursor:
-            settings, place = wanted(cursor).settings, 0
+            settings, place = wanted(cursor).corpus.settings, 0
             cluster_import.create(cursor)
             for name in (*_STAGED, "fingerprint"):
                 for batch in self._tables[name].batches():
@@ -241,37 +240,20 @@ class _Work:
     def _damaged(self, words: str) -> InputError:
         return InputError(f"{self._folder / 'fingerprint'}: {words}; {exchange.AGAIN}")
 
-    def check(self, progress: Progress) -> tuple[Checked, int, Bigints]:
-        """Compare with the corpus at one moment; what differs is in the report.
-
-        Returns what was found; the last change that people had made; and the changes of sentences that were
-        known.
-        """
-        report = self.report
+    def check(self, progress: Progress) -> Checked:
+        """Compare with the corpus at one moment; what differs is in the report."""
         progress.start("comparing with the corpus", None)
         with self._timed("comparing"), self._transaction(snapshot=True) as cursor:
-            cluster_import.whole_tables(cursor)
-            since = memory_engine.last_change(cursor)
-            _, taken, _ = common_sentences.take_changes(cursor)
-            # Once more, at the moment that counts: since the first look somebody may have pinned something.
-            checked = Checked(cluster_import.differences(cursor, self._basis))
-            if not checked.problems:
-                checked = cluster_import.check(cursor, wanted(cursor), progress.advance)
-        report.problems, report.articles = checked.problems, checked.articles
-        report.fingerprints = checked.missing
-        report.common_entered = sum(change.enters for change in checked.changes)
-        report.common_left = sum(change.leaves for change in checked.changes)
-        return checked, since, taken
+            return cluster_import.check(cursor, self._basis, self.report, progress.advance)
 
-    def _put_in_use(self, rulebook: Rulebook, run: int, missing: int, progress: Progress) -> None:
+    def _put_in_use(self, rulebook: Rulebook, run: int, progress: Progress) -> None:
         """Have the new fingerprints take their place among those in use, unless told to stop before.
 
         The marks do not change by that: an article with a fingerprint may still be pending.
         """
-        progress.start("storing fingerprints", missing)
+        progress.start("storing fingerprints", self.report.fingerprints)
         with self._timed("storing"), self._transaction() as cursor:
             memory_engine.check(cursor, rulebook, run)
-            cluster_import.whole_tables(cursor)
             cluster_import.store_fingerprints(cursor)
         with self._timed("indexing"):
             made = segments.build(self.database, "fingerprint_bulk", self._stop)
