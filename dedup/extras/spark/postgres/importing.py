@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager, suppress
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
@@ -97,21 +98,19 @@ def run(
     return report
 
 
+@dataclass
 class _Work:
     """One import at work, with a session of its own that has the staged tables."""
 
-    def __init__(
-        self,
-        database: Database,
-        connection: Connection,
-        folder: Path,
-        basis: Basis,
-        tables: dict[str, TableFiles],
-        stop: Callable[[], bool],
-    ) -> None:
-        self.database, self.report = database, ImportReport(str(folder))
-        self._folder, self._basis, self._tables, self._stop = folder, basis, tables, stop
-        self._session = Session(connection, database.timeouts)
+    database: Database
+    connection: Connection
+    folder: Path
+    basis: Basis
+    tables: dict[str, TableFiles]
+    stop: Callable[[], bool]
+
+    def __post_init__(self) -> None:
+        self.report = ImportReport(str(self.folder))
         self._timed = partial(timed, self.report.seconds)
 
     def all(self, run: int, progress: Progress) -> None:
@@ -124,9 +123,7 @@ class _Work:
         with self.database.transaction() as cursor:
             rulebook = rulebooks.load_rulebook(cursor)
         memory = choice.usual_memory()
-        with MemoryRun(
-            self.database, rulebook, run, memory, progress, self._timed, self._stop, loading=False
-        ):
+        with MemoryRun(self.database, rulebook, run, memory, progress, self._timed, self.stop, loading=False):
             checked = self.check(progress)
             if self.report.problems:
                 raise self._refused()
@@ -151,13 +148,13 @@ class _Work:
         self._tidy_up()
 
     def _ended(self) -> bool:
-        self.report.stopped = self.report.stopped or self._stop()
+        self.report.stopped = self.report.stopped or self.stop()
         return self.report.stopped
 
     def agrees(self) -> bool:
         """Whether settings, pins, models, horizon and program are those of the corpus."""
         with self.database.transaction() as cursor:
-            self.report.problems = cluster_import.differences(cursor, self._basis)
+            self.report.problems = cluster_import.differences(cursor, self.basis)
         return not self.report.problems
 
     def _refused(self) -> InputError:
@@ -171,13 +168,13 @@ class _Work:
         What a cluster refused is no article for it, and none of the result. Raises InputError: a file breaks
         off, or holds what no cluster writes.
         """
-        rows = sum(files.rows for name, files in self._tables.items() if name != "refused")
+        rows = sum(files.rows for name, files in self.tables.items() if name != "refused")
         progress.start("reading the result", rows)
         with self._timed("reading"), self._transaction() as cursor:
             settings, place = wanted(cursor).corpus.settings, 0
             cluster_import.create(cursor)
             for name in (*_STAGED, "fingerprint"):
-                for batch in self._tables[name].batches():
+                for batch in self.tables[name].batches():
                     if self._ended():
                         return False
                     if name == "fingerprint":
@@ -238,13 +235,13 @@ class _Work:
         )
 
     def _damaged(self, words: str) -> InputError:
-        return InputError(f"{self._folder / 'fingerprint'}: {words}; {exchange.AGAIN}")
+        return InputError(f"{self.folder / 'fingerprint'}: {words}; {exchange.AGAIN}")
 
     def check(self, progress: Progress) -> Checked:
         """Compare with the corpus at one moment; what differs is in the report."""
         progress.start("comparing with the corpus", None)
         with self._timed("comparing"), self._transaction(snapshot=True) as cursor:
-            return cluster_import.check(cursor, self._basis, self.report, progress.advance)
+            return cluster_import.check(cursor, self.basis, self.report, progress.advance)
 
     def _put_in_use(self, rulebook: Rulebook, run: int, progress: Progress) -> None:
         """Have the new fingerprints take their place among those in use, unless told to stop before.
@@ -256,7 +253,7 @@ class _Work:
             memory_engine.check(cursor, rulebook, run)
             cluster_import.store_fingerprints(cursor)
         with self._timed("indexing"):
-            made = segments.build(self.database, "fingerprint_bulk", self._stop)
+            made = segments.build(self.database, "fingerprint_bulk", self.stop)
             if not self._ended():
                 segments.publish(self.database, rulebook, run, made)
 
@@ -264,7 +261,7 @@ class _Work:
         """What a large load leaves behind in tables and indexes; and marks for attached tables."""
         report = self.report
         analyze(self.database, report.marks, "article", "article_mark", "fingerprint")
-        write_marks(self.database, SilentProgress(), self._stop)
+        write_marks(self.database, SilentProgress(), self.stop)
         if report.marks >= COMPACT_SHARE * report.articles and report.marks:
             with suppress(BusyError):
                 vacuum(self.database)
@@ -273,8 +270,9 @@ class _Work:
     @contextmanager
     def _transaction(self, *, settling: bool = False, snapshot: bool = False) -> Iterator[Cursor]:
         """A transaction of the session that has the staged tables."""
+        session = Session(self.connection, self.database.timeouts)
         with (
             translated(self.database.location),
-            self._session.transaction(settling=settling, snapshot=snapshot) as cursor,
+            session.transaction(settling=settling, snapshot=snapshot) as cursor,
         ):
             yield cursor
