@@ -67,8 +67,12 @@ def stored_mark(cursor: Cursor, source_id: str) -> StoredMark | None:
     return StoredMark(*row) if row else None
 
 
-def verdict(cursor: Cursor, source_id: str, mark: StoredMark) -> Verdict:
-    pairs = best_pairs(cursor, mark.article_id) if mark.status in ("duplicate", "similar") else {}
+def verdict(
+    cursor: Cursor, source_id: str, mark: StoredMark, pairs: dict[int, Match] | None = None
+) -> Verdict:
+    """The verdict that a mark is. `pairs`: those behind it, where they were read already."""
+    if pairs is None:
+        pairs = best_pairs(cursor, mark.article_id) if mark.status in ("duplicate", "similar") else {}
     named, count = copies(cursor, mark.article_id) if mark.status in ("unique", "similar") else ((), 0)
     told = (mark.status, mark.duplicate_of, mark.score, mark.reason)
     found = tuple(pairs.values())

@@ -59,9 +59,6 @@ SAFE_HEADERS = {
 
 STATIC_SECONDS = 86_400  # How long a browser keeps a file whose address holds its hash
 
-USED = (("style", ".css"), ("script", ".js"), ("icon", ".svg"))
-"""Names of the files in templates, and how they end."""
-
 PATHS = frozenset(place.path for place in PLACES)
 
 
@@ -86,11 +83,12 @@ class Site:
         self._dd, self._visitors, self._editing = dd, visitors, editing
         self._handling = Handling(limits, dd.location)
         self._templates = environment("dedup.extras.browse")
-        self._files = _static_files()
+        files = _static_files()
+        self._files = {address: (kind, content) for address, kind, content in files.values()}
         self._common = {
             "go": go,
             "places": [(place.path, place.name) for place in PLACES if place.name],
-            **{name: next(path for path in self._files if path.endswith(ending)) for name, ending in USED},
+            **{name: address for name, (address, _, _) in files.items()},
             "editing": editing,
         }
 
@@ -239,17 +237,16 @@ def _fields(raw: bytes, known: tuple[str, ...], where: str) -> dict[str, str]:
     return given
 
 
-def _static_files() -> dict[str, tuple[str, bytes]]:
-    """Address -> kind and content of the files that pages refer to; each address has a hash in it."""
+def _static_files() -> dict[str, tuple[str, str, bytes]]:
+    """Files that pages refer to, by their names in templates: address, with a hash in it, kind, content."""
     style = environment("dedup.extras.browse").get_template("style.css.j2").render().encode()
     folder = resources.files("dedup.extras.browse") / "static"
     files = {
-        "style.css": ("text/css", style),
-        "keys.js": ("text/javascript", (folder / "keys.js").read_bytes()),
-        "icon.svg": ("image/svg+xml", (folder / "icon.svg").read_bytes()),
+        "style": ("style", "css", "text/css", style),
+        "script": ("keys", "js", "text/javascript", (folder / "keys.js").read_bytes()),
+        "icon": ("icon", "svg", "image/svg+xml", (folder / "icon.svg").read_bytes()),
     }
-    made = {}
-    for name, (kind, content) in files.items():
-        stem, _, ending = name.partition(".")
-        made[f"{STATIC}{stem}-{sha256(content).hexdigest()[:12]}.{ending}"] = (kind, content)
-    return made
+    return {
+        name: (f"{STATIC}{stem}-{sha256(content).hexdigest()[:12]}.{ending}", kind, content)
+        for name, (stem, ending, kind, content) in files.items()
+    }

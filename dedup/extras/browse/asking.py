@@ -45,7 +45,7 @@ def day_of(given: str) -> date | None:
     try:
         return date.fromisoformat(given)
     except ValueError:
-        raise InputError("a day is written like 2026-11-20") from None
+        raise InputError(f"a day is written like 2026-11-20, not {given[:20]!r}") from None
 
 
 def moved(day: date, by: timedelta) -> date:

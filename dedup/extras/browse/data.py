@@ -8,15 +8,13 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import reduce
-from typing import Any, Literal, get_args
+from typing import Any
 
 from dedup.api.deduplicator import Deduplicator
 from dedup.base.answer import plain
 from dedup.base.errors import InputError
 from dedup.base.printable import as_json, guarded
 from dedup.extras.browse.asking import Fields
-
-Format = Literal["csv", "json"]
 
 MEDIA_TYPES: Mapping[str, str] = {
     "csv": "text/csv; charset=utf-8; header=present",
@@ -43,11 +41,20 @@ class TablePart:
 
 @dataclass(frozen=True, slots=True)
 class PageTable:
-    """`columns`: their names, and for each the path to its value from a row."""
+    """A table of a page. `columns`: their names, and for each the path to its value from a row. `rows`: of an
+    answer. `goes_on`: an answer holds a part of them, and says how to go on.
+    """
 
     name: str
     columns: Mapping[str, str]
-    read: Callable[[Deduplicator, Fields], TablePart]
+    ask: Callable[[Deduplicator, Fields], Any]
+    rows: Callable[[Any], Sequence[Any]]
+    goes_on: bool = False
+
+    def read(self, dd: Deduplicator, given: Fields) -> TablePart:
+        found = self.ask(dd, given)
+        after = found.after if self.goes_on else None
+        return TablePart(self.rows(found), after, getattr(found, "counted_from", None))
 
     def cells(self, row: Any) -> dict[str, Any]:
         return {name: _value(row, path) for name, path in self.columns.items()}
@@ -124,6 +131,6 @@ FORMS: Mapping[str, type[AsCSV | AsJSON]] = {"csv": AsCSV, "json": AsJSON}
 
 
 def form_of(given: str, table: PageTable) -> AsCSV | AsJSON:
-    if given not in get_args(Format):
-        raise InputError(f"there is no format {given[:20]!r}; there are {', '.join(get_args(Format))}")
+    if given not in FORMS:
+        raise InputError(f"there is no format {given[:20]!r}; there are {', '.join(FORMS)}")
     return FORMS[given](table)

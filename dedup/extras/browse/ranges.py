@@ -157,17 +157,13 @@ def heading_of(first: date | None, last: date | None) -> str:
 def day_values(day: Day, what: Asked | None = None) -> dict[str, Any]:
     """Values for the components of a day; with what was asked for, its periods are links."""
     hours = [Bar(f"{hour:02}", count) for hour, count in enumerate(day.hours)]
-    values: dict[str, Any] = {
-        "day": day,
-        "heading": heading_of(day.first, day.last),
-        "spread_outlets": SPREAD_OUTLETS,
-        "pictures": {
-            "hours": bars(hours, "Articles by hour of the day", "hours"),
-            "hour_rows": [(f"{bar.label}:00", f"{bar.value:,}") for bar in hours],
-        },
+    pictures = {
+        "hours": bars(hours, "Articles by hour of the day", "hours"),
+        "hour_rows": [(f"{bar.label}:00", f"{bar.value:,}") for bar in hours],
+        **period_pictures("/", day, what),
     }
-    values["pictures"] |= period_pictures("/", day, what)
-    return values
+    heading = heading_of(day.first, day.last)
+    return {"day": day, "heading": heading, "spread_outlets": SPREAD_OUTLETS, "pictures": pictures}
 
 
 def period_pictures(path: str, page: Figures, what: Asked | None) -> dict[str, Any]:

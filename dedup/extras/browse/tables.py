@@ -13,7 +13,7 @@ from typing import Any
 from dedup.api.deduplicator import Deduplicator
 from dedup.base.errors import InputError
 from dedup.extras.browse.asking import Fields, id_of
-from dedup.extras.browse.data import PageTable, TablePart
+from dedup.extras.browse.data import PageTable
 from dedup.extras.browse.questions.counting import Figures
 from dedup.extras.browse.questions.reading import ROWS
 from dedup.extras.browse.ranges import (
@@ -88,26 +88,13 @@ def tables(ask: Query, **given: Mapping[str, str] | tuple[Mapping[str, str], Row
     found = []
     for name, one in given.items():
         told, rows = one if isinstance(one, tuple) else (one, attrgetter(name))
-        found.append(PageTable(name, told, _whole(ask, rows)))
+        found.append(PageTable(name, told, ask, rows))
     return tuple(found)
-
-
-def _whole(ask: Query, rows: Rows) -> Callable[[Deduplicator, Fields], TablePart]:
-    def read(dd: Deduplicator, given: Fields) -> TablePart:
-        found = ask(dd, given)
-        return TablePart(rows(found), counted_from=getattr(found, "counted_from", None))
-
-    return read
 
 
 def paged(ask: Query, name: str, told: Mapping[str, str], rows: str | None = None) -> PageTable:
     """A table whose answers say how to go on. `rows`: what they call them, where that is another name."""
-
-    def read(dd: Deduplicator, given: Fields) -> TablePart:
-        found = ask(dd, given)
-        return TablePart(getattr(found, rows or name), found.after)
-
-    return PageTable(name, told, read)
+    return PageTable(name, told, ask, attrgetter(rows or name), goes_on=True)
 
 
 def _periods(found: Figures) -> list[dict[str, Any]]:

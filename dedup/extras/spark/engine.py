@@ -10,18 +10,17 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from datetime import datetime
-from typing import Any
 
 from pyspark.sql import DataFrame
 
 from dedup.base.settings import Settings
 from dedup.extras.spark import grouping, results, schema
-from dedup.extras.spark.fingerprinting import take
+from dedup.extras.spark.fingerprinting import Taken, take
 from dedup.extras.spark.options import CorpusState, Options, Pins
 from dedup.extras.spark.reading import configured
 from dedup.extras.spark.results import Result
 from dedup.extras.spark.rounds import Rounds
-from dedup.extras.spark.steps import SparkSteps, Told
+from dedup.extras.spark.steps import Told
 from dedup.text.punkt import PunktModel
 
 
@@ -61,15 +60,7 @@ def deduplicate(
     options = options or Options()
     with configured(df.sparkSession, options.configuration()):
         taken = take(df, corpus, options, work=work, mapping=mapping, added_at=added_at, told=told)
-        return settle(
-            taken.fingerprints,
-            taken.refused,
-            taken.steps,
-            settings=corpus.settings,
-            pins=corpus.pins,
-            options=options,
-            about=taken.about,
-        )
+        return settle(taken, corpus, options)
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,12 +75,11 @@ class GroupedCorpus:
     groups: DataFrame
 
 
-def grouped(
-    fingerprints: DataFrame, steps: SparkSteps, *, settings: Settings, pins: Pins, options: Options
-) -> GroupedCorpus:
+def grouped(taken: Taken, corpus: CorpusState, options: Options) -> GroupedCorpus:
     """The steps from fingerprints to groups, from which a run can be estimated."""
+    steps, settings, pins = taken.steps, corpus.settings, corpus.pins
     order = steps.table(
-        "order", lambda: grouping.ordered(fingerprints, settings, options.partitions), schema.ORDERED
+        "order", lambda: grouping.ordered(taken.fingerprints, settings, options.partitions), schema.ORDERED
     )
     numbered = grouping.numbered(order)
     said: DataFrame | None = None
@@ -107,21 +97,12 @@ def grouped(
     return GroupedCorpus(numbered, members, classes, counted, carried, found)
 
 
-def settle(
-    fingerprints: DataFrame,
-    refused: DataFrame,
-    steps: SparkSteps,
-    *,
-    settings: Settings,
-    pins: Pins,
-    options: Options,
-    about: Mapping[str, Any] | None = None,
-) -> Result:
-    """The result for a corpus whose texts are read; `about` is what the report begins with."""
-    found = grouped(fingerprints, steps, settings=settings, pins=pins, options=options)
+def settle(taken: Taken, corpus: CorpusState, options: Options) -> Result:
+    """The result for a corpus whose texts are read."""
+    found = grouped(taken, corpus, options)
+    steps, settings = taken.steps, corpus.settings
     budget = options.budget_for(steps.rows("groups"))
-    rounds = Rounds(steps, found.nodes, found.groups, found.members, settings, options, budget)
-    decided = rounds.all()
+    decided = Rounds(steps, found.nodes, found.groups, found.members, settings, options, budget).all()
     edges, gone, members = decided.edges, decided.gone, found.members
     own: DataFrame | None = None
     if members is not None:
@@ -134,19 +115,17 @@ def settle(
         "similar", lambda: results.similar(edges, gone, best_match, settings), schema.SIMILAR
     )
     marks = steps.table(
-        "marks", lambda: results.marks(found.articles, fingerprints, originals, best_match), schema.MARK
+        "marks", lambda: results.marks(found.articles, taken.fingerprints, originals, best_match), schema.MARK
     )
     matches = steps.table(
         "matches", lambda: results.matches(found.articles, originals, similar), schema.MATCH
     )
-    report = dict(about or {})
-    report["rounds"] = decided.rounds
-    report["counts"] = {
-        "mark": steps.rows("marks"),
-        "match": steps.rows("matches"),
-        "common_sentence": steps.rows("common"),
-        "node": steps.rows("nodes"),
-    }
+    counted = {"mark": "marks", "match": "matches", "common_sentence": "common", "node": "nodes"}
     sizes = steps.sizes()
-    report["steps"] = {name: asdict(step) | {"bytes": sizes.get(name)} for name, step in steps.done.items()}
-    return Result(marks, matches, found.common, fingerprints, refused, report)
+    report = {
+        **taken.about,
+        "rounds": decided.rounds,
+        "counts": {name: steps.rows(step) for name, step in counted.items()},
+        "steps": {name: asdict(step) | {"bytes": sizes.get(name)} for name, step in steps.done.items()},
+    }
+    return Result(marks, matches, found.common, taken.fingerprints, taken.refused, report)

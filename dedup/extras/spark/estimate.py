@@ -21,7 +21,7 @@ from dedup.extras.spark.fingerprinting import Taken, take
 from dedup.extras.spark.options import CorpusState, Options
 from dedup.extras.spark.options import head as head_of
 from dedup.extras.spark.reading import configured
-from dedup.extras.spark.rounds import key_sizes
+from dedup.extras.spark.rounds import histogram_of, key_sizes
 from dedup.extras.spark.schema import KIND_NAMES
 from dedup.extras.spark.steps import Told
 
@@ -111,11 +111,9 @@ def estimate(
 
 def _estimated(taken: Taken, corpus: CorpusState, options: Options, sample: float) -> WorkEstimate:
     steps = taken.steps
-    found = grouped(taken.fingerprints, steps, settings=corpus.settings, pins=corpus.pins, options=options)
+    found = grouped(taken, corpus, options)
     sizes = steps.table("sizes", lambda: key_sizes(found.groups))
-    histogram = {
-        row.nodes: row["keys"] for row in sizes.groupBy("nodes").agg(fn.count("*").alias("keys")).collect()
-    }
+    histogram = histogram_of(sizes)
     texts, share = steps.rows("nodes"), 1 / sample
     # Pairs grow with the square of the share: each of the two must be in the sample.
     head = head_of(histogram, options.head_minimum, options.budget_for(texts))
@@ -147,13 +145,8 @@ def _worst(found: GroupedCorpus, sizes: DataFrame, share: float) -> list[WorstKe
     first = found.groups.join(fn.broadcast(top), ["kind", "key"]).where("place = 1")
     named = found.articles.select(fn.col("id").alias("node"), "source_id")
     rows = first.join(named, "node").select("kind", "key", "nodes", "source_id").collect()
-    return [
-        WorstKey(
-            KIND_NAMES[row.kind],
-            row.key,
-            row.nodes,
-            round(row.nodes * (row.nodes - 1) // 2 * share**2),
-            row.source_id,
-        )
-        for row in sorted(rows, key=lambda row: (-row.nodes, row.kind, row.key))
-    ]
+    worst = []
+    for row in sorted(rows, key=lambda row: (-row.nodes, row.kind, row.key)):
+        pairs = round(row.nodes * (row.nodes - 1) // 2 * share**2)
+        worst.append(WorstKey(KIND_NAMES[row.kind], row.key, row.nodes, pairs, row.source_id))
+    return worst

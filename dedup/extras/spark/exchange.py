@@ -13,13 +13,14 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, Self, get_args, get_origin, get_type_hints
 
 import pyarrow as pa
 import pyarrow.compute
 import pyarrow.parquet
 from pyarrow import types
 
+from dedup.base.answer import Answer
 from dedup.base.errors import InputError
 from dedup.base.settings import Kind, Settings
 from dedup.text.fingerprint import ALGORITHM_REVISION, UNICODE_VERSION
@@ -91,11 +92,8 @@ def pins_digest(pairs: Mapping[tuple[str, str], str], sentences: Mapping[int, bo
     return hashlib.sha256(b"\n".join(lines)).hexdigest()
 
 
-_KINDS: tuple[Kind, ...] = ("fingerprint", "rule", "window")
-
-
 @dataclass(frozen=True, slots=True)
-class Basis:
+class Basis(Answer):
     """All that marks depend on beside the articles. Equal articles on an equal basis have equal marks."""
 
     settings: dict[str, Any]  # the values of all settings but secret ones, by name
@@ -115,7 +113,7 @@ class Basis:
         shown = {f.name: getattr(settings, f.name) for f in fields(settings) if not f.metadata["secret"]}
         return cls(
             shown,
-            {kind: settings.digest(kind) for kind in _KINDS},
+            {kind: settings.digest(kind) for kind in get_args(Kind)},
             key and hashlib.sha256(f"dedup hash key\0{key}".encode()).hexdigest(),
             pins_digest,
             dict(sorted(models.items())),
@@ -123,9 +121,6 @@ class Basis:
             UNICODE_VERSION,
             horizon,
         )
-
-    def as_dict(self) -> dict[str, Any]:
-        return {item.name: getattr(self, item.name) for item in fields(self)}
 
     @classmethod
     def read(cls, found: Mapping[str, Any], where: str) -> Self:
@@ -135,10 +130,12 @@ class Basis:
                 f"{where} is of format {found.get('format')!r}, and this program knows {FORMAT}:"
                 " use the same dedup on both sides"
             )
-        wrong = [name for name, kind in _TYPES.items() if not isinstance(found.get(name, ...), kind)]
+        types = {name: get_origin(kind) or kind for name, kind in get_type_hints(cls).items()}
+        types["horizon"] = int | None
+        wrong = [name for name, kind in types.items() if not isinstance(found.get(name, ...), kind)]
         if wrong:
-            raise InputError(f"{where}: {wrong[0]} is missing or of another type; make the folder again")
-        return cls(**{name: found[name] for name in _TYPES})
+            raise InputError(f"{where}: {wrong[0]} is missing or of another type; {AGAIN}")
+        return cls(**{name: found[name] for name in types})
 
     def differences(self, other: Basis) -> list[str]:
         """The differences from the basis of a corpus, in words; never a secret."""
@@ -152,7 +149,7 @@ class Basis:
         if not found:
             found += [
                 f"the settings of the kind {kind} differ"
-                for kind in _KINDS
+                for kind in get_args(Kind)
                 if self.digests.get(kind) != other.digests[kind]
             ]
         found += [
@@ -170,18 +167,6 @@ _DIFFER = {
     "algorithm_revision": "the algorithm has revision {} there and {} here",
     "unicode_version": "Unicode is of version {} there and {} here",
 }
-
-_TYPES: Mapping[str, Any] = {
-    "settings": dict,
-    "digests": dict,
-    "hash_key_digest": str,
-    "pins_digest": str,
-    "models": dict,
-    "algorithm_revision": int,
-    "unicode_version": str,
-    "horizon": int | None,
-}
-
 
 BATCH_ROWS = 5_000  # Rows in memory at a time: of fingerprints about 5 MB
 

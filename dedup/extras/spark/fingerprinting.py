@@ -23,7 +23,7 @@ from pyspark.sql import functions as fn
 from dedup.base.settings import Settings
 from dedup.base.times import as_utc
 from dedup.extras.spark import rows
-from dedup.extras.spark.exchange import FORMAT, Basis
+from dedup.extras.spark.exchange import FORMAT
 from dedup.extras.spark.grouping import canonical_time
 from dedup.extras.spark.options import CorpusState, Options
 from dedup.extras.spark.reading import arranged, configured
@@ -33,7 +33,6 @@ from dedup.extras.spark.steps import SparkSteps, Told
 from dedup.files.record import record_bytes
 from dedup.files.report import NUMBER, OTHER_REASONS, REASONS_KEPT
 from dedup.text.fingerprint import Fingerprinter
-from dedup.text.punkt import PunktModel
 
 BATCH_ROWS = 64
 """Rows that Spark hands to Python at a time: with news 200 kB of text, with the longest texts that are read
@@ -81,32 +80,14 @@ def take(
 
     `sample` is that of an estimate, whose folder is none of a run.
     """
-    models = {language: model.checksum for language, model in corpus.models.items()}
-    basis = Basis.of(corpus.settings, models, corpus.pins.digest(), corpus.horizon).as_dict()
+    basis = corpus.basis().as_dict()
     about = {"format": FORMAT, **basis, "dedup": _version(), "python": platform.python_version()}
     sources = [sorted(table.inputFiles()) for table in (df, corpus.known) if table is not None]
-    made_with = [
-        TABLES,
-        about,
-        options.digest(),
-        mapping and dict(mapping),
-        added_at and added_at.isoformat(),
-        sources,
-        sample,
-    ]
+    given = [mapping and dict(mapping), added_at and added_at.isoformat(), sources, sample]
+    made_with = [TABLES, about, options.digest(), *given]
     digest = hashlib.sha256(json.dumps(made_with, sort_keys=True).encode()).hexdigest()
     steps = SparkSteps(df.sparkSession, work.rstrip("/"), digest, told)
-    report: dict[str, Any] = {}
-    fingerprints, refused = fingerprint(
-        df,
-        corpus.settings,
-        corpus.models,
-        corpus.known,
-        steps=steps,
-        mapping=mapping,
-        added_at=added_at,
-        report=report,
-    )
+    fingerprints, refused, report = fingerprint(df, corpus, steps, mapping=mapping, added_at=added_at)
     if corpus.horizon is not None:
         fingerprints, refused = _inside(fingerprints, refused, corpus.settings, corpus.horizon)
     return Taken(steps, fingerprints, refused, {**about, "spark": df.sparkSession.version, "input": report})
@@ -114,31 +95,28 @@ def take(
 
 def fingerprint(
     df: DataFrame,
-    settings: Settings,
-    models: Mapping[str, PunktModel] | None = None,
-    known: DataFrame | None = None,
-    *,
+    corpus: CorpusState,
     steps: SparkSteps,
+    *,
     mapping: Mapping[str, str] | None = None,
     added_at: datetime | None = None,
-    report: dict[str, Any] | None = None,
-) -> tuple[DataFrame, DataFrame]:
-    """The fingerprints of the articles of a DataFrame, and what was refused; `FINGERPRINT` and `REFUSED`.
+) -> tuple[DataFrame, DataFrame, dict[str, Any]]:
+    """The fingerprints of the articles of a DataFrame, what was refused, and a report; `FINGERPRINT` and
+    `REFUSED`.
 
-    `known` are fingerprints made before, under the same sentence parameters. An article with an equal text,
+    `corpus.known` were made before, under the same sentence parameters. An article with an equal text,
     title and language keeps its one; one that is not in `df`, or refused there, stays as it is. A time that
     `df` leaves out is the known one. `added_at` is of articles that have none; without it that is now, and an
     article without a plausible `published_at` is refused: nobody knows its place in the order.
 
-    The report gets `articles`, `failed`, `reused`, and by reason `refused` and `repaired`. No source_id comes
+    The report has `articles`, `failed`, `reused`, and by reason `refused` and `repaired`. No source_id comes
     twice in the result, which is made from steps that are written and may be read several times.
     """
+    settings, known = corpus.settings, corpus.known
     longest = record_bytes(settings.text_max_characters)
     cells, layout = arranged(df, mapping, longest)
-    given = as_utc(added_at, "added_at") if added_at else None
-    recipe = rows.Recipe(
-        layout, settings, dict(models or {}), given or datetime.now(UTC), given is not None, longest
-    )
+    added = as_utc(added_at, "added_at") if added_at else datetime.now(UTC)
+    recipe = Recipe(layout, settings, dict(corpus.models), added, added_at is not None, longest)
     with configured(df.sparkSession, {_BATCH: str(BATCH_ROWS)}):
         if known is None:
             read = steps.table("read", lambda: _mapped(cells, rows.fingerprinted, recipe, READ))
@@ -162,7 +140,8 @@ def fingerprint(
     repaired = read.select("repaired")
     reused = 0
     if known is not None:
-        versions = _versions(settings, models or {})
+        fingerprinter = Fingerprinter(settings, corpus.models)
+        versions = {fingerprinter.version(one) for one in (*corpus.models, "en", UNKNOWN_LANGUAGE)}
         moved = _without(same.where("moved"), doubled, twice)
         kept = steps.table("kept", lambda: _kept(known, made, moved, steps.rows("read")), FINGERPRINT)
         current = fn.col("version").isin(*versions) | fn.col("reason").isNotNull()
@@ -170,10 +149,8 @@ def fingerprint(
         made, refused = made.union(kept.where(current)), refused.union(outdated)
         repaired = repaired.union(same.select("repaired"))
         reused = _without(same, doubled, twice).count()
-    if report is not None:
-        articles = steps.rows("read" if known is None else "known")
-        report |= {"articles": articles, "reused": reused, **_counted(made, refused, repaired)}
-    return made, refused
+    articles = steps.rows("read" if known is None else "known")
+    return made, refused, {"articles": articles, "reused": reused, **_counted(made, refused, repaired)}
 
 
 def _mapped(cells: DataFrame, function: Callable[..., Any], recipe: Recipe, schema: str) -> DataFrame:
@@ -251,12 +228,6 @@ def _kept(known: DataFrame, made: DataFrame, moved: DataFrame, new: int) -> Data
     joined = kept.join(given, "source_id", "left")
     chosen = {time: fn.when(fn.col("given"), fn.col(f"new_{time}")).otherwise(fn.col(time)) for time in times}
     return joined.withColumns(chosen).select(*columns(FINGERPRINT))
-
-
-def _versions(settings: Settings, models: Mapping[str, PunktModel]) -> list[int]:
-    """The fingerprint versions in force, of whatever language."""
-    fingerprinter = Fingerprinter(settings, models)
-    return sorted({fingerprinter.version(language) for language in (*models, "en", UNKNOWN_LANGUAGE)})
 
 
 def _doubled(ids: DataFrame) -> DataFrame:

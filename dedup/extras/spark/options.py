@@ -56,9 +56,6 @@ class Pins:
                 raise InputError(f"the pair {pair[0]!r}, {pair[1]!r} is pinned in two ways")
         object.__setattr__(self, "pairs", said)
 
-    def digest(self) -> str:
-        return pins_digest(self.pairs, self.sentences)
-
 
 @dataclass(frozen=True, slots=True)
 class CorpusState:
@@ -82,10 +79,8 @@ class CorpusState:
         try:
             told = _json(spark, f"{folder}/{CORPUS_FILE}")[0]
             basis = Basis.read(told, f"{folder}/{CORPUS_FILE}")
-            models = {
-                found["language"]: PunktModel.from_files(found)
-                for found in (_json(spark, f"{folder}/models/*.json") if basis.models else [])
-            }
+            files = _json(spark, f"{folder}/models/*.json") if basis.models else []
+            models = {found["language"]: PunktModel.from_files(found) for found in files}
             pairs = {
                 (row.source_id, row.other_source_id): Relation(row.relation)
                 for row in spark.read.parquet(f"{folder}/pair_pin.parquet").collect()
@@ -110,12 +105,15 @@ class CorpusState:
                 f"the corpus of {folder} has a hash key: give it, or export with --include-hash-key"
             )
         settings = Settings(**{**basis.settings, "hash_key": key})
-        pins = Pins(pairs, sentences)
-        checksums = {language: model.checksum for language, model in models.items()}
-        differences = basis.differences(Basis.of(settings, checksums, pins.digest(), basis.horizon))
-        if differences:
+        corpus = cls(settings, Pins(pairs, sentences), models, known, basis.horizon)
+        if differences := basis.differences(corpus.basis()):
             raise InputError(f"{folder} does not agree with this program: {'; '.join(differences)}")
-        return cls(settings, pins, models, known, basis.horizon)
+        return corpus
+
+    def basis(self) -> Basis:
+        checksums = {language: model.checksum for language, model in self.models.items()}
+        digest = pins_digest(self.pins.pairs, self.pins.sentences)
+        return Basis.of(self.settings, checksums, digest, self.horizon)
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,11 +143,8 @@ class Options:
     allow_pairs: int | None = None
 
     def __post_init__(self) -> None:
-        for name, low in (
-            *(("head_minimum", 1), ("budget", 0), ("partitions", 1), ("edges_in_one_task", 0)),
-            ("allow_pairs", 0),
-        ):
-            value = getattr(self, name)
+        for name in ("head_minimum", "budget", "partitions", "edges_in_one_task", "allow_pairs"):
+            value, low = getattr(self, name), int(name in ("head_minimum", "partitions"))
             if value is not None and value < low:
                 raise InputError(f"{name} must be at least {low}, not {value}")
 

@@ -61,8 +61,7 @@ class Rounds:
 
     def _round(self, number: int, places: DataFrame) -> DataFrame | None:
         """Do a round; returns the groups of the nodes that are undecided after it, None where none is."""
-        sizes = key_sizes(places).groupBy("nodes").agg(fn.count("*").alias("keys")).collect()
-        histogram = {row.nodes: row["keys"] for row in sizes}
+        histogram = histogram_of(key_sizes(places))
         head = head_of(histogram, self.options.head_minimum, self.budget)
         last = head >= max(histogram, default=0)
         if self.options.allow_pairs is not None:
@@ -277,6 +276,11 @@ MARGIN = 1e-9
 def key_sizes(groups: DataFrame) -> DataFrame:
     """Columns kind, key, nodes."""
     return groups.groupBy("kind", "key").agg(fn.count("*").alias("nodes"))
+
+
+def histogram_of(sizes: DataFrame) -> dict[int, int]:
+    """A number of nodes to how many keys have so many."""
+    return {row[0]: row[1] for row in sizes.groupBy("nodes").agg(fn.count("*")).collect()}
 
 
 def check_allowed(joined: DataFrame, allowed: int) -> None:

@@ -75,19 +75,15 @@ def frame(spark: Any, found: Sequence[Entry]) -> Any:
 def settle(spark: Any, work: Path, corpus: Abstract, settings: Settings | None = None, **options: Any) -> Any:
     """The engine's result for a corpus."""
     from dedup.extras.spark.engine import settle as run
-    from dedup.extras.spark.options import Options, Pins
+    from dedup.extras.spark.fingerprinting import Taken
+    from dedup.extras.spark.options import CorpusState, Options, Pins
     from dedup.extras.spark.schema import REFUSED
     from dedup.extras.spark.steps import SparkSteps
 
     given = Options(**options)
-    return run(
-        frame(spark, corpus.entries),
-        spark.createDataFrame([], REFUSED),
-        SparkSteps(spark, str(work), given.digest()),
-        settings=settings or Settings(),
-        pins=Pins(corpus.pairs, corpus.sentences),
-        options=given,
-    )
+    steps = SparkSteps(spark, str(work), given.digest())
+    taken = Taken(steps, frame(spark, corpus.entries), spark.createDataFrame([], REFUSED), {})
+    return run(taken, CorpusState(settings or Settings(), Pins(corpus.pairs, corpus.sentences)), given)
 
 
 @dataclass(frozen=True)

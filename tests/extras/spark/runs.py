@@ -38,11 +38,14 @@ def reading(spark: Any, path: Path, work: Path, mapping: dict[str, str] | None =
 def passed(spark: Any, df: Any, work: Path, settings: Settings | None = None, **more: Any) -> Run:
     """The pass over a DataFrame."""
     from dedup.extras.spark.fingerprinting import fingerprint
+    from dedup.extras.spark.options import CorpusState
     from dedup.extras.spark.steps import SparkSteps
 
     run = Run()
     steps = SparkSteps(spark, str(work), "", lambda name, _seconds, _rows: run.steps.append(name))
-    made, refused = fingerprint(df, settings or Settings(), steps=steps, report=run.report, **more)
+    given = {name: more.pop(name) for name in ("models", "known") if name in more}
+    corpus = CorpusState(settings or Settings(), **given)
+    made, refused, run.report = fingerprint(df, corpus, steps, **more)
     for row in made.collect():
         kept = (
             row.version,

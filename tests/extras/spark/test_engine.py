@@ -245,13 +245,15 @@ def test_a_worker_process_that_is_killed_costs_its_task(
 
 def test_pins_are_of_two_articles_and_say_one_thing() -> None:
     pytest.importorskip("pyspark")
+    from dedup.extras.spark.options import CorpusState
     from dedup.spark import Options, Pins
 
     with pytest.raises(InputError, match="itself"):
         Pins({("a", "a"): Relation.DUPLICATE})
     with pytest.raises(InputError, match="two ways"):
         Pins({("a", "b"): Relation.DUPLICATE, ("b", "a"): Relation.SIMILAR})
-    same = [Pins({pair: Relation.DUPLICATE}).digest() for pair in (("a", "b"), ("b", "a"))]
-    assert same[0] == same[1] != Pins().digest()
+    same = [Pins({pair: Relation.DUPLICATE}) for pair in (("a", "b"), ("b", "a"))]
+    digests = [CorpusState(pins=pins).basis().pins_digest for pins in (*same, Pins())]
+    assert digests[0] == digests[1] != digests[2]
     with pytest.raises(InputError, match="head_minimum must be at least 1, not 0"):
         Options(head_minimum=0)

@@ -54,9 +54,10 @@ def marked(known: Any) -> Any:
 def made(spark: Any, articles: Sequence[Article], work: Path, **more: Any) -> Any:
     """The fingerprints of articles as a DataFrame."""
     from dedup.extras.spark.fingerprinting import fingerprint
+    from dedup.extras.spark.options import CorpusState
     from dedup.extras.spark.steps import SparkSteps
 
-    return fingerprint(table(spark, articles), Settings(), steps=SparkSteps(spark, str(work), ""), **more)[0]
+    return fingerprint(table(spark, articles), CorpusState(), SparkSteps(spark, str(work), ""), **more)[0]
 
 
 def reused(run: Run) -> set[str]:

@@ -210,12 +210,12 @@ def test_a_table_that_cannot_be_one_of_articles_is_refused_before_anything_runs(
     spark: Any, tmp_path: Path, columns: str, says: str
 ) -> None:
     from dedup.extras.spark.fingerprinting import fingerprint
+    from dedup.extras.spark.options import CorpusState
     from dedup.extras.spark.steps import SparkSteps
 
+    steps = SparkSteps(spark, str(tmp_path / "work"), "")
     with pytest.raises(InputError, match=says):
-        fingerprint(
-            spark.sql(f"SELECT {columns}"), Settings(), steps=SparkSteps(spark, str(tmp_path / "work"), "")
-        )
+        fingerprint(spark.sql(f"SELECT {columns}"), CorpusState(), steps)
     assert not (tmp_path / "work").exists()
 
 

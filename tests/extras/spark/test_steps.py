@@ -114,11 +114,12 @@ def test_a_run_that_is_stopped_after_any_step_goes_on_there(
 ) -> None:
     """After each step in turn, and before its marker is written: then that step is made again."""
     from dedup.extras.spark.engine import settle as run
-    from dedup.extras.spark.options import Options, Pins
+    from dedup.extras.spark.fingerprinting import Taken
+    from dedup.extras.spark.options import CorpusState, Options, Pins
     from dedup.extras.spark.schema import REFUSED
     from dedup.extras.spark.steps import SparkSteps
 
-    given, work, settings = corpus(), tmp_path / "work", Settings()
+    given, work = corpus(), tmp_path / "work"
     options = Options(**SMALL)
     attempts = 0
     before: dict[str, int] = {}
@@ -129,11 +130,10 @@ def test_a_run_that_is_stopped_after_any_step_goes_on_there(
 
         made = SparkSteps(spark, str(work), "digest")
         made.told = partial(stop_if_made, made)
-        pins = Pins(given.pairs, given.sentences)
+        state = CorpusState(pins=Pins(given.pairs, given.sentences))
         refused = spark.createDataFrame([], REFUSED)
         try:
-            fingerprints = frame(spark, given.entries)
-            result = run(fingerprints, refused, made, settings=settings, pins=pins, options=options)
+            result = run(Taken(made, frame(spark, given.entries), refused, {}), state, options)
         except StoppedError:
             after = written(work)
             assert after.items() >= before.items()

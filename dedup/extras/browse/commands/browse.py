@@ -3,25 +3,23 @@
 from __future__ import annotations
 
 import webbrowser
-from contextlib import ExitStack
-from datetime import UTC, date, datetime
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Annotated, Literal
 
 from typer import Option
 
 from dedup.base.errors import InputError
-from dedup.base.logs import configure
 from dedup.cli import output
 from dedup.cli.shared import JsonOption, LogFormatOption, LogLevelOption, corpus, needs
+from dedup.extras.browse.asking import day_of
 from dedup.extras.serve.commands.serve import (
     SERVER_PACKAGES,
     HostOption,
     LogRequestsOption,
     PortOption,
     RateOption,
-    impatient,
-    stopping_gently,
+    started,
     token_from,
 )
 from dedup.files.whole import new_file
@@ -73,12 +71,9 @@ def browse(
     from dedup.extras.serve.limits import Limits
 
     token = token_from(token_file, BROWSE_VARIABLE)
-    with ExitStack() as stack:
-        sockets = server.bind(host, port, loopback_only=token is None, variable=BROWSE_VARIABLE)
-        addresses = [server.address_of(listener) for listener in sockets]
-        stop = stack.enter_context(stopping_gently())
-        dd, longest = stack.enter_context(impatient())
-        configure(log_format, log_level)
+    sockets = server.bind(host, port, loopback_only=token is None, variable=BROWSE_VARIABLE)
+    addresses = [server.address_of(listener) for listener in sockets]
+    with started(log_format, log_level) as (dd, longest, stop):
         limits = Limits(body_bytes=3 * longest, rate=rate)  # a form writes most bytes as three
         visitors = Visitors(token, None if token is not None else LOOPBACK_NAMES | {host.lower()})
         app = make_app(dd, limits, visitors, editing=edit, log_requests=log_requests)
@@ -89,7 +84,6 @@ def browse(
         if open_it:
             webbrowser.open(addresses[0])
         server.serve(app, sockets, stop.is_set)
-        output.say("stopped as asked")
 
 
 def report(
@@ -127,20 +121,11 @@ def report(
         elif search is not None:
             page = reports.of_search(dd, search)
         else:
-            first = _day(day) or dd.browsing.newest_day() or datetime.now(UTC).date()
-            page = reports.of_day(dd, first, _day(last))
+            first = day_of(day or "") or dd.browsing.newest_day() or datetime.now(UTC).date()
+            page = reports.of_day(dd, first, day_of(last or ""))
     with new_file(out, replace=force) as made:
         made.write_text(page, "utf-8", errors="replace")
     output.say(f"wrote {out}; open it in a browser")
-
-
-def _day(given: str | None) -> date | None:
-    if given is None:
-        return None
-    try:
-        return date.fromisoformat(given)
-    except ValueError:
-        raise InputError(f"{given!r} is no day: write it like 2026-11-20") from None
 
 
 def quotes(

@@ -127,7 +127,7 @@ def article(cursor: Cursor, source_id: str) -> ArticlePage:
         text=text_of(cursor, number),
         attachment=attachment,
         fingerprint=FingerprintFigures(*figures) if figures else None,
-        verdict=verdicts.verdict(cursor, source_id, mark),
+        verdict=verdicts.verdict(cursor, source_id, mark, found),
         matches=tuple(MatchedArticle(lines[id], pair) for id, pair in found.items() if id in lines),
         pins=tuple(PairPin(*row) for row in pins),
         judgements=tuple(PairJudgement(*row) for row in judgements),

@@ -16,7 +16,7 @@ from dedup.api import checks
 from dedup.base.answer import Answer
 from dedup.base.errors import InputError
 from dedup.base.times import from_microseconds
-from dedup.db.database import Cursor
+from dedup.db.database import Cursor, one_row
 from dedup.db.statements import Statements
 from dedup.extras.browse.questions import reading
 from dedup.store.stories import known
@@ -192,10 +192,8 @@ def counted(
     values = {"since": since, "until": until, "limit": COUNTED, **only.given}
     parts |= {"known": known("a"), "counts": COUNTS, **only.parts}
     reading.allow(cursor, hashjoin=True)  # of what was read with itself, and not of tables
-    row = cursor.execute(_sql(statement, **parts), {**values, **bounds}).fetchone()
+    number, earliest, *rest = one_row(cursor, _sql(statement, **parts), {**values, **bounds})
     reading.allow(cursor, hashjoin=False)
-    assert row is not None
-    number, earliest, *rest = row
     time = None
     if number == COUNTED:
         before = {**values, "time": from_microseconds(earliest[0]), "id": earliest[1]}

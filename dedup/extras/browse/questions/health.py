@@ -8,7 +8,7 @@ from typing import Any
 
 from dedup.base.answer import Answer
 from dedup.base.settings import Settings, masked
-from dedup.db.database import Cursor
+from dedup.db.database import Cursor, one_row
 from dedup.db.statements import Statements
 from dedup.runs import monitoring, runs
 from dedup.runs.monitoring import Vitals
@@ -64,9 +64,7 @@ class Health(Answer):
 def health(cursor: Cursor) -> Health:
     """The state of a corpus as a page shows it."""
     vitals = monitoring.vitals(cursor, LATE_SECONDS)
-    row = cursor.execute(_sql("health")).fetchone()
-    assert row is not None
-    horizon, database_bytes, attachments = row
+    horizon, database_bytes, attachments = one_row(cursor, _sql("health"))
     present, wanted = rulebooks.load_settings(cursor), rulebooks.load_wanted(cursor)
     now, then, default = (asdict(settings) for settings in (present, wanted, Settings()))
     lines = []

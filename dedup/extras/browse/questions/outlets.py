@@ -11,15 +11,7 @@ from dedup.base.answer import Answer
 from dedup.db.database import Cursor
 from dedup.db.statements import Statements
 from dedup.extras.browse.questions import reading
-from dedup.extras.browse.questions.counting import (
-    COUNTED,
-    Counted,
-    Figures,
-    Grouping,
-    Only,
-    counted,
-    figures,
-)
+from dedup.extras.browse.questions.counting import COUNTED, Counted, Figures, Grouping, Only, counted, figures
 from dedup.extras.browse.questions.day import LISTED, OUTLETS, stories_of
 from dedup.extras.browse.questions.reading import (
     LABEL,
@@ -125,15 +117,8 @@ def outlets(
         for copier, original, count, seconds in cells or []
     )
     other = copies - unknown - undated - sum(cell.copies for cell in shown)
-    return Matrix(
-        **found,
-        copies=copies,
-        outlets=tuple(names),
-        cells=shown,
-        other=other,
-        unknown=unknown,
-        undated=undated,
-    )
+    counts = {"copies": copies, "other": other, "unknown": unknown, "undated": undated}
+    return Matrix(**found, **counts, outlets=tuple(names), cells=shown)
 
 
 def copied(
@@ -155,13 +140,8 @@ def copied(
     only = Only(checks.text("copier", copier), language, credit)
     since, until = reading.page_of_days(first, first if last is None else last, after)
     page = rows_of(rows, CELL_PAGE)
-    given = {
-        "original": checks.text("original", original),
-        "since": since,
-        "until": until[0],
-        "before": until[1],
-    }
-    given |= {"limit": CELL_SCANNED, "page": page + 1, **only.given}
+    given = {"original": checks.text("original", original), "limit": CELL_SCANNED, "page": page + 1}
+    given |= {"since": since, "until": until[0], "before": until[1], **only.given}
     shown, final = paged(cursor.execute(_sql("copied", **only.parts), given).fetchall(), page)
     lines = lines_of(cursor, {id for row in shown for id in row[:2]})
     place: Any = (lines[final[0]].time, final[0]) if final else None
@@ -282,15 +262,19 @@ def _span(seconds: float | None) -> timedelta | None:
 
 def names(cursor: Cursor) -> tuple[str, ...]:
     """The outlets that there are, by name; `NAMES` at most, and none of a longer name than is shown."""
-    return tuple(name for (name,) in cursor.execute(_sql("outlet_names"), {"limit": NAMES}).fetchall())
+    return _named(cursor, "outlet_names")
 
 
 def agencies(cursor: Cursor) -> tuple[str, ...]:
     """The agencies whose credits are read, by name."""
-    return tuple(name for (name,) in cursor.execute(_sql("agency_names"), {"limit": NAMES}).fetchall())
+    return _named(cursor, "agency_names")
 
 
 def languages(cursor: Cursor) -> tuple[str, ...]:
     """The languages of the newest articles, by name."""
-    values = {"recent": RECENT, "limit": NAMES}
-    return tuple(name for (name,) in cursor.execute(_sql("language_names"), values).fetchall())
+    return _named(cursor, "language_names")
+
+
+def _named(cursor: Cursor, statement: str) -> tuple[str, ...]:
+    rows = cursor.execute(_sql(statement), {"recent": RECENT, "limit": NAMES})
+    return tuple(name for (name,) in rows.fetchall())

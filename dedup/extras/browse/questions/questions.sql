@@ -35,13 +35,6 @@ CROSS JOIN LATERAL (
     WHERE f.article_id = h.article_id AND %(hash)s = ANY (f.sentence_hashes) AND f.canonical OFFSET 0) AS f
 LIMIT %(limit)s
 
--- name: contained_above
--- The pairs that a threshold of containment has just let in, as far as nobody has said anything of them.
-SELECT ${pair_columns}
-FROM (SELECT * FROM dedup.match WHERE rule = 'containment' AND containment >= %(threshold)s
-      ORDER BY containment ASC LIMIT %(nearest)s) AS m
-${unsaid}
-
 -- name: copied
 -- The copies behind a cell. OFFSET 0: looked up one by one, whatever the statistics say.
 SELECT c.id, c.duplicate_of, p.sentence_jaccard, p.signature_jaccard, p.containment
@@ -399,18 +392,12 @@ WHERE ${of_outlet} AND coalesce(published_at, added_at) >= %(since)s
   AND (coalesce(published_at, added_at), a.id) < (%(until)s, %(before)s)
 ORDER BY coalesce(published_at, added_at) DESC, a.id DESC LIMIT %(limit)s
 
--- name: scored_above
--- The pairs that a threshold has just let in, as far as nobody has said anything of them.
+-- name: near
+-- The pairs that a threshold has just let in, or just kept out, as far as nobody has said anything of them. `rules`,
+-- `measure`: what it is a threshold of; `side`: `>=` or `<`; `direction`: the nearest first.
 SELECT ${pair_columns}
-FROM (SELECT * FROM dedup.match WHERE rule IN ('sentences', 'signature') AND score >= %(threshold)s
-      ORDER BY score ASC LIMIT %(nearest)s) AS m
-${unsaid}
-
--- name: scored_below
--- The pairs that a threshold has just kept out, in the same way.
-SELECT ${pair_columns}
-FROM (SELECT * FROM dedup.match WHERE rule IN ('sentences', 'signature') AND score < %(threshold)s
-      ORDER BY score DESC LIMIT %(nearest)s) AS m
+FROM (SELECT * FROM dedup.match WHERE rule ${rules} AND ${measure} ${side} %(threshold)s
+      ORDER BY ${measure} ${direction} LIMIT %(nearest)s) AS m
 ${unsaid}
 
 -- name: common_sentence

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from itertools import product
 from typing import Any, Literal, get_args
 
 from dedup.base.answer import Answer
@@ -35,6 +36,9 @@ NEAREST = 5_000
 
 PINS_PAGE = 100
 """Pins of a page."""
+
+
+_ABOVE, _BELOW = {"side": ">=", "direction": "ASC"}, {"side": "<", "direction": "DESC"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,16 +96,14 @@ def queue(cursor: Cursor, kind: QueueKind = "duplicate") -> tuple[DoubtfulPair, 
 
 def _near(cursor: Cursor, settings: Settings, kind: QueueKind) -> Iterator[tuple[Any, ...]]:
     """The pairs on both sides of each threshold, as far as they are stored: below "similar" none is."""
-    sides = []
-    for threshold in {getattr(settings, name) for name in _thresholds(kind)}:
-        sides.append(("scored_above", threshold))
-        if kind == "duplicate":
-            sides.append(("scored_below", threshold))
+    scored = {"rules": "IN ('sentences', 'signature')", "measure": "score"}
+    looks = [(threshold, scored) for threshold in {getattr(settings, name) for name in _thresholds(kind)}]
     if kind == "similar":
-        sides.append(("contained_above", settings.similar_containment))
-    for statement, threshold in sides:
+        looks.append((settings.similar_containment, {"rules": "= 'containment'", "measure": "containment"}))
+    sides = (_ABOVE, _BELOW) if kind == "duplicate" else (_ABOVE,)
+    for (threshold, parts), side in product(looks, sides):
         values = {"threshold": threshold, "nearest": NEAREST, "limit": QUEUE_PAIRS}
-        yield from cursor.execute(_sql(statement), values).fetchall()
+        yield from cursor.execute(_sql("near", **parts, **side), values).fetchall()
 
 
 def _thresholds(kind: QueueKind) -> tuple[str, str]:

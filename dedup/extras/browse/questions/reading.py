@@ -219,13 +219,8 @@ _LABELS = (1, 2, 10)
 
 def lines_of(cursor: Cursor, ids: Collection[int]) -> dict[int, ArticleLine]:
     found: dict[int, list[Any]] = {}
-    given = {
-        "ids": bigints(list(ids)),
-        "characters": LABEL_CHARACTERS + 1,
-        "copies": LINE_COPIES,
-        "longest": LINK_CHARACTERS,
-        "beginning": BEGINNING,
-    }
+    given = {"ids": bigints(list(ids)), "characters": LABEL_CHARACTERS + 1, "copies": LINE_COPIES}
+    given |= {"longest": LINK_CHARACTERS, "beginning": BEGINNING}
     for id, *values in cursor.execute(_sql("lines", known=known("a")), given).fetchall():
         for place in _LABELS:
             values[place] = cut(values[place])

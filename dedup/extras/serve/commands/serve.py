@@ -15,7 +15,7 @@ from typer import Option
 
 import dedup
 from dedup.base.errors import InputError
-from dedup.base.logs import configure
+from dedup.base.logs import LogFormat, LogLevel, configure
 from dedup.cli import output
 from dedup.cli.shared import LogFormatOption, LogLevelOption, corpus, needs, stopping
 from dedup.cli.signals import StopFlag
@@ -97,15 +97,11 @@ def serve(
         else:
             sockets = server.bind(host, port, loopback_only=token is None, variable=SERVE_VARIABLE)
             places = " and ".join(map(server.address_of, sockets))
-        stop = stack.enter_context(stopping_gently())
-        dd, longest = stack.enter_context(impatient())
-        bound = max_body or longest
-        configure(log_format, log_level)
-        limits = Limits(body_bytes=bound, rate=rate)
+        dd, longest, stop = stack.enter_context(started(log_format, log_level))
+        limits = Limits(body_bytes=max_body or longest, rate=rate)
         app = make_app(dd, limits, access, texts=texts, log_requests=log_requests)
         output.say(f"serving {dd.location} at {places}; SIGTERM or Ctrl-C ends it")
         server.serve(app, sockets, stop.is_set)
-        output.say("stopped as asked")
 
 
 def token_from(file: Path | None, variable: str) -> bytes | None:
@@ -133,19 +129,21 @@ def token_from(file: Path | None, variable: str) -> bytes | None:
 
 
 @contextmanager
-def impatient() -> Iterator[tuple[dedup.Deduplicator, int]]:
-    """The corpus for a server, whose requests wait only briefly; and the longest record in bytes."""
+def started(log_format: LogFormat, log_level: LogLevel) -> Iterator[tuple[dedup.Deduplicator, int, StopFlag]]:
+    """The corpus of a server, which waits only briefly; the longest record in bytes; and when to end."""
     from dedup.extras.serve.limits import DATABASE_SECONDS
 
-    with corpus() as patient:  # may make the schema of the embedded server, which takes its time
-        longest = patient.settings.max_record_bytes()
-    waits = dedup.Timeouts.from_environment()
-    waits = replace(
-        waits,
-        **{name: min(getattr(waits, name), DATABASE_SECONDS) for name in ("connect", "lock", "statement")},
-    )
-    with dedup.Deduplicator(timeouts=waits) as found:
-        yield found, longest
+    with stopping_gently() as stop:
+        with corpus() as patient:  # may make the schema of the embedded server, which takes its time
+            longest = patient.settings.max_record_bytes()
+        waits = dedup.Timeouts.from_environment()
+        brief = {
+            name: min(getattr(waits, name), DATABASE_SECONDS) for name in ("connect", "lock", "statement")
+        }
+        with dedup.Deduplicator(timeouts=replace(waits, **brief)) as found:
+            configure(log_format, log_level)
+            yield found, longest, stop
+            output.say("stopped as asked")
 
 
 @contextmanager

@@ -20,26 +20,17 @@ import dedup
 from dedup.attach import attachments
 from dedup.base.errors import InputError
 from dedup.base.progress import Progress, SilentProgress
-from dedup.base.settings import Settings
 from dedup.base.times import microseconds
-from dedup.db.database import Cursor, Database
+from dedup.db.database import Cursor, Database, one_row
 from dedup.db.statements import Statements
 from dedup.extras.spark import exchange
-from dedup.extras.spark.exchange import (
-    CORPUS_FILE,
-    FINGERPRINT,
-    FORMAT,
-    PAIR_PIN,
-    SENTENCE_PIN,
-    Basis,
-    pins_digest,
-)
+from dedup.extras.spark.exchange import CORPUS_FILE, FINGERPRINT, FORMAT, PAIR_PIN, SENTENCE_PIN
+from dedup.extras.spark.options import CorpusState, Pins
 from dedup.extras.spark.postgres import CorpusExport
 from dedup.rules.relation import Relation
 from dedup.store import articles, rulebooks, snapshots, window
 from dedup.store.settling import order_parameters
 from dedup.text.fingerprint import Fingerprinter
-from dedup.text.punkt import PunktModel
 
 _sql = Statements("extras/spark/postgres/cluster")
 
@@ -53,18 +44,15 @@ PAGE = 2_000
 class ClusterWanted:
     """What the next backfill would settle by, and so what a cluster has to."""
 
-    basis: Basis  # what a result must agree on
-    fingerprinter: Fingerprinter  # holds the settings and models
-    models: dict[str, PunktModel]  # trained sentence parameters by language
-    # pairs, sentences: the pins
-    pairs: dict[tuple[str, str], Relation]
-    sentences: dict[int, bool]
+    corpus: CorpusState  # what a result must agree on
+    fingerprinter: Fingerprinter
     horizon: datetime | None  # articles before it do not belong to the corpus
     failures: bool  # failed articles stay failed: neither texts nor fingerprints are about to be read again
 
     @property
-    def settings(self) -> Settings:
-        return self.fingerprinter.settings
+    def values(self) -> dict[str, Any]:
+        """What statements that compare times are given."""
+        return {**order_parameters(self.corpus.settings), "horizon": self.horizon}
 
 
 def wanted(cursor: Cursor) -> ClusterWanted:
@@ -77,13 +65,11 @@ def wanted(cursor: Cursor) -> ClusterWanted:
             )
     settings, models = rulebooks.load_wanted(cursor), rulebooks.load_models(cursor, wanted=True)
     rows = cursor.execute(_sql("pair_pins")).fetchall()
-    pairs = {(row[0], row[1]): Relation(row[2]) for row in rows}
-    sentences = snapshots.sentence_pins(cursor)
+    pins = Pins({(row[0], row[1]): Relation(row[2]) for row in rows}, snapshots.sentence_pins(cursor))
     horizon = window.load(cursor).horizon
-    checksums = {language: model.checksum for language, model in models.items()}
-    basis = Basis.of(settings, checksums, pins_digest(pairs, sentences), microseconds(horizon))
+    corpus = CorpusState(settings, pins, models, horizon=microseconds(horizon))
     failures = not rulebooks.waiting_adoption(cursor).fingerprints
-    return ClusterWanted(basis, Fingerprinter(settings, models), models, pairs, sentences, horizon, failures)
+    return ClusterWanted(corpus, Fingerprinter(settings, models), horizon, failures)
 
 
 def versions(cursor: Cursor, fingerprinter: Fingerprinter) -> dict[str, Any]:
@@ -112,9 +98,8 @@ def export(
             made = Path(temporary)
             with database.session() as session, session.transaction(snapshot=True) as cursor:
                 found = wanted(cursor)
-                report.keyed = bool(found.settings.hash_key)
-                row = cursor.execute(_sql("count_inside")).fetchone()
-                shown.start("exporting", row[0] if row else 0)
+                report.keyed = bool(found.corpus.settings.hash_key)
+                shown.start("exporting", one_row(cursor, _sql("count_inside"))[0])
                 known = _known(cursor, found, report, shown, stop)
                 exchange.write_files(made / "fingerprint", FINGERPRINT, known)
             if not report.stopped:
@@ -142,12 +127,7 @@ def _known(
 ) -> Iterator[pa.RecordBatch]:
     """What is known of the articles inside, in no order, until told to stop; all are counted."""
     query = _sql("fingerprints", text=articles.body("a"))
-    values = {
-        **order_parameters(found.settings),
-        **versions(cursor, found.fingerprinter),
-        "horizon": found.horizon,
-        "failures": found.failures,
-    }
+    values = found.values | versions(cursor, found.fingerprinter) | {"failures": found.failures}
     cursor.execute(b"DECLARE told NO SCROLL CURSOR FOR " + query, values)
     while page := cursor.execute(f"FETCH {PAGE} FROM told".encode()).fetchall():
         if stop():
@@ -168,21 +148,22 @@ def _known(
 
 def _write_others(folder: Path, found: ClusterWanted, report: CorpusExport) -> None:
     """Write pins and sentence parameters, and last what the folder says of itself."""
-    report.pair_pins, report.sentence_pins = len(found.pairs), len(found.sentences)
-    pairs = [(*pair, relation.value) for pair, relation in found.pairs.items()]
+    corpus, pins = found.corpus, found.corpus.pins
+    report.pair_pins, report.sentence_pins = len(pins.pairs), len(pins.sentences)
+    pairs = [(*pair, relation.value) for pair, relation in pins.pairs.items()]
     for table, name, rows in (
         (PAIR_PIN, "pair_pin", pairs),
-        (SENTENCE_PIN, "sentence_pin", list(found.sentences.items())),
+        (SENTENCE_PIN, "sentence_pin", list(pins.sentences.items())),
     ):
         told = [dict(zip(table.names, row, strict=True)) for row in rows]
         pa.parquet.write_table(pa.Table.from_pylist(told, table), folder / f"{name}.parquet")
     (folder / "models").mkdir()
-    for language, model in found.models.items():
+    for language, model in corpus.models.items():
         parameters = {"language": language, "checksum": model.checksum, **model.to_files()}
         exchange.write_json(folder / "models" / f"{language}.json", parameters)
-    about: dict[str, Any] = {"format": FORMAT, "dedup": dedup.__version__, **found.basis.as_dict()}
+    about: dict[str, Any] = {"format": FORMAT, "dedup": dedup.__version__, **corpus.basis().as_dict()}
     if report.with_key:
-        about["hash_key"] = found.settings.hash_key
+        about["hash_key"] = corpus.settings.hash_key
     names = ("articles", "fingerprints", "failed", "left_out", "pair_pins", "sentence_pins")
     about["counts"] = {name: getattr(report, name) for name in names}
     about["left_out"] = report.left_out_ids

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager, suppress
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
@@ -24,7 +25,6 @@ from dedup.base.errors import BusyError, InputError
 from dedup.base.progress import Both, Progress, SilentProgress, timed
 from dedup.base.settings import Settings
 from dedup.base.times import microseconds
-from dedup.db.arrays import Bigints
 from dedup.db.connection import Connection, Session
 from dedup.db.database import Cursor, Database, retried, translated
 from dedup.extras.spark import exchange
@@ -39,7 +39,7 @@ from dedup.settling.adopt import adopt
 from dedup.settling.fingerprinting import analyze
 from dedup.settling.memory.run import COMPACT_SHARE, MemoryRun, compact, vacuum
 from dedup.settling.refresh import examples_of
-from dedup.store import common_sentences, memory_engine, rulebooks
+from dedup.store import memory_engine, rulebooks
 from dedup.store.memory_engine import LOOSE_INDEXES
 from dedup.store.rulebooks import Rulebook, StaleRulesError
 from dedup.text.fingerprints import Fingerprints
@@ -98,21 +98,19 @@ def run(
     return report
 
 
+@dataclass
 class _Work:
     """One import at work, with a session of its own that has the staged tables."""
 
-    def __init__(
-        self,
-        database: Database,
-        connection: Connection,
-        folder: Path,
-        basis: Basis,
-        tables: dict[str, TableFiles],
-        stop: Callable[[], bool],
-    ) -> None:
-        self.database, self.report = database, ImportReport(str(folder))
-        self._folder, self._basis, self._tables, self._stop = folder, basis, tables, stop
-        self._session = Session(connection, database.timeouts)
+    database: Database
+    connection: Connection
+    folder: Path
+    basis: Basis
+    tables: dict[str, TableFiles]
+    stop: Callable[[], bool]
+
+    def __post_init__(self) -> None:
+        self.report = ImportReport(str(self.folder))
         self._timed = partial(timed, self.report.seconds)
 
     def all(self, run: int, progress: Progress) -> None:
@@ -125,16 +123,14 @@ class _Work:
         with self.database.transaction() as cursor:
             rulebook = rulebooks.load_rulebook(cursor)
         memory = choice.usual_memory()
-        with MemoryRun(
-            self.database, rulebook, run, memory, progress, self._timed, self._stop, loading=False
-        ):
-            checked, since, taken = self.check(progress)
-            if checked.problems:
+        with MemoryRun(self.database, rulebook, run, memory, progress, self._timed, self.stop, loading=False):
+            checked = self.check(progress)
+            if self.report.problems:
                 raise self._refused()
             entering = [change for change in checked.changes if change.enters]
             words = examples_of(self.database, rulebook.fingerprinter, entering)
-            if checked.missing:
-                self._put_in_use(rulebook, run, checked.missing, progress)
+            if self.report.fingerprints:
+                self._put_in_use(rulebook, run, progress)
             if self._ended():
                 return
 
@@ -142,7 +138,7 @@ class _Work:
                 with self._transaction(settling=True) as cursor:
                     memory_engine.check(cursor, rulebook, run)
                     cluster_import.write(
-                        cursor, rulebook.settings, checked, words, since, taken, progress.advance, self.report
+                        cursor, rulebook.settings, checked, words, self.report, progress.advance
                     )
                     memory_engine.end(cursor, run)
 
@@ -152,13 +148,13 @@ class _Work:
         self._tidy_up()
 
     def _ended(self) -> bool:
-        self.report.stopped = self.report.stopped or self._stop()
+        self.report.stopped = self.report.stopped or self.stop()
         return self.report.stopped
 
     def agrees(self) -> bool:
         """Whether settings, pins, models, horizon and program are those of the corpus."""
         with self.database.transaction() as cursor:
-            self.report.problems = cluster_import.differences(cursor, self._basis)
+            self.report.problems = cluster_import.differences(cursor, self.basis)
         return not self.report.problems
 
     def _refused(self) -> InputError:
@@ -172,13 +168,13 @@ class _Work:
         What a cluster refused is no article for it, and none of the result. Raises InputError: a file breaks
         off, or holds what no cluster writes.
         """
-        rows = sum(files.rows for name, files in self._tables.items() if name != "refused")
+        rows = sum(files.rows for name, files in self.tables.items() if name != "refused")
         progress.start("reading the result", rows)
         with self._timed("reading"), self._transaction() as cursor:
-            settings, place = wanted(cursor).settings, 0
+            settings, place = wanted(cursor).corpus.settings, 0
             cluster_import.create(cursor)
             for name in (*_STAGED, "fingerprint"):
-                for batch in self._tables[name].batches():
+                for batch in self.tables[name].batches():
                     if self._ended():
                         return False
                     if name == "fingerprint":
@@ -239,42 +235,25 @@ class _Work:
         )
 
     def _damaged(self, words: str) -> InputError:
-        return InputError(f"{self._folder / 'fingerprint'}: {words}; {exchange.AGAIN}")
+        return InputError(f"{self.folder / 'fingerprint'}: {words}; {exchange.AGAIN}")
 
-    def check(self, progress: Progress) -> tuple[Checked, int, Bigints]:
-        """Compare with the corpus at one moment; what differs is in the report.
-
-        Returns what was found; the last change that people had made; and the changes of sentences that were
-        known.
-        """
-        report = self.report
+    def check(self, progress: Progress) -> Checked:
+        """Compare with the corpus at one moment; what differs is in the report."""
         progress.start("comparing with the corpus", None)
         with self._timed("comparing"), self._transaction(snapshot=True) as cursor:
-            cluster_import.whole_tables(cursor)
-            since = memory_engine.last_change(cursor)
-            _, taken, _ = common_sentences.take_changes(cursor)
-            # Once more, at the moment that counts: since the first look somebody may have pinned something.
-            checked = Checked(cluster_import.differences(cursor, self._basis))
-            if not checked.problems:
-                checked = cluster_import.check(cursor, wanted(cursor), progress.advance)
-        report.problems, report.articles = checked.problems, checked.articles
-        report.fingerprints = checked.missing
-        report.common_entered = sum(change.enters for change in checked.changes)
-        report.common_left = sum(change.leaves for change in checked.changes)
-        return checked, since, taken
+            return cluster_import.check(cursor, self.basis, self.report, progress.advance)
 
-    def _put_in_use(self, rulebook: Rulebook, run: int, missing: int, progress: Progress) -> None:
+    def _put_in_use(self, rulebook: Rulebook, run: int, progress: Progress) -> None:
         """Have the new fingerprints take their place among those in use, unless told to stop before.
 
         The marks do not change by that: an article with a fingerprint may still be pending.
         """
-        progress.start("storing fingerprints", missing)
+        progress.start("storing fingerprints", self.report.fingerprints)
         with self._timed("storing"), self._transaction() as cursor:
             memory_engine.check(cursor, rulebook, run)
-            cluster_import.whole_tables(cursor)
             cluster_import.store_fingerprints(cursor)
         with self._timed("indexing"):
-            made = segments.build(self.database, "fingerprint_bulk", self._stop)
+            made = segments.build(self.database, "fingerprint_bulk", self.stop)
             if not self._ended():
                 segments.publish(self.database, rulebook, run, made)
 
@@ -282,7 +261,7 @@ class _Work:
         """What a large load leaves behind in tables and indexes; and marks for attached tables."""
         report = self.report
         analyze(self.database, report.marks, "article", "article_mark", "fingerprint")
-        write_marks(self.database, SilentProgress(), self._stop)
+        write_marks(self.database, SilentProgress(), self.stop)
         if report.marks >= COMPACT_SHARE * report.articles and report.marks:
             with suppress(BusyError):
                 vacuum(self.database)
@@ -291,8 +270,9 @@ class _Work:
     @contextmanager
     def _transaction(self, *, settling: bool = False, snapshot: bool = False) -> Iterator[Cursor]:
         """A transaction of the session that has the staged tables."""
+        session = Session(self.connection, self.database.timeouts)
         with (
             translated(self.database.location),
-            self._session.transaction(settling=settling, snapshot=snapshot) as cursor,
+            session.transaction(settling=settling, snapshot=snapshot) as cursor,
         ):
             yield cursor
