@@ -1,0 +1,37 @@
+"""Methods that give each text one key, and call texts of the same key duplicates."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Hashable, Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from dedup.base.numbers import Likeness, Pairs
+from dedup.extras.lab.algorithms.incidence import incidence, shared_of, sharing
+from dedup.extras.lab.documents import Document, DocumentSet
+from dedup.extras.lab.method import Method
+
+
+@dataclass
+class SameKey(Method):
+    """1 where two articles have the same key, else 0. There is nothing between, so there is no curve."""
+
+    threshold: float = 1.0
+    floor: float = 1.0
+
+    def fit(self, corpus: DocumentSet) -> None:
+        numbers: dict[Hashable, int] = {}
+        keys = (self.key(document) for document in corpus)
+        self.keys = incidence([] if key is None else [numbers.setdefault(key, len(numbers))] for key in keys)
+
+    def candidates(self) -> Iterator[Pairs]:
+        return sharing(self.keys)
+
+    def score(self, pairs: Pairs) -> Likeness:
+        return shared_of(self.keys, pairs).astype(np.float32)
+
+    @abstractmethod
+    def key(self, document: Document) -> Hashable | None:
+        """The key of a document; None where there is nothing to make it of."""
