@@ -20,7 +20,7 @@ from dedup.extras.browse.questions import reading
 from dedup.extras.browse.questions import search as searching
 from dedup.extras.browse.questions import sentences as of_sentences
 from dedup.extras.browse.questions import story as stories
-from dedup.extras.judging.live import quality_of
+from dedup.extras.judging.judgements import quality_of
 
 READ_SECONDS = 10.0  # A page that takes longer has failed: something else is wrong with the server
 

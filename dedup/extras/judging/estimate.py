@@ -22,6 +22,7 @@ DOUBT = 0.5
 """Judged pairs that the doubt about answers that are all alike is worth: Jeffreys' prior for a share (Brown,
 Cai and DasGupta 2001). After 7 times "different" up to 29 % of the pairs may be duplicates."""
 
+Values = npt.NDArray[np.float64]  # Shape (replicates,) or (replicates, methods)
 Weights = npt.NDArray[np.float64]  # Shape (n,) or (replicates, n): how many pairs each judged pair stands for
 
 
@@ -29,9 +30,9 @@ Weights = npt.NDArray[np.float64]  # Shape (n,) or (replicates, n): how many pai
 class Estimate:
     """A value with the interval that holds the truth 95 times of 100; all None where it is not defined."""
 
-    value: float | None
-    low: float | None
-    high: float | None
+    value: float | None = None
+    low: float | None = None
+    high: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +50,7 @@ class Quality:
         """The share of the duplicates that it does not find: what recall leaves."""
         value, low, high = self.recall.value, self.recall.low, self.recall.high
         if value is None or low is None or high is None:
-            return Estimate(None, None, None)
+            return Estimate()
         return Estimate(1 - value, 1 - high, 1 - low)
 
 
@@ -121,43 +122,26 @@ def with_twins(found: Flags, duplicate: Flags) -> tuple[Flags, Flags]:
     return np.concatenate([found, found], axis=-1), np.concatenate([duplicate, ~duplicate])
 
 
-def interval(value: float, replicates: npt.NDArray[np.float64]) -> Estimate:
+def interval(value: float, replicates: Values) -> Estimate:
     """A value with the middle 95 % of its replicates; those in which it is not defined are left out."""
     if np.isnan(value):
-        return Estimate(None, None, None)
+        return Estimate()
     tail = (1 - CONFIDENCE) / 2
     low, high = np.nanquantile(replicates, [tail, 1 - tail])
     return Estimate(float(value), float(min(low, value)), float(max(high, value)))
 
 
-def precision(weights: Weights, found: Flags, duplicate: Flags) -> npt.NDArray[np.float64]:
-    """Of the pairs found, the share that are duplicates, for each replicate of `weights`; NaN where nothing
-    is found.
+def measures(weights: Weights, found: Flags, duplicate: Flags) -> tuple[Values, Values, Values]:
+    """Return precision, recall and F1 for each replicate of `weights`; NaN where they are not defined.
 
     `found` has shape (n,), or (methods, n) for many at once.
     """
-    return _ratio(_sum(weights, found & duplicate), _sum(weights, found))
-
-
-def recall(weights: Weights, found: Flags, duplicate: Flags) -> npt.NDArray[np.float64]:
-    """Of the duplicates, the share found; arguments as of `precision`."""
-    there = np.broadcast_to(duplicate, found.shape)
-    return _ratio(_sum(weights, found & duplicate), _sum(weights, there))
-
-
-def f1(weights: Weights, found: Flags, duplicate: Flags) -> npt.NDArray[np.float64]:
-    """The harmonic mean of both: twice what was found rightly, over what was found plus what there is."""
-    there = np.broadcast_to(duplicate, found.shape)
-    return _ratio(2 * _sum(weights, found & duplicate), _sum(weights, found) + _sum(weights, there))
-
-
-def _sum(weights: Weights, flags: Flags) -> npt.NDArray[np.float64]:
-    return np.asarray(weights @ flags.T.astype(np.float64))
-
-
-def _ratio(part: npt.NDArray[np.float64], whole: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
-    with np.errstate(invalid="ignore", divide="ignore"):
-        return np.asarray(np.where(whole > 0, part / whole, np.nan))
+    right, called, there = (
+        np.asarray(weights @ flags.T.astype(np.float64))
+        for flags in (found & duplicate, found, np.broadcast_to(duplicate, found.shape))
+    )
+    with np.errstate(invalid="ignore"):  # 0 of 0 is NaN
+        return right / called, right / there, 2 * right / (called + there)
 
 
 def quality(
@@ -173,20 +157,17 @@ def quality(
         (design.replicates(duplicate, seed, count=count), *other_labels),
         (design.replicates(found, seed, count=count), *other_findings),
     )
+    points = measures(point, found, duplicate)
+    samples = [measures(weights, *flags) for weights, *flags in drawn]
     p, r, f = (
-        _widest(
-            [
-                interval(float(measure(point, found, duplicate)[0]), measure(weights, *flags))
-                for weights, *flags in drawn
-            ]
-        )
-        for measure in (precision, recall, f1)
+        _widest([interval(float(value[0]), again) for again in those])
+        for value, *those in zip(points, *samples, strict=True)
     )
     return Quality(p, r, f, len(design.stratum), design.covered())
 
 
 def _widest(intervals: Sequence[Estimate]) -> Estimate:
-    """All intervals in one: doubt moves an interval to one side, and must not move it off the other."""
+    """Return all intervals in one: doubt moves one to one side, and must not move it off the other."""
     lows = [found.low for found in intervals if found.low is not None]
     highs = [found.high for found in intervals if found.high is not None]
     return Estimate(intervals[0].value, min(lows, default=None), max(highs, default=None))

@@ -5,42 +5,48 @@ Needs NumPy, so it is imported when it is first asked for. How pairs are found a
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
+from itertools import chain
 from pathlib import Path
+
+import numpy as np
 
 from dedup.api import OfCorpus, transacted
 from dedup.base.answer import Answer
 from dedup.base.errors import InputError
-from dedup.extras.judging import live
-from dedup.extras.judging import storing as judgements
-from dedup.extras.judging.estimate import Estimate, Quality
-from dedup.extras.judging.live import SettingsEffect
-from dedup.extras.judging.storing import Pick, ReviewArticle, ReviewPair, ReviewProgress
+from dedup.base.numbers import Groups
+from dedup.base.settings import Settings
+from dedup.db.database import Cursor, Database
+from dedup.extras.judging import storing
+from dedup.extras.judging.estimate import Design, Quality, quality
+from dedup.extras.judging.storing import Pick, ReviewArticle, ReviewPair
 from dedup.extras.judging.truth import NEAR_JACCARD, GroupScore, read_truth, score_groups
-from dedup.extras.judging.tuning import Tuned, tune
-from dedup.store import rulebooks
+from dedup.extras.judging.tuning import JudgedPair, Tuned, tune
+from dedup.rules.pair import Profile, Scores, relate_scored, score
+from dedup.rules.pairs import FingerprintArrays, stories
+from dedup.rules.relation import Relation
+from dedup.store import articles, exports, pins, rulebooks, snapshots
 from dedup.store.pins import Key, key
 
-__all__ = [
-    "Estimate",
-    "GroupScore",
-    "Judgements",
-    "Key",
-    "Pick",
-    "Proposal",
-    "Quality",
-    "ReviewArticle",
-    "ReviewPair",
-    "ReviewProgress",
-    "SettingsEffect",
-    "Tuned",
-    "key",
-]
+__all__ = ["Judgements", "Pick", "Proposal", "ReviewArticle", "ReviewPair", "SettingsEffect", "key"]
 
 Record = Callable[..., None]  # `Judgements.record`, within one transaction
+
+
+@dataclass(frozen=True, slots=True)
+class SettingsEffect:
+    """What other settings would do to the newest articles."""
+
+    articles: int  # how many were looked at
+    # duplicates, duplicates_then: duplicates under the present settings, and under the others.
+    duplicates: int
+    duplicates_then: int
+    joined: int  # articles that would become duplicates; left: that would no longer be
+    left: int
+    moved: int  # duplicates that would be those of another article
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,16 +57,93 @@ class Proposal(Answer):
     effect: SettingsEffect | None
 
 
+def _scores(cursor: Cursor, settings: Settings, pairs: Collection[Key]) -> dict[Key, Scores]:
+    """Return the scores that the rule gives pairs now, where both articles have a fingerprint."""
+    known = [found.id for name in set(chain(*pairs)) if (found := articles.find(cursor, name))]
+    common = snapshots.common_sentences(cursor)
+    profiles = {
+        stored.source_id: Profile.of(stored.fingerprint, common)
+        for stored in snapshots.load(cursor, settings, known)
+        if stored.fingerprint
+    }
+    return {
+        (a, b): score(profiles[a], profiles[b], settings) for a, b in pairs if a in profiles and b in profiles
+    }
+
+
+def what_would_change(cursor: Cursor, present: Settings, other: Settings, count: int) -> SettingsEffect:
+    """Compare the stories of the newest articles under two settings that differ in thresholds only."""
+    ids = articles.newest_ids(cursor, count)
+    stored = [s for s in snapshots.load(cursor, present, ids) if s.fingerprint]
+    profiles = FingerprintArrays([s.fingerprint for s in stored], snapshots.common_sentences(cursor).keys())
+    scored = profiles.score(profiles.candidates(), present)
+    orders = [s.order for s in stored]
+    now, then = (stories(orders, scored, scored.duplicates(s)) for s in (present, other))
+    alone = np.arange(len(stored))
+    was, becomes = now != alone, then != alone
+    return SettingsEffect(
+        len(stored),
+        int(was.sum()),
+        int(becomes.sum()),
+        int((becomes & ~was).sum()),
+        int((was & ~becomes).sum()),
+        int((was & becomes & (now != then)).sum()),
+    )
+
+
+def marked_stories(database: Database) -> tuple[dict[str, int], Groups]:
+    """The number of every article's source_id, and the stories that the marks make.
+
+    Raises InputError if articles are unsettled.
+    """
+    with database.transaction() as cursor:
+        _refuse_unsettled(cursor)
+    marks = {row["id"]: row["duplicate_of"] or row["id"] for row in exports.marks(database)}
+    numbers = {name: number for number, name in enumerate(marks)}
+    return numbers, np.array([numbers[original] for original in marks.values()], np.int32)
+
+
+def _refuse_unsettled(cursor: Cursor) -> None:
+    if not rulebooks.nothing_unsettled(cursor):
+        raise InputError("articles are unsettled: run `dedup backfill` first")
+
+
+def quality_of(cursor: Cursor) -> Quality | None:
+    """How good the marks are by what people judged: two articles of one story are called duplicates.
+
+    A pair that is pinned is marked as people said, which tells nothing of the pairs that nobody saw: of it
+    counts what the rules alone say. Left out are pairs of which an article is pending. None: no pair is left.
+    """
+    judged = [said for said in storing.listed(cursor) if said.label != "unsure"]
+    story = storing.stories_of(cursor, set(chain(*(said.pair for said in judged))))
+    judged = [said for said in judged if story.keys() >= set(said.pair)]
+    if not judged:
+        return None
+    settings = rulebooks.load_settings(cursor)
+    pinned = {(pin.id, pin.other_id) for pin in pins.pair_pins(cursor)} & {said.pair for said in judged}
+    by_rules = {
+        pair: relate_scored(scores, settings)
+        for pair, scores in (_scores(cursor, settings, pinned) if pinned else {}).items()
+    }
+    called = [
+        (found := by_rules[a, b]) is not None and found.relation is Relation.DUPLICATE
+        if (a, b) in by_rules
+        else story[a] == story[b]
+        for a, b in (said.pair for said in judged)
+    ]
+    design = Design.of([said.stratum for said in judged], storing.strata(cursor))
+    return quality(design, np.array(called), np.array([said.label == "duplicate" for said in judged]))
+
+
 class Judgements(OfCorpus):
     """What people say of pairs of articles; a judge is a name."""
 
-    pick = transacted(judgements.pick)
-    progress = transacted(judgements.progress)
-    waiting = transacted(judgements.waiting)
-    judged = transacted(judgements.judged)
-    read = transacted(judgements.read)
-    take_back = transacted(judgements.take_back)
-    quality = transacted(live.judged_quality)
+    pick = transacted(storing.pick)
+    progress = transacted(storing.progress)
+    waiting = transacted(storing.waiting)
+    judged = transacted(storing.judged)
+    read = transacted(storing.read)
+    take_back = transacted(storing.take_back)
 
     def record(
         self,
@@ -83,7 +166,21 @@ class Judgements(OfCorpus):
     def recording(self) -> Iterator[Record]:
         """`record` for several judgements: all are kept at the end, or none if anything is raised."""
         with self._database.transaction() as cursor:
-            yield partial(judgements.record, cursor)
+            yield partial(storing.record, cursor)
+
+    def quality(self) -> Quality:
+        """How good the marks are by what people judged, as `quality_of` says it.
+
+        Raises InputError: nobody judged a pair, or articles are unsettled.
+        """
+        with self._database.transaction() as cursor:
+            _refuse_unsettled(cursor)
+            found = quality_of(cursor)
+        if found is None:
+            raise InputError(
+                "no pair is judged yet: `dedup judge pairs`, then `dedup judge review`; or give --truth"
+            )
+        return found
 
     def score(self, truth: str | Path, min_jaccard: float = NEAR_JACCARD) -> tuple[GroupScore, int]:
         """The marks against a truth; also how many of its pairs name articles that are not stored.
@@ -91,7 +188,7 @@ class Judgements(OfCorpus):
         Raises InputError: the truth cannot be read, or names no duplicates among the articles of the corpus;
         or articles are unsettled.
         """
-        numbers, stories = live.marked_stories(self._database)
+        numbers, stories = marked_stories(self._database)
         known = read_truth(truth, numbers, min_jaccard)
         if not known.duplicates:
             raise InputError(f"{truth} names no duplicates among the articles of the corpus")
@@ -105,13 +202,15 @@ class Judgements(OfCorpus):
         """
         with self._database.transaction() as cursor:
             settings = rulebooks.load_settings(cursor)
-            judged = live.judged_pairs(cursor, judgements.listed(cursor))
+            judged = storing.listed(cursor)
+            scores = _scores(cursor, settings, [said.pair for said in judged])
+            known = [JudgedPair(j.label, j.stratum, scores[j.pair]) for j in judged if j.pair in scores]
             return [
                 Proposal(
                     tuned,
-                    live.what_would_change(cursor, settings, settings.with_values(tuned.values()), newest)
+                    what_would_change(cursor, settings, settings.with_values(tuned.values()), newest)
                     if tuned.worthwhile and tuned.level == "duplicate"
                     else None,
                 )
-                for tuned in tune(judged, judgements.strata(cursor), settings)
+                for tuned in tune(known, storing.strata(cursor), settings)
             ]

@@ -17,6 +17,7 @@ from xxhash import xxh3_64_intdigest
 from dedup.base.errors import InputError
 from dedup.base.numbers import Flags, Likeness, Pairs
 from dedup.base.settings import Settings
+from dedup.text.hashing import Hashes
 
 NEAR = 0.05  # Half the width of the zone around a duplicate threshold: more than the error of a signature
 
@@ -121,8 +122,15 @@ def permanent_numbers(ids: Sequence[str], pairs: Pairs, seed: int = 0) -> npt.ND
     """
     hashed = np.array([xxh3_64_intdigest(name.encode("utf-8", "replace"), seed) for name in ids], np.uint64)
     one, other = np.sort(hashed[pairs], axis=1).T
-    mixed = one * np.uint64(0x9E3779B97F4A7C15) + other
-    # The finaliser of SplitMix64 (Steele et al. 2014); products wrap, as they should.
-    mixed = (mixed ^ (mixed >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-    mixed = (mixed ^ (mixed >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    return np.asarray(mixed ^ (mixed >> np.uint64(31)))
+    return mixed(one, other)
+
+
+def mixed(first: Hashes, second: Hashes) -> Hashes:
+    """Return one hash for each pair of hashes, in this order; the shapes broadcast.
+
+    The finaliser of SplitMix64 (Steele, Lea, Flood 2014); products wrap, as they should.
+    """
+    found = first * np.uint64(0x9E3779B97F4A7C15) + second
+    found = (found ^ (found >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    found = (found ^ (found >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return np.asarray(found ^ (found >> np.uint64(31)))

@@ -11,12 +11,13 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, Literal, get_args
+from operator import itemgetter
+from typing import Literal, get_args
 
 from psycopg.types.json import Jsonb
 
 from dedup.base.errors import InputError, NotFoundError
-from dedup.db.database import Cursor
+from dedup.db.database import Cursor, one_row
 from dedup.db.statements import Statements
 from dedup.store.articles import body, html, readable
 from dedup.store.pins import Key, key
@@ -45,19 +46,19 @@ class Pick:
 
 
 def pick(cursor: Cursor, picks: Iterable[Pick]) -> int:
-    """Replace the selection; judgements stay, and count again where their pair is picked again. `picks`:
-    every pair once; those of a stratum in the order in which they were drawn. Pairs are asked stratum by
-    stratum in turn, the big ones more often, so that whoever stops early leaves a sample of them all. Returns
-    how many of the pairs cannot be shown, since one of their articles is not stored.
+    """Replace the selection; judgements stay, and count again where their pair is picked again.
+
+    `picks` has every pair once; those of a stratum in the order in which they were drawn. Strata are asked in
+    turn, the big ones more often, so that whoever stops early leaves a sample of them all. Returns how many
+    pairs cannot be shown, since one of their articles is not stored.
     """
-    drawn: dict[str, int] = defaultdict(int)
+    drawn: Counter[str] = Counter()
     placed: list[tuple[float, Pick]] = []
     for item in picks:
         placed.append((drawn[item.stratum] / item.stratum_picked, item))
         drawn[item.stratum] += 1
-    placed.sort(key=lambda entry: entry[0])
     rows = []
-    for place, (_, item) in enumerate(placed, start=1):
+    for place, (_, item) in enumerate(sorted(placed, key=itemgetter(0)), start=1):
         a, b = key(item.id, item.other_id)
         # JSON knows no NaN and no numbers of numpy.
         scores = {
@@ -67,9 +68,7 @@ def pick(cursor: Cursor, picks: Iterable[Pick]) -> int:
         rows.append({"a": a, "b": b, "place": place, **drawn_from, "scores": Jsonb(scores)})
     cursor.execute(_sql("delete_picks"))
     cursor.executemany(_sql("write_pick"), rows)
-    row = cursor.execute(_sql("count_missing")).fetchone()
-    assert row is not None
-    return int(row[0])
+    return int(one_row(cursor, _sql("count_missing"))[0])
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,9 +87,7 @@ class ReviewProgress:
 
 def progress(cursor: Cursor, judge: str) -> ReviewProgress:
     """How far a judge is."""
-    row = cursor.execute(_sql("progress", **_BODIES), {"judge": judge}).fetchone()
-    assert row is not None
-    return ReviewProgress(*row)
+    return ReviewProgress(*one_row(cursor, _sql("progress", **_BODIES), {"judge": judge}))
 
 
 def waiting(cursor: Cursor, judge: str) -> list[Key]:
@@ -175,13 +172,9 @@ def take_back(cursor: Cursor, pair: Key, judge: str) -> bool:
 class Judged:
     """A pair of the selection, as all its judges together see it."""
 
-    id: str
-    other_id: str
+    pair: Key
     label: Label  # that of most judges of the present texts; "unsure" where as many say another thing
-    judges: int  # how many have a say in it
-    stale: bool  # no judgement is about the present texts; then the label is the one of the earlier ones
     stratum: str  # where it was drawn from; `dedup/extras/judging/estimate.py` makes weights of it
-    scores: dict[str, float | None]
 
 
 def stories_of(cursor: Cursor, source_ids: Iterable[str]) -> dict[str, str]:
@@ -190,20 +183,15 @@ def stories_of(cursor: Cursor, source_ids: Iterable[str]) -> dict[str, str]:
 
 
 def listed(cursor: Cursor) -> list[Judged]:
-    """The judged pairs of the selection, in the order in which they were asked. Pairs that were judged for an
-    earlier selection and are not in the present one have no known chance of having been drawn, so they are
-    left out.
+    """Return the pairs of the selection whose present texts were judged, in the order they were asked.
+
+    Those that were judged for an earlier selection only have no known chance of having been drawn, so they
+    are left out.
     """
-    rows = cursor.execute(_sql("listed")).fetchall()
-    pairs: dict[Key, list[Any]] = defaultdict(list)
-    for row in rows:
-        pairs[row[0], row[1]].append(row)
-    found = []
-    for (one, other), said in pairs.items():
-        current = [row[2] for row in said if not row[3]]
-        votes = current or [row[2] for row in said]
-        found.append(Judged(one, other, _majority(votes), len(votes), not current, *said[0][4:]))
-    return found
+    said: dict[tuple[Key, str], list[Label]] = defaultdict(list)
+    for one, other, stratum, label in cursor.execute(_sql("listed")):
+        said[(one, other), stratum].append(label)
+    return [Judged(pair, _majority(labels), stratum) for (pair, stratum), labels in said.items()]
 
 
 def strata(cursor: Cursor) -> dict[str, int]:

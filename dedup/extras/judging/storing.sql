@@ -27,9 +27,10 @@ DELETE FROM dedup.review_pair
 SELECT p.source_id, p.other_source_id ${own} WHERE stored AND judged ORDER BY j.judged_at, p.place
 
 -- name: listed
--- What all judges said of the selection, pair by pair.
-SELECT p.source_id, p.other_source_id, j.label, j.stale IS NOT FALSE, p.stratum, p.scores
-FROM dedup.review_pair p JOIN dedup.judged_pair j USING (source_id, other_source_id) ORDER BY p.place, j.judged_by
+-- What all judges said of the present texts of the selection, pair by pair.
+SELECT p.source_id, p.other_source_id, p.stratum, j.label
+FROM dedup.review_pair p JOIN dedup.judged_pair j USING (source_id, other_source_id) WHERE NOT j.stale
+ORDER BY p.place, j.judged_by
 
 -- name: progress
 -- How many pairs there are, how many a judge has judged, how many before a text was edited, and how many are missing.

@@ -1,6 +1,6 @@
 """What is known about a corpus: which pairs are duplicates, from a file of pairs or of stories.
 
-Two forms, one JSON object a line, plain or gzipped:
+Three forms, one JSON object a line, plain or gzipped:
 
     {"a": ID, "b": ID, "label": "duplicate"}        or "near_duplicate", "similar", "different", "unsure"
     {"a": ID, "b": ID, "jaccard5": 0.83}            graded: a duplicate from a bound on, unclear below
@@ -114,13 +114,13 @@ def read_truth(path: str | Path, numbers: Mapping[str, int], min_jaccard: float 
             if isinstance(row, str):
                 raise InputError(f"{path}, line {line}: {row}")
             try:
-                named = [(pair, _grade(row, min_jaccard)) for pair in _pairs(row)]
+                named, grade = _named(row, min_jaccard)
             except (KeyError, TypeError, ValueError):
                 raise InputError(
                     f'{path}, line {line}: not a truth; write {{"a": ID, "b": ID, "label": "duplicate"}}'
                     ' or {"cluster": NAME, "ids": [ID, …]}'
                 ) from None
-            for (a, b), grade in named:
+            for a, b in named:
                 if a not in numbers or b not in numbers:
                     unknown += 1
                     continue
@@ -131,18 +131,15 @@ def read_truth(path: str | Path, numbers: Mapping[str, int], min_jaccard: float 
     return Truth.of(len(numbers), graded, kinds, unknown)
 
 
-def _pairs(row: Mapping[str, Any]) -> list[tuple[str, str]]:
+def _named(row: Mapping[str, Any], min_jaccard: float) -> tuple[list[tuple[str, str]], int]:
+    """Return the pairs that a line names, and their grade."""
     if "ids" in row:
-        return list(itertools.combinations(dict.fromkeys(str(id) for id in row["ids"]), 2))
-    return [(str(row["a"]), str(row["b"]))]
-
-
-def _grade(row: Mapping[str, Any], min_jaccard: float) -> int:
-    if "ids" in row:
-        return DUPLICATE
+        return list(itertools.combinations(dict.fromkeys(map(str, row["ids"])), 2)), DUPLICATE
     if "label" in row:
-        return GRADES[row["label"]]
-    return DUPLICATE if float(row["jaccard5"]) >= min_jaccard else UNCLEAR
+        grade = GRADES[row["label"]]
+    else:
+        grade = DUPLICATE if float(row["jaccard5"]) >= min_jaccard else UNCLEAR
+    return [(str(row["a"]), str(row["b"]))], grade
 
 
 Counts = npt.NDArray[np.int64]

@@ -15,7 +15,7 @@ import numpy.typing as npt
 from dedup.base.errors import InputError
 from dedup.base.numbers import Flags
 from dedup.base.settings import Settings
-from dedup.extras.judging.estimate import Design, Estimate, Weights, f1, interval, with_twins
+from dedup.extras.judging.estimate import Design, Estimate, Weights, interval, measures, with_twins
 from dedup.rules.pair import Scores
 from dedup.rules.pairs import Scored
 
@@ -152,9 +152,7 @@ def _choices(
     """The thresholds worth trying and what each relates: the present ones first, then the closest to them."""
     axes, present = [], []
     for channel, high in zip(("sentence", "signature"), most, strict=True):
-        low = (
-            settings.similar_sentence_jaccard if channel == "sentence" else settings.similar_signature_jaccard
-        )
+        low: float = getattr(settings, f"similar_{channel}_jaccard")
         start = low if level == "duplicate" else min(LOWEST, low)
         steps = np.arange(round(start / STEP), round(high / STEP) + 1) * STEP
         axes.append(np.unique(np.round(np.clip(steps, start, high), 6)))
@@ -170,4 +168,4 @@ def _choices(
 
 def _scores(weights: Weights, found: Flags, truth: Flags) -> npt.NDArray[np.float64]:
     """F1 of each choice under each sample; shape (samples, choices). Rounded, for equals to compare equal."""
-    return np.asarray(np.round(np.nan_to_num(f1(weights, found, truth)), 9))
+    return np.asarray(np.round(np.nan_to_num(measures(weights, found, truth)[2]), 9))

@@ -25,11 +25,8 @@ from dedup.extras.lab.evaluation.results import MethodResult, opinions
 from dedup.extras.lab.method import Method
 from dedup.extras.lab.methods.product import Product
 
-NEWEST_ARTICLES = 20_000
-"""Articles that the lab takes from the database by default: a few minutes of work, and under 2 GB."""
 
-
-def read(dd: Deduplicator, count: int = NEWEST_ARTICLES) -> DocumentSet:
+def read(dd: Deduplicator, count: int) -> DocumentSet:
     found = dd.newest(count)
     if not found:
         raise InputError("the corpus is empty: `dedup load FILE` first")

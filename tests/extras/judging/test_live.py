@@ -6,7 +6,7 @@ import pytest
 
 from dedup.base.errors import InputError
 from dedup.db.database import Database
-from dedup.extras.judging import live
+from dedup.extras.judging import judgements
 from dedup.settling.backfill import backfill
 from dedup.store import rulebooks
 from tests.corpora import article, change_settings, load, make_function, window
@@ -28,7 +28,7 @@ def test_what_other_thresholds_would_change_by_hand(database: Database) -> None:
     with database.transaction() as cursor:
         present = rulebooks.load_settings(cursor)
         # r1, r3, r5 are the duplicates of r0, r2, r4. At 4/8 three in a row are one story: r1, r2 and r4, r5.
-        found = live.what_would_change(
+        found = judgements.what_would_change(
             cursor, present, present.with_values({"duplicate_sentence_jaccard": 0.5}), 100
         )
     assert (found.articles, found.duplicates, found.duplicates_then) == (6, 3, 4)
@@ -38,4 +38,4 @@ def test_what_other_thresholds_would_change_by_hand(database: Database) -> None:
 def test_pending_articles_have_no_marks_to_score(database: Database) -> None:
     ring(database)
     with pytest.raises(InputError, match="run `dedup backfill` first"):
-        live.marked_stories(database)
+        judgements.marked_stories(database)

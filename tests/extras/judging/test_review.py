@@ -236,7 +236,7 @@ def test_wrong_use_names_the_next_step(
         review(judge="ann", export=tmp_path / "x", import_=tmp_path / "y")
     with pytest.raises(InputError, match="cannot write"):
         review(judge="ann", export=tmp_path / "no folder" / "x")
-    with pytest.raises(InputError, match="cannot read"):
+    with pytest.raises(InputError, match="no such file"):
         review(judge="ann", import_=tmp_path / "absent")
     with corpus.transaction() as cursor:
         cursor.execute("DELETE FROM dedup.review_pair")

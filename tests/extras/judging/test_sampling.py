@@ -10,7 +10,7 @@ from scipy.stats import beta
 
 from dedup.base.errors import InputError
 from dedup.base.settings import Settings
-from dedup.extras.judging.estimate import Design, f1, interval, precision, quality, recall, with_twins
+from dedup.extras.judging.estimate import Design, interval, measures, quality, with_twins
 from dedup.extras.judging.sampling import Strata, allocate, draw, permanent_numbers, stratify
 
 DEFAULTS = Settings()
@@ -143,11 +143,10 @@ def test_estimates_by_hand() -> None:
     assert design.weights().tolist() == [25, 25, 25, 25, 5, 5]
     weights = design.weights()[np.newaxis]
     # Right: 25 + 5. Found: 25 + 25 + 5. Duplicates: 25 + 25 + 5 + 5.
-    assert precision(weights, found, duplicate).tolist() == [30 / 55]
-    assert recall(weights, found, duplicate).tolist() == [30 / 60]
-    assert f1(weights, found, duplicate).tolist() == [60 / 115]
+    precision, recall, f1 = measures(weights, found, duplicate)
+    assert (precision.tolist(), recall.tolist(), f1.tolist()) == ([30 / 55], [30 / 60], [60 / 115])
     both = np.stack([found, duplicate])
-    assert f1(weights, both, duplicate).tolist() == [[60 / 115, 1.0]]
+    assert measures(weights, both, duplicate)[2].tolist() == [[60 / 115, 1.0]]
     result = quality(design, found, duplicate)
     assert result.f1.value == 60 / 115
     assert (result.judged, result.covered) == (6, 1.0)
@@ -238,7 +237,7 @@ def test_estimates_are_unbiased_and_intervals_hold_the_truth() -> None:
             held[name] += estimate.low <= true <= estimate.high
         # Without the doubt about strata whose answers are all alike, which makes intervals wider.
         plain = design.replicates(truth[rows], seed, doubt=False, count=250)
-        low, high = np.quantile(f1(plain, *with_twins(found[rows], truth[rows])), [0.025, 0.975])
+        low, high = np.quantile(measures(plain, *with_twins(found[rows], truth[rows]))[2], [0.025, 0.975])
         held_plainly += low <= wanted["f1"] <= high
     for name, true in wanted.items():
         error = np.std(values[name]) / np.sqrt(draws)

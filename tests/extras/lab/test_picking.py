@@ -14,7 +14,7 @@ from tests.extras.judging.test_live import settled
 
 def test_an_empty_corpus_is_refused(database: Database) -> None:
     with pytest.raises(InputError, match="`dedup load FILE` first"):
-        picking.read(deduplicator(database))
+        picking.read(deduplicator(database), 100)
 
 
 def test_the_newest_articles_are_taken(database: Database) -> None:
@@ -26,7 +26,7 @@ def test_pairs_are_found_with_the_settings_of_the_corpus(database: Database) -> 
     strict = {"duplicate_sentence_jaccard": 0.8, "duplicate_signature_jaccard": 0.95}
     change_settings(database, **strict, similar_signature_jaccard=0.65)
     settled(database)
-    corpus = picking.read(deduplicator(database))
+    corpus = picking.read(deduplicator(database), 100)
     own, *others = picking.find_pairs(deduplicator(database), corpus, [])
     assert others == []
     assert own.threshold == 0.95
@@ -35,7 +35,7 @@ def test_pairs_are_found_with_the_settings_of_the_corpus(database: Database) -> 
 
 def test_picked_pairs_carry_the_opinion_of_every_method(database: Database) -> None:
     settled(database)
-    corpus = picking.read(deduplicator(database))
+    corpus = picking.read(deduplicator(database), 100)
     results = picking.find_pairs(deduplicator(database), corpus, [])
     picked = picking.picks(corpus, results, Settings(), total=10, seed=0)
     assert {pick.stratum_size >= pick.stratum_picked >= 1 for pick in picked} == {True}

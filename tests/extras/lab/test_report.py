@@ -434,6 +434,7 @@ def test_labels_of_a_scatter_do_not_touch_each_other() -> None:
     drawn = scatter([Dot(f"method-{n}", 1.0 + n / 100, 0.9) for n in range(8)]).dots
     shift = {"start": 0, "end": -8 * 7.8}
     places = [(dot.label_x + shift[dot.anchor], dot.label_y) for dot in drawn]
+    assert len(places) == 8
     for i, (x, y) in enumerate(places):
         for other_x, other_y in places[i + 1 :]:
             assert abs(x - other_x) >= 50 or abs(y - other_y) >= 13

@@ -8,17 +8,14 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from dedup.cli import output
-from dedup.cli.shared import (
-    JsonOption,
-    corpus,
-    counted,
-)
-from dedup.extras.judging.commands.options import MinJaccardOption, NewestOption, TruthOption
+from dedup.cli.shared import JsonOption, corpus, counted
+from dedup.extras.judging.commands import MinJaccardOption, NewestOption, TruthOption
 from dedup.extras.judging.commands.review import review
 
 if TYPE_CHECKING:
-    from dedup.extras.judging.judgements import Estimate, Quality, SettingsEffect, Tuned
-
+    from dedup.extras.judging.estimate import Estimate, Quality
+    from dedup.extras.judging.judgements import SettingsEffect
+    from dedup.extras.judging.tuning import Tuned
 
 app = typer.Typer(
     no_args_is_help=True,

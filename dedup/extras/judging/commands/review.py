@@ -14,9 +14,9 @@ judgement to the text that was read. For an import a line may be as short as
 
 from __future__ import annotations
 
-import json
 import os
-from collections.abc import Iterator
+from collections.abc import Mapping
+from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -213,12 +213,18 @@ def _side(side: ReviewArticle) -> dict[str, Any]:
 def _read(judgements: Judgements, judge: str, path: Path) -> None:
     """Store the judgements of a file, all or none; lines without a label are passed over."""
     from dedup.extras.judging.judgements import key
+    from dedup.files.jsonl import BLANK, jsonl_records
+    from dedup.files.source import LineSource
 
     stored = passed = 0
-    with judgements.recording() as record:
-        for number, line in _lines(path):
+    plan = {name: (name,) for name in ("a", "b", "label", "note")}
+    with judgements.recording() as record, closing(LineSource(str(path))) as source:
+        for number, _, row in jsonl_records(source, plan, every_line=True):
+            if row == BLANK:
+                continue
             try:
-                row = _parsed(line)
+                if isinstance(row, str):
+                    raise InputError(f"not as --export writes it: {row}")
                 if row.get("label") is None:
                     passed += 1
                     continue
@@ -243,28 +249,7 @@ def _read(judgements: Judgements, judge: str, path: Path) -> None:
     output.say("next: dedup judge tune" if stored else "next: fill in every label and import it again")
 
 
-def _lines(path: Path) -> Iterator[tuple[int, str]]:
-    """The lines that are not blank, with their numbers."""
-    try:
-        with path.open(encoding="utf-8") as file:
-            yield from ((number, line) for number, line in enumerate(file, start=1) if line.strip())
-    except OSError as error:
-        raise InputError(f"cannot read {path}: {error.strerror}") from None
-    except UnicodeDecodeError:
-        raise InputError(f"{path} is not UTF-8; nothing was stored") from None
-
-
-def _parsed(line: str) -> dict[str, Any]:
-    try:
-        row = json.loads(line)
-    except ValueError:
-        row = None
-    if not isinstance(row, dict):
-        raise InputError("not as --export writes it")
-    return row
-
-
-def _named(row: dict[str, Any], name: str) -> tuple[str, bytes | None]:
+def _named(row: Mapping[str, Any], name: str) -> tuple[str, bytes | None]:
     """The id of a side, and the hash of the text that was read, if the line has it."""
     side = row.get(name)
     given = side if isinstance(side, dict) else {"id": side}

@@ -16,6 +16,7 @@ import numpy.typing as npt
 from numpy.lib.stride_tricks import sliding_window_view
 
 from dedup.base.numbers import ranges, runs
+from dedup.extras.judging.sampling import mixed
 from dedup.text.hashing import Hashes
 
 SURELY_SHARED = 8
@@ -28,31 +29,17 @@ candidates."""
 WINDOW = 17  # grams per window. One gram in nine is selected: 2 / (WINDOW + 1)
 SHORTEST_RUN = GRAM + WINDOW - 1  # characters: every common run of at least this length shares a fingerprint
 
-_GOLDEN = np.uint64(0x9E3779B97F4A7C15)  # the odd constants of splitmix64 (Steele, Lea, Flood 2014)
-_FIRST = np.uint64(0xBF58476D1CE4E5B9)
-_SECOND = np.uint64(0x94D049BB133111EB)
 _LAST_BIT = np.uint64(1)
 
 
 def letters(text: str, seed: int = 0) -> Hashes:
     codes = np.frombuffer(text.encode("utf-32-le", "surrogatepass"), "<u4").astype(np.uint64)
-    return combine(codes, np.full(1, seed, np.uint64))
-
-
-def combine(first: Hashes, second: Hashes) -> Hashes:
-    """The hash of each pair of hashes, in this order; the shapes broadcast."""
-    mixed = first * _GOLDEN + second
-    mixed ^= mixed >> np.uint64(30)
-    mixed *= _FIRST
-    mixed ^= mixed >> np.uint64(27)
-    mixed *= _SECOND
-    mixed ^= mixed >> np.uint64(31)
-    return mixed
+    return mixed(codes, np.full(1, seed, np.uint64))
 
 
 def doubled(hashes: Hashes, width: int) -> Hashes:
     """From the hashes of all stretches of `width` characters, those of all stretches of twice as many."""
-    return combine(hashes[:-width], hashes[width:])
+    return mixed(hashes[:-width], hashes[width:])
 
 
 class CommonRun(NamedTuple):
@@ -101,7 +88,7 @@ def _longest(a: str, b: str, seed: int) -> CommonRun:
     for level in range(len(levels) - 1, -1, -1):
         fitting = [at[at + length < len(step)] for at, step in zip(places, levels[level], strict=True)]
         longer_hashes = [
-            combine(hashed[: len(at)], step[at + length])  # places ascend: those that fit come first
+            mixed(hashed[: len(at)], step[at + length])  # places ascend: those that fit come first
             for hashed, at, step in zip(hashes, fitting, levels[level], strict=True)
         ]
         common = _common(longer_hashes[0], longer_hashes[1])
@@ -148,7 +135,7 @@ def fingerprints(text: str) -> Hashes:
     selected = np.sort(hashes[places])
     _, sizes = runs(selected)
     occurrence = ranges(0, sizes)
-    return combine(selected, occurrence.astype(np.uint64))
+    return mixed(selected, occurrence.astype(np.uint64))
 
 
 def least_shared(run: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:

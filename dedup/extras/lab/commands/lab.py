@@ -12,7 +12,7 @@ from typer import Argument, Option
 from dedup.base.errors import InputError
 from dedup.cli import output, shared
 from dedup.cli.progress import progress_bar
-from dedup.extras.judging.commands.options import MinJaccardOption, TruthOption
+from dedup.extras.judging.commands import MinJaccardOption, TruthOption
 from dedup.extras.lab.commands import LAB_PACKAGES, LARGE
 
 if TYPE_CHECKING:

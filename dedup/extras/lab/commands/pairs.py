@@ -9,7 +9,7 @@ from typer import Option
 from dedup.cli import output
 from dedup.cli.progress import progress_bar
 from dedup.cli.shared import JsonOption, corpus, counted, ending, needs
-from dedup.extras.judging.commands.options import NewestOption
+from dedup.extras.judging.commands import NewestOption
 from dedup.extras.lab.commands import LAB_PACKAGES, LARGE
 
 OTHERS = "sentences,spotsigs,minhash,tfidf"

@@ -102,7 +102,8 @@ def compare(
         while waiting or at_work:
             while waiting and len(at_work) < count:
                 at_work.append(_Worker(waiting.pop(0), task, limit_seconds))
-            _wait(at_work)
+            nearest = min(worker.deadline for worker in at_work)
+            wait([worker.process.sentinel for worker in at_work], max(0.0, nearest - time.monotonic()))
             for worker in [w for w in at_work if w.over]:
                 at_work.remove(worker)
                 result = worker.result(folder, key)
@@ -154,11 +155,6 @@ class _Worker:
             return MethodResult.of(self.method, outcome="too slow", reason=reason)
         reason = reason or f"its process ended with code {self.process.exitcode}"
         return MethodResult.of(self.method, outcome="failed", reason=reason)
-
-
-def _wait(workers: Sequence[_Worker]) -> None:
-    nearest = min(worker.deadline for worker in workers)
-    wait([worker.process.sentinel for worker in workers], max(0.0, nearest - time.monotonic()))
 
 
 def _run(

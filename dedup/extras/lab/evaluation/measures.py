@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from dedup.base.numbers import Flags, Likeness
+from dedup.base.numbers import Flags, Likeness, pair_keys
 from dedup.extras.judging.truth import (
     DIFFERENT,
     DUPLICATE,
@@ -142,10 +142,8 @@ def halves(truth: Truth, documents: npt.NDArray[np.int32]) -> Flags:
 def _by_kind(result: MethodResult, truth: Truth) -> Iterable[KindRecall]:
     if not any(truth.kinds):
         return
-    accepted = Truth.of(
-        result.documents, {(int(a), int(b)): DUPLICATE for a, b in result.pairs[result.accepted]}, {}
-    )
-    found = accepted.grade(truth.pairs) == DUPLICATE
+    size = result.documents
+    found = np.isin(pair_keys(truth.pairs, size), pair_keys(result.pairs[result.accepted], size))
     together = result.groups[truth.pairs[:, 0]] == result.groups[truth.pairs[:, 1]]
     rows: dict[str, list[int]] = {}
     for row, kinds in enumerate(truth.kinds):

@@ -12,11 +12,11 @@ import gzip
 import json
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict
+from datetime import datetime
 from functools import partial
 from pathlib import Path
 from typing import Any
 
-from dedup.base.article import Article
 from dedup.base.errors import InputError
 from dedup.extras.lab.hard_cases import (
     boilerplate,
@@ -48,6 +48,9 @@ CASES: dict[str, Case] = {
 }
 """Name -> case, in the order of a report."""
 
+FIELDS = ("source_id", "title", "publication", "published_at", "language", "text")
+"""Of an article, in the order in which they are written."""
+
 
 def generate(name: str, seed: int, folder: str | Path, **sizes: int) -> tuple[Path, Path]:
     """Write a case to NAME.jsonl.gz and NAME.truth.jsonl.gz; a file is there whole or not at all.
@@ -60,26 +63,9 @@ def generate(name: str, seed: int, folder: str | Path, **sizes: int) -> tuple[Pa
     home = Path(folder)
     home.mkdir(parents=True, exist_ok=True)
     articles, truth = home / f"{name}.jsonl.gz", home / f"{name}.truth.jsonl.gz"
-    _write(articles, (_record(article) for article in made.articles))
-    _write(truth, map(_known, map(asdict, made.truth)))
+    _write(articles, ({name: getattr(article, name) for name in FIELDS} for article in made.articles))
+    _write(truth, map(asdict, made.truth))
     return articles, truth
-
-
-def _record(article: Article) -> dict[str, Any]:
-    time = article.published_at
-    found = {
-        "source_id": article.source_id,
-        "title": article.title,
-        "publication": article.publication,
-        "published_at": None if time is None else time.isoformat(),
-        "language": article.language,
-        "text": article.text,
-    }
-    return _known(found)
-
-
-def _known(record: Mapping[str, Any]) -> dict[str, Any]:
-    return {key: value for key, value in record.items() if value is not None}
 
 
 def _write(path: Path, records: Iterable[Mapping[str, Any]]) -> None:
@@ -88,7 +74,9 @@ def _write(path: Path, records: Iterable[Mapping[str, Any]]) -> None:
         # Neither a name nor a time in the head of the file: the same records are the same bytes.
         with fresh.open("wb") as raw, gzip.GzipFile("", "wb", fileobj=raw, mtime=0) as file:
             for record in records:
-                file.write(json.dumps(record, ensure_ascii=False).encode() + b"\n")
+                known = {key: value for key, value in record.items() if value is not None}
+                line = json.dumps(known, ensure_ascii=False, default=datetime.isoformat)
+                file.write(line.encode() + b"\n")
         fresh.replace(path)
     finally:
         fresh.unlink(missing_ok=True)

@@ -14,9 +14,9 @@ from datasketch import MinHash
 
 from dedup.base.errors import InputError
 from dedup.base.numbers import Likeness, Pairs
+from dedup.extras.judging.sampling import mixed
 from dedup.extras.lab.algorithms.grams import character_grams, word_grams
 from dedup.extras.lab.algorithms.incidence import incidence, jaccard, join, shared, shared_of, sharing
-from dedup.extras.lab.algorithms.stretches import combine
 from dedup.extras.lab.documents import Document, DocumentSet
 from dedup.extras.lab.method import Method
 from dedup.text.hashing import Hashes, hash_set
@@ -123,7 +123,7 @@ class MinHashLSH(WordSets):
         values = signature[: self.bands * self.rows].astype(np.uint64).reshape(self.bands, self.rows)
         bucket = np.arange(self.bands, dtype=np.uint64)
         for row in values.T:
-            bucket = combine(bucket, row)
+            bucket = mixed(bucket, row)
         return bucket
 
     def candidates(self) -> Iterator[Pairs]:

@@ -6,9 +6,10 @@
 from __future__ import annotations
 
 import math
+from bisect import bisect_left
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import pairwise
+from itertools import accumulate, pairwise
 
 MAX_POINTS = 100  # points of a curve that are drawn: a chart of 160 pixels shows no more
 SIDE, LEFT, TOP = 160, 26, 8  # of the square of a curve in its little chart, in pixels
@@ -40,23 +41,13 @@ def thinned(points: Sequence[Point], most: int = MAX_POINTS) -> list[Point]:
     """
     if len(points) <= most:
         return list(points)
-    step = sum(math.dist(a, b) for a, b in pairwise(points)) / (most - 1)
-    kept, way = [points[0]], 0.0
-    for before, point in pairwise(points[:-1]):
-        way += math.dist(before, point)
-        if way > step:
-            kept.append(point)
-            way = 0.0
-    return [*kept, points[-1]]
+    way = list(accumulate((math.dist(a, b) for a, b in pairwise(points)), initial=0.0))
+    kept = sorted({bisect_left(way, way[-1] * part / most) for part in range(most)})
+    return [*(points[place] for place in kept), points[-1]]
 
 
 WIDTH, HEIGHT = 960, 480
-FLOOR, CEILING, WEST, EAST = (
-    HEIGHT - 50,
-    26,
-    52,
-    WIDTH - 28,
-)  # The edges of the field of a scatter, in its pixels
+FLOOR, CEILING, WEST, EAST = HEIGHT - 50, 26, 52, WIDTH - 28  # Edges of the field of a scatter, in its pixels
 LETTER, LINE = 7.8, 15
 """Width and height that a letter of a label takes at most, in the same pixels, at 13 pixels a letter."""
 
