@@ -1,13 +1,16 @@
 """Why two articles are related, or not: the verdict, every score, and their sentences with what differs.
 
-Reads only. It decides nothing itself (that is `rules/pair.py`) and prints nothing (`cli/side_by_side.py`).
+Reads only. It decides nothing itself (that is `rules/pair.py` and `rules/marks.py`) and prints nothing
+(`cli/side_by_side.py`).
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
+
+import numpy as np
 
 from dedup.base.answer import Answer
 from dedup.base.errors import NotFoundError
@@ -17,15 +20,18 @@ from dedup.db.database import Cursor
 from dedup.db.statements import Statements
 from dedup.rules.marks import order_key
 from dedup.rules.pair import Profile, Related, Relation, Rule, Scores, relate_scored, score
-from dedup.settling.why_not import Marked, misread, print_pair, why_not
+from dedup.settling.versions import Sentences, altered, beside, counting
 from dedup.store import articles, pins, settling
 from dedup.store.rulebooks import Rulebook
-from dedup.text.alignment import Kind, Segment, align_letters, reflowed, twins
-from dedup.text.damaged import LEAST_JACCARD
-from dedup.text.differences import differences
+from dedup.text.alignment import Segment, align_letters, reflowed
+from dedup.text.damaged import CORE_LETTERS, LEAST_IN_PLACE, LEAST_JACCARD, LEAST_RATIO, PrintPairs
 from dedup.text.fingerprint import Fingerprint, UnreadableError
 
 _sql = Statements("store/articles")
+
+LEAST_ALIGNED = 0.1
+"""Print Jaccard from which two texts may be shown as one that was misread, though it makes no duplicate. Of
+10,000 pairs of news drawn at random one has more, and what else is asked for tells it apart."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,43 +99,32 @@ class Explanation(Answer):
 def explain(cursor: Cursor, rulebook: Rulebook, a: str, b: str) -> Explanation:
     """Compare two articles by the letter of the rules. Raises NotFoundError: one of them is not stored."""
     first, second = sorted((_load(cursor, rulebook, name) for name in (a, b)), key=lambda s: s.order)
-    settings = rulebook.settings
-    everything = bigints(first.counted | second.counted)
+    everything = bigints(first.counted.keys() | second.counted.keys())
     common = set(settling.common_among(cursor, everything).tolist())
-    both = (first.counted & second.counted) - common
-    scores = related = None
-    reasons: tuple[str, ...] = ()
-    differing = _differing(first.alone(both | common), second.alone(both | common))
-    by_letters: tuple[str, ...] = ()
+    earlier, later = (
+        {key: sentence for key, sentence in one.counted.items() if key not in common}
+        for one in (first, second)
+    )
+    differing = [DifferingSentence(*beside(*pair)) for pair in altered(earlier, later)]
     pin = pins.relation_of(cursor, a, b)
+    compared = None
+    letters: list[str] = []
     if first.fingerprint and second.fingerprint:
         profiles = Profile.of(first.fingerprint, common), Profile.of(second.fingerprint, common)
-        scores = score(*profiles, settings)
-        related = relate_scored(scores, settings, pin)
-        reasons = tuple(why_not(first.mark, second.mark, profiles, scores, settings, pin))
-        if by_letters := tuple(misread(profiles, scores, settings)):
-            differing = _by_letters(first.text, second.text)
+        compared = Compared(first.mark, second.mark, profiles, rulebook.settings, pin)
+        if letters := compared.misread():
+            differing = [*_by_letters(first.text, second.text)]
     return Explanation(
-        decision=_decision(first, second, scores, related, pin, settings),
+        decision=_not_compared(first, second) or (compared.decision() if compared else ""),
         earlier=first.article(common),
         later=second.article(common),
-        shared=tuple(sentence for sentence, key in first.distinct() if key in both),
+        shared=tuple(sentence for key, sentence in earlier.items() if key in later),
         differing=tuple(differing),
-        letters=by_letters,
-        scores=scores,
-        related=related,
-        why_not=reasons,
+        letters=tuple(letters),
+        scores=compared.scores if compared else None,
+        related=compared.related if compared else None,
+        why_not=tuple(compared.why_not()) if compared else (),
     )
-
-
-def _differing(earlier: list[str], later: list[str]) -> Iterator[DifferingSentence]:
-    """The sentences that each has alone, near twins together."""
-    for i, j in twins(earlier, later):
-        one, other = (None if i is None else earlier[i]), (None if j is None else later[j])
-        if one is not None and other is not None:
-            yield DifferingSentence(*differences(one, other))
-        else:
-            yield DifferingSentence(_whole(one, Kind.REMOVED), _whole(other, Kind.ADDED))
 
 
 def _by_letters(earlier: str, later: str) -> Iterator[DifferingSentence]:
@@ -139,13 +134,19 @@ def _by_letters(earlier: str, later: str) -> Iterator[DifferingSentence]:
             yield DifferingSentence(*(side.segments if side else None for side in (row.a, row.b)))
 
 
-def _whole(sentence: str | None, kind: Kind) -> tuple[Segment, ...] | None:
-    return None if sentence is None else (Segment(sentence, kind),)
+@dataclass(frozen=True, slots=True)
+class Marked:
+    """What an article is at the moment. `original`: source_id of the one that it duplicates."""
+
+    id: str
+    status: str
+    stale: bool
+    archived: bool
+    original: str | None
 
 
 @dataclass(frozen=True, slots=True)
 class _Loaded:
-    id: str
     title: str | None
     publication: str | None
     mark: Marked
@@ -156,20 +157,8 @@ class _Loaded:
     unreadable: str | None
 
     @property
-    def counted(self) -> set[int]:
-        return {key for _, key in self.sentences if key is not None}
-
-    def alone(self, others: set[int]) -> list[str]:
-        """Its sentences that count, without those of some hashes."""
-        return [s for s, key in self.distinct() if key not in others]
-
-    def distinct(self) -> Iterator[tuple[str, int]]:
-        """Each sentence that counts, once."""
-        seen: set[int] = set()
-        for sentence, key in self.sentences:
-            if key is not None and key not in seen:
-                seen.add(key)
-                yield sentence, key
+    def counted(self) -> Sentences:
+        return counting(self.sentences)
 
     def article(self, common: set[int]) -> ExplainedArticle:
         ignored = [
@@ -178,7 +167,7 @@ class _Loaded:
             if key is None or key in common
         ]
         return ExplainedArticle(
-            self.id,
+            self.mark.id,
             self.title,
             self.publication,
             self.mark.status,
@@ -196,75 +185,213 @@ def _load(cursor: Cursor, rulebook: Rulebook, source_id: str) -> _Loaded:
         raise NotFoundError.of(source_id)
     title, publication, published_at, added_at, language, body, html, *mark = row
     text = articles.readable(body, html)
-    marked = Marked(source_id, *mark)
     order = order_key(rulebook.settings, published_at, added_at, source_id)
+    made = unreadable = None
     try:
         made = rulebook.fingerprinter.fingerprint(text, language, title)
     except UnreadableError as error:
-        return _Loaded(source_id, title, publication, marked, order, text, [], None, str(error))
-    sentences = rulebook.fingerprinter.sentences(text, language)
-    return _Loaded(source_id, title, publication, marked, order, text, sentences, made, None)
+        unreadable = str(error)
+    sentences = rulebook.fingerprinter.sentences(text, language) if made else []
+    return _Loaded(title, publication, Marked(source_id, *mark), order, text, sentences, made, unreadable)
 
 
-def _decision(
-    a: _Loaded,
-    b: _Loaded,
-    scores: Scores | None,
-    related: Related | None,
-    pin: Relation | None,
-    settings: Settings,
-) -> str:
-    for article in (a, b):
+def _not_compared(*both: _Loaded) -> str | None:
+    for article in both:
         if article.mark.archived:
-            return f"not compared: {article.id} is archived, before the horizon (`dedup status`)"
+            return f"not compared: {article.mark.id} is archived, before the horizon (`dedup status`)"
         if article.unreadable:
-            return f"not compared: {article.id} could not be read ({article.unreadable})"
-    assert scores is not None
-    if pin is not None:
-        return f"{pin.value}: a person has said so (`dedup pin list` shows who)"
-    if related is None:
-        return _why_not(a, b, scores, settings)
-    return f"{related.relation.value} by {related.rule.value}: {_figures(related, settings)}"
+            return f"not compared: {article.mark.id} could not be read ({article.unreadable})"
+    return None
 
 
-def _figures(related: Related, settings: Settings) -> str:
-    scores, relation = related.scores, related.relation.value
-    if related.rule is Rule.CONTENT:
-        return "the same words in the same order"
-    if related.rule is Rule.DAMAGED:
-        value = scores.print_jaccard
-        return f"one text, of which letters were misread: print Jaccard {value:.3f}, in a shared bucket"
-    if related.rule is Rule.CONTAINMENT:
-        threshold = settings.similar_containment
-        return f"{scores.containment:.3f} of the shorter one is in the longer one, at least {threshold:g}"
-    if related.rule is Rule.SENTENCES:
-        value, threshold = scores.sentence_jaccard, getattr(settings, f"{relation}_sentence_jaccard")
-        return f"sentence Jaccard {value:.3f} is at least {threshold:g}"
-    value, threshold = scores.signature_jaccard, getattr(settings, f"{relation}_signature_jaccard")
-    return f"signature Jaccard {value:.3f} is at least {threshold:g}, in a shared bucket"
+class Compared:
+    """Two articles in canonical order beside the rules: what these say, in words.
 
+    Attributes:
+        scores, related: of the pair.
+        prints: the figures of the two prints; None where one of the two has none.
+    """
 
-def _why_not(a: _Loaded, b: _Loaded, scores: Scores, settings: Settings) -> str:
-    short = [article.id for article in (a, b) if article.fingerprint and not article.fingerprint.buckets]
-    if short:
-        return (
-            f"not related: {' and '.join(short)} has fewer than {settings.text_min_words} words, so that only"
-            " equal title and text would count"
+    def __init__(
+        self,
+        a: Marked,
+        b: Marked,
+        profiles: tuple[Profile, Profile],
+        settings: Settings,
+        pin: Relation | None = None,
+    ) -> None:
+        self._a, self._b, self._profiles, self._settings, self._pin = a, b, profiles, settings, pin
+        self.scores = score(*profiles, settings)
+        self.related = relate_scored(self.scores, settings, pin)
+        self.prints: PrintPairs | None = None
+        one, other = (made.signature[None, settings.signature_size :] for made in profiles)
+        if settings.prints and one.size and other.size:
+            found = PrintPairs.of(one, other)
+            self.prints = found if found.fewer[0] else None
+
+    def decision(self) -> str:
+        """The verdict in a line: the relation, the rule that decided, and its figures."""
+        if self._pin is not None:
+            return f"{self._pin.value}: a person has said so (`dedup pin list` shows who)"
+        if self.related is None:
+            return f"not related: {self._below()}"
+        return f"{self.related.relation.value} by {self.related.rule.value}: {self._figures(self.related)}"
+
+    def _figures(self, related: Related) -> str:
+        scores, settings, relation = self.scores, self._settings, related.relation.value
+        if related.rule is Rule.CONTENT:
+            return "the same words in the same order"
+        if related.rule is Rule.DAMAGED:
+            value = scores.print_jaccard
+            return f"one text, of which letters were misread: print Jaccard {value:.3f}, in a shared bucket"
+        if related.rule is Rule.CONTAINMENT:
+            threshold = settings.similar_containment
+            return f"{scores.containment:.3f} of the shorter one is in the longer one, at least {threshold:g}"
+        if related.rule is Rule.SENTENCES:
+            value, threshold = scores.sentence_jaccard, getattr(settings, f"{relation}_sentence_jaccard")
+            return f"sentence Jaccard {value:.3f} is at least {threshold:g}"
+        value, threshold = scores.signature_jaccard, getattr(settings, f"{relation}_signature_jaccard")
+        return f"signature Jaccard {value:.3f} is at least {threshold:g}, in a shared bucket"
+
+    def _below(self) -> str:
+        scores, settings = self.scores, self._settings
+        both = zip((self._a, self._b), self._profiles, strict=True)
+        if short := [article.id for article, profile in both if not profile.buckets]:
+            return (
+                f"{' and '.join(short)} has fewer than {settings.text_min_words} words, so that only"
+                " equal title and text would count"
+            )
+        alike = scores.signature_jaccard >= settings.similar_signature_jaccard and not scores.same_bucket
+        why = "in no shared bucket" if alike else f"is below {settings.similar_signature_jaccard:g}"
+        said = (
+            f"sentence Jaccard {scores.sentence_jaccard:.3f} is below"
+            f" {settings.similar_sentence_jaccard:g}, signature Jaccard {scores.signature_jaccard:.3f} {why},"
+            f" containment {scores.containment:.3f} is below {settings.similar_containment:g}"
         )
-    without = "" if scores.same_bucket else " in no shared bucket"
-    signature = scores.signature_jaccard
-    figure = f"signature Jaccard {signature:.3f}"
-    below = (
-        without
-        if without and signature >= settings.similar_signature_jaccard
-        else (f" is below {settings.similar_signature_jaccard:g}")
-    )
-    said = (
-        f"not related: sentence Jaccard {scores.sentence_jaccard:.3f} is below"
-        f" {settings.similar_sentence_jaccard:g}, {figure}{below},"
-        f" containment {scores.containment:.3f} is below {settings.similar_containment:g}"
-    )
-    prints = a.fingerprint and b.fingerprint and print_pair(a.fingerprint, b.fingerprint, settings)
-    if prints and prints.jaccard[0] < LEAST_JACCARD:
-        said += f", print Jaccard {prints.jaccard[0]:.3f} is below {LEAST_JACCARD:g}"
-    return said
+        if self.prints and self.prints.jaccard[0] < LEAST_JACCARD:
+            said += f", print Jaccard {self.prints.jaccard[0]:.3f} is below {LEAST_JACCARD:g}"
+        return said
+
+    def why_not(self) -> Iterator[str]:
+        """Why the later one is no duplicate of the earlier one, each reason in a sentence. There is none
+        where the marks say duplicate, or where no score is high enough."""
+        scores, settings, pin = self.scores, self._settings, self._pin
+        by_rules = relate_scored(scores, settings)
+        duplicate = by_rules is not None and by_rules.relation is Relation.DUPLICATE
+        if (
+            duplicate
+            or scores.sentence_jaccard >= settings.duplicate_sentence_jaccard
+            or scores.signature_jaccard >= settings.duplicate_signature_jaccard
+        ):
+            if outside := [article.id for article in (self._a, self._b) if article.archived]:
+                yield f"{_are(outside)} before the horizon, and so compared with nothing any more"
+                return
+            if pin is not None and pin is not Relation.DUPLICATE:
+                said = "unrelated" if pin is Relation.UNRELATED else f"only {pin.value}"
+                yield f"a person has pinned the two as {said}, which comes before every score"
+                return
+        if pin is Relation.DUPLICATE or (pin is None and duplicate):
+            yield from _by_marks(self._a, self._b)
+        elif pin is None:
+            yield from self._lacking()
+            yield from self._not_damaged()
+            if by_rules is None:
+                yield from self._not_contained()
+
+    def _lacking(self) -> Iterator[str]:
+        """What keeps a score above the threshold of a duplicate from making one."""
+        scores, settings = self.scores, self._settings
+        if scores.sentence_jaccard >= settings.duplicate_sentence_jaccard:
+            yield (
+                f"sentence Jaccard {scores.sentence_jaccard:.3f} would make a duplicate, but"
+                f" {_shared(scores.shared, 'is')} too little evidence:"
+                f" {settings.evidence_sentences} are needed"
+            )
+        if scores.signature_jaccard >= settings.duplicate_signature_jaccard:
+            figure = f"signature Jaccard {scores.signature_jaccard:.3f} would make a duplicate, but"
+            if not scores.same_bucket:
+                yield (
+                    f"{figure} the two share no bucket, and only articles in a shared bucket are compared"
+                    " by it"
+                )
+            if scores.shingles < settings.evidence_shingles:
+                yield (
+                    f"{figure} the shorter one has {scores.shingles} shingles, which is too little evidence:"
+                    f" {settings.evidence_shingles} are needed"
+                )
+
+    def misread(self) -> list[str]:
+        """What the rule `damaged` finds in the letters, each in a sentence; none where they do not look like
+        those of one text, misread."""
+        if self.scores.same_content or self.prints is None or self.prints.jaccard[0] < LEAST_ALIGNED:
+            return []
+        said = self._letters(self.prints)
+        return [sentence for sentence, _ in said] if all(holds for _, holds in said[1:]) else []
+
+    def _letters(self, prints: PrintPairs) -> list[tuple[str, bool]]:
+        """Say what the rule asks for of the letters, each in a sentence, and whether the pair has it."""
+        equal, differing = max(prints.equal[0], 1), prints.differing[0]
+        mended = prints.mended[0] / differing if differing else 1.0
+        said = (
+            f"each has {prints.kept[0]:.3f} of the other one's runs of {CORE_LETTERS} letters: print Jaccard"
+            f" {prints.jaccard[0]:.3f} (at least {LEAST_JACCARD:g})",
+            f"the shorter one has {prints.fewer[0] / prints.more[0]:.3f} of the letters of the longer one"
+            f" (at least {LEAST_RATIO:g})",
+            f"the signature Jaccard, which misread letters lower, is {self.scores.signature_jaccard:.3f} (at"
+            f" least {max(prints.least_signature[0], 0):.3f})",
+            f"{prints.whole[0] / equal:.3f} of the common runs have the same letters on both sides (at most"
+            f" {prints.most_whole[0]:.3f}: differences are to be many and small)",
+            f"{prints.in_place[0] / equal:.3f} of the common runs stand at the same place of both texts"
+            f" (at least {LEAST_IN_PLACE:g})",
+            f"behind {mended:.3f} of the differences beside common runs the text goes on as before (at least"
+            f" {prints.least_mended[0]:.3f})",
+        )
+        holds = prints.conditions(np.array([self.scores.signature_jaccard]))
+        return [(sentence, bool(flags[0])) for sentence, flags in zip(said, holds, strict=True)]
+
+    def _not_damaged(self) -> Iterator[str]:
+        """What keeps two prints with enough letters in common from being those of one text."""
+        prints = self.prints
+        if prints is None or prints.jaccard[0] < LEAST_JACCARD:
+            return
+        lacking = [] if self.scores.same_bucket else ["the two share no bucket"]
+        lacking += [sentence for sentence, holds in self._letters(prints) if not holds]
+        if lacking:
+            figure = f"print Jaccard {prints.jaccard[0]:.3f} would make a duplicate of a misread text"
+            yield f"{figure}, but {'; '.join(lacking)}"
+
+    def _not_contained(self) -> Iterator[str]:
+        """What keeps a short article that is inside a longer one from being similar to it."""
+        scores, settings = self.scores, self._settings
+        without = replace(settings, containment_sentences=1, containment_shingles=1)
+        contained = score(*self._profiles, without).containment
+        if contained >= settings.similar_containment:
+            yield (
+                f"containment {contained:.3f} would make them similar, but {_shared(scores.shared, 'and')}"
+                f" {scores.shingles} shingles of the shorter one are too little evidence:"
+                f" {settings.containment_sentences} sentences or {settings.containment_shingles} shingles are"
+                " needed"
+            )
+
+
+def _shared(count: int, verb: str) -> str:
+    return f"{count} shared sentence{'' if count == 1 else 's'} {verb}"
+
+
+def _are(ids: list[str]) -> str:
+    return f"{' and '.join(ids)} {'is' if len(ids) == 1 else 'are'}"
+
+
+def _by_marks(a: Marked, b: Marked) -> Iterator[str]:
+    """Why the later one has another mark than to be a duplicate of the earlier one, as the rules have it."""
+    if b.original == a.id:
+        return
+    if waiting := [one.id for one in (a, b) if one.stale or one.status == "pending"]:
+        yield f"{_are(waiting)} not settled yet: run `dedup backfill`"
+    elif a.original is not None:
+        both = f", and so is {b.id}" if b.original == a.original else ""
+        unlike = f", which {b.id} is not like enough" if b.original is None else ""
+        copy = f"{a.id} is a duplicate of {a.original}"
+        yield f"only canonical articles are originals, and {copy}{both}{unlike}"
+    elif b.original is not None:
+        yield f"{b.id} is a duplicate of {b.original}, which is more like it, or as much and earlier"

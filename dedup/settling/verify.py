@@ -12,7 +12,7 @@ Memory holds one block of articles at a time.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import islice
@@ -21,17 +21,18 @@ from typing import Any
 from dedup.base.answer import Answer, plain
 from dedup.base.progress import Progress, SilentProgress
 from dedup.base.words import counted
-from dedup.db.database import Cursor, Database, retried
+from dedup.db.database import Cursor, Database
 from dedup.rules.common import effective_stories, is_common
 from dedup.rules.marks import Mark, Pair, Partner, Status, best_match, decide, kept_originals, kept_similar
 from dedup.rules.pair import Profile, Relation, relate
+from dedup.settling.locked import held
 from dedup.settling.verify_attached import BLOCK_ARTICLES, FIRST, check_attached
-from dedup.settling.verify_credits import CreditCheck
 from dedup.store import articles, bookkeeping, common_sentences, credits, rulebooks, snapshots
 from dedup.store.bookkeeping import Healing, Repairs
 from dedup.store.rulebooks import Rulebook
 from dedup.store.snapshots import StoredArticle
-from dedup.text.fingerprint import UnreadableError
+from dedup.text.credits import Credit
+from dedup.text.fingerprint import TextTask, UnreadableError
 
 REPAIRED_AT_ONCE = 1_000  # Articles under one hold of the settle lock
 UNREADABLE = "unreadable"  # How the reasons of texts begin that no worker could finish
@@ -88,6 +89,10 @@ class Verification(Answer):
         if len(self.differences) < DIFFERENCES_SHOWN:
             self.differences.append(line)
 
+    def differs_at(self, article: StoredArticle, words: str, repair: Healing) -> None:
+        """Note a difference at an article, and what heals it there."""
+        self.differs(f"{article.source_id}: {words}", repair, [article.id])
+
 
 def verify(
     database: Database, rulebook: Rulebook, *, sample: int | None = None, progress: Progress | None = None
@@ -111,7 +116,7 @@ def verify(
         if left_out := everything - archived - len(ids):
             result.skip(f"{counted(left_out, 'article that is', 'articles that are')} not in the sample")
         unsettled = given_up = 0
-        credited = CreditCheck(cursor)
+        credited = _CreditCheck(cursor)
         for start in range(0, len(ids), BLOCK_ARTICLES):
             block = snapshots.load(cursor, rulebook.settings, ids[start : start + BLOCK_ARTICLES])
             credited.look([article.id for article in block])
@@ -138,26 +143,12 @@ def repair(database: Database, repairs: Repairs) -> int:
     """
     with database.transaction() as cursor:
         bookkeeping.repair_lock(cursor)
-
-    def step(ids: Sequence[int], fingerprint: bool) -> None:
-        with database.transaction(settling=True) as cursor:
-            bookkeeping.settle_again(cursor, ids, fingerprint=fingerprint)
-
-    def others() -> None:
-        with database.transaction(settling=True) as cursor:
-            bookkeeping.repair_others(cursor, repairs.others)
-
-    def unread() -> None:
-        with database.transaction(settling=True) as cursor:
-            credits.read_again(cursor, repairs.credits)
-
-    patience = database.timeouts.lock
-    retried(others, patience)
-    retried(unread, patience)
+    held(database, partial(bookkeeping.repair_others, repairs=repairs.others))
+    held(database, partial(credits.read_again, ids=repairs.credits))
     for chosen, fingerprint in ((repairs.fingerprint, True), (repairs.settle - repairs.fingerprint, False)):
         ids = iter(sorted(chosen))
         while page := list(islice(ids, REPAIRED_AT_ONCE)):
-            retried(partial(step, page, fingerprint), patience)
+            held(database, partial(bookkeeping.settle_again, ids=page, fingerprint=fingerprint))
     return len(repairs.fingerprint | repairs.settle)
 
 
@@ -184,33 +175,31 @@ def _check_common(cursor: Cursor, rulebook: Rulebook, result: Verification) -> s
     settings, pins = rulebook.settings, snapshots.sentence_pins(cursor)
     counts = snapshots.count_sentences(cursor, settings)
     kept = snapshots.sentence_counts(cursor)
-    wanted_counts = {s: c for s, c in counts.items() if c[0] > settings.common_stories}
-    for sentence in sorted(kept.keys() | wanted_counts.keys()):
-        if kept.get(sentence) != wanted_counts.get(sentence):
-            result.differs(
-                f"count of sentence {sentence}: kept {kept.get(sentence)},"
-                f" counted {wanted_counts.get(sentence)}",
-                Healing.COUNT,
-            )
+    many = {s: c for s, c in counts.items() if c[0] > settings.common_stories}
+    _check_counts("count of sentence {}: kept {}, counted {}", kept, many, result)
     wanted: dict[int, tuple[int, float]] = {}
     for sentence in counts.keys() | pins.keys():
         carriers, pairs = counts.get(sentence, (0, 0))
         if pins.get(sentence, is_common(carriers, pairs, settings.buckets, settings.common_stories)):
             wanted[sentence] = carriers, effective_stories(carriers, pairs, settings.buckets)
-    for sentence in sorted(stored.keys() | wanted.keys()):
-        if stored.get(sentence) != wanted.get(sentence):
-            result.differs(
-                f"common sentence {sentence}: stored {stored.get(sentence)}, counted {wanted.get(sentence)}",
-                Healing.COUNT,
-            )
+    _check_counts("common sentence {}: stored {}, counted {}", stored, wanted, result)
     return set(stored)
+
+
+def _check_counts(
+    words: str, stored: Mapping[int, object], wanted: Mapping[int, object], result: Verification
+) -> None:
+    for sentence in sorted(stored.keys() | wanted.keys()):
+        found = stored.get(sentence), wanted.get(sentence)
+        if found[0] != found[1]:
+            result.differs(words.format(sentence, *found), Healing.COUNT)
 
 
 def _check_fingerprints(
     cursor: Cursor,
     rulebook: Rulebook,
     block: Sequence[StoredArticle],
-    credited: CreditCheck,
+    credited: _CreditCheck,
     result: Verification,
 ) -> int:
     """Compare fingerprints and credits, those of unsettled articles included: settling will rest on them.
@@ -229,27 +218,46 @@ def _check_fingerprints(
             made = rulebook.fingerprinter.fingerprint(task.text, task.language, task.title)
         except UnreadableError as error:
             if article.settled and article.mark != Mark(Status.FAILED, reason=str(error)):
-                result.differs(
-                    f"{article.source_id}: {article.mark.status}, but it cannot be read ({error})",
-                    Healing.FINGERPRINT,
-                    [article.id],
-                )
+                words = f"{article.mark.status}, but it cannot be read ({error})"
+                result.differs_at(article, words, Healing.FINGERPRINT)
             continue
         if failed:
-            result.differs(
-                f"{article.source_id}: failed ({article.mark.reason}), but it can be read",
-                Healing.FINGERPRINT,
-                [article.id],
-            )
+            words = f"failed ({article.mark.reason}), but it can be read"
+            result.differs_at(article, words, Healing.FINGERPRINT)
         elif article.fingerprint not in (made, None):
-            result.differs(
-                f"{article.source_id}: the fingerprint is not the one of its text",
-                Healing.FINGERPRINT,
-                [article.id],
-            )
+            result.differs_at(article, "the fingerprint is not the one of its text", Healing.FINGERPRINT)
         elif difference := credited.difference(article, task):
-            result.differs(difference, Healing.CREDITS, [article.id])
+            result.differs_at(article, difference, Healing.CREDITS)
     return given_up
+
+
+class _CreditCheck:
+    """Credits by the list as it is. `unread`: articles that wait to have theirs read: not compared."""
+
+    def __init__(self, cursor: Cursor) -> None:
+        self.unread = 0
+        self._cursor, self._reader = cursor, credits.reader(cursor)
+        self._waiting = set[int]()
+        self._stored: dict[int, list[Credit]] = {}
+
+    def look(self, ids: Sequence[int]) -> None:
+        """Read what is stored of the articles that come next."""
+        self._stored = credits.stored_of(self._cursor, ids)
+        self._waiting = credits.unread_among(self._cursor, ids)
+        self.unread += len(self._waiting)
+
+    def difference(self, article: StoredArticle, task: TextTask) -> str | None:
+        """What differs in the credits of an article that has a fingerprint of its present text."""
+        if article.fingerprint is None or article.id in self._waiting:
+            return None
+        stored, expected = self._stored.get(article.id, []), list(self._reader.read(task.text, task.byline))
+        if stored == expected:
+            return None
+        return f"credits {self._words(stored)}, should be {self._words(expected)}"
+
+    def _words(self, found: Iterable[Credit]) -> str:
+        names = self._reader.names
+        return ", ".join(f"{names.get(id, f'agency {id}')} ({place})" for id, place in found) or "none"
 
 
 class _Block:
@@ -284,33 +292,11 @@ class _Block:
         """Compare every article of the block with what the canonical articles say of it."""
         for other in snapshots.canonical(cursor, self._settings):
             self._compare(other)
-        for article in self._articles:
-            self._judge(article)
-        self._check_pairs(cursor)
-
-    def _check_pairs(self, cursor: Cursor) -> None:
-        """Compare the pairs that each article keeps.
-
-        It keeps some with earlier articles, and perhaps one with a later article, the one it is most like.
-        That one is checked here from the side of the earlier article, so that a block suffices.
-        """
         ids = [article.id for article in self._articles]
-        stored, best_match = (
-            snapshots.pairs(cursor, self._settings, ids),
-            snapshots.best_match_pairs(cursor, ids),
-        )
+        stored = snapshots.pairs(cursor, self._settings, ids)
+        best_match = snapshots.best_match_pairs(cursor, ids)
         for article in self._articles:
-            for kind, found, expected in (
-                ("pair", stored[article.id], self._pairs(article)),
-                ("pair with the best_match article", best_match[article.id], self._best_match(article)),
-            ):
-                for pair in sorted(found ^ expected, key=lambda p: (p.article_id, p.other_id)):
-                    where = "missing from" if pair in expected else "wrongly in"
-                    self._result.differs(
-                        f"{article.source_id}: a {pair.relation} {kind} is {where} the matches",
-                        Healing.SETTLE,
-                        [pair.article_id, pair.other_id],
-                    )
+            self._judge(article, stored[article.id], best_match[article.id])
 
     def _compare(self, other: StoredArticle) -> None:
         if other.fingerprint is None:
@@ -326,45 +312,33 @@ class _Block:
             if related:
                 self._found[article.id].append((other.order, other.id, related))
 
-    def _earlier(self, article: StoredArticle) -> list[Partner]:
-        return [found for found in self._found[article.id] if found[0] < article.order]
+    def _judge(self, article: StoredArticle, stored: set[Pair], best_matches: set[Pair]) -> None:
+        """Compare the mark of an article and the pairs that it keeps.
 
-    def _originals(self, article: StoredArticle) -> list[Partner]:
-        return [found for found in self._earlier(article) if found[2].relation is Relation.DUPLICATE]
-
-    def _pairs(self, article: StoredArticle) -> set[Pair]:
-        """What an article keeps with earlier ones."""
-        originals = self._originals(article)
-        kept = (
-            kept_originals(originals, self._settings)
-            if originals
-            else kept_similar(self._earlier(article), self._settings)
-        )
-        return {Pair.of(article.id, other, related) for _, other, related in kept}
-
-    def _best_match(self, article: StoredArticle) -> set[Pair]:
-        """What a canonical article keeps with a later one."""
-        found = None if self._originals(article) else best_match(self._similar(article))
-        return {Pair.of(found[1], article.id, found[2])} if found and found[0] > article.order else set()
-
-    def _similar(self, article: StoredArticle) -> list[Partner]:
-        return [found for found in self._found[article.id] if found[2].relation is Relation.SIMILAR]
-
-    def _judge(self, article: StoredArticle) -> None:
-        similar = (related for _, _, related in self._similar(article))
-        expected = decide(self._originals(article), similar)
+        It keeps some with earlier articles, and perhaps one with a later article, the one it is most like.
+        That one is checked here from the side of the earlier article, so that a block suffices.
+        """
+        found, settings = self._found[article.id], self._settings
+        earlier = [one for one in found if one[0] < article.order]
+        originals = [one for one in earlier if one[2].relation is Relation.DUPLICATE]
+        similar = [one for one in found if one[2].relation is Relation.SIMILAR]
+        expected = decide(originals, (related for _, _, related in similar))
         if article.mark != expected:
-            self._result.differs(
-                f"{article.source_id}: marked {_words(article.mark)}, should be {_words(expected)}",
-                Healing.SETTLE,
-                [article.id],
-            )
+            words = f"marked {_words(article.mark)}, should be {_words(expected)}"
+            self._result.differs_at(article, words, Healing.SETTLE)
         if article.canonical is not (expected.status is not Status.DUPLICATE):
-            self._result.differs(
-                f"{article.source_id}: the canonical flag is {article.canonical}",
-                Healing.SETTLE,
-                [article.id],
-            )
+            self._result.differs_at(article, f"the canonical flag is {article.canonical}", Healing.SETTLE)
+        kept = kept_originals(originals, settings) if originals else kept_similar(earlier, settings)
+        best = None if originals else best_match(similar)
+        later = {Pair.of(best[1], article.id, best[2])} if best and best[0] > article.order else set[Pair]()
+        for kind, present, wanted in (
+            ("pair", stored, {Pair.of(article.id, other, related) for _, other, related in kept}),
+            ("pair with the best_match article", best_matches, later),
+        ):
+            for pair in sorted(present ^ wanted, key=lambda p: (p.article_id, p.other_id)):
+                where = "missing from" if pair in wanted else "wrongly in"
+                words = f"{article.source_id}: a {pair.relation} {kind} is {where} the matches"
+                self._result.differs(words, Healing.SETTLE, [pair.article_id, pair.other_id])
 
 
 def _keys(profile: Profile) -> Iterator[int]:

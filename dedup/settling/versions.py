@@ -8,7 +8,7 @@ alteration. It reads only; `sentences.py` keeps the same for SQL.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Literal
@@ -21,8 +21,8 @@ from dedup.store import articles, settling, versions
 from dedup.store.rulebooks import Rulebook
 from dedup.store.versions import VersionRow
 from dedup.text.alignment import Kind, Segment, twins
-from dedup.text.differences import differences
-from dedup.text.fingerprint import Fingerprinter, TextTask, UnreadableError
+from dedup.text.differences import Segments, differences
+from dedup.text.fingerprint import Fingerprinter, TextTask
 
 Against = Literal["before", "original"]
 """What a version is compared with: the version before it, or the original of its story."""
@@ -139,13 +139,15 @@ def versions_of(
 
 
 def sentences_of(fingerprinter: Fingerprinter, task: TextTask) -> Sentences:
+    return counting(fingerprinter.sentences(task.text, task.language))
+
+
+def counting(sentences: Iterable[tuple[str, int | None]]) -> Sentences:
+    """Of the sentences of a text with their hashes those that count, each once."""
     found: dict[int, str] = {}
-    try:
-        for sentence, key in fingerprinter.sentences(task.text, task.language):
-            if key is not None:
-                found.setdefault(key, sentence)
-    except UnreadableError:
-        return {}
+    for sentence, key in sentences:
+        if key is not None:
+            found.setdefault(key, sentence)
     return found
 
 
@@ -165,11 +167,16 @@ def altered(earlier: Sentences, later: Sentences) -> list[tuple[Told | None, Tol
     ]
 
 
+def beside(earlier: Told | None, later: Told | None) -> tuple[Segments | None, Segments | None]:
+    """Two versions of a sentence in pieces, each with its kind beside the other; one of them may be None."""
+    if earlier and later:
+        return differences(earlier[1], later[1])
+    return (
+        (Segment(earlier[1], Kind.REMOVED),) if earlier else None,
+        (Segment(later[1], Kind.ADDED),) if later else None,
+    )
+
+
 def _alteration(earlier: Told | None, later: Told | None, common: set[int]) -> Alteration:
-    ignored = any(told is not None and told[0] in common for told in (earlier, later))
-    if earlier is not None and later is not None:
-        return Alteration(Kind.CHANGED, *differences(earlier[1], later[1]), ignored)
-    if earlier is not None:
-        return Alteration(Kind.REMOVED, (Segment(earlier[1], Kind.REMOVED),), None, ignored)
-    assert later is not None
-    return Alteration(Kind.ADDED, None, (Segment(later[1], Kind.ADDED),), ignored)
+    kind = Kind.CHANGED if earlier and later else Kind.REMOVED if earlier else Kind.ADDED
+    return Alteration(kind, *beside(earlier, later), any(t and t[0] in common for t in (earlier, later)))

@@ -8,11 +8,9 @@ import pytest
 
 from dedup.base.settings import Settings
 from dedup.db.database import Database
-from dedup.rules.pair import Profile, Relation, relate_scored, score
+from dedup.rules.pair import Profile, Relation, relate_scored
 from dedup.settling.backfill import backfill
-from dedup.settling.explain import Explanation, explain
-from dedup.settling.why_not import Marked, print_pair, why_not
-from dedup.settling.why_not import misread as misread_letters
+from dedup.settling.explain import Compared, Explanation, Marked, explain
 from dedup.store import rulebooks
 from dedup.text.damaged import LEAST_JACCARD
 from dedup.text.fingerprint import Fingerprint
@@ -27,7 +25,7 @@ COPY = Marked("b", "duplicate", False, False, "a")
 def reasons(
     pair: tuple[Profile, Profile], a: Marked = A, b: Marked = B, pin: Relation | None = None
 ) -> list[str]:
-    return list(why_not(a, b, pair, score(*pair, RULES), RULES, pin))
+    return list(Compared(a, b, pair, RULES, pin).why_not())
 
 
 ALIKE = agreeing(250, shared=8)
@@ -133,21 +131,19 @@ def printed(given: str) -> Profile:
 )
 def test_a_print_that_is_no_damaged_one_lacks_something(other: str, every: int) -> None:
     pair = printed(STORY), printed(misread(other, every))
-    scores = score(*pair, ON)
+    compared = Compared(A, COPY, pair, ON)
+    scores, prints = compared.scores, compared.prints
     by_signature = relate_scored(replace(scores, print_jaccard=0.0), ON)
     if by_signature and by_signature.relation is Relation.DUPLICATE:
         return
-    prints = print_pair(*pair, ON)
     assert prints is not None
-    said = [
-        reason for reason in why_not(A, COPY, pair, scores, ON, None) if reason.startswith("print Jaccard")
-    ]
+    said = [reason for reason in compared.why_not() if reason.startswith("print Jaccard")]
     assert bool(said) == (prints.jaccard[0] >= LEAST_JACCARD and not scores.print_jaccard)
 
 
 def test_a_text_that_was_cut_has_too_few_letters_and_others_elsewhere() -> None:
     pair = printed(STORY), printed(misread(CUT, 15))
-    (reason,) = why_not(A, B, pair, score(*pair, ON), ON, None)
+    (reason,) = Compared(A, B, pair, ON).why_not()
     assert reason == (
         "print Jaccard 0.353 would make a duplicate of a misread text, but the shorter one has 0.807 of the"
         " letters of the longer one (at least 0.9); 0.418 of the common runs stand at the same place of both"
@@ -157,10 +153,10 @@ def test_a_text_that_was_cut_has_too_few_letters_and_others_elsewhere() -> None:
 
 def test_without_prints_nothing_is_said_of_letters() -> None:
     pair = printed(STORY), printed(misread(STORY, 10))
-    assert misread_letters(pair, score(*pair, ON), ON)
-    assert not misread_letters(pair, score(*pair, RULES), RULES)
+    assert Compared(A, B, pair, ON).misread()
+    assert not Compared(A, B, pair, RULES).misread()
     brief = printed("Rain.")
-    assert not misread_letters((brief, pair[0]), score(brief, pair[0], ON), ON)
+    assert not Compared(A, B, (brief, pair[0]), ON).misread()
 
 
 # --- as `explain` says it, of what is stored

@@ -171,7 +171,7 @@ class MemoryRun:
             if a >= 0 and b >= 0:
                 pins[max(a, b), min(a, b)] = relation
         decisions = decide(profiles(snapshot, common, pins), settings, progress=self._progress.advance)
-        return Plan.of(snapshot, decisions, unsettled[unsettled >= 0])
+        return Plan(snapshot, decisions, unsettled[unsettled >= 0])
 
     def _flag_waiting(self, plan: Plan) -> None:
         """Have fingerprints that are not in use yet say what was decided: their keys are written by that."""
@@ -209,21 +209,11 @@ class MemoryRun:
             self._progress.advance(settled)
 
     def _write_chunk(self, cursor: Cursor, plan: Plan, chunk: Chunk) -> int:
-        snapshot = plan.snapshot
         left_out = np.concatenate([memory_engine.changed_since(cursor, self._since), self._outside])
-        changed = snapshot.places(left_out)
-        part = plan.part(chunk, changed[changed >= 0])
-        memory_engine.drop_pairs(cursor, *part.drop)
-        memory_engine.drop_pairs(cursor, *part.not_best_match, not_best=True)
-        settling.write_flags(cursor, *part.flags)
-        settling.write_pairs(cursor, part.pairs)
-        memory_engine.write_marks(cursor, part.marks, stale=False)
-        memory_engine.write_marks(cursor, part.open_marks, stale=True)
-        memory_engine.keep_marks(cursor, part.kept, stale=False)
-        memory_engine.keep_marks(cursor, part.open_kept, stale=True)
-        settling.make_stale(cursor, part.left.tolist())
-        memory_engine.settled_through(cursor, snapshot.through)
-        return len(part.marks) + len(part.kept)
+        changed = plan.snapshot.places(left_out)
+        settled = plan.write(cursor, chunk, changed[changed >= 0])
+        memory_engine.settled_through(cursor, plan.snapshot.through)
+        return settled
 
 
 def vacuum(database: Database) -> None:

@@ -3,7 +3,7 @@
 What differs from the stored marks and pairs is written some components of related articles at a time: so what
 is written agrees with itself at any moment. A component too large for one transaction is made stale and then
 written in canonical order, since marks rest on earlier articles; an article that is most like a later one
-stays stale until that one is written. Who writes it: `run.py`.
+stays stale until that one is written. When it is written says `run.py`.
 """
 
 from __future__ import annotations
@@ -15,11 +15,13 @@ import numpy as np
 import numpy.typing as npt
 
 from dedup.base.numbers import Flags, begins_run
+from dedup.db.database import Cursor
 from dedup.rules.decide import Decisions, Profiles
 from dedup.rules.keys import Bigints, Entries, Places, code
 from dedup.rules.marks import Status
 from dedup.rules.pair import Relation
 from dedup.settling.memory.snapshot import Snapshot
+from dedup.store import memory_engine, settling
 from dedup.store.memory_engine import NO_RULE, STATUSES, StoredMarks
 from dedup.store.settling import PairRows
 
@@ -57,29 +59,6 @@ def profiles(snapshot: Snapshot, common: Bigints, pins: dict[tuple[int, int], Re
 
 
 @dataclass(slots=True)
-class WrittenPart:
-    """What one transaction writes; ids of articles, not places.
-
-    Attributes:
-        marks: the new ones; kept: the articles that are settled and keep theirs.
-        open_marks, open_kept: those of articles that a later transaction settles.
-        drop, not_best_match: pairs as (article_ids, other_ids).
-        flags: the articles that become canonical, and those that become duplicates.
-        left: articles whose marks would change, but wait for others.
-    """
-
-    marks: StoredMarks
-    open_marks: StoredMarks
-    kept: Bigints
-    open_kept: Bigints
-    pairs: PairRows
-    drop: tuple[Bigints, Bigints]
-    not_best_match: tuple[Bigints, Bigints]
-    flags: tuple[Bigints, Bigints]
-    left: Bigints
-
-
-@dataclass(slots=True)
 class Chunk:
     """What one transaction writes, unless people changed something there.
 
@@ -100,36 +79,21 @@ class Chunk:
     pairs: Bigints
 
 
-@dataclass(slots=True)
 class Plan:
     """What differs between decisions and what is stored, in chunks.
 
     A chunk has whole components of related articles, or a part of one that is heavier than `CHUNK_ROWS`.
 
     Attributes:
-        marks: the new marks, in canonical order; writes: which of them are written; differs: which are new.
-        old: shape (m, 2): the stored pairs by place, the later first; -1 for an article without fingerprint.
-        not_best_match: which of them stay, and lose their flag.
+        writes: shape (n,): whose marks are written, in canonical order.
         divided: the places of the settled articles of components that are written in parts.
-        chunk: shape (n,): in which chunk an article is written; settles: which one settles it.
+        chunks: what is written, in order.
     """
 
-    snapshot: Snapshot
-    decisions: Decisions
-    marks: StoredMarks
-    writes: Flags
-    differs: Flags
-    old: Bigints
-    not_best_match: Flags
-    divided: Bigints
-    chunk: Bigints
-    settles: Bigints
-    chunks: list[Chunk]
-
-    @classmethod
-    def of(cls, snapshot: Snapshot, decisions: Decisions, unsettled: Places) -> Plan:
+    def __init__(self, snapshot: Snapshot, decisions: Decisions, unsettled: Places) -> None:
         """Compare decisions with what is stored; `unsettled` are the places of articles that are pending or
         stale."""
+        self.snapshot, self.decisions = snapshot, decisions
         marks, stored = _marks(snapshot, decisions), snapshot.marks
         differs = (
             (marks.status != stored.status)
@@ -137,38 +101,41 @@ class Plan:
             | (marks.score != stored.score)
             | (marks.reason != stored.reason)
         )
-        writes = differs | ~stored.takes_part
-        writes[unsettled] = True
-        old, dropped, not_best_match, new = _pair_changes(snapshot, decisions)
-        pairs, size = decisions.pairs, len(snapshot)
-        loses = (dropped | not_best_match) & snapshot.pairs.best_match & (old[:, 1] >= 0)
+        self._marks, self._differs = marks, differs
+        self.writes = differs | ~stored.takes_part
+        self.writes[unsettled] = True
+        # The stored pairs by place, the later first, -1 for an article without fingerprint; and which of them
+        # stay and lose their flag.
+        self._old, dropped, self._not_best_match, new = _pair_changes(snapshot, decisions)
+        old, pairs, size = self._old, decisions.pairs, len(snapshot)
+        loses = (dropped | self._not_best_match) & snapshot.pairs.best_match & (old[:, 1] >= 0)
         flags = (decisions.original < 0) != snapshot.canonical
-        weight = writes + FLAG_ROWS * flags.astype(np.int64)
+        weight = self.writes + FLAG_ROWS * flags.astype(np.int64)
         for touched in (pairs.later[new], old[dropped, 0], old[loses, 1]):
             weight += np.bincount(touched, minlength=size)
-        chunk, in_parts = _chunks(decisions.component, weight)
+        self._chunk, in_parts = _chunks(decisions.component, weight)
         divided = np.flatnonzero(in_parts)
-        divided = divided[~np.isin(divided, unsettled)]
-        writes |= in_parts
-        settles = chunk.copy()
+        self.divided = divided[~np.isin(divided, unsettled)]
+        self.writes |= in_parts
+        # By place: in which chunk an article is written, and which one settles it.
+        chunk = self._chunk
+        settles = self._settles = chunk.copy()
         settles[pairs.earlier[decisions.best_match]] = chunk[pairs.later[decisions.best_match]]
         count = int(chunk.max()) + 1 if size else 0
         parts = zip(
             range(count),
-            _by_chunk(writes | flags, chunk, count),
+            _by_chunk(self.writes | flags, chunk, count),
             _by_chunk(settles > chunk, settles, count),
             _by_chunk(dropped, chunk[old[:, 0]], count),
             _by_chunk(loses, chunk[old[:, 1]], count),
             _by_chunk(new, chunk[pairs.later], count),
             strict=True,
         )
-        chunks = [Chunk(number, *work) for number, *work in parts if any(map(len, work))]
-        return cls(
-            snapshot, decisions, marks, writes, differs, old, not_best_match, divided, chunk, settles, chunks
-        )
+        self.chunks = [Chunk(number, *work) for number, *work in parts if any(map(len, work))]
 
-    def part(self, chunk: Chunk, changed: Places) -> WrittenPart:
-        """What a chunk writes, given the places of the articles that people have changed."""
+    def write(self, cursor: Cursor, chunk: Chunk, changed: Places) -> int:
+        """Write a chunk, given the places of the articles that people have changed; returns how many articles
+        are settled by it."""
         ids, stored, pairs = self.snapshot.ids, self.snapshot.pairs, self.decisions.pairs
         component = self.decisions.component
         blocked = np.unique(component[changed])
@@ -178,27 +145,28 @@ class Plan:
 
         ready = free(chunk.places)
         go, wait = chunk.places[ready], chunk.places[~ready]
-        differs, canonical = self.differs[go], self.decisions.original[go] < 0
-        keeps, is_open = self.writes[go] & ~differs, self.settles[go] > chunk.number
+        canonical = self.decisions.original[go] < 0
         flags = canonical != self.snapshot.canonical[go]
-        drop = chunk.dropped[free(self.old[chunk.dropped, 0])]
-        loses = chunk.loses[free(self.old[chunk.loses, 1])]
-        later = self.old[loses, 0]
-        gone = free(later) & (self.chunk[later] <= chunk.number)
-        not_best_match = loses[self.not_best_match[loses] | ~gone]
+        drop = chunk.dropped[free(self._old[chunk.dropped, 0])]
+        loses = chunk.loses[free(self._old[chunk.loses, 1])]
+        later = self._old[loses, 0]
+        gone = free(later) & (self._chunk[later] <= chunk.number)
+        loses = loses[self._not_best_match[loses] | ~gone]
         new = chunk.pairs[free(pairs.later[chunk.pairs])]
+        memory_engine.drop_pairs(cursor, stored.article_id[drop], stored.other_id[drop])
+        memory_engine.drop_pairs(cursor, stored.article_id[loses], stored.other_id[loses], not_best=True)
+        settling.write_flags(cursor, ids[go[flags & canonical]], ids[go[flags & ~canonical]])
+        settling.write_pairs(cursor, PairRows.of(ids, pairs[new], self.decisions.best_match[new]))
+        # What a later chunk settles is stale until then.
         closed = chunk.closed[free(chunk.closed)]
-        return WrittenPart(
-            self.marks[go[differs & ~is_open]],
-            self.marks[go[differs & is_open]],
-            ids[np.concatenate([go[keeps & ~is_open], closed])],
-            ids[go[keeps & is_open]],
-            PairRows.of(ids, pairs[new], self.decisions.best_match[new]),
-            (stored.article_id[drop], stored.other_id[drop]),
-            (stored.article_id[not_best_match], stored.other_id[not_best_match]),
-            (ids[go[flags & canonical]], ids[go[flags & ~canonical]]),
-            ids[wait[self.differs[wait]]],
-        )
+        written, is_open = go[self.writes[go]], self._settles[go[self.writes[go]]] > chunk.number
+        for some, stale in ((written[~is_open], False), (written[is_open], True)):
+            differs = self._differs[some]
+            memory_engine.write_marks(cursor, self._marks[some[differs]], stale=stale)
+            kept = some[~differs] if stale else np.concatenate([some[~differs], closed])
+            memory_engine.keep_marks(cursor, ids[kept], stale=stale)
+        settling.make_stale(cursor, ids[wait[self._differs[wait]]].tolist())
+        return int(np.count_nonzero(~is_open)) + len(closed)
 
 
 def _chunks(component: Places, weight: Bigints) -> tuple[Bigints, Flags]:
