@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
+from typing import Any
 
 from dedup.api import OfCorpus, checks, transacted
 from dedup.attach import attach as attaching
@@ -70,19 +72,9 @@ class Attachments(OfCorpus):
             InputError: it cannot be attached; the message says why, and the next step.
             BusyError: others held the table for longer than `Timeouts.lock`.
         """
-        wanted = Wanted(
-            checks.text("the table", table),
-            checks.texts("key", keys),
-            _checked(columns),
-            checks.optional(checks.text, "the name", name),
-            checks.optional(checks.text, "the condition", where),
-            mark_columns,
-            triggers,
-            html,
-            checks.optional(checks.text, "changed", changed),
-            checks.optional(checks.whole_number, "every", every, 0, LONGEST_PAUSE),
-            checks.texts("keep", keep),
-        )
+        given = _checked(table=table, keys=keys, columns=columns, name=name, where=where)
+        given |= _checked(changed=changed, every=every, keep=keep)
+        wanted = Wanted(**given, mark_columns=mark_columns, triggers=triggers, html=html)
         made, statements, told = attaching.attach(self._database, wanted, dry_run=dry_run)
         return Attached(made.name, statements, triggers=made.triggers, every=made.every, told=told)
 
@@ -105,30 +97,16 @@ class Attachments(OfCorpus):
         backfill compares every row with its article.
 
         Args:
-            table: another table.
-            keys: the columns that tell its rows apart.
             columns: field of an article to column, of the fields that change.
             where: which rows are articles; "" for all.
             changed: the column of the time of a row's last change; "" for none.
-            every: minutes after which changes are looked for; 0 for never.
             keep: all columns that articles keep.
-            dry_run: only say which statements would run.
+            The others: as of `attach`.
 
-        Raises:
-            InputError: nothing is attached under that name, or the table cannot be mapped; the message says
-                why, and the next step.
-            BusyError: others held the table for longer than `Timeouts.lock`.
+        Raises: as `attach`; and InputError where nothing is attached under that name.
         """
-        given = {
-            "table": checks.optional(checks.text, "the table", table),
-            "keys": checks.optional(checks.texts, "key", keys),
-            "columns": None if columns is None else _checked(columns),
-            "where": checks.optional(checks.text, "the condition", where),
-            "changed": checks.optional(checks.text, "changed", changed),
-            "every": checks.optional(checks.whole_number, "every", every, 0, LONGEST_PAUSE),
-            "keep": checks.optional(checks.texts, "keep", keep),
-        }
-        told = {name: value for name, value in given.items() if value is not None}
+        told = _checked(table=table, keys=keys, columns=columns, where=where)
+        told |= _checked(changed=changed, every=every, keep=keep)
         attachment, statements = attaching.remap(
             self._database, checks.text("the name", name), told, dry_run=dry_run
         )
@@ -175,5 +153,18 @@ class Attachments(OfCorpus):
     waiting = transacted(outbox.count)
 
 
-def _checked(columns: Mapping[str, str]) -> dict[str, str]:
-    return {field: checks.text(field, column) for field, column in columns.items()}
+_CHECKS: Mapping[str, Callable[[Any], Any]] = {
+    "table": partial(checks.text, "the table"),
+    "keys": partial(checks.texts, "key"),
+    "columns": lambda columns: {field: checks.text(field, column) for field, column in columns.items()},
+    "name": partial(checks.text, "the name"),
+    "where": partial(checks.text, "the condition"),
+    "changed": partial(checks.text, "changed"),
+    "every": lambda minutes: checks.whole_number("every", minutes, 0, LONGEST_PAUSE),
+    "keep": partial(checks.texts, "keep"),
+}
+
+
+def _checked(**given: Any) -> dict[str, Any]:
+    """Return what was given, by its name; raises InputError: a value is of another type."""
+    return {name: _CHECKS[name](value) for name, value in given.items() if value is not None}

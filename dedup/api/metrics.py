@@ -7,7 +7,7 @@ tells the same. Where the database does not answer there is `dedup_up 0` and not
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 
 from prometheus_client import CollectorRegistry, generate_latest, start_http_server, write_to_textfile
@@ -77,7 +77,7 @@ class Metrics(Collector):
 
     def collect(self) -> Iterable[Metric]:
         found = self._vitals()
-        yield GaugeMetricFamily("dedup_up", "Whether the database answered.", 0 if found is None else 1)
+        yield _gauge("dedup_up", "Whether the database answered.", int(self.up))
         if found is not None:
             yield from _gauges(found)
             yield from _counters(found)
@@ -97,47 +97,35 @@ class Metrics(Collector):
 
 
 def _gauges(found: Vitals) -> Iterable[Metric]:
-    yield GaugeMetricFamily("dedup_articles", "Articles stored; an estimate of the planner.", found.articles)
-    yield _labelled(
+    yield _gauge("dedup_articles", "Articles stored; an estimate of the planner.", found.articles)
+    yield _gauge(
         "dedup_unsettled_articles",
         f"Articles that wait for a mark (pending) or for another one (stale); {_ESTIMATE}.",
-        "state",
         {"pending": found.pending, "stale": found.stale},
+        "state",
     )
-    yield GaugeMetricFamily(
+    yield _gauge(
         "dedup_waiting_seconds",
         "For how long the oldest unsettled article has waited; 0 where none does.",
         found.waiting_seconds or 0.0,
     )
-    yield _labelled(
-        "dedup_failed_articles",
-        f"Articles that cannot be fingerprinted, of the last {SAMPLE:,} that failed.",
-        "reason",
-        found.failed,
-    )
-    yield _labelled(
-        "dedup_limited_articles",
-        f"Unsettled articles that a safety limit left to the backfill, of the first {SAMPLE:,} unsettled.",
-        "limit",
-        found.limits,
-    )
-    yield _labelled("dedup_queue_rows", f"Rows that wait, up to {SAMPLE + 1:,}.", "queue", found.queues)
-    yield GaugeMetricFamily(
+    about = f"Articles that cannot be fingerprinted, of the last {SAMPLE:,} that failed."
+    yield _gauge("dedup_failed_articles", about, found.failed, "reason")
+    about = f"Unsettled articles that a safety limit left to the backfill, of the first {SAMPLE:,} unsettled."
+    yield _gauge("dedup_limited_articles", about, found.limits, "limit")
+    yield _gauge("dedup_queue_rows", f"Rows that wait, up to {SAMPLE + 1:,}.", found.queues, "queue")
+    yield _gauge(
         "dedup_changes_waiting_seconds",
         "For how long the oldest unread change of an attached table has waited; 0 where none does.",
         found.changes_waiting_seconds or 0.0,
     )
-    yield _labelled(
-        "dedup_workers",
-        "Workers that live, and such as are gone without a word.",
-        "state",
-        {"alive": sum(w.alive for w in found.workers), "gone": sum(not w.alive for w in found.workers)},
-    )
-    yield GaugeMetricFamily("dedup_run_active", "Whether a run is at work.", int(found.run is not None))
+    alive = sum(worker.alive for worker in found.workers)
+    workers = {"alive": alive, "gone": len(found.workers) - alive}
+    yield _gauge("dedup_workers", "Workers that live, and such as are gone without a word.", workers, "state")
+    yield _gauge("dedup_run_active", "Whether a run is at work.", int(found.run is not None))
     if found.quiet_at is not None:
-        yield GaugeMetricFamily(
-            "dedup_last_success_timestamp_seconds", "When last nothing waited.", found.quiet_at.timestamp()
-        )
+        quiet = found.quiet_at.timestamp()
+        yield _gauge("dedup_last_success_timestamp_seconds", "When last nothing waited.", quiet)
 
 
 def _counters(found: Vitals) -> Iterable[Metric]:
@@ -158,8 +146,11 @@ def _counters(found: Vitals) -> Iterable[Metric]:
         yield family
 
 
-def _labelled(name: str, about: str, label: str, values: dict[str, int]) -> GaugeMetricFamily:
+def _gauge(name: str, about: str, value: float | Mapping[str, int], label: str = "") -> Metric:
+    """A gauge of one value, or of one for each value of a label."""
+    if not isinstance(value, Mapping):
+        return GaugeMetricFamily(name, about, value)
     family = GaugeMetricFamily(name, about, labels=[label])
-    for value, count in values.items():
-        family.add_metric([value], count)
+    for labelled, count in value.items():
+        family.add_metric([labelled], count)
     return family

@@ -21,8 +21,6 @@ PublishedOption = Annotated[
 ]
 
 BylineOption = Annotated[str | None, Option(metavar="COLUMN", help="Column of who wrote it.")]
-
-
 ChangedOption = Annotated[
     str | None,
     Option(
@@ -98,15 +96,7 @@ def attach(
         dedup attach public.articles --id id --text body --title headline --published pub_date
         dedup attach cms.posts_read --id id --text body --publication outlet --html --changed updated_at
     """
-    columns = _columns(
-        text=text,
-        title=title,
-        url=url,
-        publication=publication,
-        language=language,
-        published_at=published,
-        byline=byline,
-    )
+    columns = _columns(text, title, url, publication, language, published, byline)
     with corpus() as dd:
         done = dd.attachments.attach(
             table,
@@ -168,15 +158,7 @@ def remap(
         dedup remap articles
         dedup remap articles --text main_text
     """
-    columns = _columns(
-        text=text,
-        title=title,
-        url=url,
-        publication=publication,
-        language=language,
-        published_at=published,
-        byline=byline,
-    )
+    columns = _columns(text, title, url, publication, language, published, byline)
     with corpus() as dd:
         done = dd.attachments.remap(
             name,
@@ -195,8 +177,10 @@ def remap(
     output.say("mapped again; next: dedup backfill, which compares the whole table")
 
 
-def _columns(**fields: str | None) -> dict[str, str]:
-    return {field: column for field, column in fields.items() if column is not None}
+def _columns(*given: str | None) -> dict[str, str]:
+    """Return the columns that were given, each by the field of an article that it fills."""
+    fields = ("text", "title", "url", "publication", "language", "published_at", "byline")
+    return {field: column for field, column in zip(fields, given, strict=True) if column is not None}
 
 
 def attachments(json: JsonOption = False) -> None:
@@ -212,15 +196,8 @@ def attachments(json: JsonOption = False) -> None:
         "attached tables",
         ("name", "table", "key", "changes noted by", "marks in the table", "attached"),
         (
-            (
-                item.name,
-                item.shown,
-                ", ".join(item.keys),
-                item.noted_by,
-                "yes" if item.mark_columns else "no",
-                item.attached_at,
-            )
-            for item in found
+            (one.name, one.shown, ", ".join(one.keys), one.noted_by, one.mark_columns, one.attached_at)
+            for one in found
         ),
         ("attached",),
     )

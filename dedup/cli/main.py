@@ -144,7 +144,6 @@ def run(arguments: list[str]) -> int:
     if os.environ.get(completion.VARIABLE):
         return completion.answer(program())
     before = os.environ.get(VARIABLE)
-    debug = "--debug" in arguments
     try:
         code = program(arguments[:1])(arguments, standalone_mode=False, prog_name="dedup")
         sys.stdout.flush()
@@ -157,40 +156,8 @@ def run(arguments: list[str]) -> int:
         # The reader of our output has seen enough, as `head` does; Typer makes a SystemExit of it.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
-    except DedupError as error:
-        if debug:
-            _say_traceback()
-        output.say(f"dedup: {_advised(error, arguments)}")
-        if isinstance(error, (InputError, SettingError)):
-            return WRONG_USAGE
-        return signals.exit_code() if signals.asked_to_stop() else FAILED
-    except ImportError as error:  # of an extra that is gone, or what a plug-in needs
-        if debug:
-            _say_traceback()
-        output.say(f"dedup: {error}")
-        return FAILED
-    except OSError as error:
-        if debug:
-            _say_traceback()
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        output.say(f"dedup: the output cannot be written: {error.strerror or type(error).__name__}")
-        return FAILED
-    except MemoryError:
-        if debug:
-            raise
-        output.say(
-            "dedup: out of memory; what was finished is kept: give it more, then run it again to go on"
-        )
-        return FAILED
     except Exception as error:
-        if debug:
-            _say_traceback()
-            return FAILED
-        # The message of an unexpected error could hold the text of an article.
-        output.say(
-            f"dedup: unexpected {type(error).__name__}; run it again as `dedup --debug …` to see where"
-        )
-        return FAILED
+        return _failed(error, arguments)
     else:
         if code == INTERRUPTED:
             return _interrupted()
@@ -203,13 +170,31 @@ def run(arguments: list[str]) -> int:
             os.environ[VARIABLE] = before
 
 
-def _advised(error: DedupError, arguments: list[str]) -> str:
-    """The message of an error; of a right that is missing: who has it, and how it is given."""
-    if not isinstance(error, MissingRightError):
-        return str(error)
-    from dedup.cli import rights
+def _failed(error: Exception, arguments: list[str]) -> int:
+    """Say why a command failed; returns its exit code."""
+    if debug := "--debug" in arguments:
+        for line in traceback.format_exc().splitlines():
+            output.say(line)
+    if isinstance(error, MissingRightError):
+        from dedup.cli import rights
 
-    return rights.advice(arguments) or str(error)
+        output.say(f"dedup: {rights.advice(arguments) or error}")
+    elif isinstance(error, DedupError | ImportError):  # the latter of an extra, or what a plug-in needs
+        output.say(f"dedup: {error}")
+    elif isinstance(error, OSError):
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        output.say(f"dedup: the output cannot be written: {error.strerror or type(error).__name__}")
+    elif isinstance(error, MemoryError):
+        output.say(
+            "dedup: out of memory; what was finished is kept: give it more, then run it again to go on"
+        )
+    elif not debug:  # the message could hold the text of an article
+        output.say(
+            f"dedup: unexpected {type(error).__name__}; run it again as `dedup --debug …` to see where"
+        )
+    if isinstance(error, InputError | SettingError):
+        return WRONG_USAGE
+    return signals.exit_code() if isinstance(error, DedupError) and signals.asked_to_stop() else FAILED
 
 
 def program(named: Sequence[str] = ()) -> typer.Typer:
@@ -274,11 +259,6 @@ def _interrupted() -> int:
     with suppress(OSError):  # the terminal may be gone
         output.say("interrupted: what was finished is kept; run the same command again to go on")
     return signals.exit_code(SIGINT)
-
-
-def _say_traceback() -> None:
-    for line in traceback.format_exc().splitlines():
-        output.say(line)
 
 
 def _say_usage(error: typer.TyperException) -> None:

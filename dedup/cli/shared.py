@@ -20,7 +20,6 @@ from dedup.base.extras import installing
 from dedup.base.logs import LogFormat, LogLevel
 from dedup.base.words import counted as counted
 from dedup.cli import output
-from dedup.cli.signals import ending as ending
 from dedup.cli.signals import stopping as stopping
 
 JsonOption = Annotated[bool, Option("--json", help="Print JSON for machines.")]

@@ -124,20 +124,15 @@ def _asked(numbers: Sequence[signal.Signals], seconds: float, *, once: bool = Fa
         flag.late = True
         _end(number, frame)
 
+    previous = _handle(stop, *numbers)
     try:
-        with _handled(stop, *numbers):
-            yield flag
+        yield flag
     finally:
+        for number, before in previous.items():
+            signal.signal(number, before)
         if flag.is_set():
             signal.setitimer(signal.ITIMER_REAL, *timer)
             signal.signal(signal.SIGALRM, handler)
-
-
-@contextmanager
-def ending() -> Iterator[None]:
-    """SIGTERM and SIGHUP are as Ctrl-C: processes at work are ended, and temporary files removed."""
-    with _handled(_end, *STOPPING):
-        yield
 
 
 def _end(number: int, _frame: FrameType | None) -> None:
@@ -160,16 +155,6 @@ def note(number: int) -> None:
                 nowhere = os.open(os.devnull, os.O_WRONLY)
                 os.dup2(nowhere, stream)
                 os.close(nowhere)
-
-
-@contextmanager
-def _handled(handler: _Handler, *numbers: signal.Signals) -> Iterator[None]:
-    previous = _handle(handler, *numbers)
-    try:
-        yield
-    finally:
-        for number, before in previous.items():
-            signal.signal(number, before)
 
 
 def _handle(handler: _Handler, *numbers: signal.Signals) -> dict[signal.Signals, Any]:

@@ -139,8 +139,7 @@ def test_further_signals_do_not_disturb_the_tidying_up(run: Run) -> None:
             stack.callback(tidied.append, "all")
             stack.callback(send, signal.SIGINT)
             stack.callback(send, signal.SIGTERM)
-            with shared.ending():
-                send(signal.SIGTERM)
+            send(signal.SIGTERM)
 
     assert run(work) == (143, WORDS)
     assert tidied == ["all"]
@@ -199,7 +198,7 @@ def test_nohup_keeps_a_command_at_work(run: Run) -> None:
     signal.signal(signal.SIGHUP, signal.SIG_IGN)
 
     def work() -> None:
-        with shared.stopping() as stop, shared.ending():
+        with shared.stopping() as stop:
             send(signal.SIGHUP)
             assert not stop.is_set()
 

@@ -126,7 +126,7 @@ def compare(
             )
     wanted = parse(chosen)
     folder = out or Path(f"{file.name}.lab")
-    with shared.ending(), progress_bar("methods") as bar:
+    with progress_bar("methods") as bar:
         bar.start("comparing", len(wanted))
         results = compare(
             source, wanted, folder, jobs=jobs, limit_seconds=limit, ended=lambda _: bar.advance(1)

@@ -8,7 +8,7 @@ from typer import Option
 
 from dedup.cli import output
 from dedup.cli.progress import progress_bar
-from dedup.cli.shared import JsonOption, corpus, counted, ending, needs
+from dedup.cli.shared import JsonOption, corpus, counted, needs
 from dedup.extras.judging.commands import NewestOption
 from dedup.extras.lab.commands import LAB_PACKAGES, LARGE
 
@@ -45,7 +45,7 @@ def pairs(
     from dedup.extras.lab.methods import parse
 
     wanted = [method for method in parse(methods or OTHERS) if method.name != "dedup"]
-    with ending(), corpus() as dd:
+    with corpus() as dd:
         found = picking.read(dd, newest)
         if methods is None and len(found) > LARGE:
             slow = ",".join(method.name for method in wanted if method.quadratic)
