@@ -42,6 +42,7 @@ from dedup.db.connection import (
     Cursor,
     Session,
     hold_settle_lock,
+    one_column,
     one_row,
     prefer_indexes,
 )
@@ -124,6 +125,7 @@ __all__ = [
     "Database",
     "Session",
     "hold_settle_lock",
+    "one_column",
     "one_row",
     "prefer_indexes",
     "retried",
