@@ -50,8 +50,7 @@ from dedup.db.connection import (
 MAX_CONNECTIONS = 10
 """Of one `Database` at a time; a program with more threads has some of them wait."""
 
-KEPT_CONNECTIONS = 2
-"""That stay open while nobody uses them."""
+KEPT_CONNECTIONS = 2  # That stay open while nobody uses them
 
 
 class Pool:
