@@ -336,6 +336,13 @@ def one_row(cursor: Cursor, query: bytes | sql.Composed, values: Mapping[str, An
     return row
 
 
+def one_column(
+    cursor: Cursor, query: bytes | sql.Composed, values: Mapping[str, Any] | None = None
+) -> list[Any]:
+    """Return the first value of each row of a statement."""
+    return [row[0] for row in cursor.execute(query, values).fetchall()]
+
+
 def hold_settle_lock(cursor: Cursor) -> None:
     """Wait for the settle lock and hold it to the end of the transaction; `prefer_indexes` included. From
     then on the transaction may write marks, and waits no longer than `ROW_SECONDS` for a row.

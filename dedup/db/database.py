@@ -42,6 +42,7 @@ from dedup.db.connection import (
     Cursor,
     Session,
     hold_settle_lock,
+    one_column,
     one_row,
     prefer_indexes,
 )
@@ -120,6 +121,7 @@ __all__ = [
     "Database",
     "Session",
     "hold_settle_lock",
+    "one_column",
     "one_row",
     "prefer_indexes",
     "retried",

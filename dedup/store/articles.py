@@ -17,7 +17,7 @@ from dedup.base.article import ARTICLE_FIELDS, Article, storable
 from dedup.base.errors import InputError
 from dedup.base.kept import as_json
 from dedup.db.arrays import bigints
-from dedup.db.database import Cursor, hold_settle_lock
+from dedup.db.database import Cursor, hold_settle_lock, one_column, one_row
 from dedup.db.statements import Statements
 from dedup.text.fingerprint import TextTask
 
@@ -53,7 +53,7 @@ def store(cursor: Cursor, articles: Sequence[Article]) -> LoadCounts:
     counts.new = _insert(cursor, values, len(last))
     known = len(last) - counts.new
     if known:
-        changed = [row[0] for row in cursor.execute(_sql("changed"), values).fetchall()]
+        changed = one_column(cursor, _sql("changed"), values)
         if changed:
             hold_settle_lock(cursor)  # the edit takes it in any case, but would wait for rows for longer
             cursor.execute(_sql("update"), {**values, "ids": bigints(changed)})
@@ -113,8 +113,7 @@ def find(cursor: Cursor, source_id: str) -> Known | None:
 
 
 def count(cursor: Cursor) -> int:
-    row = cursor.execute(_sql("count")).fetchone()
-    return int(row[0]) if row else 0
+    return int(one_row(cursor, _sql("count"))[0])
 
 
 def body(row: str) -> str:
@@ -167,8 +166,7 @@ def texts(cursor: Cursor, ids: Sequence[int]) -> list[TextTask]:
 
 def partners(cursor: Cursor, source_ids: Sequence[str]) -> list[int]:
     """The ids of articles that have a pair with one of these."""
-    rows = cursor.execute(_sql("partners"), {"source_ids": list(source_ids)})
-    return [row[0] for row in rows.fetchall()]
+    return one_column(cursor, _sql("partners"), {"source_ids": list(source_ids)})
 
 
 def note_limit(cursor: Cursor, ids: Sequence[int], limit: str) -> None:
@@ -189,8 +187,7 @@ def delete(cursor: Cursor, source_ids: Sequence[str]) -> list[str]:
     """Delete articles; what they were original or partner of is settled again. Returns the source_ids that
     existed.
     """
-    rows = cursor.execute(_sql("delete"), {"source_ids": list(source_ids)})
-    return [row[0] for row in rows.fetchall()]
+    return one_column(cursor, _sql("delete"), {"source_ids": list(source_ids)})
 
 
 def newest(cursor: Cursor, count: int) -> list[Article]:
@@ -201,8 +198,7 @@ def newest(cursor: Cursor, count: int) -> list[Article]:
 
 
 def newest_ids(cursor: Cursor, count: int) -> list[int]:
-    rows = cursor.execute(_sql("newest_ids"), {"count": count})
-    return [row[0] for row in rows.fetchall()]
+    return one_column(cursor, _sql("newest_ids"), {"count": count})
 
 
 # --- deferred versions of articles
@@ -216,24 +212,20 @@ def defer(cursor: Cursor, article: Article) -> None:
 
 
 def _attached(cursor: Cursor, source_ids: Sequence[str]) -> set[str]:
-    rows = cursor.execute(_sql("attached"), {"source_ids": list(source_ids)})
-    return {row[0] for row in rows.fetchall()}
+    return set(one_column(cursor, _sql("attached"), {"source_ids": list(source_ids)}))
 
 
 def is_deferred(cursor: Cursor, source_id: str) -> bool:
-    row = cursor.execute(_sql("any_deferred"), {"source_id": source_id}).fetchone()
-    return bool(row and row[0])
+    return bool(one_row(cursor, _sql("any_deferred"), {"source_id": source_id})[0])
 
 
 def count_deferred(cursor: Cursor) -> int:
-    row = cursor.execute(_sql("count_deferred")).fetchone()
-    return int(row[0]) if row else 0
+    return int(one_row(cursor, _sql("count_deferred"))[0])
 
 
 def deferred(cursor: Cursor, limit: int) -> list[str]:
     """The source_ids of some articles that wait, those that came first."""
-    rows = cursor.execute(_sql("deferred"), {"limit": limit}).fetchall()
-    return [row[0] for row in rows]
+    return one_column(cursor, _sql("deferred"), {"limit": limit})
 
 
 def store_deferred(cursor: Cursor, source_ids: Sequence[str]) -> None:

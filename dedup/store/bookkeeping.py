@@ -14,7 +14,7 @@ from dedup.attach import outbox
 from dedup.base.settings import Settings
 from dedup.base.words import counted
 from dedup.db.arrays import bigints
-from dedup.db.database import Cursor
+from dedup.db.database import Cursor, one_row
 from dedup.db.statements import Statements
 from dedup.store import articles, common_sentences, fingerprints, key_segments, window
 from dedup.store.settling import order_parameters
@@ -77,9 +77,8 @@ def findings(cursor: Cursor, settings: Settings) -> Iterator[Finding]:
         for article_id, source_id in cursor.execute(_sql(statement)).fetchall():
             yield Finding(f"{source_id}: {words}", repair, article_id)
     for words, repair, statement in _COUNTED:
-        row = cursor.execute(_sql(statement)).fetchone()
-        if row and row[0]:
-            yield Finding(f"{row[0]:,} {words}", repair)
+        if count := one_row(cursor, _sql(statement))[0]:
+            yield Finding(f"{count:,} {words}", repair)
     if absent := key_segments.count_absent(cursor):
         yield Finding(
             f"{counted(absent, 'article is', 'articles are')} not found by some of their keys", Healing.SCHEMA
@@ -88,8 +87,7 @@ def findings(cursor: Cursor, settings: Settings) -> Iterator[Finding]:
         yield Finding(
             f"{counted(wrong, 'article is', 'articles are')} on the wrong side of the horizon", Healing.DIVIDE
         )
-    row = cursor.execute(_sql("later_than_noted"), order_parameters(settings)).fetchone()
-    if row and row[0]:
+    if one_row(cursor, _sql("later_than_noted"), order_parameters(settings))[0]:
         yield Finding("articles are settled that are later than dedup.corpus_state says", Healing.PLACE)
 
 

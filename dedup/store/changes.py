@@ -12,7 +12,7 @@ import psycopg
 from dedup.base.answer import Answer
 from dedup.base.errors import CursorError, InputError
 from dedup.base.timeouts import milliseconds
-from dedup.db.connection import set_values
+from dedup.db.connection import one_row, set_values
 from dedup.db.database import Cursor
 from dedup.db.statements import Statements
 
@@ -72,5 +72,4 @@ def keep_journal(cursor: Cursor, *, wanted: bool) -> bool:
     owner.
     """
     cursor.execute(set_values({"lock_timeout": milliseconds(LOCK_SECONDS)}, local=True))
-    row = cursor.execute(_sql("start" if wanted else "stop")).fetchone()
-    return bool(row and row[0])
+    return bool(one_row(cursor, _sql("start" if wanted else "stop"))[0])

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from dedup.base.settings import Settings
 from dedup.db import arrays
 from dedup.db.arrays import Bigints
-from dedup.db.database import Cursor, prefer_indexes
+from dedup.db.database import Cursor, one_column, one_row, prefer_indexes
 from dedup.db.statements import Statements
 from dedup.rules.common import effective_stories, is_common
 from dedup.store import articles
@@ -47,15 +47,13 @@ def take_changes(cursor: Cursor) -> tuple[bool, Bigints, int]:
     """The changes that this transaction sees; `finish` removes just these. Returns whether everything must be
     counted, the numbers of the changes that wait, and how many fingerprints there are, as the planner knows.
     """
-    row = cursor.execute(_sql("waiting_changes")).fetchone()
-    assert row is not None
+    row = one_row(cursor, _sql("waiting_changes"))
     return row[0], row[1], row[2]
 
 
 def anything_to_count(cursor: Cursor) -> bool:
     """Whether a sentence may have become common, or stopped being common, since the last count."""
-    row = cursor.execute(_sql("anything_to_count")).fetchone()
-    return bool(row and row[0])
+    return bool(one_row(cursor, _sql("anything_to_count"))[0])
 
 
 def count_again(cursor: Cursor) -> None:
@@ -108,8 +106,7 @@ def changes(
         for sentence in (present.keys() | pins.keys()) - counted.keys():
             counted[sentence] = SentenceCount(sentence, 0, 0, None)
             if not complete:  # few articles carry it
-                row = cursor.execute(_sql("count_one_sentence"), {"sentence": sentence}).fetchone()
-                assert row is not None
+                row = one_row(cursor, _sql("count_one_sentence"), {"sentence": sentence})
                 counted[sentence] = SentenceCount(sentence, *row)
     changed = []
     for sentence, count in sorted(counted.items()):
@@ -133,8 +130,7 @@ def stored(cursor: Cursor, among: Sequence[int] | None = None) -> dict[int, tupl
 
 
 def carriers(cursor: Cursor, sentences: Sequence[int]) -> list[int]:
-    rows = cursor.execute(_sql("carriers"), {"sentences": arrays.bigints(sentences)})
-    return [row[0] for row in rows.fetchall()]
+    return one_column(cursor, _sql("carriers"), {"sentences": arrays.bigints(sentences)})
 
 
 def carriers_of(cursor: Cursor, changed: Sequence[CommonChange]) -> list[int]:

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from dedup.base.answer import Answer
 from dedup.base.errors import InputError
 from dedup.db.arrays import bigints
-from dedup.db.database import Cursor
+from dedup.db.database import Cursor, one_column
 from dedup.db.statements import Statements
 from dedup.store import articles
 from dedup.text.credits import MAX_SPELLING, PLACES, Agency, Credit, CreditReader
@@ -89,11 +89,10 @@ def write(cursor: Cursor, found: Mapping[int, Sequence[Credit]]) -> None:
 
 def read_unread(cursor: Cursor) -> int:
     """Read the credits of some articles that wait for it; returns how many. Needs the settle lock."""
-    rows = cursor.execute(_sql("take_unread"), {"limit": UNREAD_ARTICLES}).fetchall()
-    ids = [row[0] for row in rows]
+    ids = one_column(cursor, _sql("take_unread"), {"limit": UNREAD_ARTICLES})
     if ids:
         read = reader(cursor).read
-        failed = {row[0] for row in cursor.execute(_sql("failed"), {"ids": bigints(ids)}).fetchall()}
+        failed = set(one_column(cursor, _sql("failed"), {"ids": bigints(ids)}))
         known = articles.texts(cursor, [article for article in ids if article not in failed])
         found: dict[int, tuple[Credit, ...]] = dict.fromkeys(failed, ())
         write(cursor, found | {task.id: read(task.text, task.byline) for task in known})
@@ -102,7 +101,7 @@ def read_unread(cursor: Cursor) -> int:
 
 def unread_among(cursor: Cursor, ids: Sequence[int]) -> set[int]:
     """Those of some articles whose credits wait to be read."""
-    return {row[0] for row in cursor.execute(_sql("unread_among"), {"ids": bigints(ids)}).fetchall()}
+    return set(one_column(cursor, _sql("unread_among"), {"ids": bigints(ids)}))
 
 
 def read_again(cursor: Cursor, ids: Iterable[int]) -> None:

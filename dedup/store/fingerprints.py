@@ -19,7 +19,7 @@ import numpy.typing as npt
 
 from dedup.base.numbers import Flags
 from dedup.db.arrays import ELEMENT, INT8, Bigints, bigints
-from dedup.db.database import Cursor, prefer_indexes
+from dedup.db.database import Cursor, one_column, one_row, prefer_indexes
 from dedup.db.statements import Statements
 from dedup.store import articles
 from dedup.text.fingerprint import Fingerprinted, TextTask
@@ -89,9 +89,7 @@ def count(cursor: Cursor, what: Literal["known", "unfingerprinted", "unsettled"]
     """How many fingerprints there are, about, as the planner knows; how many articles wait for one; or how
     many to be settled.
     """
-    row = cursor.execute(_sql(_COUNTS[what])).fetchone()
-    assert row is not None
-    return int(row[0])
+    return int(one_row(cursor, _sql(_COUNTS[what]))[0])
 
 
 _COUNTS = {"known": "count", "unfingerprinted": "count_unfingerprinted", "unsettled": "count_unsettled"}
@@ -180,8 +178,7 @@ class Batch:
         return stored, [self._chunk[i][0] for i in gone]
 
     def _storable(self, cursor: Cursor) -> tuple[set[int], set[int], list[int]]:
-        row = cursor.execute(_sql("storable"), {"ids": self._ids, "revisions": self._revisions}).fetchone()
-        assert row is not None
+        row = one_row(cursor, _sql("storable"), {"ids": self._ids, "revisions": self._revisions})
         gone, there, outdated = ([] if part is None else part.tolist() for part in row)
         return set(gone), set(there), outdated
 
@@ -190,8 +187,7 @@ def _remove_outdated(cursor: Cursor, ids: Sequence[int]) -> bool:
     """Remove fingerprints of another revision of their article, and have decided again what rests on them. An
     edit removes them. They are here where someone wrote a revision by hand, or restored half a backup.
     """
-    rows = cursor.execute(_sql("delete_outdated"), {"ids": bigints(ids)}).fetchall()
-    removed = [row[0] for row in rows]
+    removed = one_column(cursor, _sql("delete_outdated"), {"ids": bigints(ids)})
     if removed:
         articles.withdraw(cursor, removed)
         articles.remove_pairs(cursor, removed)
@@ -214,16 +210,15 @@ def read_again(cursor: Cursor, ids: Collection[int]) -> list[int]:
     """Have those of these articles that failed read again, but for archived ones; returns them. Needs the
     settle lock.
     """
-    rows = cursor.execute(_sql("read_again"), {"ids": bigints(ids)}).fetchall()
-    return [row[0] for row in rows]
+    return one_column(cursor, _sql("read_again"), {"ids": bigints(ids)})
 
 
 def retry(cursor: Cursor, reason: str, limit: int) -> int:
     """Have failed articles read again; returns how many. Needs the settle lock. `reason`: how the reason of
     their failure begins. `limit`: at most so many.
     """
-    rows = cursor.execute(_sql("failed"), {"reason": reason, "limit": limit}).fetchall()
-    return len(read_again(cursor, [row[0] for row in rows]))
+    failed = one_column(cursor, _sql("failed"), {"reason": reason, "limit": limit})
+    return len(read_again(cursor, failed))
 
 
 def _fail(cursor: Cursor, failed: Mapping[tuple[int, int], str]) -> None:
@@ -232,8 +227,7 @@ def _fail(cursor: Cursor, failed: Mapping[tuple[int, int], str]) -> None:
     """
     ids, revisions = _columns(list(failed))
     values = {"ids": ids, "revisions": revisions, "reasons": list(failed.values())}
-    rows = cursor.execute(_sql("fail"), values).fetchall()
-    articles.remove_pairs(cursor, [row[0] for row in rows])
+    articles.remove_pairs(cursor, one_column(cursor, _sql("fail"), values))
 
 
 # --- rows of COPY

@@ -15,7 +15,7 @@ import numpy as np
 
 from dedup.base.numbers import Flags, begins_run
 from dedup.db.arrays import ELEMENT, INT8, Bigints, bigints, sent_arrays
-from dedup.db.database import Cursor
+from dedup.db.database import Cursor, one_row
 from dedup.db.statements import Statements
 from dedup.store.fingerprints import BEGINNING, END, Target, elements
 from dedup.store.memory_engine import FingerprintPage
@@ -68,14 +68,12 @@ def articles_of(entries: Bigints) -> Bigints:
 
 def of_table(cursor: Cursor, table: Target) -> Iterator[tuple[Bigints, Flags]]:
     """The entries of all fingerprints of a table, in pieces, with the flag of their articles; in no order."""
-    row = cursor.execute(_sql("fingerprinted", table=table)).fetchone()
-    ids: Bigints = row[0] if row else bigints([])
+    ids: Bigints = one_row(cursor, _sql("fingerprinted", table=table))[0]
     for start in range(0, len(ids), PAGE_ARTICLES):
         last = ids[min(start + PAGE_ARTICLES, len(ids)) - 1]
         bounds = {"first": int(ids[start]), "last": int(last)}
-        page = cursor.execute(_sql("keys", table=table), bounds).fetchone()
-        if page and page[0] is not None:
-            articles, canonical, counts, keys = page
+        articles, canonical, counts, keys = one_row(cursor, _sql("keys", table=table), bounds)
+        if articles is not None:
             yield (
                 entries_of(sent_arrays(keys, counts), np.repeat(articles, counts)),
                 np.repeat(canonical > 0, counts),
@@ -100,35 +98,30 @@ def read(cursor: Cursor, some: Collection[int], first: int, end: int) -> Bigints
     """The entries of segments from `first` on and below `end`, in no order."""
     last = end - 1
     keys = {"first": first >> ARTICLE_BITS << 33, "last": last >> ARTICLE_BITS << 33}
-    row = cursor.execute(_sql("blocks"), {"segments": bigints(some), **keys}).fetchone()
-    if row is None or row[0] is None:
+    data, counts = one_row(cursor, _sql("blocks"), {"segments": bigints(some), **keys})
+    if data is None:
         return bigints([])
-    found = sent_arrays(row[0], row[1])
+    found = sent_arrays(data, counts)
     return found[(found >= first) & (found < end)]
 
 
 def having_flag(cursor: Cursor, *, canonical: bool) -> Bigints:
     """The articles whose fingerprints have the flag, ascending."""
-    row = cursor.execute(_sql("having_flag"), {"canonical": canonical}).fetchone()
-    return row[0] if row else bigints([])
+    return np.asarray(one_row(cursor, _sql("having_flag"), {"canonical": canonical})[0])
 
 
 def more_recent_than(cursor: Cursor, entries: int) -> bool:
-    row = cursor.execute(_sql("recent"), {"entries": entries}).fetchone()
-    return bool(row and row[0])
+    return bool(one_row(cursor, _sql("recent"), {"entries": entries})[0])
 
 
 def take_recent(cursor: Cursor) -> tuple[Bigints, Bigints]:
     """The recent entries, of canonical articles and of duplicates; they are recent no more."""
-    row = cursor.execute(_sql("take_recent")).fetchone()
-    assert row is not None
+    row = one_row(cursor, _sql("take_recent"))
     return row[0], row[1]
 
 
 def next_segment(cursor: Cursor) -> int:
-    row = cursor.execute(_sql("next_segment")).fetchone()
-    assert row is not None
-    return int(row[0])
+    return int(one_row(cursor, _sql("next_segment"))[0])
 
 
 def write(cursor: Cursor, segment: int, blocks: int, entries: Bigints) -> None:
@@ -171,8 +164,7 @@ def remove(cursor: Cursor, some: Collection[int]) -> None:
 
 def count_absent(cursor: Cursor) -> int:
     """How many articles are not found by some key; reads all fingerprints and all entries."""
-    row = cursor.execute(_sql("count_absent")).fetchone()
-    return int(row[0]) if row else 0
+    return int(one_row(cursor, _sql("count_absent"))[0])
 
 
 def add_absent(cursor: Cursor) -> None:

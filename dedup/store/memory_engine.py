@@ -18,7 +18,7 @@ import numpy.typing as npt
 from dedup.base.numbers import Columns, Flags, Shares
 from dedup.base.settings import Settings
 from dedup.db.arrays import Bigints, bigints, sent_arrays
-from dedup.db.connection import Connection
+from dedup.db.connection import Connection, one_column, one_row
 from dedup.db.database import Cursor
 from dedup.db.statements import Statements
 from dedup.rules.marks import Status
@@ -97,32 +97,28 @@ def end(cursor: Cursor, run: int) -> None:
 
 def left_behind(cursor: Cursor) -> bool:
     """Whether a memory engine was stopped in the middle of its work."""
-    row = cursor.execute(_sql("left_behind")).fetchone()
-    return bool(row and row[0])
+    return bool(one_row(cursor, _sql("left_behind"))[0])
 
 
 def last_change(cursor: Cursor) -> int:
     """The number of the last change that people made since the engine began; 0 where there is none."""
-    row = cursor.execute(_sql("last_change")).fetchone()
-    return int(row[0]) if row else 0
+    return int(one_row(cursor, _sql("last_change"))[0])
 
 
 def changed_since(cursor: Cursor, change: int) -> Bigints:
-    rows = cursor.execute(_sql("changed_since"), {"change": change})
-    return bigints([row[0] for row in rows.fetchall()])
+    return bigints(one_column(cursor, _sql("changed_since"), {"change": change}))
 
 
 # --- fingerprints that wait
 
 
 def waiting(cursor: Cursor) -> int:
-    row = cursor.execute(_sql("waiting")).fetchone()
-    return int(row[0]) if row else 0
+    return int(one_row(cursor, _sql("waiting"))[0])
 
 
 def flag_waiting(cursor: Cursor, ids: Bigints) -> Bigints:
     """Turn the flags of those of some fingerprints that are not in use yet; returns them."""
-    return bigints([row[0] for row in cursor.execute(_sql("flag_waiting"), {"ids": ids}).fetchall()])
+    return bigints(one_column(cursor, _sql("flag_waiting"), {"ids": ids}))
 
 
 def publish(cursor: Cursor) -> None:
@@ -136,8 +132,7 @@ def publish(cursor: Cursor) -> None:
 def ids_in_order(cursor: Cursor, settings: Settings) -> tuple[Bigints, Bigints, datetime | None]:
     """The articles with a fingerprint of their present text, in canonical order: their ids and revisions, and
     the time of the last."""
-    row = cursor.execute(_sql("order"), order_parameters(settings)).fetchone()
-    assert row is not None
+    row = one_row(cursor, _sql("order"), order_parameters(settings))
     return np.asarray(row[0]), np.asarray(row[1]), row[2]
 
 
@@ -146,8 +141,7 @@ def fingerprints(cursor: Cursor, ids: Bigints) -> Iterator[FingerprintPage]:
     ascending.
     """
     for first, last in _ranges(ids):
-        row = cursor.execute(_sql("fingerprints"), {"first": first, "last": last}).fetchone()
-        assert row is not None
+        row = one_row(cursor, _sql("fingerprints"), {"first": first, "last": last})
         if row[0] is None:
             continue
         id, canonical, content_hash, shingle_count, sentences, buckets, *data = row
@@ -190,17 +184,14 @@ def _rows(
     parts = [made(*(np.empty(0, kind) for kind in kinds))]
     for first, last in _ranges(ids):
         bounds = {"first": first, "last": last, "names": _NAMES}
-        row = cursor.execute(_sql(statement), {**bounds, **values}).fetchone()
-        assert row is not None
+        row = one_row(cursor, _sql(statement), {**bounds, **values})
         if row[0] is not None:
             parts.append(made(*(column.astype(kind) for column, kind in zip(row, kinds, strict=True))))
     return made.joined(parts)
 
 
 def unsettled(cursor: Cursor) -> Bigints:
-    row = cursor.execute(_sql("unsettled")).fetchone()
-    assert row is not None
-    return np.asarray(row[0])
+    return np.asarray(one_row(cursor, _sql("unsettled"))[0])
 
 
 def pinned_pairs(cursor: Cursor) -> list[tuple[int, int, Relation]]:
@@ -211,8 +202,8 @@ def pinned_pairs(cursor: Cursor) -> list[tuple[int, int, Relation]]:
 
 def sentences(cursor: Cursor, which: Literal["common", "watched"]) -> Bigints:
     """The sentences that are common; or that are common or pinned, and counted however few carry them."""
-    row = cursor.execute(_sql("common" if which == "common" else "watched_sentences")).fetchone()
-    return np.empty(0, np.int64) if row is None or row[0] is None else np.sort(row[0])
+    (found,) = one_row(cursor, _sql("common" if which == "common" else "watched_sentences"))
+    return np.empty(0, np.int64) if found is None else np.sort(found)
 
 
 def _ranges(ids: Bigints) -> Iterator[tuple[int, int]]:

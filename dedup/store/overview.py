@@ -7,7 +7,7 @@ from datetime import datetime
 
 from dedup.attach import outbox
 from dedup.base.answer import Answer
-from dedup.db.database import Cursor
+from dedup.db.database import Cursor, one_row
 from dedup.db.statements import Statements
 from dedup.runs import runs
 from dedup.runs.runs import Run
@@ -87,8 +87,7 @@ def overview(cursor: Cursor) -> Overview:
     names = ("statuses", "limits", "failures")
     counts, limits, failures = (dict(cursor.execute(_sql(name)).fetchall()) for name in names)
     sizes = table_sizes(cursor)
-    row = cursor.execute(_sql("overview")).fetchone()
-    assert row is not None
+    row = one_row(cursor, _sql("overview"))
     found = dict(zip(_OVERVIEW, row, strict=True))
     run = runs.current(cursor, "backfill")
     holder = cursor.execute(_sql("holder")).fetchone()

@@ -11,7 +11,7 @@ from datetime import datetime
 from dedup.base.answer import Answer
 from dedup.base.errors import InputError
 from dedup.db.arrays import bigints
-from dedup.db.database import Cursor
+from dedup.db.database import Cursor, one_column
 from dedup.db.statements import Statements
 from dedup.rules.pair import Relation
 from dedup.store.articles import texts
@@ -41,8 +41,7 @@ def pinned_words(cursor: Cursor, fingerprinter: Fingerprinter) -> dict[int, str 
         if example is not None and fingerprinter.sentence_hash(example) == wanted:
             found[wanted] = example
             continue
-        carriers = cursor.execute(_sql("carrier"), {"sentences": bigints([wanted])}).fetchall()
-        tasks = texts(cursor, [row[0] for row in carriers])
+        tasks = texts(cursor, one_column(cursor, _sql("carrier"), {"sentences": bigints([wanted])}))
         sentences = (pair for task in tasks for pair in fingerprinter.sentences(task.text, task.language))
         found[wanted] = next((words for words, made in sentences if made == wanted), None)
     return found

@@ -10,7 +10,7 @@ from dedup.attach import attachments, ddl
 from dedup.base.answer import Answer
 from dedup.base.errors import InputError, SchemaError
 from dedup.db import revision
-from dedup.db.connection import Cursor
+from dedup.db.connection import Cursor, one_column, one_row
 from dedup.db.statements import Statements
 
 _sql = Statements("store/removal")
@@ -36,11 +36,9 @@ def contents(cursor: Cursor, location: str) -> Contents:
     tables = cursor.execute(_sql("tables")).fetchall()
     rows = {}
     for table, _ in tables:
-        if table in revision.KEPT:
-            row = cursor.execute(_sql("count", table=table)).fetchone()
-            if row and row[0]:
-                rows[table] = int(row[0])
-    outside = tuple(row[0] for row in cursor.execute(_sql("outside")).fetchall())
+        if table in revision.KEPT and (count := one_row(cursor, _sql("count", table=table))[0]):
+            rows[table] = count
+    outside = tuple(one_column(cursor, _sql("outside")))
     known = attachments.present(cursor) if attachments.known(cursor) else []
     attached = tuple(a.shown for a in known)
     return Contents(rows, sum(size for _, size in tables), attached, outside)

@@ -14,7 +14,7 @@ from typing import Any
 from dedup.base.errors import SchemaError
 from dedup.base.settings import Settings
 from dedup.db import arrays
-from dedup.db.database import Cursor
+from dedup.db.database import Cursor, one_column, one_row
 from dedup.db.statements import Statements
 from dedup.store import articles, common_sentences, fingerprints, pins
 from dedup.text import native
@@ -97,9 +97,7 @@ def load_models(cursor: Cursor, *, wanted: bool = False) -> dict[str, PunktModel
 
 
 def load_state(cursor: Cursor) -> State:
-    row = cursor.execute(_sql("state")).fetchone()
-    assert row is not None
-    return State(*row)
+    return State(*one_row(cursor, _sql("state")))
 
 
 def bulk_run(cursor: Cursor) -> int | None:
@@ -166,8 +164,7 @@ class AdoptionPlan:
 
 def plan_adoption(cursor: Cursor) -> AdoptionPlan:
     """What there is to adopt now. Raises SchemaError: the stored results were made by a newer program."""
-    row = cursor.execute(_sql("marked_since"), {"late": MARKED_LATE}).fetchone()
-    assert row is not None
+    row = one_row(cursor, _sql("marked_since"), {"late": MARKED_LATE})
     fingerprinter = Fingerprinter(load_wanted(cursor), load_models(cursor, wanted=True))
     return AdoptionPlan(waiting_adoption(cursor), _wanted_state(cursor), fingerprinter, row[0])
 
@@ -180,8 +177,7 @@ def keep_pinned_words(cursor: Cursor, plan: AdoptionPlan) -> None:
 
 
 def page_of_articles(cursor: Cursor, after: int, limit: int) -> list[int]:
-    rows = cursor.execute(_sql("page_of_articles"), {"after": after, "limit": limit})
-    return [row[0] for row in rows.fetchall()]
+    return one_column(cursor, _sql("page_of_articles"), {"after": after, "limit": limit})
 
 
 def withdraw_for(cursor: Cursor, plan: AdoptionPlan, ids: Sequence[int]) -> None:
@@ -210,8 +206,8 @@ def adopt(cursor: Cursor, plan: AdoptionPlan | None = None, through: int = 0) ->
     keep_pinned_words(cursor, present)
     before = load_rulebook(cursor).fingerprinter
     since = plan.since if plan else None
-    rows = cursor.execute(_sql("not_withdrawn"), {"through": through, "since": since}).fetchall()
-    withdraw_for(cursor, plan or present, [row[0] for row in rows])
+    left = one_column(cursor, _sql("not_withdrawn"), {"through": through, "since": since})
+    withdraw_for(cursor, plan or present, left)
     for name in ("delete_reset_settings", "adopt_settings", "delete_replaced_models", "adopt_models"):
         cursor.execute(_sql(name))
     after = load_rulebook(cursor).fingerprinter
@@ -223,13 +219,11 @@ def adopt(cursor: Cursor, plan: AdoptionPlan | None = None, through: int = 0) ->
 
 
 def nothing_unsettled(cursor: Cursor) -> bool:
-    row = cursor.execute(_sql("nothing_unsettled")).fetchone()
-    return bool(row and row[0])
+    return bool(one_row(cursor, _sql("nothing_unsettled"))[0])
 
 
 def any_article(cursor: Cursor) -> bool:
-    row = cursor.execute(_sql("any_article")).fetchone()
-    return bool(row and row[0])
+    return bool(one_row(cursor, _sql("any_article"))[0])
 
 
 def _adopt_where_empty(cursor: Cursor) -> None:

@@ -15,7 +15,7 @@ import numpy as np
 from dedup.base.numbers import Columns, Flags, Shares
 from dedup.base.settings import Settings
 from dedup.db.arrays import Bigints, bigints
-from dedup.db.database import Cursor
+from dedup.db.database import Cursor, one_column, one_row
 from dedup.db.statements import Statements
 from dedup.rules.decide import PairArrays
 from dedup.rules.marks import Mark, OrderKey
@@ -88,8 +88,7 @@ def sharing(
 
 
 def common_among(cursor: Cursor, sentences: Bigints) -> Bigints:
-    rows = cursor.execute(_sql("common_among"), {"sentences": sentences}).fetchall()
-    return bigints([row[0] for row in rows])
+    return bigints(one_column(cursor, _sql("common_among"), {"sentences": sentences}))
 
 
 def pair_pins(cursor: Cursor, rows: Sequence[FingerprintRow]) -> PairPins:
@@ -104,22 +103,17 @@ def reach(cursor: Cursor, settings: Settings, latest: datetime) -> datetime | No
     """Note that articles up to this time are being settled. Returns a time that no article settled before is
     later than; None where nothing was settled.
     """
-    row = cursor.execute(_sql("reach"), {"time": latest}).fetchone()
-    if row is None or row[0]:
-        return row and row[0]
-    # A new corpus; or marks that came by a restore of data alone.
-    row = cursor.execute(_sql("latest_taking_part"), order_parameters(settings)).fetchone()
-    before: datetime | None = row[0] if row else None
-    if before:
-        cursor.execute(_sql("reach"), {"time": before})
+    before: datetime | None = one_row(cursor, _sql("reach"), {"time": latest})[0]
+    if before is None:  # a new corpus; or marks that came by a restore of data alone
+        (before,) = one_row(cursor, _sql("latest_taking_part"), order_parameters(settings))
+        if before:
+            cursor.execute(_sql("reach"), {"time": before})
     return before
 
 
 def count_unsettled(cursor: Cursor, limit: int | None = None) -> int:
     """How many articles are pending or stale, with a fingerprint or without; counting stops at `limit`."""
-    row = cursor.execute(_sql("count_unsettled"), {"limit": limit}).fetchone()
-    assert row is not None
-    return int(row[0])
+    return int(one_row(cursor, _sql("count_unsettled"), {"limit": limit})[0])
 
 
 def best_match_later(cursor: Cursor, settings: Settings, ids: Collection[int]) -> dict[int, OrderKey]:
@@ -148,8 +142,7 @@ def decided_by(cursor: Cursor, ids: Collection[int]) -> set[int]:
     """The later articles of the pairs of these: what was decided by their being canonical."""
     if not ids:
         return set()
-    rows = cursor.execute(_sql("decided_by"), {"ids": bigints(ids)})
-    return {row[0] for row in rows.fetchall()}
+    return set(one_column(cursor, _sql("decided_by"), {"ids": bigints(ids)}))
 
 
 @dataclass(slots=True)
@@ -277,8 +270,7 @@ def make_stale(cursor: Cursor, ids: Collection[int]) -> set[int]:
     """Have articles settled again; returns those that were settled."""
     if not ids:
         return set()
-    rows = cursor.execute(_sql("make_stale"), {"ids": bigints(ids)})
-    return {row[0] for row in rows.fetchall()}
+    return set(one_column(cursor, _sql("make_stale"), {"ids": bigints(ids)}))
 
 
 def order_parameters(settings: Settings) -> dict[str, Any]:

@@ -12,7 +12,7 @@ import numpy as np
 
 from dedup.base.settings import Settings
 from dedup.db.arrays import bigints
-from dedup.db.database import Cursor
+from dedup.db.database import Cursor, one_column, one_row
 from dedup.db.statements import Statements
 from dedup.rules.marks import Mark, OrderKey, Pair, Status
 from dedup.rules.pair import Relation
@@ -44,24 +44,20 @@ def choose(cursor: Cursor, sample: int | None) -> list[int]:
     on the transaction, a snapshot, changes nothing.
     """
     cursor.execute("SET TRANSACTION READ ONLY")
-    rows = cursor.execute(_sql("choose"), {"sample": sample})
-    return [row[0] for row in rows.fetchall()]
+    return one_column(cursor, _sql("choose"), {"sample": sample})
 
 
 def count_articles(cursor: Cursor) -> tuple[int, int]:
-    row = cursor.execute(_sql("count_articles")).fetchone()
-    assert row is not None
+    row = one_row(cursor, _sql("count_articles"))
     return row[0], row[1]
 
 
 def common_sentences(cursor: Cursor) -> dict[int, tuple[int, float]]:
-    rows = cursor.execute(_sql("common_sentences"))
-    return {row[0]: (row[1], row[2]) for row in rows.fetchall()}
+    return {key: (carriers, stories) for key, carriers, stories in cursor.execute(_sql("common_sentences"))}
 
 
 def sentence_counts(cursor: Cursor) -> dict[int, tuple[int, int]]:
-    rows = cursor.execute(_sql("sentence_counts"))
-    return {row[0]: (row[1], row[2]) for row in rows.fetchall()}
+    return {key: (carriers, pairs) for key, carriers, pairs in cursor.execute(_sql("sentence_counts"))}
 
 
 def count_sentences(cursor: Cursor, settings: Settings) -> dict[int, tuple[int, int]]:
@@ -70,7 +66,7 @@ def count_sentences(cursor: Cursor, settings: Settings) -> dict[int, tuple[int, 
     """
     values = {"limit": settings.common_stories, "bands": settings.buckets}
     rows = cursor.execute(_sql("count_sentences"), values)
-    return {row[0]: (row[1], row[2]) for row in rows.fetchall()}
+    return {key: (carriers, pairs) for key, carriers, pairs in rows}
 
 
 def sentence_pins(cursor: Cursor) -> dict[int, bool]:
@@ -79,8 +75,7 @@ def sentence_pins(cursor: Cursor) -> dict[int, bool]:
 
 
 def pair_pins(cursor: Cursor) -> dict[frozenset[int], Relation]:
-    rows = cursor.execute(_sql("pair_pins")).fetchall()
-    return {frozenset((row[0], row[1])): Relation(row[2]) for row in rows}
+    return {frozenset((a, b)): Relation(said) for a, b, said in cursor.execute(_sql("pair_pins"))}
 
 
 def load(cursor: Cursor, settings: Settings, ids: Sequence[int]) -> list[StoredArticle]:
@@ -103,8 +98,7 @@ def load(cursor: Cursor, settings: Settings, ids: Sequence[int]) -> list[StoredA
 
 
 def canonical(cursor: Cursor, settings: Settings) -> Iterator[StoredArticle]:
-    rows = cursor.execute(_sql("canonical")).fetchall()
-    ids = [row[0] for row in rows]
+    ids = one_column(cursor, _sql("canonical"))
     for start in range(0, len(ids), PAGE):
         yield from load(cursor, settings, ids[start : start + PAGE])
 
@@ -120,17 +114,15 @@ def pairs(cursor: Cursor, settings: Settings, ids: Sequence[int]) -> dict[int, s
     with the best match counts only where its later article keeps it too.
     """
     values = {**order_parameters(settings), "ids": bigints(ids), "pairs": settings.similar_pairs}
-    rows = cursor.execute(_sql("pairs"), values)
     found: dict[int, set[Pair]] = {id: set() for id in ids}
-    for row in rows.fetchall():
+    for row in cursor.execute(_sql("pairs"), values):
         found[row[0]].add(Pair(*row))
     return found
 
 
 def best_match_pairs(cursor: Cursor, ids: Sequence[int]) -> dict[int, set[Pair]]:
     """The stored pairs of some articles with the later article that is most like them, by the earlier one."""
-    rows = cursor.execute(_sql("best_match_pairs"), {"ids": bigints(ids)})
     found: dict[int, set[Pair]] = {id: set() for id in ids}
-    for row in rows.fetchall():
+    for row in cursor.execute(_sql("best_match_pairs"), {"ids": bigints(ids)}):
         found[row[1]].add(Pair(*row))
     return found

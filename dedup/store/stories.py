@@ -16,7 +16,7 @@ from dedup.base import words
 from dedup.base.answer import Answer
 from dedup.base.errors import NotFoundError
 from dedup.base.html import plain_title
-from dedup.db.database import Cursor, prefer_indexes
+from dedup.db.database import Cursor, one_row, prefer_indexes
 from dedup.db.roles import may_read_texts
 from dedup.db.statements import Statements
 from dedup.store import credited
@@ -165,23 +165,18 @@ def largest(cursor: Cursor, limit: int) -> list[StorySummary]:
     times = {"known": known("m"), "delay": delay("at", "top.first_at")}
     rows = cursor.execute(_sql("largest", **times), {"limit": limit}).fetchall()
     first_words = of_untitled(cursor, ((id, title) for id, title, *_ in rows))
-    found = []
-    for id, title, publication, copies, copied_by, first_at, last_at, also_in, times_known in rows:
-        of, others = tuple(copied_by), tuple(also_in)
-        found.append(
-            StorySummary(
-                *(id, title, publication, copies, of, first_at, last_at, others, times_known),
-                first_words.get(id),
-            )
+    return [
+        StorySummary(
+            *(id, title, publication, copies, tuple(copied_by), first_at, last_at, tuple(also_in), certain),
+            first_words.get(id),
         )
-    return found
+        for id, title, publication, copies, copied_by, first_at, last_at, also_in, certain in rows
+    ]
 
 
 def reprints(cursor: Cursor, most: int) -> Reprints:
     """How many duplicates there are, of how many stories, and the stories of the most copies."""
-    row = cursor.execute(_sql("reprints")).fetchone()
-    assert row is not None
-    duplicates, reprinted = row
+    duplicates, reprinted = one_row(cursor, _sql("reprints"))
     return Reprints(duplicates, reprinted, tuple(largest(cursor, most)))
 
 

@@ -13,7 +13,7 @@ from typing import get_args
 
 from dedup.base.settings import Settings
 from dedup.db.arrays import bigints
-from dedup.db.database import Cursor, prefer_indexes
+from dedup.db.database import Cursor, one_column, one_row, prefer_indexes
 from dedup.db.statements import Statements
 from dedup.store import articles, fingerprints
 from dedup.store.fingerprints import Target
@@ -37,9 +37,7 @@ class WindowState:
 
 
 def load(cursor: Cursor) -> WindowState:
-    row = cursor.execute(_sql("load")).fetchone()
-    assert row is not None
-    return WindowState(*row)
+    return WindowState(*one_row(cursor, _sql("load")))
 
 
 def dividing(horizon: datetime | None, settings: Settings) -> str:
@@ -111,13 +109,11 @@ def wrong_side(cursor: Cursor, settings: Settings) -> int:
     state = load(cursor)
     if state.divided != dividing(state.horizon, settings):
         return 0
-    row = cursor.execute(_sql("wrong_side"), order_parameters(settings)).fetchone()
-    return int(row[0]) if row else 0
+    return int(one_row(cursor, _sql("wrong_side"), order_parameters(settings))[0])
 
 
 def _ids(cursor: Cursor, settings: Settings, statement: str, **values: object) -> list[int]:
-    rows = cursor.execute(_sql(statement), {**order_parameters(settings), **values}).fetchall()
-    return [row[0] for row in rows]
+    return one_column(cursor, _sql(statement), {**order_parameters(settings), **values})
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,9 +126,9 @@ class Leaving:
 
 def count_leaving(cursor: Cursor, settings: Settings, horizon: datetime) -> Leaving:
     """What a horizon would do; reads every article's row."""
-    row = cursor.execute(_sql("count_leaving"), {**order_parameters(settings), "horizon": horizon}).fetchone()
-    assert row is not None
-    return Leaving(*row)
+    return Leaving(
+        *one_row(cursor, _sql("count_leaving"), {**order_parameters(settings), "horizon": horizon})
+    )
 
 
 # --- across the horizon
@@ -144,8 +140,7 @@ def archive(cursor: Cursor, settings: Settings, ids: Collection[int]) -> set[int
     """
     prefer_indexes(cursor)
     values = {**order_parameters(settings), "ids": bigints(ids)}
-    rows = cursor.execute(_sql("archive_pairs"), values).fetchall()
-    stale = make_stale(cursor, {row[0] for row in rows})
+    stale = make_stale(cursor, set(one_column(cursor, _sql("archive_pairs"), values)))
     for table in get_args(Target):
         fingerprints.delete(cursor, ids, table)
     cursor.execute(_sql("archive_articles"), {**values, "never": NEVER_COMPARED})
@@ -156,6 +151,6 @@ def bring_back(cursor: Cursor, ids: Collection[int]) -> int:
     """Have archived articles that are inside settled again; returns how many. Needs the settle lock. Their
     pairs go: they are with articles that stay archived, or are made again.
     """
-    rows = cursor.execute(_sql("bring_back"), {"ids": bigints(ids)}).fetchall()
-    articles.remove_pairs(cursor, [row[0] for row in rows])
-    return len(rows)
+    back = one_column(cursor, _sql("bring_back"), {"ids": bigints(ids)})
+    articles.remove_pairs(cursor, back)
+    return len(back)
