@@ -17,7 +17,7 @@ from dedup.rules.marks import Mark, Pair, Status
 from dedup.rules.oracle import Pins, Subject
 from dedup.rules.pair import Profile, Relation, relate
 from dedup.rules.pairs import RULES
-from dedup.settling.memory.keys import in_slices
+from dedup.settling.memory.snapshot import in_slices
 from dedup.text.fingerprint import Fingerprint
 from tests.rules.test_oracle import RULES as SETTINGS
 from tests.rules.test_oracle import corpora, fingerprint, subject

@@ -22,7 +22,7 @@ from dedup.rules.pair import Relation
 from dedup.settling import choice
 from dedup.settling.backfill import BackfillReport, backfill
 from dedup.settling.memory import settle
-from dedup.settling.memory.snapshot import Kept, read
+from dedup.settling.memory.snapshot import Kept, Snapshot
 from dedup.settling.verify import verify
 from dedup.store import common_sentences, key_segments, memory_engine, pins, rulebooks
 from dedup.store.fingerprints import Stored
@@ -122,7 +122,7 @@ def test_counts_in_arrays_are_those_of_sql(database: Database) -> None:
         }
         watched = set(memory_engine.sentences(cursor, "watched").tolist())
         told: list[int] = []
-        snapshot = read(cursor, settings, 1 << 30, Kept(0), told.append, told.append)
+        snapshot = Snapshot(cursor, settings, 1 << 30, Kept(0), told.append, told.append)
         found = {(c.sentence_hash, c.carriers, c.pairs) for c in snapshot.counts}
     assert len(wanted) > 3
     assert wanted <= found

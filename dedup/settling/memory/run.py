@@ -28,7 +28,7 @@ from dedup.settling.fingerprinting import analyze
 from dedup.settling.locked import held
 from dedup.settling.memory import settle
 from dedup.settling.memory.settle import Chunk, Plan, profiles
-from dedup.settling.memory.snapshot import Kept, Snapshot, fitting, read
+from dedup.settling.memory.snapshot import Kept, Snapshot, fitting
 from dedup.settling.pool import submitted
 from dedup.settling.refresh import Refreshed, SentenceCounts
 from dedup.store import common_sentences, memory_engine, settling, window
@@ -139,7 +139,7 @@ class MemoryRun:
         with self._database.session() as session, session.transaction(snapshot=True) as cursor:
             self._since = memory_engine.last_change(cursor)
             recount, taken, _ = common_sentences.take_changes(cursor)
-            snapshot = read(
+            snapshot = Snapshot(
                 cursor,
                 settings,
                 self._memory,

@@ -2,6 +2,7 @@
 
 Of the keys only those are kept that several articles have. Where even reading them would take too much memory
 they are read once per slice of the key space, and signatures are kept in a file.
+Sentences are counted here too, to find the common ones (docs/semantics.md, section 2).
 """
 
 from __future__ import annotations
@@ -9,22 +10,18 @@ from __future__ import annotations
 import math
 import tempfile
 from collections.abc import Callable, Collection, Iterator
-from dataclasses import dataclass
-from datetime import datetime
 
 import numpy as np
 import numpy.typing as npt
 
-from dedup.base.numbers import Flags
+from dedup.base.numbers import Flags, runs
 from dedup.base.settings import Settings
 from dedup.db.database import Cursor
-from dedup.rules.keys import Bigints, Entries, Places
-from dedup.settling.memory.keys import count, frequent, in_slices
+from dedup.rules.keys import Bigints, Entries, Places, shared
 from dedup.store import key_segments, memory_engine
 from dedup.store.common_sentences import SentenceCount
 from dedup.store.fingerprints import Stored
-from dedup.store.memory_engine import FingerprintPage, StoredMarks
-from dedup.store.settling import PairRows
+from dedup.store.memory_engine import FingerprintPage
 
 ARTICLE_BYTES = 1_600
 """What an article takes while keys are sorted: 36 keys of 8 bytes with their places, in three copies, and a
@@ -84,7 +81,6 @@ class Kept:
         return self._pages if same.all() else None
 
 
-@dataclass(slots=True)
 class Snapshot:
     """n articles in canonical order, each attribute of shape (n,) unless it says otherwise.
 
@@ -102,21 +98,49 @@ class Snapshot:
         kept: all fingerprints, as a load has just stored them; None where they were read.
     """
 
-    ids: Bigints
-    through: datetime | None
-    sorted_ids: Bigints
-    sorted_places: Places
-    content_hash: Bigints
-    shingle_count: Bigints
-    sentence_counts: Bigints
-    canonical: Flags
-    signature: npt.NDArray[np.uint8]
-    shared: tuple[Entries, Entries, Entries]
-    watched: Entries
-    counts: list[SentenceCount]
-    marks: StoredMarks
-    pairs: PairRows
-    kept: list[FingerprintPage] | None
+    def __init__(
+        self,
+        cursor: Cursor,
+        settings: Settings,
+        memory: int,
+        kept: Kept,
+        start: Callable[[int], None],
+        progress: Callable[[int], None],
+    ) -> None:
+        """Read a corpus in about `memory` bytes; the transaction should see one moment all through. Of `kept`
+        fingerprints none is read, if they are all that there are.
+
+        `start` is told how many fingerprints are to be read, `progress` how many more were.
+        """
+        self.ids, revisions, self.through = memory_engine.ids_in_order(cursor, settings)
+        size = len(self.ids)
+        order = np.argsort(self.ids, kind="stable")
+        self.sorted_ids, self.sorted_places = self.ids[order], order.astype(np.int32)
+        self.kept = kept.pages(self.sorted_ids, revisions[order])
+        self.content_hash, self.shingle_count, self.sentence_counts = np.zeros((3, size), np.int64)
+        self.canonical = np.zeros(size, np.bool_)
+        slices = max(1, math.ceil(size / fitting(memory, settings)))
+        start(size * (1 if slices == 1 else 1 + 2 * slices))
+        shape = (size, settings.signature_bytes)
+        self.signature: npt.NDArray[np.uint8]
+        if slices > 1:
+            with tempfile.TemporaryFile() as file:  # the mapping keeps it
+                self.signature = np.memmap(file, np.uint8, "w+", shape=shape)
+        else:
+            self.signature = np.zeros(shape, np.uint8)
+        reader = _Reader(self, cursor, settings, progress, again=slices > 1)
+        by_sentence = in_slices(slices, reader.sentences)
+        self.watched = reader.watched()
+        counted = _counted(by_sentence, self.watched, settings.common_stories)
+        reader.wanted[counted[1]] = True
+        by_bucket = in_slices(slices, reader.buckets)
+        self.shared = by_sentence, by_bucket, in_slices(1, reader.contents)
+        self.counts = count(counted, self.ids, *reader.gathered())
+        marks = memory_engine.marks(cursor, self.sorted_ids)
+        order = np.argsort(marks.id, kind="stable")
+        # Those of these articles, in their order.
+        self.marks = marks[order[np.searchsorted(marks.id[order], self.ids)]]
+        self.pairs = memory_engine.pairs(cursor, self.sorted_ids)
 
     def __len__(self) -> int:
         return len(self.ids)
@@ -145,105 +169,41 @@ class Snapshot:
         return np.where(self.sorted_ids[at] == ids, self.sorted_places[at], -1).astype(np.int32)
 
 
-def read(
-    cursor: Cursor,
-    settings: Settings,
-    memory: int,
-    kept: Kept,
-    start: Callable[[int], None],
-    progress: Callable[[int], None],
-) -> Snapshot:
-    """Read a corpus in about `memory` bytes; the transaction should see one moment all through. Of `kept`
-    fingerprints none is read, if they are all that there are.
-
-    `start` is told how many fingerprints are to be read, `progress` how many more were.
-    """
-    ids, revisions, through = memory_engine.ids_in_order(cursor, settings)
-    size = len(ids)
-    slices = max(1, math.ceil(size / fitting(memory, settings)))
-    start(size * (1 if slices == 1 else 1 + 2 * slices))
-    reader = _Reader(cursor, settings, ids, revisions, kept, progress, slices)
-    reader.read()
-    by_sentence = in_slices(slices, reader.sentences)
-    watched = reader.watched()
-    counted = _counted(by_sentence, watched, settings.common_stories)
-    reader.wanted[counted[1]] = True
-    by_bucket = in_slices(slices, reader.buckets)
-    by_content = in_slices(1, reader.contents)
-    marks = memory_engine.marks(cursor, reader.sorted_ids)
-    order = np.argsort(marks.id, kind="stable")
-    marks = marks[order[np.searchsorted(marks.id[order], ids)]]  # those of these articles, in their order
-    return Snapshot(
-        ids,
-        through,
-        reader.sorted_ids,
-        reader.sorted_places,
-        reader.content_hash,
-        reader.shingle_count,
-        reader.sentence_counts,
-        reader.canonical,
-        reader.signature,
-        (by_sentence, by_bucket, by_content),
-        watched,
-        count(counted, ids, *reader.gathered()),
-        marks,
-        memory_engine.pairs(cursor, reader.sorted_ids),
-        reader.kept,
-    )
-
-
 class _Reader:
     """Reads fingerprints once, and again for every slice where they do not fit in memory."""
 
     def __init__(
         self,
+        snapshot: Snapshot,
         cursor: Cursor,
         settings: Settings,
-        ids: Bigints,
-        revisions: Bigints,
-        kept: Kept,
         progress: Callable[[int], None],
-        slices: int,
+        *,
+        again: bool,
     ) -> None:
-        self._cursor, self._progress, self._again = cursor, progress, slices > 1
-        size = len(ids)
-        order = np.argsort(ids, kind="stable")
-        self.sorted_ids, self.sorted_places = ids[order], order.astype(np.int32)
-        self.kept = kept.pages(self.sorted_ids, revisions[order])
-        self.content_hash, self.shingle_count = np.zeros(size, np.int64), np.zeros(size, np.int64)
-        self.sentence_counts, self._banded = np.zeros(size, np.int64), np.zeros(size, np.bool_)
-        self.canonical = np.zeros(size, np.bool_)
-        shape = (size, settings.signature_bytes)
-        self.signature: npt.NDArray[np.uint8]
-        if self._again and size:
-            with tempfile.TemporaryFile() as file:  # the mapping keeps it
-                self.signature = np.memmap(file, np.uint8, "w+", shape=shape)
-        else:
-            self.signature = np.zeros(shape, np.uint8)
+        """Read all but the keys into the snapshot, and keep the keys too where they fit."""
+        self._snapshot, self._cursor, self._progress, self._again = snapshot, cursor, progress, again
+        self._banded, self.wanted = np.zeros((2, len(snapshot)), np.bool_)  # wanted: whose buckets are kept
         self._bands = settings.buckets
-        self.wanted = np.zeros(size, np.bool_)  # whose buckets are kept as they are read
         self._rows: list[npt.NDArray[np.int64]] = []
         self._rows_of: list[Places] = []
-        self._watched_keys = memory_engine.sentences(cursor, "watched")
         self._watched: list[Entries] = []
         self._sentences: list[Entries] = []
         self._buckets: list[Entries] = []
-
-    def read(self) -> None:
-        """The first time: all but the keys is kept, and the keys too where they fit."""
+        watched = memory_engine.sentences(cursor, "watched")
         for page, places in self._pages():
-            self.content_hash[places] = page.content_hash
-            self.shingle_count[places] = page.shingle_count
-            self.sentence_counts[places] = page.sentence_counts
+            snapshot.content_hash[places] = page.content_hash
+            snapshot.shingle_count[places] = page.shingle_count
+            snapshot.sentence_counts[places] = page.sentence_counts
+            snapshot.canonical[places] = page.canonical
             self._banded[places] = page.bucket_counts > 0
-            self.canonical[places] = page.canonical
             if page.signature.shape[1]:
-                self.signature[places] = page.signature
+                snapshot.signature[places] = page.signature
             sentences = page.sentence_hashes, np.repeat(places, page.sentence_counts)
-            if len(self._watched_keys):
-                chosen = np.isin(sentences[0], self._watched_keys)
+            if len(watched):
+                chosen = np.isin(sentences[0], watched)
                 self._watched.append((sentences[0][chosen], sentences[1][chosen]))
-            if not self._again:
+            if not again:
                 self._sentences.append(sentences)
                 self._buckets.append((page.buckets, np.repeat(places, page.bucket_counts)))
 
@@ -281,7 +241,7 @@ class _Reader:
     def contents(self) -> Iterator[Entries]:
         """The content of those articles that have no buckets."""
         places = np.flatnonzero(~self._banded).astype(np.int32)
-        yield self.content_hash[places], places
+        yield self._snapshot.content_hash[places], places
 
     def watched(self) -> Entries:
         """The sentences that were common or are pinned, sorted as shared ones are."""
@@ -291,17 +251,63 @@ class _Reader:
         return keys[order], places[order]
 
     def _pages(self) -> Iterator[tuple[FingerprintPage, Places]]:
-        for page in self.kept or memory_engine.fingerprints(self._cursor, self.sorted_ids):
-            at = np.minimum(np.searchsorted(self.sorted_ids, page.id), len(self.sorted_ids) - 1)
-            assert (self.sorted_ids[at] == page.id).all(), "the transaction sees one moment"
-            yield page, self.sorted_places[at]
+        ids, placed = self._snapshot.sorted_ids, self._snapshot.sorted_places
+        for page in self._snapshot.kept or memory_engine.fingerprints(self._cursor, ids):
+            at = np.minimum(np.searchsorted(ids, page.id), len(ids) - 1)
+            assert (ids[at] == page.id).all(), "the transaction sees one moment"
+            yield page, placed[at]
             self._progress(len(page.id))
 
 
-def _counted(shared: Entries, watched: Entries, limit: int) -> Entries:
+def _counted(by_sentence: Entries, watched: Entries, limit: int) -> Entries:
     """The sentences to be counted: those that more than `limit` articles carry, and the watched ones."""
-    keys, places = frequent(shared, limit)
+    keys, places = by_sentence
+    _, sizes = runs(keys)
+    many = np.repeat(sizes > limit, sizes)
+    keys, places = keys[many], places[many]
     other = ~np.isin(watched[0], keys)
     keys, places = np.concatenate([keys, watched[0][other]]), np.concatenate([places, watched[1][other]])
     order = np.lexsort((places, keys))
     return keys[order], places[order]
+
+
+def in_slices(count: int, read: Callable[[], Iterator[Entries]]) -> Entries:
+    """`shared` of more entries than fit in memory: one of `count` slices of the key space after the other.
+
+    `read` gives all entries, in pieces; it is called once per slice.
+    """
+    found = []
+    for number in range(count):
+        keys, places = [np.empty(0, np.int64)], [np.empty(0, np.int32)]
+        for some, at in read():
+            chosen = slice(None) if count == 1 else some.view(np.uint64) % count == number
+            keys.append(some[chosen])
+            places.append(at[chosen])
+        found.append(shared(np.concatenate(keys), np.concatenate(places)))
+    return np.concatenate([keys for keys, _ in found]), np.concatenate([places for _, places in found])
+
+
+def count(
+    entries: Entries, ids: Bigints, places: Places, buckets: npt.NDArray[np.int64]
+) -> list[SentenceCount]:
+    """What decides whether each of some sentences is common.
+
+    `entries` has all their carriers, sorted by sentence; `places` those carriers, ascending, and `buckets`
+    their keys, shape (carriers, bands).
+    """
+    sentences, carriers = entries
+    first, sizes = runs(sentences)
+    group = np.repeat(np.arange(len(sizes)), sizes)
+    rows = np.searchsorted(places, carriers)
+    agreeing = np.zeros(len(sizes), np.int64)
+    for band in range(buckets.shape[1] if len(sizes) else 0):
+        keys = buckets[rows, band]
+        order = np.lexsort((keys, group))
+        keys, owner = keys[order], group[order]
+        starts, copies = runs(keys, owner)
+        np.add.at(agreeing, owner[starts], copies * (copies - 1))
+    names, examples = sentences[first], ids[carriers[first]]
+    return [
+        SentenceCount(*row)
+        for row in zip(names.tolist(), sizes.tolist(), agreeing.tolist(), examples.tolist(), strict=True)
+    ]
