@@ -67,14 +67,21 @@ def profiles(rows: Sequence[FingerprintRow], sentences: Sequence[Bigints], pins:
     for place, row in enumerate(rows):
         signature[place, : len(row.signature)] = row.signature
     places = {row.order[1]: place for place, row in enumerate(rows)} if pins else {}
-    contents = [bigints([] if len(row.buckets) else [row.content_hash]) for row in rows]
+    hashes = bigints([row.content_hash for row in rows])
+    short = np.flatnonzero(
+        [not len(row.buckets) for row in rows]
+    )  # articles that only their content can find
     said = ((sorted((places[n] for n in pair if n in places), reverse=True), r) for pair, r in pins.items())
     return Profiles(
-        bigints([row.content_hash for row in rows]),
+        hashes,
         np.array([len(own) for own in sentences], np.int32),
         np.array([row.shingle_count for row in rows], np.int32),
         signature,
-        (_entries(sentences), _entries([row.buckets for row in rows]), _entries(contents)),
+        (
+            _entries(sentences),
+            _entries([row.buckets for row in rows]),
+            shared(hashes[short], short.astype(np.int32)),
+        ),
         {(found[0], found[1]): relation for found, relation in said if len(found) == 2},
     )
 
