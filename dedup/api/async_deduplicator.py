@@ -111,23 +111,23 @@ class AsyncDeduplicator:
         checks.whole_number("at_once", at_once, 1, MAX_AT_ONCE)
         if isinstance(articles, Sequence):
             articles = [checks.article(given) for given in articles]
-        given = enumerate_any(articles)
-        found: dict[int, Verdict] = {}
+        given = _each(articles)
+        found: list[Verdict | None] = []
         latest: dict[str, asyncio.Event] = {}
         turn = asyncio.Lock()
 
         async def work() -> None:
             while True:
                 async with turn:  # an asynchronous iterator takes one question at a time
-                    taken = await anext(given, None)
-                    if taken is None:
+                    if (article := await anext(given, None)) is None:
                         return
-                    number, article = taken
-                    before = latest.get(checks.article(article).source_id)
+                    place = len(found)
+                    found.append(None)
+                    before = latest.get(article.source_id)
                     done = latest[article.source_id] = asyncio.Event()
                 if before is not None:
                     await before.wait()
-                found[number] = await self.submit(article, timeout=timeout)
+                found[place] = await self.submit(article, timeout=timeout)
                 done.set()
                 if latest[article.source_id] is done:
                     del latest[article.source_id]
@@ -138,7 +138,7 @@ class AsyncDeduplicator:
                     group.create_task(work())
         except ExceptionGroup as errors:
             raise errors.exceptions[0] from None
-        return [found[number] for number in range(len(found))]
+        return [verdict for verdict in found if verdict is not None]
 
     lookup = _threaded(Deduplicator.lookup)
     get = _threaded(Deduplicator.get)
@@ -155,15 +155,11 @@ class AsyncDeduplicator:
         return await asyncio.get_running_loop().run_in_executor(self._threads, work)
 
 
-async def enumerate_any(
-    articles: Iterable[Article] | AsyncIterable[Article],
-) -> AsyncIterator[tuple[int, Article]]:
-    """Number what comes from an iterable of either kind."""
-    number = 0
+async def _each(articles: Iterable[Article] | AsyncIterable[Article]) -> AsyncIterator[Article]:
+    """Give what an iterable of either kind gives. Raises InputError: that is no Article."""
     if isinstance(articles, AsyncIterable):
         async for article in articles:
-            yield number, article
-            number += 1
+            yield checks.article(article)
     else:
-        for number, article in enumerate(articles):
-            yield number, article
+        for article in articles:
+            yield checks.article(article)

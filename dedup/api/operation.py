@@ -19,7 +19,7 @@ from dedup.base.progress import Progress
 from dedup.base.schema import chosen, program
 from dedup.base.timeouts import Timeouts
 from dedup.db import revision, roles
-from dedup.db.database import URL_VARIABLE, Database
+from dedup.db.database import URL_VARIABLE, Cursor, Database
 from dedup.db.rendering import written_out
 from dedup.db.roles import Role
 from dedup.settling.locked import held
@@ -37,11 +37,8 @@ def printed_schema(url: str | None = None, *, schema: str | None = None) -> str:
             and no connection is made.
         schema: as of `Deduplicator`.
 
-    Returns:
-        One transaction for psql; "" if there is nothing to do.
-
-    Raises:
-        SchemaError: the schema is newer than this program.
+    Returns one transaction for psql; "" if there is nothing to do. Raises SchemaError: the schema is newer
+    than this program.
     """
     url = url or os.environ.get(URL_VARIABLE)
     if not url:
@@ -103,8 +100,7 @@ class Operation(OpenCorpus):
             revoke: take all rights in the schema from them instead.
             dry_run: change nothing.
 
-        Returns:
-            The statements, as people type them.
+        Returns the statements, as people type them.
 
         Raises:
             InputError: no role is named, or one does not exist.
@@ -120,10 +116,9 @@ class Operation(OpenCorpus):
         names = [name for listed in given.values() for name in listed]
         if not names:
             raise InputError("name a role: --worker, --scraper, --analyst, --counter or --reader ROLE")
-        with self._database.transaction() as cursor:
-            revision.require_head(revision.current(cursor), self._database)
+        with self._transaction() as cursor:
+            self._require_owner(cursor)
             roles.checked(cursor, names)
-            roles.require_owner(cursor, self.location)
             wanted = roles.statements(cursor, given, revoke=revoke)
             if not dry_run:
                 for statement in wanted:
@@ -139,22 +134,17 @@ class Operation(OpenCorpus):
             wanted: false drops it.
             progress: told what Postgres is at, and blocks of the table of articles.
 
-        Returns:
-            Whether there was anything to do.
-
-        Raises:
-            RightsError: the schema is not this role's own.
-            BusyError: another process is at it.
+        Returns whether there was anything to do. Raises RightsError: the schema is not this role's own.
+        Raises BusyError: another process is at it.
         """
-        self._require_owner()
+        self._transact(self._require_owner)
         return word_index.change_index(self._database, wanted=wanted, progress=progress)
 
     def start_journal(self) -> bool:
         """Keep the journal of marks, which `Deduplicator.changes` tells; False where it is on already.
 
-        Raises:
-            RightsError: the schema is not this role's own.
-            BusyError: others held its tables all the time.
+        Raises RightsError: the schema is not this role's own. Raises BusyError: others held its tables all
+        the time.
         """
         return self._keep_journal(wanted=True)
 
@@ -166,13 +156,12 @@ class Operation(OpenCorpus):
         return self._keep_journal(wanted=False)
 
     def _keep_journal(self, *, wanted: bool) -> bool:
-        self._require_owner()
+        self._transact(self._require_owner)
         return held(self._database, partial(changes.keep_journal, wanted=wanted))
 
-    def _require_owner(self) -> None:
-        with self._database.transaction() as cursor:
-            revision.require_head(revision.current(cursor), self._database)
-            roles.require_owner(cursor, self.location)
+    def _require_owner(self, cursor: Cursor) -> None:
+        revision.require_head(revision.current(cursor), self._database)
+        roles.require_owner(cursor, self.location)
 
     def contents(self) -> Contents:
         """What `uninstall` would remove. Raises SchemaError: there is no schema."""

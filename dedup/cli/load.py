@@ -33,7 +33,7 @@ _FORMATS = {
 }
 _DELIMITERS = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "bars"}
 
-Unusable = list[tuple[str, InputError]]  # Files that cannot be used, and why
+Unusable = dict[str, InputError]  # Files that cannot be used, and why
 
 RejectsOption = Annotated[
     Path | None,
@@ -156,23 +156,21 @@ def load(
     from dedup.files.reading import Reading
 
     reading = Reading(**wanted)
-    unusable: Unusable = []
+    unusable: Unusable = {}
     for file in dict.fromkeys(files):
         try:
             try_out(file, reading)
         except InputError as error:
-            unusable.append((file, error))
-    if len(unusable) < len(files):
-        usable = [file for file in files if file not in dict(unusable)]
-        if dry_run:
-            found = _preview(usable, wanted, unusable)
-            _show_previews(found, json)
-            reports = [preview.report for preview in found]
-        else:
-            reports = _load(usable, wanted, rejects, unusable, json)
-    else:  # a typo starts no server
-        reports = []
-    errors = [error for _, error in unusable]
+            unusable[file] = error
+    usable = [file for file in files if file not in unusable]
+    reports: list[dedup.LoadReport] = []
+    if usable and dry_run:
+        found = _preview(usable, wanted, unusable)
+        _show_previews(found, json)
+        reports = [preview.report for preview in found]
+    elif usable:  # a typo starts no server
+        reports = _load(usable, wanted, rejects, unusable, json)
+    errors = [*unusable.values()]
     for other in errors[:-1]:
         output.say(f"dedup: {other}")
     if errors:
@@ -195,7 +193,7 @@ def _load(
                 try:
                     dd.load(file, rejects=rejects, progress=bar, stop=stop.is_set, report=report, **wanted)
                 except InputError as error:
-                    unusable.append((file, error))
+                    unusable[file] = error
                 if stop.is_set():
                     break
     except BaseException:
@@ -214,7 +212,7 @@ def _preview(files: Sequence[str], wanted: ReadingOptions, unusable: Unusable) -
             try:
                 found.append(dedup.Deduplicator.preview_load(file, progress=bar, stop=stop.is_set, **wanted))
             except InputError as error:
-                unusable.append((file, error))
+                unusable[file] = error
             if stop.is_set():
                 break
     return found

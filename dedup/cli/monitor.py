@@ -162,16 +162,10 @@ def runs(
         ("id", "what", "started", "seconds", "outcome", *COUNTS, "host", "error"),
         (
             (
-                str(run.id),
-                run.what,
-                run.started_at,
-                f"{run.seconds:,.1f}",
-                run.outcome,
-                *(getattr(run, name) for name in COUNTS),
-                run.host,
-                run.error,
+                *(str(r.id), r.what, r.started_at, f"{r.seconds:,.1f}", r.outcome),
+                *(r.settled, r.fingerprinted, r.failed, r.host, r.error),
             )
-            for run in found
+            for r in found
         ),
         ("seconds", *COUNTS),
         json=json,

@@ -18,7 +18,7 @@ from dedup.base.verdict import StatusName
 from dedup.base.words import first_words, heading
 from dedup.cli import output
 from dedup.cli.progress import progress_bar
-from dedup.cli.shared import JsonOption, corpus, counted, moment
+from dedup.cli.shared import FirstArgument, JsonOption, SecondArgument, corpus, counted, moment
 
 DIFFERENT = 3  # Exit code where a check found differences
 
@@ -228,11 +228,7 @@ def stories(
         output.say(f"next: dedup show {found[0].id}")
 
 
-def explain(
-    a: Annotated[str, Argument(metavar="A", help="One article's own id.")],
-    b: Annotated[str, Argument(metavar="B", help="The other's.")],
-    json: JsonOption = False,
-) -> None:
+def explain(a: FirstArgument, b: SecondArgument, json: JsonOption = False) -> None:
     """Say why two articles are, or are not, related: sentences, scores, and the rule that decided."""
     from dedup.cli.side_by_side import print_explanation
 

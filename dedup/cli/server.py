@@ -38,14 +38,12 @@ def db_url() -> None:
 
         psql "$(dedup db url)"
     """
-    if other := dedup.server.other_database():
-        found = dedup.server.address()
-        if found is None:
-            output.say(f"DEDUP_DATABASE_URL is set: {other}; its address holds a password and is not shown")
-            raise typer.Exit(1)
-        output.console().print(found, soft_wrap=True)
-        return
-    output.console().print(dedup.server.start(), soft_wrap=True)
+    other = dedup.server.other_database()
+    found = dedup.server.address() if other else dedup.server.start()
+    if found is None:
+        output.say(f"DEDUP_DATABASE_URL is set: {other}; its address holds a password and is not shown")
+        raise typer.Exit(1)
+    output.console().print(found, soft_wrap=True)
 
 
 @db_app.command("start")

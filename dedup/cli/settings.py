@@ -196,15 +196,9 @@ def common(
         "common sentences",
         ("articles", "stories", "pin", "ignored", "sentence", "hash"),
         (
-            (
-                s.carriers,
-                s.effective_stories and f"{s.effective_stories:,.1f}",
-                s.pin,
-                s.common,
-                (s.example or "")[:160],
-                str(s.sentence_hash),
-            )
+            (s.carriers, stories and f"{stories:,.1f}", s.pin, s.common, words[:160], str(s.sentence_hash))
             for s in found
+            for stories, words in [(s.effective_stories, s.example or "")]
         ),
         ("articles", "stories", "hash"),
         json=json,
@@ -258,14 +252,11 @@ back restores the rules.
 """,
 )
 
-First = Annotated[str, Argument(metavar="A", help="One article's own id.")]
-Second = Annotated[str, Argument(metavar="B", help="The other's.")]
-
 
 @pin_app.command("set")
 def pin_set(
-    a: First,
-    b: Second,
+    a: shared.FirstArgument,
+    b: shared.SecondArgument,
     relation: Annotated[Relation, Argument(metavar="RELATION", help="duplicate, similar or unrelated.")],
     who: Annotated[
         str | None, Option("--as", metavar="NAME", help="Who says so; default: the database user.")
@@ -281,7 +272,7 @@ def pin_set(
 
 
 @pin_app.command("remove")
-def pin_remove(a: First, b: Second) -> None:
+def pin_remove(a: shared.FirstArgument, b: shared.SecondArgument) -> None:
     """Take a pin back, which restores the rules. Exit code 1 if there is none."""
     with corpus() as found:
         removed = found.pins.remove(a, b)

@@ -12,7 +12,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Annotated
 
 import typer
-from typer import Option
+from typer import Argument, Option
 
 import dedup
 from dedup.base.errors import InputError, SettingError
@@ -20,10 +20,13 @@ from dedup.base.extras import installing
 from dedup.base.logs import LogFormat, LogLevel
 from dedup.base.words import counted as counted
 from dedup.cli import output
+from dedup.cli.progress import duration
 from dedup.cli.signals import stopping as stopping
 
 JsonOption = Annotated[bool, Option("--json", help="Print JSON for machines.")]
 YesOption = Annotated[bool, Option("--yes", help="Do not ask before what cannot be undone.")]
+FirstArgument = Annotated[str, Argument(metavar="A", help="One article's own id.")]
+SecondArgument = Annotated[str, Argument(metavar="B", help="The other's.")]
 MapOption = Annotated[
     list[str] | None,
     Option(
@@ -133,9 +136,7 @@ def shortened(text: str) -> str:
 def previewed(preview: dedup.Preview) -> str:
     """What a backfill has to do, in words."""
     texts = f"{counted(preview.fingerprint, 'text')} to fingerprint, " if preview.fingerprint else ""
-    seconds = preview.seconds
-    duration = f"{max(1, round(seconds)):,} s" if seconds < 90 else f"{round(seconds / 60):,} min"
-    return f"{texts}{counted(preview.settle, 'article')} to settle, about {duration}"
+    return f"{texts}{counted(preview.settle, 'article')} to settle, about {duration(preview.seconds)}"
 
 
 def field_map(pairs: list[str] | None) -> dict[str, str]:

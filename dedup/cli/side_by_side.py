@@ -139,7 +139,19 @@ def _print_differing(
     for number, sentence in enumerate(sentences):
         if number:
             console.print()
-        for sign, segments, marks in (("-", sentence.earlier, EARLIER), ("+", sentence.later, LATER)):
-            if segments is not None:
-                shown = marked(segments, None if styles else marks)
-                console.print(Text(f"  {sign} ").append(shown), soft_wrap=not console.is_terminal)
+        print_sides(console, sentence.earlier, sentence.later, "  ", marks=not styles)
+
+
+def print_sides(
+    console: Console,
+    earlier: Sequence[Segment] | None,
+    later: Sequence[Segment] | None,
+    indent: str,
+    *,
+    marks: bool,
+) -> None:
+    """Print the versions of a sentence one below the other; `marks`: with signs around what differs."""
+    for sign, segments, around in (("-", earlier, EARLIER), ("+", later, LATER)):
+        if segments is not None:
+            shown = marked(segments, around if marks else None)
+            console.print(Text(f"{indent}{sign} ").append(shown), soft_wrap=not console.is_terminal)

@@ -68,7 +68,7 @@ def versions(
 def _print_alterations(console: Console, one: dedup.Version) -> None:
     if one.before is None:
         return
-    from dedup.cli.side_by_side import EARLIER, LATER, marked
+    from dedup.cli.side_by_side import print_sides
 
     console.print()
     where = f"{one.id} against {one.before}"
@@ -80,11 +80,8 @@ def _print_alterations(console: Console, one: dedup.Version) -> None:
     for alteration in one.alterations:
         note = " (common)" if alteration.common else ""
         console.print(Text(f"  {alteration.kind.value}{note}", style="dim"))
-        changed = alteration.earlier is not None and alteration.later is not None
-        for sign, segments, marks in (("-", alteration.earlier, EARLIER), ("+", alteration.later, LATER)):
-            if segments is not None:
-                shown = marked(segments, marks if changed and not styles else None)
-                console.print(Text(f"    {sign} ").append(shown), soft_wrap=not console.is_terminal)
+        marks = not styles and None not in (alteration.earlier, alteration.later)
+        print_sides(console, alteration.earlier, alteration.later, "    ", marks=marks)
 
 
 def sentences(

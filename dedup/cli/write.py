@@ -4,21 +4,18 @@ from __future__ import annotations
 
 import sys
 from contextlib import ExitStack
-from typing import TYPE_CHECKING, Annotated, cast
+from typing import Annotated
 
 import typer
 from typer import Argument, Option
 
 import dedup
 from dedup.base.errors import InputError
-from dedup.base.machine import ENGINE_NAMES, MAX_WORKERS
+from dedup.base.machine import ENGINE_NAMES, MAX_WORKERS, EngineName
 from dedup.base.words import line
 from dedup.cli import output, shared
 from dedup.cli.progress import progress_bar
 from dedup.cli.signals import unfinished
-
-if TYPE_CHECKING:
-    from dedup.base.machine import EngineName
 
 
 def backfill(
@@ -30,7 +27,7 @@ def backfill(
         Option(min=0, max=MAX_WORKERS, help="Threads that fingerprint texts; default: one more than cores."),
     ] = None,
     engine: Annotated[
-        str,
+        EngineName,
         Option(
             metavar="|".join(ENGINE_NAMES),
             help="What settles: `postgres` a batch at a time, `memory` everything at once, `auto` whichever"
@@ -69,7 +66,7 @@ def backfill(
         report = dd.backfill(
             batch=batch,
             workers=workers,
-            engine=cast("EngineName", engine),
+            engine=engine,
             memory=None if memory is None else memory * 1_000_000,
             progress=bar,
             stop=stop.is_set,
