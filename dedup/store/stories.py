@@ -19,7 +19,6 @@ from dedup.base.html import plain_title
 from dedup.db.database import Cursor, one_row, prefer_indexes
 from dedup.db.roles import may_read_texts
 from dedup.db.statements import Statements
-from dedup.store import credited
 from dedup.store.credited import ArticleCredit
 
 _sql = Statements("store/stories")
@@ -153,9 +152,9 @@ def story(cursor: Cursor, source_id: str) -> Story:
     if not rows:
         raise NotFoundError.of(source_id)
     first_words = of_untitled(cursor, ((id, title) for id, title, *_ in rows))
-    credits = credited.of_articles(cursor, [row[0] for row in rows])
     original, *copies = (
-        StoryArticle(*(*row, first_words.get(row[0]), credits.get(row[0], ()))) for row in rows
+        StoryArticle(*(*mark, first_words.get(mark[0]), tuple(map(ArticleCredit, agencies, places))))
+        for *mark, agencies, places in rows
     )
     return Story(original, tuple(copies))
 
