@@ -19,5 +19,5 @@ def test_a_report_is_written_and_the_pages_can_be_imported(
     )
     newsroom.run("dedup", "report", "--day", "2026-03-11", "-o", "day.html", other=made)
     assert "Tarn Hollow" in (newsroom.folder / "work" / "day.html").read_text("utf-8")
-    code = "import dedup.extras.browse.app as app, dedup.extras.serve.server; print(*app._static_files())"
+    code = "import dedup.extras.browse.app as app, dedup.extras.serve.server; print(app._static_files())"
     assert "/static/style-" in newsroom.python(code, made).stdout

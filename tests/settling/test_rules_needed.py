@@ -90,7 +90,7 @@ SETTLING_MUTANTS = [
         "has_gained = ~inside & (found.best_place != outside.best.place)",
         "has_gained = ~inside & False",
     ),
-    Mutant("it is not known what is settled", SETTLING, "return row and row[0]", "return None"),
+    Mutant("it is not known what is settled", SETTLING, "return before", "return None"),
     Mutant(
         "what waits is taken for canonical",
         SETTLING,
@@ -218,8 +218,8 @@ FAMILY_MUTANTS = [
     ),
     Mutant(
         "pairs that are the best_match no more go though they are among the best",
-        "store/settling.sql drop_pairs",
-        "AND kept.rank > %(pairs)s",
+        "dedup.drop_pairs(bigint[], bigint[], integer, text, timestamptz)",
+        "AND kept.rank > pairs",
         "",
     ),
     Mutant(
@@ -630,7 +630,7 @@ WINDOW_MUTANTS = [
     Mutant(
         "what rested on an archived article stays settled",
         WINDOW,
-        "make_stale(cursor, {row[0] for row in rows})",
+        'make_stale(cursor, set(one_column(cursor, _sql("archive_pairs"), values)))',
         "set()",
     ),
     Mutant(
@@ -648,8 +648,8 @@ WINDOW_MUTANTS = [
     Mutant(
         "the hook archives nothing",
         HOOK,
-        "partners += window.archive(cursor, rulebook.settings, [known.id])",
-        "pass",
+        ", *window.archive(cursor, settings, [known.id])]",
+        "]",
     ),
     Mutant(
         "what comes back keeps its pairs",
