@@ -29,7 +29,7 @@ import sys
 from dedup.db.database import Database
 from dedup.attach.sync import sync
 from dedup.base.progress import SilentProgress
-print(follow(Database(sys.argv[1]), SilentProgress(), lambda: False))
+print(sync(Database(sys.argv[1]), SilentProgress(), lambda: False))
 """
 
 
