@@ -16,14 +16,14 @@ from dedup.base.settings import Settings
 from dedup.base.verdict import Verdict
 from dedup.db.database import Cursor, Database
 from dedup.db.statements import Statements
-from dedup.rules.marks import Mark, Partner, Status, decide, kept_originals, kept_similar
+from dedup.rules.marks import Mark, Pair, Partner, Status, decide, kept_originals, kept_similar
 from dedup.rules.pair import Profile, Relation
 from dedup.settling.candidates import related
 from dedup.settling.lookup import copies_among, mark_of, related_to, verdict_of, with_copies
 from dedup.settling.settle import Settled, TooManyCandidatesError, settle
 from dedup.store import articles, fast_path, fingerprints, rulebooks, settling, verdicts, window
 from dedup.store.articles import Known
-from dedup.store.fast_path import Ask, Met, NewPair
+from dedup.store.fast_path import Ask, Met
 from dedup.store.rulebooks import Rulebook
 from dedup.text.fingerprint import Fingerprint, Fingerprinted, TextTask, fingerprint_task
 
@@ -41,6 +41,8 @@ being settled would be compared with all of it, and have to be settled again aft
 
 STORE_SECONDS = 0.1
 """How long an article that is not settled now may wait to be stored, before it is deferred."""
+
+NO_ID = 0  # The database gives an article its id when it stores it
 
 DELETED = "the article was deleted while it was being stored; submit it again"
 
@@ -65,24 +67,23 @@ def settle_new(ask: Ask, rulebook: Rulebook, article: Article, made: Fingerprint
         return Verdict(article.source_id, Status.UNIQUE.value, None, None, None, unsettled=met.unsettled)
     if met.outcome != "shares":
         return None
-    found = _related(made, met, rulebook.settings)
-    earlier = [partner for partner in found if partner[0] < (met.time, article.source_id.encode())]
-    mark = decide((p for p in earlier if p[2].relation is Relation.DUPLICATE), (p[2] for p in earlier))
-    if mark.status is Status.DUPLICATE:
-        kept = kept_originals((p for p in earlier if p[2].relation is Relation.DUPLICATE), rulebook.settings)
-        pairs = [NewPair(other_id, related, False) for _, other_id, related in kept]
+    settings, place = rulebook.settings, (met.time, article.source_id.encode())
+    found = _related(made, met, settings)
+    earlier = [partner for partner in found if partner[0] < place]
+    originals = [partner for partner in earlier if partner[2].relation is Relation.DUPLICATE]
+    mark = decide(originals, (partner[2] for partner in earlier))
+    gaining: set[int] = set()
+    if originals:
+        kept = kept_originals(originals, settings)
     else:
-        marked = {row.id: (row.score, row.reason) for row in met.others}
-        if len(earlier) < len(found) or any(marked[p[1]] == _score_and_rule(p) for p in earlier):
+        before = {row.id: (row.score, row.reason) for row in met.others}
+        if len(earlier) < len(found) or any(before[p[1]] == _score_and_rule(p) for p in earlier):
             return None  # later articles change too; or of equally good matches the earlier one counts
-        gaining = [p for p in earlier if _is_better(_score_and_rule(p), marked[p[1]])]
-        kept = kept_similar(earlier, rulebook.settings)
-        kept += [partner for partner in gaining if partner not in kept]
-        pairs = [
-            NewPair(other_id, related, (time, other_id, related) in gaining)
-            for time, other_id, related in kept
-        ]
-    if not fast_path.store(ask, rulebook, article, made, met, mark, pairs):
+        gaining = {p[1] for p in earlier if _is_better(_score_and_rule(p), before[p[1]])}
+        best = kept_similar(earlier, settings)
+        kept = [partner for partner in earlier if partner in best or partner[1] in gaining]
+    pairs = [Pair.of(NO_ID, other_id, related) for _, other_id, related in kept]
+    if not fast_path.store(ask, rulebook, article, made, met, mark, pairs, gaining):
         return None
     return verdict_of(article.source_id, mark, kept, met.unsettled)
 

@@ -6,6 +6,7 @@ role may not settle (`../db/rights.txt`). One object serves any number of thread
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 
@@ -32,8 +33,6 @@ NO_MEMORY = "no memory to read the text with: the next backfill tries it"
 OTHER_PROGRAM = "the program or its Unicode tables changed: run `dedup backfill`"
 """Why a verdict is `pending` where the fingerprints of the corpus cannot be made by this program."""
 
-KEEP_CHANGING = "the settings keep changing; try again"
-
 
 class Submissions:
     """Takes in articles and answers for them. It keeps the rulebook from one to the next."""
@@ -57,19 +56,17 @@ class Submissions:
             return self.put_off(article, IN_USE.format(seconds=seconds))
 
     def lookup(self, article: Article | str) -> Verdict:
-        """What an article, or a bare text, would be marked; nothing is stored."""
-        for _ in range(RULEBOOK_RETRIES):
-            rulebook = self._load_rulebook()
-            try:
-                with self._database.transaction() as cursor:
-                    rulebook.check(cursor)
-                    if rulebook.state.same_program():
-                        return lookup.lookup(cursor, rulebook, article)
-                own_id = article.source_id if isinstance(article, Article) else None
-                return Verdict(own_id, "pending", None, None, OTHER_PROGRAM)
-            except StaleRulesError:
-                self._rulebook = None
-        raise BusyError(KEEP_CHANGING)
+        """Say what an article, or a bare text, would be marked; nothing is stored."""
+
+        def look(rulebook: Rulebook) -> Verdict:
+            with self._database.transaction() as cursor:
+                rulebook.check(cursor)
+                if rulebook.state.same_program():
+                    return lookup.lookup(cursor, rulebook, article)
+            own_id = article.source_id if isinstance(article, Article) else None
+            return Verdict(own_id, "pending", None, None, OTHER_PROGRAM)
+
+        return self._by_rulebook(look)
 
     def _handed_in(self, article: Article) -> Verdict:
         """Of a role that may not settle: the article is stored, and what it would be marked is looked up."""
@@ -81,46 +78,42 @@ class Submissions:
         return replace(verdict, unsettled=max(1, verdict.unsettled))
 
     def _settled(self, article: Article, seconds: float) -> Verdict:
-        def attempt() -> Verdict:
-            if made.fingerprint is not None:
-                ask = partial(self._database.ask, seconds=seconds)
-                if verdict := hook.settle_new(ask, rulebook, article, made.fingerprint):
-                    return verdict
-            with self._database.transaction(settling=True, seconds=seconds) as cursor:
-                return hook.submit(cursor, rulebook, article, made)
-
-        for _ in range(RULEBOOK_RETRIES):
-            rulebook = self._load_rulebook(seconds=seconds)
-            if not rulebook.state.same_program():  # a backfill may have adopted this program since
-                rulebook = self._load_rulebook(fresh=True, seconds=seconds)
+        def settle(rulebook: Rulebook) -> Verdict:
             if not rulebook.state.same_program():
+                with self._database.transaction(seconds=seconds) as cursor:
+                    rulebook.check(cursor)  # a backfill may have adopted this program since
                 return self.put_off(article, OTHER_PROGRAM)
             try:
                 made = hook.fingerprint(rulebook, article)
             except MemoryError:
                 return self.put_off(article, NO_MEMORY)
-            try:
-                return retried(attempt)
-            except StaleRulesError:
-                self._rulebook = None
-        raise BusyError(KEEP_CHANGING)
+
+            def attempt() -> Verdict:
+                if made.fingerprint is not None:
+                    ask = partial(self._database.ask, seconds=seconds)
+                    if verdict := hook.settle_new(ask, rulebook, article, made.fingerprint):
+                        return verdict
+                with self._database.transaction(settling=True, seconds=seconds) as cursor:
+                    return hook.submit(cursor, rulebook, article, made)
+
+            return retried(attempt)
+
+        return self._by_rulebook(settle, seconds)
 
     def put_off(self, article: Article, why: str) -> Verdict:
         """Store an article for the next backfill; its verdict is `pending` until then."""
         hook.store_for_later(self._database, article)
         return Verdict(article.source_id, "pending", None, None, why)
 
-    def _load_rulebook(self, *, fresh: bool = False, seconds: float | None = None) -> Rulebook:
-        """The rulebook, loaded again where it is no longer the corpus' own."""
-        rulebook = self._rulebook  # another thread may forget it meanwhile
-        if rulebook is None or fresh:
-            with self._database.transaction(seconds=seconds) as cursor:
-                if rulebook is not None:
-                    try:
-                        rulebook.check(cursor)
-                    except StaleRulesError:
-                        rulebook = None
-                if rulebook is None:
-                    rulebook = rulebooks.load_rulebook(cursor)
-        self._rulebook = rulebook
-        return rulebook
+    def _by_rulebook(self, work: Callable[[Rulebook], Verdict], seconds: float | None = None) -> Verdict:
+        """Do some work with the rulebook, again with a new one where it is no longer the corpus' own."""
+        for _ in range(RULEBOOK_RETRIES):
+            rulebook = self._rulebook  # another thread may forget it meanwhile
+            if rulebook is None:
+                with self._database.transaction(seconds=seconds) as cursor:
+                    self._rulebook = rulebook = rulebooks.load_rulebook(cursor)
+            try:
+                return work(rulebook)
+            except StaleRulesError:
+                self._rulebook = None
+        raise BusyError("the settings keep changing; try again")

@@ -7,7 +7,7 @@ decide, and its mark is stored by a second call. Each call is a transaction of i
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from datetime import datetime
 from typing import Any, Literal
@@ -17,8 +17,7 @@ import numpy as np
 from dedup.base.article import Article
 from dedup.db.arrays import Bigints, bigints
 from dedup.db.statements import Statements
-from dedup.rules.marks import Mark
-from dedup.rules.pair import Related
+from dedup.rules.marks import Mark, Pair
 from dedup.store import articles
 from dedup.store.rulebooks import Rulebook, StaleRulesError
 from dedup.store.settling import FingerprintRow, order_parameters
@@ -35,28 +34,6 @@ Ask = Callable[[bytes, Mapping[str, Any]], list[tuple[Any, ...]]]
 Outcome = Literal["stored", "shares", "not plain"]
 """What became of an article: stored; new, and sharing something with a few others; or it is known, or pinned,
 or shares something with many, with an unsettled one, or with a copy that may be later."""
-
-
-@dataclass(frozen=True, slots=True)
-class NewPair:
-    """The pair of a new article with an earlier one."""
-
-    other_id: int
-    related: Related
-    best_match: bool  # whether the new one is, of all, the one most like the earlier
-
-    def as_row(self) -> dict[str, Any]:
-        """Return the columns of its row of `match`."""
-        scores = self.related.scores
-        return {
-            "other_id": self.other_id,
-            "rule": self.related.rule.value,
-            "score": scores.score,
-            "sentence_jaccard": scores.sentence_jaccard,
-            "signature_jaccard": scores.signature_jaccard,
-            "containment": scores.containment,
-            "best_match": self.best_match,
-        }
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,15 +88,17 @@ def store(
     made: Fingerprint,
     met: Met,
     mark: Mark,
-    pairs: Sequence[NewPair],
+    pairs: Sequence[Pair],
+    gaining: Collection[int],
 ) -> bool:
-    """Store a new article with its mark and pairs, and the marks of earlier ones that it is most like.
+    """Store a new article with its mark and pairs, and give the earlier ones in `gaining`, which it is most
+    like, their new marks.
 
     Returns False, and stores nothing, where it would meet something else than `met` by now.
     Raises StaleRulesError: the stored results are of another rulebook.
     """
     dated = replace(article, added_at=met.added)
-    given = {**asdict(mark), "pairs": [pair.as_row() for pair in pairs]}
+    given = {**asdict(mark), "pairs": [asdict(p) | {"best_match": p.other_id in gaining} for p in pairs]}
     rows = _submit(ask, rulebook, dated, made, told=met.told, mark=json.dumps(given))
     return bool(rows[-1][0] == "stored")
 
