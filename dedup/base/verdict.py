@@ -12,7 +12,8 @@ StatusName = Literal["unique", "similar", "duplicate", "pending", "failed"]
 """What an article may be marked: the values of `rules.marks.Status`, for type checkers and `--status`."""
 
 UNSETTLED_LIMIT = 10_000
-"""Counting of unsettled articles stops here: it takes some milliseconds, and more tells a caller nothing."""
+"""Counting of unsettled articles stops here, in `dedup.submit_new` too: it takes some milliseconds, and more
+tells a caller nothing."""
 
 MATCHES_LIMIT = 50
 """A verdict names so many other articles at most, the best; an item of a template is like thousands."""

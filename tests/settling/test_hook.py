@@ -14,6 +14,7 @@ import pytest
 
 from dedup import Article, Deduplicator
 from dedup.base.schema import outer
+from dedup.base.verdict import UNSETTLED_LIMIT
 from dedup.db.connection import Connection
 from dedup.db.database import Cursor, Database, hold_settle_lock
 from dedup.settling import hook
@@ -52,6 +53,14 @@ def test_new_articles_need_two_calls_at_most(database: Database, monkeypatch: py
         monkeypatch.undo()
         backfill(database, workers=0)
     assert_right(database)
+
+
+def test_a_call_counts_unsettled_articles_as_far_as_a_verdict_says(database: Database) -> None:
+    with database.transaction() as cursor:
+        (body,) = cursor.execute("SELECT prosrc FROM pg_proc WHERE proname = 'submit_new'").fetchone() or (
+            "",
+        )
+    assert f"ORDER BY k.time, k.id LIMIT {UNSETTLED_LIMIT})" in body
 
 
 @pytest.mark.parametrize("seed", range(4))
