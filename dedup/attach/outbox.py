@@ -158,7 +158,7 @@ class Differing:
 def changed(
     cursor: Cursor, attachment: Attachment, before: Differing | None, limit: int, since: str | None = None
 ) -> Differing:
-    """Those of the next rows that are not what their articles are, or have not their marks. Without rows that
+    """Return the next rows that differ from their articles, or lack their marks. Without rows that
     cannot be articles. `before`: the page before. `since`: only rows that changed since this time, in the
     order of their changes; None: all, by their keys. Raises UnfitError: rows have one id.
     """

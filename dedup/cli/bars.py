@@ -39,7 +39,7 @@ class ProgressBar:
 
 
 class _Words(ProgressColumn):
-    """What a function says of the work."""
+    """The text by which a function names its work."""
 
     def __init__(self, words: Callable[[Task], str]) -> None:
         super().__init__()

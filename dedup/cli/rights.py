@@ -1,4 +1,4 @@
-"""Which kinds of role may run which command, as a refusal says it. The rights are in `../db/rights.txt`."""
+"""Kinds of role and the commands that they may run, for refusals. The rights are in `../db/rights.txt`."""
 
 from __future__ import annotations
 

@@ -21,7 +21,7 @@ ALONE = "bold underline yellow"
 """Style of what the other text does not have; where there are no colours it is still bold and underlined."""
 
 EARLIER, LATER = ("[-", "-]"), ("{+", "+}")
-"""What stands around words that only this article has, where there are no styles; as wdiff writes it."""
+"""Marks around words that only this article has, where there are no styles; as wdiff writes them."""
 
 NARROWEST_COLUMNS = 80  # Columns of a terminal from which two texts stand side by side
 

@@ -53,7 +53,7 @@ class SchemaDifference:
 
 @dataclass(frozen=True, slots=True)
 class Mended(Answer):
-    """What was made again."""
+    """Objects that were made again."""
 
     made: list[str]  # objects, such as "the column kept of article"
     left: list[str]  # what is still wrong, each with the reason

@@ -195,7 +195,7 @@ def _granted(cursor: Cursor, role: Role, name: sql.Identifier) -> list[sql.Compo
 
 
 def _given(role: Role, kind: str, name: str) -> tuple[str, ...]:
-    """What a role may do with a table, a view or a function; one that is not named itself may fit a `*`."""
+    """Return the rights on a table, a view or a function; one that is not named itself may fit a `*`."""
     rights = RIGHTS[kind]
     fitting = (pattern for pattern in rights if fnmatchcase(name, pattern))
     return rights.get(name if name in rights else next(fitting, ""), {}).get(role, ())

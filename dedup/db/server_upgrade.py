@@ -47,7 +47,7 @@ _PLAIN = (
 
 @dataclass(frozen=True, slots=True)
 class ServerUpgrade(Answer):
-    """What an upgrade of the embedded server's data did: what was copied, and compared."""
+    """An upgrade of the embedded server's data: the counts of what was copied and compared."""
 
     before: int | None  # the version of the data, such as 16; None where there are none
     after: int | None  # their version now; equal to `before` if nothing was to be done

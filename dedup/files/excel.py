@@ -27,7 +27,7 @@ from dedup.files.report import MAX_NAMES, Understanding, shown
 HEADER_ROWS = 20  # Among so many the header is looked for
 
 MEMORY_BYTES, CPU_SECONDS = 1_073_741_824, 300
-"""Of the process that holds a workbook. 30,000 articles of 5 kB take 0.5 GB. macOS bounds the time alone."""
+"""Bounds of the process that holds a workbook: 30,000 articles of 5 kB take 0.5 GB. macOS bounds time."""
 
 TOLD_BYTES = 4 * 1_048_576  # Of what it says of a workbook, with the names of all sheets
 
@@ -73,7 +73,7 @@ class ExcelSource:
         self._process.wait()
 
     def _opened(self, sheet: str | None) -> dict[str, Any]:
-        """What the process says of the workbook. Raises InputError: it cannot be used."""
+        """Read which sheets the process found, or its error. Raises InputError: there is none to read."""
         line = self._lines.readline(TOLD_BYTES)
         told: dict[str, Any] = json.loads(line) if line.endswith(b"\n") else {}
         error = told.get("error")

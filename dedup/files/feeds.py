@@ -69,8 +69,8 @@ MAX_AUTHORS_CHARACTERS = 4_096  # Of the names of the authors of an entry
 
 
 class Feed:
-    """What the head of a document says of all its entries: its `kind` (`rss`, `atom` or `wxr`); title, link
-    and language of the feed, None where it says none.
+    """The head of a document, for all its entries: its `kind` (`rss`, `atom` or `wxr`); title, link and
+    language of the feed, None where it says none.
     """
 
     def __init__(self, document: FeedDocument) -> None:

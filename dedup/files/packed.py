@@ -160,7 +160,7 @@ class _Gzip:
 
 
 def _maker(packing: str, file: str) -> Callable[[], Any]:
-    """What begins a stream."""
+    """Return the maker of decompressors for a packing."""
     if packing == "gzip":
         return _Gzip
     if packing == "bzip2":

@@ -61,7 +61,7 @@ mapped to has to have come, and those of a pipe say how its dates are written.""
 PROGRESS_BYTES = 1_048_576  # Of the file, between two steps of the progress
 
 NAME_BYTES = 200
-"""Of the name of a file, in that of its rejects file: file systems take 255 bytes, and some is added."""
+"""Bytes of a file's name in that of its rejects file: file systems take 255, and some is added."""
 
 NAMES_SHOWN = 12  # Of a file, in an error about a name that it does not have
 
@@ -328,7 +328,7 @@ def try_out(path: str | Path, reading: Reading, *, every_line: bool = False) -> 
 
 
 def rejects_path(source: str | Path) -> Path:
-    """Where refused records of a file go by default: the current folder, under a name made of the file's."""
+    """Return the default path for refused records: in the current folder, under a name made of the file's."""
     name = "stdin" if str(source) == "-" else Path(source).name
     kept = os.fsdecode(os.fsencode(name)[:NAME_BYTES])
     return Path(f"{kept}.rejects.jsonl")

@@ -1,4 +1,4 @@
-"""How a file is read, as its user wants it: what `load` and its like are told, in one value."""
+"""Options for reading a file: those of `load` and its like, in one value."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class ReadingOptions(TypedDict, total=False):
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """How a file is read. Raises InputError: a field or the format of dates is none."""
+    """Options for reading a file. Raises InputError: a field or the format of dates is none."""
 
     # article field to the name of the key or column that has it, in place of the usual names. In JSON and
     # Parquet `source.name` is also the name within the object, or struct, `source`.

@@ -97,7 +97,7 @@ class Noted(Answer):
 
 @dataclass(slots=True)
 class LoadReport(Answer):
-    """What became of the records of a file; each is in one of the five heaps."""
+    """Counts of the records of a file; each record is in one of the five."""
 
     file: str | None = None  # its name as given; None for articles of a program
     lines: int = 0  # records read, that is lines of JSONL that are not blank, rows of CSV and Parquet

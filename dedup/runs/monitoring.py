@@ -126,8 +126,8 @@ def _hours(seconds: float) -> str:
 
 
 def vitals(cursor: Cursor, lately: float = 86_400.0) -> Vitals:
-    """What a monitor asks every minute: cheap at any size, and partly an estimate. `lately`: seconds; what
-    failed within them counts as `failed_lately`, except for the reasons in `NO_FAULT`.
+    """Return the answers for a monitor that asks every minute: cheap at any size, and partly an estimate.
+    `lately`: seconds; failures within them count as `failed_lately`, except for the reasons in `NO_FAULT`.
     """
     prefer_indexes(cursor)
     sample = one_row(cursor, _sql("unsettled_sample"), {"sample": SAMPLE})

@@ -111,7 +111,7 @@ def explain(cursor: Cursor, rulebook: Rulebook, a: str, b: str) -> Explanation:
     letters: list[str] = []
     if first.fingerprint and second.fingerprint:
         profiles = Profile.of(first.fingerprint, common), Profile.of(second.fingerprint, common)
-        compared = Compared(first.mark, second.mark, profiles, rulebook.settings, pin)
+        compared = ComparedPair(first.mark, second.mark, profiles, rulebook.settings, pin)
         if letters := compared.misread():
             differing = [*_by_letters(first.text, second.text)]
     return Explanation(
@@ -136,7 +136,7 @@ def _by_letters(earlier: str, later: str) -> Iterator[DifferingSentence]:
 
 @dataclass(frozen=True, slots=True)
 class Marked:
-    """What an article is at the moment. `original`: source_id of the one that it duplicates."""
+    """The present mark of an article. `original`: source_id of the one that it duplicates."""
 
     id: str
     status: str
@@ -204,7 +204,7 @@ def _not_compared(*both: _Loaded) -> str | None:
     return None
 
 
-class Compared:
+class ComparedPair:
     """Two articles in canonical order beside the rules: what these say, in words.
 
     Attributes:
@@ -299,7 +299,7 @@ class Compared:
                 yield from self._not_contained()
 
     def _lacking(self) -> Iterator[str]:
-        """What keeps a score above the threshold of a duplicate from making one."""
+        """Say why a score above the threshold makes no duplicate."""
         scores, settings = self.scores, self._settings
         if scores.sentence_jaccard >= settings.duplicate_sentence_jaccard:
             yield (
@@ -321,8 +321,8 @@ class Compared:
                 )
 
     def misread(self) -> list[str]:
-        """What the rule `damaged` finds in the letters, each in a sentence; none where they do not look like
-        those of one text, misread."""
+        """List the findings of the rule `damaged` in the letters, each in a sentence; empty where they do not
+        look like those of one text, misread."""
         if self.scores.same_content or self.prints is None or self.prints.jaccard[0] < LEAST_ALIGNED:
             return []
         said = self._letters(self.prints)
@@ -350,7 +350,7 @@ class Compared:
         return [(sentence, bool(flags[0])) for sentence, flags in zip(said, holds, strict=True)]
 
     def _not_damaged(self) -> Iterator[str]:
-        """What keeps two prints with enough letters in common from being those of one text."""
+        """Say why two prints with enough letters in common are not those of one text."""
         prints = self.prints
         if prints is None or prints.jaccard[0] < LEAST_JACCARD:
             return
@@ -361,7 +361,7 @@ class Compared:
             yield f"{figure}, but {'; '.join(lacking)}"
 
     def _not_contained(self) -> Iterator[str]:
-        """What keeps a short article that is inside a longer one from being similar to it."""
+        """Say why a short article that is inside a longer one is not similar to it."""
         scores, settings = self.scores, self._settings
         without = replace(settings, containment_sentences=1, containment_shingles=1)
         contained = score(*self._profiles, without).containment

@@ -247,7 +247,7 @@ class _CreditCheck:
         self.unread += len(self._waiting)
 
     def difference(self, article: StoredArticle, task: TextTask) -> str | None:
-        """What differs in the credits of an article that has a fingerprint of its present text."""
+        """Compare the credits of an article that has a fingerprint of its present text."""
         if article.fingerprint is None or article.id in self._waiting:
             return None
         stored, expected = self._stored.get(article.id, []), list(self._reader.read(task.text, task.byline))

@@ -143,7 +143,7 @@ def sentences_of(fingerprinter: Fingerprinter, task: TextTask) -> Sentences:
 
 
 def counting(sentences: Iterable[tuple[str, int | None]]) -> Sentences:
-    """Of the sentences of a text with their hashes those that count, each once."""
+    """Return the sentences of a text that count, with their hashes, each once."""
     found: dict[int, str] = {}
     for sentence, key in sentences:
         if key is not None:

@@ -133,8 +133,8 @@ def remove(cursor: Cursor, name: str) -> None:
 
 
 def of_stories(cursor: Cursor, source_ids: Sequence[str]) -> dict[str, dict[str, int]]:
-    """Whose text some stories are, by the source_ids of their originals: agency to how many articles of the
-    story credit it.
+    """Count the agencies that stories credit, by the source_ids of their originals: agency to the number of
+    articles of the story that credit it.
     """
     found: dict[str, dict[str, int]] = {}
     rows = cursor.execute(_sql("of_stories"), {"source_ids": list(source_ids)}).fetchall()
@@ -144,5 +144,5 @@ def of_stories(cursor: Cursor, source_ids: Sequence[str]) -> dict[str, dict[str,
 
 
 def publications(cursor: Cursor) -> list[PublicationCredits]:
-    """How much of each publication is agency copy, also where the agency is not in the corpus."""
+    """Return the share of agency copy of each publication, also where the agency is not in the corpus."""
     return [PublicationCredits(*row) for row in cursor.execute(_sql("publications")).fetchall()]

@@ -70,7 +70,7 @@ def stored_mark(cursor: Cursor, source_id: str) -> StoredMark | None:
 def verdict(
     cursor: Cursor, source_id: str, mark: StoredMark, pairs: dict[int, Match] | None = None
 ) -> Verdict:
-    """The verdict that a mark is. `pairs`: those behind it, where they were read already."""
+    """Return the verdict of a mark. `pairs`: those behind it, where they were read already."""
     if pairs is None:
         pairs = best_pairs(cursor, mark.article_id) if mark.status in ("duplicate", "similar") else {}
     named, count = copies(cursor, mark.article_id) if mark.status in ("unique", "similar") else ((), 0)

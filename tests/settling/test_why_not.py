@@ -10,7 +10,7 @@ from dedup.base.settings import Settings
 from dedup.db.database import Database
 from dedup.rules.pair import Profile, Relation, relate_scored
 from dedup.settling.backfill import backfill
-from dedup.settling.explain import Compared, Explanation, Marked, explain
+from dedup.settling.explain import ComparedPair, Explanation, Marked, explain
 from dedup.store import rulebooks
 from dedup.text.damaged import LEAST_JACCARD
 from dedup.text.fingerprint import Fingerprint
@@ -25,7 +25,7 @@ COPY = Marked("b", "duplicate", False, False, "a")
 def reasons(
     pair: tuple[Profile, Profile], a: Marked = A, b: Marked = B, pin: Relation | None = None
 ) -> list[str]:
-    return list(Compared(a, b, pair, RULES, pin).why_not())
+    return list(ComparedPair(a, b, pair, RULES, pin).why_not())
 
 
 ALIKE = agreeing(250, shared=8)
@@ -131,7 +131,7 @@ def printed(given: str) -> Profile:
 )
 def test_a_print_that_is_no_damaged_one_lacks_something(other: str, every: int) -> None:
     pair = printed(STORY), printed(misread(other, every))
-    compared = Compared(A, COPY, pair, ON)
+    compared = ComparedPair(A, COPY, pair, ON)
     scores, prints = compared.scores, compared.prints
     by_signature = relate_scored(replace(scores, print_jaccard=0.0), ON)
     if by_signature and by_signature.relation is Relation.DUPLICATE:
@@ -143,7 +143,7 @@ def test_a_print_that_is_no_damaged_one_lacks_something(other: str, every: int) 
 
 def test_a_text_that_was_cut_has_too_few_letters_and_others_elsewhere() -> None:
     pair = printed(STORY), printed(misread(CUT, 15))
-    (reason,) = Compared(A, B, pair, ON).why_not()
+    (reason,) = ComparedPair(A, B, pair, ON).why_not()
     assert reason == (
         "print Jaccard 0.353 would make a duplicate of a misread text, but the shorter one has 0.807 of the"
         " letters of the longer one (at least 0.9); 0.418 of the common runs stand at the same place of both"
@@ -153,10 +153,10 @@ def test_a_text_that_was_cut_has_too_few_letters_and_others_elsewhere() -> None:
 
 def test_without_prints_nothing_is_said_of_letters() -> None:
     pair = printed(STORY), printed(misread(STORY, 10))
-    assert Compared(A, B, pair, ON).misread()
-    assert not Compared(A, B, pair, RULES).misread()
+    assert ComparedPair(A, B, pair, ON).misread()
+    assert not ComparedPair(A, B, pair, RULES).misread()
     brief = printed("Rain.")
-    assert not Compared(A, B, (brief, pair[0]), ON).misread()
+    assert not ComparedPair(A, B, (brief, pair[0]), ON).misread()
 
 
 # --- as `explain` says it, of what is stored

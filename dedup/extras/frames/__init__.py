@@ -9,7 +9,7 @@ from dedup.base.answer import Answer
 
 @dataclass(slots=True)
 class StoryExport(Answer):
-    """What was exported.
+    """An export that was written.
 
     Attributes:
         file: where it is.

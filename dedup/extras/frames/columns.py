@@ -1,4 +1,4 @@
-"""What the views show, as batches of Arrow. Read-only.
+"""Rows of the views, as batches of Arrow. Read-only.
 
 The server copies rows out as CSV, and pyarrow parses them: no value becomes a Python object but for lists of
 texts, of which few differ. A page begins after the key of the last one and is found by an index, so a table
@@ -25,7 +25,7 @@ _sql = Statements("extras/frames/columns")
 PAGE_ROWS = 16_384
 
 BATCH_BYTES = 2_000_000
-"""Of CSV in a batch, more or less: a row that crosses it is the last."""
+"""Bytes of CSV in a batch, more or less: a row that crosses it is the last."""
 
 _TYPES: Mapping[str, pa.DataType] = {
     "text": pa.string(),
@@ -36,7 +36,7 @@ _TYPES: Mapping[str, pa.DataType] = {
     "time": pa.timestamp("us", "UTC"),
     "texts": pa.list_(pa.string()),
 }
-"""What a column holds: a `word` is a text of which there are few."""
+"""Kinds of columns: a `word` is a text that often repeats."""
 
 TableName: TypeAlias = Literal["stories", "duplicates", "matches", "marks"]
 TABLE_NAMES: tuple[TableName, ...] = get_args(TableName)

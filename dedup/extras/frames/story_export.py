@@ -26,7 +26,7 @@ from dedup.extras.frames.columns import SCHEMAS, TableName
 from dedup.files.whole import new_file
 
 _TABLES: dict[str, TableName] = {"story": "stories", "article": "marks", "match": "matches"}
-"""Of an SQLite file: what each is read from. A Parquet file is the second."""
+"""Tables of an SQLite file and the views that they are read from. A Parquet file is the second."""
 
 _LEFT_OUT = {"copy_source_ids"}  # Of the SQLite file: `article.story_source_id` says it
 

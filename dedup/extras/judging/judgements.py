@@ -38,7 +38,7 @@ Record = Callable[..., None]  # `Judgements.record`, within one transaction
 
 @dataclass(frozen=True, slots=True)
 class SettingsEffect:
-    """What other settings would do to the newest articles."""
+    """The effect of other settings on the newest articles."""
 
     articles: int  # how many were looked at
     # duplicates, duplicates_then: duplicates under the present settings, and under the others.
@@ -109,7 +109,7 @@ def _refuse_unsettled(cursor: Cursor) -> None:
 
 
 def quality_of(cursor: Cursor) -> Quality | None:
-    """How good the marks are by what people judged: two articles of one story are called duplicates.
+    """Measure the marks by judgements of people: two articles of one story are called duplicates.
 
     A pair that is pinned is marked as people said, which tells nothing of the pairs that nobody saw: of it
     counts what the rules alone say. Left out are pairs of which an article is pending. None: no pair is left.
@@ -169,7 +169,7 @@ class Judgements(OfCorpus):
             yield partial(storing.record, cursor)
 
     def quality(self) -> Quality:
-        """How good the marks are by what people judged, as `quality_of` says it.
+        """Measure the marks by judgements of people; see `quality_of`.
 
         Raises InputError: nobody judged a pair, or articles are unsettled.
         """

@@ -30,7 +30,7 @@ FIELDS: dict[str, tuple[str, ...]] = {
 
 
 class RefusedError(InputError):
-    """What was sent is no article: why, and its id, where that can be told all the same."""
+    """A body is no article: the reason, and its id where that can be told all the same."""
 
     def __init__(self, reason: str, source_id: object = None) -> None:
         super().__init__(reason)

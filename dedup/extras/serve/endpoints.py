@@ -1,4 +1,4 @@
-"""What can be asked over HTTP: the OpenAPI document, of which the routes are made too.
+"""The OpenAPI document, and the routes that are made from it.
 
 `openapi.json` is the document without what the program knows better: its version, the schemas of the answers,
 made of their types, the names that fields go by, and the refusals that any request may meet.

@@ -52,7 +52,7 @@ _BATCH = "spark.sql.execution.arrow.maxRecordsPerBatch"
 
 
 TABLES = 1
-"""Of the tables between the steps: raised by one whenever what a step writes changes."""
+"""Version of the tables between the steps: raised by one whenever the output of a step changes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -272,7 +272,7 @@ def _inside(
 
 
 def _version() -> str | None:
-    """Of the package; None where its files were shipped without it."""
+    """Return the version of the package; None where its files were shipped without it."""
     with suppress(PackageNotFoundError):
         return version("newsdedup")
     return None

@@ -150,7 +150,7 @@ def common(nodes: DataFrame, settings: Settings, pins: Mapping[int, bool]) -> Da
 
 
 def _judged(batches: Iterator[pa.RecordBatch], bands: int, limit: int) -> Iterator[pa.RecordBatch]:
-    """Those that are common, from (sentence, carriers, agreeing pairs, whether it is pinned)."""
+    """Choose the common ones from (sentence, carriers, agreeing pairs, whether it is pinned)."""
     for batch in batches:
         found: list[tuple[int, int, float]] = []
         for sentence, carriers, pairs, always in zip(*(c.to_pylist() for c in batch.columns), strict=True):
@@ -167,7 +167,7 @@ def packed(sentences: Column, shingles: Column) -> Column:
 
 
 def carried(nodes: DataFrame, common: DataFrame) -> DataFrame:
-    """How many of its sentences are common, of the nodes that have such; schema `CARRIED`."""
+    """Count the common sentences of each node that has some; schema `CARRIED`."""
     sentences = nodes.select("node", fn.explode("sentence_hashes").alias("sentence_hash"))
     found = sentences.join(common.select("sentence_hash"), "sentence_hash")
     return found.groupBy("node").agg(fn.count("*").cast("int").alias("common"))

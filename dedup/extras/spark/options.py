@@ -1,4 +1,4 @@
-"""What a run on Spark is told: what marks depend on, and options, which change no result."""
+"""Parameters of a run on Spark: those that marks depend on, and options, which change no result."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ class Pins:
 
 @dataclass(frozen=True, slots=True)
 class CorpusState:
-    """What marks depend on beside the articles of the input."""
+    """Parameters that marks depend on beside the articles of the input."""
 
     settings: Settings = field(default_factory=Settings)
     pins: Pins = field(default_factory=Pins)

@@ -304,7 +304,7 @@ def check_allowed(joined: DataFrame, allowed: int) -> None:
 
 
 def pairs_of(joined: DataFrame, settings: Settings) -> DataFrame:
-    """What two nodes share, without hopeless pairs; schema `PAIR`.
+    """Count the keys that two nodes share, without hopeless pairs; schema `PAIR`.
 
     `joined` has one row per shared key: kind, a, b, packed_a, packed_b.
     """

@@ -139,7 +139,7 @@ class Submitter:
 
 @dataclass(frozen=True, slots=True)
 class KnownEntry:
-    """What is known of an entry.
+    """An entry that is known.
 
     Attributes:
         source_id: of the article that it is.
@@ -202,5 +202,5 @@ def _own(seen: Mapping[str, Sequence[Seen]], source_id: str) -> Seen | None:
 
 
 def _family(seen: Mapping[str, Sequence[Seen]], source_id: str, site: str | None) -> list[Seen]:
-    """What feeds of the site know of an id."""
+    """Return the entries under which feeds of the site know an id."""
     return [one for one in seen.get(source_id, ()) if one.own or site_of(one.address) == site]

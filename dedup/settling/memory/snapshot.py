@@ -290,7 +290,7 @@ def in_slices(count: int, read: Callable[[], Iterator[Entries]]) -> Entries:
 def count(
     entries: Entries, ids: Bigints, places: Places, buckets: npt.NDArray[np.int64]
 ) -> list[SentenceCount]:
-    """What decides whether each of some sentences is common.
+    """Evidence on whether each of some sentences is common.
 
     `entries` has all their carriers, sorted by sentence; `places` those carriers, ascending, and `buckets`
     their keys, shape (carriers, bands).

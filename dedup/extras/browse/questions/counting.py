@@ -129,7 +129,7 @@ COUNTS = ", ".join(
 
 @dataclass(frozen=True, slots=True)
 class CreditCount(Answer):
-    """How many articles credit an agency as the source of their text."""
+    """The number of articles that credit an agency as the source of their text."""
 
     agency: str
     articles: int
@@ -137,7 +137,7 @@ class CreditCount(Answer):
 
 @dataclass(frozen=True, slots=True)
 class Counted(Answer):
-    """What is counted of a range of days, in UTC. An article counts on the day of its time.
+    """Counts of a range of days, in UTC. An article counts on the day of its time.
 
     Attributes:
         first, last: both days are in it. Without a first one it begins with the corpus; without a last one it

@@ -99,7 +99,7 @@ def outlets(
     credit: str | None = None,
     rows: int | None = None,
 ) -> Matrix:
-    """Who copies whom among the outlets; `first` and `last` as of `day`.
+    """Copies between outlets; `first` and `last` as of `day`.
 
     `publication`, `language`, `credit`: only these copies. `rows`: outlets at most, in place of what a page
     shows. Raises InputError: the last day is before the first.
@@ -172,7 +172,7 @@ RECENT = 5_000
 
 @dataclass(frozen=True, slots=True)
 class Partner(Answer):
-    """What one outlet has of another, or another of it.
+    """Copies that one outlet has of another, or another of it.
 
     Attributes:
         publication: the other one; None for articles of which that is unknown. It may be the outlet itself:

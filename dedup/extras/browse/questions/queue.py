@@ -136,7 +136,7 @@ def _picked(cursor: Cursor) -> tuple[DoubtfulPair, ...]:
 
 
 def pins(cursor: Cursor, after: str | None = None, *, rows: int | None = None) -> PinsPage:
-    """What people have said of pairs. Raises InputError: `after` is of no page."""
+    """Return judgements of pairs. Raises InputError: `after` is of no page."""
     until = {"time": datetime.max.replace(tzinfo=UTC), "a": "", "b": ""}
     if after is not None:
         until = dict(zip(until, reading.position(after, datetime, str, str), strict=True))

@@ -34,7 +34,7 @@ TOKEN_CHARACTERS = 20_000
 """A longer word for the next page is none of ours: it names two source_ids at most."""
 
 ROWS = 10_000
-"""Of one answer at most, whatever is asked for."""
+"""Most of one answer, whatever is asked for."""
 
 _Row = TypeVar("_Row")
 
@@ -53,7 +53,7 @@ def allow(cursor: Cursor, **ways: bool) -> None:
 
 
 def rows_of(asked: int | None, shown: int) -> int:
-    """How many rows a list has: as many as are asked for, up to `ROWS`, else as many as a page shows."""
+    """Return the number of rows of a list: those asked for, up to `ROWS`, or else those of a page."""
     return shown if asked is None else min(checks.whole_number("rows", asked, 1), ROWS)
 
 

@@ -95,7 +95,7 @@ class Page(Answer):
 
 @dataclass(frozen=True, slots=True)
 class SearchWanted:
-    """What is searched for.
+    """A search.
 
     Attributes:
         condition: what no index of articles by time tells; `values`: of statements.

@@ -139,7 +139,7 @@ def fingerprints(text: str) -> Hashes:
 
 
 def least_shared(run: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
-    """How many fingerprints two texts share at least that have a run of so many characters in common.
+    """Return the least number of shared fingerprints of two texts with a common run of so many characters.
 
     >>> least_shared(np.array([47, 48, 65, 300])).tolist()
     [0, 1, 2, 15]

@@ -49,7 +49,7 @@ CASES: dict[str, Case] = {
 """Name -> case, in the order of a report."""
 
 FIELDS = ("source_id", "title", "publication", "published_at", "language", "text")
-"""Of an article, in the order in which they are written."""
+"""Fields of an article, in the order in which they are written."""
 
 
 def generate(name: str, seed: int, folder: str | Path, **sizes: int) -> tuple[Path, Path]:

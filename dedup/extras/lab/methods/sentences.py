@@ -100,7 +100,7 @@ class WeightedSentences(Sentences):
 
 
 def form_weight(sentence: str) -> float:
-    """What a sentence weighs by its form: its length and its names.
+    """Return the weight of a sentence by its form: its length and its names.
 
     >>> form_weight("Yesterday he flew to Rome")  # 5 words, 1 name in the last 4
     2.7950849718747373

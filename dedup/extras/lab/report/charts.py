@@ -1,4 +1,4 @@
-"""Where the parts of the charts stand: little precision-recall curves, and a scatter of cost and quality.
+"""Places of the parts of charts: little precision-recall curves, and a scatter of cost and quality.
 
 `templates/charts.html.j2` draws them.
 """

@@ -9,7 +9,7 @@ from dedup.base.answer import Answer
 
 @dataclass(slots=True)
 class CorpusExport(Answer):
-    """What was exported.
+    """An export that was written.
 
     Attributes:
         folder: where it is.
@@ -51,7 +51,7 @@ class MarkDisagreement(Answer):
 
 @dataclass(slots=True)
 class ImportReport(Answer):
-    """What an import did, or would do.
+    """An import that was done, or would be.
 
     Attributes:
         folder: the result.

@@ -88,12 +88,12 @@ _NEXT = {
     "readable": "run the cluster again, with a new `dedup export corpus`",
     "other_fingerprint": "run `dedup verify`, then the cluster again",
 }
-"""What to do then, where the result is not damaged."""
+"""The next step where the result is not damaged."""
 
 
 @dataclass(slots=True)
 class Checked:
-    """What is known of a result that agrees."""
+    """A result that agrees."""
 
     since: int  # the last change that people had made then
     taken: Bigints  # the changes of sentences that the counts know of

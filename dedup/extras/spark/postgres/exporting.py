@@ -42,7 +42,7 @@ PAGE = 2_000
 
 @dataclass(frozen=True, slots=True)
 class ClusterWanted:
-    """What the next backfill would settle by, and so what a cluster has to."""
+    """The state that the next backfill would settle by, and a cluster must."""
 
     corpus: CorpusState  # what a result must agree on
     fingerprinter: Fingerprinter
@@ -51,7 +51,7 @@ class ClusterWanted:
 
     @property
     def values(self) -> dict[str, Any]:
-        """What statements that compare times are given."""
+        """Return the parameters of statements that compare times."""
         return {**order_parameters(self.corpus.settings), "horizon": self.horizon}
 
 
@@ -125,7 +125,7 @@ def _known(
     progress: Progress,
     stop: Callable[[], bool],
 ) -> Iterator[pa.RecordBatch]:
-    """What is known of the articles inside, in no order, until told to stop; all are counted."""
+    """Yield the articles inside, in no order, until told to stop; all are counted."""
     query = _sql("fingerprints", text=articles.body("a"))
     values = found.values | versions(cursor, found.fingerprinter) | {"failures": found.failures}
     cursor.execute(b"DECLARE told NO SCROLL CURSOR FOR " + query, values)

@@ -189,7 +189,7 @@ class _Work:
         return True
 
     def _articles(self, batch: pa.RecordBatch, first: int) -> Iterator[tuple[Any, ...]]:
-        """What is no fingerprint in some rows, with their places from `first` on."""
+        """Yield the faults of fingerprints in some rows, with their places from `first` on."""
         for name in ("published_at", "added_at"):
             bounds = pa.compute.min_max(batch.column(name)).as_py()
             if bounds["min"] is not None and not _FIRST <= bounds["min"] <= bounds["max"] <= _LAST:
