@@ -127,7 +127,7 @@ def server_url() -> Iterator[str]:
         shutil.rmtree(home, ignore_errors=True)
 
 
-class User(TypedDict, total=False):
+class ProcessUser(TypedDict, total=False):
     """Whom a program is to run as, for `subprocess`; nothing for who runs the tests."""
 
     user: int

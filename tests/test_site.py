@@ -26,7 +26,7 @@ def the_script() -> ModuleType:
     return script("docs_site/stage.py")
 
 
-class Page(HTMLParser):
+class SitePage(HTMLParser):
     """What a page of HTML names and loads."""
 
     def __init__(self, file: Path) -> None:
@@ -61,13 +61,13 @@ def build(settings: Path) -> subprocess.CompletedProcess[str]:
 
 
 @pytest.fixture(scope="module")
-def site(script: ModuleType, tmp_path_factory: pytest.TempPathFactory) -> dict[Path, Page]:
+def site(script: ModuleType, tmp_path_factory: pytest.TempPathFactory) -> dict[Path, SitePage]:
     """Every page of the site, which is built without a warning."""
     folder = tmp_path_factory.mktemp("site")
     done = build(script.stage(folder / "docs-site"))
     assert done.returncode == 0, done.stderr
     assert "WARNING" not in done.stderr, done.stderr
-    return {file: Page(file) for file in (folder / "docs").rglob("*.html")}
+    return {file: SitePage(file) for file in (folder / "docs").rglob("*.html")}
 
 
 def test_every_page_stands_in_the_navigation_once_with_the_files_it_links_to(
@@ -98,7 +98,7 @@ def test_the_pins_are_those_that_are_asked_for() -> None:
     assert "for name in compiler docs" in (ROOT / "scripts" / "lock").read_text("utf-8")
 
 
-def test_nothing_of_the_site_comes_from_elsewhere(site: dict[Path, Page]) -> None:
+def test_nothing_of_the_site_comes_from_elsewhere(site: dict[Path, SitePage]) -> None:
     assert len(site) > 20
     loaded = {address for page in site.values() for address in page.loaded}
     assert [address for address in loaded if ELSEWHERE.match(address)] == []
@@ -109,7 +109,7 @@ def test_nothing_of_the_site_comes_from_elsewhere(site: dict[Path, Page]) -> Non
     assert (folder / "search" / "search_index.js").stat().st_size > 100_000
 
 
-def test_every_link_of_the_site_leads_to_a_file_and_its_anchor(site: dict[Path, Page]) -> None:
+def test_every_link_of_the_site_leads_to_a_file_and_its_anchor(site: dict[Path, SitePage]) -> None:
     broken = []
     for file, page in site.items():
         if file.name == "404.html":  # is shown for any address, so its links are from the top

@@ -146,7 +146,7 @@ def test_a_change_is_noted_and_followed(
         assert rows(owner, "SELECT id, xmin::text FROM dedup.article ORDER BY id") == before
 
 
-class Told:
+class AttachProgress:
     """Notes how far work was at each step."""
 
     def __init__(self) -> None:
@@ -168,7 +168,7 @@ def test_progress_never_says_more_than_all(database: Database, owner: Owner) -> 
     news(owner)
     owner.execute("INSERT INTO news (id, body) SELECT n, 'words' FROM generate_series(1, 4000) n")
     attach(database)
-    told = Told()
+    told = AttachProgress()
     sync(database, told, lambda: False)
     assert told.stages == ["reading changes"]
     assert told.steps[-1] == (4001, 4001)
@@ -179,7 +179,7 @@ def test_writing_mark_columns_is_a_stage_of_its_own(database: Database, owner: O
     news(owner)
     put(owner, 1, window(0, 6), 0)
     attach(database, mark_columns=True)
-    told = Told()
+    told = AttachProgress()
     assert settle(database, progress=told).written_back == 1
     assert "writing mark columns" in told.stages
 

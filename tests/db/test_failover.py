@@ -17,7 +17,7 @@ from psycopg.conninfo import conninfo_to_dict, make_conninfo
 from dedup import Deduplicator
 from dedup.base.errors import CursorError
 from dedup.db import postgres
-from tests.conftest import Server, User
+from tests.conftest import ProcessUser, Server
 from tests.corpora import article, wait_until, window
 from tests.db.test_restore import program
 from tests.replica import Replica, journal
@@ -47,7 +47,7 @@ def home(server: Server) -> Iterator[Path]:
 @pytest.fixture
 def control(home: Path) -> Iterator[Control]:
     """Runs a program of Postgres; the servers are stopped at the end."""
-    owner, who = home.stat(), User()
+    owner, who = home.stat(), ProcessUser()
     if os.geteuid() == 0:
         who = {"user": owner.st_uid, "group": owner.st_gid, "extra_groups": []}
 

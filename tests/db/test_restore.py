@@ -25,7 +25,7 @@ from dedup.settling.backfill import backfill
 from dedup.settling.verify import repair, verify
 from dedup.store import opening, pins, rulebooks
 from tests.attached import SCHEMA, attach, news, owned, put
-from tests.conftest import Server, User
+from tests.conftest import ProcessUser, Server
 from tests.corpora import (
     Answer,
     answer,
@@ -166,7 +166,7 @@ def older_server(server: Server) -> Iterator[str]:
     home = Path(tempfile.mkdtemp(prefix="dedup-old-"))
     data = home / "data"
     data.mkdir(mode=0o700)
-    who: User = {}
+    who: ProcessUser = {}
     if os.geteuid() == 0:
         # Postgres refuses root: it runs as whoever the test server runs as.
         host = Path(str(conninfo_to_dict(server.url)["host"]))

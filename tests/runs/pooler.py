@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
 
-from tests.conftest import User
+from tests.conftest import ProcessUser
 from tests.corpora import wait_until
 
 
@@ -34,7 +34,9 @@ def pooled(url: str) -> Iterator[str]:
     )
     owner = Path(str(where["host"])).stat()  # who can reach the server's socket
     os.chown(folder, owner.st_uid, owner.st_gid)
-    who: User = {"user": owner.st_uid, "group": owner.st_gid, "extra_groups": []} if os.geteuid() == 0 else {}
+    who: ProcessUser = (
+        {"user": owner.st_uid, "group": owner.st_gid, "extra_groups": []} if os.geteuid() == 0 else {}
+    )
     process = subprocess.Popen(["pgbouncer", "--quiet", str(config)], **who)
     try:
         wait_until(lambda: _listens(folder / ".s.PGSQL.6432"))

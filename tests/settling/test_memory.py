@@ -61,7 +61,7 @@ def small_chunks(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(settle, "CHUNK_ROWS", 15)
 
 
-class Meddling(meddling.Meddling):
+class ChunkMeddling(meddling.Meddling):
     """Lets something happen between two chunks as well."""
 
     def advance(self, count: int, total: int | None = None) -> None:
@@ -70,14 +70,14 @@ class Meddling(meddling.Meddling):
 
 
 def run(
-    database: Database, engine: EngineName = "memory", progress: Meddling | None = None
+    database: Database, engine: EngineName = "memory", progress: ChunkMeddling | None = None
 ) -> BackfillReport:
     return backfill(database, workers=0, factory=make_function, engine=engine, progress=progress)
 
 
 def test_every_stage_is_told(database: Database) -> None:
     fill(database, news(200))
-    told = Meddling(lambda stage: None)
+    told = ChunkMeddling(lambda stage: None)
     report = run(database, progress=told)
     assert told.stages == STAGES
     assert report.engines == ["memory"]
@@ -93,7 +93,7 @@ def test_a_story_larger_than_a_chunk_is_written_in_parts(database: Database) -> 
     told: list[int] = []
 
     @dataclass
-    class Counting(Meddling):
+    class Counting(ChunkMeddling):
         def advance(self, count: int, total: int | None = None) -> None:
             if self.stages[-1] == "writing marks":
                 told.append(count)
@@ -150,7 +150,7 @@ def test_a_load_reads_again_what_it_stored_only_after_a_change(
 
     monkeypatch.setattr(memory_engine, "fingerprints", counted)
 
-    class Changing(Meddling):
+    class Changing(ChunkMeddling):
         def advance(self, count: int, total: int | None = None) -> None:
             if self.stages == ["fingerprinting"] and (statement := CHANGES[change]):
                 with database.transaction() as cursor:
@@ -235,7 +235,7 @@ def test_whatever_people_do_meanwhile_the_marks_are_right_in_the_end(
         meddle(others, rng, given)
 
     try:
-        run(database, progress=Meddling(happens))
+        run(database, progress=ChunkMeddling(happens))
     finally:
         others.close()
     assert unsettled(database) == set()
@@ -286,7 +286,7 @@ def test_when_a_stage_fails_hooks_settle_again_and_the_next_run_goes_on(
             raise ZeroDivisionError
 
     with pytest.raises(ZeroDivisionError):
-        run(database, progress=Meddling(happens))
+        run(database, progress=ChunkMeddling(happens))
     with deduplicator(database) as hook:
         hook.submit(article("new", window(500, 6, ring=1_000)))
     assert "new" not in unsettled(database)
@@ -322,7 +322,7 @@ def test_stopped_at_any_moment_it_loses_no_mark_and_the_next_run_goes_on(
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr("dedup.settling.memory.run.MemoryRun.__exit__", lambda *_: None)
             with suppress(Stopped):
-                run(database, progress=Meddling(happens))
+                run(database, progress=ChunkMeddling(happens))
         found = answer(database).marks
         assert {name: found[name] for name in marked} == marked
     run(database, rng.choice(("memory", "auto")))
@@ -356,7 +356,7 @@ def test_where_it_stopped_in_the_middle_of_a_story_the_indexes_end_the_work(
             raise ZeroDivisionError
 
     with suppress(ZeroDivisionError):
-        run(database, progress=Meddling(happens))
+        run(database, progress=ChunkMeddling(happens))
     for _ in range(6):
         meddle(database, rng, given, provisional=False)
     run(database, "postgres")

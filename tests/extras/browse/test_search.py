@@ -84,7 +84,7 @@ def test_others_write_while_it_is_made(owner: Operation, corpus: Deduplicator) -
     assert sorted(names(corpus, "rain")) == ["a", "b"]
 
 
-class Told:
+class IndexProgress:
     """What making the index tells."""
 
     def __init__(self) -> None:
@@ -100,7 +100,7 @@ class Told:
 
 def test_it_tells_what_it_is_at(owner: Operation, corpus: Deduplicator) -> None:
     corpus.load([Article("a", "Rain in Norfolk.")])
-    told = Told()
+    told = IndexProgress()
     with psycopg.connect(corpus._database.url) as other:
         other.execute("UPDATE dedup.article SET url = 'x'")
         maker = threading.Thread(target=lambda: owner.make_searchable(progress=told))

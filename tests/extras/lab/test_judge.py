@@ -123,7 +123,7 @@ def test_picking_names_what_it_compares_and_what_it_leaves_out(
     monkeypatch.setattr(judge_commands, "LARGE", 39)
     monkeypatch.setattr(judge_commands, "OTHERS", "content-hash,tfidf")
     told: list[tuple[str, int]] = []
-    monkeypatch.setattr(judge_commands, "progress_bar", lambda unit: nullcontext(Told(told)))
+    monkeypatch.setattr(judge_commands, "progress_bar", lambda unit: nullcontext(JudgeProgress(told)))
     found = dedup("judge", "pairs")
     assert found.code == 0
     assert (
@@ -145,7 +145,7 @@ def at_once(*given: Any, limit_seconds: float, **others: Any) -> list[MethodResu
 
 
 @dataclass
-class Told:
+class JudgeProgress:
     """Progress that notes what it was told."""
 
     told: list[tuple[str, int]]

@@ -156,7 +156,7 @@ def comparison(**facts: object) -> Comparison:
     return Comparison(**{**given, **facts})  # type: ignore[arg-type]
 
 
-class Page(HTMLParser):
+class ReportPage(HTMLParser):
     """A page as a checker sees it: balanced tags, attributes, and the cells of its tables."""
 
     VOID = frozenset({"meta", "br", "path", "circle", "polyline", "use"})
@@ -195,7 +195,7 @@ class Page(HTMLParser):
                 self.tables[-1][-1][-1] += data
 
 
-def body(page: Page, table: int = 0) -> dict[str, list[str]]:
+def body(page: ReportPage, table: int = 0) -> dict[str, list[str]]:
     """The rows of a table by method: what follows the label. The first table has a number before it."""
     rows = [row[1:] if table == 0 else row for row in page.tables[table][1 + (table == 0) :]]
     return {row[0].partition("what ")[0]: row[1:] for row in rows}
@@ -207,11 +207,11 @@ def source() -> str:
 
 
 @pytest.fixture(scope="module")
-def page(source: str) -> Page:
-    return Page(source)
+def page(source: str) -> ReportPage:
+    return ReportPage(source)
 
 
-def test_the_table_shows_the_figures(page: Page) -> None:
+def test_the_table_shows_the_figures(page: ReportPage) -> None:
     rows = body(page)
     assert len(rows) == 17
     # Own: 9,320 right, 200 wrong, 680 missed. 15,000 candidates, 9.6 s and 48 MB for 2,000 articles.
@@ -226,7 +226,7 @@ def test_the_table_shows_the_figures(page: Page) -> None:
     assert rows["longest-common-substring"] == ["too slow: over 10 minutes of CPU"]
 
 
-def test_the_summary_says_who_is_best_where_the_product_stands_and_what_failed(page: Page) -> None:
+def test_the_summary_says_who_is_best_where_the_product_stands_and_what_failed(page: ReportPage) -> None:
     assert (
         "With its threshold tuned, word-shingles tells duplicates best: 97\u00a0% of what it calls duplicates"
         " are, and it finds 97\u00a0% of them (F1\u00a00.966); dedup, character-shingles and minhash are"
@@ -247,10 +247,10 @@ def test_the_summary_says_how_many_unclear_pairs_a_share_leaves_out() -> None:
         "word-shingles tells duplicates best: 100\u00a0% of the clear pairs that it calls duplicates are, and"
         " it finds 100\u00a0% of them (F1\u00a01.000); it calls 619 more duplicates of which the truth says"
         " nothing clear, and were these wrong, its F1 would be 0.492"
-    ) in Page(found).text
+    ) in ReportPage(found).text
 
 
-def test_recall_is_told_by_size_of_story(page: Page) -> None:
+def test_recall_is_told_by_size_of_story(page: ReportPage) -> None:
     rows = body(page, 1)
     assert len(rows) == 15
     assert rows["sentences"] == ["87\u00a0%", "87\u00a0%", "46\u00a0%", "4\u00a0%", "–"]
@@ -259,7 +259,7 @@ def test_recall_is_told_by_size_of_story(page: Page) -> None:
     assert heads[5] == "100 and moreno story, no pair"
 
 
-def test_the_loss_of_the_plain_cut_off_is_said_in_words(page: Page) -> None:
+def test_the_loss_of_the_plain_cut_off_is_said_in_words(page: ReportPage) -> None:
     assert (
         "In stories of 50–99 articles, “sentences” finds 4\u00a0% of the pairs and dedup 98\u00a0%:"
         " 19,740 pairs of 21,000 are lost."
@@ -274,10 +274,10 @@ def test_no_loss_is_said_where_there_is_none() -> None:
 def test_recall_by_kind_is_shown_where_pairs_have_kinds() -> None:
     kinds = (KindRecall("10 % of noise", 200, 150, 180), KindRecall("excerpt", 40, 0, 2))
     given = {label: replace(evaluation(q), by_kind=kinds) for label, _, q, _, _ in METHODS}
-    assert body(Page(render(comparison(evaluations=given))), 2)["dedup"] == ["75\u00a0%", "0\u00a0%"]
+    assert body(ReportPage(render(comparison(evaluations=given))), 2)["dedup"] == ["75\u00a0%", "0\u00a0%"]
 
 
-def test_every_method_has_its_curve_and_its_dot(page: Page) -> None:
+def test_every_method_has_its_curve_and_its_dot(page: ReportPage) -> None:
     lines = [attrs for tag, attrs in page.tags if tag == "polyline"]
     assert len(lines) == 15
     assert all(len((line["points"] or "").split()) <= MAX_POINTS + 1 for line in lines)
@@ -285,7 +285,7 @@ def test_every_method_has_its_curve_and_its_dot(page: Page) -> None:
     assert sum((attrs.get("class") or "").startswith("dot") for _, attrs in page.tags) == 15
 
 
-def test_nothing_comes_from_outside(source: str, page: Page) -> None:
+def test_nothing_comes_from_outside(source: str, page: ReportPage) -> None:
     for mark in ("http:", "https:", "//", "url(", "<script", "<link", "<img", "<iframe", "@import"):
         assert mark not in source
     for _, attrs in page.tags:
@@ -296,7 +296,7 @@ def test_nothing_comes_from_outside(source: str, page: Page) -> None:
     assert policy == ["default-src 'none'; style-src 'unsafe-inline'"]
 
 
-def test_every_reference_within_the_page_leads_somewhere(page: Page) -> None:
+def test_every_reference_within_the_page_leads_somewhere(page: ReportPage) -> None:
     ids = [attrs["id"] for _, attrs in page.tags if "id" in attrs]
     assert len(ids) == len(set(ids))
     wanted = [attrs["href"][1:] for _, attrs in page.tags if attrs.get("href")]  # type: ignore[index]
@@ -304,7 +304,7 @@ def test_every_reference_within_the_page_leads_somewhere(page: Page) -> None:
     assert set(wanted) <= set(ids)
 
 
-def test_a_reader_without_eyes_is_told_everything(page: Page) -> None:
+def test_a_reader_without_eyes_is_told_everything(page: ReportPage) -> None:
     assert all("scope" in attrs for tag, attrs in page.tags if tag == "th")
     pictures = [attrs for tag, attrs in page.tags if tag == "svg" and "aria-hidden" not in attrs]
     assert len(pictures) == 16
@@ -340,7 +340,7 @@ def test_hostile_texts_do_no_harm() -> None:
         )
     )
     source.encode("utf-8")
-    page = Page(source)
+    page = ReportPage(source)
     assert {tag for tag, _ in page.tags}.isdisjoint({"script", "img"})
     assert not [name for _, attrs in page.tags for name in attrs if name.startswith("on")]
     assert "{{ 7 * 7 }}" in page.text
@@ -381,14 +381,14 @@ def test_texts_are_shown_with_what_they_share(source: str) -> None:
 
 
 def test_without_truth_it_shows_what_is_accepted_and_what_it_costs() -> None:
-    page = Page(render(comparison(truth=None, duplicates=0, unclear=0, evaluations={})))
+    page = ReportPage(render(comparison(truth=None, duplicates=0, unclear=0, evaluations={})))
     assert body(page)["dedup"] == ["0.60", "2", "2", "5", "3", "7.5", "4.8", "24"]
     assert "No truth was given" in page.text
     assert "polyline" not in {tag for tag, _ in page.tags}
 
 
 def test_a_comparison_of_nothing_is_a_page() -> None:
-    page = Page(
+    page = ReportPage(
         render(
             comparison(
                 results=(), evaluations={}, disagreements=(), documents=0, characters=0, refused=0, repeated=0
@@ -402,7 +402,7 @@ def test_a_comparison_of_nothing_is_a_page() -> None:
 def test_methods_that_found_nothing_are_shown_without_numbers() -> None:
     nothing = Tally(0, 0, 0)
     empty = replace(evaluation(0.5), own=nothing, tuned=nothing, strict=nothing, curve=())
-    page = Page(render(comparison(evaluations={"dedup": empty})))
+    page = ReportPage(render(comparison(evaluations={"dedup": empty})))
     assert body(page)["dedup"][1:5] == ["–", "–", "–", "–"]
     assert "No method could be judged by this truth." in page.text
 
@@ -442,13 +442,13 @@ def test_labels_of_a_scatter_do_not_touch_each_other() -> None:
 
 def test_the_best_of_a_column_is_marked_unless_too_many_share_it() -> None:
     given = [result(f"m{n}", seconds=float(s)) for n, s in enumerate((2, 2, 5, 7, 9))]
-    rows = body(Page(render(comparison(truth=None, evaluations={}, results=tuple(given)))))
+    rows = body(ReportPage(render(comparison(truth=None, evaluations={}, results=tuple(given)))))
     assert [row[-2] for row in rows.values()] == ["1.0 (best)", "1.0 (best)", "2.5", "3.5", "4.5"]
     assert {row[-1] for row in rows.values()} == {"24"}
 
 
 def test_of_two_methods_one_is_best_and_of_one_none() -> None:
     two = (result("a", seconds=2.0), result("b", seconds=4.0))
-    rows = body(Page(render(comparison(truth=None, evaluations={}, results=two))))
+    rows = body(ReportPage(render(comparison(truth=None, evaluations={}, results=two))))
     assert (rows["a"][-2], rows["b"][-2]) == ("1.0 (best)", "2.0")
     assert "(best)" not in render(comparison(truth=None, evaluations={}, results=two[:1]))

@@ -15,7 +15,7 @@ from dedup.base.verdict import StatusName
 from dedup.db.database import Database
 from dedup.scrapy import Options
 from tests.corpora import answer
-from tests.extras.scrapy.test_scrapy import PAGES, Newspaper, crawl, served
+from tests.extras.scrapy.test_scrapy import PAGES, NewspaperSite, crawl, served
 
 pytestmark = pytest.mark.timeout(240)
 
@@ -70,7 +70,7 @@ def test_the_settings_and_the_commands_of_the_page_work(
     del settings["__builtins__"]
     spool = Options.spool.format(name="newspaper")
     assert spool in SHELL[0]
-    with served(Newspaper()) as newspaper:
+    with served(NewspaperSite()) as newspaper:
         done = crawl(
             tmp_path,
             newspaper.address,

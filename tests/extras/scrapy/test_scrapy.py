@@ -44,7 +44,7 @@ ODD = {97: "empty", 98: "number", 99: "undated"}
 
 
 @dataclass
-class Newspaper:
+class NewspaperSite:
     """A web site of invented articles, many of them near-duplicates of others.
 
     Attributes:
@@ -87,7 +87,7 @@ def _when(number: int) -> str:
 
 
 @contextmanager
-def served(newspaper: Newspaper) -> Iterator[Newspaper]:
+def served(newspaper: NewspaperSite) -> Iterator[NewspaperSite]:
     """The newspaper on the web of this machine."""
 
     class Handler(BaseHTTPRequestHandler):
@@ -167,7 +167,7 @@ def by_a_backfill(database: Database, articles: list[Article]) -> Answer:
 def test_a_crawl_gives_every_item_its_verdict(
     database: Database, corpus_url: str, tmp_path: Path, reactor: str
 ) -> None:
-    with served(Newspaper()) as newspaper:
+    with served(NewspaperSite()) as newspaper:
         done = crawl(tmp_path, newspaper.address, corpus_url, TWISTED_REACTOR=REACTORS[reactor])
     assert ("Asyncio" in done.stats["reactor"]) is (reactor == "asyncio")
     assert len(done.items) == done.stats["item_scraped_count"] == PAGES
@@ -186,7 +186,7 @@ def test_a_crawl_gives_every_item_its_verdict(
 def test_what_passed_before_its_original_is_named_by_the_item_of_that_one(
     database: Database, corpus_url: str, tmp_path: Path
 ) -> None:
-    with served(Newspaper(newest_first=True)) as newspaper:
+    with served(NewspaperSite(newest_first=True)) as newspaper:
         done = crawl(tmp_path, newspaper.address, corpus_url, DEDUP_DROP=True, CONCURRENT_REQUESTS=1)
     backfill(database, workers=0)
     copies = {name for name, mark in answer(database).marks.items() if mark[0] == "duplicate"}
@@ -213,7 +213,7 @@ def test_a_dropped_item_is_logged_without_its_text(caplog: pytest.LogCaptureFixt
 
 @pytest.mark.torture
 def test_duplicates_can_be_dropped(database: Database, corpus_url: str, tmp_path: Path) -> None:
-    with served(Newspaper()) as newspaper:
+    with served(NewspaperSite()) as newspaper:
         # One after the other, so that the earliest of each story is there first.
         done = crawl(
             tmp_path,
@@ -235,7 +235,7 @@ def test_duplicates_can_be_dropped(database: Database, corpus_url: str, tmp_path
 def test_items_that_are_no_articles_pass_on_and_are_counted(
     database: Database, corpus_url: str, tmp_path: Path
 ) -> None:
-    with served(Newspaper({**ODD, 0: "dataclass"})) as newspaper:
+    with served(NewspaperSite({**ODD, 0: "dataclass"})) as newspaper:
         done = crawl(tmp_path, newspaper.address, corpus_url)
     assert len(done.items) == PAGES
     assert done.count("no_article") == len(ODD) + 1
@@ -248,7 +248,7 @@ def test_items_that_are_no_articles_pass_on_and_are_counted(
 def test_an_item_without_a_field_for_the_verdict_passes_on(
     database: Database, corpus_url: str, tmp_path: Path
 ) -> None:
-    with served(Newspaper(dict.fromkeys(range(PAGES), "dataclass"))) as newspaper:
+    with served(NewspaperSite(dict.fromkeys(range(PAGES), "dataclass"))) as newspaper:
         done = crawl(tmp_path, newspaper.address, corpus_url, DEDUP_FIELDS={})
     assert [set(item) for item in done.items] == [{"url", "text"}] * PAGES
     assert sum("Page has no field 'dedup'" in line for line in done.log.splitlines()) == 1
@@ -270,7 +270,7 @@ def test_a_server_that_is_stopped_in_mid_crawl_loses_no_item(database: Database,
             elif number == 70:
                 once(start, server.start)
 
-        with served(Newspaper(before=before)) as newspaper:
+        with served(NewspaperSite(before=before)) as newspaper:
             done = crawl(
                 tmp_path, newspaper.address, server.url, DEDUP_RETRY_SECONDS=0.05, CONCURRENT_REQUESTS=4
             )
@@ -295,7 +295,7 @@ def test_a_server_that_is_stopped_in_mid_crawl_loses_no_item(database: Database,
 def test_a_crawl_without_a_database_leaves_a_file_that_load_takes(
     database: Database, corpus_url: str, tmp_path: Path
 ) -> None:
-    with served(Newspaper()) as newspaper:
+    with served(NewspaperSite()) as newspaper:
         done = crawl(tmp_path, newspaper.address, "postgresql://nobody@127.0.0.1:1/none")
     assert len(done.items) == done.count("spooled") == PAGES
     assert sum("WARNING" in line for line in done.log.splitlines()) == 1
@@ -308,7 +308,7 @@ def test_a_crawl_without_a_database_leaves_a_file_that_load_takes(
 
 @pytest.mark.torture
 def test_items_pass_on_even_when_the_spool_is_full(tmp_path: Path) -> None:
-    with served(Newspaper()) as newspaper:
+    with served(NewspaperSite()) as newspaper:
         done = crawl(
             tmp_path, newspaper.address, "postgresql://nobody@127.0.0.1:1/none", DEDUP_SPOOL_BYTES=5_000
         )

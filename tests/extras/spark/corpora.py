@@ -87,7 +87,7 @@ def settle(spark: Any, work: Path, corpus: Abstract, settings: Settings | None =
 
 
 @dataclass(frozen=True)
-class Found:
+class Outcome:
     """A result as the tests of all engines compare it.
 
     Attributes:
@@ -98,7 +98,7 @@ class Found:
     best_match: dict[str, str]
 
 
-def answer(result: Any) -> Found:
+def answer(result: Any) -> Outcome:
     """What a result holds."""
     found = Answer()
     for mark in result.marks.collect():
@@ -113,7 +113,7 @@ def answer(result: Any) -> Found:
             assert match.relation == "similar"
             assert best_match.setdefault(match.other_source_id, match.source_id) == match.source_id
     found.common = {r.sentence_hash: r.effective_stories for r in result.common_sentences.collect()}
-    return Found(found, best_match)
+    return Outcome(found, best_match)
 
 
 def best_match_of(found: Answer, entries: Sequence[Entry], settings: Settings) -> dict[str, str]:
@@ -160,7 +160,7 @@ def expected(corpus: Abstract, settings: Settings | None = None) -> Answer:
 START = datetime(2024, 3, 1, tzinfo=UTC)
 
 
-class Maker:
+class FingerprintMaker:
     """Makes up fingerprints whose keys no other maker of this run has.
 
     A text is made of sentences; of each come a few bytes of the signature, so that texts that share

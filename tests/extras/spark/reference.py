@@ -111,7 +111,7 @@ class Round:
 
 
 @dataclass(frozen=True, slots=True)
-class Result:
+class ReferenceMarks:
     """The marks of a corpus.
 
     Attributes:
@@ -157,7 +157,7 @@ def marks(
     settings: Settings,
     pins: Pins | None = None,
     options: Options | None = None,
-) -> Result:
+) -> ReferenceMarks:
     """The marks and pairs of a corpus, as `oracle.marks` has them (docs/semantics.md, sections 3 to 5)."""
     ordered = in_order(subjects)
     said = numbered(ordered, pins or {})
@@ -311,7 +311,7 @@ def results(
     profiles: Mapping[int, Profile],
     settings: Settings,
     rounds: list[Round],
-) -> Result:
+) -> ReferenceMarks:
     """The marks of all members, the pairs that are kept, and which of them are with the best match."""
     originals: dict[int, list[int]] = {}
     before: dict[int, list[int]] = {}
@@ -329,7 +329,7 @@ def results(
         edges = ((c, state.edges[min(node, c), max(node, c)]) for c in others.get(node, ()))
         return [(ordered[c].order, ordered[c].id, related) for c, related in edges]
 
-    made = Result({}, set(), set(), rounds)
+    made = ReferenceMarks({}, set(), set(), rounds)
     for node in found:
         first, copies = node.first, node.members
         sources = partners(first, originals)
@@ -348,7 +348,7 @@ def results(
 
 
 def _add_canonical(
-    made: Result, subject: Subject, before: list[Partner], after: list[Partner], settings: Settings
+    made: ReferenceMarks, subject: Subject, before: list[Partner], after: list[Partner], settings: Settings
 ) -> None:
     """The mark of a canonical article, and the pairs that it keeps with others that are similar to it."""
     similar = [*before, *after]

@@ -34,7 +34,7 @@ SETTINGS = Settings(common_stories=4)
 
 
 @dataclass
-class Result:
+class ClusterResult:
     """The tables of a result as rows, and what it says of itself."""
 
     about: dict[str, Any]
@@ -66,11 +66,11 @@ def result_of(
     sentences: Mapping[int, bool] | None = None,
     horizon: datetime | None = None,
     models: Mapping[str, str] | None = None,
-) -> Result:
+) -> ClusterResult:
     """What a cluster makes of articles, each with its `added_at`."""
     settings, pairs, sentences = settings or Settings(), pairs or {}, sentences or {}
     basis = Basis.of(settings, models or {}, pins_digest(pairs, sentences), microseconds(horizon))
-    result = Result({"format": FORMAT, **basis.as_dict()})
+    result = ClusterResult({"format": FORMAT, **basis.as_dict()})
     orders: dict[int, OrderKey] = {}
     names: dict[int, str] = {}
     subjects = []
@@ -132,7 +132,12 @@ def result_of(
 
 
 def _mark(
-    result: Result, name: str, status: str, original: str | None, score: float | None, reason: str | None
+    result: ClusterResult,
+    name: str,
+    status: str,
+    original: str | None,
+    score: float | None,
+    reason: str | None,
 ) -> None:
     row = {"source_id": name, "status": status, "duplicate_of": original, "score": score, "reason": reason}
     result.tables["mark"].append(row)

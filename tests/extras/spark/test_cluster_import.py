@@ -43,14 +43,14 @@ from tests.corpora import (
     wait_until,
     window,
 )
-from tests.extras.spark.results import SETTINGS, Result, fill, news, result_of
+from tests.extras.spark.results import SETTINGS, ClusterResult, fill, news, result_of
 from tests.settling.meddling import Meddling
 from tests.settling.test_crash import FAULT
 
 pytestmark = pytest.mark.timeout(300)
 
 
-def take(database: Database, result: Result, folder: Path, **options: object) -> ImportReport:
+def take(database: Database, result: ClusterResult, folder: Path, **options: object) -> ImportReport:
     return cluster_import.run(database, result.write(folder), **options)  # type: ignore[arg-type]
 
 

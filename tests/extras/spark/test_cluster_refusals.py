@@ -24,7 +24,7 @@ from dedup.extras.spark.postgres import importing as cluster_import
 from dedup.rules.pair import Relation
 from dedup.store import pins
 from tests.corpora import article, at, change_settings, code, load, window
-from tests.extras.spark.results import SETTINGS, Result, Row, fill, result_of, write_table
+from tests.extras.spark.results import SETTINGS, ClusterResult, Row, fill, result_of, write_table
 from tests.extras.spark.test_cluster_import import rows
 from tests.loops import each
 
@@ -42,7 +42,7 @@ GIVEN = [
     ),
 ]
 
-Spoil = Callable[[Result], None]
+Spoil = Callable[[ClusterResult], None]
 
 
 @pytest.fixture
@@ -65,11 +65,11 @@ def kept(database: Database) -> dict[str, Any]:
 
 
 @cache
-def _result() -> Result:
+def _result() -> ClusterResult:
     return result_of(GIVEN, SETTINGS)
 
 
-def result() -> Result:
+def result() -> ClusterResult:
     """The right result, which a test may spoil."""
     return deepcopy(_result())
 
@@ -102,7 +102,7 @@ def test_what_fits_is_not_refused(database: Database, tmp_path: Path) -> None:
     assert cluster_import.run(database, folder).marks == 11
 
 
-def _row(found: Result, table: str, name: str) -> Row:
+def _row(found: ClusterResult, table: str, name: str) -> Row:
     return next(row for row in found.tables[table] if row["source_id"] == name)
 
 
@@ -115,14 +115,14 @@ def _match(name: str, **values: Any) -> Spoil:
 
 
 def _drop(table: str, name: str) -> Spoil:
-    def spoil(found: Result) -> None:
+    def spoil(found: ClusterResult) -> None:
         found.tables[table].remove(_row(found, table, name))
 
     return spoil
 
 
 def _twice(table: str, name: str) -> Spoil:
-    def spoil(found: Result) -> None:
+    def spoil(found: ClusterResult) -> None:
         found.tables[table].append(dict(_row(found, table, name)))
 
     return spoil

@@ -24,7 +24,7 @@ from tests.conformance.test_engines import reference
 from tests.corpora import assert_equal, sentence_hash
 from tests.extras.spark.corpora import (
     Abstract,
-    Maker,
+    FingerprintMaker,
     answer,
     best_match_of,
     expected,
@@ -63,7 +63,7 @@ def test_hundreds_of_small_corpora_have_the_oracles_answer(spark: Any, tmp_path:
     values, options = DIVISIONS[division]
     settings = Settings().with_values(values)
     start = 1_000 * list(DIVISIONS).index(division)
-    corpora = [Maker(start + i, settings).corpus(ARTICLES, f"{i}-") for i in range(CORPORA)]
+    corpora = [FingerprintMaker(start + i, settings).corpus(ARTICLES, f"{i}-") for i in range(CORPORA)]
     whole = joined(corpora)
     result = settle(spark, tmp_path / "work", whole, settings, **options)
     found = answer(result)
@@ -81,7 +81,7 @@ def test_hundreds_of_small_corpora_have_the_oracles_answer(spark: Any, tmp_path:
 
 def test_the_answer_does_not_depend_on_how_the_work_is_divided(spark: Any, tmp_path: Path) -> None:
     settings = Settings()
-    whole = joined(Maker(9_000 + i, settings).corpus(20, f"{i}-") for i in range(12))
+    whole = joined(FingerprintMaker(9_000 + i, settings).corpus(20, f"{i}-") for i in range(12))
     wanted = None
     options: list[dict[str, Any]] = [
         {"head_minimum": 16, "budget": 10**9, "partitions": 1},
@@ -120,7 +120,7 @@ def test_the_marks_of_a_story_of_three_hundred_copies(spark: Any, tmp_path: Path
 
 def test_a_long_chain_ends(spark: Any, tmp_path: Path) -> None:
     """Each text is a duplicate of the next one, and the window shows one at a time."""
-    maker = Maker(77, Settings())
+    maker = FingerprintMaker(77, Settings())
     corpus = joined([maker.corpus(0, "")])
     texts = [maker.fingerprint([i + j for j in range(6)]) for i in range(24)]
     entries = maker.corpus(len(texts), "link ").entries
@@ -143,7 +143,7 @@ def test_an_empty_corpus_has_empty_tables(spark: Any, tmp_path: Path) -> None:
 
 
 def test_a_result_is_written_as_it_is(spark: Any, tmp_path: Path) -> None:
-    corpus = Maker(3, Settings()).corpus(30, "a")
+    corpus = FingerprintMaker(3, Settings()).corpus(30, "a")
     result = settle(spark, tmp_path / "work", corpus)
     out = tmp_path / "out"
     for _ in range(2):  # the second time in place of the first
@@ -237,7 +237,7 @@ def test_a_worker_process_that_is_killed_costs_its_task(
 ) -> None:
     flag = tmp_path / "died"
     monkeypatch.setattr("dedup.extras.spark.rounds.related", partial(dying_once, flag=str(flag)))
-    corpus = Maker(4, Settings()).corpus(30, "a")
+    corpus = FingerprintMaker(4, Settings()).corpus(30, "a")
     found = answer(settle(spark, tmp_path / "work", corpus))
     assert flag.exists()
     assert_equal(found.answer, expected(corpus))

@@ -24,7 +24,7 @@ from tests.conformance.corpora import CORPORA
 from tests.corpora import fingerprint as fingerprint_of
 from tests.corpora import sentence_hash
 from tests.extras.spark import reference as rounds
-from tests.extras.spark.reference import Options, Result
+from tests.extras.spark.reference import Options, ReferenceMarks
 from tests.reference import nodes
 from tests.reference.nodes import Groups
 from tests.rules.test_oracle import PINS, RULES, corpora, fingerprint, short, subject
@@ -38,7 +38,7 @@ TRIES = 4_000
 
 
 @dataclass
-class Case:
+class RoundsCase:
     """A corpus, and what an engine chooses."""
 
     subjects: list[Subject]
@@ -88,7 +88,7 @@ def drawn_articles(rng: random.Random, size: int) -> list[Subject]:
     return [subject(id, id // rng.choice((1, 1, 2)), texts[text]) for id, text in enumerate(chosen)]
 
 
-def drawn(seed: int) -> Case:
+def drawn(seed: int) -> RoundsCase:
     """Few articles, and an engine that sees little at a time."""
     rng = random.Random(seed)
     size = rng.choice((3, 5, 7, 8, 9, 9))
@@ -106,7 +106,7 @@ def drawn(seed: int) -> Case:
         starts=rng.choice((_always, _sometimes)),
     )
     settings = settings_of(rng.choice((2, 50, 50, 50)), rng.choice((1, 2, 50)))
-    return Case(subjects, settings, pins, sentences, options)
+    return RoundsCase(subjects, settings, pins, sentences, options)
 
 
 def _always(number: int, node: int) -> bool:
@@ -120,12 +120,12 @@ def _sometimes(number: int, node: int) -> bool:
 CHOICES = [Options(), Options(1, 0), Options(2, 50, lambda number: number)]
 
 
-def nodes_of(case: Case) -> list[nodes.Node]:
+def nodes_of(case: RoundsCase) -> list[nodes.Node]:
     ordered = nodes.in_order(case.subjects)
     return nodes.nodes(ordered, nodes.numbered(ordered, case.pins), case.options.part)
 
 
-def check(case: Case) -> tuple[Result, set[int]]:
+def check(case: RoundsCase) -> tuple[ReferenceMarks, set[int]]:
     """The rounds' answer, which is the oracle's, and the common sentences."""
     common = oracle.common_sentences([s.fingerprint for s in case.subjects], case.settings, case.sentences)
     assert nodes.common_sentences(nodes_of(case), case.settings, case.sentences) == common
@@ -137,7 +137,7 @@ def check(case: Case) -> tuple[Result, set[int]]:
     return found, set(common)
 
 
-def best_match(case: Case, pairs: set[Pair]) -> set[tuple[int, int]]:
+def best_match(case: RoundsCase, pairs: set[Pair]) -> set[tuple[int, int]]:
     """The pairs whose later article is, of all, the one most like the earlier one."""
     order = {s.id: s.order for s in case.subjects}
     best: dict[int, tuple[float, str, object, int]] = {}
@@ -149,7 +149,7 @@ def best_match(case: Case, pairs: set[Pair]) -> set[tuple[int, int]]:
     return {(found[3], one) for one, found in best.items() if order[found[3]] > order[one]}
 
 
-def happened(case: Case, found: Result, common: set[int]) -> set[str]:
+def happened(case: RoundsCase, found: ReferenceMarks, common: set[int]) -> set[str]:
     """What of interest a corpus and its rounds had."""
     kept = Counter(pair.article_id for pair in found.pairs if pair.rule != "pinned")
     copied = Counter(pair.article_id for pair in found.pairs if pair.relation == "duplicate")
@@ -204,7 +204,7 @@ def test_random_corpora_are_decided_as_the_oracle_decides_them(chunk: int) -> No
 def test_the_rounds_are_the_oracle(
     subjects: list[Subject], pins: Pins, options: Options, stories: int, most: int
 ) -> None:
-    check(Case(subjects, settings_of(stories, most), pins, options=options))
+    check(RoundsCase(subjects, settings_of(stories, most), pins, options=options))
 
 
 @pytest.mark.parametrize("options", CHOICES, ids=["default", "head of one", "no classes"])
@@ -222,7 +222,7 @@ def test_the_corpora_of_all_engines_are_decided_alike(name: str, options: Option
             numbers[article.source_id] = number
     pins = {frozenset((numbers[a], numbers[b])): r for a, b, r in corpus.pairs if {a, b} <= numbers.keys()}
     sentences = {sentence_hash(code): common for code, common in corpus.sentences.items()}
-    check(Case(subjects, settings, pins, sentences, options))
+    check(RoundsCase(subjects, settings, pins, sentences, options))
 
 
 def test_every_pair_is_scored_once_and_with_all_that_it_shares(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -259,11 +259,11 @@ def ring(size: int) -> list[Subject]:
 def test_a_chain_that_needs_many_rounds_ends() -> None:
     subjects = ring(90)
     settings = settings_of(50, 50)
-    found, _ = check(Case(subjects, settings, options=Options(1, 0)))
+    found, _ = check(RoundsCase(subjects, settings, options=Options(1, 0)))
     assert 30 < len(found.rounds) <= 90
     assert all(r.head == 1 and r.eligible for r in found.rounds)
     # All of it inside the head: one round, however long the chain.
-    found, _ = check(Case(subjects, settings))
+    found, _ = check(RoundsCase(subjects, settings))
     assert len(found.rounds) == 1
 
 
@@ -296,7 +296,7 @@ STORY = replace(
 
 @pytest.mark.parametrize("options", CHOICES, ids=["default", "head of one", "no classes"])
 def test_three_hundred_edited_copies_of_a_story(options: Options) -> None:
-    found, common = check(Case(copies(300), STORY, options=options))
+    found, common = check(RoundsCase(copies(300), STORY, options=options))
     assert Counter(mark.status.value for mark in found.marks.values()) == {"similar": 5, "duplicate": 295}
     assert common == set()
 

@@ -14,7 +14,7 @@ from dedup.rules.pairs import RULES
 from dedup.rules.relation import Rule
 from dedup.text.fingerprint import Fingerprint
 from tests.corpora import fingerprint, misread, text, window
-from tests.extras.spark.corpora import Maker
+from tests.extras.spark.corpora import FingerprintMaker
 
 pa = pytest.importorskip("pyarrow")
 
@@ -44,7 +44,11 @@ def batch(pairs: list[tuple[int, Fingerprint, Fingerprint, Relation | None]]) ->
 def texts_of(settings: Settings) -> list[Fingerprint]:
     """Made up; but where there are prints, those of stories that a machine misread, and of a short text."""
     if not settings.prints:
-        return [e.made for e in Maker(5, settings).corpus(60, "a").entries if isinstance(e.made, Fingerprint)]
+        return [
+            e.made
+            for e in FingerprintMaker(5, settings).corpus(60, "a").entries
+            if isinstance(e.made, Fingerprint)
+        ]
     stories = [text(window(start, 14, ring=60)) for start in (0, 1, 4, 9, 30)]
     bodies = [
         misread(body, every, copy) for body in stories for copy, every in enumerate((10_000, 50, 25, 14))
@@ -91,7 +95,7 @@ def test_related_pairs_are_those_of_the_rule(settings: Settings) -> None:
 
 
 def test_an_empty_batch_has_no_edges() -> None:
-    text = Maker(1, Settings()).short(0)
+    text = FingerprintMaker(1, Settings()).short(0)
     (made,) = related([batch([(0, text, text, None)]).slice(0, 0)], Settings())
     assert made.num_rows == 0
     assert made.schema.names == columns(EDGE)

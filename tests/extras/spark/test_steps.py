@@ -14,7 +14,7 @@ import pytest
 from dedup.base.errors import WorkError
 from dedup.base.settings import Settings
 from tests.corpora import assert_equal
-from tests.extras.spark.corpora import Abstract, Maker, answer, expected, frame, settle
+from tests.extras.spark.corpora import Abstract, FingerprintMaker, answer, expected, frame, settle
 
 pytestmark = [pytest.mark.spark, pytest.mark.timeout(1_800)]
 
@@ -78,7 +78,7 @@ def test_no_step_has_no_rows(spark: Any, tmp_path: Path) -> None:
 
 
 def corpus() -> Abstract:
-    return Maker(11, Settings()).corpus(40, "a")
+    return FingerprintMaker(11, Settings()).corpus(40, "a")
 
 
 class Small(TypedDict):
@@ -99,14 +99,14 @@ def written(work: Path) -> dict[str, int]:
     return found
 
 
-class StoppedError(Exception):
+class KilledError(Exception):
     """In place of a kill, where a process for each step would take too long."""
 
 
 def stop_if_made(steps: Any, name: str, seconds: float, rows: int) -> None:
     """Stop a run when it has made a step."""
     if steps.done[name].made:
-        raise StoppedError
+        raise KilledError
 
 
 def test_a_run_that_is_stopped_after_any_step_goes_on_there(
@@ -134,7 +134,7 @@ def test_a_run_that_is_stopped_after_any_step_goes_on_there(
         refused = spark.createDataFrame([], REFUSED)
         try:
             result = run(Taken(made, frame(spark, given.entries), refused, {}), state, options)
-        except StoppedError:
+        except KilledError:
             after = written(work)
             assert after.items() >= before.items()
             assert len(after) == len(before) + 1

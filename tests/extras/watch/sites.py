@@ -12,7 +12,7 @@ from typing import Any
 
 
 @dataclass
-class Reply:
+class SiteReply:
     """What is answered to one path."""
 
     body: bytes | str = b""
@@ -32,11 +32,11 @@ class Site:
 
     def __init__(self, port: int) -> None:
         self.address = f"http://127.0.0.1:{port}"
-        self.replies: dict[str, Reply] = {}
+        self.replies: dict[str, SiteReply] = {}
         self.asked: list[tuple[str, dict[str, str], int]] = []  # path, headers, status of the answer
 
     def put(self, path: str, body: bytes | str = b"", **how: Any) -> str:
-        self.replies[path] = Reply(body, **how)
+        self.replies[path] = SiteReply(body, **how)
         return self.address + path
 
     def statuses(self, path: str) -> list[int]:
@@ -47,7 +47,7 @@ class Site:
 def site() -> Iterator[Site]:
     class Handler(BaseHTTPRequestHandler):
         def do_GET(self) -> None:
-            reply = made.replies.get(self.path, Reply(status=404))
+            reply = made.replies.get(self.path, SiteReply(status=404))
             etag = f'"{sha256(reply.content).hexdigest()[:8]}"'
             same = reply.validated and reply.status == 200 and self.headers.get("If-None-Match") == etag
             status = 304 if same else reply.status
