@@ -155,6 +155,7 @@ CHARTS = [
 ]
 
 
+@pytest.mark.long("dedup", "migrations", "docs/examples")
 @pytest.mark.extra("frames")
 def test_the_notebook_runs_from_top_to_bottom(
     newsroom: str, charts: list[str], monkeypatch: pytest.MonkeyPatch
@@ -182,6 +183,7 @@ def test_the_notebook_runs_on_an_empty_corpus(
     assert charts == []
 
 
+@pytest.mark.long("dedup", "migrations", "docs/examples")
 @pytest.mark.extra("frames")
 def test_the_notebook_runs_on_a_corpus_of_another_schema(
     empty: str, charts: list[str], monkeypatch: pytest.MonkeyPatch

@@ -75,6 +75,7 @@ async def until(condition: Callable[[], bool]) -> None:
     await asyncio.to_thread(wait_until, condition)
 
 
+@pytest.mark.long("dedup", "migrations")
 def test_one_after_the_other_the_verdicts_are_those_of_the_blocking_door(
     database: Database, corpus_url: str
 ) -> None:
@@ -93,6 +94,7 @@ def test_one_after_the_other_the_verdicts_are_those_of_the_blocking_door(
     assert {verdict.status for verdict in found} == {"unique", "similar", "duplicate", "failed"}
 
 
+@pytest.mark.long("dedup", "migrations")
 @pytest.mark.parametrize("asynchronous", [False, True])
 def test_many_at_once_are_right_and_told_in_order(
     database: Database, corpus_url: str, asynchronous: bool

@@ -331,6 +331,7 @@ STRANGE_VIEWS = {
 """Views that run code of a stranger, or read a table of one."""
 
 
+@pytest.mark.long("dedup", "migrations")
 @pytest.mark.parametrize("of", sorted(STRANGE_VIEWS))
 def test_a_trusted_view_over_what_belongs_to_others_is_refused(server: Server, corpora: str, of: str) -> None:
     query = STRANGE_VIEWS[of]

@@ -67,6 +67,7 @@ def unnoted(owner: Owner, statement: str) -> None:
     owner.execute("ALTER TABLE news ENABLE TRIGGER USER")
 
 
+@pytest.mark.long("dedup", "migrations")
 @pytest.mark.parametrize("noted", ["by triggers", "by sync"])
 def test_row_security_that_is_forced_later_is_named_and_deletes_nothing(
     database: Database, owner: Owner, role: sql.Identifier, dedup: Dedup, noted: str
@@ -122,6 +123,7 @@ def test_row_security_that_is_forced_while_notes_are_read_deletes_nothing(
     assert amount(database) == 3
 
 
+@pytest.mark.long("dedup", "migrations")
 @pytest.mark.parametrize(
     "case", ["triggers were off", "there are no triggers", "a view has another condition"]
 )
@@ -190,6 +192,7 @@ def test_rows_that_came_back_need_nobody(database: Database, owner: Owner) -> No
     assert len(right(database).marks) == MANY
 
 
+@pytest.mark.long("dedup", "migrations")
 @pytest.mark.parametrize("statement", ["TRUNCATE news", "DELETE FROM news"])
 @pytest.mark.parametrize("loaded", [0, 3])
 def test_what_an_owner_deletes_before_the_triggers_is_followed(
@@ -224,6 +227,7 @@ def test_allowed_deletes_are_followed_beside_a_note_of_the_whole_table(
     assert len(right(database).marks) == 2
 
 
+@pytest.mark.long("dedup", "migrations")
 @given(present=st.integers(1, 50), gone=st.integers(0, 50), come=st.integers(0, 30), page=st.integers(1, 60))
 @hypothesis_settings(max_examples=15, suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_a_comparison_follows_the_loss_of_a_few_or_of_less_than_half_and_no_other(
@@ -265,6 +269,7 @@ def twice(database: Database, owner: Owner) -> None:
     owner.execute("UPDATE dedup.attachment SET synced_at = now() - interval '16 minutes'")
 
 
+@pytest.mark.long("dedup", "migrations")
 def test_two_rows_with_one_id_are_named_until_they_are_gone(
     database: Database, owner: Owner, dedup: Dedup
 ) -> None:

@@ -216,6 +216,7 @@ PIECES = st.sampled_from(
 )  # fmt: skip
 
 
+@pytest.mark.long("dedup", "migrations")
 @settings(max_examples=150, deadline=None)
 @given(st.lists(PIECES, max_size=25).map("".join))
 def test_any_html_has_a_text_or_a_clear_error(html: str) -> None:

@@ -74,6 +74,7 @@ def test_a_line_each_and_the_cursor_to_go_on_from(dedup: Dedup, filled: None) ->
     }
 
 
+@pytest.mark.long("dedup", "migrations")
 def test_limit_and_since_read_all_in_pages(dedup: Dedup, filled: None) -> None:
     read, cursor = [], None
     while found := dedup("changes", "--limit", "1", *(("--since", cursor) if cursor else ())).lines:

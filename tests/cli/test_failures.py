@@ -238,6 +238,7 @@ def test_sigterm_finishes_the_batch_and_says_that_work_is_left(
     assert json.loads(dedup("status", "--json").out)["counts"] == {"unique": 1, "duplicate": 2_999}
 
 
+@pytest.mark.long("dedup", "migrations")
 def test_output_to_a_closed_pipe_is_no_failure(dedup: Dedup, corpus_url: str, news: Path) -> None:
     dedup("load", str(news))
     head = subprocess.Popen(
@@ -258,6 +259,7 @@ def test_debug_shows_where(dedup: Dedup) -> None:
     assert "Traceback" in dedup("--debug", "show", "nobody").err
 
 
+@pytest.mark.long("dedup", "migrations")
 def test_ctrl_c_of_a_running_process(dedup: Dedup, corpus_url: str) -> None:
     running = subprocess.Popen(
         [sys.executable, "-m", "dedup.cli.main", "check"],

@@ -77,6 +77,7 @@ def test_to_prune_articles_needs_a_yes_and_says_how_many_go(spanning: Dedup) -> 
     assert spanning("prune", "--older-than", "4y").code == 0  # nothing goes, so there is nothing to ask
 
 
+@pytest.mark.long("dedup", "migrations")
 @pytest.mark.parametrize("settled", [True, False])
 def test_a_window_that_archives_articles_needs_a_yes_and_says_how_many_go(
     dedup: Dedup, spanning_file: Path, settled: bool

@@ -47,6 +47,7 @@ def test_every_command_works_on_the_corpus_of_the_option(dedup: Dedup, news: Pat
     assert dedup("status").code == 0
 
 
+@pytest.mark.long("dedup", "migrations")
 def test_the_variable_does_the_same_and_the_option_goes_before_it(
     dedup: Dedup, news: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -248,6 +248,7 @@ def test_with_prints_an_engine_gives_the_oracles_answer(
     assert_equal(answer(database), reference(name, prints=True))
 
 
+@pytest.mark.long("dedup", "migrations")
 @pytest.mark.parametrize("engine", [ENGINES[n] for n in (0, 4, 7, 9)], ids=lambda engine: engine.name)
 @pytest.mark.parametrize(
     "name",

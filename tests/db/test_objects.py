@@ -58,6 +58,7 @@ MENDED = {
 }
 
 
+@pytest.mark.long("dedup", "migrations")
 @pytest.mark.parametrize("statement", MENDED)
 def test_what_is_lost_or_changed_is_told_and_init_mends_it(own: Database, statement: str) -> None:
     name = MENDED[statement]

@@ -194,6 +194,7 @@ def older_server(server: Server) -> Iterator[str]:
         shutil.rmtree(home, ignore_errors=True)
 
 
+@pytest.mark.long("dedup", "migrations")
 def test_into_another_major_version(older_server: str, target: Database, tmp_path: Path) -> None:
     older = Database(older_server)
     opening.initialize(older)

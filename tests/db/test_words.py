@@ -137,6 +137,7 @@ def test_no_function_tells_a_counter_a_word(marked: Database, granted: Names) ->
             counter.execute("SELECT dedup.attached_text(attachment_id, source_id) FROM dedup.marked_article")
 
 
+@pytest.mark.long("dedup", "migrations")
 @pytest.mark.parametrize(
     "query",
     [

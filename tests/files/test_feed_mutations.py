@@ -338,6 +338,7 @@ def seconds(content: bytes) -> float:
     return time.process_time() - began
 
 
+@pytest.mark.long("dedup", "migrations")
 @pytest.mark.extra("watch")
 @pytest.mark.parametrize(
     "name",

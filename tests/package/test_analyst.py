@@ -84,6 +84,7 @@ def test_pandas_reads_the_marks(exported: User, made: dict[str, Environment], co
     assert "copies" in shown or "2026-03-12" in shown
 
 
+@pytest.mark.long("dedup", "migrations", "docs/analyst.md", "pyproject.toml")
 def test_pandas_reads_an_address_of_ones_own(exported: User, made: dict[str, Environment]) -> None:
     address = exported.dedup("db", "url").stdout.strip().replace("postgresql://", "postgresql+psycopg://")
     code = f"import pandas; print(len(pandas.read_sql('SELECT * FROM dedup.article', {address!r})))"

@@ -29,6 +29,7 @@ APACHE_2 = "cfc7749b96f63bd31c3c42b5c471bf756814053e847c10f3eb003417bc523d30"
 """SHA-256 of the licence as the Apache Foundation publishes it."""
 
 
+@pytest.mark.long("dedup", "migrations", "pyproject.toml")
 def test_the_wheel_holds_the_package_its_migrations_and_its_licence_and_nothing_else(wheel: Path) -> None:
     with zipfile.ZipFile(wheel) as archive:
         held = {name for name in archive.namelist() if ".dist-info/" not in name}
@@ -85,6 +86,7 @@ def test_the_wheel_describes_itself(wheel: Path) -> None:
     assert str(metadata.get_payload()).startswith("# dedup")
 
 
+@pytest.mark.long("dedup", "migrations", "pyproject.toml")
 def test_what_is_imported_is_the_wheel(installed: Environment, newsroom: User) -> None:
     shown = newsroom.python("import dedup, json, sys; print(json.dumps([dedup.__file__, *sys.path]))").stdout
     file, *places = json.loads(shown)

@@ -89,6 +89,7 @@ def test_a_plug_in_extracts_texts_from_html_where_it_is_named(installed: Path) -
     assert "DEDUP_EXTRACTOR is sentences, and the extractors of plug-ins are: paragraphs" in said
 
 
+@pytest.mark.long("dedup", "migrations", "pyproject.toml", "tests/plugins")
 @pytest.mark.extra("lab")
 def test_a_plug_in_adds_a_method_to_the_lab(installed: Path) -> None:
     pytest.importorskip("sklearn")

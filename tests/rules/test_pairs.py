@@ -85,6 +85,7 @@ def common_of(made: Sequence[Fingerprint | None], settings: Settings = RULES) ->
     return set(oracle.common_sentences([f for f in made if f is not None], settings))
 
 
+@pytest.mark.long("dedup", "migrations")
 @given(fingerprints(), SETTINGS)
 def test_every_score_is_that_of_the_pair_rule_to_the_last_bit(
     made: list[Fingerprint | None], settings: Settings
@@ -123,6 +124,7 @@ def test_every_score_is_that_of_the_pair_rule_to_the_last_bit(
 REAL_SIZE = st.lists(st.integers(0, 255), min_size=256, max_size=256)
 
 
+@pytest.mark.long("dedup", "migrations")
 @given(REAL_SIZE, st.integers(0, 256), st.integers(1, 500), st.integers(1, 500), st.integers(0, 5))
 def test_floats_are_equal_for_signatures_of_the_real_size(
     values: list[int], equal: int, m: int, n: int, shared: int
@@ -153,6 +155,7 @@ def test_the_estimate_is_that_of_the_contract_to_the_last_bit(size: int) -> None
     assert [jaccard(first, other.signature) for other in made] == expected
 
 
+@pytest.mark.long("dedup", "migrations")
 @given(fingerprints(), st.booleans())
 def test_the_candidates_are_the_pairs_that_share_something(
     made: list[Fingerprint | None], few_at_once: bool
@@ -180,6 +183,7 @@ def test_the_candidates_are_the_pairs_that_share_something(
     assert in_parts.signature_jaccard.tolist() == whole.signature_jaccard.tolist()
 
 
+@pytest.mark.long("dedup", "migrations")
 @given(fingerprints(), SETTINGS)
 def test_no_related_pair_is_missing_from_the_candidates(
     made: list[Fingerprint | None], settings: Settings

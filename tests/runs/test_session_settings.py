@@ -168,6 +168,7 @@ def beginning_with(server: Server, template: str, values: Mapping[str, str]) -> 
     server.drop("dedup_sessions")
 
 
+@pytest.mark.long("dedup", "migrations")
 def test_results_are_the_same_whatever_sessions_begin_with(
     server: Server, template: str, plain: dict[str, Any]
 ) -> None:
@@ -182,6 +183,7 @@ def test_results_are_the_same_behind_a_pooler_whatever_sessions_begin_with(
         assert use(url, direct) == plain
 
 
+@pytest.mark.long("dedup", "migrations")
 @settings(max_examples=4, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(values=st.fixed_dictionaries({}, optional={n: st.sampled_from(v) for n, v in SETTINGS.items()}))
 def test_results_are_the_same_with_any_settings_of_sessions(

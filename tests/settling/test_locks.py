@@ -96,6 +96,7 @@ def run(database: Database, given: list[Article]) -> BackfillReport:
     return backfill(database, workers=0, factory=make_function)
 
 
+@pytest.mark.long("dedup", "migrations")
 @pytest.mark.extra("lab")
 def test_a_template_family_keeps_few_pairs_and_holds_the_lock_briefly(
     database: Database, holds: list[Hold]

@@ -136,6 +136,7 @@ CHANGES = {
 }
 
 
+@pytest.mark.long("dedup", "migrations")
 @pytest.mark.parametrize("change", CHANGES)
 def test_a_load_reads_again_what_it_stored_only_after_a_change(
     database: Database, monkeypatch: pytest.MonkeyPatch, change: str
@@ -180,6 +181,7 @@ def test_more_than_fits_is_not_kept() -> None:
         assert kept.pages(bigints([2, 4, 9]), bigints([3, 0, 2])) is None
 
 
+@pytest.mark.long("dedup", "migrations")
 def test_a_mark_that_stays_is_not_written_again(database: Database) -> None:
     fill(database, news(200))
     run(database)
@@ -195,6 +197,7 @@ def test_a_mark_that_stays_is_not_written_again(database: Database) -> None:
     assert after == before
 
 
+@pytest.mark.long("dedup", "migrations")
 def test_few_articles_are_looked_up_and_many_are_settled_at_once(
     database: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -365,6 +368,7 @@ def test_where_it_stopped_in_the_middle_of_a_story_the_indexes_end_the_work(
     assert_counted(database)
 
 
+@pytest.mark.long("dedup", "migrations")
 def test_a_first_load_leaves_tight_indexes(database: Database) -> None:
     def pages() -> list[int]:
         with database.transaction() as cursor:

@@ -151,6 +151,7 @@ def test_a_hook(large: Database, given: Any) -> None:
         check(cursor)
 
 
+@pytest.mark.long("dedup", "migrations")
 def test_a_deletion(large: Database) -> None:
     with rolled_back(large, settling=True) as cursor:
         hook.delete(cursor, rulebook_of(cursor).settings, ["real 0", "real 5"])

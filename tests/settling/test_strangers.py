@@ -92,6 +92,7 @@ def test_words_that_make_unrelated_articles_duplicates_need_a_corpus_without_a_k
     assert marks(database, with_words, KEY) == alone
 
 
+@pytest.mark.long("dedup", "migrations")
 def test_a_thief_without_the_sense_of_an_article_takes_its_place_only_without_a_key(
     database: Database, articles: list[Article]
 ) -> None:
@@ -128,6 +129,7 @@ def test_a_date_that_cannot_be_true_makes_no_thief_the_original(database: Databa
     assert corpora.assert_right(database).status() == {"paper": "unique", "thief": "duplicate:paper"}
 
 
+@pytest.mark.long("dedup", "migrations")
 @pytest.mark.parametrize("changed", [{"earliest_year": 1990}, {"canonical_order": "added"}])
 def test_an_old_date_steals_unless_the_corpus_says_when_it_began(
     database: Database, changed: dict[str, object]

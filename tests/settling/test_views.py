@@ -176,6 +176,7 @@ def test_a_change_of_settings(newsroom: Database, change: dict[str, Any]) -> Non
     settle_watched(newsroom, reader, 20)
 
 
+@pytest.mark.long("dedup", "migrations")
 def test_a_hook_while_a_setting_waits_goes_on_under_the_old_ones(newsroom: Database) -> None:
     change_settings(newsroom, **RULES)
     with deduplicator(newsroom) as hook:
@@ -186,6 +187,7 @@ def test_a_hook_while_a_setting_waits_goes_on_under_the_old_ones(newsroom: Datab
     settle_watched(newsroom, reader, 20)
 
 
+@pytest.mark.long("dedup", "migrations")
 def test_a_sentence_that_becomes_common(newsroom: Database) -> None:
     reader = Reader(newsroom)
     for i in range(3):
@@ -196,6 +198,7 @@ def test_a_sentence_that_becomes_common(newsroom: Database) -> None:
     assert row == (1,)
 
 
+@pytest.mark.long("dedup", "migrations")
 def test_a_sentence_that_stops_being_common(newsroom: Database) -> None:
     with newsroom.transaction() as cursor:
         pins.pin_sentence(cursor, sentence_hash(code(3)), True, None)
@@ -205,6 +208,7 @@ def test_a_sentence_that_stops_being_common(newsroom: Database) -> None:
     settle_watched(newsroom, Reader(newsroom))
 
 
+@pytest.mark.long("dedup", "migrations")
 @pytest.mark.parametrize("minute", [-10, 200])
 def test_an_edit_of_dates(newsroom: Database, minute: int) -> None:
     reader = Reader(newsroom)
@@ -219,6 +223,7 @@ def test_an_edit_of_dates(newsroom: Database, minute: int) -> None:
     settle_watched(newsroom, reader)
 
 
+@pytest.mark.long("dedup", "migrations")
 def test_the_deletion_of_an_original(newsroom: Database) -> None:
     reader = Reader(newsroom)
     with newsroom.transaction() as cursor:
@@ -231,6 +236,7 @@ def test_the_deletion_of_an_original(newsroom: Database) -> None:
     settle_watched(newsroom, reader)
 
 
+@pytest.mark.long("dedup", "migrations")
 def test_the_edit_of_an_original(newsroom: Database) -> None:
     """Its duplicates keep their marks, as stale ones, until they have others."""
     reader = Reader(newsroom)
@@ -239,6 +245,7 @@ def test_the_edit_of_an_original(newsroom: Database) -> None:
     settle_watched(newsroom, reader)
 
 
+@pytest.mark.long("dedup", "migrations")
 @pytest.mark.parametrize("relation", Relation)
 def test_a_pin(newsroom: Database, relation: Relation) -> None:
     reader = Reader(newsroom)

@@ -90,6 +90,7 @@ def test_a_pinned_duplicate_is_found_when_its_original_comes_late(database: Data
     assert ("y", "x") in assert_right(database).pairs
 
 
+@pytest.mark.long("dedup", "migrations")
 def test_both_articles_of_a_pin_are_settled_at_once_where_that_is_asked_for(database: Database) -> None:
     load(database, *(article(name, window(i, 6), i) for i, name in enumerate("abcd")))
     backfill(database, workers=0, factory=make_function)

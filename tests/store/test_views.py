@@ -117,6 +117,7 @@ def test_daily_mark(newsroom: Database) -> None:
     assert rows(newsroom, query) == [(START.date(), 5, 0, 2, 2, 1, 0, 1, 0), second]
 
 
+@pytest.mark.long("dedup", "migrations", "docs")
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 def test_the_queries_of_the_pages_run(newsroom: Database, page: Path) -> None:
     blocks = re.findall(r"```sql\n(.*?)```", page.read_text("utf-8"), re.DOTALL)

@@ -88,6 +88,7 @@ TASKS = st.builds(
 CHUNKS = st.sampled_from([1, 50, 1 << 17])
 
 
+@pytest.mark.long("dedup", "migrations")
 @pytest.mark.parametrize(
     "name", ["defaults", *(pytest.param(v, marks=LONG) for v in VARIANTS if v != "defaults")]
 )

@@ -219,6 +219,7 @@ def test_equal_texts_are_equal_under_equal_keys(text: str, key: str) -> None:
     assert all(found in (None, hashed(" ".join(words(s)), key)) for s, found in keyed.sentences(text))
 
 
+@pytest.mark.long("dedup", "migrations")
 @pytest.mark.parametrize(
     ("text", "reason"),
     [

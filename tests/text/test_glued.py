@@ -167,6 +167,7 @@ SENTENCES = st.builds(
 )
 
 
+@pytest.mark.long("dedup", "migrations")
 @given(st.lists(SENTENCES, min_size=1, max_size=6), st.randoms(use_true_random=False))
 def test_a_glued_and_an_unglued_print_have_equal_fingerprints(
     sentences: list[str], chooser: random.Random

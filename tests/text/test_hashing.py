@@ -67,6 +67,7 @@ def test_the_hash_of_a_shingle_is_that_of_the_contract(words: list[str], key: st
     assert Hasher(key).shingle(words) == linear(numbers(words, key), "shingle", key)
 
 
+@pytest.mark.long("dedup", "migrations")
 @given(
     st.lists(st.integers(0, 2**32 - 1), min_size=1, max_size=6),
     st.integers(0, 127),

@@ -67,6 +67,7 @@ def test_a_list_of_stop_words_replaces_the_length_rule(found: list[str], listed:
     assert made == shingles(found, 20, listed)
 
 
+@pytest.mark.long("dedup", "migrations")
 @given(WORDS, st.integers(2, 7))
 def test_a_longer_stop_word_length_only_adds_shingles(found: list[str], length: int) -> None:
     assert shingles(found, length) <= shingles(found, length + 1)

@@ -104,6 +104,7 @@ def test_every_kind_of_page_was_opened(pages: dict[str, str]) -> None:
     assert len(pages) > 3 * EACH
 
 
+@pytest.mark.long("dedup", "migrations")
 def test_what_strangers_wrote_becomes_no_markup(pages: dict[str, str]) -> None:
     for address, page in pages.items():
         document = Document(page)

@@ -114,6 +114,7 @@ def test_no_page_reads_a_table_from_end_to_end(large: Database, statistics: str)
             assert_few(cursor, most, name)
 
 
+@pytest.mark.long("dedup", "migrations")
 @pytest.mark.parametrize("statistics", STATISTICS)
 def test_words_are_found_by_their_index(large: Database, statistics: str) -> None:
     with rolled_back(large) as cursor:

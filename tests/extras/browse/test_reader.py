@@ -38,6 +38,7 @@ def pages(newsroom_url: str) -> Iterator[Browser]:
         yield start(url_of(newsroom_url, names["reader"]), editing=True)
 
 
+@pytest.mark.long("dedup", "migrations")
 @pytest.mark.parametrize(
     "path", [place.path for place in PLACES if place.path not in ("/sentence", "/quote")]
 )

@@ -104,6 +104,7 @@ def test_since_leaves_out_what_is_older_and_keeps_the_keys(dedup: Dedup, newsroo
     assert dedup("export", "stories", "bad.parquet", "--since", "soon").code == 2
 
 
+@pytest.mark.long("dedup", "migrations")
 @pytest.mark.parametrize("name", ["news.parquet", "news.sqlite"])
 def test_nothing_is_overwritten_and_nothing_half_done_stays(
     dedup: Dedup, newsroom: Database, tmp_path: Path, name: str

@@ -99,6 +99,7 @@ def test_the_last_band_has_no_end() -> None:
     assert (bands[-1].stories, bands[-1].found) == (1, 149)
 
 
+@pytest.mark.long("dedup", "migrations")
 @given(groupings, st.data())
 def test_pairs_of_groups_are_counted_without_being_listed(story: list[int], data: st.DataObject) -> None:
     size = len(story)

@@ -90,6 +90,7 @@ ANSWERS = st.tuples(
 )
 
 
+@pytest.mark.long("dedup", "migrations")
 @settings(max_examples=60, deadline=None)
 @given(st.lists(ANSWERS, min_size=20, max_size=40), st.integers(0, 9))
 def test_the_best_f1_is_the_present_one_and_the_gain(
@@ -127,6 +128,7 @@ def test_strata_nobody_judged_are_told() -> None:
     assert first.covered == 0.25
 
 
+@pytest.mark.long("dedup", "migrations")
 def test_unsure_counts_for_nothing() -> None:
     pairs = people_who_say_duplicate_from(0.45)
     assert tune(pairs, ALL, DEFAULTS) == tune([*pairs, *[pair("unsure", 0.9, 0.9)] * 30], ALL, DEFAULTS)

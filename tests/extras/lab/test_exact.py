@@ -125,6 +125,7 @@ THRESHOLDS = st.one_of(
 )
 
 
+@pytest.mark.long("dedup", "migrations")
 @given(SETS, THRESHOLDS)
 @example([{*range(6), 10, 11, 12}, {*range(6), 13}], 0.60000001)  # the same 32 bits as 0.6
 def test_join_loses_nothing_and_invents_nothing(sets: list[set[int]], threshold: float) -> None:

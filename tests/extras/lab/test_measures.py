@@ -46,6 +46,7 @@ def truth(
     return Truth.of(size, grades, kinds or {})
 
 
+@pytest.mark.long("dedup", "migrations")
 @given(some_clear, st.sampled_from([0.15, 0.5, 0.9]))
 def test_tally_is_the_librarys(pairs: list[tuple[float, int]], threshold: float) -> None:
     scores = np.array([s for s, _ in pairs], np.float32)

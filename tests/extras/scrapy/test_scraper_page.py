@@ -48,6 +48,7 @@ def test_the_page_has_what_is_tested() -> None:
     assert {kind for kind, _ in BLOCKS} == {"python", "sh"}
 
 
+@pytest.mark.long("dedup", "migrations", "docs/scraper.md")
 @pytest.mark.parametrize(
     ("number", "said"),
     [(0, "unique None\n"), (1, "\nn19 "), (2, "0 0\n"), (3, "a1: unique\n")],

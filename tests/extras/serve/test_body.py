@@ -33,6 +33,7 @@ LINES = (
 )
 
 
+@pytest.mark.long("dedup", "migrations")
 @settings(max_examples=200, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(LINES)
 def test_it_is_the_article_that_a_line_of_a_file_would_be(tmp_path: Path, line: bytes) -> None:

@@ -129,6 +129,7 @@ def kept(database: Database) -> Iterator[None]:
         yield
 
 
+@pytest.mark.long("dedup", "migrations")
 @pytest.mark.usefixtures("kept")
 def test_every_operation_answers_as_described(serving: Serving) -> None:
     door = serving(texts=True)
@@ -141,6 +142,7 @@ def test_every_operation_answers_as_described(serving: Serving) -> None:
     assert asked == {(endpoint.method, endpoint.path) for endpoint in ENDPOINTS}
 
 
+@pytest.mark.long("dedup", "migrations")
 @pytest.mark.usefixtures("kept")
 def test_every_operation_refuses_as_described(serving: Serving) -> None:
     door, guarded = serving(), serving(access=Access(b"0123456789abcdef"))

@@ -145,6 +145,7 @@ def test_from_the_corpus_that_was_exported_with_articles_loaded_since(
     assert len(found.marks) == 180
 
 
+@pytest.mark.long("dedup", "migrations")
 def test_marks_that_stay_are_not_written_again(database: Database, tmp_path: Path) -> None:
     given = news(100)
     fill(database, given)
@@ -168,6 +169,7 @@ def test_a_second_import_does_nothing(database: Database, tmp_path: Path) -> Non
     assert_taken_up(database)
 
 
+@pytest.mark.long("dedup", "migrations")
 def test_what_a_stopped_backfill_left_behind_goes(database: Database, tmp_path: Path) -> None:
     given = news(40)
     fill(database, given)
@@ -272,6 +274,7 @@ def _time(one: Article) -> datetime:
     return found
 
 
+@pytest.mark.long("dedup", "migrations")
 def test_an_attached_table(database: Database, tmp_path: Path) -> None:
     with attached.owned(database) as owner:
         attached.news(owner)
@@ -402,6 +405,7 @@ def test_stopped_in_any_stage_no_mark_has_changed_and_the_next_one_ends_it(
     assert_taken_up(database)
 
 
+@pytest.mark.long("dedup", "migrations")
 @pytest.mark.one_in(3)
 @pytest.mark.parametrize("gone", [True, False])
 @pytest.mark.parametrize("stage", STAGES)

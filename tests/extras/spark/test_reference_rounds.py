@@ -207,6 +207,7 @@ def test_the_rounds_are_the_oracle(
     check(RoundsCase(subjects, settings_of(stories, most), pins, options=options))
 
 
+@pytest.mark.long("dedup", "migrations")
 @pytest.mark.parametrize("options", CHOICES, ids=["default", "head of one", "no classes"])
 @pytest.mark.parametrize("name", CORPORA)
 def test_the_corpora_of_all_engines_are_decided_alike(name: str, options: Options) -> None:

@@ -66,6 +66,7 @@ def feed(items: Sequence[str], channel: str = "") -> str:
     return f"<rss version='2.0'><channel><title>T</title>{link}{''.join(items)}</channel></rss>"
 
 
+@pytest.mark.long("dedup", "migrations")
 def test_a_stranger_who_takes_the_names_of_others_edits_none_of_their_articles(
     sites: tuple[Site, Site], poll: Any, database: Database, corpus_url: str
 ) -> None:
@@ -113,6 +114,7 @@ CLAIMED = st.sampled_from(
 HOSTILE = st.lists(st.tuples(CLAIMED, CLAIMED | st.none(), CLAIMED | st.just("")), min_size=1, max_size=6)
 
 
+@pytest.mark.long("dedup", "migrations")
 @settings(max_examples=20, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(HOSTILE)
 def test_whatever_a_feed_claims_articles_of_others_stay_and_theirs_go_on(
