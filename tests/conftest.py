@@ -1,4 +1,4 @@
-"""What the tests share: a Postgres server, an empty corpus per test, and Hypothesis profiles.
+"""Shared fixtures: a Postgres server, an empty corpus per test, and Hypothesis profiles.
 
 The server is the one of DEDUP_TEST_DATABASE_URL (PostgreSQL 14 or newer; its user may create databases),
 or an embedded one in a folder of its own. Tiny corpora, and the oracle's answer for them, are made by
@@ -74,7 +74,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 def is_there(extra: str) -> bool:
-    """Whether an extra was not removed."""
+    """Return whether an extra is installed."""
     return (Path(plugins.__file__).parents[1] / "extras" / extra).is_dir()
 
 
@@ -86,7 +86,7 @@ class Told(Protocol):
 
 @pytest.fixture
 def told(record_property: Callable[[str, object], None]) -> Told:
-    """What a `torture` test tells `scripts/torture`: which promises it tries, on what, and its faults."""
+    """Report of a `torture` test to `scripts/torture`: its promises, trials and faults."""
 
     def tell(promises: str, trials: str, faults: str) -> None:
         record_property("promises", promises)
@@ -128,7 +128,7 @@ def server_url() -> Iterator[str]:
 
 
 class ProcessUser(TypedDict, total=False):
-    """Whom a program is to run as, for `subprocess`; nothing for who runs the tests."""
+    """User and groups for `subprocess`; empty for the user who runs the tests."""
 
     user: int
     group: int

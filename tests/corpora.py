@@ -108,7 +108,7 @@ def article(source_id: str, codes: Iterable[Code], minute: float | None = 0, **f
 
 
 class AnyDatabase(Protocol):
-    """What of `Database` these helpers use."""
+    """The methods of `Database` that these helpers use."""
 
     def transaction(self, *, settling: bool = False) -> Any: ...
 
@@ -133,7 +133,7 @@ class Answer:
 
 
 def answer(database: AnyDatabase) -> Answer:
-    """What the database holds."""
+    """Marks, pairs and common sentences in the database."""
     with database.transaction() as cursor:
         marks = cursor.execute(EXPORTED("marks", conditions="true", kept=""), {"limit": None}).fetchall()
         pairs = cursor.execute(EXPORTED("matches")).fetchall()
@@ -156,7 +156,7 @@ def _fingerprinter(settings: Settings) -> Fingerprinter:
 def fingerprint(
     settings: Settings, body: str, language: str | None = None, title: str | None = None
 ) -> Fingerprint | str:
-    """The fingerprint of a text, or why there is none. Knows no trained sentence parameters."""
+    """Make the fingerprint of a text, or the reason for its refusal. Ignores trained sentence parameters."""
     try:
         return _fingerprinter(settings).fingerprint(body, language, title)
     except UnreadableError as error:
@@ -164,7 +164,7 @@ def fingerprint(
 
 
 def expected(database: AnyDatabase, common: Iterable[int] | None = None) -> Answer:
-    """What the database should hold, by the oracle, from its articles, settings, pins and horizon alone.
+    """Return the oracle's answer for the articles, settings, pins and horizon in the database.
 
     Articles before the horizon hold what they hold: it is checked that they are archived, and the others not.
 
@@ -251,7 +251,7 @@ def each(settings: Settings, function: Callable[[TextTask], Fingerprint | str]) 
 
 
 def _as_arrays(settings: Settings, made: Fingerprint | str) -> Fingerprints:
-    """One fingerprint, or the reason why there is none."""
+    """Return a fingerprint, or the reason for its refusal."""
     rows = Fingerprints.unmade(1, settings.signature_bytes, settings.buckets)
     if isinstance(made, str):
         return replace(rows, reasons=(made,))
@@ -285,7 +285,7 @@ def rows(database: Database, query: str) -> list[tuple[Any, ...]]:
 
 
 def of(source_id: str) -> str:
-    """For an UPDATE of the mark of one article."""
+    """Assignments for an UPDATE of an article's mark."""
     return f"WHERE id = (SELECT id FROM dedup.article WHERE source_id = '{source_id}')"
 
 
@@ -299,13 +299,13 @@ def stored(database: Database) -> dict[str, str]:
 
 
 def blocked(database: Database) -> bool:
-    """Whether a session of the database waits for a lock."""
+    """Return whether a session of the database waits for a lock."""
     waits = "SELECT FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'"
     return bool(rows(database, f"SELECT EXISTS ({waits})")[0][0])
 
 
 def assert_right(database: AnyDatabase) -> Answer:
-    """After a backfill: everything equals the oracle's answer. Returns it."""
+    """Check a settled corpus against the oracle, and return the oracle's answer."""
     found, wanted = answer(database), expected(database)
     assert_equal(found, wanted)
     assert_best_match(database)
@@ -313,8 +313,8 @@ def assert_right(database: AnyDatabase) -> Answer:
 
 
 def assert_best_match(database: AnyDatabase) -> None:
-    """Where nothing is unsettled: of the pairs just those are marked whose later article is most like the
-    earlier one."""
+    """Check a settled corpus: exactly the pairs whose later article is the best match of the earlier one
+    are flagged."""
     with database.transaction() as cursor:
         settings = rulebooks.load_settings(cursor)
         rows = cursor.execute("""
@@ -336,7 +336,7 @@ def assert_best_match(database: AnyDatabase) -> None:
 
 
 def assert_consistent(database: AnyDatabase) -> None:
-    """Where nothing is unsettled: marks and pairs equal the oracle's for the stored common sentences.
+    """Check a settled corpus: marks and pairs equal the oracle's for the stored common sentences.
 
     While articles are being divided by a new horizon, nothing is promised of those that have to go.
     """
@@ -350,7 +350,7 @@ def assert_consistent(database: AnyDatabase) -> None:
 
 
 def divided(database: AnyDatabase) -> bool:
-    """Whether every article is on its side of the horizon, but for those that wait to be settled."""
+    """Check that every settled article is on the right side of the horizon."""
     with database.transaction() as cursor:
         state = window_of.load(cursor)
         return state.divided == window_of.dividing(state.horizon, rulebooks.load_settings(cursor))
@@ -379,7 +379,7 @@ def assert_equal(found: Answer, wanted: Answer) -> None:
 
 
 def assert_counted(database: AnyDatabase) -> None:
-    """After a backfill: the kept counts are those of a count from nothing, of just the frequent sentences."""
+    """Check, after a backfill, that the kept counts equal a full count of the frequent sentences."""
     with database.transaction() as cursor:
         settings = rulebooks.load_settings(cursor)
         kept = cursor.execute("SELECT sentence_hash, carriers, pairs FROM dedup.sentence_count").fetchall()
@@ -432,10 +432,10 @@ def change_settings(database: AnyDatabase, **values: Any) -> Settings:
 
 
 class _Borrowed(Deduplicator):
-    """It leaves the database open for whoever lent it."""
+    """Lend the database without closing it."""
 
     def close(self) -> None:
-        """Nothing."""
+        pass
 
 
 def deduplicator(database: Any) -> Deduplicator:

@@ -23,7 +23,7 @@ SHARED = "tests"
 
 @cache
 def digest(name: str) -> str:
-    """A digest of a file, or of the files below a folder but for what is compiled."""
+    """Return a digest of a file, or of all files below a folder except compiled ones."""
     place = ROOT / name
     found_files = (file for file in place.rglob("*") if file.is_file() and file.suffix not in COMPILED)
     if name == SHARED:
@@ -45,7 +45,7 @@ def recorded() -> dict[str, str]:
 
 
 def is_due(names: tuple[str, ...], test: Path) -> bool:
-    """Whether a test is to be run: something that it is about, or the test itself, was changed."""
+    """Return whether a test is due: the test, or a file that it names, has changed."""
     return any(recorded().get(name) != digest(name) for name in (*names, SHARED, str(test.relative_to(ROOT))))
 
 

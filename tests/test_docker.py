@@ -41,13 +41,13 @@ def stages() -> list[list[tuple[str, str]]]:
 
 
 def copied() -> list[tuple[list[str], str]]:
-    """What comes out of the checkout, and where to."""
+    """Return the files that are copied from the checkout, with their targets."""
     words = [shlex.split(arguments) for name, arguments in stages()[0] if name == "COPY"]
     return [(sources, target) for *sources, target in words]
 
 
 def is_let_in(name: str) -> bool:
-    """Whether Dockerfile.dockerignore lets a file of the checkout in; the last line that fits decides."""
+    """Return whether Dockerfile.dockerignore admits a file; the last matching line decides."""
     let_in = True
     for line in (FOLDER / "Dockerfile.dockerignore").read_text("utf-8").split():
         pattern = line.removeprefix("!")

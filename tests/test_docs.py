@@ -1,4 +1,4 @@
-"""The pages of docs/ and the README say what is: settings, links, files and the names of marks and rules."""
+"""Facts in docs/ and the README: settings, links, files, names of marks and rules."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def anchors(page: str) -> set[str]:
 
 
 def agrees(shown: str, default: object) -> bool:
-    """Whether a value as a page shows it is a default; numbers are compared as numbers."""
+    """Return whether a value on a page equals a default; numbers are compared as numbers."""
     if isinstance(default, str):
         return shown.strip('"') == default
     try:
@@ -166,7 +166,7 @@ def test_every_name_that_the_page_for_contributors_tells_is_in_the_code() -> Non
 
 ELSEWHERE = re.compile(r"\.\./shared|work/shared|SEMANTICS|RELIABILITY|METHODS\.md")
 LOCATORS = {"scripts/sandbox.py", "scripts/train_english.py", "tests/conftest.py"}
-"""What looks for the data folder beside the checkout."""
+"""Matches references to the data folder beside the checkout."""
 
 
 def repository() -> list[str]:

@@ -130,7 +130,7 @@ for name, command in typer.main.get_command(program()).commands.items():
 
 @cache
 def listed() -> list[str]:
-    """Every command, as words."""
+    """Return every command as its words."""
     return python(ROOT, "-c", LISTED).stdout.splitlines()
 
 

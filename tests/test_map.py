@@ -1,4 +1,4 @@
-"""The README draws three ways of an article through the code; each is walked, and passes what is drawn."""
+"""Pictures of three ways through the code: each is walked, and passes the drawn files."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ def test_a_way_of_the_picture_passes_its_files(
 
 
 def test_the_steps_of_a_text_are_those_of_the_picture() -> None:
-    """Without the compiled kernel, which does all of them at once."""
+    """Disable the compiled kernel, which runs all steps at once."""
     with walked() as found:
         Fingerprinter(Settings(), compiled=False).fingerprint("The ferry of the coast is late. " * 9)
     page = (ROOT / "README.md").read_text("utf-8")

@@ -54,7 +54,7 @@ def docstrings(source: str) -> Iterator[str]:
 
 
 def sql_comments(source: str) -> Iterator[str]:
-    """Yield the comments of an SQL file; adjacent lines are one comment, names of statements are none."""
+    """Yield the comments of an SQL file: adjacent lines are one comment, names of statements are skipped."""
     block: list[str] = []
     for line in [*source.splitlines(), ""]:
         text = line.strip()

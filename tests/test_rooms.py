@@ -23,10 +23,10 @@ ROOMS = (
     "api",  # the public face
     "cli",  # what uses it
 )
-"""Packages of `dedup/`, and modules beside them, lowest first: each imports only what is before it."""
+"""Packages and modules of `dedup/`, lowest first: each imports only earlier ones."""
 
 EXTRAS = ("watch", "scrapy", "frames", "judging", "pages", "serve", "browse", "lab", "spark")
-"""Packages of `dedup/extras/`, in the same order; the core imports none of them."""
+"""Packages of `dedup/extras/`, lowest first; the core imports no extra."""
 
 PUBLIC = (*dedup._MODULES, "scrapy", "spark", "spooling", "__main__")
 """Modules that hand on the public names of others."""
@@ -56,7 +56,7 @@ def ways_up(needed: dict[str, set[str]]) -> list[str]:
 
 
 def between(needed: dict[str, set[str]]) -> dict[str, set[str]]:
-    """Which rooms each room imports from."""
+    """Return the imported rooms of each room."""
     found: dict[str, set[str]] = defaultdict(set)
     for module, others in needed.items():
         found[room(module)] |= {room(other) for other in others} - {room(module)}

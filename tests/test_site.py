@@ -27,7 +27,7 @@ def the_script() -> ModuleType:
 
 
 class SitePage(HTMLParser):
-    """What a page of HTML names and loads."""
+    """Links, anchors and resources of an HTML page."""
 
     def __init__(self, file: Path) -> None:
         super().__init__()
@@ -62,7 +62,7 @@ def build(settings: Path) -> subprocess.CompletedProcess[str]:
 
 @pytest.fixture(scope="module")
 def site(script: ModuleType, tmp_path_factory: pytest.TempPathFactory) -> dict[Path, SitePage]:
-    """Every page of the site, which is built without a warning."""
+    """Build the site without a warning; return its pages."""
     folder = tmp_path_factory.mktemp("site")
     done = build(script.stage(folder / "docs-site"))
     assert done.returncode == 0, done.stderr

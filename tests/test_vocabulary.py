@@ -1,4 +1,4 @@
-"""One word, one meaning: identifiers use the words of the glossary in docs/semantics.md."""
+"""Vocabulary: identifiers use the words of the glossary in docs/semantics.md."""
 
 from __future__ import annotations
 

@@ -51,7 +51,7 @@ def settle_lock(url: str) -> Iterator[psycopg.Connection]:
 
 
 def at_work(database: Database) -> list[str]:
-    """What other sessions of this database do at the moment: those in a transaction, or in a statement."""
+    """Return the other sessions of this database that are in a transaction or a statement."""
     with database.transaction() as cursor:
         rows = cursor.execute(
             "SELECT state || ': ' || query FROM pg_stat_activity WHERE datname = current_database()"
@@ -61,7 +61,7 @@ def at_work(database: Database) -> list[str]:
 
 
 def waiting(database: Database) -> int:
-    """How many sessions wait for a lock."""
+    """Count the sessions that wait for a lock."""
     with database.transaction() as cursor:
         row = cursor.execute(
             "SELECT count(*) FROM pg_stat_activity"

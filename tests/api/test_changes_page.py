@@ -1,4 +1,4 @@
-"""What docs/changes.md shows is run: its commands, and its program, which keeps marks in a file."""
+"""docs/changes.md: its commands run, and its program keeps marks in a file."""
 
 from __future__ import annotations
 

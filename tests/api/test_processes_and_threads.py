@@ -1,4 +1,4 @@
-"""One Deduplicator in forked children, in many threads, and in asyncio: no hang, no shared connection."""
+"""A Deduplicator in forked children, in many threads and in asyncio: no hang, no shared connection."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from tests.corpora import article, assert_right, window
 from tests.settling.faults import watched
 
 SECONDS = 60
-"""No test waits longer, however slow the machine is: a hang fails."""
+"""Seconds after which a wait counts as a hang."""
 
 ARTICLES = [article(f"a{i:02}", window(i % 14, 6), i, publication=f"P{i % 3}") for i in range(60)]
 

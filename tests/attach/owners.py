@@ -1,4 +1,4 @@
-"""A corpus in a database of its own beside an owner who takes tables apart, and what must hold then.
+"""A corpus in a separate database, whose attached tables the owner takes apart.
 
 Owners drop things with CASCADE here: in the database that tests share, that could reach the tests after them.
 """
@@ -57,7 +57,7 @@ def connect(database: Database) -> Owner:
 
 
 def rows(owner: Owner, query: str) -> list[tuple[Any, ...]]:
-    """What a query finds."""
+    """Return the rows of a query."""
     return owner.execute(query.encode()).fetchall()
 
 

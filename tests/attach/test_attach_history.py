@@ -29,7 +29,7 @@ def some_text(rng: random.Random) -> str:
 
 
 def change(owner: Owner, rng: random.Random, key: int) -> None:
-    """One statement of the owner, which may be undone."""
+    """A statement of the owner, which may be undone."""
     name = sql.Identifier(rng.choice(["news", "wire"]))
     choices: list[tuple[str, list[Any]]] = [
         (
@@ -59,7 +59,7 @@ def change(owner: Owner, rng: random.Random, key: int) -> None:
 
 
 def assert_columns_equal_the_view(owner: Owner, name: str) -> None:
-    """The marks in the table are those of the view."""
+    """Check that the table has the marks of the view."""
     different = owner.execute(
         sql.SQL(
             "SELECT n.id FROM {} n JOIN dedup.{} m USING (id)"

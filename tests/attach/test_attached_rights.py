@@ -32,7 +32,7 @@ __all__ = ["granted", "names", "target"]
 
 @pytest.fixture
 def bare(server: Server) -> Iterator[Database]:
-    """A corpus in a database of its own, which a test may take apart, with a table of news beside it."""
+    """A corpus in a separate database, with a table of news beside it."""
     name = "dedup_taken_apart"
     made = Database(server.create(name))
     opening.initialize(made)
@@ -172,7 +172,7 @@ def own_server(setting: str, value: str) -> Iterator[str]:
 
 @pytest.mark.long("dedup", "migrations")
 def test_a_transaction_that_changed_the_table_can_be_prepared() -> None:
-    """Where transactions can be prepared the triggers do not notify: Postgres would refuse then."""
+    """Triggers do not notify where prepared transactions are on: Postgres would refuse NOTIFY there."""
     with own_server("max_prepared_transactions", "5") as url, closing(Database(url)) as database:
         opening.initialize(database)
         with psycopg.connect(url, autocommit=True) as connection:

@@ -99,7 +99,7 @@ HOOKS: dict[str, str] = {
     " SECURITY DEFINER AS $$ BEGIN INSERT INTO cms.b VALUES (NEW.id, '') ON CONFLICT DO NOTHING;"
     " RETURN NEW; END $$; CREATE TRIGGER h12 AFTER UPDATE ON cms.a FOR EACH ROW EXECUTE FUNCTION cms.more()",
 }
-"""Places where Postgres runs code of an owner. ALTERED: what is done to each function that dedup made."""
+"""Places where Postgres runs code of an owner. ALTERED: changes of each function that dedup made."""
 
 
 def as_role(url: str, role: str) -> str:
@@ -185,7 +185,7 @@ def hook(owner: psycopg.Connection[Any], statements: str) -> None:
 
 
 def used(database: Database, url: str) -> None:
-    """Do what touches attached tables, as one role; what goes wrong there is not the question."""
+    """Run statements that touch attached tables as one role, and ignore their errors."""
     with Deduplicator(url) as dd:
         for work in (
             lambda: dd.backfill(workers=0),
@@ -204,7 +204,7 @@ def used(database: Database, url: str) -> None:
 
 
 def caught(database: Database) -> list[Any]:
-    """What ran with other rights than the owner's, or told what is not the owner's."""
+    """Code that ran with other rights than the owner's, or saw values of others."""
     with psycopg.connect(database.url, autocommit=True) as root:
         found = root.execute(
             "SELECT * FROM public.loot WHERE runs_as <> %s OR logged_in_as <> %s OR text <> ''",

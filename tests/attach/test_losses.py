@@ -56,7 +56,7 @@ def fill(owner: Owner, amount: int = MANY, first: int = 1) -> None:
 
 
 def amount(database: Database) -> int:
-    """How many articles there are."""
+    """Count the articles."""
     return len(answer(database).marks)
 
 

@@ -1,4 +1,4 @@
-"""Whatever owners do to an attached table by DDL, none of their statements fails, and nothing goes unseen.
+"""DDL of owners: no statement fails, and no change is missed.
 
 Random histories of it are in `test_owner_torture.py`.
 """
@@ -63,7 +63,7 @@ def database(server: Server, template: str) -> Iterator[Database]:
 
 @pytest.fixture
 def corpus_url(database: Database) -> str:
-    """For `dedup`: the corpus of this test."""
+    """The corpus of this test, for `dedup`."""
     return database.url
 
 
@@ -233,7 +233,7 @@ CREATED = (
     "CREATE TABLE p2 PARTITION OF news FOR VALUES FROM (100) TO (200)"
 )
 SETTLE = ""
-"""In a list of statements: a backfill."""
+"""Stands for a backfill in a list of statements."""
 
 PARTITIONS: dict[str, list[str]] = {
     "attached with rows": [
@@ -485,7 +485,7 @@ def test_an_edit_can_not_hide_behind_a_hash(database: Database, owner: Owner, no
 
 @dataclass(frozen=True)
 class Drift:
-    """What an owner does to `news`, and how the table is then.
+    """Statements of an owner on `news`, and the shape of the table afterwards.
 
     Attributes:
         statements: what the owner does.
@@ -681,7 +681,7 @@ def of_news(owner: Owner) -> list[tuple[Any, ...]]:
 
 
 def written(owner: Owner, drift: Drift) -> None:
-    """Every kind of write; in the end the rows are what they were."""
+    """Write in every way, and restore the rows at the end."""
     table, key, body = drift.table, drift.key, drift.now["text"]
     for statement in (
         f"INSERT INTO {table} ({key}, {body}) VALUES (50, 'Some words.'), (51, 'Some words.')",
@@ -763,7 +763,7 @@ def test_a_worker_settles_the_rest_and_says_what_drifted(
 def test_rows_of_a_drifted_table_that_wait_for_their_first_mark_hold_nobody_up(
     database: Database, owner: Owner
 ) -> None:
-    """Their texts are not those that were noted, and their notes wait until the table is mapped again."""
+    """The noted texts are outdated, and their notes wait until the table is mapped again."""
     news(owner)
     put(owner, 1, window(0, 6), 0)
     put(owner, 2, window(3, 6), 1)

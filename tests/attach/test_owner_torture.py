@@ -47,7 +47,7 @@ WIDTH = 50
 """Keys in a partition."""
 
 TRANSACTIONS = 6
-"""Of the writers, beside each change of a table."""
+"""Statements of the writers, beside each change of a table."""
 
 KINDS = {
     "text": "text",
@@ -100,7 +100,7 @@ class Table:
         return f"{self.schema}.{self.now}"
 
     def options(self, known: Mapping[str, str]) -> dict[str, Any]:
-        """What an operator tells `remap`: what cannot be guessed by whoever knows these columns."""
+        """Arguments of `remap` for names that nobody could guess."""
         given: dict[str, Any] = {}
         if self.another and self.place != self.mapped_place:
             given["table"] = self.place
@@ -592,7 +592,7 @@ def heal(database: Database, table: Table, there: Callable[[Table], list[str]]) 
 
 
 def same_as_fresh(database: Database, tables: list[Table]) -> None:
-    """What is there equals what a fresh corpus makes of the tables."""
+    """Check that the corpus equals a fresh one made from the same tables."""
     found = answer(database)
     with database.transaction() as cursor:
         added = cursor.execute("SELECT source_id, added_at FROM dedup.article").fetchall()

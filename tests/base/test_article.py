@@ -1,4 +1,4 @@
-"""Articles: what a caller may give, what is made of it, and what is refused."""
+"""Articles: accepted input, its canonical form, and refusals."""
 
 from __future__ import annotations
 

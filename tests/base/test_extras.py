@@ -1,4 +1,4 @@
-"""Where a package is missing, the message names a command that works where dedup is installed."""
+"""Messages about missing packages name a command that works."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ Requires-Dist: pyspark<5,>=3.5; extra == 'spark'
 
 
 class Installation:
-    """A newsdedup that Python finds first, in an environment of its own."""
+    """A newsdedup in a separate environment, which Python finds first."""
 
     def __init__(self, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         self.info = folder / "site-packages" / "newsdedup-9.9.dist-info"

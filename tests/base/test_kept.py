@@ -1,4 +1,4 @@
-"""What articles keep to be shown: values of JSON, bounded, in whatever form they come."""
+"""Kept values: JSON of any form, within bounds."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How far work is: whatever it tells of itself, its total grows only, and 100 % is never passed."""
+"""Progress: totals only grow, and no work passes 100 %."""
 
 from __future__ import annotations
 

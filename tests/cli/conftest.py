@@ -32,7 +32,7 @@ MUSEUM = (
 
 @dataclass
 class Result:
-    """What a command printed, and its exit code."""
+    """The output and the exit code of a command."""
 
     code: int
     out: str
@@ -99,7 +99,7 @@ def ring(tmp_path: Path) -> Path:
 
 
 def distance(a: str, b: str) -> int | None:
-    """How far two articles of a ring are apart; None for two rings."""
+    """Return the distance of two articles in a ring, None for two rings."""
     one, other = int(a[1:]), int(b[1:])
     if one // 20 != other // 20:
         return None

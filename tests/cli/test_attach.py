@@ -108,7 +108,7 @@ INSERT INTO cms.posts VALUES
 
 
 def test_the_transcript_of_a_view_says_what_happens(dedup: Dedup, owner: Owner) -> None:
-    """From the tables of a CMS to the biggest stories, in five commands at most."""
+    """A CMS: from its tables to the biggest stories in five commands at most."""
     (view,) = [code for kind, code in BLOCKS if kind == "sql" and "cms." in code]
     (transcript,) = [code for kind, code in BLOCKS if kind == "console"]
     steps = re.findall(r"^\$ (.*)\n((?:[^$].*\n|\n)*)", transcript, re.MULTILINE)

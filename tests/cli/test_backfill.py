@@ -113,7 +113,7 @@ def test_retry(dedup: Dedup, database: Database, tmp_path: Path) -> None:
 def test_a_backfill_with_hardly_any_open_files_ends_with_a_clear_error(
     dedup: Dedup, database: Database, corpus_url: str, tmp_path: Path, descriptors: int
 ) -> None:
-    """It went on for ever, held the lock, and paid no heed to SIGTERM."""
+    """A backfill that used to run for ever, hold the lock and ignore SIGTERM."""
     dedup("load", str(many(tmp_path / "many.jsonl", 300)))
 
     def limited() -> None:

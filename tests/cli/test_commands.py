@@ -1,4 +1,4 @@
-"""What each command answers, and with which exit code."""
+"""Commands: answers and exit codes."""
 
 from __future__ import annotations
 

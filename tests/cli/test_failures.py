@@ -1,4 +1,4 @@
-"""Whatever goes wrong: one line that names the next step, the right exit code, no secret, no traceback."""
+"""Failures: a line that names the next step, the right exit code, no secret, no traceback."""
 
 from __future__ import annotations
 
@@ -293,7 +293,7 @@ def _wait_until(condition: Callable[[], bool]) -> None:
 
 
 class _failing:  # noqa: N801 - used like a function
-    """While it lasts, writing to a table fails with an SQLSTATE."""
+    """Make writes to a table fail with an SQLSTATE within the block."""
 
     def __init__(self, database: Database, table: str, state: str) -> None:
         self._database, self._table, self._state = database, table, state

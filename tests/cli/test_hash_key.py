@@ -43,7 +43,7 @@ def shown(dedup: Dedup, *options: str) -> dict[str, Any]:
 
 
 def prints(database: Database) -> list[tuple[Any, ...]]:
-    """Every hash of a corpus."""
+    """Return all hashes of a corpus."""
     with database.transaction() as cursor:
         rows = cursor.execute(
             "SELECT a.source_id, f.version, f.content_hash, f.sentence_hashes::text, f.signature,"
@@ -174,7 +174,7 @@ def test_a_key_that_could_be_guessed_is_refused(
 
 @pytest.mark.long("dedup", "migrations")
 def test_a_pinned_sentence_follows_the_key(dedup: Dedup, database: Database, tmp_path: Path) -> None:
-    """One pin has its words, one only a hash that an article carries, and of one the words are nowhere."""
+    """Pins: with words, with the hash of a stored article, and with a hash whose words are lost."""
     sentences = HARBOUR.split(". ")
     long = "The mayor, who " + "spoke for a long time and " * 30 + "went home at noon."
     file = tmp_path / "long.jsonl"

@@ -1,4 +1,4 @@
-"""The help teaches every command; docs/commands.md has all of it, and no page names what is not there."""
+"""Help: it teaches every command, docs/commands.md has all of it, and pages name existing commands only."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ ANYWHERE = {name for command in PROGRAM.values() for o in SCRIPT.options(command
 
 
 def named(command: Any) -> set[str]:
-    """Every name of every option of a command."""
+    """Return the names of all options of a command."""
     return {name for option in SCRIPT.options(command) for name in SCRIPT.names(option)} | HELP
 
 
@@ -82,7 +82,7 @@ def page() -> str:
 
 
 def section(path: str) -> str:
-    """What the page tells of a command, without the commands below it."""
+    """Return the section of a command in the page, without its subcommands."""
     found = re.search(rf"^##+ {path}\n(.*?)(?=^##|\Z)", page(), re.MULTILINE | re.DOTALL)
     assert found, f"no section {path}"
     return found[1]
@@ -167,7 +167,7 @@ def mistakes(text: str) -> list[str]:
 
 
 def wrong(words: list[str]) -> list[str]:
-    """What is unknown in the words after `dedup`, up to a pipe or a redirection."""
+    """Return the unknown words after `dedup`, up to a pipe or a redirection."""
     command, path, allowed, unknown = PROGRAM["dedup"], "dedup", named(PROGRAM["dedup"]), []
     given = iter(words)
     for word in given:

@@ -1,4 +1,4 @@
-"""A load accounts for every record, in bounded batches; what was read before trouble is stored and said."""
+"""Load: it accounts for every record, in bounded batches, and keeps the records before a failure."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ def test_the_counts_add_up_for_any_files(
 
 @pytest.fixture
 def batches(monkeypatch: pytest.MonkeyPatch) -> list[list[Article]]:
-    """What is stored at a time."""
+    """Articles that are stored at a time."""
     found: list[list[Article]] = []
 
     def spy(cursor: Cursor, given: list[Article]) -> articles.LoadCounts:

@@ -1,4 +1,4 @@
-"""Each section of docs/load.md is typed into a shell, on a corpus of its own, with files made here."""
+"""docs/load.md: each section is typed into a shell, on a fresh corpus, with files made here."""
 
 from __future__ import annotations
 
@@ -121,7 +121,7 @@ FILES: dict[str, Callable[[Path], None]] = {
     "An answer of NewsAPI": newsapi,
     "WordPress": exports_of_wordpress,
 }
-"""Section of the page -> what makes its files."""
+"""Sections of the page, and functions that make their files."""
 
 
 def typed(section: str) -> list[tuple[str, str]]:

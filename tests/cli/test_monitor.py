@@ -239,8 +239,8 @@ def test_changes_of_attached_tables_that_wait_with_nobody_at_work(
 
 @pytest.fixture
 def busy(settled: Database, owner: psycopg.Connection[Any]) -> Iterator[Database]:
-    """All that `status` may have to tell: every status, a limit, failures of two reasons, and a backfill that
-    holds the settle lock, while changes wait.
+    """A corpus for `status`: every status, a limit, failures of two reasons, and a backfill
+    that holds the settle lock while changes wait.
     """
     load(settled, *(article(f"n{i}", window(i, 6), i) for i in range(20, 25)))
     change(

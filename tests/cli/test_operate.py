@@ -31,7 +31,7 @@ ROOT = Path(__file__).parents[2]
 
 @pytest.fixture
 def own(server: Server, monkeypatch: pytest.MonkeyPatch) -> Iterator[Database]:
-    """A database of its own with two articles."""
+    """A separate database with two articles."""
     name = f"dedup_operate_{next(_NUMBERS)}"
     database = Database(server.create(name))
     opening.initialize(database)

@@ -1,4 +1,4 @@
-"""Every command of docs/operate.md works, in the order of the page."""
+"""docs/operate.md: every command works, in the order of the page."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is shown: harmless whoever wrote it, tables that fit where they are read, and how far long work is."""
+"""Output: harmless text, tables that fit the terminal, and progress bars."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Every command of docs/worker.md is run, one after the other, by the shell."""
+"""docs/worker.md: a shell runs every command in order."""
 
 from __future__ import annotations
 

@@ -21,7 +21,7 @@ PairSaid = tuple[str, str, Relation]
 
 @dataclass(frozen=True)
 class Corpus:
-    """What an engine is given.
+    """The input of an engine.
 
     Attributes:
         articles: each has an added_at.
@@ -63,7 +63,7 @@ def ties() -> Corpus:
 
 
 def wire_story() -> Corpus:
-    """One report in 60 papers, which cut it and change words: one story, and nothing in it is common."""
+    """A report in 60 papers that cut it and change words: one story without common sentences."""
     rng = random.Random(2)
     copies = []
     for i in range(60):
@@ -126,7 +126,7 @@ def briefs() -> Corpus:
 
 
 def border_of_short() -> Corpus:
-    """One word more or less than a short text has, as excerpts of one sentence and as copies."""
+    """Texts around the bound of short texts, as excerpts of one sentence and as copies."""
     words = " ".join(sentence(code(i)) for i in range(4)).split()
     found = []
     for count in (23, 24, 25, 40):
@@ -159,7 +159,7 @@ def excerpts() -> Corpus:
 
 
 def pinned_pairs() -> Corpus:
-    """Every kind of pin on every kind of pair, also against equal content, in chains, of absent ones."""
+    """Pins of every kind on pairs of every kind: equal content, chains, absent articles."""
     groups = {
         "same": (window(0, 6), window(0, 6)),
         "near": (window(100, 6, ring=1_000), window(101, 6, ring=1_000)),
@@ -189,7 +189,7 @@ def pinned_pairs() -> Corpus:
 
 
 def pins_of_copies() -> Corpus:
-    """Pins that name a copy: only one of a canonical article acts, and a copy is none."""
+    """Pins that name a copy: only a pin of an original acts."""
     found: list[Article] = []
     pairs: list[PairSaid] = []
     for number, relation in enumerate(Relation):
@@ -241,7 +241,7 @@ def wrong_dates() -> Corpus:
 
 
 def order_of_arrival() -> Corpus:
-    """The same, where the order is that of added_at."""
+    """The same corpus, ordered by added_at."""
     rng = random.Random(3)
     return Corpus(
         [made(f"a{i}", window(i % 7, 6), rng.randrange(9), added=rng.randrange(9)) for i in range(20)],

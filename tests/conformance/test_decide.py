@@ -20,7 +20,7 @@ STEPS = (1, 7, COMPARED_AT_ONCE)
 
 
 def subjects(corpus: Corpus, settings: Settings) -> dict[str, Subject]:
-    """Those of its articles that have a fingerprint, by source_id."""
+    """Return the articles that have a fingerprint, by source_id."""
     found: dict[str, Subject] = {}
     for article in corpus.articles:
         assert article.added_at is not None

@@ -1,4 +1,4 @@
-"""One suite for every engine: the same corpora give the same marks, pairs and common sentences.
+"""Conformance: every engine gives the same marks, pairs and common sentences for the same corpora.
 
 docs/semantics.md, section 8. The reference is the oracle, applied to the corpus itself: no database, and
 none of the order in which an engine met the articles. A new engine is one small class below.
@@ -45,7 +45,7 @@ pytestmark = pytest.mark.timeout(120)
 
 
 class Engine(Protocol):
-    """A way from an empty corpus, whose settings are those of the given one, to a settled one."""
+    """An engine: it settles an empty corpus that has the settings of the given one."""
 
     name: str
 
@@ -54,7 +54,7 @@ class Engine(Protocol):
 
 
 class OneAtATime:
-    """The hook in an order of its own, half of the pins before and half after; then the common sentences."""
+    """The hook: it submits in a different order, with half of the pins before and half after."""
 
     def __init__(self, seed: int) -> None:
         self.name, self._seed = f"one at a time, order {seed}", seed
@@ -315,7 +315,7 @@ def test_the_corpora_are_about_what_they_say() -> None:
 
 
 def test_pins_act_on_originals_and_not_on_copies() -> None:
-    """Of the pins of a corpus some make what they say, and some name a copy and make nothing."""
+    """Check that the pins of a corpus act, unless they name a copy."""
     for name in ("pins_of_copies", "mix_with_many_pins"):
         found = reference(name)
         said = [tuple(pair[:2]) for pair in CORPORA[name]().pairs]

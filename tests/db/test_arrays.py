@@ -1,4 +1,4 @@
-"""Arrays of Postgres as those of numpy, both ways."""
+"""Arrays: from Postgres to numpy and back."""
 
 from __future__ import annotations
 

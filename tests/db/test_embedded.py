@@ -34,7 +34,7 @@ START = "from dedup.db import embedded as e; print(e.start(), e.status().pid, fl
 
 @dataclass(frozen=True)
 class First:
-    """What six commands saw that called `start` on an empty folder at the same instant."""
+    """Results of six commands that call `start` on an empty folder at the same instant."""
 
     home: Path
     printed: set[str]
@@ -50,7 +50,7 @@ def environment(home: Path, **more: str) -> dict[str, str]:
 
 
 def new_folder() -> Path:
-    """Not tmp_path: pytest closes its folders again at every run, also to the servers of root's tests."""
+    """Make a folder outside tmp_path, since pytest closes its folders to the servers of root's tests."""
     return Path(tempfile.mkdtemp(prefix="dedup-test-"))
 
 

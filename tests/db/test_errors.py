@@ -1,4 +1,4 @@
-"""What the database says no to: one line of the right kind, with the next step and without secrets."""
+"""Errors of the database: a line of the right kind, with the next step and without secrets."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ PASSWORDS = st.lists(
 
 
 def told(url: str) -> str:
-    """All that is said of an address: where it leads, and what a connection to it raises."""
+    """Check the description of an address, and the error of a connection to it."""
     try:
         database = Database(url)
     except DedupError as error:

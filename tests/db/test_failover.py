@@ -29,7 +29,7 @@ Control = Callable[..., None]
 
 @pytest.fixture
 def home(server: Server) -> Iterator[Path]:
-    """A folder for two servers, which belongs to whoever may run them."""
+    """A folder for two servers, owned by their user."""
     folder = Path(tempfile.mkdtemp(prefix="dedup-pair-"))
     try:
         if os.geteuid() == 0:

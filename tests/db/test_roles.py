@@ -38,7 +38,7 @@ Names = dict[str, str]
 
 
 class Grants(TypedDict, total=False):
-    """Who gets the rights of what."""
+    """Roles and their rights."""
 
     worker: list[str]
     scraper: list[str]
@@ -468,7 +468,7 @@ EVERYONE = (*roles.ROLES, "stranger")
 
 
 def refused(role: str) -> list[list[str]]:
-    """What a role may not do."""
+    """Statements that a role may not run."""
     without = [
         *allowed(role),
         ["db", "url"],

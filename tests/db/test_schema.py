@@ -87,7 +87,7 @@ def family(count: int, step: int = 1) -> list[Any]:
 
 
 def alone(number: int) -> list[int]:
-    """A story of its own."""
+    """Return an article that repeats nothing."""
     return [code(100 * number + i) for i in range(6)]
 
 

@@ -56,7 +56,7 @@ PARTS = {
     "store/stories": {"known": known("m"), "delay": delay("at", "top.first_at")},
     "store/verdicts": {"fields": "a.id"},
 }
-"""Such parts as the code gives, or others of the same type."""
+"""Return parts of the types that the code passes."""
 
 for of_extra in sorted(Path(__file__).parents[1].glob("extras/*/parts.py")):  # each extra knows its own
     PARTS |= import_module(f"tests.extras.{of_extra.parent.name}.parts").PARTS
@@ -150,7 +150,7 @@ SQL = re.compile(
 
 
 def test_statements_stand_in_files() -> None:
-    """But those of a session: `SELECT 1`, and functions of Postgres for locks and processes."""
+    """Statements of sessions are exempt: `SELECT 1`, and functions of Postgres for locks and processes."""
     package = FOLDER
     found = {
         file.relative_to(package).as_posix()

@@ -66,7 +66,7 @@ def marked(database: Database, granted: Names) -> Iterator[Database]:
 
 
 def readable(connection: psycopg.Connection[tuple[str, ...]]) -> list[tuple[str, list[str]]]:
-    """Every table and view outside of the catalogue, with the columns of it that the role may read."""
+    """Return the tables and views outside of the catalogue, with the columns that the role may read."""
     return connection.execute(
         """
         SELECT c.oid::regclass::text, array_agg(a.attname::text ORDER BY a.attnum)

@@ -1,4 +1,4 @@
-"""What newsrooms export: invented articles, and the same ones under other names and in every format."""
+"""Exports of newsrooms: invented articles under various names and in every format."""
 
 from __future__ import annotations
 

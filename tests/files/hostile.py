@@ -1,4 +1,4 @@
-"""Two hundred hostile files, made from a seed, each with what must be left of it: every good record.
+"""Two hundred hostile files, made from a seed, each with the good records that must survive.
 
 `make` writes them. Run as a program it loads the files of a list one after the other, as the command line
 would, and prints what became of each and how much memory it took:
@@ -224,7 +224,7 @@ def packed_otherwise(maker: Maker) -> Case:
 
 
 def zipped(maker: Maker) -> Case:
-    """An archive with a bomb, a broken file, and names that are no paths of its own."""
+    """An archive with a bomb, a broken file, and names that leave the archive."""
     before, after = maker.few(), maker.few()
     bomb = b'{"id": "x", "text": "' + b"x" * (maker.size(20, 300) * MIB) + b'"}\n'
     names = ["../../etc/passwd.jsonl", "/etc/x.jsonl", f"{HARMFUL}.jsonl", "a" * 60_000 + ".jsonl"]
@@ -313,13 +313,13 @@ def long_texts(maker: Maker) -> Case:
 
 
 def escaped_text(maker: Maker) -> Case:
-    """Nothing but characters that JSON, SQL arrays and CSV escape."""
+    """Characters that JSON, SQL arrays and CSV escape."""
     record = {"id": f"escaped-{maker.serial}", "text": maker.rng.choice(["\\", '"']) * (7 * MIB)}
     return Case(".jsonl", jsonl([record]), good([record]), 1)
 
 
 def wide_text(maker: Maker) -> Case:
-    """One character that makes Python take four bytes for every other."""
+    """A character that makes Python use four bytes for every other one."""
     record = {"id": f"wide-{maker.serial}", "text": "a" * (15 * MIB) + "🙂"}
     suffix = maker.rng.choice([".jsonl", ".csv"])
     if suffix == ".csv":
@@ -335,7 +335,7 @@ def long_titles(maker: Maker) -> Case:
 
 
 def packed_bomb(maker: Maker) -> Case:
-    """One line that is unpacked to up to 6 GB."""
+    """A line that unpacks to up to 6 GB."""
     before, after = maker.few(), maker.few()
     member = gzip.compress(b"x" * (64 * MIB), 9)
     content = gzip.compress(jsonl(before) + b'{"id": "x", "text": "')

@@ -1,4 +1,4 @@
-"""What a reader makes of a file, for the tests of one format."""
+"""Items of a reader, for the tests of one format."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from dedup.files.readers import ArticleReader, Item, read_articles
 
 
 def read(path: Path, content: bytes | None = None, **options: Any) -> tuple[list[Item], ArticleReader]:
-    """All items of a file, into which `content` is written first, and its reader."""
+    """Write `content` into a file; return its items and the reader."""
     if content is not None:
         path.write_bytes(content)
     with read_articles(path, lose_dates=True, **options) as reader:
@@ -20,7 +20,7 @@ def read(path: Path, content: bytes | None = None, **options: Any) -> tuple[list
 
 
 def refuse(path: Path, **options: Any) -> str:
-    """Why a file cannot be used."""
+    """Return the reason why a file cannot be used."""
     with pytest.raises(InputError) as caught:
         read_articles(path, **options)
     return str(caught.value)

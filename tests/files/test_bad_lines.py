@@ -1,4 +1,4 @@
-"""Every kind of bad line: refused or repaired, why, and under which id. Nothing is silent."""
+"""Bad lines: refused or repaired, with reason and id, never silently."""
 
 from __future__ import annotations
 

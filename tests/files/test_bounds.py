@@ -1,4 +1,4 @@
-"""Bounds of what is read: nothing beyond one vanishes, and nothing takes more than its share."""
+"""Bounds of input: everything beyond one is reported, and no record takes more than its share."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How the dates of a whole file are read, and when a file is refused for them."""
+"""Dates of a whole file: how they are read, and when the file is refused."""
 
 from __future__ import annotations
 

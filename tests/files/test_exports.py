@@ -1,4 +1,4 @@
-"""What newsrooms export is read as it is: usual names, delimiters, objects; and one is told how."""
+"""Exports of newsrooms: usual names, delimiters and objects are recognised, with hints for the rest."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whatever a stranger does to a feed, it is read, or refused with a reason; and so is each of its entries."""
+"""Mutated feeds and entries are read, or refused with a reason."""
 
 from __future__ import annotations
 
@@ -187,7 +187,7 @@ def mutated(dice: random.Random, base: str) -> tuple[bytes, str | None]:
 
 
 def polled_articles(content: bytes, charset: str | None) -> Iterator[Article]:
-    """As `dedup watch` reads an answer. What can be raised is an InputError."""
+    """Read an answer like `dedup watch`; raise InputError only."""
     from dedup.extras.watch import identity, polled, sitemaps
 
     size = len(content) // 3 + 1

@@ -79,7 +79,7 @@ def _load(folder: Path, url: str, cases: list[hostile.Case]) -> tuple[dict[str, 
 
 
 def _check_run(case: hostile.Case, run: dict[str, Any], folder: Path) -> int:
-    """Check what was said of one file; returns how many lines it has."""
+    """Check the report of a file, and return its number of lines."""
     said = f"{case.name!r}: {run}"
     nothing = bool(run["out"]) and 0 < json.loads(run["out"])["lines"] == json.loads(run["out"])["refused"]
     assert run["code"] in ((1,) if nothing else case.codes), said

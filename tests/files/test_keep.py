@@ -1,4 +1,4 @@
-"""Values of one's own in files: what is asked for by name is kept, whatever the format."""
+"""Kept values in files: named ones are kept in any format."""
 
 from __future__ import annotations
 

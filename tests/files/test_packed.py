@@ -1,4 +1,4 @@
-"""Packed files and archives are read as what they hold; one that is damaged keeps what came before."""
+"""Packed files and archives: contents are read, and a damaged one keeps earlier records."""
 
 from __future__ import annotations
 

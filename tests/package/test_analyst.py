@@ -1,4 +1,4 @@
-"""Every line of docs/analyst.md works, with nothing installed but what the page says."""
+"""docs/analyst.md: every line works with the packages that the page names."""
 
 from __future__ import annotations
 

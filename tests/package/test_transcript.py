@@ -24,7 +24,7 @@ from tests.package import environments
 from tests.package.environments import ROOT
 
 PROMISED_SECONDS = 300
-"""What the README promises, download included."""
+"""Seconds that the README promises, download included."""
 
 ADDRESS = "<address of this repository>"
 SETUP = "scripts/setup"
@@ -32,7 +32,7 @@ END_OF_STEP = re.compile(r"\x1e(\d+) (\d+)\n")
 """Between two commands: the exit code, and the seconds since the start."""
 
 OTHERS = ("DEDUP_", "GIT_", "PIP_CACHE", "PYTHON", "VIRTUAL_ENV", "XDG_")
-"""Beginnings of variables that a newcomer does not have; those of proxies and of pip's index stay."""
+"""Prefixes of variables that a newcomer does not have; proxies and pip's index stay."""
 
 VARIES = [
     # Whoever waits for git longer than two seconds is told how far it is.
@@ -71,7 +71,7 @@ class Newcomer:
         }
 
     def type(self, script: str, seconds: float) -> str:
-        """What bash says while it runs a script in `work`; after so many seconds all of it is ended."""
+        """Run a script in `work` with bash and return its output; end it after some seconds."""
         file, said = self.folder / "typed.sh", self.folder / "said"
         file.write_text(script, "utf-8")
         with said.open("wb") as output:
@@ -218,7 +218,7 @@ def test_the_readme_goes_from_the_clone_to_the_stories() -> None:
 
 
 def typed(newcomer: Newcomer, block: str) -> str:
-    """What a block really says, without what varies."""
+    """Return the output of a block without its variable parts."""
     shown = steps(block)
     return without_what_varies(as_shown(shown, newcomer.type(script(shown, "x y"), PROMISED_SECONDS))[0])
 

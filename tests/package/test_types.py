@@ -1,4 +1,4 @@
-"""What a type checker sees of the installed package: the public names, and the examples of the README."""
+"""Types of the installed package as a checker sees them: public names, and examples of the README."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ from datetime import datetime
 text = "The council of Port Marlow voted on Tuesday to close the harbour road."
 when = datetime(2026, 3, 12, 8)
 """
-"""What the examples of the README leave to the reader."""
+"""Definitions that the README's examples leave to the reader."""
 
 WRONG = """
 from dedup import Article, Verdict
@@ -89,7 +89,7 @@ def checked(checker: str, environment: Environment, folder: Path, program: str) 
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Where the programs are; the checkers keep there what they learn."""
+    """The folder of the programs; checkers keep their caches there."""
     return tmp_path_factory.mktemp("client")
 
 

@@ -20,7 +20,7 @@ from dedup.text.fingerprint import Fingerprint
 
 Kind = Literal["sentence", "bucket", "content", "pin"]
 Key = tuple[Kind, int | tuple[int, int]]
-"""What nodes meet under; a pin is known by the numbers of its two articles."""
+"""Keys under which nodes meet; the numbers of two articles identify a pin."""
 
 Groups = Mapping[Key, Sequence[int]]
 """The nodes that have a key, by number."""
@@ -55,7 +55,7 @@ class Node:
 
     @property
     def weight(self) -> int:
-        """How many articles it stands for."""
+        """Articles that a node represents."""
         return len(self.members)
 
 

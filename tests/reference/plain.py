@@ -1,4 +1,4 @@
-"""What a fingerprint holds of the sentences of a text, word by word: the definition, and nothing quick.
+"""The definition of a fingerprint's sentences, word by word and slow.
 
 `dedup/text/batch.py` makes the same of many texts over arrays, and is held equal to this by tests.
 """

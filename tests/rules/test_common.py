@@ -1,4 +1,4 @@
-"""Which sentences are common: worked values and laws of effective stories (docs/semantics.md, section 2)."""
+"""Common sentences: worked values and laws of effective stories (docs/semantics.md, section 2)."""
 
 from __future__ import annotations
 

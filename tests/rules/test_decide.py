@@ -1,4 +1,4 @@
-"""Decisions in arrays are those of the oracle, however many articles are decided at a time."""
+"""Decisions in arrays equal the oracle's, for any batch size."""
 
 from __future__ import annotations
 
@@ -137,7 +137,7 @@ def test_decisions_are_those_of_the_oracle(
 def test_some_are_decided_among_settled_ones_as_among_all(
     given: tuple[list[Subject], Pins], chosen: int, at_once: int, kept: int
 ) -> None:
-    """What is outside knows its best matches there; what comes in finds, and tells, the rest."""
+    """Articles outside know their best matches there; new articles find the rest, and update it."""
     settings = SETTINGS.with_values({"similar_pairs": kept})
     subjects, pins = sorted(given[0], key=lambda s: s.order), given[1]
     common = set(oracle.common_sentences([s.fingerprint for s in subjects], settings))

@@ -91,7 +91,7 @@ PINS = st.dictionaries(
 def relations(
     subjects: Sequence[Subject], common: set[int], pins: Pins | None = None
 ) -> dict[tuple[int, int], Related]:
-    """Every related pair by both ids, in both directions."""
+    """Return all related pairs by both ids, in both directions."""
     seen = {s.id: Profile.of(s.fingerprint, common) for s in subjects}
     found = {}
     for a, b in combinations(seen, 2):
@@ -168,7 +168,7 @@ def test_every_mark_says_what_is_true(
     }
 
     def before(id: int, one: int, other: int) -> bool:
-        """Whether of two articles the first is more like a third, or as much and earlier."""
+        """Return whether the first of two articles is more like a third, or equally and earlier."""
         a, b = everything[id, one], everything[id, other]
         rules = (a.rule.value, b.rule.value) if id in canonical else ("", "")
         if a.scores.score != b.scores.score:

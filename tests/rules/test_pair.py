@@ -27,7 +27,7 @@ RULES = Settings(
     containment_shingles=30,
 )
 SIZE = 256
-"""Of a signature: with e equal bytes the estimate is (e - 1) / 255."""
+"""Signature Jaccard: e equal bytes give the estimate (e - 1) / 255."""
 
 
 def profile(

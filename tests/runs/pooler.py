@@ -48,6 +48,6 @@ def pooled(url: str) -> Iterator[str]:
 
 
 def _listens(path: Path) -> bool:
-    """Whether a program listens at a socket; it is there before that."""
+    """Return whether a program listens at a socket, which exists before that."""
     with socket.socket(socket.AF_UNIX) as client:
         return client.connect_ex(str(path)) == 0

@@ -39,13 +39,13 @@ class Proxy:
         Thread(target=self._accept, daemon=True).start()
 
     def silence(self) -> None:
-        """Nothing passes any more on the connections there are; new ones are as ever."""
+        """Stop traffic on the existing connections; new ones work."""
         with self._lock:
             for event in self._silent:
                 event.set()
 
     def deafen(self, deaf: bool) -> None:
-        """Nothing passes on any connection, nor on new ones; or again on new ones."""
+        """Stop traffic on all connections and new ones, or resume it on new ones."""
         self._deaf = deaf
         if deaf:
             self.silence()

@@ -29,10 +29,10 @@ from tests.settling.test_daemon import process, query, working
 pytestmark = pytest.mark.timeout(120)
 
 BOUND = ASK_SECONDS + DOUBT_SECONDS
-"""How long a statement stands still on such a connection, while others can be opened."""
+"""Seconds for which a statement may stall on such a connection, while others can be opened."""
 
 SLACK = 4.0
-"""What a busy machine may take beside that."""
+"""Seconds that a busy machine may add."""
 
 
 def test_every_connection_asks_tcp_to_notice_and_an_address_may_say_otherwise(corpus_url: str) -> None:

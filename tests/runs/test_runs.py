@@ -1,4 +1,4 @@
-"""One backfill at a time, a killed one is taken over at once, a stuck one is told, and none goes on for ever.
+"""Runs: one backfill at a time, a killed one is replaced at once, a stuck one is reported and ends.
 
 docs/reliability.md, promises 9 and 14.
 """
@@ -109,7 +109,7 @@ def age(database: Database, column: str, seconds: float) -> None:
 def test_a_silent_owner_is_taken_over_after_the_lease_and_ends_itself(
     database: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Its session cannot be seen to be gone: it may be behind a pooler, or stand still."""
+    """A run whose session cannot be seen to be gone, behind a pooler for example."""
     monkeypatch.setattr(heartbeat_module, "BEAT_SECONDS", 0.1)
     load(database, article("a", window(0, 6)))
     with alive(database) as other:
@@ -255,7 +255,7 @@ REFUSE = """
 
 @pytest.mark.parametrize(("what", "table"), [("INSERT", "fingerprint"), ("UPDATE", "article_mark")])
 def test_a_backfill_that_would_never_end_is_an_error(database: Database, what: str, table: str) -> None:
-    """A trigger of someone else swallows what is written."""
+    """Install a foreign trigger that swallows writes."""
     load(database, *(article(name, window(i, 6), i) for i, name in enumerate("abc")))
     with database.transaction(settling=True) as cursor:
         cursor.connection.execute(REFUSE.format(what=what, table=table).encode())

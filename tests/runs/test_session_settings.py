@@ -115,7 +115,7 @@ def begin_with(server: Server, database: str, values: Mapping[str, str]) -> None
 
 
 def use(url: str, direct: str | None = None) -> dict[str, Any]:
-    """Have a corpus do all that it does; returns what came of it. `direct`: the address past a pooler."""
+    """Run all functions of a corpus and return the results. `direct`: the address past a pooler."""
     with closing(Database(url)) as database, Deduplicator(url) as corpus:
         load(database, *(article(f"a{i:02}", window(i, 6), i) for i in range(8)))
         with psycopg.connect(direct or url, autocommit=True) as owner:
@@ -140,7 +140,7 @@ def use(url: str, direct: str | None = None) -> dict[str, Any]:
 
 
 def _work(database: Database) -> None:
-    """Have a worker settle what waits."""
+    """Run a worker until everything is settled."""
     stopped = Event()
     options = BackfillOptions(1_000, None, PoolOptions(0, make_function), "auto", 1 << 26)
     daemon = Daemon(database, options, stopped.is_set, Pace(poll=0.05, idle=0.1))
@@ -155,7 +155,7 @@ def _work(database: Database) -> None:
 
 @pytest.fixture(scope="module")
 def plain(server: Server, template: str) -> dict[str, Any]:
-    """What comes of it where sessions begin as Postgres has them."""
+    """The result with the session defaults of Postgres."""
     return use(server.create("dedup_plain_sessions", template))
 
 

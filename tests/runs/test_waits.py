@@ -1,4 +1,4 @@
-"""Every wait has an end (docs/reliability.md, promise 15): whoever holds what, nobody waits without a limit.
+"""Waits: every one has a limit, for any holder of the lock (docs/reliability.md, promise 15).
 
 The short timeouts here make the tests quick; that one second is enough with the defaults is shown by
 `scripts/latency.py`.

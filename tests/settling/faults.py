@@ -55,7 +55,7 @@ class Faults:
 
 @contextmanager
 def failing(faults: Faults, places: Sequence[tuple[Any, str]]) -> Iterator[None]:
-    """While it lasts, calls of these attributes are counted."""
+    """Count calls of these attributes within the block."""
     with pytest.MonkeyPatch.context() as patch:
         for owner, name in places:
             patch.setattr(owner, name, faults.wrap(getattr(owner, name)))
@@ -83,7 +83,7 @@ class _File:
 
 @contextmanager
 def failing_files(faults: Faults, folder: Path) -> Iterator[None]:
-    """While it lasts, operations on files of a folder are counted, opening them included."""
+    """Count operations on files of a folder within the block, opening included."""
     real = io.open
 
     def opened(file: Any, *given: Any, **options: Any) -> Any:

@@ -47,7 +47,7 @@ from tests.corpora import (
 )
 
 NAMES = ("b", "a", "B", "é", "z", "10", "9", "ß", "c", "d", "e", "f", "g", "h", "ü", "x")
-"""source_ids whose order by bytes is neither that of any language nor that of arrival."""
+"""source_ids whose byte order differs from language order and arrival order."""
 
 RING = 20
 """Sentences that windows are cut from."""
@@ -66,7 +66,7 @@ WRONG_MINUTES = (3 * 24 * 60, -524 * 365 * 24 * 60)
 
 @dataclass(frozen=True)
 class Theme:
-    """What a history is about: it is short, so it cannot be about everything.
+    """The subject of a history, which is too short to cover everything.
 
     Attributes:
         starts: windows begin at one of so many sentences; with few, most articles are related.
@@ -223,7 +223,7 @@ class Doomed:
 
 
 class History:
-    """One history at work.
+    """A running history.
 
     Args:
         theme: one of `THEMES`; None takes any.
@@ -256,7 +256,7 @@ class History:
         self.backfill()
 
     def step(self) -> None:
-        """One random step."""
+        """Take a random step."""
         calm = self._theme.calm
         steps: list[tuple[Callable[[], None], int]] = [
             (self.load, 2 if calm else 5),

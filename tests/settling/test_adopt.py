@@ -1,4 +1,4 @@
-"""Changed settings come into force in short steps, beside hooks, and whatever comes between."""
+"""Changed settings: adopted in short steps, beside hooks and other events."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which sentences are common, and what happens when that changes (docs/semantics.md, section 2)."""
+"""Common sentences, and the effects of their changes (docs/semantics.md, section 2)."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def test_a_wire_story_printed_300_times_keeps_its_sentences(database: Database) 
 
 
 def test_copies_with_lines_of_their_own_do_not_pass_for_stories(database: Database) -> None:
-    """Every third paper adds two paragraphs: still one story, while as many different articles are many."""
+    """Add two paragraphs in every third paper: still one story, unlike as many different articles."""
     copies = [
         article(
             f"copy {i:02}",
@@ -93,7 +93,7 @@ def test_copies_with_lines_of_their_own_do_not_pass_for_stories(database: Databa
 
 
 def test_furniture_that_is_most_of_its_pages_is_common(database: Database) -> None:
-    """Such pages agree in buckets now and then; they are many stories all the same."""
+    """Pages that share buckets now and then, yet are many stories."""
     furniture = [code(800 + i) for i in range(7)]
     pages = [article(f"page {i:02}", [*furniture, *window(20 * i, 4, ring=10_000)], i) for i in range(60)]
     load(database, *pages)

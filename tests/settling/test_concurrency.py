@@ -54,7 +54,7 @@ def threads() -> Iterator[ThreadPoolExecutor]:
 
 
 def blocked(database: Database, count: int = 1) -> bool:
-    """Whether so many sessions of this database wait for a lock."""
+    """Return whether that many sessions of this database wait for a lock."""
     with database.transaction() as cursor:
         row = cursor.execute(
             "SELECT count(*) FROM pg_stat_activity"
@@ -104,7 +104,7 @@ def test_two_processes_submit_near_duplicates_at_the_same_instant(
 
 
 def interleavings(sessions: int) -> list[tuple[int, ...]]:
-    """Every order in which sessions can do their two steps each."""
+    """Return all orders in which sessions can take their two steps each."""
     return sorted(set(itertools.permutations([i for i in range(sessions) for _ in range(2)])))
 
 

@@ -1,4 +1,4 @@
-"""Who comes before its copies is told of them: what was called `unique` before is taken back by name."""
+"""Original articles that arrive after their copies: the verdict names the marks that it revokes."""
 
 from __future__ import annotations
 

@@ -44,7 +44,7 @@ def count(database: Database, *, full: bool = False) -> None:
 
 
 def assert_common(database: Database) -> None:
-    """The counts and the common sentences are those of a count from nothing."""
+    """Check the counts and the common sentences against a full count."""
     assert_counted(database)
     with database.transaction() as cursor:
         rows = cursor.execute("SELECT sentence_hash, effective_stories FROM dedup.common_sentence").fetchall()
@@ -146,7 +146,7 @@ def test_an_interrupted_count_is_done_again(database: Database, monkeypatch: pyt
 
 
 def test_carriers_without_shingles_agree_band_by_band(database: Database) -> None:
-    """Their bucket keys are equal in all bands, and must not be counted across them."""
+    """Bucket keys that are equal in all bands must not be counted across bands."""
     change_settings(database, common_stories=1, text_min_words=6)
     shared = "Merchants traded copper, silver, velvet, lanterns."
     bodies = [f"{shared} {'Harbour' + name} {'workers' + name} loaded barrels, timber." for name in "abca"]

@@ -1,4 +1,4 @@
-"""Whatever ends a backfill, wherever: the next one goes on, and the marks are those of a clean run.
+"""Crashes of a backfill at any point: the next run continues, and the marks equal a clean run's.
 
 docs/reliability.md, promises 1, 6 and 9. Kills are aimed by the steps that the backfill tells of, so that
 they land in every stage; seeds are fixed. `pytest -m torture` runs the long ones.
@@ -151,7 +151,7 @@ FAULTY_TABLES = ("article", "fingerprint", "match", "common_sentence", "run")
 @pytest.mark.long("dedup", "migrations")
 @pytest.mark.parametrize("every", [4, pytest.param(1, marks=pytest.mark.torture)])
 def test_a_fault_at_every_write(database: Database, every: int) -> None:
-    """At every fourth by default; the first and the last are among them."""
+    """Points of a crash: every fourth by default, with the first and the last."""
     given = news(16, seed=5)
     fill(database, given)
     change_settings(database, common_stories=2)
@@ -272,7 +272,7 @@ def test_a_signal_ends_the_command_in_every_stage(
 
 
 def waiting(database: Database, table: str) -> bool:
-    """Whether a session waits for a lock on this table."""
+    """Return whether a session waits for a lock on this table."""
     with database.transaction() as cursor:
         row = cursor.execute(
             "SELECT EXISTS (SELECT FROM pg_locks WHERE NOT granted AND relation = %s::regclass)", [table]

@@ -119,7 +119,7 @@ def test_a_notification_is_answered_at_once(database: Database, corpus_url: str)
 @pytest.mark.long("dedup", "migrations")
 def test_one_row_for_a_working_period_and_none_for_idle_polls(database: Database, corpus_url: str) -> None:
     def ended() -> int:
-        """How many runs there are, if none is at work."""
+        """Count the runs when no run is active."""
         rows = query(database, "SELECT ended_at IS NULL FROM dedup.run")
         return 0 if (True,) in rows else len(rows)
 
@@ -146,7 +146,7 @@ def test_one_row_for_a_working_period_and_none_for_idle_polls(database: Database
 
 @pytest.fixture
 def seconds() -> Callable[[Database, str], float]:
-    """How long an article waits for its mark."""
+    """Seconds until an article has its mark."""
 
     def measure(database: Database, name: str) -> float:
         load(database, article(name, window(3, 6), 5))
@@ -158,7 +158,7 @@ def seconds() -> Callable[[Database, str], float]:
 
 
 SLACK = 2.0
-"""What a busy machine may take beside the poll."""
+"""Seconds that a busy machine may add to the poll."""
 
 
 def test_a_terminated_listener_costs_one_poll(
@@ -198,7 +198,7 @@ def test_a_dropped_notification_costs_one_poll(
 
 @pytest.fixture
 def heard(database: Database) -> Iterator[Callable[[], int]]:
-    """How many notifications came since it was last asked."""
+    """Return the number of notifications since the last call."""
     with psycopg.connect(database.url, autocommit=True) as connection:
         connection.execute("LISTEN dedup")
 
@@ -377,7 +377,7 @@ def test_an_idle_look_finds_every_kind_of_work_and_no_other(database: Database) 
 
 @pytest.fixture
 def other(server: Server) -> Iterator[str]:
-    """A corpus in a database of its own, whose door can be shut."""
+    """A corpus in a separate database that can refuse connections."""
     name = "dedup_shut"
     url = server.create(name)
     made = Database(url)
@@ -389,7 +389,7 @@ def other(server: Server) -> Iterator[str]:
 
 
 def door(server: Server, url: str, *, is_open: bool) -> None:
-    """Let nobody connect to a database any more, and end who is; or let them again."""
+    """Refuse new connections to a database and end existing ones, or allow them again."""
     name = psycopg.conninfo.conninfo_to_dict(url)["dbname"]
     with psycopg.connect(server.url, autocommit=True) as connection:
         connection.execute(

@@ -1,4 +1,4 @@
-"""What an explanation says: the verdict in a line, and of the sentences exactly what differs."""
+"""Explanations: the verdict in a line, and the exact differences of sentences."""
 
 from __future__ import annotations
 

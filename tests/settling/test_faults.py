@@ -65,7 +65,7 @@ ALLOCATIONS: Places = [
 
 @dataclass(frozen=True)
 class Kind:
-    """What fails, and how.
+    """Faults, and their kinds.
 
     Attributes:
         lasting: every call from the N-th on.

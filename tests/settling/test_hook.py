@@ -291,7 +291,7 @@ def test_while_the_whole_corpus_is_settled_at_once_a_hook_settles_nothing(databa
 @pytest.mark.long("dedup", "migrations")
 @pytest.mark.parametrize("minutes", [(0, 1, 2, 3), (3, 2, 1, 0), (2, 0, 3, 1)])
 def test_newcomers_in_any_order_are_right(database: Database, minutes: tuple[int, ...]) -> None:
-    """What is plain is settled on a way of its own; here it meets what is not."""
+    """The fast path of the hook, and the cases that it leaves to the general one."""
     given = [article(f"a{i}", window(2 * (i % 5), 6), minutes[i % 4] * 10 + i) for i in range(20)]
     given += [article(f"short {i}", [code(i % 3)], minutes[i % 4], title=f"Title {i % 2}") for i in range(8)]
     with deduplicator(database) as dd:
@@ -327,7 +327,7 @@ def _within(cursor: Cursor) -> Ask:
 
 
 def _session(cursor: Cursor) -> dict[str, str | None]:
-    """Every setting of a transaction."""
+    """Return all settings of a transaction."""
     return dict(
         cursor.execute(
             """
@@ -399,7 +399,7 @@ def _stored(database: Database, name: str) -> list[tuple[Any, ...]]:
 def test_few_round_trips_to_the_server(
     database: Database, corpus_url: str, monkeypatch: pytest.MonkeyPatch, pooled: bool
 ) -> None:
-    """Counted on the wire: one call for what is unlike all others; a second where something is shared."""
+    """Calls on the wire: one for an unrelated article, a second one if something is shared."""
     opened = Connection.open.__func__  # type: ignore[attr-defined]
 
     def lent(cls: type[Connection], *args: Any) -> Connection:

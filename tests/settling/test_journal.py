@@ -1,4 +1,4 @@
-"""A replica of the marks equals the table, whatever happened, and whoever was killed (docs/changes.md).
+"""A replica of the marks equals the table after any events and kills (docs/changes.md).
 
 docs/reliability.md, promise 19. The long test has 100,000 marks change under ten kills of who writes and ten
 of who reads; each change that a reader has stored must be one that it had not stored before.
@@ -170,7 +170,7 @@ class Killed:
         theirs.close()
 
     def tell(self) -> Any:
-        """What it tells next; an error if it ended by itself."""
+        """Return the next output; raise an error if the program has ended."""
         assert self.connection.poll(300), "it stands still"
         return self.connection.recv()
 

@@ -37,7 +37,7 @@ pytestmark = pytest.mark.timeout(600)
 
 @dataclass
 class Hold:
-    """One transaction that held the settle lock.
+    """A transaction that held the settle lock.
 
     Attributes:
         seconds: from when it had the lock to its commit.
@@ -52,7 +52,7 @@ class Hold:
 
 @pytest.fixture
 def holds(monkeypatch: pytest.MonkeyPatch) -> list[Hold]:
-    """Every transaction that holds the settle lock from now on."""
+    """Record every transaction that holds the settle lock from now on."""
     found: list[Hold] = []
     transaction = Session.transaction
 
@@ -205,7 +205,7 @@ def test_the_lock_is_held_under_a_second(
 
 
 def backfilled(url: str) -> tuple[float, float]:
-    """Backfill in a process of its own; the seconds it took, and the MB of memory at most."""
+    """Run a backfill in a separate process; return its seconds, and its peak memory in MB."""
     database = Database(url)
     started = time.perf_counter()
     backfill(database, workers=0)

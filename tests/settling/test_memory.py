@@ -87,7 +87,7 @@ def test_every_stage_is_told(database: Database) -> None:
 
 
 def test_a_story_larger_than_a_chunk_is_written_in_parts(database: Database) -> None:
-    """Each transaction tells how many articles it settled: none more than a chunk, and each of them once."""
+    """Count the articles that each transaction settles: at most a chunk, and each article once."""
     load(database, *(article(f"copy {i}", window(0, 6), i) for i in range(60)))
     load(database, *(article(f"other {i}", window(20 + 10 * i, 6, ring=1_000), 60 + i) for i in range(20)))
     told: list[int] = []
@@ -249,7 +249,7 @@ def test_whatever_people_do_meanwhile_the_marks_are_right_in_the_end(
 
 
 def meddle(database: Database, rng: random.Random, given: list[Article], *, provisional: bool = True) -> None:
-    """One change as people and scrapers make them."""
+    """Make a random change, as people and scrapers do."""
     one, other = rng.sample(given, 2)
     what = rng.randrange(6)
     if what == 0:
@@ -339,7 +339,7 @@ def test_stopped_at_any_moment_it_loses_no_mark_and_the_next_run_goes_on(
 def test_where_it_stopped_in_the_middle_of_a_story_the_indexes_end_the_work(
     database: Database, seed: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """What is settled by then rests on nothing that was not written, whatever changes after that."""
+    """Marks that are settled by then depend on no unwritten one, whatever changes afterwards."""
     rng = random.Random(seed)
     monkeypatch.setattr(settle, "CHUNK_ROWS", rng.choice((1, 3, 8)))
     given = news(80, seed)

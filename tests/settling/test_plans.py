@@ -31,10 +31,10 @@ pytestmark = pytest.mark.timeout(300)
 ARTICLES = 20_000
 LARGE = ("article", "article_mark", "fingerprint", "match", "common_sentence", "sentence_count")
 ROWS = 600
-"""At most so many rows are fetched for one article; it has about 10 relatives, and 36 keys."""
+"""Rows that may be fetched for an article with about 10 relatives and 36 keys."""
 
 SHARED = 10
-"""And so many fingerprints for each look-up of all keys of an article: those that share some bits only."""
+"""Fingerprints that a look-up of all keys may fetch, because some bits of keys collide."""
 
 FILL = """
     SET LOCAL dedup.settling = 'on';
@@ -92,7 +92,7 @@ Change = Callable[[Cursor], object]
 
 @contextmanager
 def rolled_back(database: Database, *, settling: bool = False) -> Iterator[Cursor]:
-    """A transaction in a session of its own, for Postgres counts rows per session.
+    """Open a transaction in a separate session, since Postgres counts rows per session.
 
     Args:
         settling: with the settle lock, as all settlers have it.
@@ -207,7 +207,7 @@ def test_looking_for_work(large: Database) -> None:
 
 
 def test_a_page_of_what_waits_reads_no_more_than_that(large: Database) -> None:
-    """Where each page sorted all that waits, the pages of 1,000,000 articles would take hours."""
+    """Rows that a page may sort: at 1,000,000 articles, sorting all waiting ones would take hours."""
     with rolled_back(large, settling=True) as cursor:
         cursor.execute("UPDATE dedup.article SET revision = revision + 1")
         cursor.execute("UPDATE dedup.article_mark SET stale = true")
@@ -257,12 +257,12 @@ STATISTICS = {
     "analysed when nearly empty": "UPDATE pg_class SET reltuples = 1, relpages = 1000",
     "analysed when a thousand times as large": "UPDATE pg_class SET reltuples = 2e7, relpages = 1000000",
 }
-"""What the planner may believe of the tables, and of their indexes."""
+"""Statistics of tables and indexes that the planner may believe."""
 
 
 @contextmanager
 def explained(monkeypatch: pytest.MonkeyPatch) -> Iterator[dict[str, int]]:
-    """Every statement of the program, with the rows that went through the nodes of its plan.
+    """Return every statement of the program, with the rows of its plan nodes.
 
     Rows that a join looks at and throws away count too; these are in no statistics of the tables.
     """
@@ -364,7 +364,7 @@ def assert_few(cursor: Cursor, most: int, name: str) -> None:
 
 
 def test_a_page_of_changes_reads_what_it_tells(large: Database) -> None:
-    """Those before it and after it are not read, wherever it is, and no table from end to end."""
+    """Check that a page reads neither earlier nor later rows, and scans no table."""
     with rolled_back(large, settling=True) as cursor:
         assert changes.keep_journal(cursor, wanted=True)
         cursor.execute("UPDATE dedup.article_mark SET score = 0.9")

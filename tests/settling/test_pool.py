@@ -1,4 +1,4 @@
-"""Texts become fingerprints in threads: what is stored, what ends them, and what is nobody's fault.
+"""The fingerprinting pool: stored results, stops, and failures of single texts.
 
 docs/reliability.md, promises 4, 6 and 14. Every wait of the pool is bounded, so every test here ends.
 """
@@ -69,14 +69,14 @@ def chunked(given: Chunk, size: int = 50) -> list[Chunk]:
 
 
 def made_by(database: Database, workers: int, *more: Any) -> FingerprintPool:
-    """A pool for what waits in a database."""
+    """A pool for the waiting articles of a database."""
     with database.transaction() as cursor:
         return FingerprintPool(database, rulebooks.load_rulebook(cursor), workers, *more)
 
 
 @dataclass
 class Found:
-    """What a pool said of articles, by their place in the corpus.
+    """Results of a pool, by the place of articles in the corpus.
 
     Attributes:
         made: ids of articles with a fingerprint.
@@ -269,7 +269,7 @@ def test_threads_that_cannot_be_had_are_one_clear_error(
 
 
 def sessions(database: Database) -> int:
-    """Sessions of this program in the database, but for the one that asks."""
+    """Count the sessions of this program in the database, without the asking one."""
     with database.transaction() as cursor:
         row = cursor.execute(
             "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database()"

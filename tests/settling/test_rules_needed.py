@@ -1,4 +1,4 @@
-"""Every rule of settling is needed: with any one of them taken out, random histories go wrong.
+"""Rules of settling: random histories go wrong without any one of them.
 
 docs/semantics.md, section 8. This tests the tests: a history generator that does not notice the loss of a
 rule would not notice a bug in it either. Each mutant is one replacement in a module, a statement or an
@@ -26,12 +26,12 @@ pytestmark = pytest.mark.timeout(300)
 
 STEPS = 15
 HISTORIES = 500
-"""At most so many are tried; most mutants below are noticed at once, the rarest in the 306th."""
+"""Histories to try; most mutants are noticed at once, the rarest in the 306th."""
 
 
 @dataclass(frozen=True)
 class Mutant:
-    """One rule taken out.
+    """A mutant: settling without one rule.
 
     Attributes:
         where: the module, statement (`FILE.sql NAME`) or SQL function in which `old` becomes `new`; ""
@@ -717,7 +717,7 @@ def test_histories_end_right(database: Database, count: int) -> None:
 
 
 def goes_wrong(database: Database, seed: int, theme: str, statement: str) -> bool:
-    """Whether a history ends otherwise than the oracle says, or is refused by the database's constraints."""
+    """Return whether a history ends differently from the oracle, or violates a constraint."""
     try:
         with undone(database, *[statement] * bool(statement)) as everything:
             History(everything, seed, theme).run(STEPS)

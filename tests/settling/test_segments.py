@@ -1,4 +1,4 @@
-"""What articles are found by: none is missed, whatever is merged, killed, edited or flagged meanwhile."""
+"""Key segments: no article is missed through merges, kills, edits or flags."""
 
 from __future__ import annotations
 

@@ -84,7 +84,7 @@ def similar_pairs(database: Database) -> set[tuple[str, str]]:
 
 
 def member(name: str, number: int, minute: float) -> Article:
-    """One of a family: half of its sentences are those of the others, and half its own."""
+    """Return a member of a family: half of its sentences are shared, and half are new."""
     return article(name, window(0, 4) + [code(100 + 10 * number + i) for i in range(4)], minute)
 
 

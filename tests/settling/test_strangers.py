@@ -1,4 +1,4 @@
-"""What strangers craft decides about their own articles only: words against a hash key, and dates.
+"""Crafted articles of strangers affect their own marks only: words against a hash key, and dates.
 
 The attacks use the public functions of the package, and work without a key: that is tested too, or else the
 tests with a key would prove nothing.
@@ -30,7 +30,7 @@ CANDIDATES = 150_000  # words to choose from; the best of so many wins against a
 
 
 def smallest(items: list[str]) -> list[str]:
-    """Those strings of a list that are the smallest under one of the hash functions, which are public."""
+    """Return the strings that are the smallest under one of the public hash functions."""
     # The functions are affine modulo 2^32: two values of each tell all others.
     low = np.array([HASHER.shingle(item.split()) for item in items], np.uint32)
     zero = minhash(np.array([0], np.uint32), POSITIONS)
@@ -50,13 +50,13 @@ def unrelated(number: int, sentences: int = 200) -> str:
 
 
 def poisoned(number: int) -> str:
-    """The same with the crafted words in an order of its own, so that no sentence is shared."""
+    """Crafted words in a different order, so that no sentence is shared."""
     block = random.Random(number).sample(crafted(), len(crafted()))
     return f"{unrelated(number)}\n\n{' '.join(block)}."
 
 
 def salad(victim: str) -> str:
-    """Of an article that anyone can read, the shingles that decide its signature, without their sense."""
+    """Return the shingles of a public article that decide its signature, without its sentences."""
     return " ".join(f"{shingle} harbour nothing" for shingle in smallest(sorted(shingles(words(victim), 4))))
 
 
@@ -134,7 +134,7 @@ def test_a_date_that_cannot_be_true_makes_no_thief_the_original(database: Databa
 def test_an_old_date_steals_unless_the_corpus_says_when_it_began(
     database: Database, changed: dict[str, object]
 ) -> None:
-    """No program can tell 1700 from a wrong date: an archive may be that old. A setting can."""
+    """A program cannot tell 1700 from a wrong date, since archives are that old; a setting can."""
     for values, status in (
         ({}, {"paper": "duplicate:thief", "thief": "unique"}),
         (changed, {"paper": "unique", "thief": "duplicate:paper"}),

@@ -1,4 +1,4 @@
-"""No false "unique": at every stage of a corpus a copy is told to be one, or the verdict is provisional.
+"""Verdicts: a copy is called a copy at every stage of a corpus, or the verdict is provisional.
 
 docs/semantics.md, section 6. A verdict has been compared with everything that has a fingerprint of the
 version in force, settled or not; what has none yet makes it provisional.
@@ -149,7 +149,7 @@ def its_original_edited(database: Database, original: Article) -> None:
 
 
 BLIND: list[Stage] = [only_loaded, prints_adopted]
-"""Where the original has no fingerprint that a copy could be compared with."""
+"""An original without a fingerprint, which no copy can be compared with."""
 
 SEEING: list[Stage] = [
     all_settled,
@@ -254,7 +254,7 @@ def test_unsettled_articles_are_counted_up_to_a_limit(
 def test_a_provisional_mark_lets_no_withdrawn_article_take_part(
     database: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """One that was moved, and that a limit left unsettled: its later partners must still be looked up."""
+    """A moved article that a limit left unsettled: its later partners must still be looked up."""
     load(database, article("w", window(1, 6), 1), article("n", window(6, 6), 20))
     load(database, article("moved", window(3, 6), 50))
     settle(database)

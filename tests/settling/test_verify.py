@@ -1,4 +1,4 @@
-"""What `verify` finds and heals: one tampering for every column that a later answer rests on (promise 16)."""
+"""`verify`: it finds and repairs tampering with every column that later answers need (promise 16)."""
 
 from __future__ import annotations
 

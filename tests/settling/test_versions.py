@@ -1,4 +1,4 @@
-"""How stories were altered along the way: as an answer, and as rows that `dedup sentences` keeps for SQL."""
+"""Versions of stories: as an answer, and as rows that `dedup sentences` keeps for SQL."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ BODY = [code(number) for number in range(20, 28)]
 
 @pytest.fixture
 def wire(database: Database) -> Database:
-    """`w` and what became of it: `h` changed a sentence and cut one, `c` took `h` and added one. `s` is
-    similar to `w`, an update of twice its length, and `u` is of its own."""
+    """A story `w`: `h` changed a sentence and cut one, `c` took `h` and added one. `s` is
+    similar to `w`, an update of twice its length, and `u` is unrelated."""
     cut = [code(20, 1), *BODY[1:7]]
     load(
         database,

@@ -1,4 +1,4 @@
-"""What an analyst reads while everything is settled again: nothing is lost, nothing is there twice.
+"""Views while everything is settled again: no row is missing or doubled.
 
 docs/semantics.md, sections 5 and 6: a mark does not vanish before its successor is there. The views are
 read after every transaction of a backfill, from another connection.
@@ -46,7 +46,7 @@ class Reader:
         self._marked = {name for name, status in self._statuses().items() if status in MARKED}
 
     def look(self) -> None:
-        """Every article is in exactly one of the two views, has a story, and has kept a mark."""
+        """Check that each article is in one of the two views, has a story, and keeps a mark."""
         self.looks += 1
         statuses = self._statuses()
         assert None not in statuses.values()
@@ -65,7 +65,7 @@ class Reader:
         assert lost <= self.exempt
 
     def everything(self) -> list[Any]:
-        """All that can be seen of the marks."""
+        """Return everything that is visible of the marks."""
         with self._database.transaction() as cursor:
             return [
                 cursor.execute(f"SELECT * FROM dedup.{view} ORDER BY 1, 2".encode()).fetchall()
@@ -238,7 +238,7 @@ def test_the_deletion_of_an_original(newsroom: Database) -> None:
 
 @pytest.mark.long("dedup", "migrations")
 def test_the_edit_of_an_original(newsroom: Database) -> None:
-    """Its duplicates keep their marks, as stale ones, until they have others."""
+    """The duplicates keep their marks as stale ones until they get new ones."""
     reader = Reader(newsroom)
     reader.exempt = {"ring 00", "by 01"}
     load(newsroom, article("ring 00", window(500, 6, ring=1_000), 0), article("by 01", [], 31))

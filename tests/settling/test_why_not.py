@@ -1,4 +1,4 @@
-"""Why two articles that are alike enough are no duplicates: each reason, and nothing where there is none."""
+"""Reasons why two similar articles are no duplicates."""
 
 from __future__ import annotations
 

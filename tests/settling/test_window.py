@@ -94,7 +94,7 @@ def test_a_story_that_spans_the_horizon_goes_on_inside_with_its_earliest_copy(pr
 
 
 def test_the_mark_of_an_article_that_leaves_is_the_one_of_all_that_was_there(database: Database) -> None:
-    """What came since the last backfill is settled before the horizon moves."""
+    """Articles since the last backfill are settled before the horizon moves."""
     load(database, *spanning())
     report = prune(database, 3)
     assert report.archived == 2
@@ -227,7 +227,7 @@ def test_a_date_before_the_horizon_archives_an_article(pruned: Database, by_hook
 
 
 def test_a_mark_that_points_inside_does_not_leave(pruned: Database) -> None:
-    """Its original lives on inside, and may be something else tomorrow."""
+    """A copy whose original is inside the window, and may get another mark later."""
     sql(pruned, f"UPDATE dedup.article SET published_at = '{at(2)}' WHERE source_id = 'latest copy'")
     settle(pruned)
     assert assert_right(pruned).marks["latest copy"] == FROZEN
@@ -490,7 +490,7 @@ def test_what_crosses_the_horizon_while_a_backfill_works_is_archived_by_it(
                     )
 
         def advance(self, count: int, total: int | None = None) -> None:
-            """Nothing."""
+            pass
 
     settle(pruned, engine=engine, progress=Meddler())
     assert len(done) > 2
@@ -501,7 +501,7 @@ def test_what_crosses_the_horizon_while_a_backfill_works_is_archived_by_it(
 
 
 def test_marks_inside_depend_on_what_is_inside_and_on_the_horizon(database: Database) -> None:
-    """Whatever was before it, and whenever it left."""
+    """Articles before the horizon, whenever they left."""
 
     def bare(found: Answer) -> tuple[Any, ...]:
         inside = {name for name in found.marks if name not in archived(database)}

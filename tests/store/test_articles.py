@@ -68,7 +68,7 @@ TEXTS = [
 
 
 def stored(database: Database) -> dict[str, dict[str, Any]]:
-    """Every article's own fields by source_id."""
+    """Return the callers' fields of every article by source_id."""
     names = (
         "source_id, url, title, publication, published_at, added_at, language, text, revision, status, stale"
     )
@@ -171,7 +171,7 @@ def test_times_of_any_zone_are_the_same_moment(database: Database) -> None:
 @pytest.mark.parametrize("column", ["published_at", "added_at"])
 @pytest.mark.parametrize("time", ["infinity", "-infinity", "0044-03-15 BC", "10000-01-01"])
 def test_times_that_python_cannot_hold_are_refused(database: Database, column: str, time: str) -> None:
-    """By plain SQL; one such row would stop every backfill."""
+    """Insert by plain SQL a row that would stop every backfill."""
     with pytest.raises(Exception, match="23514"), database.transaction() as cursor:
         cursor.execute(
             f"INSERT INTO dedup.article (source_id, text, {column}) VALUES ('a', 'x', '{time}')".encode()

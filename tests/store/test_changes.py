@@ -383,7 +383,7 @@ def test_a_start_of_the_server_is_no_reason_to_begin_again(kept: Database) -> No
 
 
 def test_a_server_that_went_on_from_an_older_state_refuses_who_has_seen_more(kept: Database) -> None:
-    """As after a failover without the last transactions: the rows are what such a server has."""
+    """Remove the rows of the last transactions, as a failover loses them."""
     dd, ahead, behind = deduplicator(kept), Replica(kept), Replica(kept)
     dd.submit(article("a", window(0, 6), 0))
     behind.read_all()

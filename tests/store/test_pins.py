@@ -1,4 +1,4 @@
-"""What people have said: kept under the callers' own keys, and acted upon."""
+"""Pins: kept under the callers' keys, and obeyed."""
 
 from __future__ import annotations
 

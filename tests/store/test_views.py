@@ -1,4 +1,4 @@
-"""What an analyst reads: every view on a small corpus, against rows written by hand."""
+"""Views on a small corpus, against rows written by hand."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ PAGES = [Path(__file__).parents[2] / name for name in ("README.md", "docs/analys
 
 @pytest.fixture
 def newsroom(database: Database) -> Database:
-    """`a` with two copies, `s` similar to it, `u` of its own and `f` that cannot be read."""
+    """A corpus: `a` with two copies, `s` similar to it, unrelated `u` and unreadable `f`."""
     load(
         database,
         article("a", window(0, 6), 1, publication="Wire", title="A"),

@@ -32,12 +32,12 @@ anything = st.text(max_size=60) | prose
 
 
 def told(row: AlignedRow) -> tuple[str | None, str | None]:
-    """Both sides of a row, without the spaces behind them."""
+    """Return both sides of a row, without trailing spaces."""
     return tuple(None if side is None else side.text.strip() for side in (row.a, row.b))  # type: ignore[return-value]
 
 
 def marked(passage: Passage | None) -> list[tuple[str, str]]:
-    """What a passage has alone, with its kind."""
+    """Return the parts that only one passage has, with their kinds."""
     return [(s.kind.value, s.text.strip(" .")) for s in passage.segments if not s.shared] if passage else []
 
 

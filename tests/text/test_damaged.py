@@ -1,4 +1,4 @@
-"""Prints: the compiled ones equal NumPy's and those of plain Python; damage is told from edits and from
+"""Prints: compiled, NumPy's and plain Python's are equal; damage differs from edits and from
 templates."""
 
 from __future__ import annotations

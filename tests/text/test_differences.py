@@ -1,4 +1,4 @@
-"""Which words of two passages are the same: laws that hold for any two texts, and worked examples."""
+"""Differences of words in two passages: laws for any texts, and worked examples."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Fingerprints: what they hold, what makes their version, and that no text can break or stall them.
+"""Fingerprints: contents, version, and robustness against any text.
 
 See docs/semantics.md, section 1.
 """

@@ -1,4 +1,4 @@
-"""What becomes longer when it is normalised costs no more than other texts: memory is counted, not time."""
+"""Growth under normalisation costs no more than other texts; memory is counted, not time."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ DEFAULTS = Fingerprinter(Settings())
 N = DEFAULTS.settings.text_max_characters
 
 PEAK_BYTES = 100
-"""Of memory, for each character that a text may have: one of a million words of a letter takes half of it."""
+"""Bytes of memory for each character of a text; a million one-letter words take half of it."""
 
 GROWING = {
     "a phrase": "\ufdfa" * N,
@@ -58,7 +58,7 @@ def peak(work: Callable[[], object]) -> int:
 
 
 def reason(text: str) -> str | None:
-    """Why a text has no fingerprint, None if it has one."""
+    """Return the reason why a text has no fingerprint, None if it has one."""
     try:
         DEFAULTS.fingerprint(text)
     except UnreadableError as error:

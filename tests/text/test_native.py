@@ -54,7 +54,7 @@ def makers(language: str, few: bool) -> tuple[Fingerprinter, NativeKernel]:
 
 
 def is_equal(text: str, title: str | None = None, language: str = "en", *, few: bool = True) -> bool:
-    """Whether the kernel made a fingerprint; that it is the reference's is asserted."""
+    """Return whether the kernel made a fingerprint, after checking it against the reference."""
     reference, kernel = makers(language, few)
     given = kernel.prepared(text)
     made = given and kernel.make(given, title)
@@ -110,7 +110,7 @@ def test_any_text(text: str, title: str | None, language: str, few: bool) -> Non
     ],
 )
 def test_every_character(context: str, first: int, last: int) -> None:
-    """By default those whose classes differ much; all others with the torture tests."""
+    """Pairs of characters whose classes differ much; the torture tests try all others."""
     for start in range(first, last, 64):
         if not 0x31400 <= start < 0xE0000:
             lines = [context.format(chr(code)) for code in range(start, start + 64)]

@@ -1,4 +1,4 @@
-"""Normalisation: what makes two sentences the same (docs/semantics.md, section 1.3)."""
+"""Normalisation: conditions under which two sentences are the same (docs/semantics.md, section 1.3)."""
 
 from __future__ import annotations
 

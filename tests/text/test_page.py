@@ -123,7 +123,7 @@ def slow_blocks(text: str) -> list[str]:
 
 
 def spaces_out(line: str, goes: object) -> str:
-    """A line without the spaces of which something is true, given what stands before and after them."""
+    """Strip from a line the spaces for which a predicate holds, given their context."""
     assert callable(goes)
     return "".join(
         c for i, c in enumerate(line) if not (c == " " and goes(line[max(i - 2, 0) : i], line[i + 1 : i + 2]))

@@ -79,7 +79,7 @@ def random_pair(seed: int, shared: int, each: int) -> tuple[set[str], set[str], 
 
 
 def standard_error(exact: float, size: int) -> float:
-    """Of the estimate, by Li and Koenig's variance for one byte of a value."""
+    """Standard deviation of the estimate, by Li and Koenig's variance for one byte of a value."""
     equal = exact + (1 - exact) / 256
     return math.sqrt(equal * (1 - equal) / size) * 256 / 255
 

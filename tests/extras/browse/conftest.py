@@ -132,7 +132,7 @@ def form_of(page: str, path: str) -> tuple[str, dict[str, str]]:
 
 
 def words_of(reply: Reply) -> str:
-    """What a page says, on one line."""
+    """Return the text of a page on one line."""
     return " ".join(Document(reply.raw.decode("utf-8", "replace")).words.split())
 
 
@@ -175,7 +175,7 @@ def crawl(browser: Browser, *, start: str = "/", days: bool = True) -> dict[str,
 
 
 def corpus_of(server: Server, name: str, articles: list[Article]) -> str:
-    """A database of its own with articles, settled, whose words can be searched."""
+    """A separate database with settled articles and a word index."""
     url = server.create(name)
     Deduplicator.initialize(url)
     fill(url, articles)

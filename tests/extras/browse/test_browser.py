@@ -1,4 +1,4 @@
-"""Every page in a real browser: scripts/browser-test. Keyboard only, narrow and wide, light and dark.
+"""Pages in a real browser (scripts/browser-test): keyboard, narrow and wide, light and dark.
 
 DEDUP_TEST_CHROMIUM names another Chromium. With DEDUP_SCREENSHOTS the pictures of the documentation are
 made, with DEDUP_TEST_LOOK one of every page, in that folder.

@@ -1,4 +1,4 @@
-"""What pages ask, against the same questions answered by hand over all rows of a random corpus."""
+"""Questions of pages, compared with answers by hand over all rows of a random corpus."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ CREDITED = b"""
 
 
 def credits_of(row: Row) -> set[str]:
-    """As `CREDITED` has them; a contribution does not count."""
+    """Return the credits of `CREDITED`, without contributions."""
     each = {"AP": row.id % 2 == 0, "dpa": row.id % 3 == 0}
     return {name for name, credits in each.items() if credits and row.id % 5}
 
@@ -132,7 +132,7 @@ class Row:
 
 @pytest.fixture(scope="module")
 def rows(newsroom: Deduplicator) -> dict[int, Row]:
-    """All articles by id."""
+    """Return all articles by id."""
     columns = (
         "id, source_id, title, publication, coalesce(published_at, added_at), status, stale, duplicate_of,"
     )
@@ -506,7 +506,7 @@ def test_two_articles(newsroom: Deduplicator) -> None:
 
 
 def all_pages(ask: Callable[[str | None], Any], items: str) -> list[Any]:
-    """What all pages together hold."""
+    """Return the rows of all pages together."""
     found, after, asked = [], None, 0
     while True:
         page = ask(after)

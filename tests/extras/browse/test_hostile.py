@@ -74,7 +74,7 @@ def hostile(hostile_url: str) -> Iterator[Browser]:
 
 @pytest.fixture(scope="module")
 def pages(hostile: Browser, hostile_url: str) -> dict[str, str]:
-    """Its pages, and reports, by address."""
+    """Return the pages and reports by address."""
     found = crawl(hostile, start="/?first=2026-03-10&last=2026-03-16", days=False)
     for source_id in [article.source_id for article in articles()]:
         for path in ("/article", "/story"):

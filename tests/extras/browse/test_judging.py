@@ -1,4 +1,4 @@
-"""What people say on pages takes effect at once, is shown, feeds `tune`, and can be undone."""
+"""Judgements on pages: they take effect at once, feed `tune`, and can be undone."""
 
 from __future__ import annotations
 

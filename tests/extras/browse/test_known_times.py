@@ -1,4 +1,4 @@
-"""Who was first is said only where times tell: of every view, frame, page and report."""
+"""Known times: views, frames, pages and reports say "first" only where times are known."""
 
 from __future__ import annotations
 

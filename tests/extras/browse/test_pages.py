@@ -1,4 +1,4 @@
-"""What the pages show of the newsroom, and that every link of theirs leads somewhere."""
+"""Pages: their texts about the newsroom, and all of their links."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ NAMES = [place for place in PLACES if place.name]
 
 @pytest.fixture(scope="module")
 def crawled(reading: Browser) -> dict[str, str]:
-    """Every page there is, by its address."""
+    """Return the addresses of all pages."""
     return crawl(reading)
 
 
@@ -196,7 +196,7 @@ def test_undated_articles_have_a_heap_of_their_own(opening: Opening, corpus_url:
 
 
 def words_on(page: str) -> str:
-    """What a page says, on one line."""
+    """Return the text of a page on one line."""
     return " ".join(Document(page).words.split())
 
 

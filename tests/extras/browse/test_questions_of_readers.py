@@ -30,7 +30,7 @@ NEW = Article("new", text(window(2, 6)))
 
 @dataclass
 class Doors:
-    """One corpus for two roles."""
+    """A corpus for two roles."""
 
     owner: Deduplicator
     reader: Deduplicator
@@ -95,7 +95,7 @@ PAGES: dict[str, Callable[[Browsing, Doors], Any]] = {
         (found := b.health()).settings and (found.sizes.keys(), found.runs, found.searchable)
     ),
 }
-"""Every question of `Deduplicator.browsing`; of the health, what does not change by the minute."""
+"""Questions of `Deduplicator.browsing`; of the health only the stable part."""
 
 QUESTIONS: dict[str, Callable[[Deduplicator], Any]] = {
     "get": lambda dd: (dd.get("a1"), dd.get(ROW)),
@@ -137,11 +137,11 @@ IDLE = [
     "EXECUTE ON FUNCTION dedup.changes(text,integer)",
     "EXECUTE ON FUNCTION dedup.journal_triggers()",
 ]
-"""What no page asks: fingerprints that are not in use just now, and what commands and SQL read."""
+"""Tables and columns that no page reads."""
 
 
 def test_every_right_is_needed(doors: Doors) -> None:
-    """Without any one of them a question fails; but for those of `IDLE`."""
+    """Rights without which a question fails, except `IDLE`."""
     idle = []
     with psycopg.connect(doors.owner._database.url, autocommit=True) as owner:
         for right in rights(owner):
@@ -153,7 +153,7 @@ def test_every_right_is_needed(doors: Doors) -> None:
 
 
 def rights(owner: psycopg.Connection[Any]) -> Iterator[str]:
-    """What a reader has on tables and functions, as GRANT takes it."""
+    """Return the rights of a reader on tables and functions, as GRANT takes them."""
     for table, given in roles.RIGHTS["table"].items():
         yield from (f"{privilege} ON dedup.{table}" for privilege in given.get("reader", ()))
     for function, given in roles.RIGHTS["function"].items():
@@ -167,7 +167,7 @@ def rights(owner: psycopg.Connection[Any]) -> Iterator[str]:
 
 
 def missing(doors: Doors) -> Iterator[bool]:
-    """Of every question, whether a right is missing for it."""
+    """Return, for each question, whether a right is missing."""
     asked = [partial(ask, doors.reader.browsing, doors) for ask in PAGES.values()]
     for question in [*asked, *(partial(ask, doors.reader) for ask in QUESTIONS.values())]:
         try:
@@ -217,7 +217,7 @@ def test_nothing_can_be_written(doors: Doors, name: str) -> None:
 
 
 def everything(dd: Deduplicator) -> list[object]:
-    """What an attempt to write could have changed."""
+    """Return the state that an attempt to write could have changed."""
     found: list[object] = [list(dd.marks()), dd.pins.list(), dd.common_sentences.list(), dd.settings.wanted()]
     found += [dd.browsing.article("a0").judgements, dd.browsing.queue("picked"), dd.attachments.list()]
     return [*found, dd.status().deferred, dd.attachments.waiting()]

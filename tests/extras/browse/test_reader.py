@@ -26,7 +26,7 @@ QUERIES: dict[str, dict[str, str]] = {
     "/outlet": {"publication": "Newsbasket", **DAYS},
     "/copied": {"copier": "Newsbasket", "original": "Vantage", **DAYS},
 }
-"""Of the pages that need one."""
+"""Addresses of pages that need a reader."""
 
 
 @pytest.fixture(scope="module")

@@ -29,7 +29,7 @@ def corpus(newsroom_url: str, monkeypatch: pytest.MonkeyPatch) -> str:
 
 
 def stands_alone(page: str) -> str:
-    """What the page says; it takes nothing from outside, and its policy lets in its own style alone."""
+    """A report: its text; no external resources; a policy that allows its own style only."""
     document = Document(page)
     assert document.unclosed == []
     for tag, attrs in document.tags:

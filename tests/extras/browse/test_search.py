@@ -85,7 +85,7 @@ def test_others_write_while_it_is_made(owner: Operation, corpus: Deduplicator) -
 
 
 class IndexProgress:
-    """What making the index tells."""
+    """Progress of the index build."""
 
     def __init__(self) -> None:
         self.stages: list[str] = []
@@ -113,7 +113,7 @@ def test_it_tells_what_it_is_at(owner: Operation, corpus: Deduplicator) -> None:
 
 
 def waits(corpus: Deduplicator) -> bool:
-    """Whether the making of the index waits for a transaction."""
+    """Return whether the index build waits for a transaction."""
     with corpus._database.transaction() as cursor:
         row = cursor.execute(
             "SELECT EXISTS (SELECT FROM pg_stat_activity WHERE datname = current_database()"

@@ -1,4 +1,4 @@
-"""Who may look, and what pages of others can do: nothing."""
+"""Security of pages: access, and attacks from other sites."""
 
 from __future__ import annotations
 

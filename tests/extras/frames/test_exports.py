@@ -24,7 +24,7 @@ from tests.corpora import article, load, window
 
 @pytest.fixture
 def newsroom(database: Database) -> Database:
-    """`a` with two copies, `s` similar to it, `u` of its own; one after the other by an hour."""
+    """A corpus: `a` with two copies, `s` similar to it, and unrelated `u`, an hour apart."""
     load(
         database,
         article("a", window(0, 6), 1, publication="Wire", title="A"),

@@ -57,7 +57,7 @@ NAMES = tuple(columns.TABLE_NAMES)
 
 @pytest.fixture
 def newsroom(database: Database) -> Database:
-    """`a` with copies of two outlets, `s` similar, `u` of its own, `f` that cannot be read, `p` pending."""
+    """A corpus: `a` with copies in two outlets, similar `s`, unrelated `u`, failed `f`, pending `p`."""
     load(
         database,
         article(

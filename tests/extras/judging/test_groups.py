@@ -1,4 +1,4 @@
-"""How good groups are: every measure worked by hand, by its definition, or against a library."""
+"""Quality of groups: measures worked by hand, by definition, or by a library."""
 
 from __future__ import annotations
 

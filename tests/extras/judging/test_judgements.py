@@ -1,4 +1,4 @@
-"""What people say about pairs: kept, resumed, stale after an edit, alive after a fresh load."""
+"""Judgements of pairs: kept, resumed, stale after an edit, alive after a fresh load."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`dedup judge review` in a terminal of its own (a pseudo-terminal), and through files."""
+"""`dedup judge review` in a pseudo-terminal, and through files."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def corpus(database: Database, corpus_url: str, monkeypatch: pytest.MonkeyPatch)
 
 
 def labels(database: Database, judge: str = "ann") -> dict[str, str]:
-    """What a judge has said, such as {"ab": "duplicate"}."""
+    """Return the judgements of a judge, such as {"ab": "duplicate"}."""
     with database.transaction() as cursor:
         rows = cursor.execute(
             "SELECT source_id || other_source_id, label FROM dedup.judgement WHERE judged_by = %s", [judge]

@@ -1,4 +1,4 @@
-"""Truth files: their forms, what a pair without a name is, and what is refused."""
+"""Truth files: forms, unnamed pairs, and refusals."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which disagreements a report shows, and what it says of them."""
+"""Disagreements that a report shows, and their texts."""
 
 from __future__ import annotations
 

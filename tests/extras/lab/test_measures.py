@@ -1,4 +1,4 @@
-"""Every measure of a method, worked by hand or against a library; those of groups are judging's."""
+"""Measures of methods, worked by hand or by a library; the judging tests hold measures of groups."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Two texts side by side on a page: what is long is folded or cut and counted, hostile texts stay text."""
+"""Two texts side by side: long texts are folded or cut and counted, hostile texts stay text."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Who copies whom as a picture: every outlet once, thick lines for many copies, hostile names as text."""
+"""A picture of copying: every outlet once, thick lines for many copies, hostile names as text."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Every block of docs/scraper.md works, and its tables name what is."""
+"""docs/scraper.md: every block works, and its tables name existing things."""
 
 from __future__ import annotations
 

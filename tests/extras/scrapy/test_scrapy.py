@@ -65,7 +65,7 @@ class NewspaperSite:
         )
 
     def articles(self) -> list[Article]:
-        """What a reader who copies every page by hand has."""
+        """Expected marks, from copying every page by hand."""
         return [
             Article(
                 f"{self.address}/{number}",
@@ -121,7 +121,7 @@ def served(newspaper: NewspaperSite) -> Iterator[NewspaperSite]:
 
 @dataclass
 class Crawled:
-    """What a crawl left."""
+    """The stored articles and the spool after a crawl."""
 
     stats: dict[str, Any]
     items: list[dict[str, Any]]
@@ -132,7 +132,7 @@ class Crawled:
 
 
 def crawl(folder: Path, address: str, url: str, **settings: Any) -> Crawled:
-    """Run the spider in a process of its own."""
+    """Run the spider in a separate process."""
     items, stats = folder / "items.jsonl", folder / "stats.json"
     given = {
         "DEDUP_DATABASE_URL": url,

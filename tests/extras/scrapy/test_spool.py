@@ -1,4 +1,4 @@
-"""The spool: what is kept is on disk and delivered in order, once at least, whatever comes between."""
+"""The spool: entries are on disk and delivered in order, at least once."""
 
 from __future__ import annotations
 

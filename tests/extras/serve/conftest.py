@@ -22,7 +22,7 @@ from dedup.extras.serve.guard import LOOPBACK_NAMES, Access
 from dedup.extras.serve.limits import Limits
 
 SECONDS = 60
-"""No test waits longer: a hang fails."""
+"""Seconds after which a wait counts as a hang."""
 
 ARTICLE = "application/json"
 LINES = "application/x-ndjson"
@@ -30,7 +30,7 @@ LINES = "application/x-ndjson"
 
 @dataclass
 class Reply:
-    """What the server answered."""
+    """An answer of the server."""
 
     status: int
     headers: dict[str, str]

@@ -1,4 +1,4 @@
-"""Every question over HTTP has the library's own answer."""
+"""Answers over HTTP equal the library's."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`dedup serve` as its users start and stop it: a process of its own, asked by HTTP."""
+"""`dedup serve` as a process: start, questions over HTTP, stop."""
 
 from __future__ import annotations
 
@@ -158,7 +158,7 @@ def refused(running: Process) -> int:
 
 
 def waiting(url: str) -> bool:
-    """Whether a session waits for a lock of another one."""
+    """Return whether a session waits for a lock of another one."""
     with psycopg.connect(url) as look:
         row = look.execute(
             "SELECT count(*) FROM pg_stat_activity"

@@ -1,4 +1,4 @@
-"""Whatever is sent, the answer is a verdict or a clear refusal, and the server goes on."""
+"""Hostile requests: the answer is a verdict or a clear refusal, and the server survives."""
 
 from __future__ import annotations
 

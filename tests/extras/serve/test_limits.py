@@ -1,4 +1,4 @@
-"""Who may ask, how much, how often and how long; and what is said where the answer is no."""
+"""Limits: access, size, rate and time, and the refusals."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ PLENTY = 10_000.0
 
 
 def raw(door: Door, *pieces: bytes) -> bytes:
-    """What comes back for these bytes, until the server closes, which it may do before all is sent."""
+    """Return the answer to these bytes until the server closes, perhaps before all are sent."""
     found = b""
     with socket.create_connection(("127.0.0.1", door.port), timeout=SECONDS) as connection:
         with suppress(ConnectionError):
@@ -250,7 +250,7 @@ def test_room_is_given_back() -> None:
 
 @contextmanager
 def blocked(dd: Deduplicator, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[], int]]:
-    """Every question for a mark waits until the block ends; yields how many have come."""
+    """Hold all questions for a mark until the block ends; yield the number of held ones."""
     go, came, real = threading.Event(), [0], dd.get
 
     def waiting(source_id: str) -> Any:
@@ -320,7 +320,7 @@ def test_a_head_that_drips_is_cut(door: Door, monkeypatch: pytest.MonkeyPatch) -
 
 
 def drips(connection: socket.socket) -> bool:
-    """Whether another line of a head can be sent, and the connection is still open."""
+    """Return whether another header line can be sent on an open connection."""
     connection.settimeout(0.02)
     try:
         connection.sendall(b"X-A: b\r\n")
@@ -372,7 +372,7 @@ def opened(door: Door, count: int, *sent: bytes) -> Iterator[list[socket.socket]
 
 
 def ended(connection: socket.socket) -> bool:
-    """Whether the server has closed it."""
+    """Return whether the server has closed it."""
     connection.settimeout(0.02)
     try:
         return connection.recv(65_536) == b""
@@ -420,7 +420,7 @@ def test_what_is_worked_on_does_not_give_way_and_what_is_only_kept_open_does(
 
 
 class Held:
-    """What is looked at of a connection."""
+    """Attributes of a connection that the tests read."""
 
     def __init__(self, client: str, since: float, *, waits: bool = True, idle: bool = False) -> None:
         self.client_key, self.waits_since, self.waits, self.idle = client, since, waits, idle

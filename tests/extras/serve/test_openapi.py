@@ -1,4 +1,4 @@
-"""The OpenAPI document describes what is there, and nothing else is there."""
+"""The OpenAPI document describes everything that exists, and nothing else."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ KNOWN = {
 
 
 def faults(value: Any, schema: Any, where: str = "") -> list[str]:
-    """Where a value is not what a schema says; names that the schema does not know are faults too."""
+    """Yield the faults of a value against a schema, unknown names included."""
     assert set(schema) <= KNOWN, set(schema) - KNOWN
     if "$ref" in schema:
         return faults(value, resolved(schema["$ref"]), where)
@@ -62,7 +62,7 @@ def faults(value: Any, schema: Any, where: str = "") -> list[str]:
 
 
 def resolved(reference: str) -> Any:
-    """What a reference within the document names."""
+    """Return the target of a reference within the document."""
     found: Any = document()
     for name in reference.removeprefix("#/").split("/"):
         found = found[name]
@@ -187,7 +187,7 @@ def operations() -> Iterator[tuple[str, Any]]:
 
 
 def test_generators_of_clients_can_make_every_operation() -> None:
-    """They leave out an operation, or a type, that has a media type or a word that they do not know."""
+    """Generators skip operations and types with unknown media types or keywords."""
     names = [operation["operationId"] for _, operation in operations()]
     assert len(set(names)) == len(names)
     for where, operation in operations():
@@ -236,7 +236,7 @@ def test_what_can_be_sent_is_described() -> None:
 
 
 def test_an_id_has_one_name() -> None:
-    """It is the source_id, in what is asked, sent and answered; ids of other articles say whose they are."""
+    """Names mean source_ids in questions and answers; ids of other articles are named so."""
     named = {parameter["name"] for _, operation in operations() for parameter in operation["parameters"]}
     assert {name for name in named if "id" in name} == {"source_id", "other_source_id"}
     assert not named & {"a", "b"}

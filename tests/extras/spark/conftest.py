@@ -33,7 +33,7 @@ CONFIGURATION = {
 
 
 def session(folder: Path) -> Any:
-    """A new session, or the one that is there."""
+    """Return the Spark session, or start one."""
     from pyspark.sql import SparkSession
 
     os.environ["PYSPARK_PYTHON"] = sys.executable

@@ -27,7 +27,7 @@ from tests.corpora import Answer, fingerprint
 
 @dataclass(frozen=True)
 class Entry:
-    """An article as the engine gets it: a fingerprint, or why there is none."""
+    """An article for the engine: a fingerprint, or a reason for its refusal."""
 
     source_id: str
     published_at: datetime | None
@@ -99,7 +99,7 @@ class Outcome:
 
 
 def answer(result: Any) -> Outcome:
-    """What a result holds."""
+    """Marks and pairs of a result."""
     found = Answer()
     for mark in result.marks.collect():
         assert mark.source_id not in found.marks
@@ -117,7 +117,7 @@ def answer(result: Any) -> Outcome:
 
 
 def best_match_of(found: Answer, entries: Sequence[Entry], settings: Settings) -> dict[str, str]:
-    """By the pairs that are kept: earlier canonical articles whose best match is later, and that one."""
+    """Return earlier originals whose best match is later, with that match, by the kept pairs."""
     order = {e.source_id: order_key(settings, e.published_at, e.added_at, e.source_id) for e in entries}
     best: dict[str, tuple[Any, ...]] = {}
     for (later, earlier), (relation, rule, score, *_) in found.pairs.items():
@@ -173,7 +173,7 @@ class FingerprintMaker:
         self._base = (seed + 1) << 32
 
     def fingerprint(self, sentences: Sequence[int], noise: float = 0.0) -> Fingerprint:
-        """Of a text of these sentences, numbered from 0, with so many other bytes in the signature."""
+        """Return the fingerprint of numbered sentences, with a number of other bytes in the signature."""
         settings, rng = self._settings, self.rng
         size, rows = settings.signature_size, settings.rows
         values = np.empty(size, np.int64)
@@ -192,7 +192,7 @@ class FingerprintMaker:
         return Fingerprint(1, content, hashes, values.astype(np.uint8), buckets, words, 5 * len(sentences))
 
     def short(self, content: int) -> Fingerprint:
-        """Of a short text."""
+        """Return the fingerprint of a short text."""
         return Fingerprint(1, self._base + content, (), EMPTY, (), 5, 0)
 
     def unlike(self, made: Fingerprint, content: int) -> Fingerprint:
@@ -253,7 +253,7 @@ class FingerprintMaker:
 def story(
     size: int, settings: Settings, seed: int = 0, edits: Sequence[float] = (0.02, 0.05, 0.1)
 ) -> Abstract:
-    """One report in so many edited copies, of which each lost and changed some of its sentences.
+    """Return a report in many edited copies, each with some sentences lost or changed.
 
     Args:
         edits: shares of the signature that differ, of one copy or another. With larger ones many copies are

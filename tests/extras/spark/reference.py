@@ -63,7 +63,7 @@ Meetings = Mapping[NodePair, Sequence[Kind]]
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """What an engine is free to choose. The result does not depend on it.
+    """Choices of an engine that do not change the result.
 
     Attributes:
         head_minimum: places in the smallest head, from 1 on.
@@ -82,7 +82,7 @@ class Options:
 
 @dataclass(frozen=True, slots=True)
 class Round:
-    """What happened in a round; each attribute but the first counts nodes or pairs.
+    """Counts of a round: nodes or pairs, except the first attribute.
 
     Attributes:
         head: places in the head.
@@ -129,7 +129,7 @@ class ReferenceMarks:
 
 @dataclass(slots=True)
 class State:
-    """How far the nodes are decided, by their numbers.
+    """Decided nodes, by number.
 
     Attributes:
         eligible_in, decided_in: in which round they became so.
@@ -236,7 +236,7 @@ def score(
 def peel(
     waiting: Iterable[int], duplicates: Mapping[int, Iterable[int]], canonical: Mapping[int, bool]
 ) -> dict[int, bool]:
-    """DECIDE: of the eligible undecided nodes those that can be decided, and whether they are canonical.
+    """DECIDE: return the eligible undecided nodes that can be decided, and whether they are canonical.
 
     Args:
         duplicates: of each the earlier duplicates that HEAD has found.
@@ -260,7 +260,7 @@ def decided(
     said: Said,
     options: Options,
 ) -> tuple[State, list[Round]]:
-    """All nodes decided, round by round."""
+    """Decide all nodes, round by round."""
     state = State({node.first for node in found})
     last = {node.first: node.last for node in found}
     entries = sum(len(own) for own in given.values())

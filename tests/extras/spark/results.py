@@ -1,4 +1,4 @@
-"""What the tests of export and import share: corpora, and results as a cluster hands them back.
+"""Shared parts of the tests of export and import: corpora, and results as a cluster returns them.
 
 A result is made by the oracle, and written as the documented folder: no Spark is needed.
 """
@@ -30,7 +30,7 @@ from tests.corpora import article, at, change_settings, code, fingerprint, load,
 Row = dict[str, Any]
 
 SETTINGS = Settings(common_stories=4)
-"""Of the corpora that `fill` makes."""
+"""Settings of the corpora that `fill` makes."""
 
 
 @dataclass
@@ -67,7 +67,7 @@ def result_of(
     horizon: datetime | None = None,
     models: Mapping[str, str] | None = None,
 ) -> ClusterResult:
-    """What a cluster makes of articles, each with its `added_at`."""
+    """Return the result of a cluster for articles with their `added_at`."""
     settings, pairs, sentences = settings or Settings(), pairs or {}, sentences or {}
     basis = Basis.of(settings, models or {}, pins_digest(pairs, sentences), microseconds(horizon))
     result = ClusterResult({"format": FORMAT, **basis.as_dict()})
@@ -144,7 +144,7 @@ def _mark(
 
 
 def _best_match(kept: set[Pair], orders: Mapping[int, OrderKey]) -> dict[int, int]:
-    """Of each article the one that is most like it: the pair with it is always kept."""
+    """Return the best match of each article; the pair with it is always kept."""
     found: dict[int, tuple[Any, ...]] = {}
     for pair in kept:
         if pair.relation == "similar":

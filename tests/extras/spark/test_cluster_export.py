@@ -1,4 +1,4 @@
-"""`dedup export corpus`: the folder holds what is known of every article, as of one moment, and no text."""
+"""`dedup export corpus`: the folder holds every article at one moment, without text."""
 
 from __future__ import annotations
 

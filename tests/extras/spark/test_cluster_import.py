@@ -55,7 +55,7 @@ def take(database: Database, result: ClusterResult, folder: Path, **options: obj
 
 
 def rows(database: Database) -> dict[str, list[str]]:
-    """Every row of what settling writes, with the transaction that wrote it."""
+    """Return every row that settling writes, with its transaction."""
     with database.transaction() as cursor:
         return {
             table: sorted(
@@ -98,7 +98,7 @@ def assert_taken_up(database: Database) -> Answer:
 
 
 def hook_agrees(database: Database, given: Sequence[Article], further: Sequence[Article]) -> None:
-    """Further articles through the hook: the marks are those of a corpus settled from nothing."""
+    """Submit more articles: the marks equal a corpus settled from nothing."""
     with deduplicator(database) as door:
         for one in further:
             assert not door.submit(one).provisional
@@ -343,7 +343,7 @@ def test_whatever_people_do_meanwhile_the_next_backfill_makes_it_right(
 
 
 def meddle(database: Database, rng: random.Random, given: Sequence[Article]) -> str:
-    """One change as people and scrapers make them."""
+    """Make a random change, as people and scrapers do."""
     one, other = rng.sample(list(given), 2)
     what = rng.choice(["edit", "delete", "date", "pin", "submit", "sentence"])
     with deduplicator(database) as door:

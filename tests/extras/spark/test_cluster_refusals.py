@@ -1,4 +1,4 @@
-"""`dedup import` refuses what is not a result of this corpus as it is now, says why, and changes nothing."""
+"""`dedup import` refuses results that do not fit the corpus, says why, and changes nothing."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ Spoil = Callable[[ClusterResult], None]
 
 @pytest.fixture
 def corpus(database: Database) -> Iterator[Database]:
-    """A corpus that was never settled; what is refused leaves every row of it as it is."""
+    """A corpus that was never settled; a refusal leaves all rows unchanged."""
     fill(database, GIVEN)
     before = kept(database)
     yield database
@@ -58,7 +58,7 @@ def corpus(database: Database) -> Iterator[Database]:
 
 
 def kept(database: Database) -> dict[str, Any]:
-    """Every row with what wrote it; of the state row, which said for a moment who was at work, its values."""
+    """Return every row with its transaction; of the state row only its values."""
     found: dict[str, Any] = rows(database)
     with database.transaction() as cursor:
         return {**found, "corpus_state": cursor.execute("SELECT * FROM dedup.corpus_state").fetchall()}

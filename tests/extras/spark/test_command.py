@@ -57,7 +57,7 @@ def write(path: Path) -> None:
 
 
 def run(arguments: list[str], folder: Path, **more: Any) -> subprocess.CompletedProcess[str]:
-    """The command in a process of its own, since Java cannot be started again within one."""
+    """Run the command in a separate process, since Java starts only once in a process."""
     return subprocess.run(
         [sys.executable, "-m", "dedup.cli.main", "spark", *arguments],
         cwd=folder,

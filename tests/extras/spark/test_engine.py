@@ -59,7 +59,7 @@ def rounds(result: Any) -> list[dict[str, Any]]:
 
 @pytest.mark.parametrize("division", DIVISIONS)
 def test_hundreds_of_small_corpora_have_the_oracles_answer(spark: Any, tmp_path: Path, division: str) -> None:
-    """They have no key in common, so they are settled in one run as each would be alone."""
+    """Corpora without a common key: one run settles all of them."""
     values, options = DIVISIONS[division]
     settings = Settings().with_values(values)
     start = 1_000 * list(DIVISIONS).index(division)
@@ -101,7 +101,7 @@ def pairs_scored(result: Any) -> int:
 
 
 def test_a_story_of_edited_copies_costs_pairs_in_proportion(spark: Any, tmp_path: Path) -> None:
-    """Its pairs are counted at 2,500 and 10,000 copies; in all there are 3 and 50 million."""
+    """A family whose pairs are counted at 2,500 and 10,000 copies: 3 and 50 million."""
     counts = {}
     for size in (2_500, 10_000):
         result = settle(spark, tmp_path / str(size), story(size, Settings()))
@@ -119,7 +119,7 @@ def test_the_marks_of_a_story_of_three_hundred_copies(spark: Any, tmp_path: Path
 
 
 def test_a_long_chain_ends(spark: Any, tmp_path: Path) -> None:
-    """Each text is a duplicate of the next one, and the window shows one at a time."""
+    """A chain of duplicates, of which the window shows one at a time."""
     maker = FingerprintMaker(77, Settings())
     corpus = joined([maker.corpus(0, "")])
     texts = [maker.fingerprint([i + j for j in range(6)]) for i in range(24)]
@@ -158,7 +158,7 @@ def test_a_result_is_written_as_it_is(spark: Any, tmp_path: Path) -> None:
 
 
 def test_articles_of_a_table_get_their_marks(spark: Any, tmp_path: Path) -> None:
-    """From texts to rows; then the same folder again, another input, and what is before a horizon."""
+    """Cluster runs: from texts to rows, the same folder again, other input, and a horizon."""
     from dedup.extras.spark.estimate import estimate
     from dedup.extras.spark.options import CorpusState
     from dedup.extras.spark.schema import FINGERPRINT

@@ -1,4 +1,4 @@
-"""What a corpus and a cluster exchange: digests that both sides make alike, and what both must agree on."""
+"""Exchange of a corpus and a cluster: equal digests, and the values that must agree."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What Spark reads of a table is what `dedup load` reads of the same file, whatever is in it."""
+"""Spark reads the same articles from a table as `dedup load` from the file."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from tests.extras.spark.runs import reading
 pytestmark = [pytest.mark.spark, pytest.mark.timeout(600)]
 
 ADDED = datetime(2026, 11, 1, tzinfo=UTC)
-"""Of articles without an added_at, in this module."""
+"""Expected articles without an added_at."""
 
 SECOND = 1_000_000
 PAST_9999 = 253_402_300_800 * SECOND
@@ -184,7 +184,7 @@ def test_a_table_is_read_as_a_file(spark: Any, tmp_path: Path, name: str) -> Non
 
 
 def comparable(refused: list[tuple[str | None, str]]) -> list[tuple[str, str]]:
-    """Of rows that are too long the reader of files does not know the ids, and counts other bytes."""
+    """Differences for rows that are too long: the file reader knows no ids and counts other bytes."""
     found = []
     for id, reason in refused:
         long = "the limit is" in reason

@@ -1,4 +1,4 @@
-"""Parts of the rounds alone: what one task decides, and what is not worth a score. No Spark."""
+"""Parts of the rounds: decisions of one task, and pairs not worth a score. No Spark."""
 
 from __future__ import annotations
 

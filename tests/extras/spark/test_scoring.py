@@ -1,4 +1,4 @@
-"""Scores and relations of pairs, as arrays in the executors: those of the pair rule. No Spark."""
+"""Scores and relations of pairs as arrays, equal to the pair rule. No Spark."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def batch(pairs: list[tuple[int, Fingerprint, Fingerprint, Relation | None]]) ->
 
 
 def texts_of(settings: Settings) -> list[Fingerprint]:
-    """Made up; but where there are prints, those of stories that a machine misread, and of a short text."""
+    """Invented fingerprints; those with prints come from misread stories and a short text."""
     if not settings.prints:
         return [
             e.made

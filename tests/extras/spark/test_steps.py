@@ -100,7 +100,7 @@ def written(work: Path) -> dict[str, int]:
 
 
 class KilledError(Exception):
-    """In place of a kill, where a process for each step would take too long."""
+    """Replaces a kill where a process for each step would take too long."""
 
 
 def stop_if_made(steps: Any, name: str, seconds: float, rows: int) -> None:
@@ -112,7 +112,7 @@ def stop_if_made(steps: Any, name: str, seconds: float, rows: int) -> None:
 def test_a_run_that_is_stopped_after_any_step_goes_on_there(
     spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """After each step in turn, and before its marker is written: then that step is made again."""
+    """Stop after each step in turn, before its marker is written: that step runs again."""
     from dedup.extras.spark.engine import settle as run
     from dedup.extras.spark.fingerprinting import Taken
     from dedup.extras.spark.options import CorpusState, Options, Pins

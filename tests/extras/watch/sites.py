@@ -13,7 +13,7 @@ from typing import Any
 
 @dataclass
 class SiteReply:
-    """What is answered to one path."""
+    """The answer for one path."""
 
     body: bytes | str = b""
     status: int = 200

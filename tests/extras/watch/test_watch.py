@@ -43,7 +43,7 @@ def news() -> Iterator[Site]:
 
 
 class Watch:
-    """Polls once, and keeps what was told."""
+    """Poll once, and keep the events."""
 
     def __init__(self, url: str) -> None:
         self._url = url

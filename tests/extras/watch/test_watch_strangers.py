@@ -1,4 +1,4 @@
-"""A stranger's feed decides about its own articles, and about none of a feed, a file, a table or a hook."""
+"""Feeds of strangers change their own articles only, never articles of a feed, file, table or hook."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ ENTRIES = Path(__file__).parents[3] / "migrations" / "sql" / "entries.sql"
 
 @pytest.fixture
 def sites(monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[Site, Site]]:
-    """The site of the Courier and that of a stranger, by their names."""
+    """The sites of the Courier and of a stranger, by name."""
     known = socket.getaddrinfo
 
     def resolved(host: Any, *given: Any, **options: Any) -> Any:

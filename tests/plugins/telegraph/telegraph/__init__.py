@@ -1,4 +1,4 @@
-"""An example of a package that adds to dedup; its pyproject.toml names what is here."""
+"""An example package that extends dedup; its pyproject.toml names the entry points."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class Telegrams:
         self.bytes_read, self.bytes_total = 0, Path(path).stat().st_size
 
     def records(self, _plan: Plan, _needed: Collection[str], _understood: Understanding) -> Iterator[Record]:
-        """One record per line."""
+        """Read one record per line."""
         for number, line in enumerate(self._opened, 1):
             self.bytes_read += len(line)
             name, colon, text = line.decode("utf-8", "replace").partition(":")

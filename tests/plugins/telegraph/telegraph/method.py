@@ -1,4 +1,4 @@
-"""A method for the lab, in a module of its own: only the lab has NumPy."""
+"""A method for the lab, in a separate module because only the lab has NumPy."""
 
 from __future__ import annotations
 
