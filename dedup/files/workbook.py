@@ -1,10 +1,10 @@
-"""A sheet of a workbook as lines of JSON, written by a process of its own: `excel.py` runs this file.
+"""Write a sheet of a workbook to stdout as lines of JSON. `excel.py` runs this file as a process.
 
-A workbook may be a bomb, and calamine holds a sheet as a grid of all its cells. So whatever that takes is
-taken here, where memory and time are bounded; who reads along holds one row.
+calamine holds all cells of a sheet, and a workbook may be a bomb: here memory and time are bounded, while
+the reader holds one row.
 
-The first line says which sheets there are, which is read, its first row and how many there are; or what is
-wrong. Each line after it is a row: its cells, or their characters where these are too many.
+The first line has the names of the sheets, the chosen one, its first row and number of rows; or an error.
+Each further line is a row: a list of cells, or the number of their characters if these are too many.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from contextlib import suppress
 from datetime import date, time
 from typing import Any
 
-_to_reader = os.fdopen(1, "wb", closefd=False)  # the pipe that `excel.py` reads; nobody sees it
+_to_reader = os.fdopen(1, "wb", closefd=False)  # a pipe to `excel.py`
 
 
 def main() -> None:
@@ -49,7 +49,7 @@ def main() -> None:
 
 def _bound(kind: int, most: int) -> None:
     _, hard = resource.getrlimit(kind)
-    with suppress(ValueError, OSError):  # macOS bounds no memory
+    with suppress(ValueError, OSError):  # macOS cannot bound memory
         resource.setrlimit(kind, (most if hard == resource.RLIM_INFINITY else min(most, hard), hard))
 
 
@@ -58,7 +58,7 @@ def _tell(value: Any) -> None:
 
 
 def _typed(cell: Any) -> Any:
-    """A cell that JSON has no type for, as `excel.py` reads it."""
+    """Return a cell without a type in JSON as `excel.py` expects it."""
     return {type(cell).__name__: cell.isoformat()} if isinstance(cell, date | time) else str(cell)
 
 
