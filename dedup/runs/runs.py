@@ -192,7 +192,7 @@ class Worker(Answer):
 
 
 def begin_worker(cursor: Cursor, host: str, process_id: int) -> int:
-    """Add a worker, delete the ones that are gone, and return its number."""
+    """Delete workers that are gone, add this one, and return its number."""
     cursor.execute(_sql("delete_gone_workers"), {**_LEASE, "besides": None})
     return int(one_row(cursor, _sql("begin_worker"), {"host": host, "process_id": process_id})[0])
 

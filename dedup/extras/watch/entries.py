@@ -1,10 +1,8 @@
-"""Entries of a feed are submitted, each by itself: what is wrong with one, or its page, is no other's fault.
+"""Submit the entries of a feed, each by itself: a bad entry or page does not affect the others.
 
-An entry is the article that its feed, or another one of the site, brought, or a new one. It says itself who
-it is, and may lie. So what it says counts only within the site of its feed (`identity.py`), and an
-article that came another way is left as it is.
-
-It logs to the logger `dedup.watch`, as `watch.py` does, which polls the feeds.
+An entry is an article that a feed of its site brought before, or a new one. An entry may lie about its id. So
+an id counts only within the site of the feed (`identity.py`), and articles that came another way are not
+changed.
 """
 
 from __future__ import annotations
@@ -30,7 +28,7 @@ from dedup.files.record import make_article, unexpected
 from dedup.settling.submit import Submissions
 
 AT_ONCE = 300  # Entries that are looked up in one statement
-MAX_PAGES = 1_000  # Of a feed that are read in one poll; the others are left for the next
+MAX_PAGES = 1_000  # Of a feed in one poll; the others are left for the next poll
 
 OUTCOMES = ("new", "changed", "known", "refused", "left")
 
@@ -40,8 +38,9 @@ log = logging.getLogger("dedup.watch")
 
 
 class Submitter:
-    """Submits entries, from any number of threads. `client`: what reads their pages, if they are read;
-    `told` is called by one thread at a time.
+    """A submitter of entries, for any number of threads.
+
+    `client` reads pages; None: they are not read. `told` is called by one thread at a time.
     """
 
     def __init__(
@@ -54,7 +53,7 @@ class Submitter:
     def submit_all(
         self, given: str, feed_id: int, entries: Sequence[Entry]
     ) -> tuple[dict[str, int], list[str]]:
-        """Submit what is new or changed. Returns how many entries had which of OUTCOMES, and the ids of all.
+        """Submit new and changed entries; return the entries by outcome, and the ids of all.
 
         `given`: the address that the operator gave. Raises StoppedError between two entries.
         """
@@ -69,12 +68,13 @@ class Submitter:
             if self._stopped():
                 raise StoppedError("stopped between two entries")
             outcome = "known"
-            if entry.digest not in found.others:  # else another feed had the same
+            if entry.digest not in found.others:  # else another feed of the site brought this version
                 pages += self._needs_page(entry)
                 outcome = "left" if pages > MAX_PAGES else self._submit(entry, given, feed_id, found)
                 outcome = "changed" if outcome == "new" and any(found.others) else outcome
             counts[outcome] += 1
             if outcome != "left":
+                # Noted after it was submitted: a crash in between submits it again, which changes nothing.
                 with self._database.transaction() as cursor:
                     store.note_entry(cursor, feed_id, found.source_id, entry.digest)
         return counts, ids
@@ -83,7 +83,7 @@ class Submitter:
         return bool(self._client and not entry.full and entry.found.get("url"))
 
     def _submit(self, entry: Entry, given: str, feed_id: int, seen: KnownEntry) -> str:
-        """Submit an entry; whether it is new, known another way, refused, or left for the next poll."""
+        """Submit an entry; return its outcome: "new", "known", "refused" or "left"."""
         shown = printable(seen.source_id)
         try:
             article = self._article(entry, given, seen.source_id)
@@ -105,16 +105,18 @@ class Submitter:
         except DatabaseError as error:
             if not is_about_input(error):
                 raise
+            # The database works; it refuses this article.
             log.warning("%s: %s", shown, error, extra={"event": "refused", "id": article.source_id})
-            return "refused"  # this article, and not the database
+            return "refused"
         if self._told is not None:
             with self._lock:
                 self._told(verdict, article)
         return "new"
 
     def _article(self, entry: Entry, given: str, source_id: str) -> Article:
-        """The article that an entry is, of its page where that is read. Raises FetchError: the page is not to
-        be had now; InputError: it is none.
+        """Return the article of an entry, with the text of its page if that is read.
+
+        Raises FetchError if the page may be readable later, InputError if the entry is no article.
         """
         found = {**entry.found, "source_id": source_id}
         if self._client and self._needs_page(entry):
@@ -126,7 +128,8 @@ class Submitter:
                     raise
             except (StoppedError, MemoryError):
                 raise
-            except Exception as error:  # of a parser too: the page's fault
+            except Exception as error:
+                # A parser may raise anything on a bad page; the article has the text of its feed.
                 reason = error if isinstance(error, InputError) else unexpected(error)
                 log.info("%s: %s", printable(found["url"]), reason, extra={"event": "page", "id": source_id})
         try:
@@ -139,27 +142,19 @@ class Submitter:
 
 @dataclass(frozen=True, slots=True)
 class KnownEntry:
-    """An entry that is known.
-
-    Attributes:
-        source_id: of the article that it is.
-        before: digest of the version that its feed had last.
-        others: digests that feeds of its site had last.
-        shared: another feed of its site brought the article.
-        foreign: the article came another way.
-    """
+    """Knowledge about an entry."""
 
     source_id: str
-    before: bytes | None
-    others: frozenset[bytes]
-    shared: bool
-    foreign: bool
+    before: bytes | None  # digest of the last version in its feed
+    others: frozenset[bytes]  # digests of the last versions in feeds of its site
+    shared: bool  # a feed of its site brought the article
+    foreign: bool  # the article came another way
 
 
 def known(
     database: Database, given: str, feed_id: int, entries: Sequence[Entry]
 ) -> Iterator[tuple[Entry, KnownEntry]]:
-    """Each entry with what is known of it. `given`: the address that the operator gave."""
+    """Yield each entry with the knowledge about it. `given`: the address that the operator gave."""
     for at in range(0, len(entries), AT_ONCE):
         named = [
             (entry, ids_of(given, entry.source_id, entry.found.get("url")))
@@ -189,7 +184,7 @@ def _chosen(ids: Ids, site: str | None, digest: bytes, seen: Mapping[str, Sequen
     for source_id in (ids.shared, ids.own):
         if source_id and _own(seen, source_id):
             return source_id
-    # From before an id had to lie within the site of its feed. The migration said which are the feed's.
+    # Ids of older versions may lie outside the site of the feed; a migration set `brought` for them.
     if (old := _own(seen, ids.claimed)) and (old.brought or ids.at_home or old.digest == digest):
         return ids.claimed
     if ids.shared and (ids.shared not in seen or _family(seen, ids.shared, site)):
