@@ -27,6 +27,7 @@ from typing import Any
 
 from dedup.base.errors import InputError
 from dedup.base.times import MAX_TIME_CHARACTERS, as_utc, parse_time
+from dedup.base.words import counted
 from dedup.base.written import SeveralMonthsError, languages_of, written
 
 TIMES = ("published_at", "added_at")
@@ -168,11 +169,12 @@ class Dates:
         self._columns.add(name)
 
     def _decide(self, name: str, looked: _Looked) -> DateColumn:
-        first, order = self._day_first, "as told"
+        first, order = self._day_first, "as given"
         deciding = looked.day + looked.month
         if first is None and deciding:
             if min(looked.day, looked.month) * AGREEING < deciding:
-                first, order = looked.day > looked.month, f"{max(looked.day, looked.month):,} of them tell"
+                first = looked.day > looked.month
+                order = f"the only order of {counted(max(looked.day, looked.month), 'date')}"
         elif first is None and looked.dotted:
             first, order = True, "they have full stops"
         numbered = deciding + looked.open + looked.dotted
@@ -196,9 +198,9 @@ def refuse_many(file: str, name: str, column: DateColumn, seen: str) -> None:
         return
     such = f", such as {', '.join(map(repr, column.examples))}" if column.examples else ""
     raise InputError(
-        f"{file}: {column.lost:,} of {column.given:,} dates in {name} cannot be read, or in two ways{such};"
+        f"{file}: {column.lost:,} of {column.given:,} dates in {name} are unreadable or ambiguous{such};"
         f" {seen}. Say how they are written with --day-first, --month-first or --date-format"
-        " '%d.%m.%Y %H:%M', or go on without them: --lose-dates"
+        " '%d.%m.%Y %H:%M', or continue without them: --lose-dates"
     )
 
 

@@ -58,7 +58,7 @@ LONGEST_MARK = 300  # Characters of a tag that may be split between two chunks
 MAX_NAMESPACES = 200  # Each entry is parsed with all of them; feeds have 5 to 20
 MAX_NAMESPACE_CHARACTERS = 500
 
-NO_XML = "the entry is no XML that could be mended"
+NO_XML = "the entry is not XML, and cannot be mended"
 CUT_OFF = "the XML ends within this entry: the rest of the file is missing"
 
 # Compiled when first used: every command may import this, and few read XML.

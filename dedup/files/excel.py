@@ -30,7 +30,7 @@ MEMORY_BYTES, CPU_SECONDS = 1_073_741_824, 300
 
 TOLD_BYTES = 4 * 1_048_576  # First line of that process, which has the names of all sheets
 
-ENDS_EARLY = "the sheet cannot be read on: reading it took too much memory or time"
+ENDS_EARLY = "the sheet cannot be read further: it took too much memory or time"
 
 _TYPES: dict[str, Callable[[str], Any]] = {
     kind.__name__: kind.fromisoformat for kind in (date, datetime, time)

@@ -143,7 +143,7 @@ def values_of_object(
         known = None if keys & content.names else found.get("source_id")
         return Refused(f"key '{min(content.names & shape.used)}' appears twice", known)
     if "text" not in found and "source_id" not in found and (articles := articles_within(content)):
-        several = Several("it is no article but holds some; give each in a line of its own")
+        several = Several("it holds several articles; give each its own line")
         several.articles = articles
         return several
     return found

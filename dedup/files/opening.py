@@ -77,7 +77,7 @@ class Opened:
             if reading.sheet is not None and self.format != "xlsx":
                 raise InputError(f"{path} is no Excel file, and has no sheet: leave out --sheet")
             if reading.encoding is not None and (_seeks(self.format) or self.format == "xml"):
-                raise InputError(f"{path} says itself how it is written: leave out --encoding")
+                raise InputError(f"{path} names its own encoding: leave out --encoding")
             self.source = self._open(self._names[0])  # of an archive, the file that is being read
         except BaseException:
             if self._archive:

@@ -183,7 +183,7 @@ class ArticleReader(Iterator[Item]):
         looked = self._dates.look(readable())
         for field, column in looked.items():
             if not self._may_lose and not self.stop():
-                refuse_many(self.file, field, column, "nothing of the file was stored")
+                refuse_many(self.file, field, column, "nothing was stored")
             self.understood.dates[field] = DateColumn(order=column.order)
 
     def _count_dates(self, article: Article, flaws: Sequence[Flaw]) -> None:
@@ -196,7 +196,7 @@ class ArticleReader(Iterator[Item]):
                 column = dates.setdefault(field, DateColumn())
                 column.lose(value)
                 if self._ask and not self._may_lose:
-                    refuse_many(self.file, field, column, "what came before is stored, without such dates")
+                    refuse_many(self.file, field, column, "earlier records are stored, without such dates")
 
     @property
     def bytes_read(self) -> int:

@@ -86,17 +86,17 @@ class Vitals(Answer):
             found.append(f"a run is probably stuck {self.run}")
         for error, count in self.failing.items():
             if self.waits and count >= FAILING_RUNS:
-                found.append(f"{count:,} runs failed since one ended well ({error}): see `dedup runs`")
+                found.append(f"{count:,} runs failed since the last success ({error}): see `dedup runs`")
         since = None if self.quiet_at is None else (self.at - self.quiet_at).total_seconds()
         if (since is None or since > seconds) and not self.run:
             last = "nothing was settled yet" if since is None else f"all was last settled {_hours(since)} ago"
-            found.append(f"{last}: is `dedup backfill` or `dedup worker` still run?")
+            found.append(f"{last}: make sure that `dedup backfill` or `dedup worker` runs")
         for what, waited in (
             ("an article", self.waiting_seconds),
             ("a change of an attached table", self.changes_waiting_seconds),
         ):
             if waited is not None and waited > patience:
-                nobody = "" if self.run else ", and nobody is at work"
+                nobody = "" if self.run else ", and no run is at work"
                 found.append(f"{what} has waited for {_hours(waited)}{nobody}")
         if self.failed_lately:
             found.append(f"{counted(self.failed_lately, 'article')} failed lately: `dedup status` says why")
@@ -105,8 +105,8 @@ class Vitals(Answer):
             silent = (self.at - gone.seen_at).total_seconds()
             if self.waits or silent < FORGOTTEN_SECONDS:
                 found.append(
-                    f"the worker on {gone.host}, process {gone.process_id}, is gone; its last word was"
-                    f" {_hours(silent)} ago: start `dedup worker` again"
+                    f"the worker on {gone.host}, process {gone.process_id}, is gone; it was last"
+                    f" seen {_hours(silent)} ago: start `dedup worker` again"
                 )
         return found
 

@@ -92,7 +92,7 @@ class Listener:
             connection = self._database.connect()
             # A pooler gives the session to others after each transaction: LISTEN would be lost.
             if connection.pooled:
-                log.info("a pooler lets nobody listen: articles are found by polling")
+                log.info("LISTEN does not work through a pooler: articles are found by polling")
                 connection.close()
                 self._next = float("inf")
                 return None
@@ -114,7 +114,7 @@ class Listener:
             while connection.pgconn.notifies():
                 heard = True
         except psycopg.Error:
-            log.info("the connection that listens was lost: it is opened again")
+            log.info("the connection for LISTEN was lost: it is opened again")
             self.close()
             self._next = time.monotonic() + self._pause
         return heard

@@ -95,7 +95,7 @@ class Submitter:
         with self._database.transaction() as cursor:
             if not store.claim(cursor, feed_id, article.source_id, shared=seen.shared):
                 log.info(
-                    "%s: it came another way, and is left as it is",
+                    "%s: a feed did not bring this article, so it is not changed",
                     shown,
                     extra={"event": "foreign", "id": article.source_id},
                 )

@@ -128,7 +128,7 @@ class Client:
             )
         answer = self.get(url, typed, max_bytes=MAX_PAGE_BYTES)
         if answer.content_type and not answer.content_type.startswith(PAGES):
-            raise FetchError(f"{url}: no page but {answer.content_type}", 415)
+            raise FetchError(f"{url}: not a page but {answer.content_type}", 415)
         return _text(answer.body or b"", answer.charset)
 
     def _allowed(self, url: str, typed: str | None) -> bool:

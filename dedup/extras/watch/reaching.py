@@ -20,8 +20,8 @@ import urllib3
 
 from dedup.base.printable import printable
 
-WITHIN = "a host within the own network that was not named"
-UNKNOWN = "a host that was not named, and that only the proxy may know"
+WITHIN = "a host in your own network that you did not name"
+UNKNOWN = "a host that you did not name, and that only the proxy may know"
 
 _UNICAST = ip_network("2000::/3")  # IPv6 of the internet
 _NAT64 = ip_network("64:ff9b::/96")

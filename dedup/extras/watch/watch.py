@@ -207,7 +207,7 @@ class _Watcher:
             self._down += 1
             return time.monotonic() + back_off(*DOWN_SECONDS, self._down - 1)
         if self._down:
-            log.info("going on after %d failed attempts", self._down, extra={"event": "up"})
+            log.info("the database is back after %d failed attempts", self._down, extra={"event": "up"})
             self._down = 0
         return None
 
@@ -230,7 +230,7 @@ class _Watcher:
                 self.report.problems[feed.given] = str(error)
             return
         if state.not_before and (wait := (state.not_before - datetime.now(UTC)).total_seconds()) > 0:
-            problem = f"left alone for {wait:.0f} s more: {state.problem}"
+            problem = f"paused for {wait:.0f} s more: {state.problem}"
             with self._lock:
                 self.report.problems[feed.address] = problem
             level = logging.INFO if self._once else logging.DEBUG
@@ -262,7 +262,7 @@ class _Watcher:
             self.report.failed += 1
             self.report.problems[feed.address] = problem
         log.warning(
-            "%s; asked again in %d s",
+            "%s; polled again in %d s",
             printable(problem if feed.address in problem else f"{feed.address}: {problem}"),
             seconds,
             extra={"event": "failed", "feed": feed.address, "seconds": round(seconds, 3)},
@@ -330,7 +330,7 @@ class _Watcher:
     def _note_cut(self, feed: _Feed, state: store.FeedState, count: int) -> None:
         """Note that a feed broke off; the next poll reads it in full."""
         words = "1 entry was read" if count == 1 else f"{count} entries were read"
-        problem = f"it ends in the middle; {words} before that"
+        problem = f"it breaks off; {words} before that"
         with self._database.transaction() as cursor:
             store.failed(cursor, state.id, problem, 0, asked=True)
         with self._lock:
@@ -356,7 +356,7 @@ class _Watcher:
                 extra={"event": "refused", "feed": feed.address},
             )
         if without_text:
-            hint = "none has a text that can be read" if self._fetch else "none has a text: add --fetch"
+            hint = "no entry has a readable text" if self._fetch else "no entry has a text: add --fetch"
             log.warning("%s: %s", feed.address, hint, extra={"event": "refused", "feed": feed.address})
 
 
