@@ -21,7 +21,7 @@ from dedup.files.entries import NAMESPACES, SITEMAPS, FeedDocument, read_documen
 from dedup.files.naming import DEFAULT_FIELDS, Shapes, values_of
 from dedup.files.packed import Archive
 from dedup.files.record import Plan, Record, unexpected
-from dedup.files.report import Understanding
+from dedup.files.report import Understanding, count_name, shown
 from dedup.files.source import LineSource
 
 FIELDS: dict[str, tuple[str, ...]] = {
@@ -52,7 +52,6 @@ _SCHEME = r"[A-Za-z][A-Za-z0-9+.-]*:"
 _MAIL = r"\S+@\S+\s+\((.+)\)"
 
 # Shortcodes of WordPress have attributes or an end tag; words in brackets, such as [sic], are text.
-# An embedded shortcode is removed with its content.
 _EMBEDDED = r"\[(audio|caption|embed|gallery|playlist|video|wp_caption)\b[^\[\]]*\]"
 _ATTRIBUTE = r"""\s+[\w-]+=(?:"[^"\]]*"|'[^'\]]*'|[^\s"'\]]+)"""
 _SHORTCODE = rf"\[(?:/[a-zA-Z][\w-]*|[a-zA-Z][\w-]*(?:{_ATTRIBUTE})+\s*/?|gallery|playlist)\]"
@@ -91,10 +90,7 @@ class Feed:
         self._site = urlsplit(self.link or "").hostname
 
     def values(self, entry: Any) -> dict[str, str]:
-        """Return the values of an entry by name: the first of each name, and all authors.
-
-        Raises InputError if its link is no address.
-        """
+        """Return the values of an entry by name. Raises InputError if its link is no address."""
         found: dict[str, str] = {}
         for child in entry:
             name = _name(child, entry)
@@ -159,10 +155,7 @@ class FeedSource(LineSource):
         try:
             self._document = read_document(self.file, self.chunks, max_entry_bytes=max_record_bytes)
             if self._document.root in SITEMAPS:
-                raise InputError(
-                    f"{self.file} is a sitemap: it has addresses and no texts; `dedup watch --fetch` reads"
-                    " pages"
-                )
+                raise InputError(f"{self.file} is a sitemap without texts; `dedup watch --fetch` reads pages")
         except BaseException:
             self.close()
             raise
@@ -186,7 +179,7 @@ class FeedSource(LineSource):
                 yield line, raw, unexpected(error)
                 continue
             if kind := self._feed.left_out(found):
-                understood.leave_out(kind)
+                count_name(understood.left_out, shown(kind))
                 continue
             yield line, raw, values_of(found, shapes.of(found), understood)
         self.truncated |= self._document.truncated
@@ -224,10 +217,7 @@ def entries(document: FeedDocument) -> Iterator[tuple[dict[str, Any], bool, str 
 
 
 def take_out(found: dict[str, Any]) -> bool:
-    """Replace the HTML of text and title by plain text; return whether the text had tags.
-
-    Raises InputError as `dedup.base.html.extract` does.
-    """
+    """Make HTML plain text; return whether the text had tags. Raises InputError as `html.extract` does."""
     body = found.get("text")
     base.take_out(found, body if isinstance(body, str) and "<" in body else None)
     if not isinstance(body, str) or "<" in body:
@@ -322,7 +312,8 @@ def _is_address(guid: Any, value: str) -> bool:
 def _body(element: Any) -> str:
     """Return the text of an entry as HTML; feeds have it escaped, as elements, or as plain text."""
     kind = element.get("type") or ""
-    plain = kind in ("text", "text/plain") or (not kind and _is_atom(element))
+    atom = "atom" in str(element.tag).rpartition("}")[0].lower()
+    plain = kind in ("text", "text/plain") or (atom and not kind)
     if plain or not len(element):
         text = _text(element)
         return html.escape(text, quote=False) if plain else text
@@ -332,7 +323,3 @@ def _body(element: Any) -> str:
         child.tag = _local(child) or "span"
     inner = (etree.tostring(child, encoding="unicode", method="html") for child in element)
     return f"{html.escape(element.text or '', quote=False)}{''.join(inner)}".strip()
-
-
-def _is_atom(element: Any) -> bool:
-    return isinstance(element.tag, str) and "atom" in element.tag.rpartition("}")[0].lower()

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 from dedup.base.errors import InputError
 from dedup.files.record import KEPT, Plan
-from dedup.files.report import MAX_NAMES, Understanding, shown
+from dedup.files.report import MAX_NAMES, Understanding, count_name, shown
 
 DEFAULT_FIELDS: dict[str, tuple[str, ...]] = {
     "source_id": ("source_id", "id", "_id", "guid", "uuid", "article_id", "doc_id"),
@@ -48,13 +48,10 @@ MAX_SHAPES = 256
 MAX_SHAPE_NAMES = 200
 MAX_SHAPE_CHARACTERS = 10_000
 
-# Names of one record that are tried for one field. Each is compared with all later ones, and a hostile record
-# may have thousands that differ only in spaces; honest records have three.
+# Each option is compared with all later ones; a hostile record may have thousands, an honest one has three.
 MAX_OPTIONS = 32
 
-_MAX_SHOWN_NAME = 30
-_MAX_SHOWN_NAMES = 20
-
+_MAX_SHOWN_NAME, _MAX_SHOWN_NAMES = 30, 20
 _ABSENT = object()
 
 Within = Callable[[str, str], tuple[str, ...] | None]
@@ -62,15 +59,12 @@ Within = Callable[[str, str], tuple[str, ...] | None]
 
 
 class Option(NamedTuple):
-    """A place where a field may be: a name or column, the path within it, and how to show both.
+    """A place where a field may be."""
 
-    `others` are later names of the same field, which are ignored once this one has a value.
-    """
-
-    key: Any
-    rest: tuple[str, ...]
-    label: str
-    others: tuple[str, ...] = ()
+    key: Any  # name, or index of a column
+    rest: tuple[str, ...]  # path within the value
+    label: str  # for people
+    others: tuple[str, ...] = ()  # later names of the field, ignored once this one has a value
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,10 +84,7 @@ def columns_of(
     within: Within,
     understood: Understanding,
 ) -> RecordShape:
-    """Return the shape of all rows of a file with named columns; its keys are column indices.
-
-    Raises InputError if a needed field has no column, or two columns have the name of a field.
-    """
+    """Return the shape of all rows, whose keys are column indices. Raises InputError for a missing column."""
     shape = make_shape(plan, names, within)
     chosen = dict(shape.fields)
     for field, candidates in plan.items():
@@ -107,16 +98,14 @@ def columns_of(
         elif field in needed:
             # A file without a header has an article in its first row. Messages never quote text.
             listed = [name if len(name) <= _MAX_SHOWN_NAME else "(long)" for name in names[:_MAX_SHOWN_NAMES]]
-            more = ", …" if len(names) > _MAX_SHOWN_NAMES else ""
+            columns = ", ".join(listed) + (", …" if len(names) > _MAX_SHOWN_NAMES else "")
             if field.startswith(KEPT):
-                raise InputError(
-                    f"{file} has no column {candidates[0]!r} to be kept; its columns are"
-                    f" {', '.join(listed)}{more}; correct --keep"
-                )
+                wanted = f"{candidates[0]!r} to be kept"
+                raise InputError(f"{file} has no column {wanted}; its columns are {columns}; correct --keep")
             address = chosen["url"][0].label if field == "source_id" and "url" in chosen else "COLUMN"
             raise InputError(
                 f"{file} has no column for {field} (looked for: {', '.join(candidates)}); its columns are "
-                f"{', '.join(listed)}{more}; say which one it is with --map {field}={address}"
+                f"{columns}; say which one it is with --map {field}={address}"
             )
     indices = {name: index for index, name in reversed(list(enumerate(names)))}
     fields = tuple(
@@ -215,10 +204,7 @@ class Shapes:
 
 
 def values_of(record: Any, shape: RecordShape, understood: Understanding) -> dict[str, Any]:
-    """Return the values of a record by field, and count under which names they were found.
-
-    An empty text gives way to a later name with a value.
-    """
+    """Return the values of a record by field, and count under which names they were found."""
     found: dict[str, Any] = {}
     for field, options in shape.fields:
         looked_into = None
@@ -236,14 +222,14 @@ def values_of(record: Any, shape: RecordShape, understood: Understanding) -> dic
             if value is None:
                 continue
             found[field] = value
-            if value == "":
+            if value == "":  # a later name may have a text
                 continue
-            understood.found_in(field, label)
+            count_name(understood.fields.setdefault(field, {}), label)
             for other in others:
-                understood.passed_over(other)
+                count_name(understood.ignored, other)
             break
     for name in shape.ignored:
-        understood.passed_over(name)
+        count_name(understood.ignored, name)
     return found
 
 

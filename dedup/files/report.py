@@ -48,17 +48,9 @@ class Understanding:
         """Return the mapped fields (field -> name) whose name no record had so far, not even with null."""
         return {field: name for field, name in fields.items() if field not in self.seen}
 
-    def found_in(self, field: str, name: str) -> None:
-        _count(self.fields.setdefault(field, {}), name)
 
-    def leave_out(self, kind: str) -> None:
-        _count(self.left_out, shown(kind))
-
-    def passed_over(self, name: str) -> None:
-        _count(self.ignored, name)
-
-
-def _count(names: dict[str, int], name: str) -> None:
+def count_name(names: dict[str, int], name: str) -> None:
+    """Count a name, unless there are `MAX_NAMES` others."""
     if name in names or len(names) < MAX_NAMES:
         names[name] = names.get(name, 0) + 1
 
@@ -69,9 +61,7 @@ def shown(name: str) -> str:
 
 IDS_KEPT = 20  # Ids, or lines, that a report names for each reason; the rejects file has all
 REASONS_KEPT = 50  # A file of bad lines may have more
-
 OTHER_REASONS = "other reasons"
-
 NUMBER = re.compile(r"\d[\d,]*")  # Left out of reasons, since numbers differ from record to record
 
 
