@@ -23,8 +23,7 @@ from dedup.base.errors import InputError
 from dedup.base.extras import installing
 
 PLAIN_CHUNK_BYTES = 65_536
-PACKED_CHUNK_BYTES = 16_384
-"""Compressed bytes a step. A corrupt byte loses what precedes it in its step; larger steps are not faster."""
+PACKED_CHUNK_BYTES = 16_384  # A corrupt byte loses those before it in the chunk; larger chunks are not faster
 UNPACKED_CHUNK_BYTES = 1_048_576  # Bound of what one step unpacks: a bomb of zeros must not fill the memory
 
 GZIP_MAGIC = b"\x1f\x8b"
@@ -33,9 +32,8 @@ _ZIP_MAGIC = b"PK\x03\x04"
 
 PACKED_SUFFIXES = {".gz": "gzip", ".bz2": "bzip2", ".xz": "xz", ".zst": "zstd"}
 
+# Of the dictionary of an xz stream: `xz -9` makes 64 MiB, a forged header may ask for 4 GiB.
 XZ_MEMORY_BYTES = 128 * 1_048_576
-"""Bound of the dictionary of an xz stream. `xz -9` makes 64 MiB; a forged header may ask for 4 GiB.
-Zstandard has its own bound of 128 MiB."""
 
 
 class Packed:
@@ -108,26 +106,21 @@ class Packed:
                     chunk = member.unused_data if member.eof else b""
                 chunk = chunk or self._take(PACKED_CHUNK_BYTES)
             self.truncated |= not member.eof
-        except MemoryError:
+        except (InputError, MemoryError):
             raise
         except Exception as error:
-            if isinstance(error, InputError):
-                raise
             # The errors of the four modules have no common base. A message says "Memory" or "memory" if the
             # header asks for more than the bound.
             if not began and "emory" in str(error):
-                raise InputError(
-                    f"{self.file} asks for more memory than is given to unpack a file; unpack it first"
-                ) from None
+                raise InputError(f"{self.file} asks for more memory than allowed; unpack it first") from None
             self.truncated = True
 
     def _take(self, size: int) -> bytes:
         try:
             chunk = self._read(size)
         except OSError as error:
-            raise InputError(
-                f"{self.file}: reading failed after {self.bytes_read} bytes: {error.strerror}"
-            ) from None
+            why = f"reading failed after {self.bytes_read} bytes: {error.strerror}"
+            raise InputError(f"{self.file}: {why}") from None
         except _BROKEN_MEMBER:
             self.truncated, chunk = True, b""
         self.bytes_read = self._archive.bytes_read if self._archive else self.bytes_read + len(chunk)
@@ -139,24 +132,13 @@ class _Gzip:
 
     def __init__(self) -> None:
         self._member = zlib.decompressobj(wbits=31)  # 31: gzip framing, checksum verified by zlib
-        self._rest = b""
+        self.needs_input, self.eof, self.unused_data = True, False, b""
 
     def decompress(self, chunk: bytes, most: int) -> bytes:
-        unpacked = self._member.decompress(self._rest + chunk, most)
-        self._rest = self._member.unconsumed_tail
+        unpacked = self._member.decompress(self._member.unconsumed_tail + chunk, most)
+        self.needs_input = not self._member.unconsumed_tail
+        self.eof, self.unused_data = self._member.eof, self._member.unused_data
         return unpacked
-
-    @property
-    def needs_input(self) -> bool:
-        return not self._rest
-
-    @property
-    def eof(self) -> bool:
-        return self._member.eof
-
-    @property
-    def unused_data(self) -> bytes:
-        return self._member.unused_data
 
 
 def _maker(packing: str, file: str) -> Callable[[], Any]:
@@ -177,11 +159,7 @@ def _maker(packing: str, file: str) -> Callable[[], Any]:
     return zstd.ZstdDecompressor
 
 
-# Archives
-
-MAX_DIRECTORY_BYTES = 4 * 1_048_576
-"""Bound of the directory of an archive: about 40,000 files. In memory it takes 15 times as much."""
-
+MAX_DIRECTORY_BYTES = 4 * 1_048_576  # About 40,000 files; in memory it takes 15 times as much
 _PACKINGS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)  # Python unpacks no other in steps
 _ENCRYPTED = 1  # A flag of a member
 _BROKEN_MEMBER = (zipfile.BadZipFile, EOFError, zlib.error)
@@ -202,17 +180,12 @@ class Archive:
                 raise
             raise InputError(f"{path} is no whole zip archive; check it with: unzip -t {path}") from None
         # Without hidden files and the `__MACOSX` ones that a Mac adds.
-        self.names = [
-            info.filename
-            for info in self._zip.infolist()
-            if not info.is_dir() and not _is_hidden(info.filename)
-        ]
+        files = (info.filename for info in self._zip.infolist() if not info.is_dir())
+        self.names = [name for name in files if not _is_hidden(name)]
         twice = next((name for name, count in Counter(self.names).items() if count > 1), None)
         if twice is not None:  # zipfile reads only the last of them by name
             self.close()
-            raise InputError(
-                f"{path} holds more than one file named {twice}; unpack it under other names: unzip -B {path}"
-            )
+            raise InputError(f"{path} holds several files named {twice}; unpack them with: unzip -B {path}")
 
     @property
     def bytes_read(self) -> int:
@@ -227,9 +200,7 @@ class Archive:
         try:
             member = self._zip.open(info)
         except _BROKEN_MEMBER:
-            raise InputError(
-                f"{self.file}/{name} cannot be read; check the archive with: unzip -t {self.file}"
-            ) from None
+            raise InputError(f"{self.file}/{name} is broken; check with: unzip -t {self.file}") from None
         return member.read, member.close
 
     def close(self) -> None:
@@ -264,10 +235,7 @@ class CountingFile:
 
 
 def open_file(path: str) -> tuple[Any, int | None]:
-    """Return the file, unbuffered, and its size in bytes (None for a pipe or the like).
-
-    Raises InputError if it cannot be opened.
-    """
+    """Return the file, unbuffered, and its size in bytes (None for a pipe). Raises InputError on failure."""
     try:
         raw = Path(path).open("rb", buffering=0)  # noqa: SIM115 (the source closes it)
     except FileNotFoundError:
