@@ -5,7 +5,7 @@ memory holds one entry of bounded size. Nothing before the root is parsed: no do
 is expanded, and no file or address is opened.
 
 Broken entries are mended where feeds usually break: bare `&` and `<`, entities of HTML, tags such as `<br>`,
-undeclared prefixes. `feeds.py` and `sitemaps.py` know what the names mean.
+undeclared prefixes.
 """
 
 from __future__ import annotations
@@ -36,7 +36,6 @@ from dedup.files.record import (
 
 # Local name of a root -> local name of its entries.
 ENTRIES = {"rss": "item", "RDF": "item", "feed": "entry", "urlset": "url", "sitemapindex": "sitemap"}
-
 SITEMAPS = ("urlset", "sitemapindex")
 
 # For documents that use a prefix without declaring it.
@@ -61,7 +60,7 @@ MAX_NAMESPACE_CHARACTERS = 500
 NO_XML = "the entry is not XML, and cannot be mended"
 CUT_OFF = "the XML ends within this entry: the rest of the file is missing"
 
-# Compiled when first used: every command may import this, and few read XML.
+# Compiled when first used: any command may import this, and few read XML.
 _ENCODING = rb"""<\?xml[^>]*?\bencoding\s*=\s*["']([A-Za-z0-9._:-]+)["']"""
 _PROLOG = r"(?is)\s*(?:<\?.*?\?>|<!--.*?-->|<!doctype\b(?:[^\[>]|\[.*?\]\s*(?=>))*>)"
 _ROOT = r"\s*<([A-Za-z_][\w.-]*:)?([A-Za-z_][\w.-]*)((?:\s[^<>]*)?)>"
@@ -73,8 +72,9 @@ _BARE = r"<(?![A-Za-z_/!?])"
 _VOID = r"(?i)<(br|hr|img|input|wbr|source|embed)\b([^<>]*?)/?>"
 _PREFIXED = r"[<\s/]([A-Za-z_][\w.-]*):(?=[A-Za-z_])"
 
-Entry = tuple[int, bytes, Any]
-"""First line, bytes in UTF-8, and the element, or as text why it cannot be read."""
+Entry = tuple[
+    int, bytes, Any
+]  # First line, bytes in UTF-8, and the element, or as text why it cannot be read
 
 
 @dataclass
@@ -92,10 +92,9 @@ class FeedDocument:
 def read_document(
     name: str, chunks: Iterable[bytes], *, charset: str | None = None, max_entry_bytes: int = MAX_RECORD_BYTES
 ) -> FeedDocument:
-    """Read a document up to its first entry.
+    """Read a document up to its first entry. Raises InputError if it is not XML, or its root not in ENTRIES.
 
-    `name`: of the file, for messages. `charset`: the encoding that HTTP names, used if the document names
-    none. Raises InputError if this is not XML, or its root is not in ENTRIES.
+    `name`: of the file, for messages. `charset`: from HTTP, used if the document names no encoding.
     """
     texts = _decoded(chunks, charset)
     text = ""
@@ -208,12 +207,10 @@ class _Cutter:
 
 def _opening(tag: str) -> str:
     """Return a start tag that declares the prefixes of the document and the usual ones."""
-    declared = {
-        found[1]: found[2] or found[3] or ""
-        for found in islice(re.finditer(_NAMESPACE, tag), MAX_NAMESPACES)
-        if len(found[0]) <= MAX_NAMESPACE_CHARACTERS
-    }
-    names = {**NAMESPACES, **declared}
+    names: dict[Any, str] = {**NAMESPACES}
+    for found in islice(re.finditer(_NAMESPACE, tag), MAX_NAMESPACES):
+        if len(found[0]) <= MAX_NAMESPACE_CHARACTERS:
+            names[found[1]] = found[2] or found[3] or ""
     return f"<root{''.join(_declaration(name, uri) for name, uri in names.items())}>"
 
 
@@ -225,15 +222,11 @@ def _parsed(opening: str, text: str) -> Any:
     """Return a root with the elements of a text, mended if necessary; None if it cannot be parsed."""
     from lxml import etree
 
-    def parser(recover: bool) -> Any:
-        # What is parsed is bounded and has no document type, so its texts may be long: `huge_tree`.
-        return etree.XMLParser(
-            recover=recover, resolve_entities=False, no_network=True, load_dtd=False, huge_tree=True
-        )
-
+    # `huge_tree` allows long texts: an entry is bounded, and has no document type that could expand.
+    safe = {"resolve_entities": False, "no_network": True, "load_dtd": False, "huge_tree": True}
     text = paired(re.sub(_CONTROL, "", text))
     try:
-        return etree.fromstring(f"{opening}{text}</root>".encode(), parser(recover=False))
+        return etree.fromstring(f"{opening}{text}</root>".encode(), etree.XMLParser(**safe))
     except etree.XMLSyntaxError:
         pass
     parts = re.split(_CDATA, text)
@@ -241,7 +234,8 @@ def _parsed(opening: str, text: str) -> Any:
     unknown = {*re.findall(_PREFIXED, mended)} - {*re.findall(r"xmlns:([\w.-]+)=", opening), "xml", "xmlns"}
     others = "".join(_declaration(prefix, f"urn:undeclared:{prefix}") for prefix in sorted(unknown))
     try:
-        return etree.fromstring(f"{opening[:-1]}{others}>{mended}</root>".encode(), parser(recover=True))
+        parser = etree.XMLParser(recover=True, **safe)
+        return etree.fromstring(f"{opening[:-1]}{others}>{mended}</root>".encode(), parser)
     except etree.XMLSyntaxError:
         return None
 
@@ -274,9 +268,8 @@ def _decoded(chunks: Iterable[bytes], charset: str | None) -> Iterator[str]:
             break
     encoding = _encoding(start, charset)
     codecs.register_error("dedup.windows", _windows)
-    decoder = codecs.getincrementaldecoder(encoding)(
-        "dedup.windows" if encoding == "utf-8-sig" else "replace"
-    )
+    errors = "dedup.windows" if encoding == "utf-8-sig" else "replace"
+    decoder = codecs.getincrementaldecoder(encoding)(errors)
     for chunk in chain(filter(None, chain([start], chunks)), [b""]):
         try:
             text = decoder.decode(chunk, final=not chunk)

@@ -50,17 +50,13 @@ def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 # Not strict, so that a raw tab, NUL or other control character may stand in a string.
 _decoder = json.JSONDecoder(strict=False, object_pairs_hook=_object)
-_decode_json = _decoder.decode
 _scan = cast(Any, _decoder).scan_once
 
 
 def jsonl_records(
     source: LineSource, plan: Plan, understood: Understanding | None = None, *, every_line: bool = False
 ) -> Iterator[Record]:
-    """Yield a record for each article, and set the format, "json" or "jsonl", in `understood`.
-
-    `every_line`: each line is one record, with a reason if it is blank or holds several articles.
-    """
+    """Yield a record for each article; if `every_line`, one for each line, even a blank one."""
     understood = understood or Understanding(source.file, "jsonl")
     understood.encoding = source.encoding if source.encoding != UTF8 else None
     lines: Iterable[tuple[int, bytes | None]] = source.lines()
@@ -155,7 +151,7 @@ def _parsed(text: str) -> Any:
     except StopIteration:
         end = -1
     # Nearly every line is just a value; the slower decode, which skips spaces, is only for the others.
-    return content if end == len(text) else _decode_json(text)
+    return content if end == len(text) else _decoder.decode(text)
 
 
 def json_value(raw: bytes, what: str, encoding: str = UTF8) -> tuple[Any, str | None]:

@@ -1,13 +1,10 @@
-"""Open a path as a source of records; the files in a zip archive are read as if they were one.
-
-The name or the user says which format it is.
-"""
+"""Open a path as a source of records; the files in a zip archive are read as if they were one."""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Protocol, TypeAlias
 
 from dedup.base import plugins
 from dedup.base.errors import InputError
@@ -25,12 +22,11 @@ from dedup.files.source import LineSource
 if TYPE_CHECKING:
     from dedup.files.feeds import FeedSource
 
+    Source: TypeAlias = "LineSource | ParquetSource | ExcelSource | FeedSource | AddedSource"
+
 
 class AddedSource(Protocol):
-    """A source of a plug-in, which names such a class as an entry point of `dedup.formats`.
-
-    The class is called with the path and the bytes that a record may have.
-    """
+    """A source of a plug-in: `dedup.formats` names a class called with the path and the bytes of a record."""
 
     suffixes: tuple[str, ...]  # of the class, such as `(".wire",)`
     file: str  # the name used in messages
@@ -44,10 +40,6 @@ class AddedSource(Protocol):
     def close(self) -> None: ...
 
 
-if TYPE_CHECKING:
-    Source = LineSource | ParquetSource | ExcelSource | FeedSource | AddedSource
-
-
 FORMATS = ("jsonl", "json", "csv", "tsv", "parquet", "xlsx", "xml")
 SUFFIXES: dict[str, str] = {
     **dict.fromkeys((".jsonl", ".jsonlines", ".ndjson"), "jsonl"),
@@ -56,7 +48,6 @@ SUFFIXES: dict[str, str] = {
     **dict.fromkeys((".xml", ".rss", ".atom", ".wxr"), "xml"),
 }
 SEEKING = ("parquet", "xlsx")  # Formats that are not read from beginning to end
-
 NAMES_SHOWN = 8  # Files of an archive in an error
 
 
@@ -121,8 +112,7 @@ class Opened:
                 yield from of(self.source, understood)
 
         first = of(self.source, understood)
-        # Every file of an archive is opened once before the first is stored, so that a bad header in the last
-        # one is reported while nothing has happened yet.
+        # Open each file of an archive once, so that a bad header is reported before anything is stored.
         for name in self._names[1:]:
             other = self._open(name)
             try:
@@ -166,9 +156,8 @@ class Opened:
                 f" ({', '.join(one for one in FORMATS if one not in SEEKING)}) with --format"
             )
         if len(formats) > 1 or _seeks(formats[0]):
-            raise InputError(
-                f"{self.file} holds files of {' and '.join(formats)}; unpack it first: unzip {self.file}"
-            )
+            kinds = " and ".join(formats)
+            raise InputError(f"{self.file} holds files of {kinds}; unpack it first: unzip {self.file}")
         return formats[0]
 
 
