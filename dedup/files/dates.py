@@ -34,7 +34,6 @@ TIMES = ("published_at", "added_at")
 
 MOST_LOST = 10  # One date in ten of a column may be lost before the user is asked
 AGREEING = 10  # One in ten of the dates that show which number is the day may contradict the others
-
 EXAMPLES = 3
 EXAMPLE_CHARACTERS = 40  # Longer values are no dates, and could be text of an article: they are not shown
 
@@ -48,10 +47,7 @@ def check_format(form: str) -> None:
     except (ValueError, TypeError, KeyError, IndexError):
         made = None
     if made is None or made.date() != _TRIED.date():
-        raise InputError(
-            f"{form!r} is no format of dates: it needs year, month and day, such as --date-format"
-            " '%d.%m.%Y %H:%M'"
-        )
+        raise InputError(f"{form!r} is no format of dates with year, month and day, such as '%d.%m.%Y'")
 
 
 @dataclass(slots=True)
@@ -82,8 +78,7 @@ class _Looked(DateColumn):
     month: int = 0  # a date only with the month first
     open: int = 0  # a date in both orders, with slashes or hyphens
     dotted: int = 0  # a date in both orders, with full stops
-    # dates with an ambiguous month, by its meanings: pairs of language and month.
-    named: Counter[frozenset[tuple[str, int]]] = field(default_factory=Counter)
+    named: Counter[frozenset[tuple[str, int]]] = field(default_factory=Counter)  # by meanings of the month
     languages: set[str] | None = None  # those that know every name of a month so far
 
     def narrow(self, languages: Iterable[str]) -> None:

@@ -31,11 +31,8 @@ from dedup.files.report import Understanding
 from dedup.files.source import UTF8, LineSource, likely_encoding
 
 CSV_DELIMITERS = (",", ";", "\t", "|")  # Tried in this order; the first of equals is taken
-
 ROWS_LOOKED_AT = 10  # Lines below a header that names no known field
-
-# The largest limit that fits a C long everywhere (sys.maxsize does not on Windows). Records have bounds of
-# their own.
+# The largest limit that fits a C long everywhere: sys.maxsize does not on Windows. Records have own bounds.
 CSV_FIELD_CHARS = 2**31 - 1
 
 
@@ -134,10 +131,7 @@ def _wide_csv_fields() -> Iterator[None]:
 def csv_records(
     source: LineSource, plan: Plan, needed: Collection[str], understood: Understanding
 ) -> Iterator[Record]:
-    """Yield a record for each row below the header; set the delimiter of CSV in `understood`.
-
-    Raises InputError if the header is missing, cannot be read, or lacks a needed column.
-    """
+    """Yield a record for each row below the header. Raises InputError for a bad header or missing column."""
     understood.encoding = source.encoding if source.encoding != UTF8 else None
     read, delimiter = source.lines(), "\t"
     if understood.format == "csv":
@@ -154,9 +148,7 @@ def csv_records(
                 header = next(rows)
         except StopIteration:
             why = f": {source.ends_early}" if source.truncated else ""
-            raise InputError(
-                f"{source.file} has no header{why}; its first row must name the columns"
-            ) from None
+            raise InputError(f"{source.file} has no header{why}; its first row must name columns") from None
         except (csv.Error, _BoundError, MemoryError) as error:
             raise InputError(
                 f"{source.file}: the header cannot be read: {_csv_reason(error, lines)}; "

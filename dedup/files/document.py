@@ -1,7 +1,6 @@
 """Cut JSON that is not one object per line into the bytes of its articles, which `jsonl.py` reads as lines.
 
 Such a file is an array of articles, the answer of a service that holds one, or objects over several lines.
-
 It is cut by counting brackets outside of strings. So a bad article costs no other, one that is too long is
 never held, and a refused one can be shown as it was. A streaming parser such as ijson stops at the first
 byte that is not JSON, which dumps contain, and builds a value whatever its size.
@@ -26,14 +25,12 @@ LISTS = frozenset(
 """Keys under which services list articles."""
 
 LOOKED_AT_BYTES = 65_536  # From the beginning of a file. Services give a few numbers before the articles
-
 ENDLESS_BYTES = 4_096  # A file that begins with this many bytes and no line end may be one line
 
 NO_LIST = "a value of the file has no list of articles where the first one has it"
 ENDS_EARLY = "the JSON ends within an article or a list of them: the rest of the file is missing"
 
-Path = tuple[str, ...]
-"""The keys down to the list of articles; () if the file is the list."""
+Path = tuple[str, ...]  # The keys down to the list of articles; () if the file is the list
 
 _KEY_BYTES = 200  # Kept from before a bracket, to find its key
 _OPENING, _CLOSING, _BETWEEN = (b"{", b"["), (b"}", b"]"), b" \t\r\n,"
@@ -47,10 +44,7 @@ _KEY = rb'(?s)"((?:[^"\\]|\\.)*)"\s*:\s*[\[{]\Z'
 
 
 def is_document(source: LineSource, *, named_json: bool) -> tuple[bool, Path | None]:
-    """Return whether a file is not lines of JSON, judged by its beginning, and the path of its articles.
-
-    The path is None if each value of the file is an article.
-    """
+    """Return whether a file is not lines of JSON, and the path of its articles (None: each value is one)."""
     start = source.start[:LOOKED_AT_BYTES].lstrip()
     first, newline, rest = start.partition(b"\n")
     rest = rest.lstrip()
@@ -77,10 +71,9 @@ def articles_within(record: dict[str, Any]) -> list[Any] | None:
 
 
 def values(source: LineSource, path: Path | None) -> Iterator[tuple[int, bytes | None]]:
-    """Yield each article's number and its bytes, or its `Beginning` if it is too long.
+    """Yield each article's number and its bytes, or its `Beginning`; mark the source if it breaks off.
 
-    Bytes between two articles are yielded too, and None for a value of the file without a list at the path;
-    the caller refuses both. Sets `source.truncated` and `source.partial` if the file breaks off.
+    Bytes between articles come too, and None for a value without a list at the path: both are to be refused.
     """
     held, number = Pieces(source.max_line_bytes), 0
     around: list[str | None] = []  # the keys of the brackets that are open around the list

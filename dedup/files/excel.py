@@ -25,9 +25,8 @@ from dedup.files.report import MAX_NAMES, Understanding, shown
 
 HEADER_ROWS = 20  # Rows among which the header is looked for
 
+# Bounds of the process that reads a workbook: 30,000 articles of 5 kB take 0.5 GB. macOS bounds only time.
 MEMORY_BYTES, CPU_SECONDS = 1_073_741_824, 300
-"""Bounds of the process that reads a workbook: 30,000 articles of 5 kB take 0.5 GB. macOS bounds time."""
-
 TOLD_BYTES = 4 * 1_048_576  # First line of that process, which has the names of all sheets
 
 ENDS_EARLY = "the sheet cannot be read further: it took too much memory or time"
@@ -38,10 +37,7 @@ _TYPES: dict[str, Callable[[str], Any]] = {
 
 
 class ExcelSource:
-    """The rows of a sheet, by default of the first that is not hidden.
-
-    Raises InputError if the file cannot be read, needs a password, or has no such sheet.
-    """
+    """The rows of a sheet, by default of the first visible one. Raises InputError if it cannot be read."""
 
     def __init__(self, path: str, max_row_bytes: int = MAX_RECORD_BYTES, sheet: str | None = None) -> None:
         self.file = path
@@ -82,9 +78,7 @@ class ExcelSource:
             raise InputError(f"{self.file} has a password; save it without one")
         # At a bound the process gets MemoryError, or a signal ends it.
         if error == "MemoryError" or (not told and (line or self._process.wait() < 0)):
-            raise InputError(
-                f"{self.file} takes too much memory to be read as Excel; save it as CSV in UTF-8"
-            )
+            raise InputError(f"{self.file} takes too much memory as Excel; save it as CSV in UTF-8")
         if error or not told:
             raise InputError(f"{self.file} cannot be read as Excel; check that it is complete")
         if told["chosen"] is None:
@@ -105,8 +99,7 @@ class ExcelSource:
         if not headers:
             raise InputError(f"{self.file}: the sheet {chosen!r} has no header; a row must name the columns")
         wanted = {field for field in needed if field != "source_id"}
-        # The first row that names every needed field, since exports put a title above the header. If there is
-        # none, the row with the most names is the one to show in the error.
+        # Exports put a title above the header. If no row has every needed field, the error shows the longest.
         header = max(headers, key=lambda at: len(headers[at]))
         for at, found in headers.items():
             if wanted <= {field for field, _ in make_shape(plan, [*found.values()], lambda *_: None).fields}:

@@ -1,7 +1,4 @@
-"""Read the sizes of the pages of a Parquet file, which pyarrow does not give.
-
-The size is in the header of a page, a struct in Thrift's compact protocol.
-"""
+"""Read the sizes of pages of Parquet, which pyarrow does not give, from headers in Thrift's compact form."""
 
 from __future__ import annotations
 
@@ -11,15 +8,11 @@ HEADER_BYTES = 65_536  # Of a header at most: writers omit statistics of values 
 
 _TRUE, _FALSE, _BYTE, _DOUBLE, _BINARY, _LIST, _SET, _STRUCT = 1, 2, 3, 7, 8, 9, 10, 12
 _NUMBERS = (4, 5, 6)  # 16, 32 and 64 bits
-
 _UNPACKED, _PACKED = 2, 3  # Fields of a header with the bytes of the page
 
 
 def largest_page(raw: Any, chunk: Any) -> int:
-    """Return the unpacked bytes of the largest page of a column chunk of pyarrow.
-
-    If a header cannot be read, return those of all its pages together.
-    """
+    """Return the unpacked bytes of the largest page of a column chunk, or of all if a header is broken."""
     starts = [chunk.data_page_offset]
     if chunk.has_dictionary_page:
         starts.append(chunk.dictionary_page_offset)

@@ -7,8 +7,7 @@
 A bad record becomes a Reject, a repaired field a Repair right before its article. A file that cannot be used
 raises InputError before the first article. Memory holds one record of bounded size.
 
-`opening.py` finds the format; each format has a module; `naming.py` finds the fields. Texts are not changed,
-unless the option `html` extracts them; texts of feeds are always HTML.
+Texts are not changed, unless the option `html` extracts them; texts of feeds are always HTML.
 """
 
 from __future__ import annotations
@@ -58,19 +57,15 @@ FIRST_RECORDS = 500
 FIRST_BYTES = 4_000_000
 
 PROGRESS_BYTES = 1_048_576  # Of the file, between two steps of the progress
-
 NAME_BYTES = 200  # Of a file's name, kept in the name of its rejects file: file systems allow 255
-
 NAMES_SHOWN = 12  # In an error about a name that the file does not have
-
 CUT_CHARACTERS = 32_767  # A cell of Excel cuts texts at this length
 
 
 class ArticleReader(Iterator[Item]):
     """The articles of one file, or of standard input for "-", in order, once; a context manager.
 
-    A record without a known name for an id has its url as id. A line or row of more than `max_record_bytes`
-    is refused; reading takes up to 13 times as much memory. `every_line` is for callers that answer every
+    A record without a known name for an id has its url as id. `every_line` is for callers that answer every
     line of JSONL: blank lines are Rejects, ids are needed, and dates never make the file unusable.
 
     Raises InputError before the first article if the file, its header or an argument cannot be used, if too
@@ -96,10 +91,8 @@ class ArticleReader(Iterator[Item]):
         self._named = {**self._fields, **kept}
         wanted = (str(path), reading, max_record_bytes)
         self._opened = Opened(*wanted)
-        plan = {
-            **_usual_names(self._opened.format),
-            **{field: (name,) for field, name in self._named.items()},
-        }
+        plan = dict(_usual_names(self._opened.format))
+        plan |= {field: (name,) for field, name in self._named.items()}
         self.file, self.close = self._opened.file, self._opened.close
         self.understood = Understanding(self.file, self._opened.format)
         self.understood.files = [shown(name) for name in self._opened.names[:MAX_NAMES]]
@@ -210,10 +203,7 @@ class ArticleReader(Iterator[Item]):
 
     @property
     def truncated(self) -> bool:
-        """True if the file broke off (see the last Reject).
-
-        If packed data are corrupt rather than cut, the articles before may be nonsense: checksums come last.
-        """
+        """True if the file broke off. Its last articles may be nonsense: packed data end with a checksum."""
         return self._opened.truncated
 
     def __iter__(self) -> Iterator[Item]:
@@ -289,7 +279,6 @@ class ArticleReader(Iterator[Item]):
 
     def _by_url(self, found: dict[str, Any]) -> bool:
         understood = self.understood
-        # Once a record had a name for an id, a record without one is refused.
         return (
             understood.url_may_be_id
             and "source_id" not in found
@@ -341,11 +330,7 @@ def read_file(
     progress: Progress,
     stop: Callable[[], bool],
 ) -> Iterator[Article]:
-    """Yield the articles of a file; note Rejects and Repairs in the report and the rejects file, if any.
-
-    The caller counts what it stores. The report is complete even after an error. Raises InputError as an
-    `ArticleReader` does.
-    """
+    """Yield articles; note Rejects and Repairs in `report` and `rejects`. Raises as `ArticleReader` does."""
     with ArticleReader(path, reading, max_record_bytes) as reader, ExitStack() as stack:
         refused = stack.enter_context(RejectsFile(rejects, source=path)) if rejects is not None else None
         stack.callback(lambda: setattr(report, "truncated", reader.truncated))

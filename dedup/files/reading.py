@@ -31,8 +31,7 @@ class ReadingOptions(TypedDict, total=False):
 class Reading:
     """Options for reading a file. Raises InputError for an unknown field or a bad format of dates."""
 
-    # article field -> key or column, instead of the usual names; in JSON and Parquet `source.name` may be a
-    # name within `source`.
+    # article field -> its key or column; in JSON and Parquet `source.name` may be a name within `source`.
     fields: Mapping[str, str] | None = None
     format: str | None = None  # one of `dedup.files.opening.FORMATS`; None: the name of the file says it
     publication: str | None = None  # of articles without one
@@ -53,13 +52,11 @@ class Reading:
 
     def completed(self, article: Article) -> Article:
         """Return the article with missing publication and language filled in."""
-        if (self.publication and article.publication is None) or (self.language and article.language is None):
-            return replace(
-                article,
-                publication=article.publication or self.publication,
-                language=article.language or self.language,
-            )
-        return article
+        publication = article.publication or self.publication
+        language = article.language or self.language
+        if (publication, language) == (article.publication, article.language):
+            return article
+        return replace(article, publication=publication, language=language)
 
 
 def parse_field_map(pairs: Iterable[str]) -> dict[str, str]:

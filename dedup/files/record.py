@@ -8,8 +8,7 @@ repairs:
   Postgres cannot store, are dropped; any other value that is no text, or is too long, is left out;
 - a value that Python cannot hold is left out.
 
-An integer id becomes its text, and a list of authors a byline, without a report. The text of an article is
-never changed.
+An integer id becomes its text, and a list of authors a byline, without a report. The text never changes.
 """
 
 from __future__ import annotations
@@ -26,26 +25,20 @@ from dedup.base.times import parse_time
 from dedup.files.dates import TIMES
 from dedup.files.rejects import MAX_REPAIR_CHARACTERS
 
+# First line or row, counted from 1; bytes (None for rows); and values by article field, or a reason.
 Record = tuple[int, bytes | None, dict[str, Any] | str]
-"""First line or row, counted from 1; bytes (None for rows); and values by article field, or a reason."""
-
-Plan = Mapping[str, tuple[str, ...]]
-"""Article field -> names that may hold it, in the order they are tried."""
+Plan = Mapping[str, tuple[str, ...]]  # Article field -> names that may hold it, in the order they are tried
 
 REQUIRED_FIELDS = ("source_id", "text")
 
+# Bytes of a line, or of the cells of a row. The longest of 120,000 real articles has 132,000 characters.
+# Reading takes up to 13 times as much memory: csv holds bytes, text, four bytes a character, and values.
 MAX_RECORD_BYTES = 16 * 1_048_576
-"""Bytes of a line, or of the cells of a row. The longest of 120,000 real articles has 132,000 characters.
-Reading takes up to 13 times as much memory: csv holds bytes, text, four bytes a character, and values."""
-
 OTHER_BYTES = 1_048_576  # Room for the other fields of a record whose text may be longer than usual
-
+# Commas and opening brackets in a line of JSONL; delimiters and line ends in a row of CSV. A small object
+# takes 30 times as many bytes in Python as in JSON, so the bytes of a record alone do not bound its memory.
 MAX_RECORD_VALUES = 1_000_000
-"""Commas and opening brackets in a line of JSONL; delimiters and line ends in a row of CSV. A small object
-takes 30 times as many bytes in Python as in JSON, so the bytes of a record alone do not bound its memory."""
-
 MAX_RECORD_KEYS = 1_000  # Each is looked up among the names of fields, which takes 4 µs; exports have 100
-
 MAX_RAW_BYTES = 1_048_576  # Bytes of a refused record that are kept. Real articles fit
 
 TOO_MANY_VALUES = f"the record has more than {MAX_RECORD_VALUES:,} values"

@@ -15,10 +15,7 @@ from dedup.base.printable import as_json
 from dedup.files.whole import ends_a_line
 
 MAX_REPAIR_CHARACTERS = 100  # Of a bad value: enough to see a date, too few for a copy of the file
-
-FIRST_LINE_BYTES = 16 * 1_048_576
-"""Read of an existing file, to recognise ours. A line has 1 MiB of a record, 6 MiB if all is escaped."""
-
+FIRST_LINE_BYTES = 16 * 1_048_576  # To recognise our files. A line has 1 MiB of a record, 6 if all is escaped
 _OWN_START = b'{"at": '  # Recognises a first line that is no JSON, since a run was killed while writing it
 
 
@@ -52,9 +49,8 @@ class RejectsFile:
         {"at", "file", "line", "id", "outcome": "refused", "reason", "raw"}
         {"at", "file", "line", "id", "outcome": "repaired", "reason", "field", "value"}
 
-    The first line creates it, so a clean load leaves no file. A line outlives the program once `write`
-    returns. Bytes that are not UTF-8 are written as `\\xff`. All lines of a run have the same "at".
-    Raises InputError if `path` is another kind of file, or `source`, the file that is read.
+    The first line creates it, so a clean load leaves no file. All lines of a run have the same "at". Bytes
+    that are not UTF-8 are written as `\\xff`. Raises InputError for another kind of file, or `source`.
     """
 
     def __init__(self, path: str | Path, source: str | Path | None = None) -> None:
@@ -66,9 +62,7 @@ class RejectsFile:
         if self.path.is_dir():
             raise InputError(f"{path} is a directory; name a file for the refused lines")
         if not self.path.parent.is_dir():
-            raise InputError(
-                f"{path}: no such directory for the refused lines; try: mkdir -p {self.path.parent}"
-            )
+            raise InputError(f"{path}: no such directory; try: mkdir -p {self.path.parent}")
         self._refuse_others(source)
 
     def write(self, item: Reject | Repair) -> None:
@@ -81,9 +75,8 @@ class RejectsFile:
             self._file.write(as_json(row) + "\n")
             self._file.flush()
         except OSError as error:
-            raise InputError(
-                f"{self.path}: a refused line cannot be written: {error.strerror}; name another file"
-            ) from None
+            why = f"cannot be written: {error.strerror}; name another file"
+            raise InputError(f"{self.path}: a refused line {why}") from None
         if isinstance(item, Reject):
             self.count += 1
         else:
@@ -114,9 +107,7 @@ class RejectsFile:
             try:
                 file.close()
             except OSError as error:
-                raise InputError(
-                    f"{self.path}: the refused lines may not all be written: {error.strerror}"
-                ) from None
+                raise InputError(f"{self.path}: refused lines may be lost: {error.strerror}") from None
 
     def __enter__(self) -> Self:
         return self

@@ -1,7 +1,4 @@
-"""Read a file, packed or not, in any encoding, as lines of UTF-8, one line in memory at a time.
-
-A byte order mark or the user names an encoding other than UTF-8.
-"""
+"""Read a file, packed or not and in any encoding, as lines of UTF-8, one line in memory at a time."""
 
 from __future__ import annotations
 
@@ -83,10 +80,7 @@ class LineSource(Packed):
             raise
 
     def lines(self) -> Iterator[tuple[int, bytes]]:
-        """Yield the number of each line, and its bytes without the newline, or its `Beginning`.
-
-        The incomplete line at the end of a truncated file is left out.
-        """
+        """Yield the number and the bytes of each line without its newline, or its `Beginning`."""
         pending = Pieces(self.max_line_bytes)
         for chunk in self.chunks:
             first, *others = chunk.split(b"\n")
@@ -149,9 +143,8 @@ def usable_encoding(name: str) -> str:
         "a".encode(name)
         codecs.getincrementaldecoder(name)
     except (LookupError, ValueError):
-        raise InputError(
-            f"unknown encoding '{name}'; usual ones are cp1252, utf-16, latin-1, cp1250, cp1251, mac_roman"
-        ) from None
+        usual = "cp1252, utf-16, latin-1, cp1250, cp1251, mac_roman"
+        raise InputError(f"unknown encoding '{name}'; usual ones are {usual}") from None
     return UTF8 if codecs.lookup(name).name == "utf-8" else name
 
 

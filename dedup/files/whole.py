@@ -13,10 +13,9 @@ from dedup.base.errors import InputError
 
 @contextmanager
 def new_file(path: Path, *, private: bool = False, replace: bool = False) -> Iterator[Path]:
-    """Yield a temporary path to write to; after the block the file is synced to disk and at `path`.
+    """Yield a temporary path; after the block the file is on disk at `path`, after an error nowhere.
 
-    An error in the block leaves nothing behind. `private`: only this user may read the file.
-    Raises InputError if `path` exists, unless `replace`, or cannot be written.
+    `private`: only this user may read it. Raises InputError on failure, or if `path` exists (see `replace`).
     """
     if not replace:
         _refuse_existing(path)

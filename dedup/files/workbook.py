@@ -1,10 +1,8 @@
 """Write a sheet of a workbook to stdout as lines of JSON. `excel.py` runs this file as a process.
 
-calamine holds all cells of a sheet, and a workbook may be a bomb: here memory and time are bounded, while
-the reader holds one row.
-
-The first line has the names of the sheets, the chosen one, its first row and number of rows; or an error.
-Each further line is a row: a list of cells, or the number of their characters if these are too many.
+calamine holds all cells of a sheet, and a workbook may be a bomb: here memory and time are bounded. The first
+line has the sheets, the chosen one, its first row and number of rows; or an error. Each other line is a row,
+or the number of its characters if these are too many.
 """
 
 from __future__ import annotations
