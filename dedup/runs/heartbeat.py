@@ -21,9 +21,7 @@ from dedup.runs import runs
 from dedup.runs.runs import Did, Owner, Run
 
 BEAT_SECONDS = 5.0
-
 COMPUTING = 0.1  # Part of a core above which a process computes; threads that only wait take a hundredth
-
 GRACE_SECONDS = 1.0  # Until another run counts as alive: the server notices a killed process with a delay
 
 
@@ -88,7 +86,6 @@ class Heartbeat:
         self._moved_at = time.monotonic()
 
     def end(self, outcome: str, error: str | None = None) -> None:
-        """Mark the run as ended, if it has begun."""
         if self._run is not None:
             with self._database.transaction() as cursor:
                 runs.end(cursor, self._run, outcome, error)

@@ -22,17 +22,13 @@ from dedup.runs.runs import Run, Worker
 _sql = Statements("runs/monitoring")
 
 SAMPLE = 10_000  # Articles of a kind that are counted: about 20 ms
-
 # How long anything may wait while no run is at work, if there are workers. They settle within a second, so
 # this is not load; and it is longer than a restart of a server.
 WAIT_SECONDS = 900.0
-
 FAILING_RUNS = 2  # After so many failures of one kind without a success, the next run will fail too
-
 # Failed articles with these reasons need no repair: articles of pictures have no text, and articles from
 # before the horizon are compared with nothing. Every newsroom has both every day.
 NO_FAULT = ("empty", "archived")
-
 FORGOTTEN_SECONDS = 3_600.0  # A worker gone for longer was ended on purpose, if nothing waits
 
 
@@ -74,10 +70,7 @@ class Vitals(Answer):
         return f"{articles}{also} {'waits' if self.pending + self.stale == 1 and not changes else 'wait'}"
 
     def problems(self, seconds: float, wait: float | None = None) -> list[str]:
-        """Return the problems in words. `seconds`: limit for the age of the last success, and for waiting.
-
-        `wait`: limit for waiting while no run is at work; by default `WAIT_SECONDS` if there are workers.
-        """
+        """Return the problems in words. `wait` replaces the limit of `seconds` while no run is at work."""
         found = [*self.drifted]
         if wait is None:
             wait = min(WAIT_SECONDS, seconds) if self.workers else seconds

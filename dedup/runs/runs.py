@@ -3,8 +3,7 @@
 A killed run does not end its row. So the next run checks the session of the server that the row names, which
 ends with its process, and the time of its heartbeat, in case the session is not visible. Two runs at once do
 no harm: everything is written under the settle lock.
-
-A worker that waits updates its own row; while it settles, the row of its run proves that it lives.
+A worker that waits updates its own row; while it settles, the row of its run shows that it lives.
 """
 
 from __future__ import annotations
@@ -23,14 +22,11 @@ from dedup.db.statements import Statements
 _sql = Statements("runs/runs")
 
 LEASE_SECONDS = 60.0  # A run with an older heartbeat is gone
+STUCK_SECONDS = 600.0  # A live run without progress for longer is probably stuck
+KEPT = 1_000  # Rows of runs
+SETTLING = ("backfill", "worker", "import")  # Runs of these kinds exclude each other: each settles the corpus
 
 _LEASE = {"lease": LEASE_SECONDS}
-
-STUCK_SECONDS = 600.0  # A live run without progress for longer is probably stuck
-
-KEPT = 1_000  # Rows of runs
-
-SETTLING = ("backfill", "worker", "import")  # Runs of these kinds exclude each other: each settles the corpus
 
 Session = tuple[int, datetime | None]  # Process of the server, and its start, which a pooler may hide
 
@@ -117,10 +113,7 @@ def current(cursor: Cursor, what: str) -> Run | None:
 
 
 def claim(cursor: Cursor, what: str, owner: Owner) -> int | None:
-    """Begin a run, and end one that is gone; return its number, or None if another one lives.
-
-    The caller holds the settle lock.
-    """
+    """Begin a run; return its number, or None if another one lives. The caller holds the settle lock."""
     other = current(cursor, what)
     if other and not other.gone:
         return None

@@ -28,7 +28,6 @@ from dedup.runs.runs import Session
 _sql = Statements("runs/waiting")
 
 SLICE_SECONDS = 0.2  # Between two checks of `stop` while waiting
-
 AGAIN_SECONDS = (1.0, 60.0)  # First and longest pause before a lost connection is opened again; it doubles
 
 log = logging.getLogger("dedup.listener")
