@@ -58,16 +58,11 @@ class Options:
 
     @classmethod
     def read(cls, settings: BaseSettings) -> Self:
-        """Return the options in a project's settings.
-
-        Raises NotConfigured if DEDUP_FIELDS names a field that articles do not have.
-        """
+        """Return the options in a project's settings. Raises NotConfigured for an unknown field."""
         fields = settings.getdict("DEDUP_FIELDS")
         if unknown := set(fields) - set(ARTICLE_FIELDS):
-            raise NotConfigured(
-                f"DEDUP_FIELDS: articles have no {', '.join(sorted(unknown))};"
-                f" they have {', '.join(ARTICLE_FIELDS)}"
-            )
+            wrong, known = ", ".join(sorted(unknown)), ", ".join(ARTICLE_FIELDS)
+            raise NotConfigured(f"DEDUP_FIELDS: articles have no {wrong}; they have {known}")
         return cls(
             settings.get("DEDUP_DATABASE_URL") or None,
             settings.get("DEDUP_SCHEMA") or None,
@@ -152,10 +147,8 @@ class DedupPipeline:
             names["source_id"] = names["url"]
         values = {name: item.get(field) for name, field in names.items()}
         if self._options.keep:
-            values["kept"] = {
-                **(values["kept"] or {}),
-                **{name: item.get(name) for name in self._options.keep},
-            }
+            kept = {name: item.get(name) for name in self._options.keep}
+            values["kept"] = {**(values["kept"] or {}), **kept}
         return Article(**{name: value for name, value in values.items() if value is not None})
 
     def _with_verdict(self, item: Any, verdict: Verdict) -> Any:

@@ -1,7 +1,4 @@
-"""Submit articles through an outage: a spool on disk keeps them until the database is back.
-
-See docs/reliability.md, promise 10.
-"""
+"""Submit articles through an outage, with a spool on disk: docs/reliability.md, promise 10."""
 
 from __future__ import annotations
 
@@ -71,8 +68,7 @@ class SpoolingDeduplicator:
     def submit(self, article: Article) -> Verdict | None:
         """Return the verdict on an article, or None if it was kept for later.
 
-        Raises SpoolError if the article is lost, since the database is down and the spool is full or cannot
-        be written; ClosedError after `close`.
+        Raises SpoolError if the article is lost, since the spool is full or fails; ClosedError after `close`.
         """
         while True:
             if self.connect() and self._corpus is not None:

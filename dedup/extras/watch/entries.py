@@ -38,10 +38,7 @@ log = logging.getLogger("dedup.watch")
 
 
 class Submitter:
-    """A submitter of entries, for any number of threads.
-
-    `client` reads pages; None: they are not read. `told` is called by one thread at a time.
-    """
+    """A submitter of entries for any number of threads. Only one thread at a time calls `told`."""
 
     def __init__(
         self, database: Database, client: Client | None, stopped: Callable[[], bool], told: Told | None
@@ -53,10 +50,7 @@ class Submitter:
     def submit_all(
         self, given: str, feed_id: int, entries: Sequence[Entry]
     ) -> tuple[dict[str, int], list[str]]:
-        """Submit new and changed entries; return the entries by outcome, and the ids of all.
-
-        `given`: the address that the operator gave. Raises StoppedError between two entries.
-        """
+        """Submit new and changed entries; return counts by outcome, and all ids. Raises StoppedError."""
         counts = dict.fromkeys(OUTCOMES, 0)
         ids: list[str] = []
         pages = 0
@@ -94,11 +88,8 @@ class Submitter:
             return "refused"
         with self._database.transaction() as cursor:
             if not store.claim(cursor, feed_id, article.source_id, shared=seen.shared):
-                log.info(
-                    "%s: a feed did not bring this article, so it is not changed",
-                    shown,
-                    extra={"event": "foreign", "id": article.source_id},
-                )
+                extra = {"event": "foreign", "id": article.source_id}
+                log.info("%s: a feed did not bring this article, so it is not changed", shown, extra=extra)
                 return "known"
         try:
             verdict = self._submissions.submit(article, self._database.timeouts.hook)
@@ -114,10 +105,7 @@ class Submitter:
         return "new"
 
     def _article(self, entry: Entry, given: str, source_id: str) -> Article:
-        """Return the article of an entry, with the text of its page if that is read.
-
-        Raises FetchError if the page may be readable later, InputError if the entry is no article.
-        """
+        """Return the article of an entry. Raises FetchError if its page may be readable later; InputError."""
         found = {**entry.found, "source_id": source_id}
         if self._client and self._needs_page(entry):
             try:
@@ -156,10 +144,8 @@ def known(
 ) -> Iterator[tuple[Entry, KnownEntry]]:
     """Yield each entry with the knowledge about it. `given`: the address that the operator gave."""
     for at in range(0, len(entries), AT_ONCE):
-        named = [
-            (entry, ids_of(given, entry.source_id, entry.found.get("url")))
-            for entry in entries[at : at + AT_ONCE]
-        ]
+        batch = entries[at : at + AT_ONCE]
+        named = [(one, ids_of(given, one.source_id, one.found.get("url"))) for one in batch]
         wanted = {one for _, ids in named for one in (ids.shared, ids.own, ids.claimed) if one}
         with database.transaction() as cursor:
             seen = store.seen(cursor, feed_id, sorted(wanted))

@@ -36,7 +36,6 @@ MAX_PAGE_BYTES = 5_000_000  # Of a page; `dedup.base.html` refuses longer ones
 MAX_REDIRECTS = 5
 HOST_SECONDS = 1.0  # Between two requests to a host, unless its robots.txt asks for more
 MOST_HOST_SECONDS = 30.0
-
 PAUSE_SECONDS = 60.0  # After 429 or 503 without a time
 MAX_PAUSE_SECONDS = 86_400.0
 ROBOTS_SECONDS = 86_400.0  # Until robots.txt is read again
@@ -70,11 +69,7 @@ class _Host:
 
 
 class Client:
-    """A client of HTTP, for any number of threads.
-
-    `agent`: its name for servers. `host_seconds`: between two requests to a host. Once `stop` returns true,
-    all waiting ends with a StoppedError.
-    """
+    """A client of HTTP for any number of threads. Once `stop` returns true, waiting raises StoppedError."""
 
     def __init__(
         self, *, stop: Callable[[], bool], agent: str | None = None, host_seconds: float = HOST_SECONDS
@@ -93,9 +88,9 @@ class Client:
         modified: str | None = None,
         max_bytes: int | None = None,
     ) -> Fetched:
-        """Return the answer of an address. Raises FetchError and StoppedError.
+        """Return an answer. `typed`: the user's address that led to it, whose host need not be public.
 
-        `typed`: the address of the user that led to it, whose host need not be public.
+        Raises FetchError and StoppedError.
         """
         most = MAX_BYTES if max_bytes is None else max_bytes
         headers = {"User-Agent": self.agent, "Accept": ACCEPT, "Accept-Encoding": "gzip"}
@@ -123,9 +118,7 @@ class Client:
     def page(self, url: str, typed: str | None = None) -> str:
         """Return a page. Raises as `get` does, and FetchError 403 if robots.txt does not allow it."""
         if not self._allowed(url, typed):
-            raise FetchError(
-                f"{url}: its robots.txt does not allow {self.agent.partition('/')[0]} there", 403
-            )
+            raise FetchError(f"{url}: robots.txt does not allow {self.agent.partition('/')[0]} there", 403)
         answer = self.get(url, typed, max_bytes=MAX_PAGE_BYTES)
         if answer.content_type and not answer.content_type.startswith(PAGES):
             raise FetchError(f"{url}: not a page but {answer.content_type}", 415)
@@ -241,15 +234,9 @@ def _answer(url: str, response: Any, max_bytes: int) -> Fetched | str:
         if not member.eof:
             raise FetchError(f"{url}: longer than {max_bytes:,} bytes, or damaged", 413)
     kind = str(headers.get("Content-Type") or "").lower()
-    charset = re.search(r"charset=\"?([\w.:-]+)", kind)
-    return Fetched(
-        url,
-        bytes(body),
-        headers.get("ETag"),
-        headers.get("Last-Modified"),
-        charset[1] if charset else None,
-        kind,
-    )
+    found = re.search(r"charset=\"?([\w.:-]+)", kind)
+    charset = found[1] if found else None
+    return Fetched(url, bytes(body), headers.get("ETag"), headers.get("Last-Modified"), charset, kind)
 
 
 def _pause(given: str | None) -> float:
@@ -269,9 +256,8 @@ def _why(error: Exception) -> str:
     if isinstance(error, OSError) and error.strerror:
         return error.strerror
     named = reason if isinstance(reason, Exception) else error
-    return (
-        re.sub(r"^<[^>]*>:? ?|HTTPS?Connection(?:Pool)?\([^)]*\):? ?", "", str(named)) or type(named).__name__
-    )
+    words = re.sub(r"^<[^>]*>:? ?|HTTPS?Connection(?:Pool)?\([^)]*\):? ?", "", str(named))
+    return words or type(named).__name__
 
 
 def _text(body: bytes, charset: str | None) -> str:

@@ -40,10 +40,8 @@ def entries(document: FeedDocument, publication: str | None, *, fetched: bool) -
     change is a new version too.
     """
     if document.root == "urlset":
-        listed = [
-            ({**found, "source_id": found["url"]}, False, found.get("changed"))
-            for found in sitemaps.articles(document)
-        ]
+        articles = sitemaps.articles(document)
+        listed = [({**found, "source_id": found["url"]}, False, found.get("changed")) for found in articles]
     else:
         listed = list(feeds.entries(document))
     dates = Dates()
@@ -64,9 +62,8 @@ def entries(document: FeedDocument, publication: str | None, *, fetched: bool) -
 def feeds_of_page(url: str, body: bytes) -> list[str]:
     """Return the addresses of the feeds that a page names."""
     start = body[:LOOKED_AT_BYTES].decode("utf-8", "replace")
-    links = [
-        one for one in re.findall(r"<link\b[^<>]*>", start) if re.search(r"application/(rss|atom)\+xml", one)
-    ]
+    links = re.findall(r"<link\b[^<>]*>", start)
+    links = [one for one in links if re.search(r"application/(rss|atom)\+xml", one)]
     found = [re.search(r"""href\s*=\s*["']([^"'<>]+)""", link) for link in links]
     named = []
     for one in found[:FEEDS_NAMED]:

@@ -89,10 +89,7 @@ def place(url: str) -> str:
 
 
 def opened(url: str, typed: str | None, line: RequestLine) -> Any:
-    """Return a pool manager for an address, or for the proxy of the environment.
-
-    Raises FetchError if requests may not lead there.
-    """
+    """Return a pool manager for an address or its proxy. Raises FetchError if requests may not lead there."""
     parts = parts_of(url)
     proxy = None if proxy_bypass(parts.hostname or "") else getproxies().get(parts.scheme)
     named = typed is not None and place(url) == place(typed)

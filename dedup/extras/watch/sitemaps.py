@@ -21,10 +21,7 @@ RECENT = timedelta(days=3)  # News sitemaps list the articles of two days
 
 
 def children(document: FeedDocument, now: datetime | None = None) -> list[str]:
-    """Return the addresses of sitemaps in an index that may have today's news, each once.
-
-    If any address contains `news`, only such addresses count. Sitemaps that changed before `RECENT` do not.
-    """
+    """Return the addresses of sitemaps in an index that may have today's news, each once."""
     since = (now or datetime.now(UTC)) - RECENT
     found: list[tuple[bool, datetime, str]] = []
     for _, _, entry in document.entries:

@@ -127,10 +127,8 @@ def _named(given: str) -> _Feed:
     except ValueError:
         parts = urlsplit("")
     if parts.scheme not in ("http", "https") or not parts.hostname:
-        raise InputError(
-            f"{given!r} is no address of a feed: write https://… or NAME=https://…; files are for"
-            " `dedup load`"
-        )
+        usage = "write https://… or NAME=https://…; files are for `dedup load`"
+        raise InputError(f"{given!r} is no address of a feed: {usage}")
     if parts.username or parts.password:  # logs and the corpus would show it
         raise InputError(f"the address at {parts.hostname} has a name or a password in it: give one without")
     return _Feed(address.strip(), name.strip() or None, address.strip())
@@ -201,9 +199,8 @@ class _Watcher:
             if self._once:
                 raise
             if not self._down:
-                log.warning(
-                    "%s; waiting for it", error, extra={"event": "down", "error": type(error).__name__}
-                )
+                extra = {"event": "down", "error": type(error).__name__}
+                log.warning("%s; waiting for it", error, extra=extra)
             self._down += 1
             return time.monotonic() + back_off(*DOWN_SECONDS, self._down - 1)
         if self._down:
@@ -253,9 +250,8 @@ class _Watcher:
 
     def _failed(self, feed: _Feed, state: store.FeedState, problem: str, pause: float | None) -> None:
         problem = printable(problem)[:MAX_PROBLEM_CHARACTERS]
-        seconds = pause
-        if seconds is None:
-            seconds = back_off(self._every, MAX_BACK_OFF_SECONDS, state.failures)
+        again = back_off(self._every, MAX_BACK_OFF_SECONDS, state.failures)
+        seconds = again if pause is None else pause
         with self._database.transaction() as cursor:
             store.failed(cursor, state.id, problem, seconds, asked=pause is not None)
         with self._lock:
@@ -287,9 +283,7 @@ class _Watcher:
         document.entries = self._in_time(feed, document.entries)
         if document.root == "sitemapindex":
             if feed.address != feed.given:
-                raise InputError(
-                    f"{feed.address} is an index of sitemaps within another one, and is not read"
-                )
+                raise InputError(f"{feed.address} is an index of sitemaps within another one: not read")
             with _blamed(feed):
                 children = sitemaps.children(document)
             for address in children:
@@ -303,9 +297,7 @@ class _Watcher:
         with _blamed(feed):
             entries = polled.entries(document, feed.publication, fetched=self._fetch)
         if document.root == "urlset" and entries and not self._fetch:
-            raise InputError(
-                f"{feed.address} is a sitemap, which has no texts: add --fetch to read the pages"
-            )
+            raise InputError(f"{feed.address} is a sitemap without texts: add --fetch to read the pages")
         counts, ids = self._submitter.submit_all(feed.given, state.id, entries)
         self._tell(feed, counts, document.refused)
         # The ETag is stored only if every entry is done; otherwise the next answer could be "not modified".
@@ -345,9 +337,8 @@ class _Watcher:
                 setattr(self.report, name, getattr(self.report, name) + counts[name])
         words = ", ".join(f"{count} {name}" for name, count in counts.items() if count)
         level = logging.INFO if counts["new"] or counts["changed"] or counts["left"] else logging.DEBUG
-        log.log(
-            level, "%s: %s", feed.address, words, extra={"event": "polled", "feed": feed.address, **counts}
-        )
+        extra = {"event": "polled", "feed": feed.address, **counts}
+        log.log(level, "%s: %s", feed.address, words, extra=extra)
         if broken:
             line, reason = broken[0]
             log.warning(
