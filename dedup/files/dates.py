@@ -70,7 +70,7 @@ class DateColumn:
 
 
 @dataclass(slots=True)
-class _Looked(DateColumn):
+class _ColumnCounts(DateColumn):
     """Counts of the kinds of dates in a column, while it is read through."""
 
     alike: int = 0  # the same date in both orders, such as 05/05/2018
@@ -104,7 +104,7 @@ class Dates:
 
     def look(self, rows: Iterable[dict[str, Any]]) -> dict[str, DateColumn]:
         """Find out how the columns of these rows are written; return counts by field."""
-        looked = {name: _Looked() for name in TIMES}
+        looked = {name: _ColumnCounts() for name in TIMES}
         for row in rows:
             for name in TIMES:
                 value = row.get(name)
@@ -126,7 +126,7 @@ class Dates:
         except (ValueError, InputError):
             return None
 
-    def _look(self, looked: _Looked, name: str, value: Any) -> None:
+    def _look(self, looked: _ColumnCounts, name: str, value: Any) -> None:
         if isinstance(value, str) and not value.strip():
             return
         looked.given += 1
@@ -163,7 +163,7 @@ class Dates:
             looked.show(value)
         self._columns.add(name)
 
-    def _decide(self, name: str, looked: _Looked) -> DateColumn:
+    def _decide(self, name: str, looked: _ColumnCounts) -> DateColumn:
         first, order = self._day_first, "as given"
         deciding = looked.day + looked.month
         if first is None and deciding:

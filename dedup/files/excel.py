@@ -27,7 +27,7 @@ HEADER_ROWS = 20  # Rows among which the header is looked for
 
 # Bounds of the process that reads a workbook: 30,000 articles of 5 kB take 0.5 GB. macOS bounds only time.
 MEMORY_BYTES, CPU_SECONDS = 1_073_741_824, 300
-TOLD_BYTES = 4 * 1_048_576  # First line of that process, which has the names of all sheets
+FIRST_LINE_BYTES = 4 * 1_048_576  # First line of that process, which has the names of all sheets
 
 ENDS_EARLY = "the sheet cannot be read further: it took too much memory or time"
 
@@ -60,7 +60,7 @@ class ExcelSource:
         assert self._process.stdout is not None
         self._lines = self._process.stdout
         try:
-            self._told = self._opened(sheet)
+            self._about = self._opened(sheet)
         except BaseException:
             self.close()
             raise
@@ -71,27 +71,27 @@ class ExcelSource:
         self._process.wait()
 
     def _opened(self, sheet: str | None) -> dict[str, Any]:
-        line = self._lines.readline(TOLD_BYTES)
-        told: dict[str, Any] = json.loads(line) if line.endswith(b"\n") else {}
-        error = told.get("error")
+        line = self._lines.readline(FIRST_LINE_BYTES)
+        about: dict[str, Any] = json.loads(line) if line.endswith(b"\n") else {}
+        error = about.get("error")
         if error == "PasswordError":
             raise InputError(f"{self.file} has a password; save it without one")
         # At a bound the process gets MemoryError, or a signal ends it.
-        if error == "MemoryError" or (not told and (line or self._process.wait() < 0)):
+        if error == "MemoryError" or (not about and (line or self._process.wait() < 0)):
             raise InputError(f"{self.file} takes too much memory as Excel; save it as CSV in UTF-8")
-        if error or not told:
+        if error or not about:
             raise InputError(f"{self.file} cannot be read as Excel; check that it is complete")
-        if told["chosen"] is None:
-            names = ", ".join(told["sheets"]) or "none"
+        if about["chosen"] is None:
+            names = ", ".join(about["sheets"]) or "none"
             wanted = "no sheet that is not hidden" if sheet is None else f"no sheet {sheet!r}"
             raise InputError(f"{self.file} has {wanted}; its sheets are {names}; name one with --sheet")
-        return told
+        return about
 
     def records(self, plan: Plan, needed: Collection[str], understood: Understanding) -> Iterator[Record]:
         """Yield a record for each row below the header. Raises InputError if there is no usable header."""
-        chosen = self._told["chosen"]
+        chosen = self._about["chosen"]
         understood.sheet = shown(chosen)
-        others = [name for name in self._told["sheets"] if name != chosen]
+        others = [name for name in self._about["sheets"] if name != chosen]
         understood.other_sheets = [shown(name) for name in others[:MAX_NAMES]]
         rows = self._rows()
         first = list(islice(rows, HEADER_ROWS))
@@ -122,7 +122,7 @@ class ExcelSource:
 
     def _rows(self) -> Iterator[tuple[int, Any]]:
         """Yield the number of each row, with its cells, its size if too long, or why no more can be read."""
-        first, total = self._told["first"] + 1, self._told["rows"]
+        first, total = self._about["first"] + 1, self._about["rows"]
         for at in range(total):
             line = self._lines.readline()
             if not line.endswith(b"\n"):

@@ -49,8 +49,8 @@ class RejectsFile:
         {"at", "file", "line", "id", "outcome": "refused", "reason", "raw"}
         {"at", "file", "line", "id", "outcome": "repaired", "reason", "field", "value"}
 
-    The first line creates it, so a clean load leaves no file. All lines of a run have the same "at". Bytes
-    that are not UTF-8 are written as `\\xff`. Raises InputError for another kind of file, or `source`.
+    The first line creates it, so a clean load leaves no file. All lines of a run have the same "at"; bytes
+    that are not UTF-8 are written as `\\xff`. Raises InputError for `source`, and for another kind of file.
     """
 
     def __init__(self, path: str | Path, source: str | Path | None = None) -> None:

@@ -32,17 +32,17 @@ def main() -> None:
         if wanted is None:
             wanted = next((one.name for one in sheets if one.visible == SheetVisibleEnum.Visible), None)
         if wanted not in names:
-            _tell({"sheets": names, "chosen": None})
+            _send({"sheets": names, "chosen": None})
             return
         sheet = book.get_sheet_by_name(wanted)
     except (CalamineError, MemoryError) as error:
-        _tell({"error": type(error).__name__})
+        _send({"error": type(error).__name__})
         return
     first = sheet.start[0] if sheet.start else 0
-    _tell({"sheets": names, "chosen": wanted, "first": first, "rows": sheet.height})
+    _send({"sheets": names, "chosen": wanted, "first": first, "rows": sheet.height})
     for row in sheet.iter_rows():
         size = sum(len(cell) for cell in row if isinstance(cell, str))
-        _tell(row if size <= most else size)
+        _send(row if size <= most else size)
 
 
 def _bound(kind: int, most: int) -> None:
@@ -51,7 +51,7 @@ def _bound(kind: int, most: int) -> None:
         resource.setrlimit(kind, (most if hard == resource.RLIM_INFINITY else min(most, hard), hard))
 
 
-def _tell(value: Any) -> None:
+def _send(value: Any) -> None:
     _to_reader.write(json.dumps(value, ensure_ascii=False, default=_typed).encode() + b"\n")
 
 

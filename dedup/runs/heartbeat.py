@@ -40,7 +40,7 @@ class Heartbeat:
         self._thread = threading.Thread(target=self._beat, daemon=True, name="dedup-heartbeat")
         self._connection = database.connect()
         self._worker = threading.get_ident()
-        self._told = self._looked = 0.0
+        self._written_at = self._checked_at = 0.0
         self._computed = time.process_time()
 
     def claim(self) -> bool:
@@ -108,9 +108,9 @@ class Heartbeat:
             self._news.wait(BEAT_SECONDS)
             self._news.clear()
             with suppress(Exception):
-                self._tell()
+                self._write()
 
-    def _tell(self) -> None:
+    def _write(self) -> None:
         if self._connection.closed and not self._ended.is_set():
             self._connection = self._database.connect()
         with self._connection.cursor(binary=True) as cursor:
@@ -125,12 +125,12 @@ class Heartbeat:
     def _works(self) -> bool:
         """Return whether the run did anything since its last heartbeat."""
         now, computed = time.monotonic(), time.process_time()
-        part = (computed - self._computed) / max(now - self._looked, 0.1)
-        self._looked, self._computed = now, computed
+        part = (computed - self._computed) / max(now - self._checked_at, 0.1)
+        self._checked_at, self._computed = now, computed
         moved = max(self._moved_at, served_at(self._worker))
-        if moved <= self._told and part < COMPUTING:
+        if moved <= self._written_at and part < COMPUTING:
             return False
-        self._told = now
+        self._written_at = now
         return True
 
     def _owner(self, cursor: Cursor) -> Owner:

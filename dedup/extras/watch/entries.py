@@ -105,7 +105,7 @@ class Submitter:
         return "new"
 
     def _article(self, entry: Entry, given: str, source_id: str) -> Article:
-        """Return the article of an entry. Raises FetchError if its page may be readable later; InputError."""
+        """Return the article of an entry. Raises InputError, or FetchError if the page may come later."""
         found = {**entry.found, "source_id": source_id}
         if self._client and self._needs_page(entry):
             try:
@@ -171,7 +171,7 @@ def _chosen(ids: Ids, site: str | None, digest: bytes, seen: Mapping[str, Sequen
         if source_id and _own(seen, source_id):
             return source_id
     # Ids of older versions may lie outside the site of the feed; a migration set `brought` for them.
-    if (old := _own(seen, ids.claimed)) and (old.brought or ids.at_home or old.digest == digest):
+    if (old := _own(seen, ids.claimed)) and (old.brought or ids.within_site or old.digest == digest):
         return ids.claimed
     if ids.shared and (ids.shared not in seen or _family(seen, ids.shared, site)):
         return ids.shared

@@ -24,22 +24,22 @@ class Ids:
     shared: str | None  # common to the feeds of its site; None if the entry links to another site
     own: str  # possible only in this feed
     claimed: str  # as the entry says, which older versions took for its id
-    at_home: bool  # the claimed id lies within the site of the feed
+    within_site: bool  # the claimed id lies within the site of the feed
 
 
 def ids_of(feed: str, claimed: str, link: str | None) -> Ids:
     """Return the ids of an entry. `feed`: the address that the operator gave. `claimed`: guid, or link."""
     site = site_of(feed)
-    at_home = site is not None and _claimed_site(claimed) == site
+    within_site = site is not None and _claimed_site(claimed) == site
     shared = None
     if site is not None and link and site_of(link) == site:
-        shared = claimed if at_home else f"{site}/{claimed}"
+        shared = claimed if within_site else f"{site}/{claimed}"
         shared = shared if _usable(shared) else None
     own = f"{feed}#{claimed}"
     if not _usable(own):
         digest = blake2b(f"{feed}\0{claimed}".encode("utf-8", "surrogatepass"), digest_size=_DIGEST_BYTES)
         own = f"http://{site}/#{digest.hexdigest()}"
-    return Ids(shared, own, claimed if _usable(claimed) else own, at_home)
+    return Ids(shared, own, claimed if _usable(claimed) else own, within_site)
 
 
 def site_of(address: str) -> str | None:

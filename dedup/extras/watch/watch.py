@@ -167,7 +167,7 @@ class _Watcher:
             try:
                 while not self.stopped():
                     for host in [host for host, future in running.items() if future.done()]:
-                        resume = self._settled(running.pop(host)) or resume
+                        resume = self._finished(running.pop(host)) or resume
                     now = time.monotonic()
                     if now >= resume:
                         for host, due in self._waiting(now, running).items():
@@ -187,7 +187,7 @@ class _Watcher:
                 found[host].append(feed)
         return found
 
-    def _settled(self, future: Future[None]) -> float | None:
+    def _finished(self, future: Future[None]) -> float | None:
         """Raise the error of a host's polls; if the database is down, return until when to wait."""
         try:
             future.result()
@@ -243,7 +243,7 @@ class _Watcher:
             # The database works; it refuses a value of this feed.
             self._failed(feed, state, str(error), None)
 
-    def _well(self, feed: _Feed) -> None:
+    def _succeeded(self, feed: _Feed) -> None:
         with self._lock:
             self.report.polls += 1
             self.report.problems.pop(feed.address, None)
@@ -265,16 +265,16 @@ class _Watcher:
         )
 
     def _read(self, feed: _Feed, state: store.FeedState) -> None:
-        with _blamed(feed):
+        with _blame_feed(feed):
             answer = self._client.get(feed.address, feed.given, etag=state.etag, modified=state.modified)
         if answer.body is None:
             with self._database.transaction() as cursor:
                 store.answered(cursor, state.id, [], state.etag, state.modified)
-            self._well(feed)
+            self._succeeded(feed)
             return
         pieces = (answer.body[at : at + PIECE_BYTES] for at in range(0, len(answer.body), PIECE_BYTES))
         try:
-            with _blamed(feed):
+            with _blame_feed(feed):
                 document = read_document(feed.address, pieces, charset=answer.charset)
         except InputError:
             if named := polled.feeds_of_page(answer.url, answer.body):
@@ -284,7 +284,7 @@ class _Watcher:
         if document.root == "sitemapindex":
             if feed.address != feed.given:
                 raise InputError(f"{feed.address} is an index of sitemaps within another one: not read")
-            with _blamed(feed):
+            with _blame_feed(feed):
                 children = sitemaps.children(document)
             for address in children:
                 if address != feed.address:
@@ -292,20 +292,20 @@ class _Watcher:
             # Without its ETag: its sitemaps change although the index does not, so it is always read in full.
             with self._database.transaction() as cursor:
                 store.answered(cursor, state.id, [])
-            self._well(feed)
+            self._succeeded(feed)
             return
-        with _blamed(feed):
+        with _blame_feed(feed):
             entries = polled.entries(document, feed.publication, fetched=self._fetch)
         if document.root == "urlset" and entries and not self._fetch:
             raise InputError(f"{feed.address} is a sitemap without texts: add --fetch to read the pages")
         counts, ids = self._submitter.submit_all(feed.given, state.id, entries)
-        self._tell(feed, counts, document.refused)
+        self._log_counts(feed, counts, document.refused)
         # The ETag is stored only if every entry is done; otherwise the next answer could be "not modified".
         done = not counts["left"] and not document.truncated
         validators = (answer.etag, answer.modified) if done else (None, None)
         with self._database.transaction() as cursor:
             store.answered(cursor, state.id, ids, *validators)
-        self._well(feed)
+        self._succeeded(feed)
         if document.truncated:
             self._note_cut(feed, state, len(entries))
 
@@ -329,7 +329,7 @@ class _Watcher:
             self.report.problems[feed.address] = problem
         log.warning("%s: %s", feed.address, problem, extra={"event": "cut", "feed": feed.address})
 
-    def _tell(self, feed: _Feed, counts: dict[str, int], broken: Sequence[tuple[int, str]]) -> None:
+    def _log_counts(self, feed: _Feed, counts: dict[str, int], broken: Sequence[tuple[int, str]]) -> None:
         without_text = counts["refused"] and counts["refused"] == sum(counts.values())
         counts["refused"] += len(broken)
         with self._lock:
@@ -352,7 +352,7 @@ class _Watcher:
 
 
 @contextmanager
-def _blamed(feed: _Feed) -> Iterator[None]:
+def _blame_feed(feed: _Feed) -> Iterator[None]:
     """Raise InputError for an unexpected error of a parser, so that only this feed fails."""
     try:
         yield
