@@ -1,1 +1,1 @@
-"""Files become articles: JSONL, CSV, TSV and Parquet, plain or gzipped. No database."""
+"""Read articles from files of any format, without a database."""

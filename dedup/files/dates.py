@@ -1,17 +1,17 @@
-"""How the dates of a file are written, found out from its whole columns; and how many are lost.
+"""Find out from whole columns how the dates of a file are written, and count the dates that are lost.
 
-A file is looked through before its first article is handed on, a pipe in its first records. The rule, for
+A file is read through once before its first article is yielded; of a pipe only the first records are. For
 each field:
 
-1. A date that can be read whatever its neighbours are is read (`../base/times.py`).
-2. Of three numbers, as in 28/09/2016, one above 12 says where the day is. Where more than nine of ten dates
-   that say so agree, all are read in this order. Where none says so, dates with full stops are day first;
-   others are not read.
-3. A name that is another month in another language, as `listopad`, is of a language that knows all names of
-   the column.
+1. A date that needs no other date to be understood is read (`../base/times.py`).
+2. In three numbers such as 28/09/2016, one above 12 shows which is the day. If more than nine in ten of
+   such dates agree, all are read in this order. If there is none, dates with full stops are read day first,
+   and others are not read.
+3. A name that means another month in another language, such as `listopad`, is read in a language that knows
+   every name of the column.
 
-Where more than a tenth of the dates of a column are not read so, the file is refused until its user has said
-how they are written, or that they may be lost. Nothing is stored here.
+If more than a tenth of the dates of a column cannot be read, the file is refused until its user says how they
+are written, or that they may be lost.
 """
 
 from __future__ import annotations
@@ -27,42 +27,37 @@ from typing import Any
 
 from dedup.base.errors import InputError
 from dedup.base.times import MAX_TIME_CHARACTERS, as_utc, parse_time
+from dedup.base.words import counted
 from dedup.base.written import SeveralMonthsError, languages_of, written
 
 TIMES = ("published_at", "added_at")
 
-MOST_LOST = 10  # One date in so many of a column may be lost without a question
-AGREEING = 10  # One in so many of the dates that say which number is the day may say something else
-
+MOST_LOST = 10  # One date in ten of a column may be lost before the user is asked
+AGREEING = 10  # One in ten of the dates that show which number is the day may contradict the others
 EXAMPLES = 3
-EXAMPLE_CHARACTERS = 40  # Of a date that is shown. What is longer is none, and is not shown
+EXAMPLE_CHARACTERS = 40  # Longer values are no dates, and could be text of an article: they are not shown
 
 _TRIED = datetime(2017, 5, 26, tzinfo=UTC)
 
 
 def check_format(form: str) -> None:
-    """Raises InputError: it is no format of dates, as `datetime.strptime` reads them."""
+    """Raise InputError unless `form` is a format of `datetime.strptime` with year, month and day."""
     try:
         made = datetime.strptime(_TRIED.strftime(form), form)
     except (ValueError, TypeError, KeyError, IndexError):
         made = None
     if made is None or made.date() != _TRIED.date():
-        raise InputError(
-            f"{form!r} is no format of dates: it needs year, month and day, such as --date-format"
-            " '%d.%m.%Y %H:%M'"
-        )
+        raise InputError(f"{form!r} is no format of dates with year, month and day, such as '%d.%m.%Y'")
 
 
 @dataclass(slots=True)
 class DateColumn:
-    """The dates of a field, counted."""
+    """Counts of the dates of a field."""
 
-    given: int = 0  # values that are there
-    lost: int = 0  # of these, how many are not read
-    # how those with three numbers are read and why, in words; None where there are none.
-    order: str | None = None
-    # of those that may be lost, the first few, where they are short enough to be dates.
-    examples: list[str] = field(default_factory=list)
+    given: int = 0
+    lost: int = 0  # given, but not read
+    order: str | None = None  # for people: how dates of three numbers are read, and why
+    examples: list[str] = field(default_factory=list)  # the first short ones that may be lost
 
     def show(self, value: str) -> None:
         if len(self.examples) < EXAMPLES and len(value) <= EXAMPLE_CHARACTERS and value not in self.examples:
@@ -75,25 +70,24 @@ class DateColumn:
 
 
 @dataclass(slots=True)
-class _Looked(DateColumn):
-    """A column as it is looked through: how many dates are of which kind."""
+class _ColumnCounts(DateColumn):
+    """Counts of the kinds of dates in a column, while it is read through."""
 
-    alike: int = 0  # In both orders the same, such as 05/05/2018; or with the name of the month
-    day: int = 0
-    month: int = 0  # A day or a month comes first, since the other order makes no date
-    open: int = 0
-    dotted: int = 0  # In both orders a date; with full stops, and without
-    named: Counter[frozenset[tuple[str, int]]] = field(default_factory=Counter)
-    """With a word that is another month in another language: language and month."""
-    languages: set[str] | None = None  # Those that know every name of a month so far
+    alike: int = 0  # the same date in both orders, such as 05/05/2018
+    day: int = 0  # a date only with the day first
+    month: int = 0  # a date only with the month first
+    open: int = 0  # a date in both orders, with slashes or hyphens
+    dotted: int = 0  # a date in both orders, with full stops
+    named: Counter[frozenset[tuple[str, int]]] = field(default_factory=Counter)  # by meanings of the month
+    languages: set[str] | None = None  # those that know every name of a month so far
 
     def narrow(self, languages: Iterable[str]) -> None:
-        """Keep the languages that know this name of a month too."""
+        """Keep only the languages that also know this name of a month."""
         self.languages = set(languages) if self.languages is None else self.languages & set(languages)
 
 
 class Dates:
-    """Reads the dates of one file, written in a form or with the day first as `reading.py` has it."""
+    """A reader of the dates of one file. `form` and `day_first` are options of a `Reading`."""
 
     def __init__(self, form: str | None = None, day_first: bool | None = None) -> None:
         self._form, self._day_first = form, day_first
@@ -102,15 +96,15 @@ class Dates:
         self._columns: set[str] = set(TIMES) if form or day_first is not None else set()
 
     def take(self, found: dict[str, Any]) -> None:
-        """Put times in the place of those values that only this column's way of writing makes one."""
+        """Replace dates that only the format, order or language of their column makes readable."""
         for name in self._columns:
             value = found.get(name)
             if isinstance(value, str) and (time := self._read(name, value)):
                 found[name] = time
 
     def look(self, rows: Iterable[dict[str, Any]]) -> dict[str, DateColumn]:
-        """Find out how the columns of these rows are written; what is read of them, and what is lost."""
-        looked = {name: _Looked() for name in TIMES}
+        """Find out how the columns of these rows are written; return counts by field."""
+        looked = {name: _ColumnCounts() for name in TIMES}
         for row in rows:
             for name in TIMES:
                 value = row.get(name)
@@ -132,7 +126,7 @@ class Dates:
         except (ValueError, InputError):
             return None
 
-    def _look(self, looked: _Looked, name: str, value: Any) -> None:
+    def _look(self, looked: _ColumnCounts, name: str, value: Any) -> None:
         if isinstance(value, str) and not value.strip():
             return
         looked.given += 1
@@ -169,12 +163,13 @@ class Dates:
             looked.show(value)
         self._columns.add(name)
 
-    def _decide(self, name: str, looked: _Looked) -> DateColumn:
-        first, order = self._day_first, "as told"
+    def _decide(self, name: str, looked: _ColumnCounts) -> DateColumn:
+        first, order = self._day_first, "as given"
         deciding = looked.day + looked.month
         if first is None and deciding:
             if min(looked.day, looked.month) * AGREEING < deciding:
-                first, order = looked.day > looked.month, f"{max(looked.day, looked.month):,} of them tell"
+                first = looked.day > looked.month
+                order = f"the only order of {counted(max(looked.day, looked.month), 'date')}"
         elif first is None and looked.dotted:
             first, order = True, "they have full stops"
         numbered = deciding + looked.open + looked.dotted
@@ -186,24 +181,21 @@ class Dates:
         for meanings, count in looked.named.items():
             months = {month for language, month in meanings if language in self._languages[name]}
             lost += count * (len(months) != 1)
-        # Without an order that matters, any will do for those that are alike in both.
+        # If no date needs an order, the remaining ones are the same in both: day first reads them all.
         self._first[name] = True if first is None and not numbered else first
         said = f"{'day' if first else 'month'} first: {order}" if numbered and first is not None else None
         return DateColumn(looked.given, lost, said, looked.examples)
 
 
 def refuse_many(file: str, name: str, column: DateColumn, seen: str) -> None:
-    """Ask the user of a file where more dates are lost than may be without a question.
-
-    `seen` says what became of the file so far.
-    """
+    """Raise InputError if more than one date in `MOST_LOST` is lost. `seen`: how much was stored."""
     if column.lost * MOST_LOST <= column.given:
         return
     such = f", such as {', '.join(map(repr, column.examples))}" if column.examples else ""
     raise InputError(
-        f"{file}: {column.lost:,} of {column.given:,} dates in {name} cannot be read, or in two ways{such};"
+        f"{file}: {column.lost:,} of {column.given:,} dates in {name} are unreadable or ambiguous{such};"
         f" {seen}. Say how they are written with --day-first, --month-first or --date-format"
-        " '%d.%m.%Y %H:%M', or go on without them: --lose-dates"
+        " '%d.%m.%Y %H:%M', or continue without them: --lose-dates"
     )
 
 
@@ -218,5 +210,5 @@ def _either(value: str, day_first: bool) -> datetime | None:
 
 @lru_cache(maxsize=1_000)
 def _languages(form: str) -> frozenset[str] | None:
-    """The languages that a date, leaving its numbers aside, may be written in."""
+    """Return the languages that a date without its digits may be written in."""
     return languages_of(form) if any(c.isalpha() for c in form) else None

@@ -1,8 +1,8 @@
-"""Rows of CSV and TSV become records, by the rules of RFC 4180, under a header.
+"""Read records from CSV and TSV with a header, by the rules of RFC 4180.
 
-A row may span lines; a broken one is a record with a reason, and reading goes on behind it. A CSV file has
-the delimiter by which most fields of its header are recognised; where none is, that by which the header and
-the rows below it have most columns.
+A row may span lines. A broken row becomes a record with a reason, and reading continues after it. The
+delimiter of CSV is the one that yields the most known fields in the header; if no field is known, the one
+that yields the most columns in the header and the rows below it.
 """
 
 from __future__ import annotations
@@ -30,17 +30,14 @@ from dedup.files.record import (
 from dedup.files.report import Understanding
 from dedup.files.source import UTF8, LineSource, likely_encoding
 
-CSV_DELIMITERS = (",", ";", "\t", "|")
-"""What separates the values of a file that is called CSV; the first one where it makes no difference."""
-
+CSV_DELIMITERS = (",", ";", "\t", "|")  # Tried in this order; the first of equals is taken
 ROWS_LOOKED_AT = 10  # Lines below a header that names no known field
-
+# The largest limit that fits a C long everywhere: sys.maxsize does not on Windows. Records have own bounds.
 CSV_FIELD_CHARS = 2**31 - 1
-"""The largest limit that fits a C long everywhere (sys.maxsize does not on Windows); ours are of records."""
 
 
 class _CsvLines(Iterator[str]):
-    """Feeds csv.reader line by line and remembers the lines of the record in hand."""
+    """Lines for csv.reader, with the bytes of the current record."""
 
     def __init__(self, source: LineSource, lines: Iterator[tuple[int, bytes]], delimiter: str) -> None:
         self._lines = lines
@@ -54,12 +51,12 @@ class _CsvLines(Iterator[str]):
 
     @property
     def raw(self) -> bytes:
-        """The lines of the record as read; of one that is too large the `Beginning`."""
+        """The current record as read, or its `Beginning` if it is too large."""
         raw = self.record[0] if len(self.record) == 1 else b"\n".join(self.record)
         return raw if len(raw) == self.size else beginning(raw, self.size, 0)
 
     def raw_with(self, partial: bytes) -> bytes:
-        """The same with the line that the file breaks off in."""
+        """Return the current record with the last, incomplete line of a truncated file."""
         if len(self.record) == self.count:
             self.record.append(partial)
         self.size += (self.count > 0) + (partial.length if isinstance(partial, Beginning) else len(partial))
@@ -90,7 +87,8 @@ class _CsvLines(Iterator[str]):
         return line
 
     def _pass_over(self, within: bool, line: bytes) -> None:
-        """Read on from a line to the end of the record; taken for rows, the rest could forge articles."""
+        """Skip the rest of the record."""
+        # Read as rows, the rest of a quoted text could forge articles.
         while within ^ ((line.quotes if isinstance(line, Beginning) else line.count(b'"')) % 2 == 1):
             within = True
             try:
@@ -100,11 +98,11 @@ class _CsvLines(Iterator[str]):
 
 
 class _BoundError(Exception):
-    """The record in hand is too large; says why."""
+    """The current record is too large; the message says why."""
 
 
 class _UnclosedError(_BoundError):
-    """And the file ends within it."""
+    """The file ends within a record that is too large."""
 
 
 _wide_lock = threading.RLock()
@@ -114,10 +112,8 @@ _narrow_limit = 0
 
 @contextmanager
 def _wide_csv_fields() -> Iterator[None]:
-    """Lift csv's limit of 131,072 characters per value, which a long article passes.
-
-    The limit is the whole process': the first reader lifts it, the last one puts it back.
-    """
+    """Lift csv's limit of 131,072 characters a value, which long articles exceed."""
+    # The limit belongs to the process: the first reader lifts it, and the last one restores it.
     global _wide_readers, _narrow_limit
     with _wide_lock:
         if _wide_readers == 0:
@@ -135,14 +131,14 @@ def _wide_csv_fields() -> Iterator[None]:
 def csv_records(
     source: LineSource, plan: Plan, needed: Collection[str], understood: Understanding
 ) -> Iterator[Record]:
-    """One record per row below the header; a format "csv" gets its delimiter set in `understood`."""
+    """Yield a record for each row below the header. Raises InputError for a bad header or missing column."""
     understood.encoding = source.encoding if source.encoding != UTF8 else None
     read, delimiter = source.lines(), "\t"
     if understood.format == "csv":
         read, delimiter = _delimiter(read, plan)
         understood.delimiter = delimiter
     lines = _CsvLines(source, read, delimiter)
-    # Not strict, csv would take an unclosed quote for a value that is the rest of the file.
+    # Strict, since csv would otherwise read an unclosed quote as one value up to the end of the file.
     rows = csv.reader(lines, delimiter=delimiter, strict=True)
     header: list[str] = []
     with _wide_csv_fields():
@@ -152,9 +148,7 @@ def csv_records(
                 header = next(rows)
         except StopIteration:
             why = f": {source.ends_early}" if source.truncated else ""
-            raise InputError(
-                f"{source.file} has no header{why}; its first row must name the columns"
-            ) from None
+            raise InputError(f"{source.file} has no header{why}; its first row must name columns") from None
         except (csv.Error, _BoundError, MemoryError) as error:
             raise InputError(
                 f"{source.file}: the header cannot be read: {_csv_reason(error, lines)}; "
@@ -164,7 +158,7 @@ def csv_records(
         way_out = f"; try --encoding {likely_encoding(source.start)}" if source.encoding == UTF8 else ""
         raise InputError(f"{source.file}: the header is not {source.encoding}{way_out}")
     names = [name.strip() for name in header]
-    # A column of CSV has nothing within; a dot is a letter of its name.
+    # CSV has no nested values: a dot is part of a column's name.
     shape = columns_of(source.file, names, plan, needed, lambda *_: None, understood)
 
     def records() -> Iterator[Record]:
@@ -197,10 +191,7 @@ def csv_records(
 
 
 def _delimiter(lines: Iterator[tuple[int, bytes]], plan: Plan) -> tuple[Iterator[tuple[int, bytes]], str]:
-    """All the lines, and the delimiter by which the first that is not blank names most fields.
-
-    Where it names none, a few rows are looked at too.
-    """
+    """Return all the lines again, and the delimiter."""
     read: list[tuple[int, bytes]] = []
     header = ""
     for number, line in lines:
@@ -222,18 +213,20 @@ def _delimiter(lines: Iterator[tuple[int, bytes]], plan: Plan) -> tuple[Iterator
 
 
 def _rows_of(lines: list[str], delimiter: str) -> list[list[str]]:
-    """The rows of some lines, without those that are blank or broken."""
+    """Return the rows up to the first broken one, without blank ones."""
     rows: list[list[str]] = []
     with suppress(csv.Error), _wide_csv_fields():
+        # Row by row: a list of the reader would lose the rows before a broken one.
         for row in csv.reader([f"{line}\n" for line in lines], delimiter=delimiter):
-            rows.append(row)  # those before a broken one count
+            rows.append(row)
     return [row for row in rows if row]
 
 
 def _columns(rows: list[list[str]]) -> int:
-    """How many columns a delimiter makes of a header, or 1 where most rows below have another number."""
+    """Return the number of columns of a header, or 1 if most rows below have another number."""
     header, *others = [len(row) for row in rows] or [1]
-    agreeing = sum(width == header for width in others[:-1])  # the last one may go on in the next line
+    # The last row may continue in the next line, which was not read.
+    agreeing = sum(width == header for width in others[:-1])
     return header if agreeing * 2 >= len(others[:-1]) else 1
 
 

@@ -1,10 +1,9 @@
-"""JSON that is not one object per line: an array of articles, an answer of a service that holds one,
-objects over several lines. Whatever its size, it is cut into the bytes of one article each, which `jsonl.py`
-reads as lines.
+"""Cut JSON that is not one object per line into the bytes of its articles, which `jsonl.py` reads as lines.
 
-It counts brackets outside of texts and looks at nothing else. So one bad article costs no other, an article
-that is too long is never held, and a refused one can be shown as it was. A streaming parser such as ijson
-ends at the first byte that is no JSON, as dumps have them, and builds a value whatever its size.
+Such a file is an array of articles, the answer of a service that holds one, or objects over several lines.
+It is cut by counting brackets outside of strings. So a bad article costs no other, one that is too long is
+never held, and a refused one can be shown as it was. A streaming parser such as ijson stops at the first
+byte that is not JSON, which dumps contain, and builds a value whatever its size.
 """
 
 from __future__ import annotations
@@ -23,33 +22,29 @@ LISTS = frozenset(
         "results", "rows", "stories",
     )
 )  # fmt: skip
-"""Keys that services give their articles under, one answer holding many."""
+"""Keys under which services list articles."""
 
-LOOKED_AT_BYTES = 65_536  # Of the beginning. In an answer of a service the articles come after a few numbers
-
-ENDLESS_BYTES = 4_096  # A file that begins with so many and no line end may be one line
+LOOKED_AT_BYTES = 65_536  # From the beginning of a file. Services give a few numbers before the articles
+ENDLESS_BYTES = 4_096  # A file that begins with this many bytes and no line end may be one line
 
 NO_LIST = "a value of the file has no list of articles where the first one has it"
 ENDS_EARLY = "the JSON ends within an article or a list of them: the rest of the file is missing"
 
-Path = tuple[str, ...]
-"""The keys down to the list of articles; () where the file is the list."""
+Path = tuple[str, ...]  # The keys down to the list of articles; () if the file is the list
 
-_KEY_BYTES = 200  # Of what is before a bracket, so many are kept for the key
+_KEY_BYTES = 200  # Kept from before a bracket, to find its key
 _OPENING, _CLOSING, _BETWEEN = (b"{", b"["), (b"}", b"]"), b" \t\r\n,"
 
 # Compiled when first used: nearly every file is lines, and every command imports this.
-_PIECE = r'"(?:[^"\\]|\\.)*"?|[\[\]{}:,]'  # a text that is never closed is not looked through twice
+# The last quote is optional: a string that never ends is consumed once, not searched again at each quote.
+_PIECE = r'"(?:[^"\\]|\\.)*"?|[\[\]{}:,]'
 _TO_BRACKET = rb'(?s)[^"\[\]{}]*+(?:"[^"\\]*+(?:\\.[^"\\]*+)*+"[^"\[\]{}]*+)*+'
 _TO_QUOTE = rb'(?s)[^"\\]*+(?:\\.[^"\\]*+)*+'
 _KEY = rb'(?s)"((?:[^"\\]|\\.)*)"\s*:\s*[\[{]\Z'
 
 
 def is_document(source: LineSource, *, named_json: bool) -> tuple[bool, Path | None]:
-    """Whether a file is no lines of JSON, by its beginning; and where its articles are.
-
-    None in place of a path: each value of the file is an article.
-    """
+    """Return whether a file is not lines of JSON, and the path of its articles (None: each value is one)."""
     start = source.start[:LOOKED_AT_BYTES].lstrip()
     first, newline, rest = start.partition(b"\n")
     rest = rest.lstrip()
@@ -61,12 +56,12 @@ def is_document(source: LineSource, *, named_json: bool) -> tuple[bool, Path | N
         return False, None
     path = _path_in(start.decode(errors="replace"))
     if is_alone:
-        return rest[:1] in (b"", b'"', b"}"), path  # a `{` there begins a line of its own
+        return rest[:1] in (b"", b'"', b"}"), path  # a `{` there would begin the next line of JSONL
     return named_json and ((is_endless and path is not None) or (bool(rest) and _goes_on(first))), path
 
 
 def articles_within(record: dict[str, Any]) -> list[Any] | None:
-    """The articles that a record holds, which is none itself; None if it holds none."""
+    """Return the articles that a record holds under a key of `LISTS`, or None."""
     for key, value in record.items():
         inner = value if isinstance(value, dict) else {}
         for name, found in ((key, value), *((name, inner[name]) for name in inner.keys() & LISTS)):
@@ -76,17 +71,15 @@ def articles_within(record: dict[str, Any]) -> list[Any] | None:
 
 
 def values(source: LineSource, path: Path | None) -> Iterator[tuple[int, bytes | None]]:
-    """The bytes of each article with its number; of one that is too long its `Beginning`.
+    """Yield each article's number and its bytes, or its `Beginning`; mark the source if it breaks off.
 
-    None stands for a value of the file that has no list at the path; what is between two articles comes as it
-    is. Both are for a record to be refused. If the file breaks off, `source.truncated` says so, and
-    `source.partial` is the piece that it broke off in.
+    Bytes between articles come too, and None for a value without a list at the path: both are to be refused.
     """
     held, number = Pieces(source.max_line_bytes), 0
     around: list[str | None] = []  # the keys of the brackets that are open around the list
-    depth = 0  # how many are open within it
+    depth = 0  # brackets that are open within the list
     inside, found = path is None, False
-    before = b""  # around the list, what comes before a bracket
+    before = b""  # outside of the list, the bytes before the next bracket
     for piece, bracket in _to_brackets(source.chunks):
         if inside:
             held.add(piece)
@@ -132,12 +125,12 @@ def values(source: LineSource, path: Path | None) -> Iterator[tuple[int, bytes |
 
 
 def _is_something(between: bytes) -> bool:
-    """Whether there is more than spaces and commas, as far as is known."""
+    # More than spaces and commas. A `Beginning` lacks the rest, which may be something.
     return isinstance(between, Beginning) or bool(between.strip(_BETWEEN))
 
 
 def _to_brackets(chunks: Iterable[bytes]) -> Iterator[tuple[bytes, bytes]]:
-    """The bytes up to each bracket that is outside of texts, and the bracket; b"" where a chunk ends."""
+    """Yield the bytes up to each bracket outside of strings, and the bracket; b"" at the end of a chunk."""
     to_bracket, to_quote = re.compile(_TO_BRACKET).match, re.compile(_TO_QUOTE).match
     in_text, rest = False, b""
     for chunk in chunks:
@@ -145,12 +138,12 @@ def _to_brackets(chunks: Iterable[bytes]) -> Iterator[tuple[bytes, bytes]]:
         at, rest = 0, b""
         while at < len(piece):
             reached = (to_quote if in_text else to_bracket)(piece, at)
-            assert reached is not None  # both match nothing too
+            assert reached is not None  # both patterns also match the empty string
             end = reached.end()
             mark = piece[end : end + 1]
             if mark == b'"':
                 in_text, end, mark = not in_text, end + 1, b""
-            elif mark == b"\\":  # whatever it escapes is in the next chunk
+            elif mark == b"\\":  # the escaped byte is in the next chunk
                 rest, mark = piece[end:], b""
                 yield piece[at:end], b""
                 break
@@ -160,7 +153,7 @@ def _to_brackets(chunks: Iterable[bytes]) -> Iterator[tuple[bytes, bytes]]:
 
 
 def _goes_on(line: bytes) -> bool:
-    """Whether all of a line is the beginning of a JSON value; not if it breaks off within a text."""
+    """Return whether a line is the beginning of a JSON value, and not cut within a string."""
     try:
         text = line.decode().rstrip()
         json.loads(text, strict=False)
@@ -172,8 +165,8 @@ def _goes_on(line: bytes) -> bool:
 
 
 def _path_in(text: str) -> Path | None:
-    """The keys to the list of articles in a JSON object that begins so, such as `response`, `results`."""
-    opened: list[str | None] = []  # the key of each object we are in, None for a list
+    """Return the keys to the list of articles in a JSON object, such as `response`, `results`."""
+    opened: list[str | None] = []  # the key of each open object, None for a list
     said = key = ""
     for piece in re.finditer(_PIECE, text):
         match piece[0]:

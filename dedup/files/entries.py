@@ -1,11 +1,11 @@
-"""XML becomes entries, one at a time: the items of a feed, an export or a sitemap, each parsed by itself.
+"""Yield the entries of a feed, an export or a sitemap in XML, each parsed by itself.
 
-A document is cut at the tags of its entries before anything is parsed. So one bad entry leaves the others as
-they are, and memory holds one entry, whose size is bounded. What stands before the root is never parsed: no
-document type is read, hence no entity is expanded, and no file or address opened.
+A document is cut at the tags of its entries before anything is parsed. So a bad entry costs no other, and
+memory holds one entry of bounded size. Nothing before the root is parsed: no document type is read, no entity
+is expanded, and no file or address is opened.
 
-An entry that is no XML is mended where feeds usually break: bare `&` and `<`, entities of HTML, tags such as
-`<br>`, prefixes that nobody declared. What the names mean is in `feeds.py` and `sitemaps.py`.
+Broken entries are mended where feeds usually break: bare `&` and `<`, entities of HTML, tags such as `<br>`,
+undeclared prefixes.
 """
 
 from __future__ import annotations
@@ -34,11 +34,11 @@ from dedup.files.record import (
     unexpected,
 )
 
+# Local name of a root -> local name of its entries.
 ENTRIES = {"rss": "item", "RDF": "item", "feed": "entry", "urlset": "url", "sitemapindex": "sitemap"}
-"""Local name of a root -> that of its entries."""
-
 SITEMAPS = ("urlset", "sitemapindex")
 
+# For documents that use a prefix without declaring it.
 NAMESPACES = {
     "atom": "http://www.w3.org/2005/Atom",
     "content": "http://purl.org/rss/1.0/modules/content/",
@@ -50,18 +50,17 @@ NAMESPACES = {
     "rdf": "http://www.w3.org/1999/02/22-rdf-syntax-ns#",
     "wp": "http://wordpress.org/export/1.2/",
 }
-"""What a prefix means where a document forgets to say it."""
 
 MAX_PROLOG_CHARACTERS = 1_000_000  # Before the root: comments and a document type
-DECLARED_BYTES = 400  # Within which a document names its encoding
-LONGEST_MARK = 300  # Characters of a tag that a chunk may end within
+DECLARED_BYTES = 400  # At the beginning of a document, searched for its encoding
+LONGEST_MARK = 300  # Characters of a tag that may be split between two chunks
 MAX_NAMESPACES = 200  # Each entry is parsed with all of them; feeds have 5 to 20
 MAX_NAMESPACE_CHARACTERS = 500
 
-NO_XML = "the entry is no XML that could be mended"
+NO_XML = "the entry is not XML, and cannot be mended"
 CUT_OFF = "the XML ends within this entry: the rest of the file is missing"
 
-# Compiled when first used: every command may import this, and few read XML.
+# Compiled when first used: any command may import this, and few read XML.
 _ENCODING = rb"""<\?xml[^>]*?\bencoding\s*=\s*["']([A-Za-z0-9._:-]+)["']"""
 _PROLOG = r"(?is)\s*(?:<\?.*?\?>|<!--.*?-->|<!doctype\b(?:[^\[>]|\[.*?\]\s*(?=>))*>)"
 _ROOT = r"\s*<([A-Za-z_][\w.-]*:)?([A-Za-z_][\w.-]*)((?:\s[^<>]*)?)>"
@@ -73,30 +72,29 @@ _BARE = r"<(?![A-Za-z_/!?])"
 _VOID = r"(?i)<(br|hr|img|input|wbr|source|embed)\b([^<>]*?)/?>"
 _PREFIXED = r"[<\s/]([A-Za-z_][\w.-]*):(?=[A-Za-z_])"
 
-Entry = tuple[int, bytes, Any]
-"""The line it begins at, its bytes in UTF-8, and its element, or a text: the reason why there is none."""
+Entry = tuple[
+    int, bytes, Any
+]  # First line, bytes in UTF-8, and the element, or as text why it cannot be read
 
 
 @dataclass
 class FeedDocument:
     """A document of XML; `entries` reads it to its end, once."""
 
-    root: str  # the local name of its root, one of ENTRIES
-    tag: str  # the start tag of its root as written
-    head: Any  # an element that has all that stands before the first entry: titles, addresses, languages
+    root: str  # local name of the root, one of ENTRIES
+    tag: str  # start tag of the root as written
+    head: Any  # an element with all that precedes the first entry: titles, addresses, languages
     entries: Iterator[Entry]
-    truncated: bool = False  # it ended before its root did; known at the end
-    # line of each entry that a reader left out, and why
-    refused: list[tuple[int, str]] = field(default_factory=list)
+    truncated: bool = False  # the document ends before its root does; known at the end
+    refused: list[tuple[int, str]] = field(default_factory=list)  # line and reason of entries left out
 
 
 def read_document(
     name: str, chunks: Iterable[bytes], *, charset: str | None = None, max_entry_bytes: int = MAX_RECORD_BYTES
 ) -> FeedDocument:
-    """Read a document as far as its first entry.
+    """Read a document up to its first entry. Raises InputError if it is not XML, or its root not in ENTRIES.
 
-    `name` is that of the file, for messages; `charset` the encoding that HTTP names, which counts where the
-    document names none. Raises InputError: this is no XML, or its root is none of ENTRIES.
+    `name`: of the file, for messages. `charset`: from HTTP, used if the document names no encoding.
     """
     texts = _decoded(chunks, charset)
     text = ""
@@ -148,27 +146,25 @@ def read_document(
 
 
 class _Cutter:
-    """Cuts the text of a document at the tags of its entries, whatever is between them."""
+    """The text of a document, cut at the tags of its entries."""
 
     def __init__(self, texts: Iterable[str], entry: str, root: str, most: int) -> None:
-        self.line = 1  # of the beginning of what is held
-        self.closed = False  # the root was
-        self.cut = False  # the last piece is an entry that was never closed
+        self.line = 1  # where the held text begins
+        self.closed = False  # the end tag of the root was found
+        self.cut = False  # the last piece is an entry without its end tag
         self._texts, self._most = texts, most
         self._entry, self._root = entry, root
 
     def pieces(self) -> Iterator[tuple[int, str, int]]:
-        """First what stands before the entries, then each entry: line, text, and length, which is larger
-        where the text is a beginning only.
-        """
+        """Yield the head, then each entry: line, text and length, more than the text's if that is cut."""
         entry, root = re.escape(self._entry), re.escape(self._root)
         mark = re.compile(rf"<!\[CDATA\[|<!--|<{entry}(?=[\s/>])|</{entry}\s*>|</{root}\s*>")
-        held, at = "", 0  # what is held, and how far it was looked through
+        held, at = "", 0  # text in memory, and how far it was searched
         start, begun = 0, False  # where the piece begins, and whether it is an entry
-        first, lost = "", 0  # of a piece that is too long, the beginning, and how much is no longer held
-        within = ""  # what ends the CDATA section or the comment that we are in
+        first, lost = "", 0  # of a piece that is too long: its beginning, and the characters dropped so far
+        within = ""  # the end of the CDATA section or comment that is open
         is_head = True
-        counted = 0  # how far lines were counted, each once
+        counted = 0  # how far lines were counted
         for more in self._texts:
             held += more
             while True:
@@ -184,6 +180,7 @@ class _Cutter:
                     at = tail if tail >= 0 else len(held)
                     break
                 tag, at = found[0], found.end()
+                # A tag within CDATA or a comment is text: an article that quotes XML must not be cut there.
                 if tag.startswith("<!"):
                     within = "]]>" if tag[2] == "[" else "-->"
                     continue
@@ -209,13 +206,11 @@ class _Cutter:
 
 
 def _opening(tag: str) -> str:
-    """The start tag that entries are parsed within, with the prefixes of the document and the usual ones."""
-    declared = {
-        found[1]: found[2] or found[3] or ""
-        for found in islice(re.finditer(_NAMESPACE, tag), MAX_NAMESPACES)
-        if len(found[0]) <= MAX_NAMESPACE_CHARACTERS
-    }
-    names = {**NAMESPACES, **declared}
+    """Return a start tag that declares the prefixes of the document and the usual ones."""
+    names: dict[Any, str] = {**NAMESPACES}
+    for found in islice(re.finditer(_NAMESPACE, tag), MAX_NAMESPACES):
+        if len(found[0]) <= MAX_NAMESPACE_CHARACTERS:
+            names[found[1]] = found[2] or found[3] or ""
     return f"<root{''.join(_declaration(name, uri) for name, uri in names.items())}>"
 
 
@@ -224,18 +219,14 @@ def _declaration(prefix: str | None, uri: str) -> str:
 
 
 def _parsed(opening: str, text: str) -> Any:
-    """A root with the elements of a text, which is mended if it must be; None if nothing can be read."""
+    """Return a root with the elements of a text, mended if necessary; None if it cannot be parsed."""
     from lxml import etree
 
-    def parser(recover: bool) -> Any:
-        # What is parsed is bounded and has no document type, so its texts may be long: `huge_tree`.
-        return etree.XMLParser(
-            recover=recover, resolve_entities=False, no_network=True, load_dtd=False, huge_tree=True
-        )
-
+    # `huge_tree` allows long texts: an entry is bounded, and has no document type that could expand.
+    safe = {"resolve_entities": False, "no_network": True, "load_dtd": False, "huge_tree": True}
     text = paired(re.sub(_CONTROL, "", text))
     try:
-        return etree.fromstring(f"{opening}{text}</root>".encode(), parser(recover=False))
+        return etree.fromstring(f"{opening}{text}</root>".encode(), etree.XMLParser(**safe))
     except etree.XMLSyntaxError:
         pass
     parts = re.split(_CDATA, text)
@@ -243,13 +234,13 @@ def _parsed(opening: str, text: str) -> Any:
     unknown = {*re.findall(_PREFIXED, mended)} - {*re.findall(r"xmlns:([\w.-]+)=", opening), "xml", "xmlns"}
     others = "".join(_declaration(prefix, f"urn:undeclared:{prefix}") for prefix in sorted(unknown))
     try:
-        return etree.fromstring(f"{opening[:-1]}{others}>{mended}</root>".encode(), parser(recover=True))
+        parser = etree.XMLParser(recover=True, **safe)
+        return etree.fromstring(f"{opening[:-1]}{others}>{mended}</root>".encode(), parser)
     except etree.XMLSyntaxError:
         return None
 
 
 def _mended(text: str) -> str:
-    """A text between CDATA sections, without what feeds most often get wrong."""
     text = re.sub(_AMPERSAND, _ampersand, text)
     text = re.sub(_BARE, "&lt;", text)
     return re.sub(_VOID, r"<\1\2/>", text)
@@ -268,7 +259,7 @@ def _ampersand(found: re.Match[str]) -> str:
 
 
 def _decoded(chunks: Iterable[bytes], charset: str | None) -> Iterator[str]:
-    """The text of a document, which names its encoding; what is not of it is taken for Windows-1252."""
+    """Yield the text of a document; invalid bytes in UTF-8 are read as Windows-1252."""
     chunks = iter(chunks)
     start = b""
     for chunk in chunks:
@@ -277,9 +268,8 @@ def _decoded(chunks: Iterable[bytes], charset: str | None) -> Iterator[str]:
             break
     encoding = _encoding(start, charset)
     codecs.register_error("dedup.windows", _windows)
-    decoder = codecs.getincrementaldecoder(encoding)(
-        "dedup.windows" if encoding == "utf-8-sig" else "replace"
-    )
+    errors = "dedup.windows" if encoding == "utf-8-sig" else "replace"
+    decoder = codecs.getincrementaldecoder(encoding)(errors)
     for chunk in chain(filter(None, chain([start], chunks)), [b""]):
         try:
             text = decoder.decode(chunk, final=not chunk)
@@ -299,7 +289,8 @@ def _encoding(start: bytes, charset: str | None) -> str:
         return "utf-16-le" if start[1:2] == b"\0" else "utf-16-be"
     declared = re.search(_ENCODING, start[:DECLARED_BYTES])
     name = text_codec(declared[1].decode() if declared else charset or "utf-8") or "utf-8"
-    if name in ("ascii", "utf-8") or name.startswith(("utf-16", "utf-32")):  # it could be read, so it is not
+    # A declaration that was readable as ASCII is not in UTF-16 or UTF-32, whatever it says.
+    if name in ("ascii", "utf-8") or name.startswith(("utf-16", "utf-32")):
         return "utf-8-sig"
     return {"iso8859-1": "cp1252"}.get(name, name)
 

@@ -1,8 +1,7 @@
-"""A sheet of a workbook becomes records, one per row, under a header: .xlsx, .xls, .xlsb and .ods.
+"""Read records from a sheet of a workbook, one per row: .xlsx, .xls, .xlsb and .ods.
 
-`workbook.py` reads it with calamine, an extra, in a process whose memory is bounded. The header is the first
-row that names what is needed, since exports put a title above. Dates of cells are dates; those that are text
-are read as everywhere.
+`workbook.py` reads it with calamine, an extra, in a process of bounded memory. Cells that are dates become
+dates; dates that are text are read as in any other file.
 """
 
 from __future__ import annotations
@@ -24,14 +23,13 @@ from dedup.files.packed import open_regular
 from dedup.files.record import MAX_RECORD_BYTES, Plan, Record, too_long
 from dedup.files.report import MAX_NAMES, Understanding, shown
 
-HEADER_ROWS = 20  # Among so many the header is looked for
+HEADER_ROWS = 20  # Rows among which the header is looked for
 
+# Bounds of the process that reads a workbook: 30,000 articles of 5 kB take 0.5 GB. macOS bounds only time.
 MEMORY_BYTES, CPU_SECONDS = 1_073_741_824, 300
-"""Bounds of the process that holds a workbook: 30,000 articles of 5 kB take 0.5 GB. macOS bounds time."""
+FIRST_LINE_BYTES = 4 * 1_048_576  # First line of that process, which has the names of all sheets
 
-TOLD_BYTES = 4 * 1_048_576  # Of what it says of a workbook, with the names of all sheets
-
-ENDS_EARLY = "the sheet cannot be read on: reading it took too much memory or time"
+ENDS_EARLY = "the sheet cannot be read further: it took too much memory or time"
 
 _TYPES: dict[str, Callable[[str], Any]] = {
     kind.__name__: kind.fromisoformat for kind in (date, datetime, time)
@@ -39,12 +37,12 @@ _TYPES: dict[str, Callable[[str], Any]] = {
 
 
 class ExcelSource:
-    """The rows of a sheet, by default the first that is not hidden."""
+    """The rows of a sheet, by default of the first visible one. Raises InputError if it cannot be read."""
 
     def __init__(self, path: str, max_row_bytes: int = MAX_RECORD_BYTES, sheet: str | None = None) -> None:
         self.file = path
         self.max_row_bytes = max_row_bytes
-        self.bytes_read = 0  # of the file, the share of rows that were read
+        self.bytes_read = 0  # estimated by the share of rows that were read
         self.truncated = False
         if path == "-":
             raise InputError("Excel cannot be read from standard input; save it to a file and name that")
@@ -62,7 +60,7 @@ class ExcelSource:
         assert self._process.stdout is not None
         self._lines = self._process.stdout
         try:
-            self._told = self._opened(sheet)
+            self._about = self._opened(sheet)
         except BaseException:
             self.close()
             raise
@@ -73,30 +71,27 @@ class ExcelSource:
         self._process.wait()
 
     def _opened(self, sheet: str | None) -> dict[str, Any]:
-        """Read which sheets the process found, or its error. Raises InputError: there is none to read."""
-        line = self._lines.readline(TOLD_BYTES)
-        told: dict[str, Any] = json.loads(line) if line.endswith(b"\n") else {}
-        error = told.get("error")
+        line = self._lines.readline(FIRST_LINE_BYTES)
+        about: dict[str, Any] = json.loads(line) if line.endswith(b"\n") else {}
+        error = about.get("error")
         if error == "PasswordError":
             raise InputError(f"{self.file} has a password; save it without one")
-        # It may also have been ended by a signal, at a bound.
-        if error == "MemoryError" or (not told and (line or self._process.wait() < 0)):
-            raise InputError(
-                f"{self.file} takes too much memory to be read as Excel; save it as CSV in UTF-8"
-            )
-        if error or not told:
+        # At a bound the process gets MemoryError, or a signal ends it.
+        if error == "MemoryError" or (not about and (line or self._process.wait() < 0)):
+            raise InputError(f"{self.file} takes too much memory as Excel; save it as CSV in UTF-8")
+        if error or not about:
             raise InputError(f"{self.file} cannot be read as Excel; check that it is complete")
-        if told["chosen"] is None:
-            names = ", ".join(told["sheets"]) or "none"
+        if about["chosen"] is None:
+            names = ", ".join(about["sheets"]) or "none"
             wanted = "no sheet that is not hidden" if sheet is None else f"no sheet {sheet!r}"
             raise InputError(f"{self.file} has {wanted}; its sheets are {names}; name one with --sheet")
-        return told
+        return about
 
     def records(self, plan: Plan, needed: Collection[str], understood: Understanding) -> Iterator[Record]:
-        """One record per row below the header."""
-        chosen = self._told["chosen"]
+        """Yield a record for each row below the header. Raises InputError if there is no usable header."""
+        chosen = self._about["chosen"]
         understood.sheet = shown(chosen)
-        others = [name for name in self._told["sheets"] if name != chosen]
+        others = [name for name in self._about["sheets"] if name != chosen]
         understood.other_sheets = [shown(name) for name in others[:MAX_NAMES]]
         rows = self._rows()
         first = list(islice(rows, HEADER_ROWS))
@@ -104,6 +99,7 @@ class ExcelSource:
         if not headers:
             raise InputError(f"{self.file}: the sheet {chosen!r} has no header; a row must name the columns")
         wanted = {field for field in needed if field != "source_id"}
+        # Exports put a title above the header. If no row has every needed field, the error shows the longest.
         header = max(headers, key=lambda at: len(headers[at]))
         for at, found in headers.items():
             if wanted <= {field for field, _ in make_shape(plan, [*found.values()], lambda *_: None).fields}:
@@ -125,8 +121,8 @@ class ExcelSource:
         return records()
 
     def _rows(self) -> Iterator[tuple[int, Any]]:
-        """Each row with its number: its cells, its bytes where it is too long, or why there are no more."""
-        first, total = self._told["first"] + 1, self._told["rows"]
+        """Yield the number of each row, with its cells, its size if too long, or why no more can be read."""
+        first, total = self._about["first"] + 1, self._about["rows"]
         for at in range(total):
             line = self._lines.readline()
             if not line.endswith(b"\n"):
@@ -143,13 +139,12 @@ def _typed(cell: dict[str, str]) -> Any:
 
 
 def _names(row: Any) -> dict[int, str]:
-    """The names of the columns that have one, by their position."""
     cells = enumerate(row) if isinstance(row, list) else ()
     return {at: name for at, cell in cells if cell is not None and (name := str(cell).strip())}
 
 
 def _value(cell: Any) -> Any:
-    """The value of a cell: None where it is empty, an integer where it is a whole number."""
     if cell == "":
         return None
+    # Excel stores every number as a float; an id of 17 must not become "17.0".
     return int(cell) if isinstance(cell, float) and cell.is_integer() else cell

@@ -1,11 +1,9 @@
-"""Entries of feeds become records: RSS 0.9x, 1.0 and 2.0, Atom 0.3 and 1.0, and WordPress exports (WXR).
+"""Read records from feeds: RSS 0.9x, 1.0 and 2.0, Atom 0.3 and 1.0, and WordPress exports (WXR).
 
-A feed is known by its root, not by the name of its file. Names are those of the document, with the usual
-prefixes: `content:encoded`, `dc:creator`, `wp:post_id`. Two that every entry has come from what stands before
-the entries: `channel title` and `channel language`. `FIELDS` says which name is which field.
+The root decides which kind it is. Names are those of the document with the usual prefixes, such as
+`content:encoded` or `wp:post_id`; the head adds `channel title` and `channel language` to every entry.
 
-Texts are HTML here, also where a feed means plain text, until `take_out` makes plain text of them. Of an
-export of WordPress only what is published counts: posts and pages.
+Texts are HTML until `take_out` makes them plain. Of a WordPress export, only published posts and pages count.
 """
 
 from __future__ import annotations
@@ -23,7 +21,7 @@ from dedup.files.entries import NAMESPACES, SITEMAPS, FeedDocument, read_documen
 from dedup.files.naming import DEFAULT_FIELDS, Shapes, values_of
 from dedup.files.packed import Archive
 from dedup.files.record import Plan, Record, unexpected
-from dedup.files.report import Understanding
+from dedup.files.report import Understanding, count_name, shown
 from dedup.files.source import LineSource
 
 FIELDS: dict[str, tuple[str, ...]] = {
@@ -40,12 +38,12 @@ FIELDS: dict[str, tuple[str, ...]] = {
     "language": ("dc:language", "xml:lang", "channel language"),
     "byline": ("dc:creator", "author"),
 }  # fmt: skip
-"""Article field -> the names it goes by in feeds, in the order they are tried."""
+"""Article field -> its names in feeds, in the order they are tried."""
 
-FULL = ("content:encoded", "content")  # Names of a text that is meant to be the whole article
-CUT = ("…", "...", "[…]", "[...]")  # What ends one that is not, all the same
-POST_TYPES = ("post", "page")  # What of WordPress is an article
-UNREAD = ("wp:postmeta", "wp:comment")  # Of these an entry has many, and they say nothing about it
+FULL = ("content:encoded", "content")  # Names of a text that should be the whole article
+CUT = ("…", "...", "[…]", "[...]")  # Ends of such a text if it is only a beginning after all
+POST_TYPES = ("post", "page")  # Types of WordPress that are articles
+UNREAD = ("wp:postmeta", "wp:comment")  # An entry may have many, and no field is in them
 
 _XML = "{http://www.w3.org/XML/1998/namespace}"
 _PREFIXES = {uri: prefix for prefix, uri in NAMESPACES.items()}
@@ -53,10 +51,8 @@ _BODIES = frozenset(FIELDS["text"])
 _SCHEME = r"[A-Za-z][A-Za-z0-9+.-]*:"
 _MAIL = r"\S+@\S+\s+\((.+)\)"
 
-# Shortcodes of WordPress. Words in brackets, such as [sic], are none: a shortcode has attributes, or an end.
-_EMBEDDED = (
-    r"\[(audio|caption|embed|gallery|playlist|video|wp_caption)\b[^\[\]]*\]"  # Gone with what is inside
-)
+# Shortcodes of WordPress have attributes or an end tag; words in brackets, such as [sic], are text.
+_EMBEDDED = r"\[(audio|caption|embed|gallery|playlist|video|wp_caption)\b[^\[\]]*\]"
 _ATTRIBUTE = r"""\s+[\w-]+=(?:"[^"\]]*"|'[^'\]]*'|[^\s"'\]]+)"""
 _SHORTCODE = rf"\[(?:/[a-zA-Z][\w-]*|[a-zA-Z][\w-]*(?:{_ATTRIBUTE})+\s*/?|gallery|playlist)\]"
 _CLOSED = r"\[/([a-zA-Z][\w-]*)\]"
@@ -64,14 +60,12 @@ _PARAGRAPHS = r"\n[ \t\r]*\n"
 
 MAX_EMBEDDED_CHARACTERS = 5_000  # Between the tags of a caption
 MAX_SHORTCODES = 100  # Names of shortcodes in a text
-MAX_HEAD_CHARACTERS = 4_096  # Of a value of the head, which every entry gets; one that is longer is left out
-MAX_AUTHORS_CHARACTERS = 4_096  # Of the names of the authors of an entry
+MAX_HEAD_CHARACTERS = 4_096  # Longer values of the head are left out, since every entry would hold a copy
+MAX_AUTHORS_CHARACTERS = 4_096  # Names of all authors of an entry
 
 
 class Feed:
-    """The head of a document, for all its entries: its `kind` (`rss`, `atom` or `wxr`); title, link and
-    language of the feed, None where it says none.
-    """
+    """The head of a document: its `kind` (`rss`, `atom` or `wxr`), title, link and language, if given."""
 
     def __init__(self, document: FeedDocument) -> None:
         self.kind = "atom" if document.root == "feed" else "rss"
@@ -90,16 +84,13 @@ class Feed:
                 found.setdefault(name, value if len(value) <= MAX_HEAD_CHARACTERS else "")
         self.title = found.get("title") or None
         link = found.get("link") or found.get("wp:base_blog_url") or ""
-        self.link = joined("", link) or None  # one that cannot be read is no entry's fault
+        self.link = joined("", link) or None  # a bad link of the feed must not refuse its entries
         tagged = re.search(r"""\bxml:lang\s*=\s*["']([\w-]+)""", document.tag)
         self.language = found.get("language") or found.get("dc:language") or (tagged and tagged[1]) or None
         self._site = urlsplit(self.link or "").hostname
 
     def values(self, entry: Any) -> dict[str, str]:
-        """The values of an entry by name; of several with one name the first, of authors all.
-
-        Raises InputError: its link is no address.
-        """
+        """Return the values of an entry by name. Raises InputError if its link is no address."""
         found: dict[str, str] = {}
         for child in entry:
             name = _name(child, entry)
@@ -111,7 +102,7 @@ class Feed:
                 value = _body(child)
             else:
                 value = _person_or_text(child)
-            if not value or value.startswith("0000-00-00"):  # WordPress has no other time for a draft
+            if not value or value.startswith("0000-00-00"):  # the date of a draft in WordPress
                 continue
             if name in ("author", "dc:creator"):
                 value = self._authors.get(value) or value
@@ -124,7 +115,7 @@ class Feed:
         return found
 
     def _complete(self, entry: Any, found: dict[str, str]) -> None:
-        """Add what stands elsewhere, and make ids and addresses good for more than this feed."""
+        """Add values from attributes and the head; make ids and addresses unique across feeds."""
         of_entry = {
             "rdf:about": entry.get(f"{{{NAMESPACES['rdf']}}}about"),
             "xml:lang": entry.get(f"{_XML}lang"),
@@ -147,9 +138,7 @@ class Feed:
                 found[name] = without_shortcodes(found[name])
 
     def left_out(self, found: dict[str, str]) -> str | None:
-        """Why an entry of WordPress is no article: its type, or its status, which are taken out; None if it
-        is one.
-        """
+        """Return the type or status that makes an entry of WordPress no article, or None. Removes both."""
         if self.kind != "wxr":
             return None
         kind, status = found.pop("wp:post_type", "post"), found.pop("wp:status", "publish")
@@ -159,24 +148,21 @@ class Feed:
 
 
 class FeedSource(LineSource):
-    """A file of XML, for `dedup.files.readers`; raises InputError as `read_document` does."""
+    """A file of XML. Raises InputError as `read_document` does, and for a sitemap."""
 
     def __init__(self, path: str, max_record_bytes: int, archive: Archive | None = None) -> None:
         super().__init__(path, max_record_bytes, archive=archive)
         try:
             self._document = read_document(self.file, self.chunks, max_entry_bytes=max_record_bytes)
             if self._document.root in SITEMAPS:
-                raise InputError(
-                    f"{self.file} is a sitemap: it has addresses and no texts; `dedup watch --fetch` reads"
-                    " pages"
-                )
+                raise InputError(f"{self.file} is a sitemap without texts; `dedup watch --fetch` reads pages")
         except BaseException:
             self.close()
             raise
         self._feed = Feed(self._document)
 
     def records(self, plan: Plan, _needed: Collection[str], understood: Understanding) -> Iterator[Record]:
-        """One record per entry; what is no article of WordPress is counted and left out."""
+        """Yield a record for each entry; count entries of WordPress that are no articles."""
         understood.format = self._feed.kind
         shapes = Shapes(plan, understood)
         for line, raw, entry in self._document.entries:
@@ -188,19 +174,21 @@ class FeedSource(LineSource):
             except InputError as error:
                 yield line, raw, str(error)
                 continue
-            except Exception as error:  # of the parser: this entry's fault
+            except Exception as error:
+                # A parser may raise anything on bad input; only this entry is refused.
                 yield line, raw, unexpected(error)
                 continue
             if kind := self._feed.left_out(found):
-                understood.leave_out(kind)
+                count_name(understood.left_out, shown(kind))
                 continue
             yield line, raw, values_of(found, shapes.of(found), understood)
         self.truncated |= self._document.truncated
 
 
 def entries(document: FeedDocument) -> Iterator[tuple[dict[str, Any], bool, str | None]]:
-    """The entries of a feed that are articles: their values by field, whether the text is meant to be whole,
-    and when it says that it was changed. What cannot be read, or has no id, is named in `document.refused`.
+    """Yield the articles of a feed: values by field, whether the text should be whole, and time of change.
+
+    Entries that cannot be read or have no id are added to `document.refused`.
     """
     feed = Feed(document)
     understood = Understanding("", feed.kind)
@@ -222,17 +210,14 @@ def entries(document: FeedDocument) -> Iterator[tuple[dict[str, Any], bool, str 
         except InputError as error:
             document.refused.append((line, str(error)))
             continue
-        except Exception as error:  # of a parser: this entry's fault
+        except Exception as error:
             document.refused.append((line, unexpected(error)))
             continue
         yield found, full, values.get("updated") or values.get("modified")
 
 
 def take_out(found: dict[str, Any]) -> bool:
-    """Put a text, and a plain title, in the place of HTML; returns whether the text had tags.
-
-    Raises InputError as `dedup.base.html.extract` does.
-    """
+    """Make HTML plain text; return whether the text had tags. Raises InputError as `html.extract` does."""
     body = found.get("text")
     base.take_out(found, body if isinstance(body, str) and "<" in body else None)
     if not isinstance(body, str) or "<" in body:
@@ -242,7 +227,7 @@ def take_out(found: dict[str, Any]) -> bool:
 
 
 def without_shortcodes(body: str) -> str:
-    """A body as WordPress keeps it: without shortcodes, and with tags where it has only blank lines."""
+    """Return a body of WordPress without shortcodes, and with tags of paragraphs for blank lines."""
     if "[" in body:
         body = _without_embedded(body)
         closed = sorted({*re.findall(_CLOSED, body)})[:MAX_SHORTCODES]
@@ -268,7 +253,7 @@ def _without_embedded(body: str) -> str:
 
 
 def joined(base: str, address: str) -> str | None:
-    """An address that may be written from another one on; None where it cannot be read."""
+    """Return an absolute address, or None if it is invalid."""
     try:
         made = urljoin(base, address)
         urlsplit(made)
@@ -278,13 +263,13 @@ def joined(base: str, address: str) -> str | None:
 
 
 def _local(element: Any) -> str:
-    """The name of an element without its namespace; "" for a comment."""
+    """Return the name of an element without its namespace; "" for a comment."""
     tag = element.tag
     return tag.rpartition("}")[2] if isinstance(tag, str) else ""
 
 
 def _name(element: Any, parent: Any) -> str:
-    """The name of an element with the usual prefix; without one if it is of its parent's namespace."""
+    """Return the name of an element with the usual prefix, without one in the namespace of its parent."""
     if not isinstance(element.tag, str):
         return ""
     uri, _, local = element.tag.rpartition("}")
@@ -305,7 +290,7 @@ def _text(element: Any) -> str:
 
 
 def _person_or_text(element: Any) -> str:
-    """The name of a person or of a source of Atom, or the text of an element; `mail (name)` is the name."""
+    """Return the name of a person or source of Atom, the name in `mail (name)`, or the text of an element."""
     named = next((child for child in element if _local(child) in ("name", "title")), None)
     value = _text(element if named is None else named)
     mail = re.fullmatch(_MAIL, value)
@@ -313,10 +298,10 @@ def _person_or_text(element: Any) -> str:
 
 
 def _address(element: Any) -> str:
-    """What a link leads to: in Atom only one that is the article itself."""
     href = element.get("href")
     if href is None:
         return _text(element)
+    # Other relations of Atom link to comments, enclosures or the feed.
     return str(href).strip() if element.get("rel", "alternate") == "alternate" else ""
 
 
@@ -325,9 +310,10 @@ def _is_address(guid: Any, value: str) -> bool:
 
 
 def _body(element: Any) -> str:
-    """The text of an entry as HTML: what stands there escaped, as elements, or as plain text."""
+    """Return the text of an entry as HTML; feeds have it escaped, as elements, or as plain text."""
     kind = element.get("type") or ""
-    plain = kind in ("text", "text/plain") or (not kind and _is_atom(element))
+    atom = "atom" in str(element.tag).rpartition("}")[0].lower()
+    plain = kind in ("text", "text/plain") or (atom and not kind)
     if plain or not len(element):
         text = _text(element)
         return html.escape(text, quote=False) if plain else text
@@ -337,7 +323,3 @@ def _body(element: Any) -> str:
         child.tag = _local(child) or "span"
     inner = (etree.tostring(child, encoding="unicode", method="html") for child in element)
     return f"{html.escape(element.text or '', quote=False)}{''.join(inner)}".strip()
-
-
-def _is_atom(element: Any) -> bool:
-    return isinstance(element.tag, str) and "atom" in element.tag.rpartition("}")[0].lower()

@@ -1,8 +1,7 @@
-"""JSON becomes records: one object per line, or as `document.py` cuts it.
+"""Read records from JSON: one object per line, or as `document.py` cuts it.
 
-A line that is no object, is not UTF-8, says a key twice or is too large is a record with a reason, and the
-reading goes on. One that holds articles, as an array or an answer of a service does, is a record for each. It
-does not look into the values.
+A line that is no object, is not UTF-8, repeats a key or is too large becomes a record with a reason, and
+reading continues. A line that holds several articles becomes a record for each.
 """
 
 from __future__ import annotations
@@ -30,12 +29,12 @@ from dedup.files.source import UTF8, LineSource
 
 BLANK = "the line is blank"
 
-# Objects of one key in which MongoDB exports what JSON has no type for.
+# MongoDB exports values without a type in JSON as objects with one of these keys.
 _TYPED = ("$oid", "$date", "$numberLong")
 
 
 class _Repeated(dict[str, Any]):
-    """A JSON object in which a key appears twice; json alone would silently keep the last."""
+    """A JSON object in which a key appears twice; json would silently keep the last value."""
 
     names: frozenset[str]
 
@@ -49,20 +48,15 @@ def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return repeated
 
 
-# Not strict: a raw tab, NUL or other control character within a string is text like any other.
+# Not strict, so that a raw tab, NUL or other control character may stand in a string.
 _decoder = json.JSONDecoder(strict=False, object_pairs_hook=_object)
-_decode_json = _decoder.decode
 _scan = cast(Any, _decoder).scan_once
 
 
 def jsonl_records(
     source: LineSource, plan: Plan, understood: Understanding | None = None, *, every_line: bool = False
 ) -> Iterator[Record]:
-    """One record per article. Of several names for a field, the first that has a value counts.
-
-    A format "json" is known to be one by its name; which of the two it is gets set in `understood`.
-    `every_line` makes each line one record, with a reason where it is blank or holds several articles.
-    """
+    """Yield a record for each article; if `every_line`, one for each line, even a blank one."""
     understood = understood or Understanding(source.file, "jsonl")
     understood.encoding = source.encoding if source.encoding != UTF8 else None
     lines: Iterable[tuple[int, bytes | None]] = source.lines()
@@ -80,7 +74,8 @@ def jsonl_records(
             if line is None:
                 yield number, None, NO_LIST
                 continue
-            if isinstance(line, Beginning):  # first: the beginning may be blank where the line is not
+            # Checked before blank lines: the beginning may be blank although the line is not.
+            if isinstance(line, Beginning):
                 too_large = line.length > source.max_line_bytes
                 yield number, line, too_long(line.length, source.max_line_bytes) if too_large else NO_MEMORY
                 continue
@@ -109,7 +104,6 @@ def jsonl_records(
 
 
 def _each(number: int, found: list[Any], shapes: Shapes, understood: Understanding) -> Iterator[Record]:
-    """A record for each of several articles that one line holds."""
     for one in found:
         made = values_of_object(one, shapes, understood) if isinstance(one, dict) else "it is no JSON object"
         if isinstance(made, Several):
@@ -119,7 +113,7 @@ def _each(number: int, found: list[Any], shapes: Shapes, understood: Understandi
 
 
 class Several(str):
-    """Why an object is no article: it holds these."""
+    """The reason why an object is no article: it holds several."""
 
     articles: list[Any]
 
@@ -127,9 +121,9 @@ class Several(str):
 def values_of_object(
     content: dict[str, Any], shapes: Shapes, understood: Understanding
 ) -> dict[str, Any] | str:
-    """The values of an object of `json_value` by field, or the reason why there are none."""
+    """Return the values of an object by field, or the reason to refuse it."""
     hit = content.get("_source")
-    if isinstance(hit, dict):  # of a search engine, which has the article within
+    if isinstance(hit, dict):  # a hit of Elasticsearch, with the article inside
         if "_id" in content:
             hit.setdefault("_id", content["_id"])
         content = hit
@@ -145,7 +139,7 @@ def values_of_object(
         known = None if keys & content.names else found.get("source_id")
         return Refused(f"key '{min(content.names & shape.used)}' appears twice", known)
     if "text" not in found and "source_id" not in found and (articles := articles_within(content)):
-        several = Several("it is no article but holds some; give each in a line of its own")
+        several = Several("it holds several articles; give each its own line")
         several.articles = articles
         return several
     return found
@@ -156,13 +150,13 @@ def _parsed(text: str) -> Any:
         content, end = _scan(text, 0)
     except StopIteration:
         end = -1
-    # Nearly all lines are a value and nothing else, and need no look at the spaces around it.
-    return content if end == len(text) else _decode_json(text)
+    # Nearly every line is just a value; the slower decode, which skips spaces, is only for the others.
+    return content if end == len(text) else _decoder.decode(text)
 
 
 def json_value(raw: bytes, what: str, encoding: str = UTF8) -> tuple[Any, str | None]:
-    """A value of JSON, or None and the reason, in which it is called `what`."""
-    # What has fewer bytes has fewer values, and need not be looked through.
+    """Return a value of JSON, or None and the reason; `what` names the value there."""
+    # Counting is skipped for lines that are too short to hold so many values.
     if len(raw) > MAX_RECORD_VALUES and sum(map(raw.count, (b",", b"[", b"{"))) > MAX_RECORD_VALUES:
         return None, TOO_MANY_VALUES
     try:

@@ -1,8 +1,7 @@
-"""Which name of a file holds which field of an article: usual names, mapped names, and names within objects.
+"""Find the fields of an article among the names of a record: usual names, mapped ones, names within objects.
 
-Names are compared as written and then without case, surrounding spaces, and with spaces and hyphens as
-underscores. The names of a record are looked up once for all records that have the same. Of several names
-for a field the first that has a value counts. It does not know files or what makes a value valid.
+Names are compared as written, and then without case and surrounding spaces, and with spaces and hyphens as
+underscores. If several names of a record may hold a field, the first that has a value counts.
 """
 
 from __future__ import annotations
@@ -14,7 +13,7 @@ from typing import Any, NamedTuple
 
 from dedup.base.errors import InputError
 from dedup.files.record import KEPT, Plan
-from dedup.files.report import MAX_NAMES, Understanding, shown
+from dedup.files.report import MAX_NAMES, Understanding, count_name, shown
 
 DEFAULT_FIELDS: dict[str, tuple[str, ...]] = {
     "source_id": ("source_id", "id", "_id", "guid", "uuid", "article_id", "doc_id"),
@@ -39,46 +38,42 @@ DEFAULT_FIELDS: dict[str, tuple[str, ...]] = {
     "byline": ("byline", "authors", "author", "creator", "dc:creator", "by"),
     "kept": ("kept",),
 }  # fmt: skip
-"""Article field -> the names it goes by in files, in the order they are tried. One with a dot is also looked
-for within an object."""
+"""Article field -> its names in files, in the order they are tried; after a dot, names within an object."""
 
+# Taken only if the record has another name for the text too, without a value: most descriptions are teasers.
 TEASERS = ("description",)
-"""Names that are taken only beside another name for the text, whose value is missing: most are teasers."""
 
+# Bounds of the shapes that are remembered. Files have a few; a hostile one may have a new one in every line.
 MAX_SHAPES = 256
 MAX_SHAPE_NAMES = 200
-"""Sets of names that are remembered, and names in one; a file has a few. Others are looked up every time."""
 MAX_SHAPE_CHARACTERS = 10_000
 
+# Each option is compared with all later ones; a hostile record may have thousands, an honest one has three.
 MAX_OPTIONS = 32
-"""Names of one record that are tried for one field. Each is compared with those behind it, and thousands of
-names may differ in spaces only; honest records have three."""
 
-_MAX_SHOWN_NAME = 30
-_MAX_SHOWN_NAMES = 20
-
+_MAX_SHOWN_NAME, _MAX_SHOWN_NAMES = 30, 20
 _ABSENT = object()
 
 Within = Callable[[str, str], tuple[str, ...] | None]
-"""Where `rest` is within the value of a name: the names down to it; None if it cannot be there."""
+"""Function from a name and the rest of a dotted name to the path within its value; None if it has none."""
 
 
 class Option(NamedTuple):
-    """One place where a field may be."""
+    """A place where a field may be."""
 
-    key: Any
-    rest: tuple[str, ...]
-    label: str
-    others: tuple[str, ...] = ()
+    key: Any  # name, or index of a column
+    rest: tuple[str, ...]  # path within the value
+    label: str  # for people
+    others: tuple[str, ...] = ()  # later names of the field, ignored once this one has a value
 
 
 @dataclass(frozen=True, slots=True)
 class RecordShape:
-    """What records with certain names hold."""
+    """The fields of all records that have the same names."""
 
     fields: tuple[tuple[str, tuple[Option, ...]], ...]  # field -> its options, in the order they are tried
-    used: frozenset[str]  # the names that any field may be in
-    ignored: tuple[str, ...]  # the others, at most MAX_NAMES
+    used: frozenset[str]  # names that may hold a field
+    ignored: tuple[str, ...]  # other names, at most MAX_NAMES
 
 
 def columns_of(
@@ -89,10 +84,7 @@ def columns_of(
     within: Within,
     understood: Understanding,
 ) -> RecordShape:
-    """The shape of all rows of a file with named columns, whose keys are column indices.
-
-    Raises InputError if a needed field has no column, or the name of a column is taken twice.
-    """
+    """Return the shape of all rows, whose keys are column indices. Raises InputError for a missing column."""
     shape = make_shape(plan, names, within)
     chosen = dict(shape.fields)
     for field, candidates in plan.items():
@@ -104,18 +96,16 @@ def columns_of(
         elif field == "source_id" and understood.url_may_be_id and "url" in chosen:
             continue
         elif field in needed:
-            # Without a header the first row is an article: show what can be names, not what may be text.
+            # A file without a header has an article in its first row. Messages never quote text.
             listed = [name if len(name) <= _MAX_SHOWN_NAME else "(long)" for name in names[:_MAX_SHOWN_NAMES]]
-            more = ", …" if len(names) > _MAX_SHOWN_NAMES else ""
+            columns = ", ".join(listed) + (", …" if len(names) > _MAX_SHOWN_NAMES else "")
             if field.startswith(KEPT):
-                raise InputError(
-                    f"{file} has no column {candidates[0]!r} to be kept; its columns are"
-                    f" {', '.join(listed)}{more}; correct --keep"
-                )
+                wanted = f"{candidates[0]!r} to be kept"
+                raise InputError(f"{file} has no column {wanted}; its columns are {columns}; correct --keep")
             address = chosen["url"][0].label if field == "source_id" and "url" in chosen else "COLUMN"
             raise InputError(
                 f"{file} has no column for {field} (looked for: {', '.join(candidates)}); its columns are "
-                f"{', '.join(listed)}{more}; say which one it is with --map {field}={address}"
+                f"{columns}; say which one it is with --map {field}={address}"
             )
     indices = {name: index for index, name in reversed(list(enumerate(names)))}
     fields = tuple(
@@ -126,7 +116,7 @@ def columns_of(
 
 
 def flattened(shape: RecordShape, names: Sequence[str]) -> tuple[tuple[tuple[str, ...], ...], RecordShape]:
-    """The columns that a shape of `columns_of` needs, each once; and the shape whose keys index them."""
+    """Return the distinct columns that a shape of `columns_of` needs, and the shape whose keys index them."""
     columns: dict[tuple[str, ...], int] = {}
     fields = []
     for field, options in shape.fields:
@@ -139,14 +129,14 @@ def flattened(shape: RecordShape, names: Sequence[str]) -> tuple[tuple[tuple[str
 
 
 def fold(name: str) -> str:
-    """A name as names are compared."""
+    """Return the form in which names are compared."""
     return name.strip().lower().replace(" ", "_").replace("-", "_")
 
 
 def _options(
     candidates: Iterable[str], names: Collection[str], folded: dict[str, list[str]], within: Within
 ) -> list[Option]:
-    """Where a field may be among the names of a record, in the order to be tried; the key is the name."""
+    """Return the places of a field among the names of a record, in the order they are tried."""
     found: dict[tuple[str, tuple[str, ...]], Option] = {}
 
     def add(wanted: str, rest: str) -> None:
@@ -165,7 +155,7 @@ def _options(
 
 
 def make_shape(plan: Plan, names: Sequence[str], within: Within) -> RecordShape:
-    """Look up all fields among the names of a record."""
+    """Return the shape of records with these names; its keys are the names."""
     distinct = dict.fromkeys(names)
     folded: dict[str, list[str]] = {}
     for name in distinct:
@@ -190,6 +180,8 @@ def make_shape(plan: Plan, names: Sequence[str], within: Within) -> RecordShape:
 
 
 class Shapes:
+    """The shapes of the records of a file, looked up once for all records with the same names."""
+
     def __init__(self, plan: Plan, understood: Understanding) -> None:
         self._plan = plan
         self._understood = understood
@@ -212,10 +204,7 @@ class Shapes:
 
 
 def values_of(record: Any, shape: RecordShape, understood: Understanding) -> dict[str, Any]:
-    """The values of a record by field, counted under the names they were found in.
-
-    An empty text is no value where another name has one.
-    """
+    """Return the values of a record by field, and count under which names they were found."""
     found: dict[str, Any] = {}
     for field, options in shape.fields:
         looked_into = None
@@ -228,23 +217,24 @@ def values_of(record: Any, shape: RecordShape, understood: Understanding) -> dic
                 understood.seen.add(field)
                 looked_into = key
             elif key == looked_into:
-                continue  # an object whose name is null is no name itself
+                # `{"source": {"name": null}}` has no publication: the object itself is not the name.
+                continue
             if value is None:
                 continue
             found[field] = value
-            if value == "":
+            if value == "":  # a later name may have a text
                 continue
-            understood.found_in(field, label)
+            count_name(understood.fields.setdefault(field, {}), label)
             for other in others:
-                understood.passed_over(other)
+                count_name(understood.ignored, other)
             break
     for name in shape.ignored:
-        understood.passed_over(name)
+        count_name(understood.ignored, name)
     return found
 
 
 def _within(value: Any, rest: str) -> Any:
-    """What an object has under a name, which may be that of an object within; or _ABSENT."""
+    """Return the value of a name, which may have dots, within an object; or _ABSENT."""
     if not isinstance(value, dict):
         return _ABSENT
     if rest in value:
@@ -261,7 +251,7 @@ def _within(value: Any, rest: str) -> Any:
 
 
 def _splits(name: str) -> Iterator[tuple[str, str]]:
-    """What is before each dot of a name, and what is behind it; the last dot first."""
+    """Yield what precedes and what follows each dot of a name, the last dot first."""
     at = name.rfind(".")
     while at > 0:
         yield name[:at], name[at + 1 :]

@@ -1,13 +1,10 @@
-"""A path becomes sources of records: one, or one for each file in a zip archive, read as if they were one.
-
-The format is told by the name, or by the user.
-"""
+"""Open a path as a source of records; the files in a zip archive are read as if they were one."""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Protocol, TypeAlias
 
 from dedup.base import plugins
 from dedup.base.errors import InputError
@@ -21,27 +18,26 @@ from dedup.files.record import Plan, Record
 from dedup.files.report import Understanding
 from dedup.files.source import LineSource
 
-if TYPE_CHECKING:  # imported by the first feed: it takes 12 ms, and the other formats 2 each
+# Imported when the first feed is opened: it takes 12 ms, the other formats 2 each.
+if TYPE_CHECKING:
     from dedup.files.feeds import FeedSource
+
+    Source: TypeAlias = "LineSource | ParquetSource | ExcelSource | FeedSource | AddedSource"
 
 
 class AddedSource(Protocol):
-    """A file in a format of a plug-in: `dedup.formats` names a class that is called with path and bound."""
+    """A source of a plug-in: `dedup.formats` names a class called with the path and the bytes of a record."""
 
     suffixes: tuple[str, ...]  # of the class, such as `(".wire",)`
     file: str  # the name used in messages
-    bytes_read: int  # how far it is read
-    bytes_total: int | None  # None where the end is not known
-    truncated: bool  # whether the file broke off
+    bytes_read: int
+    bytes_total: int | None  # None if the size is unknown
+    truncated: bool  # the file broke off
 
     def records(self, plan: Plan, needed: Collection[str], understood: Understanding) -> Iterator[Record]:
-        """Read one record after the other. Raises InputError: the file cannot be used."""
+        """Yield the records. Raises InputError if the file cannot be used."""
 
     def close(self) -> None: ...
-
-
-if TYPE_CHECKING:
-    Source = LineSource | ParquetSource | ExcelSource | FeedSource | AddedSource
 
 
 FORMATS = ("jsonl", "json", "csv", "tsv", "parquet", "xlsx", "xml")
@@ -51,21 +47,19 @@ SUFFIXES: dict[str, str] = {
     **dict.fromkeys((".xlsx", ".xlsm", ".xlsb", ".xls", ".ods"), "xlsx"),
     **dict.fromkeys((".xml", ".rss", ".atom", ".wxr"), "xml"),
 }
-SEEKING = ("parquet", "xlsx")  # Formats whose files are not read from their beginning to their end
-
-NAMES_SHOWN = 8  # Of an archive, in an error
+SEEKING = ("parquet", "xlsx")  # Formats that are not read from beginning to end
+NAMES_SHOWN = 8  # Files of an archive in an error
 
 
 class Opened:
-    """What is read under one path, from its beginning to its end, once."""
+    """The sources of one path, to be read once."""
 
     def __init__(self, path: str, reading: Reading, max_record_bytes: int) -> None:
         self.file = "<stdin>" if path == "-" else path
         self._reading, self._bound = reading, max_record_bytes
         self._archive: Archive | None = None
         self._names = [path]
-        # of an archive, what is not read: files of no known format.
-        self.passed_over: list[str] = []
+        self.passed_over: list[str] = []  # files of an archive that are not of its format
         if path.lower().endswith(".zip"):
             self._archive = Archive(path)
         try:
@@ -74,13 +68,13 @@ class Opened:
             if reading.sheet is not None and self.format != "xlsx":
                 raise InputError(f"{path} is no Excel file, and has no sheet: leave out --sheet")
             if reading.encoding is not None and (_seeks(self.format) or self.format == "xml"):
-                raise InputError(f"{path} says itself how it is written: leave out --encoding")
-            self.source = self._open(self._names[0])  # that is read now: of an archive, the file within
+                raise InputError(f"{path} names its own encoding: leave out --encoding")
+            self.source = self._open(self._names[0])  # of an archive, the file that is being read
         except BaseException:
             if self._archive:
                 self._archive.close()
             raise
-        self._truncated = False  # one of the files before
+        self._truncated = False  # an earlier file of the archive was
 
     @property
     def truncated(self) -> bool:
@@ -88,7 +82,7 @@ class Opened:
 
     @property
     def names(self) -> list[str]:
-        """Of an archive, the files in it that are read."""
+        """The files of an archive that are read."""
         return self._names if self._archive else []
 
     def close(self) -> None:
@@ -99,7 +93,7 @@ class Opened:
     def records(
         self, plan: Plan, needed: Collection[str], understood: Understanding, *, every_line: bool = False
     ) -> Iterator[Record]:
-        """The records of all sources. Raises InputError now, not later, for one that cannot be used."""
+        """Return the records of all sources. Raises InputError, before the first, if one cannot be used."""
 
         def of(source: Source, understood: Understanding) -> Iterator[Record]:
             if not isinstance(source, LineSource) or hasattr(source, "records"):
@@ -118,6 +112,7 @@ class Opened:
                 yield from of(self.source, understood)
 
         first = of(self.source, understood)
+        # Open each file of an archive once, so that a bad header is reported before anything is stored.
         for name in self._names[1:]:
             other = self._open(name)
             try:
@@ -143,10 +138,11 @@ class Opened:
         return LineSource(name, self._bound, self._reading.encoding, self._archive)
 
     def _format_within(self, archive: Archive, format: str | None) -> str:
-        """The format of the files in an archive; sets which of them are read."""
+        """Return the format of the files in an archive, and set which of them are read."""
         every = archive.names
         found = {name: _by_suffix(_suffix(name)) for name in every}
-        if format is not None:  # of its files; where no name says that one is, of all
+        if format is not None:
+            # Read the files whose names fit; if none does, the user means all of them.
             found = {name: one if one == format else None for name, one in found.items()}
             found = found if any(found.values()) else dict.fromkeys(every, format)
         self._names = [name for name, one in found.items() if one]
@@ -160,25 +156,22 @@ class Opened:
                 f" ({', '.join(one for one in FORMATS if one not in SEEKING)}) with --format"
             )
         if len(formats) > 1 or _seeks(formats[0]):
-            raise InputError(
-                f"{self.file} holds files of {' and '.join(formats)}; unpack it first: unzip {self.file}"
-            )
+            kinds = " and ".join(formats)
+            raise InputError(f"{self.file} holds files of {kinds}; unpack it first: unzip {self.file}")
         return formats[0]
 
 
 def _suffix(name: str) -> str:
-    """What the name of a file says of its format, whatever it is packed with."""
+    """Return the suffix of a file name without its `.gz` or the like."""
     path = Path(name.lower())
     return Path(path.stem).suffix if path.suffix in PACKED_SUFFIXES else path.suffix
 
 
 def _seeks(format: str) -> bool:
-    """Whether files of a format are read otherwise than from beginning to end; those of plug-ins may be."""
-    return format in SEEKING or format not in FORMATS
+    return format in SEEKING or format not in FORMATS  # formats of plug-ins may
 
 
 def _by_suffix(suffix: str) -> str | None:
-    """The format of files with a suffix, where the core or a plug-in reads it."""
     if found := SUFFIXES.get(suffix):
         return found
     return next((name for name, one in plugins.every("formats").items() if suffix in one.suffixes), None)
@@ -198,7 +191,8 @@ def _format_of(path: str, format: str | None) -> str:
         return "jsonl"
     suffix = _suffix(path)
     if (found := _by_suffix(suffix)) is None:
-        open_file(path)[0].close()  # says so if it is missing, or a directory
+        # A missing file or a directory has a better message than one about suffixes.
+        open_file(path)[0].close()
         raise InputError(
             f"{path}: unknown format '{suffix}'; name the format ({', '.join(FORMATS)}) or rename the file "
             f"to one of {' '.join(SUFFIXES)}, each with or without {' '.join(PACKED_SUFFIXES)} or .zip"

@@ -1,7 +1,7 @@
-"""The bytes of a file, unpacked: gzip, bzip2, xz or Zstandard, and files in a zip archive.
+"""Unpack files: gzip, bzip2, xz, Zstandard, and zip archives.
 
-What a file unpacks to has no bound: read in steps, a bomb takes time and no memory, while a bound would
-refuse honest dumps. The directory of an archive has one, since it is held.
+The unpacked size has no bound: read in steps, a bomb takes time but no memory, while a bound would refuse
+honest dumps. The directory of an archive has a bound, since it is held in memory.
 """
 
 from __future__ import annotations
@@ -23,11 +23,8 @@ from dedup.base.errors import InputError
 from dedup.base.extras import installing
 
 PLAIN_CHUNK_BYTES = 65_536
-PACKED_CHUNK_BYTES = 16_384
-"""Compressed bytes per step. What precedes a corrupt byte within one step is lost, so steps are small;
-larger ones measured no faster."""
-UNPACKED_CHUNK_BYTES = 1_048_576
-"""At most this much comes out of one step, so that a bomb of zeros does not fill the memory."""
+PACKED_CHUNK_BYTES = 16_384  # A corrupt byte loses those before it in the chunk; larger chunks are not faster
+UNPACKED_CHUNK_BYTES = 1_048_576  # Bound of what one step unpacks: a bomb of zeros must not fill the memory
 
 GZIP_MAGIC = b"\x1f\x8b"
 _MAGIC = {GZIP_MAGIC: "gzip", b"BZh": "bzip2", b"\xfd7zXZ\0": "xz", b"\x28\xb5\x2f\xfd": "zstd"}
@@ -35,9 +32,8 @@ _ZIP_MAGIC = b"PK\x03\x04"
 
 PACKED_SUFFIXES = {".gz": "gzip", ".bz2": "bzip2", ".xz": "xz", ".zst": "zstd"}
 
+# Of the dictionary of an xz stream: `xz -9` makes 64 MiB, a forged header may ask for 4 GiB.
 XZ_MEMORY_BYTES = 128 * 1_048_576
-"""For the dictionary of an xz stream: `xz -9` makes ones of 64 MiB, a forged header may ask for 4 GiB. That
-of Zstandard has a bound of its own, 128 MiB."""
 
 
 class Packed:
@@ -45,11 +41,10 @@ class Packed:
 
     def __init__(self, path: str, archive: Archive | None = None) -> None:
         self.file = "<stdin>" if path == "-" else path
-        # bytes_read, bytes_total: position and size in the file as stored; no total for pipes.
-        self.bytes_read = 0
-        self.bytes_total: int | None = None
+        self.bytes_read = 0  # position in the file as stored
+        self.bytes_total: int | None = None  # size of the file as stored; None for pipes
         self.packing: str | None = None  # gzip, bzip2, xz, zstd or zip
-        self.truncated = False  # what is packed ended early or is corrupt
+        self.truncated = False  # the packed data end early or are corrupt
         self._archive = archive
         self._read: Callable[[int], bytes]
         self.close: Callable[[], None]
@@ -61,7 +56,7 @@ class Packed:
             if sys.stdin is None:
                 raise InputError("standard input is closed; name a file instead of -")
             stdin: Any = sys.stdin.buffer
-            # read1 hands on what a slow producer has written so far, read would wait for a full buffer.
+            # read1 returns what a slow producer has written so far; read would wait for a full buffer.
             self._read, self.close = stdin.read1, lambda: None
         else:
             raw, self.bytes_total = open_file(path)
@@ -69,7 +64,7 @@ class Packed:
 
     @property
     def ends_early(self) -> str:
-        """Why the last record of a file that broke off is refused."""
+        """Reason to refuse the last record of a truncated file."""
         what = "file within the archive" if self.packing == "zip" else f"{self.packing} stream"
         return f"{what} ends early: the rest of the file is missing"
 
@@ -82,7 +77,7 @@ class Packed:
             raise InputError(f"{self.file} is a zip archive; {where} that is named .zip")
         packing = next((name for magic, name in _MAGIC.items() if head.startswith(magic)), None)
         if any(magic.startswith(head) for magic in _MAGIC):
-            # An interrupted download may have left nothing, not even the magic bytes, of what was packed.
+            # An interrupted download may end within the magic bytes, or before them.
             packing = packing or PACKED_SUFFIXES.get(Path(self.file.lower()).suffix)
         if packing is not None:
             self.packing = packing
@@ -93,7 +88,8 @@ class Packed:
                 head = self._take(PLAIN_CHUNK_BYTES)
 
     def _members(self, chunk: bytes, make: Callable[[], Any]) -> Iterator[bytes]:
-        """What is in the streams of a file: those joined with cat have several, and tapes pad with zeros."""
+        """Yield what the streams of a file unpack to."""
+        # Files joined with cat hold several streams, and tapes pad them with zeros.
         member, began = make(), False
         try:
             while chunk:
@@ -110,24 +106,21 @@ class Packed:
                     chunk = member.unused_data if member.eof else b""
                 chunk = chunk or self._take(PACKED_CHUNK_BYTES)
             self.truncated |= not member.eof
-        except MemoryError:
+        except (InputError, MemoryError):
             raise
-        except Exception as error:  # each kind has its own, and they have nothing else in common
-            if isinstance(error, InputError):
-                raise
-            if not began and "emory" in str(error):  # a stream that asks for more than its bound
-                raise InputError(
-                    f"{self.file} asks for more memory than is given to unpack a file; unpack it first"
-                ) from None
+        except Exception as error:
+            # The errors of the four modules have no common base. A message says "Memory" or "memory" if the
+            # header asks for more than the bound.
+            if not began and "emory" in str(error):
+                raise InputError(f"{self.file} asks for more memory than allowed; unpack it first") from None
             self.truncated = True
 
     def _take(self, size: int) -> bytes:
         try:
             chunk = self._read(size)
         except OSError as error:
-            raise InputError(
-                f"{self.file}: reading failed after {self.bytes_read} bytes: {error.strerror}"
-            ) from None
+            why = f"reading failed after {self.bytes_read} bytes: {error.strerror}"
+            raise InputError(f"{self.file}: {why}") from None
         except _BROKEN_MEMBER:
             self.truncated, chunk = True, b""
         self.bytes_read = self._archive.bytes_read if self._archive else self.bytes_read + len(chunk)
@@ -135,28 +128,17 @@ class Packed:
 
 
 class _Gzip:
-    """A stream of gzip, as the modules of the other kinds have it."""
+    """A decompressor of gzip with the interface of those in bz2 and lzma."""
 
     def __init__(self) -> None:
         self._member = zlib.decompressobj(wbits=31)  # 31: gzip framing, checksum verified by zlib
-        self._rest = b""
+        self.needs_input, self.eof, self.unused_data = True, False, b""
 
     def decompress(self, chunk: bytes, most: int) -> bytes:
-        unpacked = self._member.decompress(self._rest + chunk, most)
-        self._rest = self._member.unconsumed_tail
+        unpacked = self._member.decompress(self._member.unconsumed_tail + chunk, most)
+        self.needs_input = not self._member.unconsumed_tail
+        self.eof, self.unused_data = self._member.eof, self._member.unused_data
         return unpacked
-
-    @property
-    def needs_input(self) -> bool:
-        return not self._rest
-
-    @property
-    def eof(self) -> bool:
-        return self._member.eof
-
-    @property
-    def unused_data(self) -> bytes:
-        return self._member.unused_data
 
 
 def _maker(packing: str, file: str) -> Callable[[], Any]:
@@ -177,12 +159,8 @@ def _maker(packing: str, file: str) -> Callable[[], Any]:
     return zstd.ZstdDecompressor
 
 
-# Archives
-
-MAX_DIRECTORY_BYTES = 4 * 1_048_576
-"""Of the directory of an archive, which is held: that of about 40,000 files. It takes 15 times the memory."""
-
-_PACKINGS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)  # Of others, which are rare, Python knows no steps
+MAX_DIRECTORY_BYTES = 4 * 1_048_576  # About 40,000 files; in memory it takes 15 times as much
+_PACKINGS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)  # Python unpacks no other in steps
 _ENCRYPTED = 1  # A flag of a member
 _BROKEN_MEMBER = (zipfile.BadZipFile, EOFError, zlib.error)
 
@@ -201,25 +179,20 @@ class Archive:
             if not isinstance(error, (zipfile.BadZipFile, OSError, ValueError, NotImplementedError)):
                 raise
             raise InputError(f"{path} is no whole zip archive; check it with: unzip -t {path}") from None
-        # the files in it, but for hidden ones and those that a Mac adds.
-        self.names = [
-            info.filename
-            for info in self._zip.infolist()
-            if not info.is_dir() and not _is_hidden(info.filename)
-        ]
+        # Without hidden files and the `__MACOSX` ones that a Mac adds.
+        files = (info.filename for info in self._zip.infolist() if not info.is_dir())
+        self.names = [name for name in files if not _is_hidden(name)]
         twice = next((name for name, count in Counter(self.names).items() if count > 1), None)
-        if twice is not None:  # by its name only the last of them can be read
+        if twice is not None:  # zipfile reads only the last of them by name
             self.close()
-            raise InputError(
-                f"{path} holds more than one file named {twice}; unpack it under other names: unzip -B {path}"
-            )
+            raise InputError(f"{path} holds several files named {twice}; unpack them with: unzip -B {path}")
 
     @property
     def bytes_read(self) -> int:
         return min(self._counted.bytes_read, self.bytes_total)
 
     def open(self, name: str) -> tuple[Callable[[int], bytes], Callable[[], None]]:
-        """What reads a member, and what closes it."""
+        """Return the functions that read and close a member. Raises InputError if it cannot be read."""
         info = self._zip.getinfo(name)
         if info.flag_bits & _ENCRYPTED or info.compress_type not in _PACKINGS:
             why = "needs a password" if info.flag_bits & _ENCRYPTED else "is packed in an unusual way"
@@ -227,9 +200,7 @@ class Archive:
         try:
             member = self._zip.open(info)
         except _BROKEN_MEMBER:
-            raise InputError(
-                f"{self.file}/{name} cannot be read; check the archive with: unzip -t {self.file}"
-            ) from None
+            raise InputError(f"{self.file}/{name} is broken; check with: unzip -t {self.file}") from None
         return member.read, member.close
 
     def close(self) -> None:
@@ -243,7 +214,7 @@ def _is_hidden(name: str) -> bool:
 
 
 class CountingFile:
-    """A file that counts what is read of it, and reads no more than a bound at once."""
+    """A file that counts the bytes read, and refuses to read more than `MAX_DIRECTORY_BYTES` at once."""
 
     def __init__(self, raw: Any, path: str, size: int) -> None:
         self._path, self._total = path, size
@@ -255,6 +226,7 @@ class CountingFile:
     def read(self, size: int = -1) -> bytes:
         if size < 0:
             size = max(0, self._total - self.tell())
+        # Only the directory is read in one piece; members are read in steps.
         if size > MAX_DIRECTORY_BYTES:
             raise InputError(f"{self._path} holds too many files for one archive; unpack it first")
         found: bytes = self._read(size)
@@ -263,7 +235,7 @@ class CountingFile:
 
 
 def open_file(path: str) -> tuple[Any, int | None]:
-    """The file, unbuffered, and its size in bytes (None for what is not a regular file)."""
+    """Return the file, unbuffered, and its size in bytes (None for a pipe). Raises InputError on failure."""
     try:
         raw = Path(path).open("rb", buffering=0)  # noqa: SIM115 (the source closes it)
     except FileNotFoundError:
@@ -280,7 +252,7 @@ def open_file(path: str) -> tuple[Any, int | None]:
 
 
 def open_regular(path: str, what: str) -> tuple[Any, int]:
-    """The file and its size, for what is read here and there. Raises InputError: it is a pipe or the like."""
+    """Return a file that can be read in any order, and its size. Raises InputError for a pipe or the like."""
     raw, size = open_file(path)
     if size is None:
         raw.close()

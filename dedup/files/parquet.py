@@ -1,10 +1,10 @@
-"""A Parquet file becomes records, one per row, a few rows in memory at a time.
+"""Read records from a Parquet file, one per row, a few rows in memory at a time.
 
-It needs pyarrow, which is optional and imported only here. A value that Python cannot hold makes its row
-a record with a reason, and so does a row that is too long; a file that breaks off keeps what came before.
+A row that is too long, or has an id or text that Python cannot hold, becomes a record with a reason. If the
+file breaks off, the rows before that count.
 
-pyarrow unpacks a page as a whole. Pages have 1 MB by most writers; by pyarrow's own they have at least 1,024
-values, whatever their size. So the rows of a group are refused where a page is larger than a bound.
+pyarrow unpacks a whole page at once. Most writers make pages of 1 MB, but those of pyarrow hold at least
+1,024 values of any size. So the rows of a group are refused if one of its pages is too large.
 """
 
 from __future__ import annotations
@@ -36,24 +36,21 @@ _LARGE_PAGE = (
     " in pyarrow with write_batch_size=16"
 )
 PARQUET_ENDS_EARLY = "Parquet data cannot be read: the rest of the file is missing"
-PARQUET_BATCH_ROWS = 64  # Rows held at once; few, since each may be a long article
+PARQUET_BATCH_ROWS = 64  # In memory. Read one by one a row takes 44 µs, in such a batch 4
+# May reduce a batch to one row: one entry of a dictionary may be the value of every row.
 PARQUET_BATCH_BYTES = 16 * 1_048_576
-"""Fewer rows are held at once where more bytes could come of them: one entry of a dictionary may be the value
-of every row. One row at a time takes 44 µs a row, 64 at a time take 4."""
-PARQUET_PAGE_BYTES = 256 * 1_048_576
-"""Of a page that is unpacked: 1,024 texts of 260,000 characters, twice the longest of 120,000 real ones."""
-PARQUET_BUFFER_BYTES = 65_536
-"""Pages are read through such a buffer; without one the columns of a whole row group are read at once."""
+PARQUET_PAGE_BYTES = 256 * 1_048_576  # Unpacked: 1,024 texts of twice the length of the longest real one
+PARQUET_BUFFER_BYTES = 65_536  # Without a buffer pyarrow reads the columns of a whole row group at once
 
 
 class ParquetSource:
-    """The rows of a Parquet file, a few at a time; its position is the share of rows read."""
+    """The rows of a Parquet file. Raises InputError if it cannot be read."""
 
     def __init__(self, path: str, max_row_bytes: int = MAX_RECORD_BYTES) -> None:
         self.file = path
-        self.max_row_bytes = max_row_bytes  # a row with more in the columns that are asked for is refused
-        self.bytes_read = 0  # bytes_read, bytes_total: as of LineSource
-        self.truncated = False  # the file broke off within the data
+        self.max_row_bytes = max_row_bytes  # in the columns that are read
+        self.bytes_read = 0  # estimated by the share of rows that were read
+        self.truncated = False
         self.close: Callable[[], None]
         if path == "-":
             raise InputError("Parquet cannot be read from standard input; save it to a file and name that")
@@ -66,10 +63,8 @@ class ParquetSource:
         self._pa, self._raw = pyarrow, raw
         try:
             if raw.read(len(GZIP_MAGIC)) == GZIP_MAGIC:
-                raise InputError(
-                    f"{path} is gzipped; Parquet is compressed within, so unpack it: gunzip {path}"
-                )
-            # Not the path: pyarrow takes no name that is not UTF-8.
+                raise InputError(f"{path} is Parquet inside gzip; unpack it: gunzip {path}")
+            # The file, not its path: pyarrow accepts only names in UTF-8.
             self._parquet = pyarrow.parquet.ParquetFile(
                 raw, buffer_size=PARQUET_BUFFER_BYTES, pre_buffer=False
             )
@@ -79,13 +74,12 @@ class ParquetSource:
             raw.close()
             if not isinstance(error, (pyarrow.ArrowException, OSError, MemoryError, ValueError)):
                 raise
-            raise InputError(
-                f"{path} cannot be read as Parquet ({type(error).__name__}); check that it is complete"
-            ) from None
+            why = f"({type(error).__name__}); check that it is complete"
+            raise InputError(f"{path} cannot be read as Parquet {why}") from None
         self.close = raw.close
 
     def records(self, plan: Plan, needed: Collection[str], understood: Understanding) -> Iterator[Record]:
-        """One record per row."""
+        """Yield a record for each row. Raises InputError if a needed field has no column."""
         names = self._names
         shape = columns_of(self.file, names, plan, needed, self._path, understood)
         columns, shape = flattened(shape, names)
@@ -94,7 +88,7 @@ class ParquetSource:
         return self._records(columns, shape, understood)
 
     def _path(self, name: str, rest: str) -> tuple[str, ...] | None:
-        """The names of a column within a column of structs."""
+        """Return the path to a column within a column of structs, or None."""
         kind, path = self._schema.field(name).type, []
         for wanted in rest.split("."):
             if not self._pa.types.is_struct(kind):
@@ -135,16 +129,12 @@ class ParquetSource:
             yield row + 1, None, PARQUET_ENDS_EARLY
 
     def _group(self, group: int, columns: tuple[tuple[str, ...], ...]) -> Iterator[tuple[Any, ...] | str]:
-        """The rows of a row group: the values by column, or why a row is refused."""
+        """Yield the values of each row of a row group by column, or why the row is refused."""
         names = sorted({".".join(path) for path in columns})
         about = self._parquet.metadata.row_group(group)
         chunks = [about.column(i) for i in range(about.num_columns)]
         within = tuple(f"{name}." for name in names)
-        read = [
-            chunk
-            for chunk in chunks
-            if chunk.path_in_schema in names or chunk.path_in_schema.startswith(within)
-        ]
+        read = [one for one in chunks if one.path_in_schema in names or one.path_in_schema.startswith(within)]
         unpacked = [chunk.total_uncompressed_size for chunk in read]
         rows, average = about.num_rows, sum(unpacked) // max(about.num_rows, 1)
         why = too_long(average, self.max_row_bytes) if average > self.max_row_bytes else None
@@ -159,33 +149,27 @@ class ParquetSource:
         size = min(PARQUET_BATCH_ROWS, max(1, PARQUET_BATCH_BYTES // max([1, *unpacked])))
         for batch in self._parquet.iter_batches(size, row_groups=[group], columns=names):
             pieces = [batch]
+            # Row by row, so that only the rows that are too long are refused.
             if batch.nbytes > self.max_row_bytes:
                 pieces = [batch.slice(i, 1) for i in range(batch.num_rows)]
             for piece in pieces:
                 if piece.nbytes > self.max_row_bytes:
                     yield too_long(piece.nbytes, self.max_row_bytes)
                     continue
-                yield from zip(
-                    *(
-                        values_of_column(self._column(piece, path), names=path in self._listed)
-                        for path in columns
-                    ),
-                    strict=True,
-                )
+                yield from zip(*(self._values(piece, path) for path in columns), strict=True)
 
-    @staticmethod
-    def _column(batch: Any, path: tuple[str, ...]) -> Any:
+    def _values(self, batch: Any, path: tuple[str, ...]) -> list[Any]:
         column = batch.column(path[0])
         for name in path[1:]:
             column = column.flatten()[column.type.get_field_index(name)]
-        return column
+        return values_of_column(column, names=path in self._listed)
 
 
 def values_of_column(column: Any, *, names: bool = False) -> list[Any]:
-    """The values of a pyarrow array; `UNREADABLE` where Python cannot hold one.
+    """Return the values of a pyarrow array, with `UNREADABLE` for values that Python cannot hold.
 
-    Nanoseconds are cut off, times with a zone come in UTC. A list or struct becomes an empty one: it has no
-    use here, and its size in Python no bound. `names`: a list of texts becomes one text.
+    Nanoseconds are cut off, times with a zone are in UTC, and lists and structs come out empty. `names`: join
+    a list of texts to one text.
     """
     import pyarrow as pa
 
@@ -194,10 +178,11 @@ def values_of_column(column: Any, *, names: bool = False) -> list[Any]:
 
         column = pyarrow.compute.binary_join(column, ", ")
     if pa.types.is_nested(column.type):
+        # No field needs the contents, and their size in Python has no bound.
         placeholder: Any = {} if pa.types.is_struct(column.type) else []
         return [placeholder if scalar.is_valid else None for scalar in column]
     if pa.types.is_timestamp(column.type):
-        # Python's times hold microseconds in a zone it knows: drop nanoseconds, say UTC.
+        # Python's datetime has no nanoseconds, and Python may not know the zone.
         unit = "us" if column.type.unit == "ns" else column.type.unit
         column = column.cast(pa.timestamp(unit, "UTC" if column.type.tz else None), safe=False)
     try:

@@ -1,27 +1,18 @@
-"""How large the pages of a Parquet file are: pyarrow unpacks a page as a whole and does not tell its size.
-
-The size stands in the header before each page, a struct in Thrift's compact protocol. Only sizes are read.
-"""
+"""Read the sizes of pages of Parquet, which pyarrow does not give, from headers in Thrift's compact form."""
 
 from __future__ import annotations
 
 from typing import Any
 
-HEADER_BYTES = 65_536
-"""Of a header, at most. Writers leave out the statistics of values that are longer than a few kilobytes."""
+HEADER_BYTES = 65_536  # Of a header at most: writers omit statistics of values longer than a few kilobytes
 
 _TRUE, _FALSE, _BYTE, _DOUBLE, _BINARY, _LIST, _SET, _STRUCT = 1, 2, 3, 7, 8, 9, 10, 12
-_NUMBERS = (4, 5, 6)  # Of 16, 32 and 64 bits
-
-_UNPACKED, _PACKED = 2, 3  # Fields of a header: bytes of the page
+_NUMBERS = (4, 5, 6)  # 16, 32 and 64 bits
+_UNPACKED, _PACKED = 2, 3  # Fields of a header with the bytes of the page
 
 
 def largest_page(raw: Any, chunk: Any) -> int:
-    """The bytes of the largest page of a column when it is unpacked.
-
-    Where a header cannot be read it is what all pages together have.
-    `raw`: the file; `chunk`: what pyarrow knows of the column in a row group.
-    """
+    """Return the unpacked bytes of the largest page of a column chunk, or of all if a header is broken."""
     starts = [chunk.data_page_offset]
     if chunk.has_dictionary_page:
         starts.append(chunk.dictionary_page_offset)
@@ -40,7 +31,7 @@ def largest_page(raw: Any, chunk: Any) -> int:
 
 
 def _struct(data: bytes, at: int) -> tuple[dict[int, int], int]:
-    """The numbers among the fields of a struct that begins there, and where it ends."""
+    """Return the fields of a struct that are numbers, and the position after it."""
     found: dict[int, int] = {}
     field = 0
     while head := data[at]:
@@ -51,13 +42,13 @@ def _struct(data: bytes, at: int) -> tuple[dict[int, int], int]:
             field, at = _number(data, at)
         if kind in _NUMBERS:
             found[field], at = _number(data, at)
-        elif kind not in (_TRUE, _FALSE):  # whose value is their kind
+        elif kind not in (_TRUE, _FALSE):  # the kind of a flag is its value
             at = _after(data, at, kind)
     return found, at + 1
 
 
 def _after(data: bytes, at: int, kind: int) -> int:
-    """Where a value that begins there ends."""
+    """Return the position after a value."""
     if kind in (_TRUE, _FALSE, _BYTE):  # in a list a flag is a byte
         return at + 1
     if kind in _NUMBERS:
@@ -90,6 +81,6 @@ def _varint(data: bytes, at: int) -> tuple[int, int]:
 
 
 def _number(data: bytes, at: int) -> tuple[int, int]:
-    """A number as zigzag: the sign is the last bit."""
     value, at = _varint(data, at)
+    # Zigzag: the sign is the last bit.
     return value >> 1 ^ -(value & 1), at

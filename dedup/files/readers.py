@@ -1,15 +1,13 @@
-"""Files become articles: JSON, CSV, TSV, Parquet, Excel or feeds, packed or not, or JSONL on standard input.
+"""Read articles from a file: JSON, CSV, TSV, Parquet, Excel or feeds, packed or not; or JSONL from stdin.
 
     with read_articles("news.jsonl.gz", fields={"text": "body"}) as reader:
         for item in reader:                  # an Article, a Reject with line and reason, or a Repair
             ...
 
-What cannot be an article becomes a Reject, a repaired field a Repair right before its article; what makes the
-whole file unusable is an InputError before the first article. Memory holds one record, whose size is bounded.
+A bad record becomes a Reject, a repaired field a Repair right before its article. A file that cannot be used
+raises InputError before the first article. Memory holds one record of bounded size.
 
-`opening.py` finds out what a file is; `jsonl.py`, `delimited.py`, `parquet.py` and `excel.py` know lines and
-rows, `feeds.py` the entries of XML, `naming.py` the names of fields; none knows the database. Texts stay as
-they are, unless `html` asks to take articles out of HTML; those of feeds are HTML always.
+Texts are not changed, unless the option `html` extracts them; texts of feeds are always HTML.
 """
 
 from __future__ import annotations
@@ -53,35 +51,26 @@ from dedup.files.source import UTF8, likely_encoding
 
 Item = Article | Reject | Repair  # What a reader yields
 
+# Records, and bytes of them, that are read before the first is yielded. One of them must have each name that
+# the user mapped; of a pipe, their dates decide how its dates are written.
 FIRST_RECORDS = 500
 FIRST_BYTES = 4_000_000
-"""Records, and bytes of them, that are read before the first is handed on. By then a name that a field was
-mapped to has to have come, and those of a pipe say how its dates are written."""
 
 PROGRESS_BYTES = 1_048_576  # Of the file, between two steps of the progress
-
-NAME_BYTES = 200
-"""Bytes of a file's name in that of its rejects file: file systems take 255, and some is added."""
-
-NAMES_SHOWN = 12  # Of a file, in an error about a name that it does not have
-
-CUT_CHARACTERS = 32_767  # A text of so many was in a cell of Excel, which cuts off what is longer
+NAME_BYTES = 200  # Of a file's name, kept in the name of its rejects file: file systems allow 255
+NAMES_SHOWN = 12  # In an error about a name that the file does not have
+CUT_CHARACTERS = 32_767  # A cell of Excel cuts texts at this length
 
 
 class ArticleReader(Iterator[Item]):
     """The articles of one file, or of standard input for "-", in order, once; a context manager.
 
-    The name of a file says its format (`opening.py`) unless `reading` does; "-" is JSONL. What it is packed
-    with is seen. Where no name of an id is known, the url is the id. A line or row of more than
-    `max_record_bytes` is refused; reading takes up to 13 times as much memory. Texts that look like HTML are
-    counted, where `reading` does not ask to extract them. `every_line` is for whoever has to answer every
-    line of JSONL: a blank one is a Reject, neither its beginning nor its dates make the file unusable, and an
-    id is needed.
+    A record without a known name for an id has its url as id. `every_line` is for callers that answer every
+    line of JSONL: blank lines are Rejects, ids are needed, and dates never make the file unusable.
 
-    Raises InputError before any article if the file, its header or an argument cannot be used; with the
-    first article if more than a tenth of the dates of a column cannot be read (`dates.py`), or if none of
-    the first records has a name that a field is mapped to; later only for a failing disk, or where so many
-    dates come late in a pipe.
+    Raises InputError before the first article if the file, its header or an argument cannot be used, if too
+    many dates of a column cannot be read (`dates.py`), or if the first records lack a mapped name; later only
+    for a failing disk, or for bad dates late in a pipe.
     """
 
     def __init__(
@@ -102,10 +91,8 @@ class ArticleReader(Iterator[Item]):
         self._named = {**self._fields, **kept}
         wanted = (str(path), reading, max_record_bytes)
         self._opened = Opened(*wanted)
-        plan = {
-            **_usual_names(self._opened.format),
-            **{field: (name,) for field, name in self._named.items()},
-        }
+        plan = dict(_usual_names(self._opened.format))
+        plan |= {field: (name,) for field, name in self._named.items()}
         self.file, self.close = self._opened.file, self._opened.close
         self.understood = Understanding(self.file, self._opened.format)
         self.understood.files = [shown(name) for name in self._opened.names[:MAX_NAMES]]
@@ -129,11 +116,12 @@ class ArticleReader(Iterator[Item]):
     def _after_all(
         self, records: Iterator[Record], again: Callable[[], Opened], plan: Plan, needed: set[str]
     ) -> Iterator[Record]:
-        """The records, after a look at the dates of the whole file."""
+        """Yield the records, after reading the dates of the whole file."""
+        # The file is read a second time, since its last date may decide how the first is read.
         opened = again()
         understood = Understanding(self.file, opened.format)
         understood.url_may_be_id = self.understood.url_may_be_id
-        if opened.format == "parquet":  # of columns, only those that matter are read
+        if opened.format == "parquet":  # columns of texts need not be read again
             plan, needed = {field: plan[field] for field in TIMES}, set()
         try:
             self._look(opened.records(plan, needed, understood))
@@ -142,7 +130,7 @@ class ArticleReader(Iterator[Item]):
         yield from records
 
     def _after_the_first(self, records: Iterator[Record]) -> Iterator[Record]:
-        """The records, after a look at the names of the first ones, and in a pipe at their dates."""
+        """Yield the records, after checking the names of the first ones, and of a pipe their dates."""
         first: list[Record] = []
         size = 0
         failed: InputError | MemoryError | None = None
@@ -152,8 +140,8 @@ class ArticleReader(Iterator[Item]):
                 size += _size(record)
                 if len(first) >= FIRST_RECORDS or size >= FIRST_BYTES:
                     break
-        except (InputError, MemoryError) as error:  # what was read before it counts
-            failed = error
+        except (InputError, MemoryError) as error:
+            failed = error  # raised after the records before it
         if first and (missing := self.understood.unseen(self._named)):
             self._refuse_unseen(len(first), *next(iter(missing.items())))
         if self.bytes_total is None:
@@ -180,7 +168,7 @@ class ArticleReader(Iterator[Item]):
 
     def _look(self, records: Iterable[Record]) -> None:
         def readable() -> Iterator[dict[str, Any]]:
-            with suppress(InputError):  # the real reading reports it
+            with suppress(InputError):  # reported when the file is read for its articles
                 for _, _, found in takewhile(lambda _: not self.stop(), records):
                     if isinstance(found, dict):
                         yield found
@@ -188,7 +176,7 @@ class ArticleReader(Iterator[Item]):
         looked = self._dates.look(readable())
         for field, column in looked.items():
             if not self._may_lose and not self.stop():
-                refuse_many(self.file, field, column, "nothing of the file was stored")
+                refuse_many(self.file, field, column, "nothing was stored")
             self.understood.dates[field] = DateColumn(order=column.order)
 
     def _count_dates(self, article: Article, flaws: Sequence[Flaw]) -> None:
@@ -201,23 +189,21 @@ class ArticleReader(Iterator[Item]):
                 column = dates.setdefault(field, DateColumn())
                 column.lose(value)
                 if self._ask and not self._may_lose:
-                    refuse_many(self.file, field, column, "what came before is stored, without such dates")
+                    refuse_many(self.file, field, column, "earlier records are stored, without such dates")
 
     @property
     def bytes_read(self) -> int:
-        """Position in the file as stored, that is before unpacking; of Parquet and Excel an estimate."""
+        """Position in the file before unpacking; an estimate for Parquet and Excel."""
         return self._opened.source.bytes_read
 
     @property
     def bytes_total(self) -> int | None:
-        """Size of the file as stored; None for standard input and pipes."""
+        """Size of the file before unpacking; None for standard input and pipes."""
         return self._opened.source.bytes_total
 
     @property
     def truncated(self) -> bool:
-        """The file broke off (see the last Reject). Its checksum comes at the end, so where what is packed is
-        corrupt rather than cut, the last articles before that may be nonsense; `gzip -t` tells beforehand.
-        """
+        """True if the file broke off. Its last articles may be nonsense: packed data end with a checksum."""
         return self._opened.truncated
 
     def __iter__(self) -> Iterator[Item]:
@@ -271,7 +257,7 @@ class ArticleReader(Iterator[Item]):
                 except MemoryError:
                     yield self._reject(line, NO_MEMORY, raw, found.get("source_id"))
                     continue
-                except Exception as error:  # of a parser, whatever it met: this record's fault
+                except Exception as error:  # a parser may raise anything on bad input
                     yield self._reject(line, unexpected(error), raw, found.get("source_id"))
                     continue
                 self._count_dates(article, flaws)
@@ -292,7 +278,6 @@ class ArticleReader(Iterator[Item]):
             self.close()
 
     def _by_url(self, found: dict[str, Any]) -> bool:
-        """Whether the id of an article is its url: no record so far had a name for an id."""
         understood = self.understood
         return (
             understood.url_may_be_id
@@ -317,18 +302,19 @@ def read_articles(
     every_line: bool = False,
     **options: Unpack[ReadingOptions],
 ) -> ArticleReader:
-    """Read the articles of a file; `options` are the arguments of a `Reading`."""
+    """Read the articles of a file; `options` are fields of `Reading`."""
     return ArticleReader(path, Reading(**options), max_record_bytes, every_line=every_line)
 
 
 def try_out(path: str | Path, reading: Reading, *, every_line: bool = False) -> None:
-    """Open a file and close it again, so that errors show early; not a pipe, which is read but once."""
+    """Open a file and close it again, to raise its errors early."""
+    # Not a pipe: it can be read only once.
     if str(path) != "-" and (Path(path).is_file() or not Path(path).exists()):
         ArticleReader(path, reading, every_line=every_line).close()
 
 
 def rejects_path(source: str | Path) -> Path:
-    """Return the default path for refused records: in the current folder, under a name made of the file's."""
+    """Return the default path for refused records, in the current folder."""
     name = "stdin" if str(source) == "-" else Path(source).name
     kept = os.fsdecode(os.fsencode(name)[:NAME_BYTES])
     return Path(f"{kept}.rejects.jsonl")
@@ -344,12 +330,7 @@ def read_file(
     progress: Progress,
     stop: Callable[[], bool],
 ) -> Iterator[Article]:
-    """The articles of a file; what is refused or repaired goes to the report and the rejects file (None: no
-    file).
-
-    The report is true whatever is raised; counts of what is stored are the caller's. Raises InputError as an
-    `ArticleReader` does.
-    """
+    """Yield articles; note Rejects and Repairs in `report` and `rejects`. Raises as `ArticleReader` does."""
     with ArticleReader(path, reading, max_record_bytes) as reader, ExitStack() as stack:
         refused = stack.enter_context(RejectsFile(rejects, source=path)) if rejects is not None else None
         stack.callback(lambda: setattr(report, "truncated", reader.truncated))
@@ -383,8 +364,8 @@ def _usual_names(format: str) -> Mapping[str, tuple[str, ...]]:
 
 
 def _size(record: Record) -> int:
-    """The bytes of a record, or the characters of its values where it has no bytes of its own."""
     _, raw, found = record
+    # Rows of Parquet and Excel have no bytes: their characters are counted.
     if raw is not None or isinstance(found, str):
         return len(raw or b"")
     return sum(len(value) for value in found.values() if isinstance(value, str))

@@ -1,4 +1,4 @@
-"""Options for reading a file: those of `load` and its like, in one value."""
+"""Options for reading a file, as of `dedup load`."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from dedup.files.dates import check_format
 
 
 class ReadingOptions(TypedDict, total=False):
-    """The arguments of a `Reading`, for those who hand them on."""
+    """The fields of a `Reading`, as keyword arguments."""
 
     fields: Mapping[str, str] | None
     format: str | None
@@ -29,22 +29,19 @@ class ReadingOptions(TypedDict, total=False):
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """Options for reading a file. Raises InputError: a field or the format of dates is none."""
+    """Options for reading a file. Raises InputError for an unknown field or a bad format of dates."""
 
-    # article field to the name of the key or column that has it, in place of the usual names. In JSON and
-    # Parquet `source.name` is also the name within the object, or struct, `source`.
+    # article field -> its key or column; in JSON and Parquet `source.name` may be a name within `source`.
     fields: Mapping[str, str] | None = None
-    format: str | None = None  # one of `dedup.files.opening.FORMATS`; None goes by the name of the file
-    publication: str | None = None  # publication, language: of articles that name none
-    language: str | None = None
-    html: bool = False  # extract the texts from those that are HTML, and take tags out of titles
-    # as `datetime.strptime` reads them, such as `%d.%m.%Y %H:%M`; dates of another form are read as usual.
-    date_format: str | None = None
-    # the first of three numbers is the day; False: the month; None: the file tells.
-    day_first: bool | None = None
-    lose_dates: bool = False  # go on, however many cannot be read
-    encoding: str | None = None  # where it is not UTF-8, and no byte order mark says so
-    sheet: str | None = None  # of Excel; None is the first
+    format: str | None = None  # one of `dedup.files.opening.FORMATS`; None: the name of the file says it
+    publication: str | None = None  # of articles without one
+    language: str | None = None  # of articles without one
+    html: bool = False  # extract texts from HTML, and remove tags from titles
+    date_format: str | None = None  # of `datetime.strptime`; dates that do not fit are read as usual
+    day_first: bool | None = None  # of three numbers; False: the month is first; None: the file shows it
+    lose_dates: bool = False  # continue, however many dates cannot be read
+    encoding: str | None = None  # if the file is not in UTF-8 and has no byte order mark
+    sheet: str | None = None  # of Excel; None: the first that is not hidden
     keep: Sequence[str] = ()  # names of values that articles keep, found as mapped fields are
 
     def __post_init__(self) -> None:
@@ -54,18 +51,16 @@ class Reading:
             check_format(self.date_format)
 
     def completed(self, article: Article) -> Article:
-        """An article with the publication and language of this reading where it has none."""
-        if (self.publication and article.publication is None) or (self.language and article.language is None):
-            return replace(
-                article,
-                publication=article.publication or self.publication,
-                language=article.language or self.language,
-            )
-        return article
+        """Return the article with missing publication and language filled in."""
+        publication = article.publication or self.publication
+        language = article.language or self.language
+        if (publication, language) == (article.publication, article.language):
+            return article
+        return replace(article, publication=publication, language=language)
 
 
 def parse_field_map(pairs: Iterable[str]) -> dict[str, str]:
-    """Read `["text=body", "publication=source"]` as `{"text": "body", "publication": "source"}`."""
+    """Return `{"text": "body"}` for `["text=body"]`. Raises InputError for a bad pair."""
     fields: dict[str, str] = {}
     for pair in pairs:
         field, _, name = (part.strip() for part in pair.partition("="))

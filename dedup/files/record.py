@@ -1,18 +1,14 @@
-"""What a file holds one of per article, its bounds, and how its values become an article.
+"""Records of a file, their bounds, and the article that a record makes.
 
-`(line, raw, found)`: the 1-based line (Parquet: row) where it starts, its bytes (None for Parquet), and the
-values by article field, or the reason why there are none. A plan says which names a field goes by.
-
-What is wrong with an optional field is repaired, and said; the rest is refused. The repairs, and no others:
+Optional fields are repaired, and the repairs reported; any other fault refuses the record. These are all the
+repairs:
 
 - a time that cannot be read is left out;
 - in a title, url, publication, language or byline a number becomes its text; NUL and lone surrogates, which
   Postgres cannot store, are dropped; any other value that is no text, or is too long, is left out;
-- a value that the file has and Python cannot hold is left out.
+- a value that Python cannot hold is left out.
 
-An id that is an integer is its text, without a word, and the names in a list of authors are a byline. What is
-`kept` is an object, or JSON that is one, or made of values that were asked for by their names (`keep`). The
-text of an article is never changed.
+An integer id becomes its text, and a list of authors a byline, without a report. The text never changes.
 """
 
 from __future__ import annotations
@@ -29,45 +25,37 @@ from dedup.base.times import parse_time
 from dedup.files.dates import TIMES
 from dedup.files.rejects import MAX_REPAIR_CHARACTERS
 
+# First line or row, counted from 1; bytes (None for rows); and values by article field, or a reason.
 Record = tuple[int, bytes | None, dict[str, Any] | str]
-Plan = Mapping[str, tuple[str, ...]]
-"""Article field -> the input names that may hold it, in the order they are tried."""
+Plan = Mapping[str, tuple[str, ...]]  # Article field -> names that may hold it, in the order they are tried
 
-REQUIRED_FIELDS = ("source_id", "text")  # What a record is refused without
+REQUIRED_FIELDS = ("source_id", "text")
 
+# Bytes of a line, or of the cells of a row. The longest of 120,000 real articles has 132,000 characters.
+# Reading takes up to 13 times as much memory: csv holds bytes, text, four bytes a character, and values.
 MAX_RECORD_BYTES = 16 * 1_048_576
-"""Bytes of a line of JSONL, a row of CSV, or the cells of a row of Parquet; a longer one is refused without
-being held. The longest of 120,000 real articles has 132,000 characters. Reading takes up to 13 times as much
-memory: a row of CSV is there as bytes, as text, as csv's four bytes a character, and as values."""
-
-OTHER_BYTES = 1_048_576  # Room in a record for what is not its text, where the text is longer than usual
-
+OTHER_BYTES = 1_048_576  # Room for the other fields of a record whose text may be longer than usual
+# Commas and opening brackets in a line of JSONL; delimiters and line ends in a row of CSV. A small object
+# takes 30 times as many bytes in Python as in JSON, so the bytes of a record alone do not bound its memory.
 MAX_RECORD_VALUES = 1_000_000
-"""Commas and opening brackets in a line of JSONL; delimiters and line ends in a row of CSV. A small object
-takes 30 times as many bytes in Python as in JSON, so the bytes of a record alone do not bound its memory."""
-
-MAX_RECORD_KEYS = 1_000
-"""Keys of an object that is an article. Each is looked up among the names of fields, at 4 µs; exports have
-100."""
-
-MAX_RAW_BYTES = 1_048_576
-"""Of a refused record, what is kept and goes to the rejects file. Real articles fit; a bomb does not."""
+MAX_RECORD_KEYS = 1_000  # Each is looked up among the names of fields, which takes 4 µs; exports have 100
+MAX_RAW_BYTES = 1_048_576  # Bytes of a refused record that are kept. Real articles fit
 
 TOO_MANY_VALUES = f"the record has more than {MAX_RECORD_VALUES:,} values"
 NO_MEMORY = "the record needs more memory than there is"
 
 
 def unexpected(error: Exception) -> str:
-    """Why a record is refused that a parser fails on; without the error's words, which may hold its text."""
+    """Return the reason to refuse a record on which a parser fails."""
+    # Without the message of the error, which may quote the article.
     return f"it cannot be read ({type(error).__name__})"
 
 
-UNREADABLE = object()
-"""In place of a value that the file has and Python cannot hold, such as a time in the year 33,000."""
+UNREADABLE = object()  # A value that Python cannot hold, such as a time in the year 33,000
 
 
 class Refused(str):
-    """Why a record is refused, with its id where that can be told all the same."""
+    """The reason why a record is refused, with its id if that can be read."""
 
     source_id: Any
 
@@ -78,7 +66,7 @@ class Refused(str):
 
 
 def unreadable(found: Mapping[str, Any]) -> Refused | None:
-    """The reason to refuse values of which a required one could not be read; None where all could."""
+    """Return the reason to refuse values if a required one cannot be read, else None."""
     bad = [field for field in REQUIRED_FIELDS if found.get(field) is UNREADABLE]
     if not bad:
         return None
@@ -86,31 +74,31 @@ def unreadable(found: Mapping[str, Any]) -> Refused | None:
 
 
 class Beginning(bytes):
-    """The first bytes of a record that is not there as a whole."""
+    """The first bytes of a record that is too large to be held."""
 
     length: int  # bytes of the whole record
-    quotes: int  # quotation marks in the whole record, which tell where a row of CSV goes on
+    quotes: int  # quotation marks of the whole record: an odd number leaves a value of CSV open
 
 
 def beginning(first: bytes, length: int, quotes: int) -> Beginning:
-    """At most `MAX_RAW_BYTES` of a record of so many bytes."""
+    """Return the first `MAX_RAW_BYTES` at most of a record."""
     made = Beginning(first[:MAX_RAW_BYTES])
     made.length, made.quotes = length, quotes
     return made
 
 
 def record_bytes(text_characters: int) -> int:
-    """The bound of a record where texts may be so long: in JSON a character takes up to 6 bytes."""
-    return max(MAX_RECORD_BYTES, 6 * text_characters + OTHER_BYTES)
+    """Return the bytes that a record may have if its text may have so many characters."""
+    return max(MAX_RECORD_BYTES, 6 * text_characters + OTHER_BYTES)  # JSON takes up to 6 bytes a character
 
 
 def too_long(length: int, most: int) -> str:
-    """Why a record of so many bytes is refused."""
+    """Return the reason to refuse a record of so many bytes."""
     return f"the record has {length:,} bytes, the limit is {most:,}"
 
 
 def row_as_json(found: dict[str, Any]) -> str:
-    """A row of Parquet, which has no text of its own, as a rejects file can show it."""
+    """Return a row of Parquet or Excel as JSON for the rejects file."""
     return json.dumps(found, default=lambda value: "(cannot be read)" if value is UNREADABLE else str(value))
 
 
@@ -118,7 +106,7 @@ Flaw = tuple[str, str, str]  # A repaired field, the reason, and the beginning o
 
 
 def make_article(found: dict[str, Any]) -> tuple[Article, Sequence[Flaw]]:
-    """The article that values make, and its repairs. Raises InputError if id or text cannot be used."""
+    """Return an article and its repairs. Raises InputError if its id or text cannot be used."""
     for field in REQUIRED_FIELDS:
         if found.get(field) is None:
             raise InputError(f"{field} is missing")
@@ -133,9 +121,9 @@ def make_article(found: dict[str, Any]) -> tuple[Article, Sequence[Flaw]]:
     try:
         made = Article(**found)
     except InputError:
-        pass  # one of its fields is bad; which one is found out below
+        pass  # a field is bad: `_repaired` finds which
     else:
-        # Article keeps a text as it is unless something had to be dropped from it.
+        # Compared by identity, which is fast: Article makes a new text only if it had to drop something.
         get = found.get
         if (
             made.title is get("title")
@@ -148,11 +136,11 @@ def make_article(found: dict[str, Any]) -> tuple[Article, Sequence[Flaw]]:
     return _repaired(found)
 
 
-KEPT = "kept."  # What the fields of a plan begin with that are names of values to be kept
+KEPT = "kept."  # Prefix of fields of a plan that are values to be kept
 
 
 def keep(found: dict[str, Any], names: Sequence[str]) -> None:
-    """Make the values that were found by these names what the article keeps, beside what it says itself."""
+    """Move the values found by these names to `kept`, beside the values that the record has there."""
     values = {name: found.pop(KEPT + name, None) for name in names}
     given = {name: value for name, value in values.items() if value not in (None, "", [], {})}
     if given:
@@ -161,7 +149,7 @@ def keep(found: dict[str, Any], names: Sequence[str]) -> None:
 
 
 def _object(value: str) -> Any:
-    """The object that a text is in JSON; the text where it is none."""
+    """Return a text as the object that it is in JSON, or unchanged."""
     try:
         made = json.loads(value)
     except (ValueError, RecursionError):
@@ -170,7 +158,7 @@ def _object(value: str) -> Any:
 
 
 def _named(value: Any) -> str:
-    """The names in a list of authors, or in an object that is one."""
+    """Return the names in a list of authors, or in an object that is an author."""
     if isinstance(value, dict):
         value = [value.get("name")]
     names = (_named(one) if isinstance(one, dict) else one for one in value)
@@ -193,8 +181,8 @@ def _repaired(found: dict[str, Any]) -> tuple[Article, Sequence[Flaw]]:
 
 
 def _checked(field: str, value: Any) -> tuple[str | None, Any]:
-    """What is wrong with the value of an optional field, and what is kept of it."""
-    from decimal import Decimal  # here: every command imports this module, and few repair anything
+    """Return the fault of an optional value, if any, and the value to store."""
+    from decimal import Decimal  # imported here: every command imports this module, and few repair anything
 
     if value is UNREADABLE:
         return f"{field} cannot be read", None
@@ -222,13 +210,14 @@ def _checked_kept(value: Any) -> tuple[str | None, Any]:
 
 
 def beginning_of(value: Any) -> str:
-    """The first characters of a bad value, as JSON where it is no text."""
+    """Return the first characters of a bad value, as JSON if it is no text."""
     if isinstance(value, str):
         return value[:MAX_REPAIR_CHARACTERS]
     shown = ""
     if value is UNREADABLE:
         return shown
     try:
+        # Piece by piece: a value may be large, and only its first characters are shown.
         for piece in json.JSONEncoder(ensure_ascii=False, default=str).iterencode(value):
             shown += piece[:MAX_REPAIR_CHARACTERS]
             if len(shown) >= MAX_REPAIR_CHARACTERS:
@@ -239,7 +228,7 @@ def beginning_of(value: Any) -> str:
 
 
 def usable_id(value: Any) -> str | None:
-    """The id of a refused record, if it can be one."""
+    """Return the id of a refused record if it is valid, else None."""
     try:
         return Article(str(value) if type(value) is int else value, "").source_id
     except InputError:

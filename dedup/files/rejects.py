@@ -1,7 +1,4 @@
-"""What of a file is no article, or not as it was: refused records, repaired fields, and the file they go to.
-
-It does not judge records: that is `record.py` and the readers of the formats.
-"""
+"""Refused records, repaired fields, and the file to which they are written."""
 
 from __future__ import annotations
 
@@ -17,68 +14,55 @@ from dedup.base.errors import InputError
 from dedup.base.printable import as_json
 from dedup.files.whole import ends_a_line
 
-MAX_REPAIR_CHARACTERS = 100
-"""Of a bad value, what a Repair shows: enough to see a date, not enough to keep a copy of the file."""
-
-FIRST_LINE_BYTES = 16 * 1_048_576
-"""Of a file that is there, what is looked at to tell that it is one of refused lines. Ours have at most the
-MiB of the refused line, and six times as much where all of it is escaped."""
-
-_OWN_START = b'{"at": '  # A first line that a run was killed in is no JSON, but it begins like ours
+MAX_REPAIR_CHARACTERS = 100  # Of a bad value: enough to see a date, too few for a copy of the file
+FIRST_LINE_BYTES = 16 * 1_048_576  # To recognise our files. A line has 1 MiB of a record, 6 if all is escaped
+_OWN_START = b'{"at": '  # Recognises a first line that is no JSON, since a run was killed while writing it
 
 
 @dataclass(frozen=True, slots=True)
 class Reject:
-    """A line that is not an article."""
+    """A record that is not an article."""
 
-    file: str  # the file's name as given, or `<stdin>`
-    line: int  # 1-based line at which the record starts; for Parquet the 1-based row
-    reason: str  # why it was refused; never holds text of the article
-    # the refused line or lines as read, without the last newline; for Parquet the row as JSON; None where
-    # there is nothing to show. At most its first MiB.
-    raw: str | bytes | None
-    length: int | None = None  # bytes of the whole where `raw` is only its beginning, else None
-    source_id: str | None = None  # of the record, when it could be read and can be an id
+    file: str  # name as given, or `<stdin>`
+    line: int  # first line of the record, or its row, counted from 1
+    reason: str  # never holds text of the article
+    raw: str | bytes | None  # at most the first MiB of the record as read; rows as JSON
+    length: int | None = None  # bytes of the whole record if `raw` is only its beginning
+    source_id: str | None = None  # if it could be read and is valid
 
 
 @dataclass(frozen=True, slots=True)
 class Repair:
-    """A field that could not be taken as it is; its article follows."""
+    """A field whose value was dropped or changed; its article follows."""
 
     file: str  # file, line: as of Reject
     line: int
-    source_id: str  # the article's id
-    field: str  # the field that lost its value, or got another one
-    reason: str  # what was wrong with it
-    value: str  # its beginning, at most MAX_REPAIR_CHARACTERS
+    source_id: str
+    field: str
+    reason: str
+    value: str  # the first MAX_REPAIR_CHARACTERS of the bad value
 
 
 class RejectsFile:
-    """A JSONL file of what was refused or repaired, appended, never replaced.
+    """A JSONL file of refused records and repaired fields. It is appended, never replaced.
 
         {"at", "file", "line", "id", "outcome": "refused", "reason", "raw"}
         {"at", "file", "line", "id", "outcome": "repaired", "reason", "field", "value"}
 
-    It is created by the first of them, so a clean load leaves none. Every line is on disk when `write`
-    returns, save for a crash of the machine. Bytes that are not UTF-8 are written as `\\xff`. "at" tells the
-    lines of one run from those of another. `source`: the file that is read, or "-" for standard input, which
-    is never written to.
+    The first line creates it, so a clean load leaves no file. All lines of a run have the same "at"; bytes
+    that are not UTF-8 are written as `\\xff`. Raises InputError for `source`, and for another kind of file.
     """
 
     def __init__(self, path: str | Path, source: str | Path | None = None) -> None:
-        # a new file, an empty one, or one that this class began; no other is appended to.
-        self.path = Path(path)  # the file
-        # when this object was made, in UTC, to the second; in ISO 8601.
+        self.path = Path(path)
         self.at = datetime.now(UTC).isoformat(timespec="seconds")
-        self.count = 0  # refused lines written so far through this object
-        self.repaired = 0  # repairs written so far through this object
+        self.count = 0  # refused records written by this object
+        self.repaired = 0  # repairs written by this object
         self._file: TextIO | None = None
         if self.path.is_dir():
             raise InputError(f"{path} is a directory; name a file for the refused lines")
         if not self.path.parent.is_dir():
-            raise InputError(
-                f"{path}: no such directory for the refused lines; try: mkdir -p {self.path.parent}"
-            )
+            raise InputError(f"{path}: no such directory; try: mkdir -p {self.path.parent}")
         self._refuse_others(source)
 
     def write(self, item: Reject | Repair) -> None:
@@ -91,9 +75,8 @@ class RejectsFile:
             self._file.write(as_json(row) + "\n")
             self._file.flush()
         except OSError as error:
-            raise InputError(
-                f"{self.path}: a refused line cannot be written: {error.strerror}; name another file"
-            ) from None
+            why = f"cannot be written: {error.strerror}; name another file"
+            raise InputError(f"{self.path}: a refused line {why}") from None
         if isinstance(item, Reject):
             self.count += 1
         else:
@@ -103,7 +86,7 @@ class RejectsFile:
         try:
             status = self.path.stat()
             if not stat.S_ISREG(status.st_mode):
-                return  # /dev/stderr, say, or a pipe, which would not open before somebody writes to it
+                return  # such as /dev/stderr, or a pipe, which cannot be opened before somebody writes to it
             if source is not None and _is_same(status, source):
                 raise InputError(f"{self.path} is the file that is read; name another with --rejects")
             with self.path.open("rb") as file:
@@ -124,9 +107,7 @@ class RejectsFile:
             try:
                 file.close()
             except OSError as error:
-                raise InputError(
-                    f"{self.path}: the refused lines may not all be written: {error.strerror}"
-                ) from None
+                raise InputError(f"{self.path}: refused lines may be lost: {error.strerror}") from None
 
     def __enter__(self) -> Self:
         return self
@@ -138,7 +119,7 @@ class RejectsFile:
 def _is_same(status: os.stat_result, source: str | Path) -> bool:
     try:
         return os.path.samestat(status, os.fstat(0) if str(source) == "-" else Path(source).stat())
-    except (OSError, ValueError):  # whoever opens the source says what is wrong with it
+    except (OSError, ValueError):  # reported when the source is opened
         return False
 
 

@@ -1,8 +1,4 @@
-"""A file becomes lines of UTF-8: packed or not, in any encoding, named or standard input.
-
-Never more than a line is in memory. Of another encoding than UTF-8 the byte order mark tells, or the user.
-What is no character there becomes a byte that is none in UTF-8, so that its record is refused, and no other.
-"""
+"""Read a file, packed or not and in any encoding, as lines of UTF-8, one line in memory at a time."""
 
 from __future__ import annotations
 
@@ -24,11 +20,12 @@ _MARKS = (  # longest first: the mark of UTF-32 begins with that of UTF-16
 )
 _LONGEST_MARK = 4
 _MARK = "\ufeff".encode()
-_NO_CHARACTER = "\udcff"  # Encoded so that it is no UTF-8
+# Stands for an invalid character. Encoded it is invalid UTF-8 too, so that only its record is refused.
+_NO_CHARACTER = "\udcff"
 
 
 class Pieces:
-    """A record as it comes in, piece by piece; past the bound its first bytes and its length are kept."""
+    """The pieces of a record; once it is too long, only its beginning and its length are kept."""
 
     def __init__(self, most: int) -> None:
         self._most = most
@@ -49,7 +46,7 @@ class Pieces:
             self._quotes += piece.count(b'"')
 
     def take(self) -> bytes:
-        """The record, or its `Beginning`; then a new one begins."""
+        """Return the record, or its `Beginning`, and start a new one."""
         pieces, length, quotes = self._pieces, self._length, self._quotes
         self._start()
         if length > self._most:
@@ -61,7 +58,7 @@ class Pieces:
 
 
 class LineSource(Packed):
-    """The lines of a file, of standard input ("-"), or of a member of an archive."""
+    """The lines of a file, of standard input ("-"), or of a file in an archive."""
 
     def __init__(
         self,
@@ -70,25 +67,20 @@ class LineSource(Packed):
         encoding: str | None = None,
         archive: Archive | None = None,
     ) -> None:
-        self.max_line_bytes = max_line_bytes  # of a longer line there is only the `Beginning`
-        self.partial = b""  # where `truncated`, the line that the file broke off in
+        self.max_line_bytes = max_line_bytes
+        self.partial = b""  # the last, incomplete line of a truncated file
         self.line = 0
-        # what the file is written in; a byte order mark overrules what was said.
-        self.encoding = UTF8 if encoding is None else usable_encoding(encoding)
-        # the first bytes, in UTF-8, without a byte order mark; a few of a slow pipe, many of a file.
-        self.start = b""
+        self.encoding = UTF8 if encoding is None else usable_encoding(encoding)  # unless a mark says another
+        self.start = b""  # the first bytes in UTF-8, without a byte order mark; a slow pipe has few
         super().__init__(path, archive)
         try:
-            self.chunks = self._from_start()  # all its bytes, in UTF-8, for who does not want lines; once
+            self.chunks = self._from_start()  # all bytes in UTF-8, to be read once
         except BaseException:
             self.close()
             raise
 
     def lines(self) -> Iterator[tuple[int, bytes]]:
-        """Every line with its number, without its newline; of one that is too long its `Beginning`.
-
-        The line that a broken file ends in is not among them.
-        """
+        """Yield the number and the bytes of each line without its newline, or its `Beginning`."""
         pending = Pieces(self.max_line_bytes)
         for chunk in self.chunks:
             first, *others = chunk.split(b"\n")
@@ -123,7 +115,7 @@ class LineSource(Packed):
             chunks = _as_utf8(itertools.chain([head], chunks), self.encoding)
             head = next(chunks, b"")
         head = head.removeprefix(_MARK)
-        # A bracket so far may be all of its line, and then it is no line of JSONL.
+        # Read until the first line has more than a bracket: one alone on its line means JSON, not JSONL.
         while head.strip() in (b"{", b"[") and b"\n" not in head.lstrip() and len(head) < PLAIN_CHUNK_BYTES:
             more = next(chunks, b"")
             if not more:
@@ -146,25 +138,24 @@ def _as_utf8(chunks: Iterable[bytes], encoding: str) -> Iterator[bytes]:
 
 
 def usable_encoding(name: str) -> str:
-    """The name of an encoding, as people write it; raises InputError if there is none of the name."""
+    """Return the name of an encoding; `UTF8` for UTF-8. Raises InputError if it is unknown."""
     try:
         "a".encode(name)
         codecs.getincrementaldecoder(name)
     except (LookupError, ValueError):
-        raise InputError(
-            f"unknown encoding '{name}'; usual ones are cp1252, utf-16, latin-1, cp1250, cp1251, mac_roman"
-        ) from None
+        usual = "cp1252, utf-16, latin-1, cp1250, cp1251, mac_roman"
+        raise InputError(f"unknown encoding '{name}'; usual ones are {usual}") from None
     return UTF8 if codecs.lookup(name).name == "utf-8" else name
 
 
 def likely_encoding(sample: bytes) -> str:
-    """The encoding to try for bytes that are not UTF-8: a guess by where their letters are."""
+    """Guess the encoding of bytes that are not UTF-8 from the positions of their letters."""
     if sample.count(0) * 4 > len(sample):
         return "utf-16-le" if sample[1::2].count(0) > sample[::2].count(0) else "utf-16-be"
     high = [byte for byte in sample if byte >= 0x80]
     beside = sum(a >= 0x80 and b >= 0x80 for a, b in itertools.pairwise(sample))
     low = sum(byte < 0xA0 for byte in high)
-    if beside * 2 > len(high):  # words of nothing but such letters
+    if beside * 2 > len(high):  # whole words of such letters: no language with Latin letters
         if low * 4 > len(high):
             return "shift_jis"
         return "cp1251" if sum(byte >= 0xE0 for byte in high) * 2 > len(high) else "gb18030"

@@ -1,4 +1,4 @@
-"""A new file that is whole or not there: it is written beside its place under another name."""
+"""Write a file that appears only once it is complete."""
 
 from __future__ import annotations
 
@@ -13,10 +13,9 @@ from dedup.base.errors import InputError
 
 @contextmanager
 def new_file(path: Path, *, private: bool = False, replace: bool = False) -> Iterator[Path]:
-    """The name under which to write a file; at the end of the block it is on the disk, in its place.
+    """Yield a temporary path; after the block the file is on disk at `path`, after an error nowhere.
 
-    An error within leaves nothing behind. `path` must not exist, unless `replace`: that is checked before and
-    after. `private` files only this user may read. Raises InputError if it exists, or cannot be written.
+    `private`: only this user may read it. Raises InputError on failure, or if `path` exists (see `replace`).
     """
     if not replace:
         _refuse_existing(path)
@@ -32,7 +31,7 @@ def new_file(path: Path, *, private: bool = False, replace: bool = False) -> Ite
             made.replace(path)
             return
         try:
-            os.link(made, path)  # unlike a rename it takes nobody's place
+            os.link(made, path)  # unlike a rename, it does not replace a file that was made meanwhile
         except FileExistsError:
             raise InputError(f"{path} exists; give another name") from None
         except OSError:  # a file system without links
@@ -50,7 +49,7 @@ def _refuse_existing(path: Path) -> None:
 
 
 def ends_a_line(path: Path) -> bool:
-    """Whether a file, which is not empty, ends in a line feed: else a program was killed while it wrote."""
+    """Return whether a file, which must not be empty, ends in a line feed."""
     with path.open("rb") as file:
         file.seek(-1, os.SEEK_END)
         return file.read(1) == b"\n"

@@ -1,10 +1,8 @@
-"""A sheet of a workbook as lines of JSON, written by a process of its own: `excel.py` runs this file.
+"""Write a sheet of a workbook to stdout as lines of JSON. `excel.py` runs this file as a process.
 
-A workbook may be a bomb, and calamine holds a sheet as a grid of all its cells. So whatever that takes is
-taken here, where memory and time are bounded; who reads along holds one row.
-
-The first line says which sheets there are, which is read, its first row and how many there are; or what is
-wrong. Each line after it is a row: its cells, or their characters where these are too many.
+calamine holds all cells of a sheet, and a workbook may be a bomb: here memory and time are bounded. The first
+line has the sheets, the chosen one, its first row and number of rows; or an error. Each other line is a row,
+or the number of its characters if these are too many.
 """
 
 from __future__ import annotations
@@ -17,7 +15,7 @@ from contextlib import suppress
 from datetime import date, time
 from typing import Any
 
-_to_reader = os.fdopen(1, "wb", closefd=False)  # the pipe that `excel.py` reads; nobody sees it
+_to_reader = os.fdopen(1, "wb", closefd=False)  # a pipe to `excel.py`
 
 
 def main() -> None:
@@ -34,31 +32,31 @@ def main() -> None:
         if wanted is None:
             wanted = next((one.name for one in sheets if one.visible == SheetVisibleEnum.Visible), None)
         if wanted not in names:
-            _tell({"sheets": names, "chosen": None})
+            _send({"sheets": names, "chosen": None})
             return
         sheet = book.get_sheet_by_name(wanted)
     except (CalamineError, MemoryError) as error:
-        _tell({"error": type(error).__name__})
+        _send({"error": type(error).__name__})
         return
     first = sheet.start[0] if sheet.start else 0
-    _tell({"sheets": names, "chosen": wanted, "first": first, "rows": sheet.height})
+    _send({"sheets": names, "chosen": wanted, "first": first, "rows": sheet.height})
     for row in sheet.iter_rows():
         size = sum(len(cell) for cell in row if isinstance(cell, str))
-        _tell(row if size <= most else size)
+        _send(row if size <= most else size)
 
 
 def _bound(kind: int, most: int) -> None:
     _, hard = resource.getrlimit(kind)
-    with suppress(ValueError, OSError):  # macOS bounds no memory
+    with suppress(ValueError, OSError):  # macOS cannot bound memory
         resource.setrlimit(kind, (most if hard == resource.RLIM_INFINITY else min(most, hard), hard))
 
 
-def _tell(value: Any) -> None:
+def _send(value: Any) -> None:
     _to_reader.write(json.dumps(value, ensure_ascii=False, default=_typed).encode() + b"\n")
 
 
 def _typed(cell: Any) -> Any:
-    """A cell that JSON has no type for, as `excel.py` reads it."""
+    """Return a cell without a type in JSON as `excel.py` expects it."""
     return {type(cell).__name__: cell.isoformat()} if isinstance(cell, date | time) else str(cell)
 
 

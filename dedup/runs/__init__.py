@@ -1,1 +1,1 @@
-"""Who is at work on a corpus: runs, their heartbeats, workers, and what a monitor asks."""
+"""Runs and workers of a corpus, their heartbeats, and the state that a monitor reads."""

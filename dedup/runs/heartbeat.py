@@ -1,9 +1,8 @@
-"""A run says that it lives, and how far it is: a row of `dedup.run`, kept fresh by a thread.
+"""Keep the row of a run in `dedup.run` fresh from a thread, with the progress of the run.
 
-The thread has a connection of its own, so a long statement of the run does not silence it. It writes only
-every few seconds, and whatever goes wrong with it does not touch the run. That the thread lives says nothing
-of the run: it writes only if since the last time the run came further, the server did something for it, or
-its process computed.
+The thread has its own connection, so a long statement of the run does not silence it, and its errors do not
+touch the run. A live thread does not prove that the run works: it writes only if the run made progress, the
+server answered it, or the process computed since the last time.
 """
 
 from __future__ import annotations
@@ -22,24 +21,18 @@ from dedup.runs import runs
 from dedup.runs.runs import Did, Owner, Run
 
 BEAT_SECONDS = 5.0
-
-COMPUTING = 0.1
-"""The part of a core that a process takes at least while it computes; threads that only wait take a
-hundredth."""
-
-GRACE_SECONDS = 1.0
-"""How long the row of another run is looked at before it is believed: the server needs a moment to notice
-that a process was killed."""
+COMPUTING = 0.1  # Part of a core above which a process computes; threads that only wait take a hundredth
+GRACE_SECONDS = 1.0  # Until another run counts as alive: the server notices a killed process with a delay
 
 
 class Heartbeat:
-    """One run of a kind, as the database sees it. It is a `Progress`, and to be closed at the end."""
+    """A run and its row. It is a `Progress`, and must be closed at the end."""
 
     def __init__(self, database: Database, what: str) -> None:
-        self.other: Run | None = None  # the run that lives already, where `claim` found one
-        self.taken_over: Run | None = None  # the one whose place this took
-        self.superseded = False  # another run took the place of this one, which should end
-        self.engine: str | None = None  # what settles, once that is known; told with the stage
+        self.other: Run | None = None  # the live run that `claim` found
+        self.taken_over: Run | None = None  # the dead run that this one replaced
+        self.superseded = False  # another run replaced this one, which should end
+        self.engine: str | None = None  # that settles, once it is chosen; stored with the stage
         self._database, self.what = database, what
         self._run: int | None = None
         self._stage, self._steps, self._moved_at = "starting", Steps(0), time.monotonic()
@@ -47,11 +40,11 @@ class Heartbeat:
         self._thread = threading.Thread(target=self._beat, daemon=True, name="dedup-heartbeat")
         self._connection = database.connect()
         self._worker = threading.get_ident()
-        self._told = self._looked = 0.0
+        self._written_at = self._checked_at = 0.0
         self._computed = time.process_time()
 
     def claim(self) -> bool:
-        """Begin the run; False if another one lives. Raises StuckError: that one makes no progress."""
+        """Begin the run; return False if another one lives. Raises StuckError if that makes no progress."""
         with translated(self._database.location), self._connection.cursor(binary=True) as cursor:
             owner = self._owner(cursor)
         until = time.monotonic() + GRACE_SECONDS
@@ -63,7 +56,7 @@ class Heartbeat:
                     self._run = runs.claim(cursor, self.what, owner)
                 if self._run is not None:
                     self.taken_over = found
-                    # Without a thread to spare the lease lasts a minute; the run itself may do without.
+                    # If the system gives no thread, the run continues; its lease lasts a minute.
                     with suppress(RuntimeError):
                         self._thread.start()
                     return True
@@ -93,7 +86,6 @@ class Heartbeat:
         self._moved_at = time.monotonic()
 
     def end(self, outcome: str, error: str | None = None) -> None:
-        """End the run. Where the database cannot be told, the next run sees that this one is gone."""
         if self._run is not None:
             with self._database.transaction() as cursor:
                 runs.end(cursor, self._run, outcome, error)
@@ -112,13 +104,13 @@ class Heartbeat:
 
     def _beat(self) -> None:
         while not self._ended.wait(0.5):
-            # A new stage is told at once, but not several of them in half a second.
+            # A new stage is written at once, but at most one in half a second.
             self._news.wait(BEAT_SECONDS)
             self._news.clear()
             with suppress(Exception):
-                self._tell()
+                self._write()
 
-    def _tell(self) -> None:
+    def _write(self) -> None:
         if self._connection.closed and not self._ended.is_set():
             self._connection = self._database.connect()
         with self._connection.cursor(binary=True) as cursor:
@@ -131,18 +123,19 @@ class Heartbeat:
                 self.superseded = not alive and not self._ended.is_set()
 
     def _works(self) -> bool:
-        """Whether the run did anything since that was last told."""
+        """Return whether the run did anything since its last heartbeat."""
         now, computed = time.monotonic(), time.process_time()
-        part = (computed - self._computed) / max(now - self._looked, 0.1)
-        self._looked, self._computed = now, computed
+        part = (computed - self._computed) / max(now - self._checked_at, 0.1)
+        self._checked_at, self._computed = now, computed
         moved = max(self._moved_at, served_at(self._worker))
-        if moved <= self._told and part < COMPUTING:
+        if moved <= self._written_at and part < COMPUTING:
             return False
-        self._told = now
+        self._written_at = now
         return True
 
     def _owner(self, cursor: Cursor) -> Owner:
         session = runs.session(cursor)
-        if self._connection.pooled:  # the session tells nothing
+        # Behind a pooler the session belongs to the pooler, and outlives this process.
+        if self._connection.pooled:
             return Owner(socket.gethostname(), os.getpid(), None, None)
         return Owner(socket.gethostname(), os.getpid(), *session)

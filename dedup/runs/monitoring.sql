@@ -1,8 +1,8 @@
--- What status and metrics tell.
+-- The state of a corpus for status and metrics.
 
 -- name: unsettled_sample
--- What waits to be settled, by a look at the first of it: the time, how many articles and index rows the planner
--- believes there are, how many were looked at, how many of them are pending, the oldest, and limits that fired.
+-- Sample the unsettled articles: the time, the planner's estimates of articles and index rows, the sample's
+-- size, the pending articles in it, the time of its oldest article, and the limits that fired.
 WITH looked_at AS MATERIALIZED (
     SELECT k.status, a.added_at, k.limit_fired FROM dedup.article_mark k
     CROSS JOIN LATERAL (SELECT added_at FROM dedup.article WHERE id = k.id OFFSET 0) AS a
@@ -19,27 +19,26 @@ SELECT clock_timestamp(),
             SELECT limit_fired, count(*) AS articles FROM looked_at WHERE limit_fired IS NOT NULL GROUP BY 1) AS fired)
 
 -- name: queues
--- How many changes of attached tables were not read yet, and for how many seconds the first has waited; then how many
--- articles are deferred, and how many marks are to be written. Counting stops at the limit.
+-- Count changes of attached tables that were not read yet, the seconds for which the first has waited, deferred
+-- articles, and marks to be written. Counting stops at the limit.
 SELECT coalesce(sum(amount), 0)::bigint, extract(epoch FROM clock_timestamp() - min(noted_at))::double precision,
        (SELECT count(*) FROM (SELECT FROM dedup.deferred_article LIMIT %(limit)s) AS looked_at),
        (SELECT count(*) FROM (SELECT FROM dedup.mark_change LIMIT %(limit)s) AS looked_at)
 FROM (SELECT amount, noted_at FROM dedup.outbox ORDER BY id LIMIT %(limit)s) AS looked_at
 
 -- name: failed
--- How many of the newest articles that failed did so for which reason, and how many lately.
+-- Count the newest failed articles by reason, in all and lately.
 SELECT split_part(reason, ':', 1), count(*),
        count(*) FILTER (WHERE marked_at > clock_timestamp() - make_interval(secs => %(lately)s))
 FROM (SELECT reason, marked_at FROM dedup.article_mark WHERE status = 'failed' ORDER BY id DESC LIMIT %(sample)s) AS f
 GROUP BY 1 ORDER BY 1
 
 -- name: last_done
--- When a run last ended well.
+-- Return when a run last succeeded.
 SELECT max(ended_at) FROM dedup.run WHERE outcome = 'done'
 
 -- name: failing
--- How many runs that settle failed since the last one that ended well, by the kind of error, which a worker tells to
--- its log only.
+-- Count the failed runs since the last success by kind of error, which a worker writes only to its log.
 SELECT coalesce(error, 'see its log'), count(*) FROM dedup.run
 WHERE outcome = 'failed' AND what = ANY(%(kinds)s)
     AND id > coalesce((SELECT max(id) FROM dedup.run WHERE outcome = 'done' AND what = ANY(%(kinds)s)), 0)

@@ -1,11 +1,9 @@
-"""Who is at work on the corpus: a row for each run, kept alive by a heartbeat, and one for each worker.
+"""Runs and workers of a corpus: a row for each, kept alive by heartbeats.
 
-A run that is killed ends no row. So the next one asks whether the owner of the row still lives: its heartbeat
-is a session of the server, which goes with its process, and a time, which grows old where the session cannot
-be seen. Two runs at once do no harm, since all that they write is written under the settle lock.
-
-While a worker settles, its run says that it lives; while it waits, its own row does. Both name a session of
-the server, which goes with the process: a worker that is killed is noticed at once.
+A killed run does not end its row. So the next run checks the session of the server that the row names, which
+ends with its process, and the time of its heartbeat, in case the session is not visible. Two runs at once do
+no harm: everything is written under the settle lock.
+A worker that waits updates its own row; while it settles, the row of its run shows that it lives.
 """
 
 from __future__ import annotations
@@ -23,47 +21,41 @@ from dedup.db.statements import Statements
 
 _sql = Statements("runs/runs")
 
-LEASE_SECONDS = 60.0  # A run whose heartbeat is older is gone, whatever became of it
+LEASE_SECONDS = 60.0  # A run with an older heartbeat is gone
+STUCK_SECONDS = 600.0  # A live run without progress for longer is probably stuck
+KEPT = 1_000  # Rows of runs
+SETTLING = ("backfill", "worker", "import")  # Runs of these kinds exclude each other: each settles the corpus
 
 _LEASE = {"lease": LEASE_SECONDS}
 
-STUCK_SECONDS = 600.0  # A run that lives and came no further for so long is probably stuck
-
-KEPT = 1_000  # Runs kept
-
-SETTLING = ("backfill", "worker", "import")
-"""Kinds of runs that exclude each other: each settles the whole corpus."""
-
-Session = tuple[int, datetime | None]
-"""A server process, and when it began, which a pooler may hide."""
+Session = tuple[int, datetime | None]  # Process of the server, and its start, which a pooler may hide
 
 
 @dataclass(frozen=True, slots=True)
 class Owner:
-    """Who runs."""
+    """The process of a run, and the session of its heartbeat, None behind a pooler."""
 
     host: str
     process_id: int
-    # backend_pid, backend_start: the server session of its heartbeat; None where a pooler hides it
     backend_pid: int | None
     backend_start: datetime | None
 
 
 @dataclass(frozen=True, slots=True)
 class Run(Answer):
-    """A run that has not ended, as far as the table knows."""
+    """A run whose row has not ended."""
 
     id: int
     host: str
     process_id: int
     started_at: datetime
-    stage: str  # with done and total: how far it is
-    done: int
+    stage: str
+    done: int  # of `total`, in this stage
     total: int
-    quiet_seconds: float  # since its last heartbeat
-    still_seconds: float  # since it last came further
-    gone: bool  # its session of the server is gone, or its heartbeat is older than the lease
-    what: str  # its kind: backfill, worker or import
+    quiet_seconds: float  # since the last heartbeat
+    still_seconds: float  # since the last progress
+    gone: bool  # its session ended, or its heartbeat is older than the lease
+    what: str  # one of SETTLING
 
     @property
     def kind(self) -> str:
@@ -75,11 +67,9 @@ class Run(Answer):
 
     @property
     def stuck(self) -> bool:
-        """It lives, but came no further for long."""
         return not self.gone and self.still_seconds > STUCK_SECONDS
 
     def __str__(self) -> str:
-        """When, where and how far, for people."""
         progress = f", {self.done:,} of {self.total:,}" if self.total else ""
         return (
             f"since {self.started_at:%Y-%m-%d %H:%M} UTC on {self.host}, process {self.process_id}"
@@ -89,17 +79,17 @@ class Run(Answer):
 
 @dataclass(frozen=True, slots=True)
 class Did:
-    """What a run did, or a part of it."""
+    """Counts and times of a part of a run, added to the columns of `dedup.run` with these names."""
 
     fingerprinted: int
     settled: int
     failed: int
-    seconds: Mapping[str, float]  # stage to how long it took; of the others see the columns of `dedup.run`
+    seconds: Mapping[str, float]  # by stage
 
 
 @dataclass(frozen=True, slots=True)
 class PastRun(Answer):
-    """A run of the past, or the present one; see the columns of `dedup.run_history`."""
+    """A row of `dedup.run_history`: a run that ended, or the current one."""
 
     id: int
     what: str
@@ -116,16 +106,14 @@ class PastRun(Answer):
 
 
 def current(cursor: Cursor, what: str) -> Run | None:
-    """The run that has not ended, alive or gone, and so keeps one of this kind from beginning."""
+    """Return the run, alive or gone, that has not ended and excludes one of this kind."""
     kinds = list(SETTLING) if what in SETTLING else [what]
     row = cursor.execute(_sql("current"), {**_LEASE, "kinds": kinds}).fetchone()
     return Run(*row) if row else None
 
 
 def claim(cursor: Cursor, what: str, owner: Owner) -> int | None:
-    """Begin a run, unless another one lives; whoever is gone is taken over. Needs the settle lock. Returns
-    the number of the run; None where another one lives.
-    """
+    """Begin a run; return its number, or None if another one lives. The caller holds the settle lock."""
     other = current(cursor, what)
     if other and not other.gone:
         return None
@@ -138,16 +126,18 @@ def claim(cursor: Cursor, what: str, owner: Owner) -> int | None:
 def beat(
     cursor: Cursor, run: int, owner: Owner, stage: str, done: int, total: int, still_seconds: float
 ) -> bool:
-    """Say that a run lives, and how far it is; False if it was ended by another one."""
+    """Store that a run lives, and its progress; return False if another run ended it."""
     values = {"run": run, "stage": stage, "done": done, "total": total, "still": still_seconds}
     if cursor.execute(_sql("beat"), {**values, **asdict(owner)}).rowcount:
         return True
+    # A row that is gone was deleted, not ended by another run.
     return cursor.execute(_sql("find"), {"run": run}).fetchone() is None
 
 
 def end(cursor: Cursor, run: int, outcome: str, error: str | None) -> None:
-    """End a run, unless it was ended before. `outcome`: "done", "stopped", "failed" or "taken over". `error`:
-    the kind of error, never its message.
+    """End a run, unless it has ended. `outcome`: "done", "stopped", "failed" or "taken over".
+
+    `error`: the kind of error, never its message, which could quote an article.
     """
     cursor.execute(_sql("end"), {"run": run, "outcome": outcome, "error": error})
     if cursor.fetchone():
@@ -155,7 +145,7 @@ def end(cursor: Cursor, run: int, outcome: str, error: str | None) -> None:
 
 
 def add(cursor: Cursor, run: int, did: Did) -> None:
-    """Add to what a run did, and to what all runs did together."""
+    """Add counts and times to a run, and to the totals of all runs."""
     counts = {name: getattr(did, name) for name in ("fingerprinted", "settled", "failed")}
     cursor.execute(_sql("add"), {**counts, "stages": Jsonb(dict(did.seconds)), "run": run})
     values = [(name, "", float(count)) for name, count in counts.items()]
@@ -163,7 +153,8 @@ def add(cursor: Cursor, run: int, did: Did) -> None:
 
 
 def _total(cursor: Cursor, values: list[tuple[str, str, float]]) -> None:
-    found = sorted(value for value in values if value[2])  # in one order: others add to the same rows
+    # Sorted: two transactions that add to the same rows in different orders would deadlock.
+    found = sorted(value for value in values if value[2])
     names, stages, amounts = ([value[i] for value in found] for i in range(3))
     cursor.execute(_sql("add_totals"), {"names": names, "stages": stages, "values": amounts})
 
@@ -190,18 +181,19 @@ class Worker(Answer):
     started_at: datetime
     seen_at: datetime
     idle_at: datetime | None  # when it last found nothing to do
-    alive: bool  # it said so within the last minute, or is at work, and its session of the server is there
+    alive: bool  # seen within the lease or at work, and its session still exists
 
 
 def begin_worker(cursor: Cursor, host: str, process_id: int) -> int:
-    """A worker begins; returns its number. The rows of those that are gone go."""
+    """Delete workers that are gone, add this one, and return its number."""
     cursor.execute(_sql("delete_gone_workers"), {**_LEASE, "besides": None})
     return int(one_row(cursor, _sql("begin_worker"), {"host": host, "process_id": process_id})[0])
 
 
 def see_worker(cursor: Cursor, worker: int, *, idle: bool, session: Session | None = None) -> bool:
-    """Say that a worker lives; False if its row is gone. `idle`: it has just found nothing to do. `session`:
-    that of its own which is open as long as it lives; None: it has none, or a pooler hides it.
+    """Store that a worker lives; return False if its row is gone. `idle`: it found nothing to do.
+
+    `session`: one that stays open as long as the worker lives; None if it has none, or behind a pooler.
     """
     cursor.execute(_sql("delete_gone_workers"), {**_LEASE, "besides": worker})
     backend_pid, backend_start = session or (None, None)
@@ -214,6 +206,5 @@ def end_worker(cursor: Cursor, worker: int) -> None:
 
 
 def workers(cursor: Cursor) -> list[Worker]:
-    """All there are, alive or gone."""
     rows: list[Any] = cursor.execute(_sql("workers"), _LEASE).fetchall()
     return [Worker(*row) for row in rows]

@@ -1,19 +1,19 @@
--- Who is at work on the corpus: runs and workers.
+-- Runs and workers of a corpus.
 
 -- name: run_served
--- Whether the session that `dedup.run r` names is still there. Of the sessions of other roles not all may be seen.
+-- True if the session of `dedup.run r` still exists. pg_stat_activity hides the start of other roles' sessions.
 (r.backend_pid IS NULL OR EXISTS (
     SELECT FROM pg_stat_activity s
     WHERE s.pid = r.backend_pid AND (s.backend_start IS NULL OR s.backend_start = r.backend_start)))
 
 -- name: worker_served
--- The same of `dedup.worker w`.
+-- True if the session of `dedup.worker w` still exists.
 (w.backend_pid IS NULL OR EXISTS (
     SELECT FROM pg_stat_activity s
     WHERE s.pid = w.backend_pid AND (s.backend_start IS NULL OR s.backend_start = w.backend_start)))
 
 -- name: worker_alive
--- Whether `dedup.worker w` lives: it was seen lately, or its process is at work.
+-- True if `dedup.worker w` lives: it was seen lately, or its process is at work.
 (w.seen_at > clock_timestamp() - make_interval(secs => %(lease)s) AND ${worker_served}
  OR EXISTS (
     SELECT FROM dedup.run r
@@ -21,7 +21,7 @@
       AND r.heartbeat_at > clock_timestamp() - make_interval(secs => %(lease)s) AND ${run_served}))
 
 -- name: add
--- Add to what a run did.
+-- Add counts and times to a run.
 UPDATE dedup.run
 SET fingerprinted = fingerprinted + %(fingerprinted)s, settled = settled + %(settled)s,
     failed = failed + %(failed)s,
@@ -31,13 +31,13 @@ SET fingerprinted = fingerprinted + %(fingerprinted)s, settled = settled + %(set
 WHERE id = %(run)s
 
 -- name: add_totals
--- Add to what all runs did together.
+-- Add counts and times to the totals of all runs.
 INSERT INTO dedup.run_total AS t (name, stage, value)
 SELECT * FROM unnest(%(names)s::text[], %(stages)s::text[], %(values)s::double precision[])
 ON CONFLICT (name, stage) DO UPDATE SET value = t.value + excluded.value
 
 -- name: beat
--- Say that a run lives, and how far it is, unless it was ended.
+-- Store that a run lives, and its progress, unless it has ended.
 UPDATE dedup.run
 SET heartbeat_at = clock_timestamp(), progress_at = clock_timestamp() - make_interval(secs => %(still)s),
     stage = %(stage)s, done = %(done)s, total = %(total)s, backend_pid = %(backend_pid)s,
@@ -45,16 +45,16 @@ SET heartbeat_at = clock_timestamp(), progress_at = clock_timestamp() - make_int
 WHERE id = %(run)s AND ended_at IS NULL
 
 -- name: begin
--- A run that begins.
+-- Begin a run.
 INSERT INTO dedup.run (what, host, process_id, backend_pid, backend_start)
 VALUES (%(what)s, %(host)s, %(process_id)s, %(backend_pid)s, %(backend_start)s) RETURNING id
 
 -- name: begin_worker
--- A worker that begins.
+-- Begin a worker.
 INSERT INTO dedup.worker (host, process_id) VALUES (%(host)s, %(process_id)s) RETURNING id
 
 -- name: current
--- The run of these kinds that has not ended, alive or gone.
+-- Return the run of these kinds that has not ended, alive or gone.
 SELECT id, host, process_id, started_at, stage, done, total,
        extract(epoch FROM clock_timestamp() - heartbeat_at)::double precision,
        extract(epoch FROM clock_timestamp() - progress_at)::double precision,
@@ -62,48 +62,48 @@ SELECT id, host, process_id, started_at, stage, done, total,
 FROM dedup.run r WHERE what = ANY (%(kinds)s) AND ended_at IS NULL
 
 -- name: delete_gone_workers
--- Workers that are gone, besides one.
+-- Delete workers that are gone, except for one.
 DELETE FROM dedup.worker w WHERE w.id IS DISTINCT FROM %(besides)s AND NOT ${worker_alive}
 
 -- name: delete_old
--- Runs that ended long ago: all but the last ones.
+-- Delete all but the last runs.
 DELETE FROM dedup.run
 WHERE ended_at IS NOT NULL AND id <= (SELECT id FROM dedup.run ORDER BY id DESC OFFSET %(kept)s LIMIT 1)
 
 -- name: end
--- A run that ends, unless it was ended before.
+-- End a run, unless it has ended.
 UPDATE dedup.run SET ended_at = clock_timestamp(), outcome = %(outcome)s, error = %(error)s
 WHERE id = %(run)s AND ended_at IS NULL RETURNING id
 
 -- name: end_worker
--- A worker that ends.
+-- End a worker.
 DELETE FROM dedup.worker WHERE id = %(worker)s
 
 -- name: find
--- Whether the row of a run is there.
+-- Look up whether a run has a row.
 SELECT FROM dedup.run WHERE id = %(run)s
 
 -- name: history
--- The last runs.
+-- Return the last runs.
 SELECT id, what, host, started_at, ended_at, seconds, outcome, error,
        fingerprinted, settled, failed, stage_seconds
 FROM dedup.run_history ORDER BY id DESC LIMIT %(limit)s
 
 -- name: see_worker
--- Say that a worker lives.
+-- Store that a worker lives.
 UPDATE dedup.worker
 SET seen_at = clock_timestamp(), backend_pid = %(backend_pid)s, backend_start = %(backend_start)s,
     idle_at = CASE WHEN %(idle)s THEN clock_timestamp() ELSE idle_at END
 WHERE id = %(worker)s
 
 -- name: session
--- The session that asks.
+-- Return the session of this connection.
 SELECT pg_backend_pid(), (SELECT backend_start FROM pg_stat_activity WHERE pid = pg_backend_pid())
 
 -- name: totals
--- What all runs did together.
+-- Return the totals of all runs.
 SELECT name, stage, value FROM dedup.run_total ORDER BY name, stage
 
 -- name: workers
--- Every worker, and whether it lives.
+-- Return every worker, and whether it lives.
 SELECT host, process_id, started_at, seen_at, idle_at, ${worker_alive} FROM dedup.worker w ORDER BY id

@@ -1,9 +1,8 @@
-"""Whether anything waits to be settled: asked every second, or told by NOTIFY.
+"""Find out whether anything waits to be settled: by a query every second, or by a notification.
 
-What is asked every second must cost nothing: each source of work is one query that an index answers, and a
-new one is one more in `waiting.sql`. A notification is a hint, heard on a connection of its own. Whoever
-listens asks the database in any case after a while, so a notification that was lost, a connection that died
-and a pooler that lets nobody listen cost no more than that while.
+The query must cost nothing: an index answers for each source of work in `waiting.sql`. A notification is only
+a hint: a listener also asks the database after a while, so a lost notification, a dead connection or a pooler
+that cannot listen only delays it.
 """
 
 from __future__ import annotations
@@ -28,19 +27,17 @@ from dedup.runs.runs import Session
 
 _sql = Statements("runs/waiting")
 
-SLICE_SECONDS = 0.2  # How often a wait looks whether it is to end
-
-AGAIN_SECONDS = (1.0, 60.0)
-"""Pauses before a lost connection is opened again: the first, doubled each time up to the second."""
+SLICE_SECONDS = 0.2  # Between two checks of `stop` while waiting
+AGAIN_SECONDS = (1.0, 60.0)  # First and longest pause before a lost connection is opened again; it doubles
 
 log = logging.getLogger("dedup.listener")
 
 
 @dataclass(frozen=True, slots=True)
 class Waiting:
-    settling: bool  # articles wait, or changed settings. A changed program is noticed by the first round only
+    settling: bool  # articles or changed settings wait; the first round notices a changed program
     counting: bool  # sentences are to be counted, after which articles may wait
-    words: bool  # the words of sentences are to be kept, for which no article waits
+    words: bool  # words of sentences are to be kept; no article waits for it
 
     def __bool__(self) -> bool:
         return self.settling or self.counting
@@ -53,7 +50,7 @@ def look(cursor: Cursor) -> Waiting:
 
 
 class Listener:
-    """Waits for a notification. Its connection runs nothing but LISTEN, and so loses none."""
+    """A connection that only runs LISTEN, and so loses no notification."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
@@ -62,7 +59,7 @@ class Listener:
         self._next, self._pause = 0.0, AGAIN_SECONDS[0]
 
     def wait(self, seconds: float, stop: Callable[[], bool]) -> bool:
-        """Wait so long, or until a notification comes; says whether one did."""
+        """Wait for a notification; return whether one came in time."""
         deadline = time.monotonic() + seconds
         while not stop():
             left = deadline - time.monotonic()
@@ -76,7 +73,7 @@ class Listener:
         return False
 
     def session(self) -> Session | None:
-        """The server session that listens, open for as long as the process lives; None: there is none."""
+        """Return the session that listens, which ends with the process, if there is one."""
         return self._session if self._open() else None
 
     def close(self) -> None:
@@ -86,15 +83,15 @@ class Listener:
         self._connection = None
 
     def _open(self) -> Connection | None:
-        """The connection; None where there is none now."""
         if self._connection and not self._connection.closed:
             return self._connection
         if time.monotonic() < self._next:
             return None
         try:
             connection = self._database.connect()
+            # A pooler gives the session to others after each transaction: LISTEN would be lost.
             if connection.pooled:
-                log.info("a pooler lets nobody listen: articles are found by polling")
+                log.info("LISTEN does not work through a pooler: articles are found by polling")
                 connection.close()
                 self._next = float("inf")
                 return None
@@ -109,14 +106,14 @@ class Listener:
         return connection
 
     def _heard(self, connection: Connection) -> bool:
-        """Take in what came, without waiting."""
         heard = False
         try:
+            # Unlike `connection.notifies`, this does not wait.
             connection.pgconn.consume_input()
             while connection.pgconn.notifies():
                 heard = True
         except psycopg.Error:
-            log.info("the connection that listens was lost: it is opened again")
+            log.info("the connection for LISTEN was lost: it is opened again")
             self.close()
             self._next = time.monotonic() + self._pause
         return heard

@@ -1,19 +1,19 @@
--- Whether anything waits: what a worker asks every second.
+-- The query of a worker that waits, every second.
 
 -- name: look
--- Whether there is anything to settle, whether sentences are to be counted, and whether their words are to be kept.
+-- Return whether anything is to be settled, sentences are to be counted, and their words are to be kept.
 SELECT EXISTS (
     -- Articles to settle.
     SELECT FROM dedup.article_mark k WHERE k.status = 'pending' OR k.stale
     UNION ALL
-    -- Changes of attached tables, but for those that a person must see to first, or that are left alone for a while.
-    -- By the key: looked up in order.
+    -- Changes of attached tables, unless a person must repair the table first, or it is left alone for a while.
+    -- `id > 0`, which is always true, has them looked up by the key, in order.
     SELECT FROM dedup.outbox WHERE id > 0 AND attachment_id NOT IN (
         SELECT id FROM dedup.attachment
         WHERE seen -> 'problems' IS NOT NULL
            OR (seen ->> 'until')::double precision > extract(epoch FROM now()))
     UNION ALL
-    -- Views whose changes are to be looked for.
+    -- Views whose next comparison is due.
     SELECT FROM dedup.attachment
     WHERE sync_minutes IS NOT NULL AND NOT leaving AND seen -> 'problems' IS NULL
       AND ((seen ->> 'until')::double precision > extract(epoch FROM now())) IS NOT TRUE
@@ -28,16 +28,16 @@ SELECT EXISTS (
     SELECT FROM dedup.mark_change WHERE failed IS NULL AND attachment_id NOT IN (
         SELECT id FROM dedup.attachment WHERE seen -> 'problems' IS NOT NULL)
     UNION ALL
-    -- Versions deferred.
+    -- Deferred articles.
     SELECT FROM dedup.deferred_article
     UNION ALL
-    -- A bulk run that was left behind.
+    -- An interrupted run of the memory engine.
     SELECT FROM dedup.corpus_state WHERE bulk_run IS NOT NULL
     UNION ALL
     -- Fingerprints not yet in use.
     SELECT FROM dedup.fingerprint_bulk
     UNION ALL
-    -- A horizon that is to be moved, or was.
+    -- A horizon that is to be moved, or articles that are to be divided by it again.
     SELECT FROM dedup.corpus_state WHERE horizon_wanted IS NOT NULL OR divided IS NULL
     UNION ALL
     -- Changed settings.
@@ -46,12 +46,12 @@ SELECT EXISTS (
     -- New sentence parameters.
     SELECT FROM dedup.sentence_model WHERE NOT adopted
 ), EXISTS (
-    -- Every article that a hook settles leaves such a row behind.
+    -- A hook leaves such a row for every article that it settles.
     SELECT FROM dedup.corpus_state WHERE recount_all UNION ALL SELECT FROM dedup.sentence_change
     UNION ALL
-    -- So is one whose credits are to be read.
+    -- Articles whose credits are to be read.
     SELECT FROM dedup.credit_unread
 ), EXISTS (
-    -- Words of sentences that are to be kept by now.
+    -- Words of sentences whose time to be kept has come.
     SELECT FROM dedup.sentence_schedule WHERE begun_at < now() - make_interval(mins => minutes)
 )

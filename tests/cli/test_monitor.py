@@ -81,7 +81,7 @@ def test_backfills_that_fail_again_and_again_are_told_at_once(
             with pytest.raises(TypeError):
                 deduplicator(settled).backfill(workers=0)
             assert check(dedup)[0] == code, "one failure may be of the moment"
-    assert "2 runs failed since one ended well (TypeError): see `dedup runs`" in check(dedup)[1]
+    assert "2 runs failed since the last success (TypeError): see `dedup runs`" in check(dedup)[1]
     deduplicator(settled).backfill(workers=0)
     assert check(dedup) == (0, "OK: 0 articles wait\n")
 
@@ -157,7 +157,7 @@ def test_workers_that_are_all_gone(dedup: Dedup, settled: Database) -> None:
     change(settled, "worker", "seen_at = now() - interval '3 minutes'")
     code, line = check(dedup)
     assert code == 1
-    assert "the worker on desk-1, process 17, is gone; its last word was 3 minutes ago" in line
+    assert "the worker on desk-1, process 17, is gone; it was last seen 3 minutes ago" in line
     with settled.transaction() as cursor:
         runs.begin_worker(cursor, "desk-3", 19)
     assert check(dedup)[0] == 0, "the next one removes their rows"
@@ -171,7 +171,7 @@ def test_a_worker_whose_session_is_gone_is_gone_at_once(dedup: Dedup, settled: D
         session.commit()
         assert check(dedup)[0] == 0
     wait_until(lambda: check(dedup)[0] == 1)
-    assert "desk-1, process 17, is gone; its last word was" in check(dedup)[1]
+    assert "desk-1, process 17, is gone; it was last seen" in check(dedup)[1]
 
 
 def test_a_worker_that_works_is_gone_with_the_session_of_its_run(settled: Database) -> None:
@@ -223,12 +223,12 @@ def test_changes_of_attached_tables_that_wait_with_nobody_at_work(
     assert check(dedup)[0] == 0, "the next backfill may be at night"
     code, line = check(dedup, "--max-wait", "15m")
     assert code == 1
-    assert "a change of an attached table has waited for 20 minutes, and nobody is at work" in line
+    assert "a change of an attached table has waited for 20 minutes, and no run is at work" in line
     with settled.transaction() as cursor:
         runs.begin_worker(cursor, "desk-1", 17)
     code, line = check(dedup)
     assert code == 1, "a worker takes what comes within a second"
-    assert "20 minutes, and nobody is at work" in line
+    assert "20 minutes, and no run is at work" in line
     assert check(dedup, "--max-wait", "1h")[0] == 0
     with settled.transaction() as cursor:
         runs.claim(cursor, "worker", runs.Owner("desk-1", 17, None, None))

@@ -385,7 +385,7 @@ def test_a_file_whose_dates_cannot_be_read_is_not_stored(
     assert (told["new"], told["lost_dates"]) == (680, 680)
     assert told["files"][0]["understood"]["dates"]["published_at"]["lost"] == 680
     read = dedup("load", "--month-first", file)
-    assert "published_at: read month first: as told" in read.err
+    assert "published_at: read month first: as given" in read.err
     assert {str(time)[:16] for time in stored(database)} == {"2018-05-06 03:30"}
 
 
@@ -394,7 +394,7 @@ def test_dates_that_are_lost_are_counted_and_shown(dedup: Dedup, tmp_path: Path)
     said = dedup(
         "load", str(lines(tmp_path / "news.jsonl", [*rows, {**rows[0], "id": "x", "date": "soon"}]))
     ).err
-    assert "published_at: read day first: 10 of them tell" in said
+    assert "published_at: read day first: the only order of 10 dates" in said
     assert "published_at: 1 of 11 dates cannot be read, and are lost" in said
     assert "0 refused, 1 date lost" in said
 

@@ -127,7 +127,7 @@ def test_german_dates_that_are_text_are_day_first(tmp_path: Path) -> None:
         "2018-05-04 00:00",
         "2018-09-28 00:00",
     ]
-    assert reader.understood.dates["published_at"].order == "day first: 1 of them tell"
+    assert reader.understood.dates["published_at"].order == "day first: the only order of 1 date"
 
 
 def test_the_first_sheet_that_is_not_hidden_is_read_or_the_one_that_is_named(tmp_path: Path) -> None:
@@ -304,7 +304,7 @@ def test_a_workbook_is_no_bomb(
     assert read(path)[0] == []
     changed(path, part, pattern, bomb)
     assert path.stat().st_size < 2_000_000
-    assert "takes too much memory to be read as Excel; save it as CSV in UTF-8" in refuse(path)
+    assert "takes too much memory as Excel; save it as CSV in UTF-8" in refuse(path)
 
 
 def test_entities_are_no_bomb(tmp_path: Path) -> None:

@@ -304,7 +304,7 @@ def test_dates_of_feeds_are_read_as_the_dates_of_other_files(tmp_path: Path) -> 
     assert {article.published_at for article in found} == {
         datetime(2026, 3, day, 6, 10, tzinfo=UTC) for day in (12, 13)
     }
-    with pytest.raises(InputError, match="cannot be read"):
+    with pytest.raises(InputError, match="are unreadable or ambiguous"):
         read(tmp_path / "feed.xml", content.replace("13/03", "13/33"))
     found, _, _ = read(tmp_path / "feed.xml", content.replace("13/03", "13/33"), lose_dates=True)
     assert sum(article.published_at is None for article in found) == 19

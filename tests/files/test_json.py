@@ -266,7 +266,7 @@ def test_a_bracket_that_is_all_there_is_is_a_bad_line(content: bytes) -> None:
 def test_where_every_line_is_answered_one_that_holds_several_articles_is_refused(tmp_path: Path) -> None:
     content = "\n".join(map(json.dumps, (NEWSAPI, [STORY], STORY))).encode()
     assert reasons(read(tmp_path / "a.jsonl", content, every_line=True)[0]) == [
-        "it is no article but holds some; give each in a line of its own",
+        "it holds several articles; give each its own line",
         "line is not a JSON object",
         "source_id is missing",
     ]

@@ -302,9 +302,7 @@ def test_an_archive_with_two_files_of_one_name_is_refused(tmp_path: Path) -> Non
     with zipfile.ZipFile(path, "w") as made:
         for name, content in (("a.jsonl", LINES), ("b.jsonl", b""), ("a.jsonl", b"{}\n")):
             made.writestr(name, content)
-    assert refuse(path) == (
-        f"{path} holds more than one file named a.jsonl; unpack it under other names: unzip -B {path}"
-    )
+    assert refuse(path) == (f"{path} holds several files named a.jsonl; unpack them with: unzip -B {path}")
     with zipfile.ZipFile(path, "w") as made:  # what is not read may be there twice
         for name, content in (("a.jsonl", LINES), ("a/.DS_Store", b""), ("a/.DS_Store", b"")):
             made.writestr(name, content)

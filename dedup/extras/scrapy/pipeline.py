@@ -1,10 +1,9 @@
-"""An item pipeline for Scrapy: every item that is an article gets its verdict, or duplicates are dropped.
+"""An item pipeline for Scrapy that adds verdicts to items, or drops duplicates.
 
     # settings.py
     ITEM_PIPELINES = {"dedup.scrapy.DedupPipeline": 500}
 
-It never blocks the reactor, and never loses an item because of the database: see docs/scraper.md, which also
-lists the settings. Needs the extra `scrapy`.
+It never blocks the reactor, and an outage of the database loses no item; see docs/scraper.md.
 """
 
 from __future__ import annotations
@@ -36,49 +35,34 @@ __all__ = ["DedupPipeline", "Options"]
 
 log = logging.getLogger("dedup.scrapy")
 
-THREADS = 4  # That wait for the database. All who settle wait for one lock; more threads would only wait too
+THREADS = 4  # All settling waits for one lock, so more threads would only wait too
 
 
 @dataclass(frozen=True)
 class Options:
-    """The settings of the pipeline.
+    """The settings of the pipeline, each with its name in Scrapy."""
 
-    Attributes:
-        url, schema: DEDUP_DATABASE_URL and DEDUP_SCHEMA; without them the environment variables of those
-            names.
-        fields: DEDUP_FIELDS, article field to item field. A field that is not named has the same name in
-            both, and where an item has no `source_id` its `url` is taken.
-        keep: DEDUP_KEEP, fields of the item that its article keeps, to be shown beside its mark.
-        item_field: DEDUP_ITEM_FIELD, the field of the item that gets the verdict; "" for none.
-        drop: DEDUP_DROP, whether duplicates are dropped. What passed before its original is not called back;
-            that one's verdict has it among its `copies`.
-        spool: DEDUP_SPOOL, the file of what waits for the database; `{name}` stands for the spider's.
-        spool_bytes: DEDUP_SPOOL_BYTES, how large it may become.
-        retry_seconds: DEDUP_RETRY_SECONDS, between two looks whether the database is back.
-    """
-
-    url: str | None = None
-    schema: str | None = None
+    url: str | None = None  # DEDUP_DATABASE_URL; by default the environment variable of this name
+    schema: str | None = None  # DEDUP_SCHEMA; by default the environment variable of this name
+    # DEDUP_FIELDS: article field -> item field; by default they have the same name. An item without a
+    # `source_id` has its `url` as id.
     fields: Mapping[str, str] = field(default_factory=dict)
-    keep: Sequence[str] = ()
-    item_field: str = "dedup"
+    keep: Sequence[str] = ()  # DEDUP_KEEP: fields of the item that its article keeps, shown beside its mark
+    item_field: str = "dedup"  # DEDUP_ITEM_FIELD: the field of the item for the verdict; "" for none
+    # DEDUP_DROP: drop duplicates. A copy that came before its original has passed already; the verdict of the
+    # original lists it in `copies`.
     drop: bool = False
-    spool: str = "dedup-spool-{name}.jsonl"
-    spool_bytes: int = MAX_BYTES
-    retry_seconds: float = RETRY_SECONDS
+    spool: str = "dedup-spool-{name}.jsonl"  # DEDUP_SPOOL: `{name}` is the name of the spider
+    spool_bytes: int = MAX_BYTES  # DEDUP_SPOOL_BYTES: limit of that file
+    retry_seconds: float = RETRY_SECONDS  # DEDUP_RETRY_SECONDS: between two attempts to reach the database
 
     @classmethod
     def read(cls, settings: BaseSettings) -> Self:
-        """The options that a project's settings name.
-
-        Raises NotConfigured: DEDUP_FIELDS names a field that articles do not have.
-        """
+        """Return the options in a project's settings. Raises NotConfigured for an unknown field."""
         fields = settings.getdict("DEDUP_FIELDS")
         if unknown := set(fields) - set(ARTICLE_FIELDS):
-            raise NotConfigured(
-                f"DEDUP_FIELDS: articles have no {', '.join(sorted(unknown))};"
-                f" they have {', '.join(ARTICLE_FIELDS)}"
-            )
+            wrong, known = ", ".join(sorted(unknown)), ", ".join(ARTICLE_FIELDS)
+            raise NotConfigured(f"DEDUP_FIELDS: articles have no {wrong}; they have {known}")
         return cls(
             settings.get("DEDUP_DATABASE_URL") or None,
             settings.get("DEDUP_SCHEMA") or None,
@@ -93,11 +77,11 @@ class Options:
 
 
 class DedupPipeline:
-    """Submits items as articles.
+    """An item pipeline that submits items as articles.
 
-    In Scrapy's stats: `dedup/unique`, `dedup/similar`, `dedup/duplicate`, `dedup/pending` and `dedup/failed`
-    count the verdicts, and `dedup/overtaken` those that name copies; `dedup/no_article` counts the items that
-    are none, `dedup/dropped`, `dedup/spooled`, `dedup/delivered` and `dedup/lost` what else became of items.
+    Scrapy's stats count verdicts by status as `dedup/unique` and so on, `dedup/overtaken` verdicts that list
+    copies, `dedup/no_article` items without a verdict, and `dedup/dropped`, `dedup/spooled`,
+    `dedup/delivered` and `dedup/lost` items.
     """
 
     def __init__(self, crawler: Crawler, options: Options) -> None:
@@ -111,7 +95,7 @@ class DedupPipeline:
         return cls(crawler, Options.read(crawler.settings))
 
     async def open_spider(self) -> None:
-        """Open the corpus, and deliver what an earlier crawl kept. The crawl begins in any case."""
+        """Open the corpus, and deliver the spool of an earlier crawl. The crawl begins in any case."""
         name = self._crawler.spider.name if self._crawler.spider else "spider"
         self._corpus = SpoolingDeduplicator(
             self._options.url,
@@ -123,7 +107,7 @@ class DedupPipeline:
         await self._in_thread(self._corpus.connect)
 
     async def close_spider(self) -> None:
-        """Deliver what is kept, if the database is back, and close the connections."""
+        """Deliver the spool if the database is back, and close the connections."""
         corpus = self._corpus
         assert corpus is not None
         await self._in_thread(corpus.close)
@@ -132,7 +116,7 @@ class DedupPipeline:
             self._count("delivered", corpus.delivered)
 
     async def process_item(self, item: Any) -> Any:
-        """Add the verdict to an item. Raises DropItem for a duplicate, where these are to be dropped."""
+        """Add the verdict to an item. Raises DropItem for a duplicate, if duplicates are dropped."""
         corpus = self._corpus
         assert corpus is not None
         try:
@@ -157,23 +141,21 @@ class DedupPipeline:
         return self._with_verdict(item, verdict)
 
     def _article(self, item: ItemAdapter) -> Article:
-        """Raises InputError or TypeError where the item is no article."""
+        """Return the article of an item. Raises InputError or TypeError."""
         names = {name: self._options.fields.get(name, name) for name in ARTICLE_FIELDS}
         if "source_id" not in self._options.fields and item.get("source_id") is None:
             names["source_id"] = names["url"]
         values = {name: item.get(field) for name, field in names.items()}
         if self._options.keep:
-            values["kept"] = {
-                **(values["kept"] or {}),
-                **{name: item.get(name) for name in self._options.keep},
-            }
+            kept = {name: item.get(name) for name in self._options.keep}
+            values["kept"] = {**(values["kept"] or {}), **kept}
         return Article(**{name: value for name, value in values.items() if value is not None})
 
     def _with_verdict(self, item: Any, verdict: Verdict) -> Any:
         if verdict.is_duplicate and self._options.drop:
             self._count("dropped")
             log.info("dropped %r: duplicate of %r (%s)", verdict.id, verdict.duplicate_of, verdict.reason)
-            # Scrapy logs a dropped item as a whole, at this level: nothing is logged at NOTSET.
+            # Scrapy logs the whole dropped item at this level; NOTSET keeps the article out of the log.
             raise DropItem(f"duplicate of {verdict.duplicate_of} ({verdict.reason})", log_level="NOTSET")
         if self._options.item_field:
             try:
@@ -187,7 +169,8 @@ class DedupPipeline:
         future = self._threads.submit(work)
         if is_asyncio_available():
             return await asyncio.wrap_future(future)
-        from twisted.internet import reactor  # which one is chosen before the crawl begins, and not on import
+        # Imported late: the first import installs the default reactor, and Scrapy may choose another one.
+        from twisted.internet import reactor
 
         done: Deferred[None] = Deferred()
         future.add_done_callback(lambda _: reactor.callFromThread(done.callback, None))
@@ -199,7 +182,7 @@ class DedupPipeline:
             self._crawler.stats.inc_value(f"dedup/{name}", count)
 
     def _warn(self, kind: str, message: str) -> None:
-        """Warn of each kind of trouble once, not for every item."""
+        # Once for each kind, not for every item.
         if kind not in self._warned:
             self._warned.add(kind)
             log.warning(message)

@@ -1,7 +1,7 @@
-"""Articles kept on disk until a database can take them: one JSONL file, appended, emptied when delivered.
+"""Keep articles on disk until the database can take them, in a JSONL file that is emptied once delivered.
 
-Any number of threads and processes may use one file. Each line is on disk when `add` returns, also if the
-machine crashes then. `dedup load FILE` reads the file too.
+Any number of threads and processes may use one file. When `add` returns, the line survives a crash of the
+machine. `dedup load FILE` reads the file too.
 """
 
 from __future__ import annotations
@@ -25,37 +25,37 @@ MAX_BYTES = 1_000_000_000  # Of a spool: 200,000 articles of 5 kB
 
 
 class Spool:
-    """A file of articles that wait. `max_bytes`: how large it may become."""
+    """A file of at most `max_bytes` with articles that wait; true if it has any."""
 
     def __init__(self, path: str | Path, max_bytes: int = MAX_BYTES) -> None:
-        self.path = Path(path)  # the file; it is made when it is needed, in a folder that is there
-        # the file of lines that could not be delivered and never will, beside it.
+        self.path = Path(path)  # created with the first article, in an existing folder
+        # Lines that can never be delivered.
         self.refused = self.path.with_name(f"{self.path.name}.refused")
         self._max_bytes = max_bytes
 
     def __bool__(self) -> bool:
-        """Whether an article waits in it."""
         try:
             return self.path.stat().st_size > 0
         except FileNotFoundError:
             return False
 
     def add(self, article: Article) -> None:
-        """Keep an article; one without a time of its own gets the present, for the order of the corpus."""
+        """Add an article. Raises SpoolError if the file is full or cannot be written."""
         if article.added_at is None:
+            # The order of the corpus goes by when an article came, not by when it was delivered.
             article = replace(article, added_at=datetime.now(UTC))
         self._append(self.path, _line(article))
 
     def refuse(self, article: Article) -> None:
-        """Keep an article that the database will never take."""
+        """Add an article that the database will never take to `refused`."""
         self._append(self.refused, _line(article))
 
     def deliver(self, send: Callable[[Article], object]) -> int:
-        """Send every article in the order in which they came, and empty the file; returns how many were sent.
+        """Send all articles in order, also those added meanwhile, and empty the file; return their number.
 
-        What comes meanwhile is sent too. An interrupted delivery begins again: to send an article twice must
-        do no harm. Where another process delivers, nothing is done. A DatabaseError of `send` that is
-        not about the article stops the delivery; any other error sends its line to `refused`.
+        Sending an article twice must do no harm, since an interrupted delivery begins again. Returns 0 if
+        another process delivers. A DatabaseError of `send` that is not about the article ends the delivery;
+        any other error moves the line to `refused`.
         """
         if not self:
             return 0
@@ -68,6 +68,7 @@ class Spool:
             sent, position = 0, 0
             with self.path.open("r+b") as file:
                 while not self._emptied(file, position):
+                    # Behind the lock, so that no line is read before it was written to its end.
                     with _locked(file):
                         end = file.seek(0, os.SEEK_END)
                     file.seek(position)
@@ -106,11 +107,12 @@ class Spool:
                 if size + len(line) > self._max_bytes:
                     raise SpoolError(f"{path} would be larger than {self._max_bytes:,} bytes")
                 if size and not ends_a_line(path):
-                    line = b"\n" + line  # a program was killed while it wrote
+                    line = b"\n" + line  # a program was killed while writing
                 file.write(line.rstrip(b"\n") + b"\n")
                 file.flush()
                 os.fsync(file.fileno())
             if new:
+                # A new file survives a crash only once its folder is synced too.
                 folder = os.open(path.parent, os.O_RDONLY)
                 try:
                     os.fsync(folder)
@@ -126,7 +128,7 @@ def _line(article: Article) -> bytes:
 
 
 def _article(line: bytes) -> Article:
-    """Raises ValueError, TypeError or InputError for a line that `add` did not write, or not to its end."""
+    """Read a line. Raises ValueError, TypeError or InputError if `add` did not write all of it."""
     values = json.loads(line)
     if not isinstance(values, dict) or set(values) - set(ARTICLE_FIELDS):
         raise InputError("not an article")

@@ -1,7 +1,4 @@
-"""Submitting through an outage: what the database cannot take now is kept on disk and delivered later.
-
-docs/reliability.md, promise 10. `dedup.scrapy` is built on it.
-"""
+"""Submit articles through an outage, with a spool on disk: docs/reliability.md, promise 10."""
 
 from __future__ import annotations
 
@@ -21,7 +18,7 @@ from dedup.extras.scrapy.spool import MAX_BYTES, Spool
 
 __all__ = ["SpoolingDeduplicator"]
 
-RETRY_SECONDS = 5.0  # While the database is down it is tried again no sooner than this
+RETRY_SECONDS = 5.0  # Between two attempts to reach a database that is down
 
 log = logging.getLogger("dedup.spooling")
 
@@ -33,17 +30,11 @@ class SpoolingDeduplicator:
             verdict = dd.submit(Article(source_id="a1", text="…"))
             print(verdict or "kept for later")
 
-    An outage is logged once, when it begins, and once when it is over. When it is over the spool is
-    delivered first: what comes meanwhile goes to its end, so that no version of an article overtakes another.
+    The beginning and the end of an outage are logged. After it the spool is delivered first, and articles
+    that come meanwhile are added to it, so that no version of an article overtakes another.
 
-    Args:
-        url, schema, timeouts: as of `Deduplicator`. It is opened when it is needed.
-        spool: the file; see `Spool`.
-        max_bytes: how large that file may become.
-        retry_seconds: while the database is down it is tried again no sooner than this.
-
-    Attributes:
-        delivered: how many articles have left the spool through this object.
+    `url`, `schema` and `timeouts` are as of `Deduplicator`, which is opened when it is needed; `spool` and
+    `max_bytes` as of `Spool`. `retry_seconds`: between two attempts to reach a database that is down.
     """
 
     def __init__(
@@ -57,15 +48,15 @@ class SpoolingDeduplicator:
         retry_seconds: float = RETRY_SECONDS,
     ) -> None:
         self.spool = Spool(spool, max_bytes)
-        self.delivered = 0
+        self.delivered = 0  # articles that this object delivered from the spool
         self._url, self._timeouts, self._retry_seconds = url, timeouts, retry_seconds
         self._schema = chosen(schema)
         self._corpus: Deduplicator | None = None
         self._up = self._closed = self._warned = False
         self._next_try = 0.0
         self._trying = Lock()
+        # Held to change `_up` and to add to the spool, so that nothing is added once it is delivered.
         self._gate = Lock()
-        """Held to change `_up`, and to add to the spool: nothing is added once it is delivered."""
 
     def __enter__(self) -> Self:
         self.connect()
@@ -75,10 +66,9 @@ class SpoolingDeduplicator:
         self.close()
 
     def submit(self, article: Article) -> Verdict | None:
-        """The verdict on an article; None where it was kept for later.
+        """Return the verdict on an article, or None if it was kept for later.
 
-        Raises SpoolError: the database is down, and the spool is full or cannot be written. The article is
-        lost; ClosedError: `close` was called.
+        Raises SpoolError if the article is lost, since the spool is full or fails; ClosedError after `close`.
         """
         while True:
             if self.connect() and self._corpus is not None:
@@ -96,15 +86,12 @@ class SpoolingDeduplicator:
                     return None
 
     def connect(self) -> bool:
-        """Have the database take articles, and first those of the spool, if it is time to try.
-
-        Returns whether it takes articles.
-        """
+        """Open the corpus and deliver the spool, if it is time to try; return True if the database is up."""
         if self._closed:
             raise ClosedError("this SpoolingDeduplicator is closed; open another one")
         if self._up:
             return True
-        # One thread tries; the others go on.
+        # Only one thread tries, and the others need not wait for it.
         if time.monotonic() < self._next_try or not self._trying.acquire(blocking=False):
             return False
         try:
@@ -113,7 +100,7 @@ class SpoolingDeduplicator:
             self._trying.release()
 
     def close(self) -> None:
-        """Deliver what waits, if the database takes it now, and close the connections."""
+        """Deliver the spool if the database is up, and close the connections."""
         if self._closed:
             return
         with self._trying:
@@ -128,10 +115,9 @@ class SpoolingDeduplicator:
             if self._corpus is None:
                 self._corpus = Deduplicator(self._url, schema=self._schema, timeouts=self._timeouts)
             before = self.delivered
-            # What an interrupted delivery has sent is still in the spool, and is sent again.
             self.delivered += self.spool.deliver(self._corpus.submit)
             with self._gate:
-                # What came since; nothing can come now.
+                # Again, for articles that were added since. None can be added while the gate is held.
                 self.delivered += self.spool.deliver(self._corpus.submit)
                 self._up = not self.spool  # unless another process is delivering
         except (DatabaseError, SpoolError) as error:

@@ -1,1 +1,1 @@
-"""The smallest scraper there is: feeds and sitemaps are polled, and their pages read; the extra `watch`."""
+"""Poll feeds and news sitemaps, and read the pages of their entries; the extra `watch`."""

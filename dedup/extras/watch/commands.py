@@ -1,4 +1,4 @@
-"""The command `watch`: polls feeds and submits what is new in them, until it is stopped."""
+"""The command `watch`."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from dedup.cli import output, shared
 from dedup.cli.shared import LogFormatOption, LogLevelOption
 from dedup.cli.signals import leaving, unfinished
 
-LEAST_SECONDS = 10.0  # Between two polls: feeds are asked by many
+LEAST_SECONDS = 10.0  # Between two polls: a server has many other readers
 
 
 def watch(
@@ -32,29 +32,29 @@ def watch(
     ] = False,
     user_agent: Annotated[
         str | None,
-        Option(metavar="NAME", help="The name that servers are told, such as `courier-bot/1 (+https://…)`."),
+        Option(metavar="NAME", help="The name given to servers, such as `courier-bot/1 (+https://…)`."),
     ] = None,
     json: Annotated[bool, Option("--json", help="Print each verdict as a line of JSON.")] = False,
     log_format: LogFormatOption = "text",
     log_level: LogLevelOption = "info",
 ) -> None:
-    """Poll feeds, and store and settle what is new in them, until stopped.
+    """Poll feeds, and store and settle new and changed entries, until stopped.
 
-    Each new or changed entry is submitted, as by `check`, and its verdict is a line on stdout. An entry whose
-    content is as it was is not submitted again: what was seen is kept in the corpus, so that a restart, on
-    this machine or another, neither loses nor repeats one. A feed edits only articles that a feed of its site
-    brought; one that came another way is left as it is.
+    Each new or changed entry is submitted, as by `check`, and its verdict is a line on stdout. An entry with
+    the same content is not submitted again: the corpus remembers it, so a restart, on this machine or
+    another, neither loses nor repeats an entry. A feed edits only articles that a feed of its site brought;
+    other articles are not changed.
 
-    Servers are asked with ETag and Last-Modified, one request at a time and a second apart for each host. One
-    that asks for a pause (429, Retry-After) gets it; a feed that fails is asked half as often each time, down
-    to every six hours. An answer may have 50 MB and take a minute, with five redirects. A FEED may lie within
-    the own network; what it leads to lies on its own host and port, or on the internet.
+    Servers get ETag and Last-Modified, one request at a time and a second apart for each host. A server that
+    asks for a pause (429, Retry-After) gets it; a feed that fails is polled half as often each time, down to
+    every six hours. An answer may have 50 MB and take a minute, with five redirects. A FEED may be within
+    your own network; its links and redirects may lead only to its own host and port, or to the internet.
 
-    With `--fetch` pages are read where robots.txt allows it, and articles taken out of them as by `load
-    --html`. A page that is gone leaves the article with what its feed has.
+    With `--fetch` pages are read if robots.txt allows it, and articles are extracted as by `load --html`. If
+    a page is gone, the article has the text of its feed.
 
-    Ctrl-C, SIGTERM or SIGHUP ends it after the entry in hand, with exit code 0. With `--once` the exit code
-    is 1 if no feed could be read. Needs the extra `watch`.
+    Ctrl-C, SIGTERM or SIGHUP ends the command after the current entry, with exit code 0. With `--once` the
+    exit code is 1 if no feed could be read. Needs the extra `watch`.
 
     **Examples**
 
@@ -88,7 +88,6 @@ def watch(
 
 
 def _line(verdict: dedup.Verdict, article: dedup.Article) -> str:
-    """A verdict as a line: what it is, of what, and the title."""
     of = f" of {verdict.duplicate_of}" if verdict.duplicate_of else ""
     title = f": {shared.shortened(article.title)}" if article.title else ""
     return f"{verdict.status}{of}  {article.source_id}{title}"

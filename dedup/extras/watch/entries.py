@@ -1,10 +1,8 @@
-"""Entries of a feed are submitted, each by itself: what is wrong with one, or its page, is no other's fault.
+"""Submit the entries of a feed, each by itself: a bad entry or page does not affect the others.
 
-An entry is the article that its feed, or another one of the site, brought, or a new one. It says itself who
-it is, and may lie. So what it says counts only within the site of its feed (`identity.py`), and an
-article that came another way is left as it is.
-
-It logs to the logger `dedup.watch`, as `watch.py` does, which polls the feeds.
+An entry is an article that a feed of its site brought before, or a new one. An entry may lie about its id. So
+an id counts only within the site of the feed (`identity.py`), and articles that came another way are not
+changed.
 """
 
 from __future__ import annotations
@@ -30,7 +28,7 @@ from dedup.files.record import make_article, unexpected
 from dedup.settling.submit import Submissions
 
 AT_ONCE = 300  # Entries that are looked up in one statement
-MAX_PAGES = 1_000  # Of a feed that are read in one poll; the others are left for the next
+MAX_PAGES = 1_000  # Of a feed in one poll; the others are left for the next poll
 
 OUTCOMES = ("new", "changed", "known", "refused", "left")
 
@@ -40,9 +38,7 @@ log = logging.getLogger("dedup.watch")
 
 
 class Submitter:
-    """Submits entries, from any number of threads. `client`: what reads their pages, if they are read;
-    `told` is called by one thread at a time.
-    """
+    """A submitter of entries for any number of threads. Only one thread at a time calls `told`."""
 
     def __init__(
         self, database: Database, client: Client | None, stopped: Callable[[], bool], told: Told | None
@@ -54,10 +50,7 @@ class Submitter:
     def submit_all(
         self, given: str, feed_id: int, entries: Sequence[Entry]
     ) -> tuple[dict[str, int], list[str]]:
-        """Submit what is new or changed. Returns how many entries had which of OUTCOMES, and the ids of all.
-
-        `given`: the address that the operator gave. Raises StoppedError between two entries.
-        """
+        """Submit new and changed entries; return counts by outcome, and all ids. Raises StoppedError."""
         counts = dict.fromkeys(OUTCOMES, 0)
         ids: list[str] = []
         pages = 0
@@ -69,12 +62,13 @@ class Submitter:
             if self._stopped():
                 raise StoppedError("stopped between two entries")
             outcome = "known"
-            if entry.digest not in found.others:  # else another feed had the same
+            if entry.digest not in found.others:  # else another feed of the site brought this version
                 pages += self._needs_page(entry)
                 outcome = "left" if pages > MAX_PAGES else self._submit(entry, given, feed_id, found)
                 outcome = "changed" if outcome == "new" and any(found.others) else outcome
             counts[outcome] += 1
             if outcome != "left":
+                # Noted after it was submitted: a crash in between submits it again, which changes nothing.
                 with self._database.transaction() as cursor:
                     store.note_entry(cursor, feed_id, found.source_id, entry.digest)
         return counts, ids
@@ -83,7 +77,7 @@ class Submitter:
         return bool(self._client and not entry.full and entry.found.get("url"))
 
     def _submit(self, entry: Entry, given: str, feed_id: int, seen: KnownEntry) -> str:
-        """Submit an entry; whether it is new, known another way, refused, or left for the next poll."""
+        """Submit an entry; return its outcome: "new", "known", "refused" or "left"."""
         shown = printable(seen.source_id)
         try:
             article = self._article(entry, given, seen.source_id)
@@ -94,28 +88,24 @@ class Submitter:
             return "refused"
         with self._database.transaction() as cursor:
             if not store.claim(cursor, feed_id, article.source_id, shared=seen.shared):
-                log.info(
-                    "%s: it came another way, and is left as it is",
-                    shown,
-                    extra={"event": "foreign", "id": article.source_id},
-                )
+                extra = {"event": "foreign", "id": article.source_id}
+                log.info("%s: a feed did not bring this article, so it is not changed", shown, extra=extra)
                 return "known"
         try:
             verdict = self._submissions.submit(article, self._database.timeouts.hook)
         except DatabaseError as error:
             if not is_about_input(error):
                 raise
+            # The database works; it refuses this article.
             log.warning("%s: %s", shown, error, extra={"event": "refused", "id": article.source_id})
-            return "refused"  # this article, and not the database
+            return "refused"
         if self._told is not None:
             with self._lock:
                 self._told(verdict, article)
         return "new"
 
     def _article(self, entry: Entry, given: str, source_id: str) -> Article:
-        """The article that an entry is, of its page where that is read. Raises FetchError: the page is not to
-        be had now; InputError: it is none.
-        """
+        """Return the article of an entry. Raises InputError, or FetchError if the page may come later."""
         found = {**entry.found, "source_id": source_id}
         if self._client and self._needs_page(entry):
             try:
@@ -126,7 +116,8 @@ class Submitter:
                     raise
             except (StoppedError, MemoryError):
                 raise
-            except Exception as error:  # of a parser too: the page's fault
+            except Exception as error:
+                # A parser may raise anything on a bad page; the article has the text of its feed.
                 reason = error if isinstance(error, InputError) else unexpected(error)
                 log.info("%s: %s", printable(found["url"]), reason, extra={"event": "page", "id": source_id})
         try:
@@ -139,32 +130,22 @@ class Submitter:
 
 @dataclass(frozen=True, slots=True)
 class KnownEntry:
-    """An entry that is known.
-
-    Attributes:
-        source_id: of the article that it is.
-        before: digest of the version that its feed had last.
-        others: digests that feeds of its site had last.
-        shared: another feed of its site brought the article.
-        foreign: the article came another way.
-    """
+    """Knowledge about an entry."""
 
     source_id: str
-    before: bytes | None
-    others: frozenset[bytes]
-    shared: bool
-    foreign: bool
+    before: bytes | None  # digest of the last version in its feed
+    others: frozenset[bytes]  # digests of the last versions in feeds of its site
+    shared: bool  # a feed of its site brought the article
+    foreign: bool  # the article came another way
 
 
 def known(
     database: Database, given: str, feed_id: int, entries: Sequence[Entry]
 ) -> Iterator[tuple[Entry, KnownEntry]]:
-    """Each entry with what is known of it. `given`: the address that the operator gave."""
+    """Yield each entry with the knowledge about it. `given`: the address that the operator gave."""
     for at in range(0, len(entries), AT_ONCE):
-        named = [
-            (entry, ids_of(given, entry.source_id, entry.found.get("url")))
-            for entry in entries[at : at + AT_ONCE]
-        ]
+        batch = entries[at : at + AT_ONCE]
+        named = [(one, ids_of(given, one.source_id, one.found.get("url"))) for one in batch]
         wanted = {one for _, ids in named for one in (ids.shared, ids.own, ids.claimed) if one}
         with database.transaction() as cursor:
             seen = store.seen(cursor, feed_id, sorted(wanted))
@@ -189,8 +170,8 @@ def _chosen(ids: Ids, site: str | None, digest: bytes, seen: Mapping[str, Sequen
     for source_id in (ids.shared, ids.own):
         if source_id and _own(seen, source_id):
             return source_id
-    # From before an id had to lie within the site of its feed. The migration said which are the feed's.
-    if (old := _own(seen, ids.claimed)) and (old.brought or ids.at_home or old.digest == digest):
+    # Ids of older versions may lie outside the site of the feed; a migration set `brought` for them.
+    if (old := _own(seen, ids.claimed)) and (old.brought or ids.within_site or old.digest == digest):
         return ids.claimed
     if ids.shared and (ids.shared not in seen or _family(seen, ids.shared, site)):
         return ids.shared

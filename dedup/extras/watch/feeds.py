@@ -1,8 +1,4 @@
-"""What `dedup watch` remembers of feeds: how to ask for what is new, when, and which entries were submitted.
-
-It is written entry by entry, right after each was submitted. Whoever is killed in between submits one entry
-again, which changes nothing.
-"""
+"""Store the state of feeds: how and when to poll them, and which entries were submitted."""
 
 from __future__ import annotations
 
@@ -18,13 +14,13 @@ from dedup.extras.watch.sitemaps import MAX_ADDRESS_BYTES
 
 _sql = Statements("extras/watch/feeds")
 
-FORGET_DAYS = 30  # Entries that have not been in their feed for so long; some feeds show an old one again
-MAX_HEADER_CHARACTERS = 1_000  # Of an ETag or a time that is kept
+FORGET_DAYS = 30  # Entries that left their feed longer ago are forgotten; some feeds show an old one again
+MAX_HEADER_CHARACTERS = 1_000  # Of an ETag or a time that is stored
 
 
 @dataclass(frozen=True, slots=True)
 class FeedState:
-    """What is known of a feed; of a new one nothing."""
+    """The row of a feed."""
 
     id: int
     etag: str | None
@@ -35,7 +31,7 @@ class FeedState:
 
 
 def feed(cursor: Cursor, address: str) -> FeedState:
-    """What is known of a feed, remembered from now on. Raises InputError: its address is too long."""
+    """Return the state of a feed, and add a new feed. Raises InputError if its address is too long."""
     if len(address.encode()) > MAX_ADDRESS_BYTES:
         raise InputError(f"{address[:60]}… is longer than {MAX_ADDRESS_BYTES:,} bytes")
     row = cursor.execute(_sql("feed"), {"address": address}).fetchone()
@@ -48,23 +44,16 @@ def feed(cursor: Cursor, address: str) -> FeedState:
 
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """What is known of an id in a feed.
+    """An id in a feed."""
 
-    Attributes:
-        own: it is the feed that was asked about.
-        address: of the feed.
-        digest: of the version that was submitted last.
-        brought: the feed brought the article; False: it came another way; None: none was submitted.
-    """
-
-    own: bool
-    address: str
-    digest: bytes
-    brought: bool | None
+    own: bool  # in the feed that was asked about
+    address: str  # of the feed
+    digest: bytes  # of the last version that was submitted
+    brought: bool | None  # the feed brought the article; None: none was submitted
 
 
 def seen(cursor: Cursor, feed: int, ids: Sequence[str]) -> dict[str, list[Seen]]:
-    """What is known of entries by their ids, in all feeds."""
+    """Return the entries with these ids in all feeds, by id."""
     found: dict[str, list[Seen]] = defaultdict(list)
     rows = cursor.execute(_sql("seen"), {"feed": feed, "ids": list(ids)}).fetchall()
     for source_id, own, address, digest, brought in rows:
@@ -73,9 +62,7 @@ def seen(cursor: Cursor, feed: int, ids: Sequence[str]) -> dict[str, list[Seen]]
 
 
 def claim(cursor: Cursor, feed: int, source_id: str, *, shared: bool) -> bool:
-    """Whether the feed may store or edit the article: it came no other way. `shared`: a feed of its site
-    brought it.
-    """
+    """Return whether the feed may store or edit the article. `shared`: a feed of its site brought it."""
     row = cursor.execute(_sql("claim"), {"feed": feed, "id": source_id, "shared": shared}).fetchone()
     assert row is not None
     return bool(row[0])
@@ -88,7 +75,7 @@ def note_entry(cursor: Cursor, feed: int, source_id: str, digest: bytes) -> None
 def answered(
     cursor: Cursor, feed: int, ids: Sequence[str], etag: str | None = None, modified: str | None = None
 ) -> None:
-    """A feed answered with these entries, which are all submitted; `etag`, `modified`: of that answer."""
+    """Store that a feed answered with these entries, all submitted. `etag`, `modified`: of that answer."""
     kept = [header if header and _can_be_sent_back(header) else None for header in (etag, modified)]
     cursor.execute(_sql("answered"), {"feed": feed, "etag": kept[0], "modified": kept[1]})
     if ids:
@@ -97,7 +84,7 @@ def answered(
 
 
 def failed(cursor: Cursor, feed: int, problem: str, seconds: float, *, asked: bool = False) -> None:
-    """A feed failed, or `asked` for a pause; it is asked again after so many seconds."""
+    """Store that a feed failed, or `asked` for a pause. It is polled again after so many seconds."""
     values = {"feed": feed, "problem": problem, "seconds": seconds, "failures": 0 if asked else 1}
     cursor.execute(_sql("failed"), values)
 

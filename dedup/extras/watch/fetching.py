@@ -1,8 +1,8 @@
-"""Answers of strangers' servers, within bounds: of size, of time, of redirects, and of where they may lead.
+"""Fetch feeds and pages from servers, with bounds of size, time and redirects.
 
-A server is asked for one thing at a time, with a pause between two; one that asks for a pause (429, 503) gets
-it. Pages, unlike feeds that the user names, are read only where robots.txt allows it. Where requests may lead
-is in `reaching.py`.
+A host gets one request at a time, with a pause between two, or as long a pause as it asks for (429, 503).
+Pages, unlike feeds that the user names, are read only if robots.txt allows it. `reaching.py` decides to which
+addresses requests may lead.
 """
 
 from __future__ import annotations
@@ -30,16 +30,15 @@ from dedup.base.text_codecs import text_codec
 from dedup.extras.watch.reaching import FetchError, RequestLine, StoppedError, opened, parts_of, place
 
 CONNECT_SECONDS, READ_SECONDS = 10.0, 20.0
-TOTAL_SECONDS = 60.0  # For an answer with all its redirects, however slowly it drips
-MAX_BYTES = 50_000_000  # Of an answer, unpacked: what sitemaps may have
+TOTAL_SECONDS = 60.0  # For an answer with all its redirects, since a server may send a byte at a time
+MAX_BYTES = 50_000_000  # Of an answer, unpacked: the limit of sitemaps
 MAX_PAGE_BYTES = 5_000_000  # Of a page; `dedup.base.html` refuses longer ones
 MAX_REDIRECTS = 5
-HOST_SECONDS = 1.0  # Between two requests to a host, or what its robots.txt says, up to
+HOST_SECONDS = 1.0  # Between two requests to a host, unless its robots.txt asks for more
 MOST_HOST_SECONDS = 30.0
-
-PAUSE_SECONDS = 60.0  # For a host that is asked too often and does not say for how long
+PAUSE_SECONDS = 60.0  # After 429 or 503 without a time
 MAX_PAUSE_SECONDS = 86_400.0
-ROBOTS_SECONDS = 86_400.0  # robots.txt is asked for again after a day
+ROBOTS_SECONDS = 86_400.0  # Until robots.txt is read again
 MAX_ROBOTS_BYTES = 500_000
 
 ACCEPT = "application/rss+xml, application/atom+xml, application/xml;q=0.9, text/html;q=0.8, */*;q=0.5"
@@ -50,10 +49,10 @@ _CHUNK = 65_536
 
 @dataclass(frozen=True, slots=True)
 class Fetched:
-    """What a server answered; without a body if nothing has changed (304)."""
+    """An answer of a server."""
 
-    url: str  # where the redirects led
-    body: bytes | None
+    url: str  # after redirects
+    body: bytes | None  # None if nothing has changed (304)
     etag: str | None = None
     modified: str | None = None
     charset: str | None = None
@@ -70,13 +69,7 @@ class _Host:
 
 
 class Client:
-    """Asks servers, from any number of threads.
-
-    Args:
-        agent: the name it gives itself.
-        stop: ends whatever waits, with a StoppedError.
-        host_seconds: between two requests to a host.
-    """
+    """A client of HTTP for any number of threads. Once `stop` returns true, waiting raises StoppedError."""
 
     def __init__(
         self, *, stop: Callable[[], bool], agent: str | None = None, host_seconds: float = HOST_SECONDS
@@ -95,8 +88,9 @@ class Client:
         modified: str | None = None,
         max_bytes: int | None = None,
     ) -> Fetched:
-        """The answer of an address. `typed`: the address of the user that led to it, whose host need not be
-        public. Raises FetchError, and StoppedError.
+        """Return an answer. `typed`: the user's address that led to it, whose host need not be public.
+
+        Raises FetchError and StoppedError.
         """
         most = MAX_BYTES if max_bytes is None else max_bytes
         headers = {"User-Agent": self.agent, "Accept": ACCEPT, "Accept-Encoding": "gzip"}
@@ -122,18 +116,15 @@ class Client:
         raise FetchError(f"{url}: more than {MAX_REDIRECTS} redirects")
 
     def page(self, url: str, typed: str | None = None) -> str:
-        """A page, if robots.txt allows it. Raises as `get`; FetchError with status 403 if it does not."""
+        """Return a page. Raises as `get` does, and FetchError 403 if robots.txt does not allow it."""
         if not self._allowed(url, typed):
-            raise FetchError(
-                f"{url}: its robots.txt does not allow {self.agent.partition('/')[0]} there", 403
-            )
+            raise FetchError(f"{url}: robots.txt does not allow {self.agent.partition('/')[0]} there", 403)
         answer = self.get(url, typed, max_bytes=MAX_PAGE_BYTES)
         if answer.content_type and not answer.content_type.startswith(PAGES):
-            raise FetchError(f"{url}: no page but {answer.content_type}", 415)
+            raise FetchError(f"{url}: not a page but {answer.content_type}", 415)
         return _text(answer.body or b"", answer.charset)
 
     def _allowed(self, url: str, typed: str | None) -> bool:
-        """What robots.txt says; where it cannot be read now, that the page is not to be read now."""
         parts = parts_of(url)
         host = self._host(url)
         if time.monotonic() >= host.robots_until:
@@ -142,6 +133,7 @@ class Client:
                 answer = self.get(robots, typed, max_bytes=MAX_ROBOTS_BYTES)
                 rules = _text(answer.body or b"", "utf-8")
             except FetchError as error:
+                # A failing server may forbid the page: ask later. A missing robots.txt allows everything.
                 if error.passes:
                     raise
                 rules = ""
@@ -156,7 +148,9 @@ class Client:
             return self._hosts.setdefault(place(url), _Host(seconds=self._host_seconds))
 
     def _within(self, url: str, seconds: float, work: Callable[[RequestLine], Any]) -> Any:
-        """What a thread comes back with, or why it failed. One that is late loses its connection and ends."""
+        """Return the result of `work`, or the FetchError of its failure, within so many seconds."""
+        # In a thread, since no timeout of urllib3 bounds a whole answer. A late one loses its connection, and
+        # so ends.
         box: SimpleQueue[Any] = SimpleQueue()
         line = RequestLine()
 
@@ -165,7 +159,8 @@ class Client:
                 box.put(work(line))
             except FetchError as error:
                 box.put(error)
-            except Exception as error:  # whatever a server makes a library say, it is the server's fault
+            except Exception as error:
+                # A hostile answer may make a library raise anything.
                 box.put(FetchError(f"{url}: {_why(error)}"))
 
         until = time.monotonic() + seconds
@@ -184,7 +179,7 @@ class Client:
 def _ask(
     url: str, typed: str | None, headers: dict[str, str], max_bytes: int, line: RequestLine
 ) -> Fetched | str:
-    """One request: an answer, or where to ask instead."""
+    """Send one request; return its answer, or the address of a redirect."""
     timeout = urllib3.Timeout(connect=CONNECT_SECONDS, read=READ_SECONDS)
     how = {"timeout": timeout, "redirect": False, "retries": False, "preload_content": False}
     with (
@@ -196,7 +191,7 @@ def _ask(
 
 @contextmanager
 def _turn(host: _Host, url: str, stop: Callable[[], bool]) -> Iterator[None]:
-    """Begin as soon as a host may be asked; nobody else asks it meanwhile."""
+    """Wait until a host may get a request, and keep others from sending one."""
     while not host.lock.acquire(timeout=0.1):
         if stop():
             raise StoppedError("stopped while waiting for a turn")
@@ -232,25 +227,20 @@ def _answer(url: str, response: Any, max_bytes: int) -> Fetched | str:
         body += chunk
         if len(body) > max_bytes:
             raise FetchError(f"{url}: longer than {max_bytes:,} bytes", 413)
-    if body.startswith(GZIP):  # a sitemap that is kept packed
+    # A sitemap may be a gzipped file, whatever the encoding of the answer. Its size is bounded again.
+    if body.startswith(GZIP):
         member = zlib.decompressobj(wbits=31)
         body = bytearray(member.decompress(bytes(body), max_bytes))
         if not member.eof:
             raise FetchError(f"{url}: longer than {max_bytes:,} bytes, or damaged", 413)
     kind = str(headers.get("Content-Type") or "").lower()
-    charset = re.search(r"charset=\"?([\w.:-]+)", kind)
-    return Fetched(
-        url,
-        bytes(body),
-        headers.get("ETag"),
-        headers.get("Last-Modified"),
-        charset[1] if charset else None,
-        kind,
-    )
+    found = re.search(r"charset=\"?([\w.:-]+)", kind)
+    charset = found[1] if found else None
+    return Fetched(url, bytes(body), headers.get("ETag"), headers.get("Last-Modified"), charset, kind)
 
 
 def _pause(given: str | None) -> float:
-    """What Retry-After says, in seconds, at most a day; `PAUSE_SECONDS` if it says nothing."""
+    """Return the seconds of a Retry-After, at most a day; `PAUSE_SECONDS` if it is missing."""
     seconds = PAUSE_SECONDS
     if given and re.fullmatch(r"\s*[0-9]+\s*", given):
         seconds = float(given.strip()[:9])
@@ -261,18 +251,17 @@ def _pause(given: str | None) -> float:
 
 
 def _why(error: Exception) -> str:
-    """An error of the network, without the address of an object."""
+    """Return the message of a network error without the address of a Python object."""
     reason = getattr(error, "reason", None)
     if isinstance(error, OSError) and error.strerror:
         return error.strerror
     named = reason if isinstance(reason, Exception) else error
-    return (
-        re.sub(r"^<[^>]*>:? ?|HTTPS?Connection(?:Pool)?\([^)]*\):? ?", "", str(named)) or type(named).__name__
-    )
+    words = re.sub(r"^<[^>]*>:? ?|HTTPS?Connection(?:Pool)?\([^)]*\):? ?", "", str(named))
+    return words or type(named).__name__
 
 
 def _text(body: bytes, charset: str | None) -> str:
-    """A page as text: in the encoding that HTTP names, or that it names itself."""
+    """Return a page as text, in the encoding that HTTP or the page names."""
     declared = re.search(rb"<meta[^>]{0,200}?charset=[\"']?([\w.:-]{1,40})", body[:5_000], re.I)
     for name in (charset, declared and declared[1].decode("ascii", "replace")):
         if name and (codec := text_codec(name)):

@@ -1,7 +1,6 @@
-"""The ids of entries that are polled: each lies within the site of its feed, whatever the entry says.
+"""Make the ids of entries, which lie within the site of their feed whatever the entry claims.
 
-A site is a registrable domain (`courier.co.uk`, `alice.github.io`), by the list within the package `tld`,
-which is imported when the first entry is named.
+A site is a registrable domain (`courier.co.uk`, `alice.github.io`), by the list in the package `tld`.
 """
 
 from __future__ import annotations
@@ -20,38 +19,31 @@ _DIGEST_BYTES = 16
 
 @dataclass(frozen=True, slots=True)
 class Ids:
-    """The ids that an entry may go by.
+    """The possible ids of an entry."""
 
-    Attributes:
-        shared: what feeds of its site have in common; None where the entry links to another site.
-        own: what this feed alone can say.
-        claimed: what the entry says, which was its id up to revision 0019.
-        at_home: the claimed id lies within the site of the feed.
-    """
-
-    shared: str | None
-    own: str
-    claimed: str
-    at_home: bool
+    shared: str | None  # common to the feeds of its site; None if the entry links to another site
+    own: str  # possible only in this feed
+    claimed: str  # as the entry says, which older versions took for its id
+    within_site: bool  # the claimed id lies within the site of the feed
 
 
 def ids_of(feed: str, claimed: str, link: str | None) -> Ids:
-    """The ids of an entry. `feed`: the address that the operator gave; `claimed`: its guid, else its link."""
+    """Return the ids of an entry. `feed`: the address that the operator gave. `claimed`: guid, or link."""
     site = site_of(feed)
-    at_home = site is not None and _claimed_site(claimed) == site
+    within_site = site is not None and _claimed_site(claimed) == site
     shared = None
     if site is not None and link and site_of(link) == site:
-        shared = claimed if at_home else f"{site}/{claimed}"
+        shared = claimed if within_site else f"{site}/{claimed}"
         shared = shared if _usable(shared) else None
     own = f"{feed}#{claimed}"
     if not _usable(own):
         digest = blake2b(f"{feed}\0{claimed}".encode("utf-8", "surrogatepass"), digest_size=_DIGEST_BYTES)
         own = f"http://{site}/#{digest.hexdigest()}"
-    return Ids(shared, own, claimed if _usable(claimed) else own, at_home)
+    return Ids(shared, own, claimed if _usable(claimed) else own, within_site)
 
 
 def site_of(address: str) -> str | None:
-    """The site of an address of http or https: its registrable domain, else host and port; None if none."""
+    """Return the registrable domain of an address of http or https, else its host and port, or None."""
     try:
         parts = urlsplit(address)
         host, port = parts.hostname, parts.port
@@ -63,7 +55,7 @@ def site_of(address: str) -> str | None:
 
 
 def _claimed_site(claimed: str) -> str | None:
-    """The site that an id names: that of an address, or that of a host before the first slash."""
+    """Return the site of an id that is an address, or that begins with a host and a slash."""
     if re.match(r"https?:", claimed):
         return site_of(claimed)
     host, slash, _ = claimed.partition("/")
@@ -72,7 +64,7 @@ def _claimed_site(claimed: str) -> str | None:
 
 @lru_cache(maxsize=1_000)
 def _domain(host: str) -> str | None:
-    """The registrable domain of a host. None: it is a number, or a name without a dot."""
+    """Return the registrable domain of a host; None for an IP address, or a name without a dot."""
     from tld import get_fld
 
     host = host.rstrip(".")
@@ -85,7 +77,7 @@ def _domain(host: str) -> str | None:
     if "." not in host:
         return None
     found = get_fld(f"http://{host}/", fail_silently=True, search_private=True)
-    return found or ".".join(host.split(".")[-2:])  # as the rule is for domains that the list does not have
+    return found or ".".join(host.split(".")[-2:])  # the default rule, for suffixes that are not in the list
 
 
 def _usable(made: str) -> bool:

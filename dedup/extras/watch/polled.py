@@ -1,7 +1,4 @@
-"""What a poll finds: the entries of a feed or of a sitemap, the oldest first, with a digest of each version.
-
-A page that was taken for a feed may name its feeds.
-"""
+"""Read the entries of a feed or sitemap, with a digest of each version; or the feeds that a page names."""
 
 from __future__ import annotations
 
@@ -22,44 +19,36 @@ from dedup.files.dates import Dates
 from dedup.files.entries import FeedDocument
 
 DIGEST_BYTES = 16
-LOOKED_AT_BYTES = 200_000  # Of a page in which feeds are looked for
-FEEDS_NAMED = 5  # Of those that it names
+LOOKED_AT_BYTES = 200_000  # Of a page that is searched for feeds
+FEEDS_NAMED = 5  # In a message, of the feeds of a page
 
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """An entry, as far as the feed tells.
-
-    Attributes:
-        source_id: of the article that it is.
-        found: its values by article field.
-        full: the text is meant to be the whole one.
-        digest: of title, text, address and date: another version has another one.
-    """
+    """An entry of a feed."""
 
     source_id: str
-    found: dict[str, Any]
-    full: bool
-    digest: bytes
+    found: dict[str, Any]  # values by article field
+    full: bool  # the text should be whole
+    digest: bytes  # of title, text, address and date: each version has its own
 
 
 def entries(document: FeedDocument, publication: str | None, *, fetched: bool) -> list[Entry]:
-    """The entries that have an id, the oldest first; of two with one id the one that comes first.
+    """Return the entries that have an id, the oldest first; of several with one id, the first one.
 
-    `publication` takes the place of what the document says. `fetched`: pages are read where there is no full
-    text, so the time of the last change makes another version too.
+    `publication` replaces that of the document. `fetched`: pages are read for missing texts, so a new time of
+    change is a new version too.
     """
     if document.root == "urlset":
-        listed = [
-            ({**found, "source_id": found["url"]}, False, found.get("changed"))
-            for found in sitemaps.articles(document)
-        ]
+        articles = sitemaps.articles(document)
+        listed = [({**found, "source_id": found["url"]}, False, found.get("changed")) for found in articles]
     else:
         listed = list(feeds.entries(document))
     dates = Dates()
     dates.look(found for found, _, _ in listed)
     made: dict[str, Entry] = {}
-    for found, full, changed in reversed(listed):  # most have the newest first
+    # Most documents begin with the newest entry. From the back, the first of equal ids replaces later ones.
+    for found, full, changed in reversed(listed):
         found.pop("changed", None)
         dates.take(found)
         if publication:
@@ -71,11 +60,10 @@ def entries(document: FeedDocument, publication: str | None, *, fetched: bool) -
 
 
 def feeds_of_page(url: str, body: bytes) -> list[str]:
-    """The addresses of the feeds that a page names."""
+    """Return the addresses of the feeds that a page names."""
     start = body[:LOOKED_AT_BYTES].decode("utf-8", "replace")
-    links = [
-        one for one in re.findall(r"<link\b[^<>]*>", start) if re.search(r"application/(rss|atom)\+xml", one)
-    ]
+    links = re.findall(r"<link\b[^<>]*>", start)
+    links = [one for one in links if re.search(r"application/(rss|atom)\+xml", one)]
     found = [re.search(r"""href\s*=\s*["']([^"'<>]+)""", link) for link in links]
     named = []
     for one in found[:FEEDS_NAMED]:

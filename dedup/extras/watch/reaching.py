@@ -1,7 +1,7 @@
-"""Where requests may lead, and how they end: addresses of the internet, and connections that can be cut.
+"""Restrict requests to public addresses, and open connections that another thread can cut.
 
-Only http and https are spoken. A host must be public, but for that of the address that the user typed: what
-this address leads to may lie there, and nowhere else within the own network.
+Only http and https are allowed. A host must be public, except the host and port of the address that the user
+typed: a feed must not reach other servers of the user's network.
 """
 
 from __future__ import annotations
@@ -20,34 +20,30 @@ import urllib3
 
 from dedup.base.printable import printable
 
-WITHIN = "a host within the own network that was not named"
-UNKNOWN = "a host that was not named, and that only the proxy may know"
+WITHIN = "a host in your own network that you did not name"
+UNKNOWN = "a host that you did not name, and that only the proxy may know"
 
-_UNICAST = ip_network("2000::/3")  # All of IPv6 that is on the internet
+_UNICAST = ip_network("2000::/3")  # IPv6 of the internet
 _NAT64 = ip_network("64:ff9b::/96")
-_SPECIAL = (ip_network("192.0.0.0/24"), ip_network("192.88.99.0/24"))  # of protocols, and of relays of 6to4
+_SPECIAL = (ip_network("192.0.0.0/24"), ip_network("192.88.99.0/24"))  # protocol assignments, 6to4 relays
 
 
 class FetchError(Exception):
-    """An answer cannot be had; the message, which is printable, says why.
-
-    Attributes:
-        status: of HTTP, if the server answered.
-        pause: seconds that the server asked to wait; None if it did not.
-    """
+    """An address cannot be read; the printable message says why."""
 
     def __init__(self, words: str, status: int | None = None, pause: float | None = None) -> None:
         super().__init__(printable(words))
+        # status: of HTTP, if the server answered; pause: the seconds for which it asked to wait, if it did.
         self.status, self.pause = status, pause
 
     @property
     def passes(self) -> bool:
-        """Whether to ask again may help."""
+        """True if the same request may succeed later."""
         return self.status is None or self.status in (408, 425, 429) or self.status >= 500
 
 
 class StoppedError(Exception):
-    """It was told to stop while it waited."""
+    """The caller asked to stop while a request or entry waited."""
 
 
 class RequestLine:
@@ -58,15 +54,15 @@ class RequestLine:
         self._lock = Lock()
 
     def hold(self, connected: socket.socket) -> None:
-        """Hold a connection as well. Raises OSError: the line was cut."""
+        """Add a connection. Raises OSError if the line was cut."""
         with self._lock:
             if self._sockets is None:
                 connected.close()
                 raise OSError("given up meanwhile")
-            self._sockets.append(connected.dup())  # TLS takes the socket itself away
+            self._sockets.append(connected.dup())  # wrapping in TLS detaches the socket itself
 
     def cut(self) -> None:
-        """End all connections: whoever reads from one comes to its end at once."""
+        """End all connections; their readers reach the end of the data at once."""
         with self._lock:
             held, self._sockets = self._sockets or [], None
         for one in held:
@@ -76,7 +72,7 @@ class RequestLine:
 
 
 def parts_of(url: str) -> SplitResult:
-    """The parts of an address. Raises FetchError: it is neither http nor https, or has a password."""
+    """Return the parts of an address. Raises FetchError if it is not http or https, or has a password."""
     shown = "a link"
     with suppress(ValueError):
         parts = urlsplit(url)
@@ -88,14 +84,12 @@ def parts_of(url: str) -> SplitResult:
 
 
 def place(url: str) -> str:
-    """Host and port: what is asked one thing at a time."""
+    """Return host and port, which get one request at a time."""
     return urlsplit(url).netloc.rpartition("@")[2].lower()
 
 
 def opened(url: str, typed: str | None, line: RequestLine) -> Any:
-    """What asks an address, directly or through the proxy of the environment. Raises FetchError: it may not
-    lead there.
-    """
+    """Return a pool manager for an address or its proxy. Raises FetchError if requests may not lead there."""
     parts = parts_of(url)
     proxy = None if proxy_bypass(parts.hostname or "") else getproxies().get(parts.scheme)
     named = typed is not None and place(url) == place(typed)
@@ -110,12 +104,12 @@ def opened(url: str, typed: str | None, line: RequestLine) -> Any:
 
 
 def _check(url: str, parts: SplitResult, *, proxied: bool) -> None:
-    """Raises FetchError: a host is within the own network, or, behind a proxy, may be so for all we know."""
+    """Raise FetchError if a host is not public, or cannot be looked up although a proxy may know it."""
     try:
         found = socket.getaddrinfo(parts.hostname, parts.port or parts.scheme, type=socket.SOCK_STREAM)
     except (OSError, ValueError) as error:
         if not proxied:
-            return  # the request says so
+            return  # the request fails with a better message
         later = isinstance(error, socket.gaierror) and error.errno == socket.EAI_AGAIN
         raise FetchError(f"{url}: {UNKNOWN}", None if later else 403) from None
     if not all(_is_public(str(address[0])) for *_, address in found):
@@ -123,9 +117,9 @@ def _check(url: str, parts: SplitResult, *, proxied: bool) -> None:
 
 
 def _is_public(given: str) -> bool:
-    """Whether an address is on the internet; one that holds another leads where that one leads."""
     address = ip_address(given.partition("%")[0])
     if isinstance(address, IPv6Address):
+        # An address that contains one of IPv4 leads to that one, which may be private.
         held = address.ipv4_mapped or address.sixtofour
         if address in _NAT64:
             held = IPv4Address(int(address) & 0xFFFFFFFF)
@@ -134,12 +128,11 @@ def _is_public(given: str) -> bool:
 
 
 def _pools(line: RequestLine, *, public: bool) -> dict[str, Any]:
-    """Pools whose connections are held by a line. `public`: only to public hosts, for a name may lead
-    elsewhere than when it was looked up.
-    """
+    """Return classes of pools whose connections are held by a line. `public`: refuse other hosts."""
 
     def _new_conn(connection: Any) -> socket.socket:
         made: socket.socket = super(type(connection), connection)._new_conn()
+        # DNS may have given another address than to `_check`: the connection itself decides.
         if public and not _is_public(made.getpeername()[0]):
             made.close()
             raise FetchError(f"{connection.host}: {WITHIN}", 403)

@@ -1,7 +1,6 @@
-"""Sitemaps of news: addresses of articles with their titles and dates, and the index that leads to them.
+"""Read news sitemaps, which have addresses, titles and dates of articles but no texts, and their indexes.
 
-They have no texts. An address counts if it says that it is news (`news:news`): a plain sitemap has every page
-of a site, whatever it is. Of the sitemaps of an index some are chosen, by name and by date.
+Only addresses marked as news (`news:news`) count, since a plain sitemap lists every page of a site.
 """
 
 from __future__ import annotations
@@ -18,14 +17,11 @@ from dedup.files.entries import FeedDocument
 
 MAX_CHILDREN = 20  # Sitemaps of an index that are read, the newest first
 MAX_ADDRESS_BYTES = 2_000  # Of a feed or a sitemap
-RECENT = timedelta(days=3)  # News sitemaps have the articles of two days
+RECENT = timedelta(days=3)  # News sitemaps list the articles of two days
 
 
 def children(document: FeedDocument, now: datetime | None = None) -> list[str]:
-    """The addresses of the sitemaps of an index that may have today's news, each once.
-
-    Those with `news` in their address, if there are any; else those that changed lately or do not say.
-    """
+    """Return the addresses of sitemaps in an index that may have today's news, each once."""
     since = (now or datetime.now(UTC)) - RECENT
     found: list[tuple[bool, datetime, str]] = []
     for _, _, entry in document.entries:
@@ -42,9 +38,7 @@ def children(document: FeedDocument, now: datetime | None = None) -> list[str]:
 
 
 def articles(document: FeedDocument) -> Iterator[dict[str, str]]:
-    """What a sitemap says of each article: `url`, `title`, `published_at`, `publication`, `language`, and
-    `changed`, when it was last changed.
-    """
+    """Yield the values of each article by field, and its time of change as `changed`."""
     for _, _, entry in document.entries:
         values = {} if isinstance(entry, str) else _values(entry)
         if "news" not in values or "loc" not in values:
@@ -68,7 +62,7 @@ def _is_address(given: str) -> bool:
 
 
 def _values(entry: Any) -> dict[str, str]:
-    """The texts of all elements by local name; the first counts."""
+    """Return the texts of all elements by local name; the first of a name counts."""
     found: dict[str, str] = {}
     for element in entry.iter():
         if isinstance(element.tag, str):

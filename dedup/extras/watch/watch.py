@@ -1,11 +1,10 @@
-"""The smallest scraper there is: feeds and news sitemaps are polled, and what is new in them is submitted.
+"""Poll feeds and news sitemaps, and submit their new entries.
 
     from dedup import watch
     watch.watch(["https://courier.example/feed"], stop=event.is_set)
 
-An entry is submitted once for each version of it. What was seen is kept in the corpus, entry by entry
-(`feeds.py`), and a feed is asked with its ETag only when all its entries are done. So a poll that
-was killed goes on where it was. Servers are asked in `fetching.py`. It logs to the logger `dedup.watch`.
+Each version of an entry is submitted once. The corpus remembers it entry by entry (`feeds.py`), so a poll
+that was killed continues where it was. The logger is `dedup.watch`.
 """
 
 from __future__ import annotations
@@ -43,36 +42,27 @@ from dedup.store import opening
 __all__ = ["EVERY_SECONDS", "WatchReport", "watch"]
 
 EVERY_SECONDS = 300.0  # Between two polls of a feed
-MAX_BACK_OFF_SECONDS = 21_600.0  # A feed that fails is asked half as often each time, down to this
+MAX_BACK_OFF_SECONDS = 21_600.0  # A feed that fails is polled half as often each time, down to this
 HOSTS_AT_ONCE = 8
 SLEEP_SECONDS = 0.1
-MAX_PROBLEM_CHARACTERS = 1_000  # Of what was wrong with a feed, and is kept
-READ_SECONDS = 30.0  # For the entries of an answer to be read, however many a stranger puts there
-PIECE_BYTES = 65_536  # Of an answer that is read at a time
+MAX_PROBLEM_CHARACTERS = 1_000  # Of a message that is stored
+READ_SECONDS = 30.0  # To read the entries of an answer, which may have millions
+PIECE_BYTES = 65_536  # Of an answer that are parsed at a time
 
 log = logging.getLogger("dedup.watch")
 
 
 @dataclass(slots=True)
 class WatchReport(Answer):
-    """What became of the entries of all feeds since the start.
+    """Counts of polls and entries since the start."""
 
-    Attributes:
-        polls: answers that were read, or that said that nothing is new.
-        failed: polls without such an answer.
-        new, changed: entries that were submitted.
-        refused: entries that are no article, without a text or broken.
-        left: entries whose page could not be had now; they are asked for again.
-        problems: address of each feed that failed last, and why.
-    """
-
-    polls: int = 0
-    failed: int = 0
-    new: int = 0
-    changed: int = 0
-    refused: int = 0
-    left: int = 0
-    problems: dict[str, str] = field(default_factory=dict)
+    polls: int = 0  # that succeeded, with or without news
+    failed: int = 0  # polls
+    new: int = 0  # entries, submitted
+    changed: int = 0  # entries, submitted again
+    refused: int = 0  # entries that are no article
+    left: int = 0  # entries whose page cannot be read now; the next poll tries again
+    problems: dict[str, str] = field(default_factory=dict)  # by address, of feeds whose last poll failed
 
 
 def watch(
@@ -89,19 +79,19 @@ def watch(
     host_seconds: float = HOST_SECONDS,
     timeouts: Timeouts | None = None,
 ) -> WatchReport:
-    """Poll feeds and submit what is new in them, until `stop` says so, or `once`.
+    """Poll feeds and submit new and changed entries, until `stop` returns true, or `once`.
 
     Args:
         addresses: of RSS, Atom or news sitemaps; `NAME=ADDRESS` gives the outlet of its articles.
-        url, schema, timeouts: as of `Deduplicator`; a database that is away is waited for, unless `once`.
+        url, schema, timeouts: as of `Deduplicator`. Unless `once`, it waits for a database that is down.
         every: seconds between two polls of a feed.
         fetch: read the page of an entry whose feed has no full text.
         told: called with each verdict and its article, by one thread at a time.
-        agent: the name it gives itself to servers.
+        agent: the name given to servers.
         host_seconds: between two requests to a host.
 
     Raises:
-        InputError: an address is none; the message names it.
+        InputError: an address is invalid; the message names it.
         LoginError, RightsError, SchemaError: as of `dedup.worker.work`. Other DatabaseErrors only `once`.
     """
     check_seconds("the time between polls", every)
@@ -127,7 +117,7 @@ def watch(
 class _Feed:
     address: str
     publication: str | None = None
-    given: str = ""  # by the operator: the address itself, or that of the index that led to it
+    given: str = ""  # by the operator: this address, or that of the index that led to it
 
 
 def _named(given: str) -> _Feed:
@@ -137,11 +127,9 @@ def _named(given: str) -> _Feed:
     except ValueError:
         parts = urlsplit("")
     if parts.scheme not in ("http", "https") or not parts.hostname:
-        raise InputError(
-            f"{given!r} is no address of a feed: write https://… or NAME=https://…; files are for"
-            " `dedup load`"
-        )
-    if parts.username or parts.password:  # it would stand in logs and in the corpus
+        usage = "write https://… or NAME=https://…; files are for `dedup load`"
+        raise InputError(f"{given!r} is no address of a feed: {usage}")
+    if parts.username or parts.password:  # logs and the corpus would show it
         raise InputError(f"the address at {parts.hostname} has a name or a password in it: give one without")
     return _Feed(address.strip(), name.strip() or None, address.strip())
 
@@ -171,7 +159,7 @@ class _Watcher:
         return self._ending or self._stop()
 
     def run(self, once: bool) -> None:
-        """Poll what is due, each host in a thread; what is due later waits. Ends as `watch` does."""
+        """Poll the feeds that are due, each host in a thread."""
         self._once = once
         running: dict[str, Future[None]] = {}
         resume = 0.0
@@ -179,7 +167,7 @@ class _Watcher:
             try:
                 while not self.stopped():
                     for host in [host for host, future in running.items() if future.done()]:
-                        resume = self._settled(running.pop(host)) or resume
+                        resume = self._finished(running.pop(host)) or resume
                     now = time.monotonic()
                     if now >= resume:
                         for host, due in self._waiting(now, running).items():
@@ -191,7 +179,7 @@ class _Watcher:
                 self._ending = True
 
     def _waiting(self, now: float, running: dict[str, Future[None]]) -> dict[str, list[_Feed]]:
-        """The feeds that are due, by host; not of those that are being polled."""
+        """Return the feeds that are due, by host, without hosts that are being polled."""
         found: dict[str, list[_Feed]] = defaultdict(list)
         for feed, due in self._due.items():
             host = urlsplit(feed.address).netloc
@@ -199,8 +187,8 @@ class _Watcher:
                 found[host].append(feed)
         return found
 
-    def _settled(self, future: Future[None]) -> float | None:
-        """Look at how a host went; returns until when to wait if the database was away."""
+    def _finished(self, future: Future[None]) -> float | None:
+        """Raise the error of a host's polls; if the database is down, return until when to wait."""
         try:
             future.result()
         except StoppedError:
@@ -211,13 +199,12 @@ class _Watcher:
             if self._once:
                 raise
             if not self._down:
-                log.warning(
-                    "%s; waiting for it", error, extra={"event": "down", "error": type(error).__name__}
-                )
+                extra = {"event": "down", "error": type(error).__name__}
+                log.warning("%s; waiting for it", error, extra=extra)
             self._down += 1
             return time.monotonic() + back_off(*DOWN_SECONDS, self._down - 1)
         if self._down:
-            log.info("going on after %d failed attempts", self._down, extra={"event": "up"})
+            log.info("the database is back after %d failed attempts", self._down, extra={"event": "up"})
             self._down = 0
         return None
 
@@ -228,18 +215,19 @@ class _Watcher:
             self._due[feed] = float("inf") if self._once else began + self._every
 
     def _poll(self, feed: _Feed) -> None:
-        """Poll a feed, unless it is to be left alone for now; what is wrong with it is noted."""
+        """Poll a feed unless it asked for a pause, and note its problem."""
         try:
             with self._database.transaction() as cursor:
                 state = store.feed(cursor, feed.address)
-        except InputError as error:  # an index named it: it cannot even be remembered
+        except InputError as error:
+            # The address is too long to be stored; its problem is noted at the one that led to it.
             log.warning("%s", error, extra={"event": "failed", "feed": feed.given})
             with self._lock:
                 self.report.failed += 1
                 self.report.problems[feed.given] = str(error)
             return
         if state.not_before and (wait := (state.not_before - datetime.now(UTC)).total_seconds()) > 0:
-            problem = f"left alone for {wait:.0f} s more: {state.problem}"
+            problem = f"paused for {wait:.0f} s more: {state.problem}"
             with self._lock:
                 self.report.problems[feed.address] = problem
             level = logging.INFO if self._once else logging.DEBUG
@@ -252,79 +240,77 @@ class _Watcher:
         except DatabaseError as error:
             if not is_about_input(error):
                 raise
-            self._failed(feed, state, str(error), None)  # what the feed says, and not the database
+            # The database works; it refuses a value of this feed.
+            self._failed(feed, state, str(error), None)
 
-    def _well(self, feed: _Feed) -> None:
+    def _succeeded(self, feed: _Feed) -> None:
         with self._lock:
             self.report.polls += 1
             self.report.problems.pop(feed.address, None)
 
     def _failed(self, feed: _Feed, state: store.FeedState, problem: str, pause: float | None) -> None:
         problem = printable(problem)[:MAX_PROBLEM_CHARACTERS]
-        seconds = pause
-        if seconds is None:
-            seconds = back_off(self._every, MAX_BACK_OFF_SECONDS, state.failures)
+        again = back_off(self._every, MAX_BACK_OFF_SECONDS, state.failures)
+        seconds = again if pause is None else pause
         with self._database.transaction() as cursor:
             store.failed(cursor, state.id, problem, seconds, asked=pause is not None)
         with self._lock:
             self.report.failed += 1
             self.report.problems[feed.address] = problem
         log.warning(
-            "%s; asked again in %d s",
+            "%s; polled again in %d s",
             printable(problem if feed.address in problem else f"{feed.address}: {problem}"),
             seconds,
             extra={"event": "failed", "feed": feed.address, "seconds": round(seconds, 3)},
         )
 
     def _read(self, feed: _Feed, state: store.FeedState) -> None:
-        with _blamed(feed):
+        with _blame_feed(feed):
             answer = self._client.get(feed.address, feed.given, etag=state.etag, modified=state.modified)
         if answer.body is None:
             with self._database.transaction() as cursor:
                 store.answered(cursor, state.id, [], state.etag, state.modified)
-            self._well(feed)
+            self._succeeded(feed)
             return
         pieces = (answer.body[at : at + PIECE_BYTES] for at in range(0, len(answer.body), PIECE_BYTES))
         try:
-            with _blamed(feed):
+            with _blame_feed(feed):
                 document = read_document(feed.address, pieces, charset=answer.charset)
         except InputError:
             if named := polled.feeds_of_page(answer.url, answer.body):
                 raise InputError(f"{feed.address} is a page; its feeds: {', '.join(named)}") from None
             raise
         document.entries = self._in_time(feed, document.entries)
-        if document.root == "sitemapindex":  # asked for whole each time: its sitemaps change without it
+        if document.root == "sitemapindex":
             if feed.address != feed.given:
-                raise InputError(
-                    f"{feed.address} is an index of sitemaps within another one, and is not read"
-                )
-            with _blamed(feed):
+                raise InputError(f"{feed.address} is an index of sitemaps within another one: not read")
+            with _blame_feed(feed):
                 children = sitemaps.children(document)
             for address in children:
                 if address != feed.address:
                     self._poll(replace(feed, address=address))
+            # Without its ETag: its sitemaps change although the index does not, so it is always read in full.
             with self._database.transaction() as cursor:
                 store.answered(cursor, state.id, [])
-            self._well(feed)
+            self._succeeded(feed)
             return
-        with _blamed(feed):
+        with _blame_feed(feed):
             entries = polled.entries(document, feed.publication, fetched=self._fetch)
         if document.root == "urlset" and entries and not self._fetch:
-            raise InputError(
-                f"{feed.address} is a sitemap, which has no texts: add --fetch to read the pages"
-            )
+            raise InputError(f"{feed.address} is a sitemap without texts: add --fetch to read the pages")
         counts, ids = self._submitter.submit_all(feed.given, state.id, entries)
-        self._tell(feed, counts, document.refused)
+        self._log_counts(feed, counts, document.refused)
+        # The ETag is stored only if every entry is done; otherwise the next answer could be "not modified".
         done = not counts["left"] and not document.truncated
         validators = (answer.etag, answer.modified) if done else (None, None)
         with self._database.transaction() as cursor:
             store.answered(cursor, state.id, ids, *validators)
-        self._well(feed)
+        self._succeeded(feed)
         if document.truncated:
             self._note_cut(feed, state, len(entries))
 
     def _in_time(self, feed: _Feed, entries: Iterator[Any]) -> Iterator[Any]:
-        """The entries of a document, for as long as they may take to be read."""
+        """Yield the entries of a document. Raises InputError if they take too long."""
         until = time.monotonic() + READ_SECONDS
         for entry in entries:
             if self.stopped():
@@ -334,16 +320,16 @@ class _Watcher:
             yield entry
 
     def _note_cut(self, feed: _Feed, state: store.FeedState, count: int) -> None:
-        """Say that a feed broke off; it is asked for whole at the next poll."""
+        """Note that a feed broke off; the next poll reads it in full."""
         words = "1 entry was read" if count == 1 else f"{count} entries were read"
-        problem = f"it ends in the middle; {words} before that"
+        problem = f"it breaks off; {words} before that"
         with self._database.transaction() as cursor:
             store.failed(cursor, state.id, problem, 0, asked=True)
         with self._lock:
             self.report.problems[feed.address] = problem
         log.warning("%s: %s", feed.address, problem, extra={"event": "cut", "feed": feed.address})
 
-    def _tell(self, feed: _Feed, counts: dict[str, int], broken: Sequence[tuple[int, str]]) -> None:
+    def _log_counts(self, feed: _Feed, counts: dict[str, int], broken: Sequence[tuple[int, str]]) -> None:
         without_text = counts["refused"] and counts["refused"] == sum(counts.values())
         counts["refused"] += len(broken)
         with self._lock:
@@ -351,9 +337,8 @@ class _Watcher:
                 setattr(self.report, name, getattr(self.report, name) + counts[name])
         words = ", ".join(f"{count} {name}" for name, count in counts.items() if count)
         level = logging.INFO if counts["new"] or counts["changed"] or counts["left"] else logging.DEBUG
-        log.log(
-            level, "%s: %s", feed.address, words, extra={"event": "polled", "feed": feed.address, **counts}
-        )
+        extra = {"event": "polled", "feed": feed.address, **counts}
+        log.log(level, "%s: %s", feed.address, words, extra=extra)
         if broken:
             line, reason = broken[0]
             log.warning(
@@ -362,13 +347,13 @@ class _Watcher:
                 extra={"event": "refused", "feed": feed.address},
             )
         if without_text:
-            hint = "none has a text that can be read" if self._fetch else "none has a text: add --fetch"
+            hint = "no entry has a readable text" if self._fetch else "no entry has a text: add --fetch"
             log.warning("%s: %s", feed.address, hint, extra={"event": "refused", "feed": feed.address})
 
 
 @contextmanager
-def _blamed(feed: _Feed) -> Iterator[None]:
-    """Take what nobody expected of a parser for a fault of the feed, so that the others go on."""
+def _blame_feed(feed: _Feed) -> Iterator[None]:
+    """Raise InputError for an unexpected error of a parser, so that only this feed fails."""
     try:
         yield
     except (DedupError, FetchError, StoppedError, MemoryError):

@@ -150,7 +150,7 @@ def test_a_feed_that_fails_is_left_alone_longer_each_time(
         report = poll(address, every=100.0)
         assert report.problems == {address: f"{address}: HTTP 500"}
         waits.append(state(database)["wait"])
-        assert "left alone" in poll(address).problems[address]  # it is not asked
+        assert "paused" in poll(address).problems[address]  # it is not asked
         ready_again(database)
     assert [round(wait / 100) for wait in waits] == [1, 2, 4]
     assert len(news.asked) == 3
@@ -454,7 +454,7 @@ def test_the_command_tells_each_verdict_and_fails_if_no_feed_can_be_read(
     assert "2 new" in said.err
     said = dedup("watch", f"{news.address}/gone", "--once")
     assert said.code == 1
-    assert "HTTP 404; asked again in 300 s" in said.err
+    assert "HTTP 404; polled again in 300 s" in said.err
     assert dedup("watch", address, "--every", "2s").code == 2
     assert dedup("watch", "feed.xml").code == 2
 
@@ -466,11 +466,11 @@ def test_a_feed_that_is_cut_off_is_said_to_be_and_is_asked_for_whole_again(
     address = news.put("/feed", whole[: whole.rindex("<description>") + 9])
     report = poll(address)
     assert (report.new, report.polls, report.failed) == (1, 1, 0)
-    assert report.problems == {address: "it ends in the middle; 1 entry was read before that"}
-    assert "ends in the middle" in caplog.text
+    assert report.problems == {address: "it breaks off; 1 entry was read before that"}
+    assert "breaks off" in caplog.text
     found = state(database)
     assert (found["etag"], found["failures"]) == (None, 0)
-    assert "ends in the middle" in found["problem"]
+    assert "breaks off" in found["problem"]
     news.put("/feed", whole)
     report = poll(address)
     assert (report.new, report.problems) == (1, {})
