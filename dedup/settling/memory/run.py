@@ -26,9 +26,9 @@ from dedup.rules.decide import decide
 from dedup.settling import refresh, segments
 from dedup.settling.fingerprinting import analyze
 from dedup.settling.locked import held
-from dedup.settling.memory import settle
-from dedup.settling.memory.settle import Chunk, Plan, profiles
+from dedup.settling.memory import writing
 from dedup.settling.memory.snapshot import Kept, Snapshot, fitting
+from dedup.settling.memory.writing import Chunk, Plan, profiles
 from dedup.settling.pool import submitted
 from dedup.settling.refresh import Refreshed, SentenceCounts
 from dedup.store import common_sentences, memory_engine, settling, window
@@ -192,10 +192,10 @@ class MemoryRun:
         done.compared = plan.decisions.compared
         check = partial(memory_engine.check, rulebook=self._rulebook, run=self._run)
         self._progress.start("writing marks", int(plan.writes.sum()))
-        for start in range(0, len(plan.divided), settle.CHUNK_ROWS):
+        for start in range(0, len(plan.divided), writing.CHUNK_ROWS):
             if self._stop():
                 return
-            ids = plan.snapshot.ids[plan.divided[start : start + settle.CHUNK_ROWS]].tolist()
+            ids = plan.snapshot.ids[plan.divided[start : start + writing.CHUNK_ROWS]].tolist()
             held(self._database, partial(settling.make_stale, ids=ids), check)
         often = max(1, round(len(plan.chunks) * VACUUM_SHARE))
         for number, chunk in enumerate(plan.chunks):
