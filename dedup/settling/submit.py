@@ -53,7 +53,7 @@ class Submissions:
                 return self._handed_in(article)
             return self._settled(article, seconds)
         except (BusyError, CollisionError):
-            return self.put_off(article, IN_USE.format(seconds=seconds))
+            return self.defer(article, IN_USE.format(seconds=seconds))
 
     def lookup(self, article: Article | str) -> Verdict:
         """Say what an article, or a bare text, would be marked; nothing is stored."""
@@ -82,11 +82,11 @@ class Submissions:
             if not rulebook.state.same_program():
                 with self._database.transaction(seconds=seconds) as cursor:
                     rulebook.check(cursor)  # a backfill may have adopted this program since
-                return self.put_off(article, OTHER_PROGRAM)
+                return self.defer(article, OTHER_PROGRAM)
             try:
                 made = hook.fingerprint(rulebook, article)
             except MemoryError:
-                return self.put_off(article, NO_MEMORY)
+                return self.defer(article, NO_MEMORY)
 
             def attempt() -> Verdict:
                 if made.fingerprint is not None:
@@ -100,7 +100,7 @@ class Submissions:
 
         return self._by_rulebook(settle, seconds)
 
-    def put_off(self, article: Article, why: str) -> Verdict:
+    def defer(self, article: Article, why: str) -> Verdict:
         """Store an article for the next backfill; its verdict is `pending` until then."""
         hook.store_for_later(self._database, article)
         return Verdict(article.source_id, "pending", None, None, why)
