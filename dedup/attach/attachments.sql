@@ -48,8 +48,8 @@ SET synced_at = now(), compared_at = CASE WHEN %(whole)s THEN now() ELSE compare
                                least(coalesce(%(latest)s::timestamptz, %(began)s::timestamptz), %(began)s::timestamptz))
 WHERE id = %(id)s
 
--- name: put_off
--- Changes could not be looked for: they are after the usual pause.
+-- name: restart_pause
+-- Wait for the usual pause again, though changes could not be looked for.
 UPDATE dedup.attachment SET synced_at = now() WHERE id = %(id)s
 
 -- name: known

@@ -102,7 +102,7 @@ class _Sync:
             except UnfitError as error:
                 self._leave(attachment, [str(error)])
                 with self._database.transaction() as cursor:
-                    cursor.execute(_sql("put_off"), {"id": attachment.id})
+                    cursor.execute(_sql("restart_pause"), {"id": attachment.id})
 
     def _batch(self, after: int) -> tuple[int, int | None, list[Attachment]]:
         """Take some notes: how many, the number of the last one, and the tables to be compared as a whole."""
