@@ -1,7 +1,7 @@
-"""Changed settings come into force without anyone waiting: in short steps, and one that flips the switch.
+"""Put changed settings into force in short steps, so that nobody waits long.
 
-The articles are withdrawn page by page under the settings that are still in force, which is right at any
-moment: they keep their marks and are settled again by whatever is in force then.
+Articles are withdrawn page by page. They keep their marks until the last step puts the new settings into
+force.
 """
 
 from __future__ import annotations
@@ -13,12 +13,12 @@ from dedup.settling.locked import held
 from dedup.store import rulebooks
 from dedup.store.rulebooks import AdoptionPlan
 
-ARTICLES_PER_TRANSACTION = 2_000  # Withdrawn under one hold of the settle lock: about a tenth of a second
+ARTICLES_PER_TRANSACTION = 2_000  # About a tenth of a second under one hold of the settle lock
 
 
 def adopt(database: Database) -> bool:
-    """Put changed settings, sentence parameters or a changed program in force; False if there was nothing to
-    adopt.
+    """Put changed settings, sentence parameters or a changed program into force; return False if nothing
+    changed.
 
     Raises StaleRulesError: they were changed again meanwhile; begin again. SchemaError: a newer program made
     the stored results.
@@ -29,6 +29,8 @@ def adopt(database: Database) -> bool:
         plan = rulebooks.plan_adoption(cursor)
     with database.transaction(settling=True) as cursor:
         rulebooks.keep_pinned_words(cursor, plan)
+    # Safe to stop between any two pages: articles keep their marks, and are settled by the settings then in
+    # force.
     through = 0
     while last := _withdraw(database, plan, through):
         through = last
@@ -37,7 +39,7 @@ def adopt(database: Database) -> bool:
 
 
 def _withdraw(database: Database, plan: AdoptionPlan, after: int) -> int | None:
-    """Withdraw the next articles; returns the last of them, None where there are no more."""
+    """Withdraw the next articles; return the last id, or None at the end."""
 
     def work(cursor: Cursor) -> int | None:
         ids = rulebooks.page_of_articles(cursor, after, ARTICLES_PER_TRANSACTION)

@@ -1,7 +1,7 @@
-"""Why two articles are related, or not: the verdict, every score, and their sentences with what differs.
+"""Explain why two articles are related, or not: the verdict, every score, and their sentences with what
+differs.
 
-Reads only. It decides nothing itself (that is `rules/pair.py` and `rules/marks.py`) and prints nothing
-(`cli/side_by_side.py`).
+Reads only. `rules/pair.py` and `rules/marks.py` decide, and `cli/side_by_side.py` prints.
 """
 
 from __future__ import annotations
@@ -29,17 +29,17 @@ from dedup.text.fingerprint import Fingerprint, UnreadableError
 
 _sql = Statements("store/articles")
 
+# Print Jaccard from which two texts may be shown as one that was misread, though it makes no duplicate. One
+# of 10,000 random pairs of news has more, and the other conditions rule that pair out.
 LEAST_ALIGNED = 0.1
-"""Print Jaccard from which two texts may be shown as one that was misread, though it makes no duplicate. Of
-10,000 pairs of news drawn at random one has more, and what else is asked for tells it apart."""
 
 
 @dataclass(frozen=True, slots=True)
 class ExplainedArticle(Answer):
-    """One of two articles.
+    """Article of the pair.
 
     Attributes:
-        ignored: its sentences that are common or too short to count, with which of both.
+        ignored: its sentences that do not count, each with the reason, "common" or "too short".
         time: its time in canonical order.
     """
 
@@ -58,8 +58,8 @@ class DifferingSentence(Answer):
     """A sentence that only one of two articles has, beside its near twin in the other, if there is one.
 
     Attributes:
-        earlier, later: the sentence in pieces, each with its kind beside the twin; None where the article has
-            no such sentence.
+        earlier, later: the sentence in pieces, each with its kind beside the twin; None if the article has no
+            such sentence.
     """
 
     earlier: tuple[Segment, ...] | None = field(repr=False)
@@ -73,13 +73,12 @@ class Explanation(Answer):
     Attributes:
         decision: the verdict in a line: the relation, the rule that decided, and its figures.
         earlier, later: the two in canonical order.
-        shared: the sentences that count and that both have, as the earlier prints them.
-        differing: the sentences that count and that only one of them has. Of one text with misread letters
-            the passages that differ, letter by letter: sentences of the earlier beside what the later has.
-        letters: of such a pair, what the rule `damaged` finds in its letters, each in a sentence.
-        related: None where they are not related, or where one cannot be read.
-        why_not: where scores are high enough and the later one is still no duplicate of the earlier one: why,
-            each reason in a sentence.
+        shared: the sentences that count in both, as the earlier prints them.
+        differing: the sentences that count in one only. If one text is a misread copy: the passages that
+            differ, letter by letter, sentences of the earlier beside those of the later.
+        letters: findings of the rule `damaged` about such a pair, each in a sentence.
+        related: None if they are not related, or if one cannot be read.
+        why_not: reasons why the later one is no duplicate of the earlier one though scores are high enough.
     """
 
     decision: str
@@ -97,7 +96,7 @@ class Explanation(Answer):
 
 
 def explain(cursor: Cursor, rulebook: Rulebook, a: str, b: str) -> Explanation:
-    """Compare two articles by the letter of the rules. Raises NotFoundError: one of them is not stored."""
+    """Compare two articles by the rules. Raises NotFoundError: one of them is not stored."""
     first, second = sorted((_load(cursor, rulebook, name) for name in (a, b)), key=lambda s: s.order)
     everything = bigints(first.counted.keys() | second.counted.keys())
     common = set(settling.common_among(cursor, everything).tolist())
@@ -113,6 +112,7 @@ def explain(cursor: Cursor, rulebook: Rulebook, a: str, b: str) -> Explanation:
         profiles = Profile.of(first.fingerprint, common), Profile.of(second.fingerprint, common)
         compared = ComparedPair(first.mark, second.mark, profiles, rulebook.settings, pin)
         if letters := compared.misread():
+            # Misread letters touch nearly every sentence: whole sentences would all differ.
             differing = [*_by_letters(first.text, second.text)]
     return Explanation(
         decision=_not_compared(first, second) or (compared.decision() if compared else ""),
@@ -128,7 +128,7 @@ def explain(cursor: Cursor, rulebook: Rulebook, a: str, b: str) -> Explanation:
 
 
 def _by_letters(earlier: str, later: str) -> Iterator[DifferingSentence]:
-    """The passages of two texts that differ in some letter."""
+    """Yield the passages of two texts that differ in some letter."""
     for row in align_letters(reflowed(earlier), reflowed(later)):
         if not row.same:
             yield DifferingSentence(*(side.segments if side else None for side in (row.a, row.b)))
@@ -136,7 +136,7 @@ def _by_letters(earlier: str, later: str) -> Iterator[DifferingSentence]:
 
 @dataclass(frozen=True, slots=True)
 class Marked:
-    """The present mark of an article. `original`: source_id of the one that it duplicates."""
+    """The present mark of an article. `original`: source_id of the original that it duplicates."""
 
     id: str
     status: str
@@ -205,11 +205,11 @@ def _not_compared(*both: _Loaded) -> str | None:
 
 
 class ComparedPair:
-    """Two articles in canonical order beside the rules: what these say, in words.
+    """Two articles in canonical order, and what the rules say of them, in words.
 
     Attributes:
-        scores, related: of the pair.
-        prints: the figures of the two prints; None where one of the two has none.
+        scores, related: scores and relation of the pair.
+        prints: figures of the two prints; None if one of the articles has none.
     """
 
     def __init__(
@@ -230,7 +230,7 @@ class ComparedPair:
             self.prints = found if found.fewer[0] else None
 
     def decision(self) -> str:
-        """The verdict in a line: the relation, the rule that decided, and its figures."""
+        """Return the verdict in a line: the relation, the rule that decided, and its figures."""
         if self._pin is not None:
             return f"{self._pin.value}: a person has said so (`dedup pin list` shows who)"
         if self.related is None:
@@ -273,8 +273,8 @@ class ComparedPair:
         return said
 
     def why_not(self) -> Iterator[str]:
-        """Why the later one is no duplicate of the earlier one, each reason in a sentence. There is none
-        where the marks say duplicate, or where no score is high enough."""
+        """Yield the reasons why the later one is no duplicate of the earlier one, each in a sentence. Yield
+        nothing if the marks say duplicate, or if no score is high enough."""
         scores, settings, pin = self.scores, self._settings, self._pin
         by_rules = relate_scored(scores, settings)
         duplicate = by_rules is not None and by_rules.relation is Relation.DUPLICATE
@@ -321,15 +321,16 @@ class ComparedPair:
                 )
 
     def misread(self) -> list[str]:
-        """List the findings of the rule `damaged` in the letters, each in a sentence; empty where they do not
-        look like those of one text, misread."""
+        """List the findings of the rule `damaged` in the letters, each in a sentence; empty if the texts do
+        not look like one text, misread."""
         if self.scores.same_content or self.prints is None or self.prints.jaccard[0] < LEAST_ALIGNED:
             return []
         said = self._letters(self.prints)
+        # The first condition, print Jaccard, has a lower bound here: the texts are shown, not marked.
         return [sentence for sentence, _ in said] if all(holds for _, holds in said[1:]) else []
 
     def _letters(self, prints: PrintPairs) -> list[tuple[str, bool]]:
-        """Say what the rule asks for of the letters, each in a sentence, and whether the pair has it."""
+        """Return the conditions of the rule `damaged` in sentences, each with whether the pair meets it."""
         equal, differing = max(prints.equal[0], 1), prints.differing[0]
         mended = prints.mended[0] / differing if differing else 1.0
         said = (
@@ -350,7 +351,7 @@ class ComparedPair:
         return [(sentence, bool(flags[0])) for sentence, flags in zip(said, holds, strict=True)]
 
     def _not_damaged(self) -> Iterator[str]:
-        """Say why two prints with enough letters in common are not those of one text."""
+        """Say why two prints with enough letters in common belong to two texts."""
         prints = self.prints
         if prints is None or prints.jaccard[0] < LEAST_JACCARD:
             return
@@ -363,6 +364,7 @@ class ComparedPair:
     def _not_contained(self) -> Iterator[str]:
         """Say why a short article that is inside a longer one is not similar to it."""
         scores, settings = self.scores, self._settings
+        # Containment is scored only with enough evidence: without that bound it says how high it would be.
         without = replace(settings, containment_sentences=1, containment_shingles=1)
         contained = score(*self._profiles, without).containment
         if contained >= settings.similar_containment:
@@ -383,7 +385,7 @@ def _are(ids: list[str]) -> str:
 
 
 def _by_marks(a: Marked, b: Marked) -> Iterator[str]:
-    """Why the later one has another mark than to be a duplicate of the earlier one, as the rules have it."""
+    """Yield why the later one has another mark, though the rules make it a duplicate of the earlier one."""
     if b.original == a.id:
         return
     if waiting := [one.id for one in (a, b) if one.stale or one.status == "pending"]:

@@ -31,9 +31,7 @@ from dedup.text.punkt import PunktModel
 FingerprintFunction = Callable[[Sequence[TextTask]], Fingerprints]
 Factory = Callable[[Settings, Mapping[str, PunktModel]], FingerprintFunction]
 
-# Chunks submitted per thread: enough that none waits while the next page of ids is read.
-CHUNKS_AHEAD = 4
-
+CHUNKS_AHEAD = 4  # Chunks submitted per thread: enough that none waits while the next page of ids is read
 LOOK_SECONDS = 0.2  # Pause between two looks at `stop`
 STOP_SECONDS = 3.0  # Time for the chunks in hand, once the work is to stop
 CANCEL_SECONDS = 1.0  # Time for a server to take note that a statement is to end
@@ -253,8 +251,7 @@ def submitted(
 
 
 def _finished(waiting: set[Future[StoredPart]]) -> Iterator[StoredPart]:
-    """Yield the results that are there within `LOOK_SECONDS`, and remove them from those that are waited
-    for."""
+    """Yield the results that come within `LOOK_SECONDS`, and remove them from `waiting`."""
     done, _ = wait(waiting, LOOK_SECONDS, FIRST_COMPLETED)
     for future in done:
         waiting.remove(future)

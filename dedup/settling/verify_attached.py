@@ -1,4 +1,4 @@
-"""Attached tables compared with their articles, for `verify.py`. Read-only."""
+"""Compare attached tables with their articles for `verify.py`. Reads only."""
 
 from __future__ import annotations
 
@@ -17,7 +17,8 @@ from dedup.store.bookkeeping import Healing
 if TYPE_CHECKING:
     from dedup.settling.verify import Verification
 
-BLOCK_ARTICLES = 5_000  # Articles checked per pass over the canonical ones; about 100 MB of memory
+# Articles checked per pass over the canonical ones; about 100 MB of memory.
+BLOCK_ARTICLES = 5_000
 FIRST = "run `dedup backfill` first"
 
 
@@ -25,7 +26,8 @@ def check_attached(cursor: Cursor, result: Verification) -> None:
     """Compare every row of attached tables with its article, and its columns of marks with the view."""
     for attachment in attachments.present(cursor):
         for line in drift.problems_of(cursor, attachment) or drift.held(attachment):
-            result.differs(line, None)  # only a person can undo what the owner changed
+            # Only a person can undo what the owner changed.
+            result.differs(line, None)
             break
         else:
             noted = outbox.noted(cursor, attachment)
@@ -60,5 +62,6 @@ def _check_rows(cursor: Cursor, attachment: Attachment, noted: set[str], result:
                     result.differs(f"{source_id}: {matter}", Healing.TABLES)
                 else:
                     unseen += 1
-    if unseen:  # the next look finds them
+    # The next look finds them.
+    if unseen:
         result.skip(f"{counted(unseen, 'row')} of {attachment.shown} that changed; run `dedup sync` first")

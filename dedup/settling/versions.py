@@ -1,9 +1,9 @@
-"""How a story was altered along the way: the sentences that each version added, removed or changed.
+"""Show how a story was altered along the way: the sentences that each version added, removed or changed.
 
 A version is compared with the one before: the original of the story, then its duplicates by time. An original
-that is similar to earlier ones is compared with the one that it is most like, as an update that grew beyond
-a duplicate. Compared are the sentences that count, each once, wherever they stand: what only moved is no
-alteration. It reads only; `sentences.py` keeps the same for SQL.
+that is similar to earlier ones is compared with its best match among them, as an update that grew beyond a
+duplicate. Only sentences that count are compared, each once, wherever they are: a move is no alteration.
+Reads only; `sentences.py` stores the same for SQL.
 """
 
 from __future__ import annotations
@@ -25,10 +25,10 @@ from dedup.text.differences import Segments, differences
 from dedup.text.fingerprint import Fingerprinter, TextTask
 
 Against = Literal["before", "original"]
-"""What a version is compared with: the version before it, or the original of its story."""
+"""A version is compared with the version before it, or with the original of its story."""
 
 Sentences = Mapping[int, str]
-"""The sentences of a text that count, each once, in their order: by hash, as the text prints them."""
+"""Sentences of a text that count, each once, in their order: by hash, as the text prints them."""
 
 Told = tuple[int, str]
 """A sentence with its hash."""
@@ -39,9 +39,9 @@ class Alteration(Answer):
     """A sentence that a version has added, removed or changed.
 
     Attributes:
-        earlier, later: the sentence before and now, in pieces, each with its kind beside the other; None
-            where it was added, or removed.
-        common: whether it is a common sentence, which counts for nothing.
+        earlier, later: the sentence before and now, in pieces, each with its kind beside the other; None if
+            it was added, or removed.
+        common: it is a common sentence, which counts for nothing.
     """
 
     kind: Kind
@@ -55,12 +55,12 @@ class Version(Answer):
     """An article as a version of a story.
 
     Attributes:
-        id, before: source_ids of the article, and of the one that it is compared with, or None.
+        id, before: source_ids of the article and of the version that it is compared with, or None.
         version: its number in its story; 1 is the original.
-        time: when it was published, or stored where that is unknown; in UTC.
-        published: whether it is the time of publication, and not implausible.
-        sentences: how many it has that count.
-        alterations: what differs from the one it is compared with.
+        time: time of publication, or of storage if that is unknown; in UTC.
+        published: `time` is the time of publication, and plausible.
+        sentences: number of its sentences that count.
+        alterations: differences from the version that it is compared with.
     """
 
     id: str
@@ -74,7 +74,7 @@ class Version(Answer):
     alterations: tuple[Alteration, ...] = field(repr=False)
 
     def count(self, kind: str) -> int:
-        """How many alterations are of a kind: added, removed or changed."""
+        """Count the alterations of a kind: added, removed or changed."""
         return sum(one.kind.value == kind for one in self.alterations)
 
 
@@ -96,7 +96,7 @@ class StoryVersions(Answer):
 def versions_of(
     cursor: Cursor, rulebook: Rulebook, source_id: str, against: Against = "before"
 ) -> StoryVersions:
-    """The versions of the story of an article. Raises NotFoundError: it is not stored."""
+    """Return the versions of the story of an article. Raises NotFoundError: it is not stored."""
     prefer_indexes(cursor)
     rows = versions.of_story(cursor, source_id)
     if not rows:
@@ -152,10 +152,11 @@ def counting(sentences: Iterable[tuple[str, int | None]]) -> Sentences:
 
 
 def altered(earlier: Sentences, later: Sentences) -> list[tuple[Told | None, Told | None]]:
-    """The sentences that only one of two texts has, each beside its version in the other, if there is one.
+    """Return the sentences that only one of two texts has, each beside its version in the other, if there is
+    one.
 
     >>> altered({1: "Rain fell on Monday.", 2: "It was cold."}, {2: "It was cold.", 3: "Rain fell at noon."})
-    [((1, 'Rain fell on Monday.'), (3, 'Rain fell at noon.'))]
+        [((1, 'Rain fell on Monday.'), (3, 'Rain fell at noon.'))]
     """
     alone = [
         [told for told in side.items() if told[0] not in other]
@@ -168,7 +169,8 @@ def altered(earlier: Sentences, later: Sentences) -> list[tuple[Told | None, Tol
 
 
 def beside(earlier: Told | None, later: Told | None) -> tuple[Segments | None, Segments | None]:
-    """Two versions of a sentence in pieces, each with its kind beside the other; one of them may be None."""
+    """Return two versions of a sentence in pieces, each with its kind beside the other; one version may be
+    None."""
     if earlier and later:
         return differences(earlier[1], later[1])
     return (
