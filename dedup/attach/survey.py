@@ -1,4 +1,4 @@
-"""What the rows of a table say before it is attached. The catalogue is asked in `mapping.py`."""
+"""Look at the rows of a table before it is attached; `mapping.py` looks at the catalogue."""
 
 from __future__ import annotations
 
@@ -17,30 +17,26 @@ from dedup.db.statements import Statements
 
 _sql = Statements("attach/attachments")
 
-LOOKED_AT_ROWS = 100
-"""From each end of the keys: what is stored today may be other than what was stored ten years ago."""
-
+LOOKED_AT_ROWS = 100  # From each end of the keys: rows of today may differ from rows of ten years ago
 TOLERATED = 20  # One body in so many may look like HTML: it may be about HTML
 
 
+# Rows looked at for texts that repeat: of ten million rows they have forty whose copy is among them, and they
+# are read in a second or two.
 SAMPLED_ROWS = 20_000
-"""Rows looked at for texts that repeat: of ten million rows they have forty whose copy is among them, and
-they are read in a second or two."""
 
 SAMPLED_CHARACTERS = (2_000, 64)  # Of a body, and of another column: enough to tell two of them apart
 
+# Types of columns, beside text, that may name the reader of a row.
 READERS = ("smallint", "integer", "bigint", "uuid")
-"""Types of columns, beside those of text, that may name the reader of a row."""
 
 ROWS_A_READER = 3  # On average at least: a column with more values than that is about rows
-
 REPEATED_ROWS = 6  # At least: fewer copies may be chance
-
 TWICE = 10  # One repeated row in so many may repeat a text for the same reader
 
 
 def articles_of(attachment: Attachment, percent: float = 100) -> Part:
-    """The rows `t` that are articles, or a sample of them, as FROM and WHERE."""
+    """Return FROM and WHERE for the rows `t` that are articles, or for a sample of them."""
     sample = sql.SQL("TABLESAMPLE SYSTEM ({}) REPEATABLE (0) ").format(percent)
     return sql.SQL("FROM {} t {}WHERE {}").format(
         attachment.identifier, sample if percent < 100 else sql.SQL(""), attachment.condition
@@ -48,9 +44,10 @@ def articles_of(attachment: Attachment, percent: float = 100) -> Part:
 
 
 def refuse_rows(cursor: Cursor, attachment: Attachment, *, view: bool, html: bool | None) -> None:
-    """Refuse a table whose rows cannot be articles as it is mapped. `cursor`: of a session that may run code
-    of the table's owner. `html`: whether bodies are HTML; None: nobody said so. Raises InputError: rows of a
-    view have one key or none, rows do not say when they changed, or bodies look like HTML.
+    """Raise InputError if rows cannot be articles: rows of a view have one key or none, rows lack a time of
+    change, or bodies look like HTML.
+
+    `cursor`: of a session that may run code of the table's owner. `html`: bodies are HTML; None: nobody said.
     """
     _refuse_keys(cursor, attachment, view=view)
     if attachment.html:
@@ -83,7 +80,7 @@ def _refuse_keys(cursor: Cursor, attachment: Attachment, *, view: bool) -> None:
 
 
 def told_of_marks(cursor: Cursor, attachment: Attachment) -> list[str]:
-    """What columns of marks cost the owner, to be told before any is written."""
+    """Return lines for the owner on what columns of marks cost, before any is written."""
     if not attachment.mark_columns:
         return []
     (amount,) = one_row(cursor, sql.SQL("SELECT count(*) {}").format(articles_of(attachment)))
@@ -101,9 +98,9 @@ def told_of_marks(cursor: Cursor, attachment: Attachment) -> list[str]:
 
 
 def told_of_readers(cursor: Cursor, attachment: Attachment) -> list[str]:
-    """Which column has each text once for each of its values, as where every user has a row of his own for
-    an entry of a feed: only one of them sees a row that is no duplicate.
-    """
+    """Return a line that names a column with each text once per value, if there is one."""
+    # Some tables have a row for every user of a feed reader and entry: only one user sees a row that is no
+    # duplicate.
     oid = attachment.seen["oid"]
     mapped = {*attachment.keys, *attachment.columns.values()}
     names = [
@@ -145,8 +142,9 @@ def told_of_readers(cursor: Cursor, attachment: Attachment) -> list[str]:
 
 
 def _readers(rows: Sequence[tuple[str, str | None, str | None]], share: float) -> int:
-    """How many readers a column names, 0 if it names none: most texts are there for several of its values,
-    and once for each. `rows`: text, outlet and value of some rows. `share`: of all rows, how many they are.
+    """Return how many readers a column names, or 0: most texts repeat, once for each of several values.
+
+    `rows`: text, outlet and value of some rows. `share`: share of all rows that they are.
     """
     texts: defaultdict[str, list[str]] = defaultdict(list)
     for text, _, value in rows:
@@ -155,7 +153,8 @@ def _readers(rows: Sequence[tuple[str, str | None, str | None]], share: float) -
     readers = {value for _, _, value in rows if value is not None}
     outlets = {outlet for _, outlet, _ in rows}
     if len(outlets) == len(readers) == len({(outlet, value) for _, outlet, value in rows}):
-        return 0  # another name of the outlet: copies in several outlets are what is looked for
+        # Another name of the outlet: copies in several outlets are no readers but duplicates to be found.
+        return 0
     repeated = [values for values in texts.values() if len(set(values)) > 1]
     amount, once = sum(map(len, repeated)), sum(len(set(values)) for values in repeated)
     amount_of_all = sum(map(len, texts.values()))

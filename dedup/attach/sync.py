@@ -1,7 +1,7 @@
-"""Notes of changes of attached tables are worked off: articles become what their rows are.
+"""Work off notes of changes of attached tables: make articles what their rows are.
 
-That is done in short transactions under the settle lock, in bounded memory. `comparing.py` compares whole
-tables, `marking.py` writes marks back.
+Transactions under the settle lock are short, and memory is bounded. `comparing.py` compares whole tables,
+`marking.py` writes marks back.
 """
 
 from __future__ import annotations
@@ -22,13 +22,12 @@ from dedup.db.statements import Statements
 _sql = Statements("attach/attachments")
 
 NOTES = 2_000  # Changes read in one transaction at most, give or take a note
-VACUUM_NOTES = 200_000  # After so many the space of notes that are gone is used again
+VACUUM_NOTES = 200_000  # After so many the space of old notes is freed
 
 
 def sync(database: Database, progress: Progress, stop: Callable[[], bool], *, again: bool = False) -> Synced:
-    """Work off the outbox. `again`: try at once what could not be followed, and do not leave it alone for a
-    while. Raises BusyError: others held an article for longer than `Timeouts.lock`.
-    """
+    """Work off the outbox. `again`: try tables that could not be followed at once, not after a while. Raises
+    BusyError: others held an article for longer than `Timeouts.lock`."""
     return _Sync(database, progress, stop, again).run()
 
 
@@ -46,7 +45,7 @@ class _Sync:
         self._sync_due()
         with self._database.transaction() as cursor:
             waiting = outbox.count(cursor, self._drifted)
-            # What comes later is left to the next passage: writers who never pause hold nobody else up.
+            # Later notes wait for the next call: writers who never pause hold nobody else up.
             self._through = outbox.last_note(cursor)
         if not waiting:
             return self._done
@@ -60,10 +59,10 @@ class _Sync:
             if last is not None:
                 after, taken = last, taken + taken_now
                 continue
-            # After what was noted row by row: what the owner deleted is then no news to a comparison.
+            # After the notes of rows: a comparison then does not count what the owner deleted as a loss.
             for attachment in tables.values():
                 self._compare(attachment)
-            # Numbers become visible out of their order: once more from the beginning.
+            # Numbers become visible out of their order, by the commits: once more from the beginning.
             if not after or not (taken or tables):
                 break
             after, taken, tables = 0, 0, {}
@@ -71,7 +70,7 @@ class _Sync:
         return self._done
 
     def _look(self) -> None:
-        """What owners did to their tables; one that needs a person is left alone until it is mapped again."""
+        """Find what owners did to their tables, and leave tables alone that need a person."""
         self._drifted, self._done.problems = [], []
         with self._database.transaction() as cursor:
             held = set() if self._again else {row[0] for row in cursor.execute(_sql("held")).fetchall()}
@@ -89,7 +88,7 @@ class _Sync:
         self._done.problems += words
 
     def _sync_due(self) -> None:
-        """Look for changes where no trigger notes them and it is time to."""
+        """Look for changes that no trigger notes, if it is time to."""
         with self._database.transaction() as cursor:
             due = dict(cursor.execute(_sql("due")).fetchall())
             present = attachments.present(cursor) if due else []
@@ -105,7 +104,8 @@ class _Sync:
                     cursor.execute(_sql("restart_pause"), {"id": attachment.id})
 
     def _batch(self, after: int) -> tuple[int, int | None, list[Attachment]]:
-        """Take some notes: how many, the number of the last one, and the tables to be compared as a whole."""
+        """Take some notes; return how many, the number of the last one, and the tables to compare as a
+        whole."""
         copied = self._pull(after)
         with self._database.transaction(settling=True) as cursor:
             started = perf_counter()
@@ -122,7 +122,8 @@ class _Sync:
                 if attachment is not None and attachment.copied:
                     of = [note for note in of if not note[3] or note[0] in copied]
                 rows = [source_id for note in of for source_id in note[3] or ()]
-                if attachment is None:  # it is detached
+                # It is detached.
+                if attachment is None:
                     done.gone += outbox.delete(cursor, attachment_id, rows)
                     taken += [note[0] for note in of]
                     done.notes += sum(note[2] for note in of)
@@ -131,7 +132,7 @@ class _Sync:
                     if rows:
                         with fitting(cursor, attachment):
                             synced = outbox.sync(cursor, attachment, rows)
-                            # A row that row security hides since we looked is not gone.
+                            # A row that row security has hidden since `_look` is not gone.
                             if synced.gone and (words := drift.problems_of(cursor, attachment)):
                                 raise UnfitError(words[0])
                         done.add(synced)
@@ -149,13 +150,13 @@ class _Sync:
         return len(taken), found[-1][0], tables
 
     def _pull(self, after: int) -> set[int]:
-        """Copy the rows of the next notes where sessions of owners read them; returns the numbers of the
-        notes. The settle lock is not held: an owner's code may take long.
-        """
+        """Copy the rows of the next notes that sessions of owners must read; return the numbers of these
+        notes."""
         if not self._copied:
             return set()
         with self._database.transaction() as cursor:
             found = outbox.notes(cursor, after, self._through, self._size, self._drifted)
+        # Without the settle lock: an owner's code may take long.
         numbers: set[int] = set()
         for attachment in self._copied:
             of = [note for note in found if note[1] == attachment.id and note[3]]
@@ -178,7 +179,7 @@ class _Sync:
         self._sweep()
 
     def _compare(self, attachment: Attachment) -> None:
-        """Note every row of a table that is not what its article is."""
+        """Note every row of a table that differs from its article."""
         try:
             noted = compare(self._database, attachment, self._stop)
         except UnfitError as error:
@@ -192,7 +193,7 @@ class _Sync:
         self._count(Synced(1))
 
     def _sweep(self) -> None:
-        """Give the space of notes back: the table is empty again and again, and must not grow for ever."""
+        """Free the space of old notes: the table is empty again and again, and must not grow for ever."""
         if self._unswept < VACUUM_NOTES:
             return
         self._unswept = 0
