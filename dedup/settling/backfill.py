@@ -49,53 +49,34 @@ MOST_REPRINTED = 3  # Stories that a report names
 
 @dataclass(slots=True)
 class BackfillReport(Answer):
-    """Result of a backfill.
+    """Result of a backfill."""
 
-    Attributes:
-        already_running: another backfill is at work; this one did nothing.
-        running: that other one.
-        taken_over: the backfill before, which died without an end.
-        superseded: another backfill took this one for dead and works in its place.
-        stopped: it was asked to stop before everything was settled.
-        adopted: changed settings, sentence parameters or a changed program were put into force.
-        fingerprinted: texts that got a fingerprint; failed: texts that cannot have one.
-        common_entered, common_left: sentences that became common, or stopped being common.
-        settled: marks written; an article that was settled twice counts twice.
-        compared: pairs of articles scored.
-        deferred: deferred articles that others still hold.
-        archived: articles before the horizon that were archived; see docs/semantics.md, section 10.
-        synced: changes of attached tables that were read.
-        refused: rows of attached tables that cannot be articles: the key is longer than 1,000 bytes, or an
-            article outside the table has its source_id.
-        written_back: rows of attached tables into which marks were written.
-        problems: problems of attached tables for a person to solve; one line each, with the next step.
-        engines: the engines that settled, in order: "postgres" or "memory".
-        seconds: time by stage (reading changes, adopting, archiving, fingerprinting, counting, settling; in
-            memory also reading, comparing, indexing, writing; and reading credits).
-        reprints: the duplicates that the corpus has now; None if nothing was settled.
-    """
-
-    already_running: bool = False
-    running: Run | None = None
-    taken_over: Run | None = None
-    superseded: bool = False
-    stopped: bool = False
-    adopted: bool = False
-    fingerprinted: int = 0
-    failed: int = 0
-    common_entered: int = 0
-    common_left: int = 0
-    settled: int = 0
-    compared: int = 0
-    deferred: int = 0
-    archived: int = 0
-    synced: int = 0
+    already_running: bool = False  # another backfill is at work; this one did nothing
+    running: Run | None = None  # that other one
+    taken_over: Run | None = None  # the backfill before, which died without an end
+    superseded: bool = False  # another backfill took this one for dead and works in its place
+    stopped: bool = False  # it was asked to stop before everything was settled
+    adopted: bool = False  # changed settings, sentence parameters or a changed program were put into force
+    fingerprinted: int = 0  # texts that got a fingerprint
+    failed: int = 0  # texts that cannot have one
+    common_entered: int = 0  # sentences that became common
+    common_left: int = 0  # sentences that stopped being common
+    settled: int = 0  # marks written; an article that was settled twice counts twice
+    compared: int = 0  # pairs of articles scored
+    deferred: int = 0  # deferred articles that others still hold
+    archived: int = 0  # articles before the horizon that were archived (docs/semantics.md, section 10)
+    synced: int = 0  # changes of attached tables that were read
+    # Rows of attached tables that cannot be articles: the key is longer than 1,000 bytes, or an article
+    # outside the table has its source_id.
     refused: int = 0
-    written_back: int = 0
+    written_back: int = 0  # rows of attached tables into which marks were written
+    # Problems of attached tables for a person to solve; one line each, with the next step.
     problems: list[str] = field(default_factory=list)
+    # By stage: reading changes, adopting, archiving, fingerprinting, counting, settling; in memory also
+    # reading, comparing, indexing, writing; and reading credits.
     seconds: dict[str, float] = field(default_factory=dict)
-    engines: list[str] = field(default_factory=list)
-    reprints: Reprints | None = None
+    engines: list[str] = field(default_factory=list)  # that settled, in order: "postgres" or "memory"
+    reprints: Reprints | None = None  # the duplicates that the corpus has now; None if nothing was settled
 
 
 def backfill(
@@ -351,16 +332,11 @@ SETTLED_PER_SECOND = 4_000
 
 @dataclass(frozen=True, slots=True)
 class Preview(Answer):
-    """Amount of work for the next backfill.
+    """Amount of work for the next backfill."""
 
-    Attributes:
-        adoption: changes that it adopts first.
-        fingerprint: texts to be fingerprinted; settle: articles to be settled.
-    """
-
-    adoption: Adoption
-    fingerprint: int
-    settle: int
+    adoption: Adoption  # changes that it adopts first
+    fingerprint: int  # texts to be fingerprinted
+    settle: int  # articles to be settled
 
     @property
     def seconds(self) -> float:

@@ -36,18 +36,12 @@ LEAST_ALIGNED = 0.1
 
 @dataclass(frozen=True, slots=True)
 class ExplainedArticle(Answer):
-    """Article of the pair.
-
-    Attributes:
-        ignored: its sentences that do not count, each with the reason, "common" or "too short".
-        time: its time in canonical order.
-    """
-
     id: str
     title: str | None
     publication: str | None
     status: str
-    time: datetime
+    time: datetime  # in canonical order
+    # Sentences that do not count, each with the reason, "common" or "too short"; no log may hold sentences.
     ignored: tuple[tuple[str, str], ...] = field(repr=False)  # no log is to hold sentences
     words: int
     shingles: int
@@ -55,12 +49,8 @@ class ExplainedArticle(Answer):
 
 @dataclass(frozen=True, slots=True)
 class DifferingSentence(Answer):
-    """A sentence that only one of two articles has, beside its near twin in the other, if there is one.
-
-    Attributes:
-        earlier, later: the sentence in pieces, each with its kind beside the twin; None if the article has no
-            such sentence.
-    """
+    """A sentence of only one of two articles, in pieces with their kinds, beside its near twin in the other
+    or None."""
 
     earlier: tuple[Segment, ...] | None = field(repr=False)
     later: tuple[Segment, ...] | None = field(repr=False)
@@ -68,27 +58,19 @@ class DifferingSentence(Answer):
 
 @dataclass(frozen=True, slots=True)
 class Explanation(Answer):
-    """Two articles compared.
+    """Two articles compared."""
 
-    Attributes:
-        decision: the verdict in a line: the relation, the rule that decided, and its figures.
-        earlier, later: the two in canonical order.
-        shared: the sentences that count in both, as the earlier prints them.
-        differing: the sentences that count in one only. If one text is a misread copy: the passages that
-            differ, letter by letter, sentences of the earlier beside those of the later.
-        letters: findings of the rule `damaged` about such a pair, each in a sentence.
-        related: None if they are not related, or if one cannot be read.
-        why_not: reasons why the later one is no duplicate of the earlier one though scores are high enough.
-    """
-
-    decision: str
-    earlier: ExplainedArticle
+    decision: str  # the verdict in a line: the relation, the rule that decided, and its figures
+    earlier: ExplainedArticle  # the first in canonical order
     later: ExplainedArticle
-    shared: tuple[str, ...] = field(repr=False)
+    shared: tuple[str, ...] = field(repr=False)  # sentences that count in both, as the earlier prints them
+    # Sentences that count in one only; if one text is a misread copy, the passages that differ, letter by
+    # letter.
     differing: tuple[DifferingSentence, ...] = field(repr=False)
-    letters: tuple[str, ...]
-    scores: Scores | None
-    related: Related | None
+    letters: tuple[str, ...]  # findings of the rule `damaged` about a misread copy, each in a sentence
+    scores: Scores | None  # None if one cannot be read
+    related: Related | None  # None also if they are not related
+    # Reasons why the later is no duplicate of the earlier though scores are high enough.
     why_not: tuple[str, ...]
 
     def __str__(self) -> str:

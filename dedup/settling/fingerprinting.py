@@ -46,17 +46,12 @@ class PoolOptions:
 
 @dataclass(slots=True)
 class Read:
-    """Result of one round.
+    """Result of one round."""
 
-    Attributes:
-        fingerprinted: texts that got a fingerprint; failed: texts that cannot have one.
-        articles: articles read; which: a number that tells which articles and revisions.
-    """
-
-    fingerprinted: int = 0
-    failed: int = 0
-    articles: int = 0
-    which: int = 0
+    fingerprinted: int = 0  # texts that got a fingerprint
+    failed: int = 0  # texts that cannot have one
+    articles: int = 0  # articles read
+    which: int = 0  # a number that tells which articles and revisions
 
 
 class Fingerprinting:

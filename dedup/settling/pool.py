@@ -51,18 +51,12 @@ def make_function(settings: Settings, models: Mapping[str, PunktModel]) -> Finge
 
 @dataclass(frozen=True, slots=True)
 class StoredPart:
-    """Result for some articles, all of which have been stored.
-
-    Attributes:
-        articles: all of them.
-        failed: those that cannot have a fingerprint, by id, with the reason.
-        gone: ids of those that changed, went or no longer wait.
-        stored: the fingerprints; None if there is none.
-    """
+    """Result for some articles, all of which have been stored."""
 
     articles: Chunk
+    # Those that cannot have a fingerprint, by id, with the reason.
     failed: dict[int, str] = field(default_factory=dict)
-    gone: list[int] = field(default_factory=list)
+    gone: list[int] = field(default_factory=list)  # ids of those that changed, went or no longer wait
     stored: Stored | None = None
 
     @property

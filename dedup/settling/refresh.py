@@ -66,20 +66,13 @@ def refresh(database: Database, rulebook: Rulebook, *, full: bool | None = None)
 
 @dataclass(frozen=True, slots=True)
 class SentenceCounts:
-    """Counts of sentences at one moment.
+    """Counts of sentences at one moment."""
 
-    Attributes:
-        everything: all sentences were counted, not only those of some changes.
-        taken: the changes that the counts include.
-        counts: see `common_sentences.SentenceCount`.
-        changes: changes of the table of common sentences that follow.
-        carriers: of each sentence that enters or leaves, the carriers that take part; None if unknown.
-    """
-
-    everything: bool
-    taken: Bigints
+    everything: bool  # all sentences were counted, not only those of some changes
+    taken: Bigints  # the changes that the counts include
     counts: Sequence[SentenceCount]
-    changes: Sequence[CommonChange]
+    changes: Sequence[CommonChange]  # changes of the table of common sentences that follow
+    # Of each sentence that enters or leaves, the carriers that take part; None if unknown.
     carriers: Mapping[int, Sequence[int]] | None = None
 
     def carriers_of(self, cursor: Cursor, part: Sequence[CommonChange]) -> list[int]:

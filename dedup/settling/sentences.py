@@ -29,19 +29,12 @@ MAX_MINUTES = 365 * 24 * 60  # Longest pause of a worker between two runs: a yea
 
 @dataclass(slots=True)
 class SentencesReport(Answer):
-    """Result of a run.
+    """Result of a run."""
 
-    Attributes:
-        compared: versions compared with the one before; versions that have not changed are not.
-        alterations: sentences that these added, removed or changed.
-        quotes: sentences that enough outlets share.
-        stopped: it was asked to stop; the next run continues.
-    """
-
-    compared: int = 0
-    alterations: int = 0
-    quotes: int = 0
-    stopped: bool = False
+    compared: int = 0  # versions compared with the one before; versions that have not changed are not
+    alterations: int = 0  # sentences that these added, removed or changed
+    quotes: int = 0  # sentences that enough outlets share
+    stopped: bool = False  # it was asked to stop; the next run continues
 
     def __str__(self) -> str:
         return (

@@ -52,19 +52,12 @@ class TooManyCandidatesError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Settled:
-    """Result of one call.
+    """Result of one call."""
 
-    Attributes:
-        ids: the articles that got a mark.
-        unsettled: the articles that became stale by it.
-        left: articles left for another call, since the others were work enough.
-        compared: pairs scored.
-    """
-
-    ids: frozenset[int] = frozenset()
-    unsettled: frozenset[int] = frozenset()
-    left: frozenset[int] = frozenset()
-    compared: int = 0
+    ids: frozenset[int] = frozenset()  # articles that got a mark
+    unsettled: frozenset[int] = frozenset()  # articles that became stale by it
+    left: frozenset[int] = frozenset()  # articles left for another call, since the others were work enough
+    compared: int = 0  # pairs scored
 
 
 def settle(

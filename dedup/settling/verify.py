@@ -40,23 +40,15 @@ DIFFERENCES_SHOWN = 100  # Differences kept in full; the others are only counted
 
 @dataclass(slots=True)
 class Verification(Answer):
-    """Result of a verification.
+    """Result of a verification."""
 
-    Attributes:
-        articles: articles checked.
-        differences: one line each, with the source_id, never with text.
-        found: number of differences, those that are not shown too.
-        skipped: what was not checked, and why; one line each.
-        by_hand: differences that only a person can correct; one line each, with the command.
-        repairs: repairs of the others.
-    """
-
-    articles: int = 0
-    differences: list[str] = field(default_factory=list)
-    found: int = 0
-    skipped: list[str] = field(default_factory=list)
+    articles: int = 0  # that were checked
+    differences: list[str] = field(default_factory=list)  # one line each, with the source_id, never with text
+    found: int = 0  # number of differences, also of those that are not listed
+    skipped: list[str] = field(default_factory=list)  # what was not checked, and why; one line each
+    # Differences that only a person can correct; one line each, with the command.
     by_hand: list[str] = field(default_factory=list)
-    repairs: Repairs = field(default_factory=Repairs, repr=False)
+    repairs: Repairs = field(default_factory=Repairs, repr=False)  # of the other differences
 
     @property
     def right(self) -> bool:

@@ -36,42 +36,28 @@ Told = tuple[int, str]
 
 @dataclass(frozen=True, slots=True)
 class Alteration(Answer):
-    """A sentence that a version has added, removed or changed.
-
-    Attributes:
-        earlier, later: the sentence before and now, in pieces, each with its kind beside the other; None if
-            it was added, or removed.
-        common: it is a common sentence, which counts for nothing.
-    """
+    """A sentence that a version has added, removed or changed."""
 
     kind: Kind
+    # The sentence before, in pieces with their kinds; None if it was added.
     earlier: tuple[Segment, ...] | None = field(repr=False)
-    later: tuple[Segment, ...] | None = field(repr=False)
-    common: bool
+    later: tuple[Segment, ...] | None = field(repr=False)  # the sentence now; None if it was removed
+    common: bool  # it is a common sentence, which counts for nothing
 
 
 @dataclass(frozen=True, slots=True)
 class Version(Answer):
-    """An article as a version of a story.
+    """An article as a version of a story."""
 
-    Attributes:
-        id, before: source_ids of the article and of the version that it is compared with, or None.
-        version: its number in its story; 1 is the original.
-        time: time of publication, or of storage if that is unknown; in UTC.
-        published: `time` is the time of publication, and plausible.
-        sentences: number of its sentences that count.
-        alterations: differences from the version that it is compared with.
-    """
-
-    id: str
-    version: int
-    before: str | None
+    id: str  # source_id
+    version: int  # its number in its story; 1 is the original
+    before: str | None  # source_id of the version that it is compared with
     title: str | None
     publication: str | None
-    time: datetime
-    published: bool
-    sentences: int
-    alterations: tuple[Alteration, ...] = field(repr=False)
+    time: datetime  # of publication, or of storage if that is unknown; in UTC
+    published: bool  # `time` is the time of publication, and plausible
+    sentences: int  # number of its sentences that count
+    alterations: tuple[Alteration, ...] = field(repr=False)  # differences from the version before
 
     def count(self, kind: str) -> int:
         """Count the alterations of a kind: added, removed or changed."""
@@ -80,16 +66,11 @@ class Version(Answer):
 
 @dataclass(frozen=True, slots=True)
 class StoryVersions(Answer):
-    """A story as it was altered along the way.
+    """A story as it was altered along the way."""
 
-    Attributes:
-        story: source_id of the original.
-        versions: the original, then its duplicates by time; at most `store.versions.MAX_VERSIONS`.
-        updates: originals of other stories that are similar, and more like this one than any earlier one.
-    """
-
-    story: str
-    versions: tuple[Version, ...]
+    story: str  # source_id of the original
+    versions: tuple[Version, ...]  # the original, then its duplicates by time; at most `MAX_VERSIONS`
+    # Originals of other stories that are similar, and more like this one than any earlier one.
     updates: tuple[Version, ...]
 
 

@@ -35,20 +35,14 @@ _Work = Callable[[Settings, Sequence[int], Cursor], int]
 
 @dataclass(frozen=True, slots=True)
 class PrunePreview(Answer):
-    """Effect that `dedup prune` would have.
+    """Effect that `dedup prune` would have."""
 
-    Attributes:
-        horizon: the new horizon; present: the present one.
-        articles: number of articles to archive, of how many; archived: number already archived.
-        settled_again: duplicates inside whose original it would archive.
-    """
-
-    horizon: datetime
-    present: datetime | None
-    articles: int
-    of: int
-    archived: int
-    settled_again: int
+    horizon: datetime  # the new one
+    present: datetime | None  # the present one
+    articles: int  # to be archived
+    of: int  # number of all articles
+    archived: int  # number already archived
+    settled_again: int  # duplicates inside whose original it would archive
 
 
 class Window:

@@ -59,23 +59,14 @@ def profiles(snapshot: Snapshot, common: Bigints, pins: dict[tuple[int, int], Re
 
 @dataclass(slots=True)
 class Chunk:
-    """Rows that one transaction writes, unless people changed something there.
-
-    Attributes:
-        number: of the chunk.
-        places: articles whose mark or canonical flag is written, in canonical order.
-        closed: articles whose mark an earlier chunk wrote, and that this one settles.
-        dropped: stored pairs that go, by their places in `Plan.old`.
-        loses: stored pairs that are no longer of the best match of their earlier article.
-        pairs: pairs that are written, by their places in `Decisions.pairs`.
-    """
+    """Rows that one transaction writes, unless people changed something there."""
 
     number: int
-    places: Bigints
-    closed: Bigints
-    dropped: Bigints
-    loses: Bigints
-    pairs: Bigints
+    places: Bigints  # articles whose mark or canonical flag is written, in canonical order
+    closed: Bigints  # articles whose mark an earlier chunk wrote, and that this one settles
+    dropped: Bigints  # stored pairs that go, by their places in `Plan._old`
+    loses: Bigints  # stored pairs that are no longer of the best match of their earlier article
+    pairs: Bigints  # pairs that are written, by their places in `Decisions.pairs`
 
 
 class Plan:
