@@ -42,8 +42,7 @@ from dedup.store.stories import Reprints
 # A run ends when a round finds nothing to do. After so many rounds that did the same it would never end.
 SAME_ROUNDS = 10
 
-# A few hundredths of a second under one hold of the settle lock.
-DEFERRED_PER_TRANSACTION = 100
+DEFERRED_PER_TRANSACTION = 100  # A few hundredths of a second under one hold of the settle lock
 MOST_REPRINTED = 3  # Stories that a report names
 
 

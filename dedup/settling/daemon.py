@@ -33,8 +33,7 @@ from dedup.settling import sentences
 from dedup.settling.backfill import BackfillOptions, BackfillReport, Work
 from dedup.store import quotes
 
-# An article without a notification waits at most so long.
-POLL_SECONDS = 1.0
+POLL_SECONDS = 1.0  # An article without a notification waits at most so long
 IDLE_SECONDS = 60.0  # A run ends when nothing came for so long
 SEEN_SECONDS = 15.0  # Pause between two signs of life of an idle worker
 
@@ -252,8 +251,7 @@ class Daemon:
     def _end(self, outcome: str, *, tell: bool = True) -> None:
         heartbeat, self._heartbeat = self._heartbeat, None
         if heartbeat:
-            # The next run sees that this one is dead.
-            with suppress(DatabaseError):
+            with suppress(DatabaseError):  # the next run sees that this one is dead
                 if tell:
                     heartbeat.end(outcome)
             heartbeat.close()

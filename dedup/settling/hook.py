@@ -119,8 +119,7 @@ def submit(cursor: Cursor, rulebook: Rulebook, article: Article, made: Fingerpri
     known = store(cursor, article)
     is_free = rulebooks.bulk_run(cursor) is None
     if not known.settled and window.outside_among(cursor, settings, [known.id]):
-        # Else the next round of the backfill archives it.
-        if is_free:
+        if is_free:  # else the next round of the backfill archives it
             _settle_cascade(cursor, settings, [*partners, *window.archive(cursor, settings, [known.id])])
     elif not known.settled:
         if (known.language, known.title) != (article.language, article.title):

@@ -33,8 +33,7 @@ def lookup(cursor: Cursor, rulebook: Rulebook, article: Article | str) -> Verdic
     """
     given = article if isinstance(article, Article) else Article(source_id="-", text=article)
     own_id = given.source_id if isinstance(article, Article) else None
-    # Statistics from a time when everything was pending would have whole tables read.
-    prefer_indexes(cursor)
+    prefer_indexes(cursor)  # statistics from a time when everything was pending would have whole tables read
     unsettled = settling.count_unsettled(cursor, UNSETTLED_LIMIT)
     try:
         made = rulebook.fingerprinter.fingerprint(storable(given.text), given.language, given.title)

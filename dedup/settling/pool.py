@@ -155,8 +155,7 @@ class FingerprintPool:
         """Cancel what threads wait for: their `_read` raises, and stores nothing more."""
         self._cancelled = True
         for connection in self._open:
-            # It may be closed, or its server away.
-            with suppress(Exception):
+            with suppress(Exception):  # it may be closed, or its server away
                 connection.cancel_safe(timeout=CANCEL_SECONDS)
 
     def _read(self, chunk: Chunk) -> StoredPart:

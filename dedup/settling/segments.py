@@ -52,8 +52,7 @@ def build(
     """
     most = at_once or SORTED_ENTRIES
     with database.transaction() as cursor:
-        # A run that was killed may have left segments that are not in use.
-        key_segments.remove(cursor, [])
+        key_segments.remove(cursor, [])  # a run that was killed may have left segments that are not in use
     found: list[KeySegment] = []
     with database.session() as session, session.transaction() as cursor:
         parts: dict[bool, list[Bigints]] = {True: [], False: []}

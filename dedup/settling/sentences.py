@@ -141,6 +141,5 @@ def _quote(
         bar.advance(len(page))
     with database.transaction() as cursor:
         report.quotes = quotes.replace(cursor, counted, words)
-    # In another transaction: it sees what others edited until now.
-    with database.transaction() as cursor:
+    with database.transaction() as cursor:  # in another transaction: it sees what others edited until now
         quotes.forget_edited(cursor)

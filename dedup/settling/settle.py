@@ -41,8 +41,7 @@ from dedup.store import settling
 from dedup.store.settling import Among, FingerprintRow, Outcome, PairRows
 
 COMPARED_AT_ONCE = 20_000  # As in `rules/decide.py`; in smaller steps fewer copies are compared with copies
-# Work of one transaction, in keys shared with candidates: about 0.3 s.
-MAX_WORK = 1_000_000
+MAX_WORK = 1_000_000  # Work of one transaction, in keys shared with candidates: about 0.3 s
 ROW_WORK = 200  # Work of writing one pair
 
 

@@ -76,8 +76,7 @@ class Submissions:
         def settle(rulebook: Rulebook) -> Verdict:
             if not rulebook.state.same_program():
                 with self._database.transaction(seconds=seconds) as cursor:
-                    # A backfill may have adopted this program since.
-                    rulebook.check(cursor)
+                    rulebook.check(cursor)  # a backfill may have adopted this program since
                 return self.defer(article, OTHER_PROGRAM)
             try:
                 made = hook.fingerprint(rulebook, article)
@@ -105,8 +104,7 @@ class Submissions:
     def _by_rulebook(self, work: Callable[[Rulebook], Verdict], seconds: float | None = None) -> Verdict:
         """Do some work with the rulebook, again with a new one if it is no longer the corpus' own."""
         for _ in range(RULEBOOK_RETRIES):
-            # Read once: another thread may forget it meanwhile.
-            rulebook = self._rulebook
+            rulebook = self._rulebook  # read once: another thread may forget it meanwhile
             if rulebook is None:
                 with self._database.transaction(seconds=seconds) as cursor:
                     self._rulebook = rulebook = rulebooks.load_rulebook(cursor)

@@ -197,8 +197,7 @@ def _check_fingerprints(
         article = by_id[task.id]
         failed = article.mark.status is Status.FAILED
         if failed and (article.mark.reason or "").startswith(UNREADABLE):
-            # It may end this process, as it has ended others.
-            given_up += 1
+            given_up += 1  # it may end this process, as it has ended others
             continue
         try:
             made = rulebook.fingerprinter.fingerprint(task.text, task.language, task.title)
@@ -287,8 +286,7 @@ class _Block:
 
     def _compare(self, other: StoredArticle) -> None:
         if other.fingerprint is None:
-            # Its fingerprint is of another revision, which is a difference of its own.
-            return
+            return  # its fingerprint is of another revision, which is a difference of its own
         profile = Profile.of(other.fingerprint, self._common)
         candidates = {a.id: a for key in _keys(profile) for a in self._by_key.get(key, ())}
         candidates |= {id: self._by_id[id] for id in self._pinned.get(other.id, ()) if id in self._by_id}

@@ -17,8 +17,7 @@ from dedup.store.bookkeeping import Healing
 if TYPE_CHECKING:
     from dedup.settling.verify import Verification
 
-# Articles checked per pass over the canonical ones; about 100 MB of memory.
-BLOCK_ARTICLES = 5_000
+BLOCK_ARTICLES = 5_000  # Articles checked per pass over the canonical ones; about 100 MB of memory
 FIRST = "run `dedup backfill` first"
 
 
@@ -26,8 +25,7 @@ def check_attached(cursor: Cursor, result: Verification) -> None:
     """Compare every row of attached tables with its article, and its columns of marks with the view."""
     for attachment in attachments.present(cursor):
         for line in drift.problems_of(cursor, attachment) or drift.held(attachment):
-            # Only a person can undo what the owner changed.
-            result.differs(line, None)
+            result.differs(line, None)  # only a person can undo what the owner changed
             break
         else:
             noted = outbox.noted(cursor, attachment)
@@ -62,6 +60,5 @@ def _check_rows(cursor: Cursor, attachment: Attachment, noted: set[str], result:
                     result.differs(f"{source_id}: {matter}", Healing.TABLES)
                 else:
                     unseen += 1
-    # The next look finds them.
-    if unseen:
+    if unseen:  # the next look finds them
         result.skip(f"{counted(unseen, 'row')} of {attachment.shown} that changed; run `dedup sync` first")

@@ -26,8 +26,7 @@ from dedup.settling.locked import held
 from dedup.store import rulebooks, window
 from dedup.store.rulebooks import Rulebook
 
-# About a tenth of a second under one hold of the settle lock.
-ARTICLES_PER_TRANSACTION = 500
+ARTICLES_PER_TRANSACTION = 500  # About a tenth of a second under one hold of the settle lock
 DAY = timedelta(days=1)
 
 _Work = Callable[[Settings, Sequence[int], Cursor], int]
@@ -109,8 +108,7 @@ def _goal(cursor: Cursor) -> datetime | None:
         wanted.append(horizon_of(cursor, settings, settings.keep_days))
     goal = max((found for found in wanted if found is not None), default=None)
     if goal is None or state.horizon is None or state.wanted is not None:
-        # Even a horizon that is there already: the move takes the wish back.
-        return goal
+        return goal  # even a horizon that is there already: the move takes the wish back
     return goal if goal > state.horizon else None
 
 

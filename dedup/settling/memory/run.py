@@ -123,8 +123,7 @@ class MemoryRun:
                         self._database, "fingerprint_bulk", self._stop, snapshot.held(), at_once
                     )
                 tidied.result()
-                # Unpublished fingerprints wait for the next run.
-                if self._stop():
+                if self._stop():  # unpublished fingerprints wait for the next run
                     return done
                 segments.publish(self._database, self._rulebook, self._run, made)
         with self._timed("writing"):
