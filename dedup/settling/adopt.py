@@ -1,8 +1,4 @@
-"""Put changed settings into force in short steps, so that nobody waits long.
-
-Articles are withdrawn page by page. They keep their marks until the last step puts the new settings into
-force.
-"""
+"""Put changed settings into force in short steps, so that nobody waits long."""
 
 from __future__ import annotations
 
@@ -18,11 +14,8 @@ ARTICLES_PER_TRANSACTION = 2_000  # About a tenth of a second under one hold of 
 
 def adopt(database: Database) -> bool:
     """Put changed settings, sentence parameters or a changed program into force; return False if nothing
-    changed.
-
-    Raises StaleRulesError: they were changed again meanwhile; begin again. SchemaError: a newer program made
-    the stored results.
-    """
+    changed. Raises StaleRulesError: they were changed again meanwhile. SchemaError: a newer program made the
+    stored results."""
     with database.transaction() as cursor:
         if not rulebooks.waiting_adoption(cursor):
             return False
@@ -39,8 +32,6 @@ def adopt(database: Database) -> bool:
 
 
 def _withdraw(database: Database, plan: AdoptionPlan, after: int) -> int | None:
-    """Withdraw the next articles; return the last id, or None at the end."""
-
     def work(cursor: Cursor) -> int | None:
         ids = rulebooks.page_of_articles(cursor, after, ARTICLES_PER_TRANSACTION)
         if ids:

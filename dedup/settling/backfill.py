@@ -1,8 +1,8 @@
 """Settle everything that waits: the nightly run (docs/semantics.md, section 6).
 
 Changed settings are adopted first. Then three steps repeat until nothing is left: fingerprint texts, bring
-the common sentences up to date, settle in batches. Each step commits as it goes, so that the next run
-continues one that was stopped. Memory does not grow with the corpus.
+the common sentences up to date, settle in batches. Each step commits as it goes: the next run continues one
+that was stopped. Memory does not grow with the corpus.
 """
 
 from __future__ import annotations
@@ -90,10 +90,8 @@ def backfill(
     full_count: bool | None = None,
     stop: Callable[[], bool] = lambda: False,
 ) -> BackfillReport:
-    """Settle everything that is pending or stale; arguments and errors as in `Deduplicator.backfill`.
-
-    See `FingerprintPool` for `factory`, and `refresh` for `full_count`.
-    """
+    """Settle everything that is pending or stale; arguments and errors as in `Deduplicator.backfill`. See
+    `FingerprintPool` for `factory`, and `refresh` for `full_count`."""
     report = BackfillReport()
     heartbeat = Heartbeat(database, "backfill")
     try:
@@ -130,8 +128,6 @@ class BackfillOptions:
 
 
 class Work:
-    """Work of one run: settle everything that waits."""
-
     def __init__(
         self,
         database: Database,
@@ -237,10 +233,8 @@ class Work:
         return read
 
     def _settle_in_memory(self, rulebook: Rulebook, waiting: int, read: Read | None) -> tuple[int, ...]:
-        """Settle everything at once, and leave what people change meanwhile to the next round.
-
-        If no text was `read` yet, fingerprint the texts too, and build the indexes after that.
-        """
+        """Settle everything at once. If no text was `read` yet, fingerprint the texts first, and build the
+        indexes later."""
         run, memory, loading = self._heartbeat.run, self._options.memory, read is None
         with MemoryRun(
             self._database, rulebook, run, memory, self._progress, self._timed, self._stop, loading=loading

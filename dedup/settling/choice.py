@@ -1,4 +1,4 @@
-"""Choose the engine that settles and the table for new fingerprints, by speed: the marks are the same."""
+"""Choose the quicker engine, and the table for new fingerprints: the marks are the same."""
 
 from __future__ import annotations
 
@@ -20,7 +20,6 @@ LOADED_SHARE = 0.3
 
 
 def usual_memory() -> int:
-    """Bytes that the memory engine may use by default."""
     return int(MEMORY_SHARE * machine.memory())
 
 

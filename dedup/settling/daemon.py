@@ -1,12 +1,11 @@
 """Loop of `dedup worker`: settle what arrives within a second, for years.
 
-Each poll, and each notification before it, asks the database whether anything waits (`runs/waiting.py`). One
-worker works at a time: the one that holds the run, as a backfill would. The others stand by and take over
-when it dies. A run lasts as long as work keeps coming, so that there is one row for a working period and not
-for every article.
+Each poll or notification asks the database whether anything waits (`runs/waiting.py`). One worker works at a
+time: the one that holds the run, as a backfill would. The others stand by and take over when it dies. A run
+lasts as long as work keeps coming, so that there is one row for a working period and not for every article.
 
 The loop waits for a database that is away. It ends by `stop`, a refused login, a lack of rights, or a schema
-that is not this program's.
+of another program.
 """
 
 from __future__ import annotations

@@ -187,12 +187,8 @@ def _not_compared(*both: _Loaded) -> str | None:
 
 
 class ComparedPair:
-    """Two articles in canonical order, and what the rules say of them, in words.
-
-    Attributes:
-        scores, related: scores and relation of the pair.
-        prints: figures of the two prints; None if one of the articles has none.
-    """
+    """Two articles in canonical order, and what the rules say of them, in words. `prints`: figures of the two
+    prints; None if one of the articles has none."""
 
     def __init__(
         self,

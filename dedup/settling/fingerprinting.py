@@ -46,8 +46,6 @@ class PoolOptions:
 
 @dataclass(slots=True)
 class Read:
-    """Result of one round."""
-
     fingerprinted: int = 0  # texts that got a fingerprint
     failed: int = 0  # texts that cannot have one
     articles: int = 0  # articles read
@@ -55,8 +53,8 @@ class Read:
 
 
 class Fingerprinting:
-    """The first step of one backfill, round by round. `target`, the table for fingerprints, may change
-    between rounds."""
+    """First step of one backfill, round by round. `target`, the table for fingerprints, may change between
+    rounds."""
 
     def __init__(
         self,
@@ -77,11 +75,9 @@ class Fingerprinting:
         self._first_page = frozenset()
 
     def run(self, rulebook: Rulebook, total: int, kept: Kept | None = None) -> Read:
-        """Fingerprint every text that waits, about `total`; add the stored fingerprints to `kept`.
-
-        Raises MachineError: see `FingerprintPool.run`; what was read is kept. StuckError: texts that were
-        read wait again and again. StaleRulesError: the settings changed meanwhile.
-        """
+        """Fingerprint every text that waits, about `total`; add the stored fingerprints to `kept`. Raises
+        MachineError: see `FingerprintPool.run`. StuckError: texts that were read wait again and again.
+        StaleRulesError: the settings changed."""
         read = Read()
         if not total:
             return read
@@ -142,10 +138,7 @@ class Fingerprinting:
 
 def cut(page: WaitingTexts, size: int) -> Iterator[Chunk]:
     """Cut a page into chunks of at most `size` articles and `PAGE_CHARACTERS` of text, but of one article at
-    least.
-
-    Texts too long to be read count as well: they are rare.
-    """
+    least. Texts too long to be read count as well: they are rare."""
     start = held = 0
     for i, characters in enumerate(page.sizes):
         if i > start and (i - start >= size or held + characters > PAGE_CHARACTERS):

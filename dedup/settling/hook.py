@@ -52,12 +52,9 @@ def fingerprint(rulebook: Rulebook, article: Article) -> Fingerprinted:
 
 
 def settle_new(ask: Ask, rulebook: Rulebook, article: Article, made: Fingerprint) -> Verdict | None:
-    """Store and mark a new article in one call or two, each in its own transaction.
-
-    Does it only if nothing else would change but the marks of earlier articles that it is most like: no
-    article becomes a copy or stops being one. Returns None, and stores nothing, in all other cases. Raises
-    StaleRulesError: the stored results are of another rulebook.
-    """
+    """Store and mark a new article in one call or two, each in its own transaction. Return None, and store
+    nothing, if more would change than the marks of earlier articles that it is most like: another article
+    becomes a copy, or stops being one. Raises StaleRulesError: the stored results are of another rulebook."""
     met = fast_path.meet(ask, rulebook, article, made)
     if met.outcome == "stored":
         return Verdict(article.source_id, Status.UNIQUE.value, None, None, None, unsettled=met.unsettled)
@@ -90,7 +87,6 @@ def _score_and_rule(partner: Partner) -> tuple[float, str]:
 
 
 def _is_better(found: tuple[float, str], before: tuple[float | None, str | None]) -> bool:
-    """Return whether score and rule are better than those in the mark of a canonical article."""
     return before[0] is None or before[1] is None or (-found[0], found[1]) < (-before[0], before[1])
 
 
@@ -106,11 +102,8 @@ def _related(made: Fingerprint, met: Met, settings: Settings) -> list[Partner]:
 
 
 def submit(cursor: Cursor, rulebook: Rulebook, article: Article, made: Fingerprinted) -> Verdict:
-    """Store an article and settle it; needs the settle lock, and `made` by the same rulebook.
-
-    `settle_new` does what is new and plain in fewer calls. Raises StaleRulesError: the stored results are of
-    another rulebook.
-    """
+    """Store an article and settle it; needs the settle lock, and `made` by the same rulebook. Raises
+    StaleRulesError: the stored results are of another rulebook."""
     rulebook.check(cursor)
     settings = rulebook.settings
     # Asked before the article is stored: an edit makes them stale, and removes the pairs that name them.
@@ -142,11 +135,8 @@ def store(cursor: Cursor, article: Article) -> Known:
 
 
 def store_for_later(database: Database, article: Article, *, may_edit: bool = True) -> None:
-    """Store an article for the next backfill, or defer it if another transaction holds it.
-
-    A role with no right but to insert has not `may_edit`: then a new version of a stored article is deferred
-    too.
-    """
+    """Store an article for the next backfill, or defer it if another transaction holds it. A role with no
+    right but to insert has not `may_edit`: then a new version of a stored article is deferred too."""
     try:
         with database.transaction(seconds=STORE_SECONDS) as cursor:
             if not articles.is_deferred(cursor, article.source_id):
@@ -173,10 +163,8 @@ def delete(cursor: Cursor, settings: Settings, source_ids: Sequence[str]) -> lis
 
 
 def settle_some(cursor: Cursor, settings: Settings, ids: Iterable[int]) -> None:
-    """Settle these articles and all that they unsettle, within the limits of a hook.
-
-    While the memory engine settles the whole corpus, leave them to it.
-    """
+    """Settle these articles and all that they unsettle, within the limits of a hook. While the memory engine
+    settles the whole corpus, leave them to it."""
     if rulebooks.bulk_run(cursor) is None:
         _settle_cascade(cursor, settings, ids)
 

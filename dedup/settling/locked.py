@@ -18,11 +18,9 @@ def held(
     bulk: bool = False,
     seconds: float | None = None,
 ) -> _Value:
-    """Do work under the settle lock, and retry it if others hold what it needs.
-
-    `check`, such as `Rulebook.check`, raises once the lock is held if the work may not be done any more.
-    `seconds` limits the retries; None for `Timeouts.lock`.
-    """
+    """Do work under the settle lock, and retry it if others hold what it needs. `check`, such as
+    `Rulebook.check`, raises once the lock is held if the work must not be done. `seconds` limits the retries;
+    None for `Timeouts.lock`."""
 
     def attempt() -> _Value:
         with database.transaction(settling=True, bulk=bulk) as cursor:

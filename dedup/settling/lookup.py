@@ -26,11 +26,9 @@ from dedup.text.fingerprint import Fingerprint, UnreadableError
 
 
 def lookup(cursor: Cursor, rulebook: Rulebook, article: Article | str) -> Verdict:
-    """Return the verdict that an article would get if it came now.
-
-    A text alone, or an article without a date, counts as the latest of all. A stored article of the same
-    source_id is left out of the comparison, as an edit would leave it out.
-    """
+    """Return the verdict that an article would get if it came now. A text alone, or an article without a
+    date, counts as the latest of all. A stored article of the same source_id is left out, as an edit would
+    leave it out."""
     given = article if isinstance(article, Article) else Article(source_id="-", text=article)
     own_id = given.source_id if isinstance(article, Article) else None
     prefer_indexes(cursor)  # statistics from a time when everything was pending would have whole tables read

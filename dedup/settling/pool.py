@@ -73,14 +73,12 @@ class FingerprintPool:
     are retried. A database that refuses is an error of the database, never of a text.
 
     Args:
-        database: source of the texts, and target of the fingerprints.
-        rulebook: rules for fingerprints; none is stored once another rulebook is in force.
+        rulebook: no fingerprint is stored once another rulebook is in force.
         workers: threads; None for one more than cores; 0 to work in the caller's thread, through the
             connections of `database`.
-        credits: reads the credits of the texts; None for no credits.
         factory: makes the function that fingerprints, which all threads share.
         stop: asked all the while; once True, chunks in hand are finished, and no other is begun.
-        target: the table for the fingerprints.
+        credits: reads the credits of the texts; None for no credits.
     """
 
     def __init__(
@@ -102,13 +100,9 @@ class FingerprintPool:
         self._cancelled = False
 
     def run(self, chunks: Iterable[Chunk]) -> Iterator[StoredPart]:
-        """Fingerprint and store the texts of chunks, pulled as needed; yield the results in any order.
-
-        Raises:
-            MachineError: there is no memory or no thread to be had; what was stored is kept.
-            DatabaseError: the server refused or went away.
-            StaleRulesError: the settings changed meanwhile.
-        """
+        """Fingerprint and store the texts of chunks, pulled as needed; yield the results in any order. Raises
+        MachineError: no memory or no thread is left; stored fingerprints are kept. DatabaseError: the server
+        refused or went away. StaleRulesError: the settings changed."""
         try:
             yield from self._shared_out(chunks) if self._workers else map(self._read, chunks)
         except MemoryError:

@@ -45,10 +45,8 @@ class Refreshed:
 
 def refresh(database: Database, rulebook: Rulebook, *, full: bool | None = None) -> Refreshed:
     """Bring the common sentences up to date with the fingerprints; costs one query if nothing changed.
-
-    `full`: count every sentence, or only those that changed; None chooses by cost. Raises StaleRulesError:
-    the settings changed meanwhile; what was done so far is kept and right.
-    """
+    `full`: count every sentence; False: only the changed ones; None: choose by cost. Raises StaleRulesError:
+    the settings changed; stored changes are right."""
     settings = rulebook.settings
     with database.transaction() as cursor:
         if not common_sentences.anything_to_count(cursor):

@@ -45,11 +45,9 @@ def build(
     held: Iterator[tuple[Bigints, Flags]] | None = None,
     at_once: int | None = None,
 ) -> list[KeySegment]:
-    """Write segments of the keys of all fingerprints of a table, for `publish`.
-
-    `held`: their entries, with the flags of their articles, if they are in memory. `at_once`: entries of a
-    segment; None for `SORTED_ENTRIES`.
-    """
+    """Write segments of the keys of all fingerprints of a table, for `publish`. `held`: their entries, with
+    the flags of their articles, if they are in memory. `at_once`: entries of a segment; None for
+    `SORTED_ENTRIES`."""
     most = at_once or SORTED_ENTRIES
     with database.transaction() as cursor:
         key_segments.remove(cursor, [])  # a run that was killed may have left segments that are not in use

@@ -1,9 +1,8 @@
-"""Fill the views `alteration` and `quote`, which need the words of sentences, when somebody asks.
+"""Fill the views `alteration` and `quote`, which need the words of sentences, for `dedup sentences` or a
+worker.
 
-Only texts hold words, and only the program cuts them into sentences. So `dedup sentences` fills the views,
-and neither a hook nor a backfill does anything for them. Versions compared before are not compared again;
-quotes are counted as a whole. A run that is stopped keeps what it did. If somebody asked for it, a worker
-does the same every so many minutes (`daemon.py`).
+Only texts hold words, so neither a hook nor a backfill does anything for these views. Versions compared
+before are not compared again; quotes are counted as a whole. A run that is stopped keeps what it did.
 """
 
 from __future__ import annotations
@@ -51,10 +50,8 @@ def keep(
     progress: Progress | None = None,
     stop: Callable[[], bool] = lambda: False,
 ) -> SentencesReport:
-    """Fill the views `alteration` and `quote`.
-
-    `every`: let a worker do so too every so many minutes; 0: never; None: as before.
-    """
+    """Fill the views `alteration` and `quote`. `every`: let a worker do so too every so many minutes; 0:
+    never; None: as before."""
     bar, report = progress or SilentProgress(), SentencesReport()
     with database.transaction() as cursor:
         if every is not None:

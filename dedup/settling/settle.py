@@ -51,8 +51,6 @@ class TooManyCandidatesError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Settled:
-    """Result of one call."""
-
     ids: frozenset[int] = frozenset()  # articles that got a mark
     unsettled: frozenset[int] = frozenset()  # articles that became stale by it
     left: frozenset[int] = frozenset()  # articles left for another call, since the others were work enough
@@ -91,11 +89,8 @@ def settle(
 
 
 class _SettleBatch:
-    """The articles of one transaction, the articles that share something with them, and what follows.
-
-    `rows` are to be settled, in canonical order: they are *inside*. Articles that share something with them
-    are *outside*. A place is one among both in canonical order.
-    """
+    """The articles of one transaction. `rows` are to be settled, in canonical order: they are *inside*.
+    Articles that share something with them are *outside*. A place is one among both in canonical order."""
 
     def __init__(
         self,
@@ -133,10 +128,7 @@ class _SettleBatch:
 
     def _enough(self, given: npt.NDArray[np.int64], max_work: int) -> int:
         """Return how many articles are work enough for one transaction, the earliest first; one at least.
-
-        Work of an article is the number of articles that its keys lead to, and the writing of pairs that it
-        may keep.
-        """
+        Work is the number of articles that keys lead to, and the writing of pairs that may be kept."""
         if len(given) == 1:
             return 1
         hits, most = np.zeros((2, len(self._rows)), np.int64)
@@ -149,7 +141,6 @@ class _SettleBatch:
         return max(1, int(np.searchsorted(work, max_work, side="right")))
 
     def decide(self) -> Outcome:
-        """Decide every article of the batch, and what that changes around it."""
         rows, inside = self._rows, self._inside
         outside = self._outside()
         found = decide(self._profiles, self._settings, outside, at_once=COMPARED_AT_ONCE)
@@ -220,10 +211,7 @@ class _SettleBatch:
 
     def _retained(self, similar: PairArrays, stay: Flags, gained: Flags) -> PairArrays:
         """Return pairs of the batch with earlier articles outside that were, and still are, most like them.
-
-        An article outside that lost its best match, or may have lost it, is settled again. `stay`: the
-        articles that were canonical and still are.
-        """
+        `stay`: the articles that were canonical and still are."""
         kept = settling.kept_for_best_match(self._cursor, self._ids)
         known = {number: i for i, number in enumerate(similar.codes().tolist())} if kept else {}
         found: list[int] = []
@@ -233,6 +221,7 @@ class _SettleBatch:
             place, other = self._place[id], self._place.get(other_id)
             pair = None if other is None else known.get(place << 32 | other)
             if other is None or pair is None or not stay[place]:
+                # It lost its best match, or may have lost it.
                 self._unsettled.add(other_id)
             elif not gained[other]:
                 found.append(pair)

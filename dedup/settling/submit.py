@@ -1,8 +1,5 @@
-"""Submit and look up articles while others work, settings change, or the program is another one.
-
-`hook.py` and `lookup.py` decide. This module acts if they cannot, or if the role may not settle
-(`../db/rights.txt`). One object serves any number of threads.
-"""
+"""Submit and look up articles while others work, settings change, or the program is another one. One object
+serves any number of threads; `hook.py` and `lookup.py` decide."""
 
 from __future__ import annotations
 

@@ -84,10 +84,7 @@ def verify(
     database: Database, rulebook: Rulebook, *, sample: int | None = None, progress: Progress | None = None
 ) -> Verification:
     """Recompute marks, pairs, fingerprints, credits and common sentences, of all articles or a `sample`, and
-    compare.
-
-    Sees one moment of the database; others may work meanwhile. The bookkeeping is checked in full.
-    """
+    compare. Sees one moment of the database. The bookkeeping is checked in full."""
     result = Verification()
     shown = progress or SilentProgress()
     with database.session() as session, session.transaction(snapshot=True) as cursor:
@@ -123,10 +120,8 @@ def verify(
 
 
 def repair(database: Database, repairs: Repairs) -> int:
-    """Repair what `verify` found, in short steps, and leave the rest to the next backfill.
-
-    Return how many articles will be settled again because of themselves.
-    """
+    """Repair what `verify` found, in short steps, and leave the rest to the next backfill. Return how many
+    articles will be settled again because of themselves."""
     with database.transaction() as cursor:
         bookkeeping.repair_lock(cursor)
     held(database, partial(bookkeeping.repair_others, repairs=repairs.others))
@@ -217,10 +212,8 @@ def _check_fingerprints(
 
 
 class _CreditCheck:
-    """Comparison of credits with the present list of agencies.
-
-    `unread`: number of articles whose credits are not read yet; they are not compared.
-    """
+    """Comparison of credits with the present list of agencies. `unread`: articles whose credits are not read
+    yet."""
 
     def __init__(self, cursor: Cursor) -> None:
         self.unread = 0
@@ -275,7 +268,6 @@ class _Block:
                 self._by_key[key].append(article)
 
     def check(self, cursor: Cursor) -> None:
-        """Compare every article of the block with all canonical articles."""
         for other in snapshots.canonical(cursor, self._settings):
             self._compare(other)
         ids = [article.id for article in self._articles]
@@ -299,7 +291,6 @@ class _Block:
                 self._found[article.id].append((other.order, other.id, related))
 
     def _judge(self, article: StoredArticle, stored: set[Pair], best_matches: set[Pair]) -> None:
-        """Compare the mark of an article and the pairs that it keeps."""
         found, settings = self._found[article.id], self._settings
         earlier = [one for one in found if one[0] < article.order]
         originals = [one for one in earlier if one[2].relation is Relation.DUPLICATE]

@@ -2,8 +2,7 @@
 
 A version is compared with the one before: the original of the story, then its duplicates by time. An original
 that is similar to earlier ones is compared with its best match among them, as an update that grew beyond a
-duplicate. Only sentences that count are compared, each once, wherever they are: a move is no alteration.
-Reads only; `sentences.py` stores the same for SQL.
+duplicate. Each sentence that counts is compared once, wherever it is: a move is no alteration.
 """
 
 from __future__ import annotations

@@ -2,11 +2,11 @@
 
 A backfill moves the horizon when everything is settled, so that what leaves has its mark. Then, and whenever
 canonical order changed, all articles are divided again: some are archived, some may come back. Between two
-divisions only articles that came or were edited can be on the wrong side, and they are unsettled. No engine
-settles them; each round of a backfill archives them, and a hook does so at once.
+divisions only unsettled articles can be on the wrong side: those that came or were edited. No engine settles
+them; each round of a backfill archives them, and a hook does so at once.
 
-Every transaction is short, and work can stop between any two: the horizon is stored first, and
-`corpus_state.divided` tells whether the division after it ended.
+Work can stop between any two transactions: the horizon is stored first, and `corpus_state.divided` tells
+whether the division after it ended.
 """
 
 from __future__ import annotations
@@ -52,10 +52,8 @@ class Window:
         self._database, self._progress, self._stop = database, progress, stop
 
     def divide(self, rulebook: Rulebook) -> None:
-        """Archive articles before the horizon, and bring back others; one statement if nothing is due.
-
-        Raises StaleRulesError: the settings changed meanwhile; what was done so far is right.
-        """
+        """Archive articles before the horizon, and bring back others; one statement if nothing is due. Raises
+        StaleRulesError: the settings changed; finished pages are right."""
         settings = rulebook.settings
         with self._database.transaction() as cursor:
             state = window.load(cursor)

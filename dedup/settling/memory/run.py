@@ -55,10 +55,8 @@ class Done:
 
 
 class MemoryRun:
-    """The memory engine at work, within a `with` block.
-
-    Within the block hooks settle nothing, what people change is noted, and `kept` takes the fingerprints that
-    are stored. Raises StaleRulesError: the settings changed.
+    """The memory engine at work, within a `with` block: hooks settle nothing, what people change is noted,
+    and `kept` takes the fingerprints that are stored. Raises StaleRulesError: the settings changed.
 
     Args:
         run: the number of the backfill in `dedup.run`.
@@ -154,7 +152,6 @@ class MemoryRun:
         return snapshot, SentenceCounts(True, taken, snapshot.counts, changes, snapshot.carriers(moved))
 
     def _decide(self, snapshot: Snapshot) -> Plan:
-        """Decide everything, and plan the writes."""
         settings = self._rulebook.settings
         with self._database.transaction() as cursor:
             common = memory_engine.sentences(cursor, "common")
@@ -220,7 +217,6 @@ class MemoryRun:
 
 
 def vacuum(database: Database) -> None:
-    """Free the space of old marks in the table."""
     with closing(database.connect(patient=True)) as connection, translated(database.location):
         memory_engine.vacuum(connection)
 

@@ -38,11 +38,7 @@ def fitting(memory: int, settings: Settings) -> int:
 
 class Kept:
     """Fingerprints that a load has just stored, kept so that none is read again; none if they are more than
-    `limit`.
-
-    If an article was edited or deleted meanwhile, or had a fingerprint before, all are read from the
-    database.
-    """
+    `limit`."""
 
     def __init__(self, limit: int) -> None:
         self._limit, self._count = limit, 0
@@ -72,10 +68,8 @@ class Kept:
             self._revisions.append(stored.revisions)
 
     def pages(self, ids: Bigints, revisions: Bigints) -> list[FingerprintPage] | None:
-        """Return the kept fingerprints if they belong to exactly these articles, else None.
-
-        `ids` are ascending, `revisions` beside them.
-        """
+        """Return the kept fingerprints, or None if an article was edited or deleted meanwhile, or had a
+        fingerprint before. `ids` are ascending, `revisions` beside them."""
         if not self._pages or self._count != len(ids):
             return None
         found = np.concatenate([page.id for page in self._pages])
@@ -110,11 +104,9 @@ class Snapshot:
         start: Callable[[int], None],
         progress: Callable[[int], None],
     ) -> None:
-        """Read a corpus in about `memory` bytes; the transaction should see one moment all through.
-
-        Reads no fingerprint if `kept` has all. Calls `start` with the number of fingerprints to read, and
-        `progress` with the number of each page.
-        """
+        """Read a corpus in about `memory` bytes, in a transaction that sees one moment; no fingerprint if
+        `kept` has all. Calls `start` with the number of fingerprints to read, and `progress` with the number
+        of each page."""
         self.ids, revisions, self.through = memory_engine.ids_in_order(cursor, settings)
         size = len(self.ids)
         order = np.argsort(self.ids, kind="stable")
@@ -212,7 +204,6 @@ class _Reader:
                 self._buckets.append((page.buckets, np.repeat(places, page.bucket_counts)))
 
     def sentences(self) -> Iterator[Entries]:
-        """Yield all sentences of all articles, in pieces."""
         if self._again:
             for page, places in self._pages():
                 yield page.sentence_hashes, np.repeat(places, page.sentence_counts)
@@ -228,7 +219,6 @@ class _Reader:
         return places[order], rows[order]
 
     def buckets(self) -> Iterator[Entries]:
-        """Yield all bucket keys of all articles, in pieces."""
         if self._again:
             for page, places in self._pages():
                 yield self._kept((page.buckets, np.repeat(places, page.bucket_counts)))
@@ -245,7 +235,6 @@ class _Reader:
         return entries
 
     def contents(self) -> Iterator[Entries]:
-        """Yield the contents of articles without buckets."""
         places = np.flatnonzero(~self._banded).astype(np.int32)
         yield self._snapshot.content_hash[places], places
 
@@ -279,10 +268,7 @@ def _counted(by_sentence: Entries, watched: Entries, limit: int) -> Entries:
 
 def in_slices(count: int, read: Callable[[], Iterator[Entries]]) -> Entries:
     """Return `shared` of more entries than fit in memory, one of `count` slices of the key space after the
-    other.
-
-    `read` yields all entries, in pieces; it is called once per slice.
-    """
+    other. `read` yields all entries, in pieces; it is called once per slice."""
     found = []
     for number in range(count):
         keys, places = [np.empty(0, np.int64)], [np.empty(0, np.int32)]
@@ -297,11 +283,8 @@ def in_slices(count: int, read: Callable[[], Iterator[Entries]]) -> Entries:
 def count(
     entries: Entries, ids: Bigints, places: Places, buckets: npt.NDArray[np.int64]
 ) -> list[SentenceCount]:
-    """Return evidence on whether each of some sentences is common.
-
-    `entries` has all their carriers, sorted by sentence; `places` those carriers, ascending, and `buckets`
-    their keys, shape (carriers, bands).
-    """
+    """Return evidence on whether each of some sentences is common. `entries` has all their carriers, sorted
+    by sentence; `places` those carriers, ascending, and `buckets` their keys, shape (carriers, bands)."""
     sentences, carriers = entries
     first, sizes = runs(sentences)
     group = np.repeat(np.arange(len(sizes)), sizes)
