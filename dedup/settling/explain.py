@@ -42,7 +42,7 @@ class ExplainedArticle(Answer):
     status: str
     time: datetime  # in canonical order
     # Sentences that do not count, each with the reason, "common" or "too short"; no log may hold sentences.
-    ignored: tuple[tuple[str, str], ...] = field(repr=False)  # no log is to hold sentences
+    ignored: tuple[tuple[str, str], ...] = field(repr=False)
     words: int
     shingles: int
 
@@ -208,7 +208,6 @@ class ComparedPair:
             self.prints = found if found.fewer[0] else None
 
     def decision(self) -> str:
-        """Return the verdict in a line: the relation, the rule that decided, and its figures."""
         if self._pin is not None:
             return f"{self._pin.value}: a person has said so (`dedup pin list` shows who)"
         if self.related is None:

@@ -102,7 +102,6 @@ def apply(database: Database, rulebook: Rulebook, counted: SentenceCounts) -> Re
 
 
 def _parts(changes: Sequence[CommonChange]) -> Iterator[list[CommonChange]]:
-    """Group the changes into transactions."""
     part: list[CommonChange] = []
     carriers = 0
     for change in changes:
@@ -120,7 +119,6 @@ def _parts(changes: Sequence[CommonChange]) -> Iterator[list[CommonChange]]:
 def _change(
     cursor: Cursor, counted: SentenceCounts, part: Sequence[CommonChange], examples: dict[int, str]
 ) -> int:
-    """Change some sentences, withdraw their carriers, and return how many there are."""
     carriers = counted.carriers_of(cursor, part)
     common_sentences.apply(cursor, part, carriers, examples)
     return len(carriers)

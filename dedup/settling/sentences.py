@@ -28,8 +28,6 @@ MAX_MINUTES = 365 * 24 * 60  # Longest pause of a worker between two runs: a yea
 
 @dataclass(slots=True)
 class SentencesReport(Answer):
-    """Result of a run."""
-
     compared: int = 0  # versions compared with the one before; versions that have not changed are not
     alterations: int = 0  # sentences that these added, removed or changed
     quotes: int = 0  # sentences that enough outlets share

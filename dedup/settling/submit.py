@@ -66,7 +66,7 @@ class Submissions:
             verdict = self.lookup(article)
         except (BusyError, CollisionError):
             return Verdict(article.source_id, "pending", None, None, NOT_ASKED)
-        # The article itself is unsettled, though it was not stored when it was looked up.
+        # This article is unsettled, and is not counted if it was deferred.
         return replace(verdict, unsettled=max(1, verdict.unsettled))
 
     def _settled(self, article: Article, seconds: float) -> Verdict:

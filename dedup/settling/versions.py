@@ -59,7 +59,6 @@ class Version(Answer):
     alterations: tuple[Alteration, ...] = field(repr=False)  # differences from the version before
 
     def count(self, kind: str) -> int:
-        """Count the alterations of a kind: added, removed or changed."""
         return sum(one.kind.value == kind for one in self.alterations)
 
 

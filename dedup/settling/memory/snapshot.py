@@ -82,8 +82,7 @@ class Snapshot:
     """n articles in canonical order, each attribute of shape (n,) unless it says otherwise.
 
     Attributes:
-        ids: of the articles.
-        through: the time of the last one.
+        through: time of the last article.
         sorted_ids, sorted_places: the ids in ascending order, and the place of each.
         sentence_counts: number of sentences of each, common ones included.
         canonical: flags of the stored fingerprints.
@@ -134,7 +133,7 @@ class Snapshot:
         self.counts = count(counted, self.ids, *reader.gathered())
         marks = memory_engine.marks(cursor, self.sorted_ids)
         order = np.argsort(marks.id, kind="stable")
-        # Articles that have no fingerprint have a mark too: these are left out.
+        # Ranges of ids are read: marks of articles without a fingerprint come too.
         self.marks = marks[order[np.searchsorted(marks.id[order], self.ids)]]
         self.pairs = memory_engine.pairs(cursor, self.sorted_ids)
 
@@ -207,7 +206,6 @@ class _Reader:
         if self._again:
             for page, places in self._pages():
                 yield page.sentence_hashes, np.repeat(places, page.sentence_counts)
-        # Popped, so that a piece is free as soon as it is in the slice.
         while self._sentences:
             yield self._sentences.pop()
 

@@ -146,7 +146,6 @@ class Plan:
         memory_engine.drop_pairs(cursor, stored.article_id[loses], stored.other_id[loses], not_best=True)
         settling.write_flags(cursor, ids[go[flags & canonical]], ids[go[flags & ~canonical]])
         settling.write_pairs(cursor, PairRows.of(ids, pairs[new], self.decisions.best_match[new]))
-        # What a later chunk settles is stale until then.
         closed = chunk.closed[free(chunk.closed)]
         # An article that a later chunk settles is stale until then.
         written, is_open = go[self.writes[go]], self._settles[go[self.writes[go]]] > chunk.number
