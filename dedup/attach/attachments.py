@@ -1,7 +1,7 @@
 """Attached tables: which there are, and the source_ids of their rows.
 
 The source_id of a row is the name of its attachment, a slash, and the key: the text of one column, or a JSON
-array of the texts of several. `ddl.py` makes what an attachment needs; `outbox.py` reads through it.
+array of the texts of several.
 """
 
 from __future__ import annotations
@@ -71,7 +71,6 @@ class Attachment(Answer):
 
     @property
     def noted_by(self) -> str:
-        """Name of what notes its changes."""
         if self.leaving:
             return "being detached"
         if self.triggers:
@@ -120,15 +119,14 @@ class Attachment(Answer):
         return _NAMED.format(f"{self.name}/", _as_text(key, self.original_type))
 
     def original_from(self, source_id: Part) -> Part:
-        """Return the value for a column of marks from the source_id of an original: the key, as JSON if it
-        has several columns."""
+        """Return the key in the source_id of an original, as a column of marks holds it: JSON if it has
+        several columns."""
         if len(self.keys) == 1:
             return self.key(source_id)[0]
         return sql.SQL("substr({}, {})::jsonb").format(source_id, len(self.name) + 2)
 
     @property
     def original_type(self) -> str:
-        """Type of the column of marks that holds the key of the original."""
         return self.key_types[0] if len(self.keys) == 1 else "jsonb"
 
     def key(self, source_id: Part) -> list[Part]:
@@ -156,7 +154,6 @@ def _from_text(text: Part, kind: str) -> Part:
 
 
 def attachments(cursor: Cursor) -> list[Attachment]:
-    """Return the attached tables, in the order in which they were attached."""
     rows = cursor.execute(_sql("attachments")).fetchall()
     return [
         replace(made, keys=tuple(made.keys), key_types=tuple(made.key_types), keep=tuple(made.keep))

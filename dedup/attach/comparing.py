@@ -1,7 +1,5 @@
-"""Compare attached tables with their articles, and note differences in the outbox, which `sync.py` works off.
-
-Articles are read in pages, each in a transaction of its own.
-"""
+"""Compare attached tables with their articles, and note differences in the outbox, which `sync.py` works
+off."""
 
 from __future__ import annotations
 
@@ -34,8 +32,7 @@ def fitting(cursor: Cursor, attachment: Attachment) -> Iterator[None]:
         with cursor.connection.transaction():
             yield
     except psycopg.errors.InsufficientPrivilege:
-        # The caller lacks the right: the functions and the table have one owner.
-        raise
+        raise  # the caller lacks the right: the functions and the table have one owner
     except (psycopg.ProgrammingError, psycopg.DataError) as error:
         # Without the message of the server, which may quote a row.
         raise UnfitError(
@@ -64,11 +61,10 @@ def compare(
     allow_deletes: bool = False,
 ) -> int | None:
     """Note new, changed and gone rows of a table, page by page; return how many, or None if told to stop.
+    Compares all rows, or without `whole` only those that changed lately, of which none is gone.
 
-    Compares all rows, or without `whole` only those that changed lately, of which none is gone. Nothing is
-    marked as seen before the end: if the process dies, the next one sees all of it again. Raises UnfitError:
-    the table cannot be read, or more than half of its articles have no row, and no trigger noted or person
-    allowed that. Then it is left alone for a while.
+    Raises UnfitError: the table cannot be read, or more than half of its articles have no row, and no trigger
+    noted or person allowed that. Then it is left alone for a while.
     """
     with database.transaction() as cursor:
         given = {"id": attachment.id, "overlap": OVERLAP_MINUTES}
@@ -103,8 +99,6 @@ def compare(
 
 
 class _Comparison:
-    """A comparison of one table with its articles."""
-
     def __init__(self, database: Database, attachment: Attachment, stop: Callable[[], bool]) -> None:
         self._database, self._attachment, self._stop = database, attachment, stop
         self.refuse_loss = False  # whether most of the articles may not be gone

@@ -1,12 +1,10 @@
 """Copy rows of attached tables whose owners have fewer rights, in sessions of these owners.
 
 A view calls functions of its owner, an update fires triggers, the planner runs functions of index
-expressions, and row security and casts run more. All of that has the rights of the session, and may change
-its state. So each statement on such a table runs in a session that is logged in as the owner, and nothing
-else runs there. Its answers are data: bounded, typed, and kept in `dedup.attached_copy`, which is read in
-place of the table.
-
-No lock is held meanwhile that others wait for. docs/attach.md says how to give a login for the owner.
+expressions, and row security and casts run more, all with the rights of the session. So each statement on
+such a table runs in a session that is logged in as the owner, and nothing else runs there. Its answers are
+data: bounded, typed, and kept in `dedup.attached_copy`, which is read in place of the table. No lock is held
+meanwhile that others wait for.
 """
 
 from __future__ import annotations
@@ -60,12 +58,9 @@ def require_trust(cursor: Cursor, attachment: Attachment) -> None:
 def session_of(
     database: Database, cursor: Cursor, attachment: Attachment, *, attached: bool = True
 ) -> Iterator[Connection]:
-    """Open a session of the role that owns the table, its partitions, and the functions made for it.
-
-    Not `attached`: these functions do not count, since they will be made again. Raises UnfitError: the owners
-    are several roles, of which one would run code of the others; no session can be opened, or a statement in
-    it fails.
-    """
+    """Open a session of the role that owns the table, its partitions, and, if `attached`, the functions made
+    for it. Raises UnfitError: these roles are several, of which one would run code of the others; no session
+    can be opened, or a statement in it fails."""
     values = {**attachment.place, "made": attachment.made if attached else NO_FUNCTION}
     found = [name for (name,) in cursor.execute(_attachments("owners"), values).fetchall()]
     if len(found) != 1:
@@ -88,8 +83,7 @@ def session_of(
             f" session can be opened as {owner}: give libpq a login for that role, such as a line in"
             " ~/.pgpass"
         ) from None
-    # Code of the owner may replace prepared statements.
-    connection.prepare_threshold = None
+    connection.prepare_threshold = None  # code of the owner may replace prepared statements
     connection.patience = timeouts.statement + GRACE_SECONDS
     try:
         yield connection
@@ -112,11 +106,8 @@ def pull(
     database: Database, attachment: Attachment, source_ids: Sequence[str], *, wait: bool = False
 ) -> bool:
     """Copy some rows as they are now, and drop the copies of rows that are gone. Return False if another
-    session copies rows of this table; with `wait`, wait for that.
-
-    Raises UnfitError: the table cannot be read in a session of its owner; TableBusyError: the wait for
-    another session takes longer than the timeout of a lock.
-    """
+    session copies rows of this table; with `wait`, wait for that. Raises UnfitError: no session of the owner
+    can read the table; TableBusyError: the wait takes longer than the timeout of a lock."""
     with _turn(database, attachment, wait=wait) as cursor:
         if cursor is None:
             return False
@@ -152,8 +143,7 @@ def pull_all(database: Database, attachment: Attachment, since: str | None, stop
         if found:
             given["after"], given["since"] = found[-1]
     copied: list[str] | None = [""] if since is None else None
-    # Pulling a row that is gone drops its copy.
-    while copied and not stop():
+    while copied and not stop():  # pulling a row that is gone drops its copy
         values = {"id": attachment.id, "after": copied[-1], "limit": PAGE}
         with database.transaction() as cursor:
             copied = [source_id for (source_id,) in cursor.execute(_sql("copied_ids"), values).fetchall()]
@@ -167,13 +157,12 @@ def forget(cursor: Cursor, attachment: Attachment) -> None:
 
 
 def note_written(cursor: Cursor, attachment: Attachment, marks: dict[str, Any]) -> None:
-    """Note in the copies which marks were written into the table."""
     cursor.execute(_sql("written"), {"id": attachment.id, **marks})
 
 
 def has_turn(cursor: Cursor, attachment: Attachment) -> bool:
-    """Try to be the only one who copies rows of a table or writes marks into it, to the end of the
-    transaction."""
+    """Try to be the only one, to the end of the transaction, who copies rows of a table or writes marks into
+    it."""
     return bool(one_row(cursor, _sql("turn"), {"id": attachment.id})[0])
 
 

@@ -2,11 +2,10 @@
 run.
 
 No view, and no condition of a trigger, depends on the table in the eyes of Postgres: its owner may rename,
-drop and change anything. Triggers note which rows changed (`dedup.outbox`), in the transaction that changed
-them: they take no lock, wait for nobody, and never fail. If they no longer fit the table, they note that all
-of it must be compared, and `drift.py` says what happened.
-
-Functions belong to the owner of the table and run with the rights of that role, whoever attached it.
+drop and change anything. Triggers note which rows changed, in the transaction that changed them: they take no
+lock, wait for nobody, and never fail. If they no longer fit the table, they note that all of it must be
+compared. Functions belong to the owner of the table and run with the rights of that role, whoever attached
+it.
 """
 
 from __future__ import annotations
@@ -40,7 +39,7 @@ MARKS = ("status", "original_source_id", "score", "reason", "stale", "marked_at"
 
 
 def made(cursor: Cursor, attachment: Attachment, shape: TableShape) -> list[Part]:
-    """Return statements for the view of marks, columns, functions, triggers, and the rights that roles had
+    """Return statements for the view of marks, columns, functions, triggers, and rights that roles had
     before."""
     parts: list[Part] = [*_marks_view(attachment)]
     if attachment.mark_columns:
@@ -64,8 +63,7 @@ def made(cursor: Cursor, attachment: Attachment, shape: TableShape) -> list[Part
         # CREATE TRIGGER locks the owner's table until the commit, so it comes late.
         parts += _triggers(attachment, shape)
     rights = [("mark", "SELECT", [sql.SQL("SELECT ON {}").format(attachment.marks)])]
-    # Functions of a copied table are called in sessions of its owner only.
-    if not attachment.copied:
+    if not attachment.copied:  # functions of a copied table are called in sessions of its owner only
         calls = [sql.SQL("EXECUTE ON {}").format(function.signature) for function in working]
         rights.append(("settle_turn", "UPDATE", calls))
     for relation, privilege, given in rights:
@@ -126,8 +124,7 @@ def _without_marks(cursor: Cursor, attachment: Attachment, *, parts: bool) -> li
 
 
 def kept(attachment: Attachment, *, again: bool) -> Part:
-    """Return the statement that stores an attachment. `again`: it is mapped again, so its number and name
-    stay."""
+    """Return the statement that stores an attachment. `again`: its number and name are stored already."""
     values: dict[str, object] = {
         "schema_name": attachment.schema,
         "table_name": attachment.table,
@@ -247,7 +244,6 @@ def _marks_view(attachment: Attachment) -> Iterator[Part]:
 
 
 def original_names(attachment: Attachment) -> list[str]:
-    """Return the columns of the original's key in the view of marks."""
     if len(attachment.keys) == 1:
         return ["duplicate_of"]
     return [f"duplicate_of_{i}" for i in range(1, len(attachment.keys) + 1)]

@@ -1,12 +1,9 @@
 """Find what an owner did to an attached table since it was mapped, and say what it means for us.
 
-The database holds no table to what was made for it (`ddl.py`), so this module looks. *Problems* need a
-person, and mostly `dedup remap`: a renamed column, another table under the name. Until then the table is left
-alone: its changes wait, and its marks stay. *Unseen* changes need nobody: a new partition with rows, a table
-that was rewritten or emptied. The table is compared as a whole.
-
-A table that could not be followed (`sync.py` says why) is *held*: it is left alone, named in the same way,
-and tried again.
+*Problems* need a person, and mostly `dedup remap`: a renamed column, another table under the name. Until then
+the table is left alone: its changes wait, and its marks stay. *Unseen* changes need nobody: a new partition
+with rows, a table that was rewritten or emptied. The table is compared as a whole. A table that could not be
+followed (`sync.py` says why) is *held*: it is left alone, named in the same way, and tried again.
 """
 
 from __future__ import annotations
@@ -36,8 +33,6 @@ EVENTS = 4  # Triggers of an attached table: for INSERT, UPDATE, DELETE and TRUN
 
 @dataclass(frozen=True, slots=True)
 class TableState:
-    """State of a table of others."""
-
     oid: int | None  # None: there is no table of that name
     strangers: Sequence[str]  # roles that are not trusted and whose code runs when it is read
     altered: int  # functions made for it that are not as they were made
@@ -153,8 +148,7 @@ def hold(cursor: Cursor, attachment: Attachment, error: UnfitError) -> None:
 
 
 def unwritten(cursor: Cursor) -> list[str]:
-    """Return lines about tables with rows that take no marks, since a trigger or a constraint of theirs
-    raises."""
+    """Return a line for each table with rows that take no marks, since a trigger or a constraint raises."""
     rows = cursor.execute(_sql("unwritten"), {}).fetchall()
     return [
         f"{table}: {counted(amount, 'row takes', 'rows take')} no marks, such as {source_id}:"

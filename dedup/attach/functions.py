@@ -1,8 +1,7 @@
 """Compose the functions made for an attached table: they read its rows, write marks into it, and note
 changes.
 
-Each is in PL/pgSQL with the columns of the table as text: Postgres looks them up when it runs, and not when
-the owner changes the table.
+PL/pgSQL holds the columns as text: Postgres looks them up when it runs, not when the owner changes the table.
 """
 
 from __future__ import annotations
@@ -85,8 +84,6 @@ class Body(sql.Composable):
 
 @dataclass(frozen=True, slots=True)
 class Function:
-    """A function in PL/pgSQL."""
-
     name: Part
     given: str
     returns: str
@@ -103,8 +100,7 @@ class Function:
 
 
 def _field(attachment: Attachment, name: str, zoned: bool = False) -> Part:
-    """Return a field of an article, over the row `t`; a value that an article cannot hold is cut or
-    missing."""
+    """Return a field of an article, over the row `t`; a value that an article cannot hold is cut or null."""
     column = attachment.columns.get(name)
     if column is None:
         return sql.SQL("NULL::timestamptz" if name == "published_at" else 'NULL::text COLLATE "C"')
@@ -142,7 +138,6 @@ def by_key(attachment: Attachment, source_id: Part) -> Part:
 
 
 def _kept(attachment: Attachment) -> Part:
-    """Return the columns of the row `t` that its article keeps, without nulls; null if all are null."""
     values = [
         sql.SQL("({}, {})").format(
             sql.Literal(name),

@@ -1,8 +1,5 @@
 """Decide whether a table can be attached, and how, by the catalogue alone; map it again after its owner
-changed it.
-
-Every error names the next step. Nothing that stays is changed.
-"""
+changed it."""
 
 from __future__ import annotations
 
@@ -39,8 +36,6 @@ EVERY_MINUTES = 15  # A newsroom waits so long for a mark at most, if changes of
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """Options of `dedup attach`."""
-
     table: str  # its name, perhaps after a schema and a dot; quoted as in SQL if necessary
     keys: tuple[str, ...]  # the columns that tell its rows apart
     columns: Mapping[str, str]  # field of an article to column; "text" is one of them
@@ -56,8 +51,6 @@ class Wanted:
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """A column in the catalogue."""
-
     number: int  # attnum
     type: str
     kind: str  # its type, or the base type of a domain, without a length
@@ -321,12 +314,12 @@ def _watched(cursor: Cursor, oid: int, attachment: Attachment) -> tuple[str, ...
 def remapped(
     cursor: Cursor, attachment: Attachment, told: Mapping[str, Any]
 ) -> tuple[Attachment, TableShape]:
-    """Return how to attach a table that its owner changed.
+    """Return how to attach a table that its owner changed. `told`: fields of `Wanted` to change; `columns`
+    may name some.
 
     A table that has the name now is taken; else the one that was attached, whatever its name is now. Renamed
     columns are followed. If one is gone, another of its name is taken if its type fits; a field that an
-    article can do without is given up. `told`: fields of `Wanted` to change; `columns` may name some of the
-    columns.
+    article can do without is given up.
     """
     found = drift.find(cursor, attachment)
     if "table" not in told and found.oid is None and found.known_as is None:

@@ -1,8 +1,7 @@
-"""Write marks that changed into the columns that attached tables have for them.
+"""Write marks that changed into the columns that attached tables have for them, without the settle lock.
 
-The settle lock is not held, and rows that others hold are left to the next time. The writing function has the
-rights of the owner of its table: the role that settles needs none on it. It gets the marks, and reads nothing
-of the corpus. If the owner is not trusted, it runs in a session of the owner (`copying.py`).
+The writing function has the rights of the owner of its table: the role that settles needs none on it. It gets
+the marks, and reads nothing of the corpus. If the owner is not trusted, it runs in a session of the owner.
 """
 
 from __future__ import annotations
@@ -36,10 +35,8 @@ GIVEN = "%(ids)s::text[], %(statuses)s::text[], %(originals)s::text[], %(scores)
 
 
 def write_marks(database: Database, progress: Progress, stop: Callable[[], bool]) -> tuple[int, list[str]]:
-    """Write marks that changed into the tables that have columns for them.
-
-    Return how many rows, and a line for each that could not be written; these are tried again next time.
-    """
+    """Write marks that changed into the tables that have columns for them. Return how many rows, and a line
+    for each that could not be written; these are tried again next time."""
     with database.transaction() as cursor:
         present = attachments.present(cursor)
         known = [a for a in present if a.mark_columns and not drift.problems_of(cursor, a)]
@@ -69,9 +66,9 @@ def write_marks(database: Database, progress: Progress, stop: Callable[[], bool]
 
 
 def _write_some(database: Database, attachment: Attachment, after: int) -> tuple[_Writing | None, int | None]:
-    """Write the next marks that changed. Return the result, and the number of the last note that was looked
-    at; None: there was none, or another session writes. Rows that others hold, or that cannot be written,
-    stay noted."""
+    """Write the next marks that changed. Return the result, and the number of the last note looked at; None:
+    there was none, or another session writes. Rows that others hold, or that cannot be written, stay noted.
+    """
     with database.transaction() as cursor:
         prefer_indexes(cursor)
         if not _has_turn(cursor, attachment):
@@ -92,7 +89,6 @@ def _write_some(database: Database, attachment: Attachment, after: int) -> tuple
 
 
 def _has_turn(cursor: Cursor, attachment: Attachment) -> bool:
-    """Try to be the only one who writes marks into a table, to the end of the transaction."""
     if attachment.copied:
         return copying.has_turn(cursor, attachment)
     return cursor.execute(_sql("take_turn"), {"id": attachment.id}).fetchone() is not None
@@ -110,8 +106,6 @@ def _session(database: Database, cursor: Cursor, attachment: Attachment) -> Iter
 
 
 class _Writing:
-    """Writes marks into a table, on the connection that may run its functions."""
-
     def __init__(self, cursor: Cursor, attachment: Attachment, there: psycopg.Connection[Any]) -> None:
         self._cursor, self._attachment, self._there = cursor, attachment, there
         self._deadline = time.monotonic() + WRITING_SECONDS

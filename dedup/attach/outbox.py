@@ -1,7 +1,6 @@
 """Read notes of changes of attached tables, and make articles of `dedup.article` what the rows are now.
 
-A note names a row, never its content: the row counts as it is when its note is taken. `marking.py` writes
-marks the other way; this module only notes rows that have other marks than their articles.
+A note names a row, never its content: the row counts as it is when its note is taken.
 """
 
 from __future__ import annotations
@@ -23,7 +22,7 @@ _sql = Statements("attach/outbox")
 
 @dataclass(slots=True)
 class Synced:
-    """Results for noted rows: numbers of articles that are new, were changed or are gone."""
+    """Numbers of articles that are new, were changed or are gone."""
 
     notes: int = 0  # how many changes were read, some of the same row
     new: int = 0
@@ -64,8 +63,8 @@ def forget(cursor: Cursor, ids: Sequence[int]) -> None:
 
 
 def whole(cursor: Cursor, attachment: Attachment) -> tuple[list[int], bool]:
-    """Return the numbers of notes that ask for a comparison of the whole table, and whether a trigger left
-    one."""
+    """Return the numbers of notes that ask for a comparison of the whole table, and whether one is of a
+    trigger."""
     numbers, by_trigger = one_row(cursor, _sql("whole"), {"id": attachment.id})
     return numbers, by_trigger
 
@@ -92,7 +91,7 @@ class TableBusyError(UnfitError):
 
 
 def refuse_repeated(attachment: Attachment, repeated: str | None) -> None:
-    """Raise UnfitError where several rows have one id."""
+    """Raise UnfitError if several rows have one id."""
     if repeated is not None:
         key = repeated.removeprefix(f"{attachment.name}/")
         raise UnfitError(
@@ -112,23 +111,20 @@ def sync(cursor: Cursor, attachment: Attachment, source_ids: Sequence[str]) -> S
     query = _sql("follow", rows=rows, **_optional(attachment))
     *counts, ids, before, after, repeated = one_row(cursor, query, values)
     refuse_repeated(attachment, repeated)
-    # The trigger on `article` leaves this to us, for all rows at once.
-    if len(ids):
+    if len(ids):  # the trigger on `article` leaves this to us, for all rows at once
         cursor.execute(_sql("edited"), {"ids": ids, "before": before, "after": after})
     return Synced(0, *counts)
 
 
 def _rows(attachment: Attachment, given: str) -> str:
-    """Return a part of a statement that selects rows: by the function of the table, or from the copy of
-    it."""
+    """Return a part of a statement that selects rows: by the function of the table, or from its copy."""
     if attachment.copied:
         return _sql("copied_rows", given=given).decode()
     return attachment.call("rows", given)
 
 
 def _optional(attachment: Attachment) -> dict[str, str]:
-    """Return expressions for columns of a row `v` that not every function has: kept columns, and the
-    byline."""
+    """Return expressions for columns of a row `v` that not every function has."""
     byline = "v.byline" if "byline" in attachment.columns else "NULL::text"
     return {"kept": "v.kept" if attachment.keep else "NULL::jsonb", "byline": byline}
 
@@ -146,28 +142,20 @@ def _titles(
 
 @dataclass(frozen=True, slots=True)
 class Differing:
-    """Rows or articles of a page that differ.
+    """Rows or articles of a page that differ."""
 
-    `rows`: their source_ids, with the difference in words. `last` and `at`: source_id and time of change of
-    the last row of the page, where the next page begins; None after the last page. `latest`: the latest time
-    of a change.
-    """
-
-    rows: list[tuple[str, str]]
-    last: str | None
-    at: str | None = None
-    latest: str | None = None
+    rows: list[tuple[str, str]]  # source_ids, each with the difference in words
+    last: str | None  # source_id of the last row, where the next page begins; None after the last page
+    at: str | None = None  # time of change of that row
+    latest: str | None = None  # latest time of a change
 
 
 def changed(
     cursor: Cursor, attachment: Attachment, before: Differing | None, limit: int, since: str | None = None
 ) -> Differing:
     """Return the next rows that differ from their articles, or lack their marks; skip rows that cannot be
-    articles.
-
-    `before`: the page before. `since`: only rows that changed since this time, in the order of their changes;
-    None: all, by their keys. Raises UnfitError: several rows have one id.
-    """
+    articles. `before`: the page before. `since`: only rows that changed since this time, in the order of
+    their changes; None: all, by their keys. Raises UnfitError: several rows have one id."""
     values: dict[str, object] = {"id": attachment.id, "marked": attachment.mark_columns, "limit": limit}
     values |= {"after": before and before.last, "since": before.at if before else since}
     page = attachment.page(recent=since is not None)
@@ -198,7 +186,6 @@ def _found(cursor: Cursor, attachment: Attachment, query: bytes, values: Mapping
 
 
 def note(cursor: Cursor, attachment: Attachment, source_ids: Sequence[str]) -> list[int]:
-    """Note rows; return the numbers of the notes."""
     values = {"id": attachment.id, "source_ids": list(source_ids), "most": KEYS_PER_NOTE}
     return [row[0] for row in cursor.execute(_sql("note"), values).fetchall()]
 
@@ -231,7 +218,6 @@ def count_articles(cursor: Cursor, attachment: Attachment) -> int:
 
 
 def delete_some(cursor: Cursor, attachment: Attachment, limit: int) -> int:
-    """Delete some articles of an attachment that is being detached; return how many. Needs the settle
-    lock."""
+    """Delete some articles of an attachment that is leaving; return how many. Needs the settle lock."""
     cursor.execute(_FOLLOWING)
     return cursor.execute(_sql("delete_some"), _range(attachment) | {"limit": limit}).rowcount

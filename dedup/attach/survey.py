@@ -45,10 +45,8 @@ def articles_of(attachment: Attachment, percent: float = 100) -> Part:
 
 def refuse_rows(cursor: Cursor, attachment: Attachment, *, view: bool, html: bool | None) -> None:
     """Raise InputError if rows cannot be articles: rows of a view have one key or none, rows lack a time of
-    change, or bodies look like HTML.
-
-    `cursor`: of a session that may run code of the table's owner. `html`: bodies are HTML; None: nobody said.
-    """
+    change, or bodies look like HTML and nobody said whether they are. `cursor` may run code of the table's
+    owner."""
     _refuse_keys(cursor, attachment, view=view)
     if attachment.html:
         need_extractor()
@@ -142,10 +140,8 @@ def told_of_readers(cursor: Cursor, attachment: Attachment) -> list[str]:
 
 
 def _readers(rows: Sequence[tuple[str, str | None, str | None]], share: float) -> int:
-    """Return how many readers a column names, or 0: most texts repeat, once for each of several values.
-
-    `rows`: text, outlet and value of some rows. `share`: share of all rows that they are.
-    """
+    """Return how many readers a column names, or 0, by text, outlet and value of a `share` of all rows. It
+    names readers if most texts repeat, once for each of several values."""
     texts: defaultdict[str, list[str]] = defaultdict(list)
     for text, _, value in rows:
         if value is not None:

@@ -1,7 +1,6 @@
 """Work off notes of changes of attached tables: make articles what their rows are.
 
-Transactions under the settle lock are short, and memory is bounded. `comparing.py` compares whole tables,
-`marking.py` writes marks back.
+Transactions under the settle lock are short, and memory is bounded.
 """
 
 from __future__ import annotations
@@ -122,8 +121,7 @@ class _Sync:
                 if attachment is not None and attachment.copied:
                     of = [note for note in of if not note[3] or note[0] in copied]
                 rows = [source_id for note in of for source_id in note[3] or ()]
-                # It is detached.
-                if attachment is None:
+                if attachment is None:  # it is detached
                     done.gone += outbox.delete(cursor, attachment_id, rows)
                     taken += [note[0] for note in of]
                     done.notes += sum(note[2] for note in of)
