@@ -52,8 +52,7 @@ def attach(
 def remap(
     database: Database, name: str, told: Mapping[str, Any], *, dry_run: bool = False
 ) -> tuple[Attachment, list[str]]:
-    """Map a table again that its owner changed; see `Attachments.remap`. Return the attachment and the
-    statements."""
+    """Map a table again that its owner changed; see `Attachments.remap`. Return as `attach`."""
 
     def change(cursor: Cursor) -> tuple[Attachment, list[Part]]:
         before = attachments.find(cursor, name)
@@ -93,8 +92,8 @@ def reading(database: Database, cursor: Cursor, attachment: Attachment) -> Itera
 def detach(
     database: Database, name: str, *, dry_run: bool = False, stop: Callable[[], bool] = lambda: False
 ) -> tuple[int, list[str]]:
-    """Leave the owner's table as it was found, and delete its articles; see `Attachments.detach`. Return how
-    many articles were deleted, or would be, and the statements."""
+    """Restore the owner's table, delete its articles; see `Attachments.detach`. Return how many, and the
+    statements."""
 
     def change(cursor: Cursor) -> tuple[Attachment, list[Part]]:
         attachment = attachments.find(cursor, name)
@@ -127,8 +126,8 @@ def sync(
     allow_deletes: bool = False,
     stop: Callable[[], bool] = lambda: False,
 ) -> int:
-    """Note new, changed and gone rows of attached tables, by key and hash; see `Attachments.sync`. Raises
-    InputError also if the owner changed a table so that it must be mapped again."""
+    """Note new, changed and gone rows, by key and hash; see `Attachments.sync`. Raises InputError on drift
+    too."""
     with database.transaction() as cursor:
         chosen = attachments.present(cursor) if name is None else [attachments.find(cursor, name)]
         for attachment in chosen:

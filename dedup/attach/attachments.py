@@ -47,12 +47,10 @@ class Attachment(Answer):
     leaving: bool = False  # it is being detached
     copied: bool = False  # whether its rows are copied in a session of its owner (`copying.py`)
     attached_at: datetime | None = None
-    # the table when it was last compared (`drift.py`)
-    seen: dict[str, Any] = field(default_factory=dict, repr=False)
-    # when changes were last looked for to the end, when all rows were compared, and the latest change seen
-    synced_at: datetime | None = None
-    compared_at: datetime | None = None
-    changed_through: datetime | None = None
+    seen: dict[str, Any] = field(default_factory=dict, repr=False)  # the table at the last comparison
+    synced_at: datetime | None = None  # when changes were last looked for to the end
+    compared_at: datetime | None = None  # when all rows were compared
+    changed_through: datetime | None = None  # the latest change seen
 
     def as_dict(self) -> dict[str, Any]:
         return {f.name: plain(getattr(self, f.name)) for f in fields(self) if f.name != "seen"}
@@ -115,12 +113,11 @@ class Attachment(Answer):
         return _NAMED.format(f"{self.name}/", key)
 
     def original(self, key: Part) -> Part:
-        """Return the source_id of an original, from the value in a column of marks."""
+        """Return the source_id of an original from a column of marks."""
         return _NAMED.format(f"{self.name}/", _as_text(key, self.original_type))
 
     def original_from(self, source_id: Part) -> Part:
-        """Return the key in the source_id of an original, as a column of marks holds it: JSON if it has
-        several columns."""
+        """Return the key in the source_id of an original, for a column of marks: JSON for several columns."""
         if len(self.keys) == 1:
             return self.key(source_id)[0]
         return sql.SQL("substr({}, {})::jsonb").format(source_id, len(self.name) + 2)

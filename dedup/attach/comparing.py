@@ -1,5 +1,4 @@
-"""Compare attached tables with their articles, and note differences in the outbox, which `sync.py` works
-off."""
+"""Compare attached tables with their articles, and note differences in the outbox for `sync.py`."""
 
 from __future__ import annotations
 
@@ -61,11 +60,9 @@ def compare(
     allow_deletes: bool = False,
 ) -> int | None:
     """Note new, changed and gone rows of a table, page by page; return how many, or None if told to stop.
-    Compares all rows, or without `whole` only those that changed lately, of which none is gone.
-
-    Raises UnfitError: the table cannot be read, or more than half of its articles have no row, and no trigger
-    noted or person allowed that. Then it is left alone for a while.
-    """
+    Without `whole` compare only rows that changed lately, of which none is gone. Raises UnfitError: the table
+    cannot be read, or more than half of its articles have no row, and no trigger noted or person allowed
+    that."""
     with database.transaction() as cursor:
         given = {"id": attachment.id, "overlap": OVERLAP_MINUTES}
         began, since = cursor.execute(_sql("began"), given).fetchone() or (None, None)

@@ -123,8 +123,7 @@ def pull(
 
 def pull_all(database: Database, attachment: Attachment, since: str | None, stop: Callable[[], bool]) -> bool:
     """Copy the rows of a table, all or changed `since`, and drop the copies of rows that are gone. Return
-    False if told to stop before the end. Raises as `pull`, and UnfitError: reading takes longer than a
-    statement may."""
+    False if told to stop. Raises as `pull`, and UnfitError: reading takes longer than a statement may."""
     page, deadline = attachment.page(recent=since is not None), time.monotonic() + database.timeouts.statement
     given: dict[str, Any] = {"after": None, "since": since, "limit": PAGE}
     found: list[tuple[str, str | None]] | None = None
@@ -161,15 +160,14 @@ def note_written(cursor: Cursor, attachment: Attachment, marks: dict[str, Any]) 
 
 
 def has_turn(cursor: Cursor, attachment: Attachment) -> bool:
-    """Try to be the only one, to the end of the transaction, who copies rows of a table or writes marks into
-    it."""
+    """Try to be the only session that copies rows of a table or writes marks into it, until the commit."""
     return bool(one_row(cursor, _sql("turn"), {"id": attachment.id})[0])
 
 
 @contextmanager
 def _turn(database: Database, attachment: Attachment, *, wait: bool) -> Iterator[Cursor | None]:
-    """Yield a transaction that alone copies rows of the table, or None if another one does; with `wait`, wait
-    for that one. Raises TableBusyError: it takes too long."""
+    """Yield a transaction that alone copies rows of the table; None if another one does, unless told to
+    wait."""
     with database.transaction() as cursor:
         # An older reading must not replace a newer one.
         if wait:
@@ -185,7 +183,7 @@ def _turn(database: Database, attachment: Attachment, *, wait: bool) -> Iterator
 def _copied(
     cursor: Cursor, owner: Connection, attachment: Attachment, rows: str, given: dict[str, Any]
 ) -> list[tuple[str, str | None]]:
-    """Copy `rows`, a part of a statement, from a session of the owner; return their source_ids and times of
+    """Copy `rows`, a part of a statement, in a session of the owner; return source_ids and times of
     change."""
     query = _sql(
         "rows",

@@ -3,9 +3,8 @@ run.
 
 No view, and no condition of a trigger, depends on the table in the eyes of Postgres: its owner may rename,
 drop and change anything. Triggers note which rows changed, in the transaction that changed them: they take no
-lock, wait for nobody, and never fail. If they no longer fit the table, they note that all of it must be
-compared. Functions belong to the owner of the table and run with the rights of that role, whoever attached
-it.
+lock, wait for nobody, and never fail. Functions belong to the owner of the table and run with the rights of
+that role.
 """
 
 from __future__ import annotations
@@ -39,8 +38,7 @@ MARKS = ("status", "original_source_id", "score", "reason", "stale", "marked_at"
 
 
 def made(cursor: Cursor, attachment: Attachment, shape: TableShape) -> list[Part]:
-    """Return statements for the view of marks, columns, functions, triggers, and rights that roles had
-    before."""
+    """Return statements for the view of marks, columns, functions, triggers, and the rights of roles."""
     parts: list[Part] = [*_marks_view(attachment)]
     if attachment.mark_columns:
         kinds = ("text", attachment.original_type, "double precision")
@@ -74,7 +72,7 @@ def made(cursor: Cursor, attachment: Attachment, shape: TableShape) -> list[Part
 
 
 def unmade(cursor: Cursor, attachment: Attachment, *, same_key: bool = False) -> list[Part]:
-    """Return statements that remove what `made` made, and the columns of marks of former partitions."""
+    """Return statements that undo `made`, and drop the columns of marks of former partitions."""
     gone: list[Part] = [sql.SQL("DROP VIEW IF EXISTS {}").format(attachment.marks)]
     # It indexes all articles: mapped again with its key, the table keeps it.
     if not same_key:
@@ -88,8 +86,8 @@ def unmade(cursor: Cursor, attachment: Attachment, *, same_key: bool = False) ->
 
 
 def left(cursor: Cursor, attachment: Attachment) -> list[Part]:
-    """Return statements that take an attached table, but not its articles, out of a corpus. Its owner loses
-    the rights needed to note changes, and no others."""
+    """Return statements that detach a table but keep its articles. Its owner loses the rights to note
+    changes."""
     gone = unmade(cursor, attachment) + _without_marks(cursor, attachment, parts=False)
     rows = cursor.execute(_sql("borrowed_rights"), {"rows": f"attached_{attachment.id}_rows"}).fetchall()
     for name, works, uses in rows:
@@ -113,8 +111,7 @@ def _without_marks(cursor: Cursor, attachment: Attachment, *, parts: bool) -> li
     elif found.known_as is not None:
         wanted = [attachment.seen["oid"]]
     else:
-        # A table that only took the name keeps its columns. A restore gives other oids, but brings the
-        # triggers along.
+        # A restore gives other oids, but brings the triggers; a table that only took the name has none.
         restored = found.triggers or not attachment.triggers
         wanted = [found.oid] if found.oid is not None and restored else []
     values = {"oids": wanted, "columns": mark_columns(schema_of(cursor))}
@@ -124,7 +121,7 @@ def _without_marks(cursor: Cursor, attachment: Attachment, *, parts: bool) -> li
 
 
 def kept(attachment: Attachment, *, again: bool) -> Part:
-    """Return the statement that stores an attachment. `again`: its number and name are stored already."""
+    """Return the statement that stores an attachment. `again`: its number and name are stored."""
     values: dict[str, object] = {
         "schema_name": attachment.schema,
         "table_name": attachment.table,
@@ -151,7 +148,6 @@ def kept(attachment: Attachment, *, again: bool) -> Part:
 
 
 def _given(attachment: Attachment, functions: Sequence[Function], shape: TableShape) -> Iterator[Part]:
-    """Give the functions to the owner of the table, and let that role note changes if triggers do."""
     owner, home = sql.Identifier(shape.owner), sql.Identifier(shape.home)
     if shape.owner != shape.home:
         yield sql.SQL("GRANT USAGE ON SCHEMA {} TO {}").format(SCHEMA, owner)
@@ -169,7 +165,6 @@ def _given(attachment: Attachment, functions: Sequence[Function], shape: TableSh
 
 
 def _noting_marks(attachment: Attachment) -> Iterator[Part]:
-    """Note every change of a mark of its articles."""
     function = attachment.function("marks")
     body = _template("marks", mark_change=own("mark_change"), id=attachment.id, article=own("article"))
     yield from Function(function, "()", "trigger", body).statements()

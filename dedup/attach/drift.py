@@ -1,9 +1,9 @@
 """Find what an owner did to an attached table since it was mapped, and say what it means for us.
 
 *Problems* need a person, and mostly `dedup remap`: a renamed column, another table under the name. Until then
-the table is left alone: its changes wait, and its marks stay. *Unseen* changes need nobody: a new partition
-with rows, a table that was rewritten or emptied. The table is compared as a whole. A table that could not be
-followed (`sync.py` says why) is *held*: it is left alone, named in the same way, and tried again.
+the table is left alone: its changes wait, and its marks stay. *Unseen* changes need nobody: after a new
+partition, a rewrite or TRUNCATE the table is compared as a whole. A table that could not be followed
+(`sync.py` says why) is *held*: it is left alone, named in the same way, and tried again.
 """
 
 from __future__ import annotations
@@ -47,8 +47,8 @@ class TableState:
     state: str | None  # tells whether rows may have come or gone unnoticed
 
     def seen(self, names: Iterable[str], ever: Iterable[int] = ()) -> dict[str, Any]:
-        """Return what to store of it. `names`: columns whose change is a change of an article. `ever`: its
-        former parts."""
+        """Return what to store. `names`: columns whose change is a change of an article. `ever`: former
+        parts."""
         return {
             "oid": self.oid,
             "columns": {name: self.columns[name] for name in names if name in self.columns},
@@ -126,7 +126,6 @@ def _changes(cursor: Cursor, attachment: Attachment, found: TableState) -> list[
 
 
 def problems(cursor: Cursor) -> list[str]:
-    """Return the problems of all attached tables for a person, one line each, with the next step."""
     return [
         line
         for attachment in attachments.present(cursor)

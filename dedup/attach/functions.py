@@ -1,8 +1,5 @@
 """Compose the functions made for an attached table: they read its rows, write marks into it, and note
-changes.
-
-PL/pgSQL holds the columns as text: Postgres looks them up when it runs, not when the owner changes the table.
-"""
+changes. PL/pgSQL looks up columns when it runs, not when the owner changes the table."""
 
 from __future__ import annotations
 
@@ -294,8 +291,7 @@ def _keys_of(attachment: Attachment, rows: str) -> Part:
 
 
 def _of_insert(attachment: Attachment, shape: TableShape) -> Part:
-    """Return statements that note inserted rows outside of the block that catches errors, which costs as much
-    as the rest."""
+    """Return statements that note inserted rows outside of the block that catches errors: half the cost."""
     # Without that block nothing may fail. So it checks that the columns of the key are still there, and is
     # made only for keys whose texts can be written whatever their types are by now.
     if shape.partitioned or not shape.numbers or {*TIMES} & {*attachment.key_types}:
@@ -317,7 +313,7 @@ def _of_insert(attachment: Attachment, shape: TableShape) -> Part:
 
 
 def changed(attachment: Attachment, shape: TableShape) -> Function:
-    """Return the trigger function that notes which rows a statement changed, or one row of a partitioned
+    """Return the trigger function that notes changed rows of a statement, or one row of a partitioned
     table."""
     body = _template(
         "changed",

@@ -1,5 +1,5 @@
-"""Decide whether a table can be attached, and how, by the catalogue alone; map it again after its owner
-changed it."""
+"""Decide by the catalogue whether a table can be attached, and how; map it again after its owner changed
+it."""
 
 from __future__ import annotations
 
@@ -57,8 +57,7 @@ class Column:
     category: str
     required: bool
     built_in: bool  # `kind` belongs to Postgres itself
-    # Source columns of a virtual one, whose own changes no trigger sees.
-    made_of: tuple[str, ...]
+    made_of: tuple[str, ...]  # source columns of a virtual one, whose own changes no trigger sees
 
 
 def examine(cursor: Cursor, wanted: Wanted, again: Attachment | None = None) -> tuple[Attachment, TableShape]:
@@ -113,7 +112,6 @@ def examine(cursor: Cursor, wanted: Wanted, again: Attachment | None = None) -> 
 
 
 def _noted_by(wanted: Wanted, columns: Mapping[str, Column], *, view: bool) -> tuple[bool, int | None]:
-    """Return whether triggers note changes, and else after how many minutes they are looked for."""
     if view and wanted.mark_columns:
         raise InputError(
             f"--mark-columns: {wanted.table} is no table that columns can be added to: read the marks in the"
@@ -137,8 +135,7 @@ def _noted_by(wanted: Wanted, columns: Mapping[str, Column], *, view: bool) -> t
 
 
 def find_table(cursor: Cursor, given: str) -> tuple[int, str, str, bool]:
-    """Return oid, schema and name of a table that can be attached, and whether it is a view or the like.
-    `given`: as in SQL."""
+    """Return oid, schema and name of a table that can be attached, and whether it is a view or the like."""
     try:
         (names,) = one_row(cursor, _sql("parts_of_name"), {"name": given})
     except psycopg.errors.InvalidParameterValue:
@@ -289,7 +286,6 @@ def _check_marks(attachment: Attachment, columns: Mapping[str, Column], own_sche
 
 
 def _watched(cursor: Cursor, oid: int, attachment: Attachment) -> tuple[str, ...]:
-    """Return the columns that the condition reads."""
     try:
         # Only Postgres can parse the condition: it makes a view of it, which is rolled back.
         with cursor.connection.transaction() as savepoint:
@@ -317,9 +313,9 @@ def remapped(
     """Return how to attach a table that its owner changed. `told`: fields of `Wanted` to change; `columns`
     may name some.
 
-    A table that has the name now is taken; else the one that was attached, whatever its name is now. Renamed
-    columns are followed. If one is gone, another of its name is taken if its type fits; a field that an
-    article can do without is given up.
+    A table that has the name now is taken; else the one that was attached. Renamed columns are followed. If
+    one is gone, another of its name is taken if its type fits; a field that an article can do without is
+    given up.
     """
     found = drift.find(cursor, attachment)
     if "table" not in told and found.oid is None and found.known_as is None:

@@ -1,7 +1,7 @@
 """Write marks that changed into the columns that attached tables have for them, without the settle lock.
 
-The writing function has the rights of the owner of its table: the role that settles needs none on it. It gets
-the marks, and reads nothing of the corpus. If the owner is not trusted, it runs in a session of the owner.
+The writing function has the rights of the owner of its table, and runs in a session of the owner if that role
+is not trusted. It gets the marks, and reads nothing of the corpus.
 """
 
 from __future__ import annotations
@@ -28,8 +28,7 @@ _sql = Statements("attach/attachments")
 MARKS = 1_000  # Marks written in one transaction: a writer of such a row waits for its end
 WRITING_SECONDS = 45.0  # Of statements of an owner that write a batch of marks; `Timeouts.idle` is 60
 
-# Arrays of the marks that are written into a table, as texts.
-ANSWERS = ("ids", "statuses", "originals", "scores")
+ANSWERS = ("ids", "statuses", "originals", "scores")  # arrays of texts
 
 GIVEN = "%(ids)s::text[], %(statuses)s::text[], %(originals)s::text[], %(scores)s::text[]::double precision[]"
 
@@ -96,7 +95,6 @@ def _has_turn(cursor: Cursor, attachment: Attachment) -> bool:
 
 @contextmanager
 def _session(database: Database, cursor: Cursor, attachment: Attachment) -> Iterator[psycopg.Connection[Any]]:
-    """Yield the connection on which functions of the table run: this one, or one of its owner."""
     if attachment.copied:
         with copying.session_of(database, cursor, attachment) as owner:
             yield owner
@@ -112,8 +110,7 @@ class _Writing:
         self._query = _sql("apply", write=attachment.call("write", GIVEN))
         self.rows = 0  # how many were written
         self.held: set[str] = set()  # source_ids of rows that others hold
-        # By source_id the SQLSTATE that a trigger or a constraint of the owner raised.
-        self.failed: dict[str, str] = {}
+        self.failed: dict[str, str] = {}  # source_id to the SQLSTATE that code of the owner raised
 
     def write(self, source_ids: list[str]) -> None:
         """Write some marks; if that fails, write each half, until it is known which rows fail."""

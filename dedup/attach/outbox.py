@@ -29,26 +29,23 @@ class Synced:
     changed: int = 0
     gone: int = 0
     refused: int = 0  # rows that cannot be articles: key too long, or another article has its source_id
-    # Tables that are not read until a person acts; one line each, with the command.
-    problems: list[str] = field(default_factory=list)
+    problems: list[str] = field(default_factory=list)  # of tables that wait for a person; with the command
 
     def add(self, other: Synced) -> None:
         for count in ("notes", "new", "changed", "gone", "refused"):
             setattr(self, count, getattr(self, count) + getattr(other, count))
 
 
-# For the rest of the transaction: triggers let articles of attached tables change, since they follow their
-# rows.
+# Triggers let articles of attached tables change in this transaction: they follow their rows.
 _FOLLOWING = set_values({"dedup.syncing": "on"}, local=True)
 
 Note = tuple[int, int, int, list[str] | None]
-"""Number, attachment, how many rows, and their source_ids; for the whole table None (noted by a trigger) or
-an empty list (noted by us)."""
+"""Number, attachment, number of rows, source_ids. Whole table: None (of a trigger) or an empty list
+(ours)."""
 
 
 def notes(cursor: Cursor, after: int, through: int, limit: int, without: Iterable[int] = ()) -> list[Note]:
-    """Return the next notes by their numbers, up to `through`, of about `limit` rows: at least one note.
-    `without`: skip these attachments."""
+    """Return the next notes up to `through`, of about `limit` rows; skip attachments in `without`."""
     values = {"after": after, "through": through, "limit": limit, "without": list(without)}
     return cursor.execute(_sql("notes"), values).fetchall()
 
@@ -63,8 +60,7 @@ def forget(cursor: Cursor, ids: Sequence[int]) -> None:
 
 
 def whole(cursor: Cursor, attachment: Attachment) -> tuple[list[int], bool]:
-    """Return the numbers of notes that ask for a comparison of the whole table, and whether one is of a
-    trigger."""
+    """Return the notes that ask for a comparison of the whole table, and whether a trigger left one."""
     numbers, by_trigger = one_row(cursor, _sql("whole"), {"id": attachment.id})
     return numbers, by_trigger
 
@@ -101,8 +97,7 @@ def refuse_repeated(attachment: Attachment, repeated: str | None) -> None:
 
 
 def sync(cursor: Cursor, attachment: Attachment, source_ids: Sequence[str]) -> Synced:
-    """Make articles what their rows are now. Needs the settle lock. Raises UnfitError: several rows have one
-    id."""
+    """Make articles what their rows are now. Needs the settle lock. Raises UnfitError: rows have one id."""
     cursor.execute(_FOLLOWING)
     rows = _rows(attachment, "%(source_ids)s::text[]")
     once = list(dict.fromkeys(source_ids))  # a row is noted as often as it changes
@@ -124,7 +119,6 @@ def _rows(attachment: Attachment, given: str) -> str:
 
 
 def _optional(attachment: Attachment) -> dict[str, str]:
-    """Return expressions for columns of a row `v` that not every function has."""
     byline = "v.byline" if "byline" in attachment.columns else "NULL::text"
     return {"kept": "v.kept" if attachment.keep else "NULL::jsonb", "byline": byline}
 
@@ -174,7 +168,6 @@ def gone(cursor: Cursor, attachment: Attachment, before: Differing | None, limit
 
 
 def _range(attachment: Attachment) -> dict[str, object]:
-    """Return the number of an attachment, and the bounds of the source_ids of its articles."""
     # "0" follows "/" in the collation "C".
     return {"id": attachment.id, "first": f"{attachment.name}/", "end": f"{attachment.name}0"}
 
@@ -191,7 +184,6 @@ def note(cursor: Cursor, attachment: Attachment, source_ids: Sequence[str]) -> l
 
 
 def note_whole(cursor: Cursor) -> None:
-    """Have all attached tables compared."""
     cursor.execute(_sql("note_whole"))
 
 
@@ -218,6 +210,6 @@ def count_articles(cursor: Cursor, attachment: Attachment) -> int:
 
 
 def delete_some(cursor: Cursor, attachment: Attachment, limit: int) -> int:
-    """Delete some articles of an attachment that is leaving; return how many. Needs the settle lock."""
+    """Delete some articles of an attachment that leaves; return how many. Needs the settle lock."""
     cursor.execute(_FOLLOWING)
     return cursor.execute(_sql("delete_some"), _range(attachment) | {"limit": limit}).rowcount

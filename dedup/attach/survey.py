@@ -27,8 +27,7 @@ SAMPLED_ROWS = 20_000
 
 SAMPLED_CHARACTERS = (2_000, 64)  # Of a body, and of another column: enough to tell two of them apart
 
-# Types of columns, beside text, that may name the reader of a row.
-READERS = ("smallint", "integer", "bigint", "uuid")
+READERS = ("smallint", "integer", "bigint", "uuid")  # types, beside text, that may name the reader of a row
 
 ROWS_A_READER = 3  # On average at least: a column with more values than that is about rows
 REPEATED_ROWS = 6  # At least: fewer copies may be chance
@@ -45,8 +44,7 @@ def articles_of(attachment: Attachment, percent: float = 100) -> Part:
 
 def refuse_rows(cursor: Cursor, attachment: Attachment, *, view: bool, html: bool | None) -> None:
     """Raise InputError if rows cannot be articles: rows of a view have one key or none, rows lack a time of
-    change, or bodies look like HTML and nobody said whether they are. `cursor` may run code of the table's
-    owner."""
+    change, or bodies look like HTML and nobody said so. `cursor` may run code of the table's owner."""
     _refuse_keys(cursor, attachment, view=view)
     if attachment.html:
         need_extractor()
@@ -97,8 +95,7 @@ def told_of_marks(cursor: Cursor, attachment: Attachment) -> list[str]:
 
 def told_of_readers(cursor: Cursor, attachment: Attachment) -> list[str]:
     """Return a line that names a column with each text once per value, if there is one."""
-    # Some tables have a row for every user of a feed reader and entry: only one user sees a row that is no
-    # duplicate.
+    # A feed reader may have a row for each user of an entry: one user sees the row that is no duplicate.
     oid = attachment.seen["oid"]
     mapped = {*attachment.keys, *attachment.columns.values()}
     names = [

@@ -1,7 +1,4 @@
-"""Work off notes of changes of attached tables: make articles what their rows are.
-
-Transactions under the settle lock are short, and memory is bounded.
-"""
+"""Work off notes of changes of attached tables, in short transactions under the settle lock."""
 
 from __future__ import annotations
 
@@ -69,7 +66,6 @@ class _Sync:
         return self._done
 
     def _look(self) -> None:
-        """Find what owners did to their tables, and leave tables alone that need a person."""
         self._drifted, self._done.problems = [], []
         with self._database.transaction() as cursor:
             held = set() if self._again else {row[0] for row in cursor.execute(_sql("held")).fetchall()}
@@ -87,7 +83,6 @@ class _Sync:
         self._done.problems += words
 
     def _sync_due(self) -> None:
-        """Look for changes that no trigger notes, if it is time to."""
         with self._database.transaction() as cursor:
             due = dict(cursor.execute(_sql("due")).fetchall())
             present = attachments.present(cursor) if due else []
@@ -103,8 +98,7 @@ class _Sync:
                     cursor.execute(_sql("restart_pause"), {"id": attachment.id})
 
     def _batch(self, after: int) -> tuple[int, int | None, list[Attachment]]:
-        """Take some notes; return how many, the number of the last one, and the tables to compare as a
-        whole."""
+        """Take some notes; return how many, the number of the last, and the tables to compare as a whole."""
         copied = self._pull(after)
         with self._database.transaction(settling=True) as cursor:
             started = perf_counter()
@@ -148,7 +142,7 @@ class _Sync:
         return len(taken), found[-1][0], tables
 
     def _pull(self, after: int) -> set[int]:
-        """Copy the rows of the next notes that sessions of owners must read; return the numbers of these
+        """Copy the rows of the next notes that sessions of owners must read; return the numbers of the
         notes."""
         if not self._copied:
             return set()
@@ -177,7 +171,6 @@ class _Sync:
         self._sweep()
 
     def _compare(self, attachment: Attachment) -> None:
-        """Note every row of a table that differs from its article."""
         try:
             noted = compare(self._database, attachment, self._stop)
         except UnfitError as error:
