@@ -85,7 +85,8 @@ def settle(
     batch = _SettleBatch(cursor, settings, sorted(rows, key=lambda row: row.order), max_candidates, max_work)
     outcome = batch.decide()
     became = settling.write(cursor, settings, outcome)
-    return Settled(outcome.settled, frozenset(became), frozenset(batch.left), batch.compared)
+    left = frozenset(row.id for row in rows) - outcome.settled
+    return Settled(outcome.settled, frozenset(became), left, batch.compared)
 
 
 class _SettleBatch:
@@ -120,11 +121,6 @@ class _SettleBatch:
         self._unsettled: set[int] = set()
         self._through: datetime | None = None
         self.compared = 0  # pairs scored
-
-    @property
-    def left(self) -> list[int]:
-        """Articles left out, since the others are work enough."""
-        return [id for id in self._sentences if id not in self._ids]
 
     def _enough(self, given: npt.NDArray[np.int64], max_work: int) -> int:
         """Return how many articles are work enough for one transaction, the earliest first; one at least.
