@@ -229,12 +229,8 @@ def _verdict(cursor: Cursor, settings: Settings, source_id: str, *, is_free: boo
     found = related_to(cursor, settings, row, everything=True)
     mark = mark_of(row, found)
     said = verdict_of(source_id, mark, found, stored.unsettled)
-    if (stored.status, stored.duplicate_of, stored.score, stored.reason) != (
-        said.status,
-        said.duplicate_of,
-        said.score,
-        said.reason,
-    ):
+    before = stored.status, stored.duplicate_of, stored.score, stored.reason
+    if before != (said.status, said.duplicate_of, said.score, said.reason):
         _mark_provisionally(cursor, stored.article_id, mark)
     if mark.status is Status.DUPLICATE:
         return said
