@@ -135,14 +135,8 @@ class MemoryRun:
         with self._database.session() as session, session.transaction(snapshot=True) as cursor:
             self._since = memory_engine.last_change(cursor)
             recount, taken, _ = common_sentences.take_changes(cursor)
-            snapshot = Snapshot(
-                cursor,
-                settings,
-                self._memory,
-                self.kept,
-                lambda total: self._progress.start("reading fingerprints", total),
-                self._progress.advance,
-            )
+            start = partial(self._progress.start, "reading fingerprints")
+            snapshot = Snapshot(cursor, settings, self._memory, self.kept, start, self._progress.advance)
             if not recount and not len(taken):
                 return snapshot, None
             changes = common_sentences.changes(
