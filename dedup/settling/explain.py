@@ -15,6 +15,7 @@ import numpy as np
 from dedup.base.answer import Answer
 from dedup.base.errors import NotFoundError
 from dedup.base.settings import Settings
+from dedup.base.words import counted
 from dedup.db.arrays import bigints
 from dedup.db.database import Cursor
 from dedup.db.statements import Statements
@@ -281,8 +282,8 @@ class ComparedPair:
         if scores.sentence_jaccard >= settings.duplicate_sentence_jaccard:
             yield (
                 f"sentence Jaccard {scores.sentence_jaccard:.3f} would make a duplicate, but"
-                f" {_shared(scores.shared, 'is')} too little evidence:"
-                f" {settings.evidence_sentences} are needed"
+                f" {counted(scores.shared, 'shared sentence is', 'shared sentences are')} too little"
+                f" evidence: {settings.evidence_sentences} are needed"
             )
         if scores.signature_jaccard >= settings.duplicate_signature_jaccard:
             figure = f"signature Jaccard {scores.signature_jaccard:.3f} would make a duplicate, but"
@@ -346,15 +347,12 @@ class ComparedPair:
         contained = score(*self._profiles, without).containment
         if contained >= settings.similar_containment:
             yield (
-                f"containment {contained:.3f} would make them similar, but {_shared(scores.shared, 'and')}"
+                f"containment {contained:.3f} would make them similar, but"
+                f" {counted(scores.shared, 'shared sentence')} and"
                 f" {scores.shingles} shingles of the shorter one are too little evidence:"
                 f" {settings.containment_sentences} sentences or {settings.containment_shingles} shingles are"
                 " needed"
             )
-
-
-def _shared(count: int, verb: str) -> str:
-    return f"{count} shared sentence{'' if count == 1 else 's'} {verb}"
 
 
 def _are(ids: list[str]) -> str:
