@@ -135,7 +135,7 @@ def altered(earlier: Sentences, later: Sentences) -> list[tuple[Told | None, Tol
     one.
 
     >>> altered({1: "Rain fell on Monday.", 2: "It was cold."}, {2: "It was cold.", 3: "Rain fell at noon."})
-        [((1, 'Rain fell on Monday.'), (3, 'Rain fell at noon.'))]
+    [((1, 'Rain fell on Monday.'), (3, 'Rain fell at noon.'))]
     """
     alone = [
         [told for told in side.items() if told[0] not in other]
