@@ -22,8 +22,7 @@ def adopt(database: Database) -> bool:
         plan = rulebooks.plan_adoption(cursor)
     with database.transaction(settling=True) as cursor:
         rulebooks.keep_pinned_words(cursor, plan)
-    # Safe to stop between any two pages: articles keep their marks, and are settled by the settings then in
-    # force.
+    # Safe to stop after any page: articles keep their marks, and are settled by the rules then in force.
     through = 0
     while last := _withdraw(database, plan, through):
         through = last

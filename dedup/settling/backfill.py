@@ -69,8 +69,7 @@ class BackfillReport(Answer):
     # outside the table has its source_id.
     refused: int = 0
     written_back: int = 0  # rows of attached tables into which marks were written
-    # Problems of attached tables for a person to solve; one line each, with the next step.
-    problems: list[str] = field(default_factory=list)
+    problems: list[str] = field(default_factory=list)  # of attached tables; one line each, with the next step
     # By stage: reading changes, adopting, archiving, fingerprinting, counting, settling; in memory also
     # reading, comparing, indexing, writing; and reading credits.
     seconds: dict[str, float] = field(default_factory=dict)
@@ -182,7 +181,7 @@ class Work:
         self._report.stopped = True
 
     def once(self) -> tuple[int, ...]:
-        """Run all steps once; return numbers that tell whether two rounds did the same, () if nothing was
+        """Run all steps once; return numbers that are equal if two rounds did the same, or () if nothing was
         done."""
         self._report.deferred = store_deferred(self._database)
         with self._timed("reading changes"):
@@ -233,8 +232,8 @@ class Work:
         return read
 
     def _settle_in_memory(self, rulebook: Rulebook, waiting: int, read: Read | None) -> tuple[int, ...]:
-        """Settle everything at once. If no text was `read` yet, fingerprint the texts first, and build the
-        indexes later."""
+        """Settle everything at once. If no text was `read` yet, fingerprint first, and build the indexes
+        later."""
         run, memory, loading = self._heartbeat.run, self._options.memory, read is None
         with MemoryRun(
             self._database, rulebook, run, memory, self._progress, self._timed, self._stop, loading=loading
@@ -254,8 +253,7 @@ class Work:
         return read.articles, read.which, done.refreshed.entered, done.refreshed.left, done.settled, -1
 
     def _settle(self, rulebook: Rulebook) -> tuple[int, int]:
-        """Settle everything that has a fingerprint. Return how many articles, and a number that tells
-        which."""
+        """Settle everything that has a fingerprint; return how many articles, and a number for which."""
         with self._database.transaction() as cursor:
             total = fingerprints.count(cursor, "unsettled")
         if not total:

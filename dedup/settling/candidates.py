@@ -29,8 +29,7 @@ def sharing(
     after: datetime | None = None,
     limit: int | None = None,
 ) -> list[FingerprintRow]:
-    """Find articles that share a bucket, a content or one of `sentences` (each row's, without common
-    ones)."""
+    """Find articles that share a bucket, a content or one of `sentences`, which are not common."""
     return settling.sharing(
         cursor,
         settings,
@@ -62,8 +61,7 @@ def without_common(cursor: Cursor, rows: Sequence[FingerprintRow]) -> list[Bigin
 
 
 def profiles(rows: Sequence[FingerprintRow], sentences: Sequence[Bigints], pins: PairPins) -> Profiles:
-    """Return arrays for the decider: articles in canonical order, each with its sentences that are not
-    common."""
+    """Return arrays for the decider: articles in canonical order, with their sentences but common ones."""
     size = max((len(row.signature) for row in rows), default=0)
     signature = np.zeros((len(rows), size), np.uint8)
     for place, row in enumerate(rows):

@@ -24,8 +24,8 @@ def usual_memory() -> int:
 
 
 def loads_without_indexes(database: Database, engine: EngineName, waiting: int) -> bool:
-    """Return whether to write new fingerprints without indexes and build these afterwards; `waiting` texts
-    have none."""
+    """Return whether to write fingerprints for so many waiting texts without indexes, and build these
+    later."""
     with database.transaction() as cursor:
         if memory_engine.left_behind(cursor):
             # A load was stopped in the middle: its fingerprints wait there, and must come into use.

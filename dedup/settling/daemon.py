@@ -85,8 +85,7 @@ class Daemon:
         self._problems: list[str] = []
 
     def run(self) -> None:
-        """Work until told to stop. Raises one of `LASTING`: the database refuses, and waiting will not
-        help."""
+        """Work until told to stop. Raises one of `LASTING`: the database refuses, so waiting is no use."""
         log.info("worker started on %s", self._database.location, extra={"event": "started"})
         told = False
         try:
@@ -179,8 +178,7 @@ class Daemon:
             log.info("kept the words of sentences: %s", report, extra={"event": "sentences"})
 
     def _begin(self, now: float) -> bool:
-        """Begin a run, or continue the present one; return False if another worker or a backfill is at
-        work."""
+        """Begin a run, or continue the present one; return False if another process is at work."""
         if self._heartbeat and self._heartbeat.superseded:
             self._end("done")
         if self._heartbeat:
@@ -271,8 +269,7 @@ class Daemon:
 def wait_for(
     open_: Callable[[], Database], stop: Callable[[], bool], down: tuple[float, float]
 ) -> Database | None:
-    """Open a database as soon as it can be reached; return None if told to stop first. Raises as
-    `Daemon.run`."""
+    """Open a database once it can be reached; return None if told to stop. Raises as `Daemon.run`."""
     failures = 0
     while not stop():
         try:

@@ -42,16 +42,15 @@ class ExplainedArticle(Answer):
     publication: str | None
     status: str
     time: datetime  # in canonical order
-    # Sentences that do not count, each with the reason, "common" or "too short"; no log may hold sentences.
-    ignored: tuple[tuple[str, str], ...] = field(repr=False)
+    ignored: tuple[tuple[str, str], ...] = field(repr=False)  # "common" or "too short"; no log may hold them
     words: int
     shingles: int
 
 
 @dataclass(frozen=True, slots=True)
 class DifferingSentence(Answer):
-    """A sentence of only one of two articles, in pieces with their kinds, beside its near twin in the other
-    or None."""
+    """A sentence that only one of two articles has, beside its near twin in the other, if there is one. Both
+    are in pieces with their kinds."""
 
     earlier: tuple[Segment, ...] | None = field(repr=False)
     later: tuple[Segment, ...] | None = field(repr=False)
@@ -65,14 +64,12 @@ class Explanation(Answer):
     earlier: ExplainedArticle  # the first in canonical order
     later: ExplainedArticle
     shared: tuple[str, ...] = field(repr=False)  # sentences that count in both, as the earlier prints them
-    # Sentences that count in one only; if one text is a misread copy, the passages that differ, letter by
-    # letter.
+    # Sentences that count in one only; of a misread copy the passages that differ, letter by letter.
     differing: tuple[DifferingSentence, ...] = field(repr=False)
     letters: tuple[str, ...]  # findings of the rule `damaged` about a misread copy, each in a sentence
     scores: Scores | None  # None if one cannot be read
     related: Related | None  # None also if they are not related
-    # Reasons why the later is no duplicate of the earlier though scores are high enough.
-    why_not: tuple[str, ...]
+    why_not: tuple[str, ...]  # why scores above a threshold made no duplicate, each in a sentence
 
     def __str__(self) -> str:
         return f"{self.earlier.id}, {self.later.id}: {self.decision}"
@@ -251,8 +248,8 @@ class ComparedPair:
         return said
 
     def why_not(self) -> Iterator[str]:
-        """Yield the reasons why the later one is no duplicate of the earlier one, each in a sentence. Yield
-        nothing if the marks say duplicate, or if no score is high enough."""
+        """Yield reasons why the later one is no duplicate of the earlier one, each in a sentence; none if it
+        is one, or if no score is high enough."""
         scores, settings, pin = self.scores, self._settings, self._pin
         by_rules = relate_scored(scores, settings)
         duplicate = by_rules is not None and by_rules.relation is Relation.DUPLICATE
@@ -308,7 +305,7 @@ class ComparedPair:
         return [sentence for sentence, _ in said] if all(holds for _, holds in said[1:]) else []
 
     def _letters(self, prints: PrintPairs) -> list[tuple[str, bool]]:
-        """Return the conditions of the rule `damaged` in sentences, each with whether the pair meets it."""
+        """Return the conditions of the rule `damaged` in sentences, each with whether it holds."""
         equal, differing = max(prints.equal[0], 1), prints.differing[0]
         mended = prints.mended[0] / differing if differing else 1.0
         said = (

@@ -53,8 +53,8 @@ class Read:
 
 
 class Fingerprinting:
-    """First step of one backfill, round by round. `target`, the table for fingerprints, may change between
-    rounds."""
+    """First step of a backfill, round by round. `target`, the table for fingerprints, may change in
+    between."""
 
     def __init__(
         self,
@@ -126,8 +126,7 @@ class Fingerprinting:
             after = page.last
 
     def _check(self, page: Chunk) -> None:
-        # A text that was read waits no longer, unless someone changed it; rows of a table that drifted wait
-        # on.
+        # A text that was read waits no longer, unless someone changed it or its attached table drifted.
         found = frozenset(page) - self._unreadable
         again = found & self._first_page
         self._same_pages = self._same_pages + 1 if again else 0

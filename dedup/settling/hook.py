@@ -54,7 +54,7 @@ def fingerprint(rulebook: Rulebook, article: Article) -> Fingerprinted:
 def settle_new(ask: Ask, rulebook: Rulebook, article: Article, made: Fingerprint) -> Verdict | None:
     """Store and mark a new article in one call or two, each in its own transaction. Return None, and store
     nothing, if more would change than the marks of earlier articles that it is most like: another article
-    becomes a copy, or stops being one. Raises StaleRulesError: the stored results are of another rulebook."""
+    becomes a copy, or stops being one. Raises StaleRulesError: the results belong to another rulebook."""
     met = fast_path.meet(ask, rulebook, article, made)
     if met.outcome == "stored":
         return Verdict(article.source_id, Status.UNIQUE.value, None, None, None, unsettled=met.unsettled)
@@ -103,7 +103,7 @@ def _related(made: Fingerprint, met: Met, settings: Settings) -> list[Partner]:
 
 def submit(cursor: Cursor, rulebook: Rulebook, article: Article, made: Fingerprinted) -> Verdict:
     """Store an article and settle it; needs the settle lock, and `made` by the same rulebook. Raises
-    StaleRulesError: the stored results are of another rulebook."""
+    StaleRulesError: the stored results belong to another one."""
     rulebook.check(cursor)
     settings = rulebook.settings
     # Asked before the article is stored: an edit makes them stale, and removes the pairs that name them.
@@ -152,8 +152,7 @@ def store_for_later(database: Database, article: Article, *, may_edit: bool = Tr
 
 
 def delete(cursor: Cursor, settings: Settings, source_ids: Sequence[str]) -> list[str]:
-    """Delete articles and settle what that unsettles; needs the settle lock. Return the source_ids that
-    existed."""
+    """Delete articles and settle what that unsettles, under the settle lock; return the source_ids found."""
     # Asked before the articles are gone with their pairs.
     partners = articles.partners(cursor, source_ids)
     articles.forget_deferred(cursor, source_ids)
@@ -220,12 +219,10 @@ def _verdict(cursor: Cursor, settings: Settings, source_id: str, *, is_free: boo
     if stored.status == "failed":
         return verdicts.verdict(cursor, source_id, stored)
     rows = settling.named(cursor, settings, [source_id.encode()])
-    if not rows:
-        # It is before the horizon, and waits to be archived.
+    if not rows:  # it is before the horizon, and waits to be archived
         return verdicts.verdict(cursor, source_id, stored)
     row = rows[0]
-    # Its mark rests on settled articles alone. Compared with all it may get another one, until it is settled
-    # again.
+    # Its mark rests on settled articles alone; compared with all it may get another one for now.
     found = related_to(cursor, settings, row, everything=True)
     mark = mark_of(row, found)
     said = verdict_of(source_id, mark, found, stored.unsettled)

@@ -54,8 +54,7 @@ class StoredPart:
     """Result for some articles, all of which have been stored."""
 
     articles: Chunk
-    # Those that cannot have a fingerprint, by id, with the reason.
-    failed: dict[int, str] = field(default_factory=dict)
+    failed: dict[int, str] = field(default_factory=dict)  # by id, with the reason
     gone: list[int] = field(default_factory=list)  # ids of those that changed, went or no longer wait
     stored: Stored | None = None
 

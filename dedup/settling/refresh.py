@@ -35,8 +35,7 @@ EXAMPLE_CHARACTERS = 500  # Longer examples are cut: a table cell is no place fo
 
 @dataclass(frozen=True, slots=True)
 class Refreshed:
-    """Numbers of sentences that became common, of sentences that stopped being common, and of their
-    carriers."""
+    """Numbers of sentences that became or stopped being common, and of their carriers."""
 
     entered: int = 0
     left: int = 0
@@ -70,8 +69,7 @@ class SentenceCounts:
     taken: Bigints  # the changes that the counts include
     counts: Sequence[SentenceCount]
     changes: Sequence[CommonChange]  # changes of the table of common sentences that follow
-    # Of each sentence that enters or leaves, the carriers that take part; None if unknown.
-    carriers: Mapping[int, Sequence[int]] | None = None
+    carriers: Mapping[int, Sequence[int]] | None = None  # that take part, by sentence that enters or leaves
 
     def carriers_of(self, cursor: Cursor, part: Sequence[CommonChange]) -> list[int]:
         """Return the articles to withdraw because these sentences change."""

@@ -66,8 +66,7 @@ def build(
 
 
 def publish(database: Database, rulebook: Rulebook, run: int, made: list[KeySegment]) -> None:
-    """Put the waiting fingerprints into use. Raises StaleRulesError: the settings changed, or another engine
-    took over."""
+    """Put the waiting fingerprints into use. Raises StaleRulesError: another rulebook or engine took over."""
 
     def use(cursor: Cursor) -> None:
         memory_engine.publish(cursor)

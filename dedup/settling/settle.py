@@ -175,7 +175,7 @@ class _SettleBatch:
         )
 
     def _outside(self) -> Outside:
-        """Return flags and best matches of the articles outside: the mark of a settled article tells its best
+        """Return flags and best matches of the articles outside; the mark of a settled article tells its
         match."""
         rows, times = self._rows, [self._rows[place].order[0] for place in np.flatnonzero(self._inside)]
         best = BestMatches.none(len(rows))
@@ -242,8 +242,7 @@ class _SettleBatch:
         return late[np.array(found, np.int64)]
 
     def _unsettled_duplicates(self, appeared: list[FingerprintRow]) -> set[int]:
-        """Return settled duplicates, not of this batch, that may get another original because these became
-        canonical."""
+        """Return settled duplicates outside that may get another original, since these became canonical."""
         early = [row for row in appeared if self._through is not None and row.order[0] <= self._through]
         if not early:
             return set()

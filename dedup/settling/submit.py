@@ -34,8 +34,7 @@ class Submissions:
         self._may_settle: bool | None = None
 
     def submit(self, article: Article, seconds: float) -> Verdict:
-        """Store an article, or its new version, and settle it; store it for later if that takes more than
-        `seconds`."""
+        """Store an article, or its new version, and settle it; after `seconds` leave that to a backfill."""
         try:
             if self._may_settle is None:
                 with self._database.transaction(seconds=seconds) as cursor:

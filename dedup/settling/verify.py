@@ -46,8 +46,7 @@ class Verification(Answer):
     differences: list[str] = field(default_factory=list)  # one line each, with the source_id, never with text
     found: int = 0  # number of differences, also of those that are not listed
     skipped: list[str] = field(default_factory=list)  # what was not checked, and why; one line each
-    # Differences that only a person can correct; one line each, with the command.
-    by_hand: list[str] = field(default_factory=list)
+    by_hand: list[str] = field(default_factory=list)  # only a person can correct these; with the command
     repairs: Repairs = field(default_factory=Repairs, repr=False)  # of the other differences
 
     @property
@@ -183,7 +182,7 @@ def _check_fingerprints(
     credited: _CreditCheck,
     result: Verification,
 ) -> int:
-    """Compare fingerprints and credits; return how many texts were not read, since no worker could finish
+    """Compare fingerprints and credits; return how many texts were skipped, since no worker can finish
     them."""
     by_id = {article.id: article for article in block}
     given_up = 0
@@ -212,8 +211,7 @@ def _check_fingerprints(
 
 
 class _CreditCheck:
-    """Comparison of credits with the present list of agencies. `unread`: articles whose credits are not read
-    yet."""
+    """Comparison of credits with the list of agencies. `unread`: articles whose credits are not read yet."""
 
     def __init__(self, cursor: Cursor) -> None:
         self.unread = 0
@@ -278,7 +276,7 @@ class _Block:
 
     def _compare(self, other: StoredArticle) -> None:
         if other.fingerprint is None:
-            return  # its fingerprint is of another revision, which is a difference of its own
+            return  # its fingerprint belongs to another revision, which is noted as a difference
         profile = Profile.of(other.fingerprint, self._common)
         candidates = {a.id: a for key in _keys(profile) for a in self._by_key.get(key, ())}
         candidates |= {id: self._by_id[id] for id in self._pinned.get(other.id, ()) if id in self._by_id}

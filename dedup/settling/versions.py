@@ -38,8 +38,7 @@ class Alteration(Answer):
     """A sentence that a version has added, removed or changed."""
 
     kind: Kind
-    # The sentence before, in pieces with their kinds; None if it was added.
-    earlier: tuple[Segment, ...] | None = field(repr=False)
+    earlier: tuple[Segment, ...] | None = field(repr=False)  # in pieces with their kinds; None if it is new
     later: tuple[Segment, ...] | None = field(repr=False)  # the sentence now; None if it was removed
     common: bool  # it is a common sentence, which counts for nothing
 
@@ -68,8 +67,7 @@ class StoryVersions(Answer):
 
     story: str  # source_id of the original
     versions: tuple[Version, ...]  # the original, then its duplicates by time; at most `MAX_VERSIONS`
-    # Originals of other stories that are similar, and more like this one than any earlier one.
-    updates: tuple[Version, ...]
+    updates: tuple[Version, ...]  # originals of other stories whose best earlier match is this one
 
 
 def versions_of(
@@ -148,8 +146,7 @@ def altered(earlier: Sentences, later: Sentences) -> list[tuple[Told | None, Tol
 
 
 def beside(earlier: Told | None, later: Told | None) -> tuple[Segments | None, Segments | None]:
-    """Return two versions of a sentence in pieces, each with its kind beside the other; one version may be
-    None."""
+    """Return two versions of a sentence in pieces with their kinds; one version may be None."""
     if earlier and later:
         return differences(earlier[1], later[1])
     return (

@@ -123,8 +123,7 @@ def _bring_back(settings: Settings, page: Sequence[int], cursor: Cursor) -> int:
 
 
 def horizon_of(cursor: Cursor, settings: Settings, days: int) -> datetime | None:
-    """Return the start of the day, in UTC, so many days before the newest article; None if nothing is
-    settled."""
+    """Return the start of the UTC day so many days before the newest article; None if nothing is settled."""
     return _days_before(window.newest(cursor, settings), days)
 
 
@@ -133,8 +132,7 @@ def _days_before(newest: datetime | None, days: int) -> datetime | None:
         return None
     try:
         return (newest.astimezone(UTC) - days * DAY).replace(hour=0, minute=0, second=0, microsecond=0)
-    except OverflowError:
-        # It would be before the year 1.
+    except OverflowError:  # it would be before the year 1
         return None
 
 
@@ -153,8 +151,7 @@ def preview(database: Database, older_than: str) -> PrunePreview:
 
 
 def leaving(cursor: Cursor, settings: Settings) -> tuple[int, int]:
-    """Count the articles that these settings archive once everything is settled, and all articles; (0, 0)
-    without a window."""
+    """Count the articles that these settings will archive, and all articles; (0, 0) without a window."""
     if settings.keep_days is None:
         return 0, 0
     horizon = _days_before(window.newest_of_all(cursor, settings), settings.keep_days)
@@ -165,8 +162,7 @@ def leaving(cursor: Cursor, settings: Settings) -> tuple[int, int]:
 
 
 def _wanted(cursor: Cursor, older_than: str) -> datetime:
-    """Parse the horizon that is asked for. Raises InputError: it cannot be read, or the present one is there
-    or later."""
+    """Parse a horizon. Raises InputError: it cannot be read, or is not after the present one."""
     days = window_days(older_than)
     if days is not None:
         found = horizon_of(cursor, rulebooks.load_settings(cursor), days)

@@ -94,8 +94,7 @@ class MemoryRun:
             held(self._database, partial(memory_engine.end, run=self._run))
 
     def settle(self) -> Done:
-        """Settle everything that has a fingerprint. Raises StaleRulesError: the settings changed; stored
-        marks are right."""
+        """Settle everything that has a fingerprint. Raises StaleRulesError: the settings changed."""
         done = Done()
         with self._timed("reading"):
             snapshot, counted = self._read()
@@ -174,8 +173,7 @@ class MemoryRun:
             snapshot.canonical[places] = ~snapshot.canonical[places]
 
     def _tidy(self, waiting: int) -> None:
-        """Rebuild the index of waiting fingerprints and bring statistics up to date while nobody uses
-        them."""
+        """Rebuild the index of waiting fingerprints, and their statistics, while nobody uses them."""
         compact(self._database, "fingerprint_bulk_pkey")
         analyze(self._database, waiting, "article", "fingerprint_bulk")
 
@@ -183,8 +181,7 @@ class MemoryRun:
         done.compared = plan.decisions.compared
         check = partial(memory_engine.check, rulebook=self._rulebook, run=self._run)
         self._progress.start("writing marks", int(plan.writes.sum()))
-        # A component that is written in parts agrees with itself only at the end: until then its articles are
-        # stale.
+        # A component in parts agrees with itself only at the end: until then its articles are stale.
         for start in range(0, len(plan.divided), writing.CHUNK_ROWS):
             if self._stop():
                 return

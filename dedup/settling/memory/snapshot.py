@@ -37,8 +37,7 @@ def fitting(memory: int, settings: Settings) -> int:
 
 
 class Kept:
-    """Fingerprints that a load has just stored, kept so that none is read again; none if they are more than
-    `limit`."""
+    """Fingerprints that a load has just stored, so that none is read again; none if above `limit`."""
 
     def __init__(self, limit: int) -> None:
         self._limit, self._count = limit, 0

@@ -37,8 +37,7 @@ UNIQUE, SIMILAR, DUPLICATE = (
 
 
 def profiles(snapshot: Snapshot, common: Bigints, pins: dict[tuple[int, int], Relation]) -> Profiles:
-    """Return arrays for the decider, given the common sentences, ascending, and pins: places of pairs, the
-    later first."""
+    """Return arrays for the decider. `common`: ascending; `pins`: places of pairs, the later first."""
     by_sentence, by_bucket, by_content = snapshot.shared
     dropped = np.isin(by_sentence[0], common)
     counts = snapshot.sentence_counts - np.bincount(by_sentence[1][dropped], minlength=len(snapshot))
@@ -80,8 +79,7 @@ class Plan:
     """
 
     def __init__(self, snapshot: Snapshot, decisions: Decisions, unsettled: Places) -> None:
-        """Compare decisions with the snapshot; `unsettled` are the places of articles that are pending or
-        stale."""
+        """Compare decisions with the snapshot. `unsettled`: places of articles that are pending or stale."""
         self.snapshot, self.decisions = snapshot, decisions
         marks, stored = _marks(snapshot, decisions), snapshot.marks
         differs = (
@@ -122,11 +120,11 @@ class Plan:
         self.chunks = [Chunk(number, *work) for number, *work in parts if any(map(len, work))]
 
     def write(self, cursor: Cursor, chunk: Chunk, changed: Places) -> int:
-        """Write a chunk, given the places of articles that people have changed; return how many articles it
+        """Write a chunk, but nothing related to articles at `changed` places; return how many articles it
         settles."""
         ids, stored, pairs = self.snapshot.ids, self.snapshot.pairs, self.decisions.pairs
         component = self.decisions.component
-        # Whatever is related to a changed article is left out with it, and settled through the indexes.
+        # Articles related to a changed one are left out with it, and settled through the indexes.
         blocked = np.unique(component[changed])
 
         def free(places: npt.NDArray[Any]) -> Flags:
@@ -159,8 +157,7 @@ class Plan:
 
 
 def _chunks(component: Places, weight: Bigints) -> tuple[Bigints, Flags]:
-    """Return the chunk of each article, ascending in a component, and flags of articles in divided
-    components."""
+    """Return the chunk of each article, ascending in a component, and flags of divided components."""
     order = np.argsort(component, kind="stable")
     heavy = (np.bincount(component, weight, len(weight)) > CHUNK_ROWS)[component]
     before = np.cumsum(weight[order]) - weight[order]
@@ -192,8 +189,7 @@ def _marks(snapshot: Snapshot, decisions: Decisions) -> StoredMarks:
 
 
 def _pair_changes(snapshot: Snapshot, decisions: Decisions) -> tuple[Bigints, Flags, Flags, Flags]:
-    """Return stored pairs by place, flags of pairs to drop, flags of pairs that lose a flag, and flags of new
-    pairs."""
+    """Return stored pairs by place; flags of pairs to drop, of pairs that lose a flag, and of new pairs."""
     stored, found = snapshot.pairs, decisions.pairs
     later, earlier = snapshot.places(stored.article_id), snapshot.places(stored.other_id)
     old = np.stack([later, earlier], axis=1).astype(np.int64)
