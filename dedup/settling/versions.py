@@ -29,7 +29,7 @@ Against = Literal["before", "original"]
 Sentences = Mapping[int, str]
 """Sentences of a text that count, each once, in their order: by hash, as the text prints them."""
 
-Told = tuple[int, str]
+Hashed = tuple[int, str]
 """A sentence with its hash."""
 
 
@@ -91,7 +91,7 @@ def versions_of(
         row.id: altered(cut.get(one[0], {}), cut.get(row.id, {})) if (one := before[row.id]) else []
         for row in rows
     }
-    keys = {told[0] for found in pairs.values() for pair in found for told in pair if told}
+    keys = {one[0] for found in pairs.values() for pair in found for one in pair if one}
     common = set(settling.common_among(cursor, bigints(keys)).tolist())
 
     def version(row: VersionRow) -> Version:
@@ -128,7 +128,7 @@ def counting(sentences: Iterable[tuple[str, int | None]]) -> Sentences:
     return found
 
 
-def altered(earlier: Sentences, later: Sentences) -> list[tuple[Told | None, Told | None]]:
+def altered(earlier: Sentences, later: Sentences) -> list[tuple[Hashed | None, Hashed | None]]:
     """Return the sentences that only one of two texts has, each beside its version in the other, if there is
     one.
 
@@ -136,7 +136,7 @@ def altered(earlier: Sentences, later: Sentences) -> list[tuple[Told | None, Tol
     [((1, 'Rain fell on Monday.'), (3, 'Rain fell at noon.'))]
     """
     alone = [
-        [told for told in side.items() if told[0] not in other]
+        [one for one in side.items() if one[0] not in other]
         for side, other in ((earlier, later), (later, earlier))
     ]
     words = [[sentence for _, sentence in side] for side in alone]
@@ -145,7 +145,7 @@ def altered(earlier: Sentences, later: Sentences) -> list[tuple[Told | None, Tol
     ]
 
 
-def beside(earlier: Told | None, later: Told | None) -> tuple[Segments | None, Segments | None]:
+def beside(earlier: Hashed | None, later: Hashed | None) -> tuple[Segments | None, Segments | None]:
     """Return two versions of a sentence in pieces with their kinds; one version may be None."""
     if earlier and later:
         return differences(earlier[1], later[1])
@@ -155,6 +155,6 @@ def beside(earlier: Told | None, later: Told | None) -> tuple[Segments | None, S
     )
 
 
-def _alteration(earlier: Told | None, later: Told | None, common: set[int]) -> Alteration:
+def _alteration(earlier: Hashed | None, later: Hashed | None, common: set[int]) -> Alteration:
     kind = Kind.CHANGED if earlier and later else Kind.REMOVED if earlier else Kind.ADDED
     return Alteration(kind, *beside(earlier, later), any(t and t[0] in common for t in (earlier, later)))
