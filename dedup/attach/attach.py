@@ -79,12 +79,9 @@ def reading(database: Database, cursor: Cursor, attachment: Attachment) -> Itera
         yield cursor
         return
     try:
-        with (
-            copying.session_of(database, cursor, attachment, attached=False) as connection,
-            connection.cursor() as rows,
-        ):
+        with copying.session_of(database, cursor, attachment, attached=False) as connection:
             copying.limit_time(connection)
-            yield rows
+            yield connection.cursor()
     except UnfitError as error:
         raise InputError(str(error)) from None
 

@@ -135,13 +135,9 @@ def by_key(attachment: Attachment, source_id: Part) -> Part:
 
 
 def _kept(attachment: Attachment) -> Part:
-    values = [
-        sql.SQL("({}, {})").format(
-            sql.Literal(name),
-            _template("kept_value", column=sql.Identifier(name)),
-        )
-        for name in attachment.keep
-    ]
+    pair = sql.SQL("({}, {})")
+    columns = {name: _template("kept_value", column=sql.Identifier(name)) for name in attachment.keep}
+    values = [pair.format(sql.Literal(name), column) for name, column in columns.items()]
     return _template("kept", values=joined(values), most=KEPT_CHARACTERS)
 
 

@@ -290,11 +290,8 @@ def _watched(cursor: Cursor, oid: int, attachment: Attachment) -> tuple[str, ...
         # Only Postgres can parse the condition: it makes a view of it, which is rolled back.
         with cursor.connection.transaction() as savepoint:
             # One statement at a time is all that a binary cursor takes.
-            cursor.execute(
-                sql.SQL("CREATE TEMP VIEW dedup_condition AS SELECT 1 AS one {}").format(
-                    survey.articles_of(attachment)
-                )
-            )
+            view = sql.SQL("CREATE TEMP VIEW dedup_condition AS SELECT 1 AS one {}")
+            cursor.execute(view.format(survey.articles_of(attachment)))
             rows = cursor.execute(_sql("looked_at")).fetchall()
             raise psycopg.Rollback(savepoint)
     except (psycopg.ProgrammingError, psycopg.DataError) as error:

@@ -116,11 +116,7 @@ class _Writing:
         """Write some marks; if that fails, write each half, until it is known which rows fail."""
         try:
             self._apply(source_ids)
-        except (
-            psycopg.errors.LockNotAvailable,
-            psycopg.errors.QueryCanceled,
-            psycopg.errors.DeadlockDetected,
-        ):
+        except (psycopg.errors.LockNotAvailable, psycopg.errors.DeadlockDetected):
             raise
         except psycopg.Error as error:
             # 08 and 57: the connection is gone, or the server ends it. That is no fault of a row.

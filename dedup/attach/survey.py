@@ -111,16 +111,14 @@ def told_of_readers(cursor: Cursor, attachment: Attachment) -> list[str]:
     ]
     query = sql.SQL(
         "SELECT md5(left(t.{text}::text, {most})), {values} {rows} AND t.{text}::text <> '' LIMIT {limit}"
+    ).format(
+        text=sql.Identifier(attachment.columns["text"]),
+        most=of_text,
+        values=sql.SQL(", ").join(values),
+        rows=articles_of(attachment, percent),
+        limit=SAMPLED_ROWS,
     )
-    rows = cursor.execute(
-        query.format(
-            text=sql.Identifier(attachment.columns["text"]),
-            most=of_text,
-            values=sql.SQL(", ").join(values),
-            rows=articles_of(attachment, percent),
-            limit=SAMPLED_ROWS,
-        )
-    ).fetchall()
+    rows = cursor.execute(query).fetchall()
     found = [
         (readers, name)
         for place, name in enumerate(names, 2)
@@ -158,14 +156,12 @@ def _readers(rows: Sequence[tuple[str, str | None, str | None]], share: float) -
 
 def _refuse_html(cursor: Cursor, attachment: Attachment) -> None:
     body = sql.Identifier("t", attachment.columns["text"])
+    end = sql.SQL("(SELECT left({}::text, {}) {} ORDER BY {} LIMIT {})")
+    rows = articles_of(attachment)
     ends = []
     for order in ("ASC", "DESC"):
         keys = [sql.SQL("{} {}").format(sql.Identifier("t", key), raw(order)) for key in attachment.keys]
-        ends.append(
-            sql.SQL("(SELECT left({}::text, {}) {} ORDER BY {} LIMIT {})").format(
-                body, LOOKED_AT_CHARACTERS, articles_of(attachment), sql.SQL(", ").join(keys), LOOKED_AT_ROWS
-            )
-        )
+        ends.append(end.format(body, LOOKED_AT_CHARACTERS, rows, sql.SQL(", ").join(keys), LOOKED_AT_ROWS))
     bodies = [row[0] or "" for row in cursor.execute(sql.SQL(" UNION ALL ").join(ends)).fetchall()]
     found = sum(map(looks_like_html, bodies))
     if found * TOLERATED > len(bodies):
