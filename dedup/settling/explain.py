@@ -42,7 +42,8 @@ class ExplainedArticle(Answer):
     publication: str | None
     status: str
     time: datetime  # in canonical order
-    ignored: tuple[tuple[str, str], ...] = field(repr=False)  # "common" or "too short"; no log may hold them
+    # Sentences that do not count, each with "common" or "too short"; no log may hold them.
+    ignored: tuple[tuple[str, str], ...] = field(repr=False)
     words: int
     shingles: int
 

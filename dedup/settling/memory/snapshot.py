@@ -177,7 +177,7 @@ class _Reader:
     ) -> None:
         """Read everything but the keys into the snapshot, and keep the keys too if they fit."""
         self._snapshot, self._cursor, self._progress, self._again = snapshot, cursor, progress, again
-        self._banded, self.wanted = np.zeros((2, len(snapshot)), np.bool_)  # wanted: whose buckets are kept
+        self._banded, self.wanted = np.zeros((2, len(snapshot)), np.bool_)  # wanted: keep its buckets
         self._bands = settings.buckets
         self._rows: list[npt.NDArray[np.int64]] = []
         self._rows_of: list[Places] = []
