@@ -118,7 +118,7 @@ class Daemon:
                 )
             return self._failed()
         if self._down:
-            log.info("going on after %d failed attempts", self._down, extra={"event": "up"})
+            log.info("working again after %d failed attempts", self._down, extra={"event": "up"})
             self._down = 0
         return 0.0 if again else self._pace.poll
 

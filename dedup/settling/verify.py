@@ -114,7 +114,9 @@ def verify(
         if credited.unread:
             result.skip(f"the credits of {counted(credited.unread, 'article')}, which wait; {FIRST}")
         if given_up:
-            result.skip(f"{counted(given_up, 'text')} not readable to this program; `dedup retry` tries them")
+            result.skip(
+                f"{counted(given_up, 'text')} that this program cannot read; `dedup retry` tries them"
+            )
     return result
 
 
@@ -139,9 +141,7 @@ def _check_bookkeeping(cursor: Cursor, rulebook: Rulebook, result: Verification)
     if rulebooks.state_in_force(cursor) != rulebook.state:
         result.differs("the settings in force are not those that the results were made with", Healing.ADOPT)
     for language in rulebooks.damaged_models(cursor):
-        result.differs(
-            f"the sentence parameters of {language} are not those of their checksum", Healing.ADOPT
-        )
+        result.differs(f"the sentence parameters of {language} do not match their checksum", Healing.ADOPT)
     if put_aside := articles.count_deferred(cursor):
         result.skip(f"{counted(put_aside, 'deferred version')} of articles; {FIRST}")
 
