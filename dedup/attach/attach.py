@@ -57,7 +57,7 @@ def remap(
     def change(cursor: Cursor) -> tuple[Attachment, list[Part]]:
         before = attachments.find(cursor, name)
         if before.leaving:
-            raise InputError(f"{name} is being detached: `dedup detach {name}` goes on with that")
+            raise InputError(f"{name} is being detached: `dedup detach {name}` finishes that")
         attachment, shape = remapped(cursor, before, told)
         with reading(database, cursor, attachment) as rows:
             survey.refuse_rows(rows, attachment, view=shape.view, html=attachment.html)

@@ -35,7 +35,7 @@ def fitting(cursor: Cursor, attachment: Attachment) -> Iterator[None]:
     except (psycopg.ProgrammingError, psycopg.DataError) as error:
         # Without the message of the server, which may quote a row.
         raise UnfitError(
-            f"{attachment.shown}: it does not fit what was made for it (SQLSTATE {error.sqlstate}):"
+            f"{attachment.shown}: its functions no longer fit it (SQLSTATE {error.sqlstate}):"
             f" `dedup remap {attachment.name}`"
         ) from None
 

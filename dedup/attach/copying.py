@@ -65,7 +65,7 @@ def session_of(
     found = [name for (name,) in cursor.execute(_attachments("owners"), values).fetchall()]
     if len(found) != 1:
         raise UnfitError(
-            f"{attachment.shown}: it, its partitions and what was made for it belong to several roles"
+            f"{attachment.shown}: it, its partitions and its functions belong to several roles"
             f" ({', '.join(found)}): give the table and its partitions to one, then `dedup remap"
             f" {attachment.name}`"
         )

@@ -84,7 +84,7 @@ def problems_of(cursor: Cursor, attachment: Attachment, found: TableState | None
 def _changes(cursor: Cursor, attachment: Attachment, found: TableState) -> list[str]:
     """Return the changes of a table after which it must be mapped again."""
     if found.maker is None:
-        return ["what was made for it is missing, or of an older dedup"]
+        return ["its functions are missing, or made by an older dedup"]
     oid = attachment.seen.get("oid")
     now = f"is called {found.known_as} now" if found.known_as else "is gone"
     if found.oid is None:
@@ -113,7 +113,7 @@ def _changes(cursor: Cursor, attachment: Attachment, found: TableState) -> list[
     if attachment.triggers and (ours < EVENTS or found.off):
         words.append("triggers that note its changes are missing or switched off")
     if found.maker != found.owner:
-        words.append(f"it belongs to {found.owner} now, and what was made for it to {found.maker}")
+        words.append(f"it belongs to {found.owner} now, and its functions to {found.maker}")
     if not attachment.copied:
         if found.strangers:
             words.append(

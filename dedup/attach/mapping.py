@@ -22,9 +22,7 @@ from dedup.db.statements import Statements
 _sql = Statements("attach/attachments")
 
 LONGEST_NAME = 57  # Bytes: with `_marks` after it, it is the name of a view, which Postgres cuts at 63
-
 LONGEST_IDENTIFIER = 63
-
 KEYS = ("smallint", "integer", "bigint", "numeric", "uuid", *TIMES)  # Types of keys beside those of text
 
 # Relations without triggers, and maybe without an index: views, materialized ones, and foreign tables.
@@ -114,11 +112,11 @@ def examine(cursor: Cursor, wanted: Wanted, again: Attachment | None = None) -> 
 def _noted_by(wanted: Wanted, columns: Mapping[str, Column], *, view: bool) -> tuple[bool, int | None]:
     if view and wanted.mark_columns:
         raise InputError(
-            f"--mark-columns: {wanted.table} is no table that columns can be added to: read the marks in the"
+            f"--mark-columns: {wanted.table} is no table and can have no new columns: read the marks in the"
             " view that dedup makes"
         )
     if view and wanted.triggers:
-        raise InputError(f"--triggers: {wanted.table} is no table that can have triggers: leave it out")
+        raise InputError(f"--triggers: {wanted.table} is no table and can have no triggers: leave it out")
     triggers = not view if wanted.triggers is None else wanted.triggers
     if triggers and (wanted.changed is not None or wanted.every):
         raise InputError(
@@ -225,7 +223,7 @@ def _keys(
     if not view and not unique:
         shown = ", ".join(wanted.keys)
         raise InputError(
-            f"--id: no unique index holds ({shown}) apart: first CREATE UNIQUE INDEX CONCURRENTLY on it,"
+            f"--id: no unique index is on ({shown}): first CREATE UNIQUE INDEX CONCURRENTLY on it,"
             " without WHERE, or name the primary key"
         )
     return wanted.keys
@@ -317,7 +315,7 @@ def remapped(
     found = drift.find(cursor, attachment)
     if "table" not in told and found.oid is None and found.known_as is None:
         raise InputError(
-            f"{attachment.shown} is gone: `dedup remap {attachment.name} --table T` goes on with another"
+            f"{attachment.shown} is gone: `dedup remap {attachment.name} --table T` continues with another"
             f" table, `dedup detach {attachment.name}` deletes its articles"
         )
     if "table" in told:
