@@ -1,1 +1,1 @@
-"""Tables of others: how they are attached, what changes in them, what is written back."""
+"""Attached tables of others: mapping, following their changes, writing marks back."""

@@ -1,4 +1,4 @@
-"""Attach a table of someone else, detach it, and find what changed in it where no trigger notes that."""
+"""Attach a table of someone else, detach it, and find what changed in it if no trigger notes that."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ from dedup.db.statements import Statements
 
 _sql = Statements("attach/attachments")
 
+# For a lock of the owner's table, at one try: all who come after us wait behind us. If the owner and we wait
+# for each other, we give up before Postgres ends one of both (`deadlock_timeout`, a second).
 DDL_SECONDS = 0.5
-"""For a lock of the owner's table, at one try: whoever comes after us waits behind us. Where the owner and we
-wait for each other, we give way before Postgres ends one of both (`deadlock_timeout`, a second)."""
 
 DELETED_ARTICLES = 1_000  # Of a table that is detached, under one hold of the settle lock at most
 
@@ -34,9 +34,8 @@ DELETED_ARTICLES = 1_000  # Of a table that is detached, under one hold of the s
 def attach(
     database: Database, wanted: Wanted, *, dry_run: bool = False
 ) -> tuple[Attachment, list[str], list[str]]:
-    """Attach a table; see `Attachments.attach`. Returns what was run or, `dry_run`, would be, and what its
-    owner is to know.
-    """
+    """Attach a table; see `Attachments.attach`. Return the attachment, the statements that ran or, with
+    `dry_run`, would run, and warnings for its owner."""
     told: list[str] = []
 
     def change(cursor: Cursor) -> tuple[Attachment, list[Part]]:
@@ -53,12 +52,12 @@ def attach(
 def remap(
     database: Database, name: str, told: Mapping[str, Any], *, dry_run: bool = False
 ) -> tuple[Attachment, list[str]]:
-    """Map a table again that its owner changed; see `Attachments.remap`. Returns as `attach`."""
+    """Map a table again that its owner changed; see `Attachments.remap`. Return as `attach`."""
 
     def change(cursor: Cursor) -> tuple[Attachment, list[Part]]:
         before = attachments.find(cursor, name)
         if before.leaving:
-            raise InputError(f"{name} is being detached: `dedup detach {name}` goes on with that")
+            raise InputError(f"{name} is being detached: `dedup detach {name}` finishes that")
         attachment, shape = remapped(cursor, before, told)
         with reading(database, cursor, attachment) as rows:
             survey.refuse_rows(rows, attachment, view=shape.view, html=attachment.html)
@@ -74,19 +73,15 @@ def remap(
 
 @contextmanager
 def reading(database: Database, cursor: Cursor, attachment: Attachment) -> Iterator[Cursor]:
-    """Give a cursor that may read the rows of a table: of its owner's session where the owner is not trusted.
-    Raises InputError: there is no such session to be had.
-    """
+    """Yield a cursor that may read the rows of a table: in a session of its owner if the owner is not
+    trusted. Raises InputError: no such session can be opened."""
     if not attachment.copied:
         yield cursor
         return
     try:
-        with (
-            copying.session_of(database, cursor, attachment, attached=False) as connection,
-            connection.cursor() as rows,
-        ):
+        with copying.session_of(database, cursor, attachment, attached=False) as connection:
             copying.limit_time(connection)
-            yield rows
+            yield connection.cursor()
     except UnfitError as error:
         raise InputError(str(error)) from None
 
@@ -94,9 +89,8 @@ def reading(database: Database, cursor: Cursor, attachment: Attachment) -> Itera
 def detach(
     database: Database, name: str, *, dry_run: bool = False, stop: Callable[[], bool] = lambda: False
 ) -> tuple[int, list[str]]:
-    """Leave the owner's table as it was found, and delete its articles; see `Attachments.detach`. Returns how
-    many articles were deleted, or would be, and the statements.
-    """
+    """Restore the owner's table, delete its articles; see `Attachments.detach`. Return how many, and the
+    statements."""
 
     def change(cursor: Cursor) -> tuple[Attachment, list[Part]]:
         attachment = attachments.find(cursor, name)
@@ -111,7 +105,7 @@ def detach(
         count, seconds = retried(partial(_delete_some, database, attachment, size), database.timeouts.lock)
         if not count:
             with database.transaction() as cursor:
-                # Nobody writes new notes of it.
+                # The triggers are gone: nobody writes new notes of it.
                 copying.forget(cursor, attachment)
                 for statement in ("forget_notes", "forget_all_marks", "forget_refused", "forget"):
                     cursor.execute(_sql(statement), {"id": attachment.id})
@@ -129,9 +123,8 @@ def sync(
     allow_deletes: bool = False,
     stop: Callable[[], bool] = lambda: False,
 ) -> int:
-    """Note what is new, changed or gone in attached tables, by key and hash; see `Attachments.sync`. Raises
-    InputError also where the owner changed a table so that it is to be mapped again.
-    """
+    """Note new, changed and gone rows, by key and hash; see `Attachments.sync`. Raises InputError on drift
+    too."""
     with database.transaction() as cursor:
         chosen = attachments.present(cursor) if name is None else [attachments.find(cursor, name)]
         for attachment in chosen:
@@ -160,9 +153,8 @@ def _changed(
     dry_run: bool,
     lock: bool = True,
 ) -> tuple[Attachment, list[str]]:
-    """Change the owner's table, or not; returns the statements as psql takes them. `lock`: meanwhile nobody
-    else attaches or maps a table.
-    """
+    """Run the statements of `change`, or with `dry_run` only return them, as psql takes them. `lock`: nobody
+    else attaches or maps a table meanwhile."""
 
     def attempt() -> tuple[Attachment, list[str]]:
         with database.transaction() as cursor:

@@ -1,8 +1,7 @@
-"""Attached tables: which there are, and how a row is named as an article and found again by that name.
+"""Attached tables: which there are, and the source_ids of their rows.
 
-The source_id of a row is the name of its attachment, a slash, and the key: as text where it is one column, as
-a JSON array of texts where it is several. What is made for an attachment is in `ddl.py`; what is
-read through it in `outbox.py`.
+The source_id of a row is the name of its attachment, a slash, and the key: the text of one column, or a JSON
+array of the texts of several.
 """
 
 from __future__ import annotations
@@ -33,8 +32,7 @@ class Attachment(Answer):
 
     id: int
     name: str  # what the source_ids of its articles begin with, before a slash
-    # schema, table: where the rows are
-    schema: str
+    schema: str  # of the table
     table: str
     keys: tuple[str, ...]  # the columns that tell them apart
     key_types: tuple[str, ...]  # their types
@@ -49,12 +47,10 @@ class Attachment(Answer):
     leaving: bool = False  # it is being detached
     copied: bool = False  # whether its rows are copied in a session of its owner (`copying.py`)
     attached_at: datetime | None = None
-    # the table when it was last compared (`drift.py`)
-    seen: dict[str, Any] = field(default_factory=dict, repr=False)
-    # when changes were last looked for to the end, when all rows were compared, and the latest change seen
-    synced_at: datetime | None = None
-    compared_at: datetime | None = None
-    changed_through: datetime | None = None
+    seen: dict[str, Any] = field(default_factory=dict, repr=False)  # the table at the last comparison
+    synced_at: datetime | None = None  # when changes were last looked for to the end
+    compared_at: datetime | None = None  # when all rows were compared
+    changed_through: datetime | None = None  # the latest change seen
 
     def as_dict(self) -> dict[str, Any]:
         return {f.name: plain(getattr(self, f.name)) for f in fields(self) if f.name != "seen"}
@@ -65,14 +61,14 @@ class Attachment(Answer):
 
     @property
     def condition(self) -> Part:
-        """Which rows `t` are articles, for a WHERE."""
+        """SQL for a WHERE that is true for rows `t` that are articles."""
         if self.where is None:
             return sql.SQL("true")
-        return sql.SQL("({}\n)").format(raw(self.where))  # it may end with a comment
+        # A line end before the bracket: the condition may end with a comment.
+        return sql.SQL("({}\n)").format(raw(self.where))
 
     @property
     def noted_by(self) -> str:
-        """What notes its changes."""
         if self.leaving:
             return "being detached"
         if self.triggers:
@@ -85,12 +81,11 @@ class Attachment(Answer):
 
     @property
     def place(self) -> dict[str, str]:
-        """Schema and table, as parameters of a statement."""
         return {"schema": self.schema, "table": self.table}
 
     @property
     def made(self) -> str:
-        """A pattern of the names of functions that were made for the table."""
+        """Pattern for the names of functions that were made for the table."""
         return f"^attached_{self.id}_"
 
     @property
@@ -98,11 +93,10 @@ class Attachment(Answer):
         return own(f"{self.name}_marks")
 
     def function(self, what: str) -> Part:
-        """A function that was made for the table: `dedup.attached_1_rows`."""
+        """Return the name of a function that was made for the table: `dedup.attached_1_rows`."""
         return own(f"attached_{self.id}_{what}")
 
     def call(self, what: str, given: str) -> str:
-        """Return a call of such a function, as a part of a statement."""
         return f"dedup.attached_{self.id}_{what}({given})"
 
     def page(self, *, recent: bool) -> str:
@@ -112,7 +106,6 @@ class Attachment(Answer):
         return self.call("page", "%(after)s::text, %(limit)s::integer")
 
     def source_id(self, row: str) -> Part:
-        """The source_id of a row, as an expression."""
         texts = [_as_text(sql.Identifier(row, k), t) for k, t in zip(self.keys, self.key_types, strict=True)]
         key = texts[0]
         if len(texts) > 1:
@@ -120,22 +113,21 @@ class Attachment(Answer):
         return _NAMED.format(f"{self.name}/", key)
 
     def original(self, key: Part) -> Part:
-        """The source_id of an original, of what a column of marks holds of it."""
+        """Return the source_id of an original from a column of marks."""
         return _NAMED.format(f"{self.name}/", _as_text(key, self.original_type))
 
     def original_from(self, source_id: Part) -> Part:
-        """What a column of marks holds of the source_id of an original: the key; of several columns, JSON."""
+        """Return the key in the source_id of an original, for a column of marks: JSON for several columns."""
         if len(self.keys) == 1:
             return self.key(source_id)[0]
         return sql.SQL("substr({}, {})::jsonb").format(source_id, len(self.name) + 2)
 
     @property
     def original_type(self) -> str:
-        """The type of the column of marks that holds the key of the original."""
         return self.key_types[0] if len(self.keys) == 1 else "jsonb"
 
     def key(self, source_id: Part) -> list[Part]:
-        """The key of a source_id of this attachment, column by column in the table's own types."""
+        """Return the key in a source_id of this attachment, column by column in the table's own types."""
         rest = sql.SQL("substr({}, {})").format(source_id, len(self.name) + 2)
         each = [rest]
         if len(self.keys) > 1:
@@ -144,7 +136,7 @@ class Attachment(Answer):
 
 
 def _as_text(column: Part, kind: str) -> Part:
-    # Of times the text depends on the session: they are written as JSON writes them.
+    # The text of a time depends on settings of the session; its JSON does not.
     if kind.startswith("timestamp") and kind.endswith("with time zone"):
         return sql.SQL("(to_json({} AT TIME ZONE 'UTC') #>> '{{}}')").format(column)
     if kind.startswith("timestamp") or kind == "date":
@@ -159,7 +151,6 @@ def _from_text(text: Part, kind: str) -> Part:
 
 
 def attachments(cursor: Cursor) -> list[Attachment]:
-    """The attached tables, in the order in which they were attached."""
     rows = cursor.execute(_sql("attachments")).fetchall()
     return [
         replace(made, keys=tuple(made.keys), key_types=tuple(made.key_types), keep=tuple(made.keep))
@@ -168,17 +159,17 @@ def attachments(cursor: Cursor) -> list[Attachment]:
 
 
 def present(cursor: Cursor) -> list[Attachment]:
-    """Those that are not being detached."""
+    """Return the attachments that are not being detached."""
     return [attachment for attachment in attachments(cursor) if not attachment.leaving]
 
 
 def known(cursor: Cursor) -> bool:
-    """Whether the schema can have attachments; an old one cannot."""
+    """Return whether the schema can have attachments; an old one cannot."""
     return bool(one_row(cursor, _sql("known"))[0])
 
 
 def find(cursor: Cursor, name: str) -> Attachment:
-    """The attachment of a name, or of a table, `newsroom.news` or `news`, that is attached once."""
+    """Return the attachment of a name, or of a table, `newsroom.news` or `news`, that is attached once."""
     everything = attachments(cursor)
     for attachment in everything:
         if attachment.name == name:

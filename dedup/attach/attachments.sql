@@ -1,15 +1,15 @@
--- Attached tables: which there are, what their owners did to them, and the marks that are written into them.
+-- Attached tables: attachments, changes by their owners, and the marks that are written into them.
 
 -- name: attachments
--- Every attachment.
+-- Select every attachment.
 SELECT id, name, schema_name, table_name, key_columns, key_types, columns, where_clause, mark_columns, triggers,
        html, kept_columns, changed_column, sync_minutes, leaving, copied, attached_at, seen, synced_at, compared_at,
        changed_through
 FROM dedup.attachment ORDER BY id
 
 -- name: due
--- Those whose changes are to be looked for now, but for those that a person must see to first; and whether all their
--- rows are to be compared. One that nobody has looked at is compared by its note.
+-- Select the attachments whose changes must be looked for now, unless a person must act first, and whether to compare
+-- all their rows. A new attachment is compared because of its note, not of this.
 SELECT id, changed_column IS NULL OR compared_at IS NULL OR compared_at < now() - interval '1 day'
 FROM dedup.attachment
 WHERE sync_minutes IS NOT NULL AND NOT leaving AND seen -> 'problems' IS NULL
@@ -17,7 +17,7 @@ WHERE sync_minutes IS NOT NULL AND NOT leaving AND seen -> 'problems' IS NULL
 ORDER BY id
 
 -- name: hold
--- Leave a table alone for some minutes, and keep why. All of it is compared after that.
+-- Leave a table alone for some minutes, store why, and have all of it compared after that.
 WITH noted AS (
     INSERT INTO dedup.outbox (attachment_id, source_ids)
     SELECT %(id)s::integer, '{}'
@@ -29,35 +29,37 @@ SET seen = seen || jsonb_build_object('held', %(why)s::text, 'until', extract(ep
 WHERE id = %(id)s
 
 -- name: held
--- Those that are left alone now.
+-- Select the attachments that are left alone now.
 SELECT id FROM dedup.attachment WHERE (seen ->> 'until')::double precision > extract(epoch FROM now())
 
 -- name: release
--- Leave a table alone no longer.
+-- Stop leaving a table alone.
 UPDATE dedup.attachment SET seen = seen - 'held' - 'until' WHERE id = %(id)s AND seen -> 'held' IS NOT NULL
 
 -- name: began
--- The present time, and from when on changes are looked for: transactions that were at work meanwhile commit later.
+-- Select the present time, and the time from which changes are looked for: transactions that ran meanwhile commit
+-- later.
 SELECT now()::text, (changed_through - make_interval(mins => %(overlap)s))::text FROM dedup.attachment WHERE id = %(id)s
 
 -- name: looked
--- Changes were looked for, to the end. `whole`: all rows were compared; `latest`: the latest time of a change.
+-- Note that changes were looked for, to the end. `whole`: all rows were compared; `latest`: the latest time of a
+-- change.
 UPDATE dedup.attachment
 SET synced_at = now(), compared_at = CASE WHEN %(whole)s THEN now() ELSE compared_at END,
     changed_through = greatest(changed_through,
                                least(coalesce(%(latest)s::timestamptz, %(began)s::timestamptz), %(began)s::timestamptz))
 WHERE id = %(id)s
 
--- name: put_off
--- Changes could not be looked for: they are after the usual pause.
+-- name: restart_pause
+-- Wait for the usual pause again, though changes could not be looked for.
 UPDATE dedup.attachment SET synced_at = now() WHERE id = %(id)s
 
 -- name: known
--- Whether the schema has attachments.
+-- Return whether the schema has attachments.
 SELECT to_regclass('dedup.attachment') IS NOT NULL
 
 -- name: next_id
--- The number of the next attachment.
+-- Return the number for the next attachment.
 SELECT coalesce(max(id), 0) + 1 FROM dedup.attachment
 
 -- name: lock
@@ -65,24 +67,25 @@ SELECT coalesce(max(id), 0) + 1 FROM dedup.attachment
 LOCK TABLE dedup.attachment IN SHARE ROW EXCLUSIVE MODE
 
 -- name: name_taken
--- Whether the name of an attachment is taken: by another one, by a view, or as the beginning of the ids of articles.
+-- Return whether the name of an attachment is taken: by another one, by a view, or as the beginning of ids of
+-- articles.
 SELECT EXISTS (SELECT FROM dedup.attachment WHERE name = %(name)s::text),
        to_regclass(format('dedup.%%I', %(name)s::text || '_marks')) IS NOT NULL,
        EXISTS (SELECT FROM dedup.article
                WHERE source_id >= %(name)s::text || '/' AND source_id < %(name)s::text || '0')
 
 -- name: parts_of_name
--- The parts of a name, as SQL quotes it.
+-- Return the parts of a name, as SQL quotes it.
 SELECT parse_ident(%(name)s)
 
 -- name: own_search_path
 -- Look up names in the schemas that the role and the database have set, to the end of the transaction or until it is
--- set again; returns the path before.
+-- set again; return the path before.
 SELECT pg_catalog.current_setting('search_path'), pg_catalog.set_config('search_path', s.reset_val, true)
 FROM pg_catalog.pg_settings AS s WHERE s.name OPERATOR(pg_catalog.=) 'search_path'
 
 -- name: relation
--- The number of a relation by its quoted name.
+-- Return the oid of a relation by its quoted name.
 SELECT pg_catalog.to_regclass(%(table)s)::pg_catalog.oid
 
 -- name: search_path
@@ -90,8 +93,8 @@ SELECT pg_catalog.to_regclass(%(table)s)::pg_catalog.oid
 SELECT pg_catalog.set_config('search_path', %(path)s, true)
 
 -- name: table
--- A relation by its number, with what forbids to attach it: its kind, how it is stored, whether it takes part in
--- inheritance, is a partition or has row security, and whether it is of a corpus.
+-- Select a relation by its oid, with what forbids to attach it: its kind, its persistence, whether it takes part in
+-- inheritance, is a partition or has row security, and whether it belongs to a corpus.
 SELECT c.oid::bigint, n.nspname, c.relname, c.relkind::text, c.relpersistence::text,
        EXISTS (SELECT FROM pg_inherits i WHERE (i.inhparent = c.oid OR i.inhrelid = c.oid)
                AND c.relkind <> 'p' AND NOT c.relispartition),
@@ -101,16 +104,17 @@ FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
 WHERE c.oid = %(oid)s
 
 -- name: sampled
--- How many rows of a relation make so many, in percent; 100 where Postgres cannot sample it, or has not counted.
+-- Return the percentage of a relation that makes so many rows; 100 if Postgres cannot sample it, or has not counted.
 SELECT CASE WHEN relkind IN ('r', 'p', 'm') AND reltuples > %(rows)s THEN 100 * %(rows)s / reltuples ELSE 100 END
 FROM pg_class WHERE oid = %(oid)s
 
 -- name: foreign_partition
--- Whether a partition of a table is a foreign table.
+-- Return a row if a partition of a table is a foreign table.
 SELECT FROM pg_partition_tree(%(oid)s::oid::regclass) p JOIN pg_class c ON c.oid = p.relid WHERE c.relkind = 'f'
 
 -- name: columns
--- The columns of a table: what they hold, whether they may be null, and what virtual ones are computed from.
+-- Select the columns of a table: types, whether they may be null, and the columns that virtual ones are computed
+-- from.
 SELECT a.attname, a.attnum, format_type(a.atttypid, a.atttypmod),
        format_type(coalesce(b.oid, t.oid), NULL), t.typcategory::text, a.attnotnull,
        coalesce(b.typnamespace, t.typnamespace) = 'pg_catalog'::regnamespace,
@@ -124,7 +128,8 @@ FROM pg_attribute a JOIN pg_type t ON t.oid = a.atttypid LEFT JOIN pg_type b ON 
 WHERE a.attrelid = %(oid)s AND a.attnum > 0 AND NOT a.attisdropped ORDER BY a.attnum
 
 -- name: seen_by
--- The triggers of a table and its partitions that see an update of a new column, without those of any corpus.
+-- Select the triggers of a table and its partitions that see an update of a new column, without triggers of any
+-- corpus.
 SELECT DISTINCT tgname::text FROM pg_trigger t JOIN pg_proc p ON p.oid = t.tgfoid
 WHERE NOT (p.proname ~ '^attached_[0-9]+_'
            AND EXISTS (SELECT FROM pg_class WHERE relnamespace = p.pronamespace AND relname = 'settle_turn'))
@@ -133,7 +138,7 @@ WHERE NOT (p.proname ~ '^attached_[0-9]+_'
 ORDER BY 1
 
 -- name: is_unique
--- Whether a unique index of all rows holds some columns apart.
+-- Return whether a unique index of all rows has no columns but these.
 SELECT EXISTS (
     SELECT FROM pg_index i
     WHERE i.indrelid = %(oid)s AND i.indisunique AND i.indisvalid AND i.indpred IS NULL AND i.indexprs IS NULL
@@ -142,10 +147,10 @@ SELECT EXISTS (
            JOIN pg_attribute a ON a.attrelid = i.indrelid AND a.attnum = k.attnum) <@ %(keys)s::text[])
 
 -- name: shape
--- Whether a relation is a view whose owner is trusted, and the roles that are not trusted and whose code runs when it is
--- read. Then what the functions made for it depend on: whether it is partitioned, the roles that own it, act, and own the
--- corpus, whether the first of them must be lent a right for it, and whether the server tells one large value from
--- another without reading them (pg_column_toast_chunk_id, from PostgreSQL 17 on).
+-- Return whether a relation is a view whose owner is trusted, and the roles that are not trusted and whose code runs
+-- when it is read. Then properties for the functions made for it: whether it is partitioned, the roles that own it,
+-- act, and own the corpus, whether the first of them must be lent a right, and whether the server can tell large
+-- values apart without reading them (pg_column_toast_chunk_id, from PostgreSQL 17 on).
 SELECT c.relkind = 'v' AND dedup.role_is_trusted(c.relowner), dedup.strangers(c.oid),
        c.relkind = 'p', pg_get_userbyid(c.relowner), current_user::text, pg_get_userbyid(n.nspowner),
        NOT r.rolsuper AND c.relowner <> r.oid AND NOT has_schema_privilege(c.relowner, n.oid, 'CREATE'),
@@ -154,8 +159,8 @@ FROM pg_class c, pg_namespace n, pg_roles r
 WHERE c.oid = %(oid)s AND n.oid = 'dedup'::regnamespace AND r.rolname = current_user
 
 -- name: strangers
--- Roles that are not trusted (docs/attach.md): those whose code runs when a table is read, and those that own what was
--- made for it.
+-- Return the roles that are not trusted (docs/attach.md): roles whose code runs when a table is read, and owners of
+-- the functions made for it.
 SELECT dedup.strangers(c.oid),
        ARRAY(SELECT DISTINCT pg_get_userbyid(p.proowner)::text FROM pg_proc p
              WHERE p.pronamespace = 'dedup'::regnamespace AND p.proname ~ %(made)s
@@ -164,7 +169,7 @@ FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
 WHERE n.nspname = %(schema)s AND c.relname = %(table)s
 
 -- name: owners
--- The roles that own a table, its partitions, and what was made to read and write it.
+-- Select the roles that own a table, its partitions, and the functions that read and write it.
 SELECT DISTINCT pg_get_userbyid(c.relowner)
 FROM pg_class t JOIN pg_namespace n ON n.oid = t.relnamespace
 JOIN pg_class c ON c.oid = t.oid OR c.oid IN (SELECT p.relid FROM pg_partition_tree(t.oid) AS p)
@@ -175,7 +180,7 @@ WHERE p.pronamespace = 'dedup'::regnamespace AND p.proname ~ %(made)s AND p.pron
 ORDER BY 1
 
 -- name: looked_at
--- The columns, and their tables, that the view of a condition looks at.
+-- Select the columns, with their tables, that the view of a condition reads.
 SELECT d.refobjid::bigint, a.attname
 FROM pg_rewrite r
 JOIN pg_depend d ON d.classid = 'pg_rewrite'::regclass AND d.objid = r.oid
@@ -184,15 +189,16 @@ LEFT JOIN pg_attribute a ON a.attrelid = d.refobjid AND a.attnum = d.refobjsubid
 WHERE r.ev_class = to_regclass('pg_temp.dedup_condition')
 
 -- name: name_of_table
--- The schema and the name of a table.
+-- Select the schema and the name of a table.
 SELECT n.nspname, c.relname FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace WHERE c.oid = %(oid)s
 
 -- name: attached_table
--- A table of others as it is now, by its name and by the number it had: roles that are not trusted and whose code runs
--- when it is read, altered functions, what it is called, its owner, its columns,
--- whether row security is forced on its owner, whether triggers note its changes, and a digest of what tells that rows
--- may have come or gone unnoticed: the partitions, the files of the rows (another one after TRUNCATE and where a table is rewritten) and the triggers
--- (others after a partition was attached again, changed ones after they were switched off and on); of a view its query.
+-- Return the state of a table of others, by its name and by its stored oid: roles that are not trusted and whose code
+-- runs when it is read, altered functions, its present name, its owner, whether row security is forced on that owner,
+-- its columns, and whether triggers note its changes. At last a digest that changes if rows may have come or gone
+-- unnoticed: the partitions, the files of the rows (another file after TRUNCATE or a rewrite) and the triggers
+-- (others after a partition was attached again, changed ones after they were switched off and on); the query of a
+-- view.
 WITH present AS (
     SELECT c.oid, c.relowner, c.relkind FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
     WHERE n.nspname = %(schema)s AND c.relname = %(table)s AND c.relkind IN ('r', 'p', 'v', 'm', 'f')
@@ -236,26 +242,26 @@ SELECT (SELECT oid::bigint FROM present), coalesce((SELECT dedup.strangers(oid) 
 INSERT INTO dedup.outbox (attachment_id, source_ids) VALUES (%(id)s, '{}')
 
 -- name: keep_seen
--- What was seen of a table, unless somebody mapped it again since it was looked at.
+-- Store the state of a table, unless somebody mapped it again meanwhile.
 UPDATE dedup.attachment SET seen = %(seen)s::jsonb WHERE id = %(id)s AND seen = %(before)s::jsonb
 
 -- name: unwritten
--- Tables with rows that take no marks: how many, and one of them with the SQLSTATE of why.
+-- Select the tables with rows that take no marks: how many, and one of them with its SQLSTATE.
 SELECT format('%%s.%%s', t.schema_name, t.table_name), count(*), min(m.source_id), min(m.failed)
 FROM dedup.mark_change m JOIN dedup.attachment t ON t.id = m.attachment_id
 WHERE m.failed IS NOT NULL GROUP BY 1 ORDER BY 1
 
 -- name: take_turn
--- Be the only one who writes marks into a table, to the end of the transaction; no row: another is.
+-- Be the only one who writes marks into a table, to the end of the transaction; no row: another session is.
 SELECT id FROM dedup.attachment WHERE id = %(id)s AND NOT leaving FOR NO KEY UPDATE SKIP LOCKED
 
 -- name: changed_marks
--- The next marks to write into a table.
+-- Select the next marks to write into a table.
 SELECT id, source_id FROM dedup.mark_change
 WHERE id > %(after)s AND attachment_id = %(id)s ORDER BY id LIMIT %(limit)s
 
 -- name: answers
--- The marks of some rows: four arrays of texts, for the function that writes them.
+-- Return the marks of some rows: four arrays of texts, for the function that writes them.
 SELECT array_agg(g.id ORDER BY g.id), array_agg(a.status ORDER BY g.id),
        array_agg(o.source_id ORDER BY g.id), array_agg(a.score::text ORDER BY g.id)
 FROM unnest(%(source_ids)s::text[]) AS g (id)
@@ -269,7 +275,7 @@ LEFT JOIN LATERAL (
     WHERE id = a.duplicate_of AND attachment_id = %(id)s OFFSET 0) AS o ON true
 
 -- name: apply
--- Write marks. `write`: the function that was made for the table.
+-- Write marks. `write`: a call of the function that was made for the table.
 SELECT w.written, w.held FROM ${write} AS w
 
 -- name: forget_marks
@@ -277,14 +283,14 @@ SELECT w.written, w.held FROM ${write} AS w
 DELETE FROM dedup.mark_change WHERE id = ANY (%(ids)s)
 
 -- name: note_failed
--- Keep with marks that cannot be written the SQLSTATE of why.
+-- Store the SQLSTATE with marks that cannot be written.
 UPDATE dedup.mark_change SET failed = f.state
 FROM unnest(%(source_ids)s::text[], %(states)s::text[]) AS f (id, state)
 WHERE attachment_id = %(id)s AND source_id = f.id COLLATE "C" AND failed IS DISTINCT FROM f.state
 
 -- name: borrowed_rights
--- The owner of a table, unless it owns another attached one or the corpus: whether it has other rights on the outbox
--- than to note changes, and whether it has rights on other relations.
+-- Select the owner of a table, unless it owns another attached one or the corpus: whether it has more rights on the
+-- outbox than to note changes, and whether it has rights on other relations.
 WITH owner AS (
     SELECT DISTINCT p.proowner AS oid FROM pg_proc p, pg_namespace n
     WHERE n.oid = 'dedup'::regnamespace AND p.pronamespace = n.oid AND p.proname = %(rows)s
@@ -302,7 +308,7 @@ WHERE NOT EXISTS (
       AND p.proname ~ '^attached_[0-9]+_rows$$' AND p.proname <> %(rows)s)
 
 -- name: triggers
--- The triggers that were made for a table, on it and on what were partitions of it.
+-- Select the triggers that were made for a table, on it and on its former partitions.
 SELECT n.nspname, c.relname, t.tgname
 FROM pg_trigger t
 JOIN pg_class c ON c.oid = t.tgrelid JOIN pg_namespace n ON n.oid = c.relnamespace
@@ -311,12 +317,12 @@ WHERE p.pronamespace = 'dedup'::regnamespace AND t.tgparentid = 0 AND p.proname 
 ORDER BY 1, 2, 3
 
 -- name: functions
--- The functions that were made for a table.
+-- Select the functions that were made for a table.
 SELECT oid::regprocedure::text FROM pg_proc
 WHERE pronamespace = 'dedup'::regnamespace AND proname ~ %(made)s ORDER BY 1
 
 -- name: with_marks
--- Those of some tables that have columns of marks.
+-- Select those of some tables that have columns of marks.
 SELECT n.nspname, c.relname
 FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
 WHERE c.oid = ANY (%(oids)s::bigint[]::oid[]) AND c.relkind IN ('r', 'p') AND NOT c.relispartition
@@ -325,23 +331,23 @@ WHERE c.oid = ANY (%(oids)s::bigint[]::oid[]) AND c.relkind IN ('r', 'p') AND NO
 ORDER BY 1, 2
 
 -- name: forget_notes
--- Of an attachment that nobody writes notes of any more.
+-- Delete the notes of an attachment that nobody notes any more.
 DELETE FROM dedup.outbox WHERE attachment_id = %(id)s
 
 -- name: forget_all_marks
--- Of the same.
+-- Delete the notes of marks of such an attachment.
 DELETE FROM dedup.mark_change WHERE attachment_id = %(id)s
 
 -- name: forget_refused
--- Of the same.
+-- Delete the refused rows of such an attachment.
 DELETE FROM dedup.refused_row WHERE attachment_id = %(id)s
 
 -- name: forget
--- The end of an attachment.
+-- Delete an attachment.
 DELETE FROM dedup.attachment WHERE id = %(id)s
 
 -- name: holders
--- Roles that were given a right on a relation.
+-- Select the roles that were given a right on a relation.
 SELECT r.rolname FROM pg_class c, aclexplode(c.relacl) AS a JOIN pg_roles r ON r.oid = a.grantee
 WHERE c.relnamespace = 'dedup'::regnamespace AND c.relname = %(relation)s
   AND a.privilege_type = %(privilege)s AND a.grantee <> c.relowner

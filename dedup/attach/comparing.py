@@ -1,7 +1,4 @@
-"""Attached tables compared with their articles: what differs is noted in the outbox.
-
-`sync.py` works the notes off. Articles are read in pages, in transactions of their own.
-"""
+"""Compare attached tables with their articles, and note differences in the outbox for `sync.py`."""
 
 from __future__ import annotations
 
@@ -26,31 +23,30 @@ PAGE = 2_000  # Rows or articles compared at a time
 
 @contextmanager
 def fitting(cursor: Cursor, attachment: Attachment) -> Iterator[None]:
-    """Read a table in a part of a transaction. Raises UnfitError: its functions do not fit it any more, or
-    code of a role that is not trusted would run.
-    """
+    """Read a table in a savepoint. Raises UnfitError: its functions no longer fit it, or code of a role that
+    is not trusted would run."""
     if not attachment.copied:
         copying.require_trust(cursor, attachment)
     try:
         with cursor.connection.transaction():
             yield
     except psycopg.errors.InsufficientPrivilege:
-        raise  # of who asks: the owner of the functions is that of the table
+        raise  # the caller lacks the right: the functions and the table have one owner
     except (psycopg.ProgrammingError, psycopg.DataError) as error:
-        # Not the message of the server, which may quote a row.
+        # Without the message of the server, which may quote a row.
         raise UnfitError(
-            f"{attachment.shown}: it does not fit what was made for it (SQLSTATE {error.sqlstate}):"
+            f"{attachment.shown}: its functions no longer fit it (SQLSTATE {error.sqlstate}):"
             f" `dedup remap {attachment.name}`"
         ) from None
 
 
+# Changes older by so much than the latest one seen are looked at again: a transaction may have run so long,
+# or clocks differ. docs/attach.md says so.
 OVERLAP_MINUTES = 60
-"""Changes that are older by so much than the latest that was seen are looked at again: a transaction may have
-been at work for so long, or clocks differ. docs/attach.md says so."""
 
+# So many articles may lose their rows without a note, even all of a table: a person sees at a glance what
+# became of them, and they are settled again within a second.
 FEW_GONE = 20
-"""So many articles may lose their rows unnoted, even if they are all of a table: a person sees at a glance
-what became of them, and they are settled again within a second."""
 
 Differs = Callable[[Cursor, Attachment, Differing | None, int], Differing]
 
@@ -63,14 +59,10 @@ def compare(
     whole: bool = True,
     allow_deletes: bool = False,
 ) -> int | None:
-    """Note what is new, changed or gone in a table since it was last followed, page by page: of all its rows,
-    after which no note has them compared, or without `whole` of those that changed lately, of which none is
-    gone.
-
-    What it has seen is kept at its end: whoever comes after one that was killed sees all of it again. Returns
-    how many rows, or None if told to stop before the end. Raises UnfitError: the table cannot be read, or
-    more than half of its articles have no row, which nobody noted or allowed. It is left alone then.
-    """
+    """Note new, changed and gone rows of a table, page by page; return how many, or None if told to stop.
+    Without `whole` compare only rows that changed lately, of which none is gone. Raises UnfitError: the table
+    cannot be read, or more than half of its articles have no row, and no trigger noted or person allowed
+    that."""
     with database.transaction() as cursor:
         given = {"id": attachment.id, "overlap": OVERLAP_MINUTES}
         began, since = cursor.execute(_sql("began"), given).fetchone() or (None, None)
@@ -104,8 +96,6 @@ def compare(
 
 
 class _Comparison:
-    """A table is compared with its articles; what differs is noted."""
-
     def __init__(self, database: Database, attachment: Attachment, stop: Callable[[], bool]) -> None:
         self._database, self._attachment, self._stop = database, attachment, stop
         self.refuse_loss = False  # whether most of the articles may not be gone
@@ -114,7 +104,7 @@ class _Comparison:
         self.latest: str | None = None  # the latest time of a change
 
     def differing(self, way: Differs) -> bool:
-        """Note rows that differ; False if told to stop before the end."""
+        """Note rows that differ; return False if told to stop before the end."""
         found: Differing | None = None
         while found is None or found.last is not None:
             if self._stop():
@@ -124,12 +114,13 @@ class _Comparison:
         return True
 
     def gone(self) -> bool:
-        """Note articles without a row, but none before it is known how many they are; as `differing`."""
+        """Note articles without a row; return False if told to stop before the end."""
         found: Differing | None = None
         lost, pages = 0, list[Differing | None]()
         while found is None or found.last is not None:
             if self._stop():
                 return False
+            # Nothing is noted before the loss is known in full: a note makes `sync` delete the article.
             before, found = found, self._page(outbox.gone, found, note=False)
             if found.rows:
                 lost += len(found.rows)

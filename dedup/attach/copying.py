@@ -1,12 +1,10 @@
-"""Rows of attached tables whose owners are not trusted with other rights: copied in sessions of the owners.
+"""Copy rows of attached tables whose owners have fewer rights, in sessions of these owners.
 
 A view calls functions of its owner, an update fires triggers, the planner runs functions of index
-expressions, and row security and casts run more. All of it has the rights of the session, and may change its
-state. So each statement that touches such a table runs in a session that is logged in as the owner, and
-nothing else runs there. Its answers are data: they are bounded, have types, and are kept in
-`dedup.attached_copy`, which is read in place of the table.
-
-Nothing that others wait for is held meanwhile. docs/attach.md says how a session of the owner is had.
+expressions, and row security and casts run more, all with the rights of the session. So each statement on
+such a table runs in a session that is logged in as the owner, and nothing else runs there. Its answers are
+data: bounded, typed, and kept in `dedup.attached_copy`, which is read in place of the table. No lock is held
+meanwhile that others wait for.
 """
 
 from __future__ import annotations
@@ -32,22 +30,21 @@ from dedup.db.statements import Statements
 _sql = Statements("attach/copying")
 _attachments = Statements("attach/attachments")
 
+# In the order in which a session of the owner returns them.
 COLUMNS = (
     *("source_id", "text", "title", "url", "publication", "language", "published_at", "byline"),
     *("status", "original", "score", "kept", "changed_at"),
 )
-"""Columns of a copy, in the order in which a session of the owner gives them."""
 
 OWNER_SECONDS = 30.0  # Of a statement in a session of an owner: our transaction waits for it
-PAGE = 1_000  # Rows of a page
+PAGE = 1_000  # Rows
 KEPT_BYTES = 8_000_000  # Of texts that are held before they are stored
 NO_FUNCTION = "^$"  # A pattern of the names of no functions
 
 
 def require_trust(cursor: Cursor, attachment: Attachment) -> None:
-    """Make sure that a table that is not copied can be read and written in this session. Raises UnfitError:
-    code of a role that is not trusted would run, or there is no such table.
-    """
+    """Check that a table that is not copied can be read and written in this session. Raises UnfitError: code
+    of a role that is not trusted would run, or there is no such table."""
     values = {**attachment.place, "made": attachment.made}
     row = cursor.execute(_attachments("strangers"), values).fetchone()
     if row != ([], []):
@@ -61,24 +58,21 @@ def require_trust(cursor: Cursor, attachment: Attachment) -> None:
 def session_of(
     database: Database, cursor: Cursor, attachment: Attachment, *, attached: bool = True
 ) -> Iterator[Connection]:
-    """Give a session that is logged in as the role that owns the table, all of its partitions, and what was
-    made for it. With what libpq finds for that role in files: neither the password of the address nor that
-    of the environment is sent, which are of another role. Not `attached`: what was made for the table does
-    not count, and is about to be made again.
-
-    Raises UnfitError: they belong to several roles, of which one would run code of the others; no session is
-    to be had, or what it runs fails.
-    """
+    """Open a session of the role that owns the table, its partitions, and, if `attached`, the functions made
+    for it. Raises UnfitError: these roles are several, of which one would run code of the others; no session
+    can be opened, or a statement in it fails."""
     values = {**attachment.place, "made": attachment.made if attached else NO_FUNCTION}
     found = [name for (name,) in cursor.execute(_attachments("owners"), values).fetchall()]
     if len(found) != 1:
         raise UnfitError(
-            f"{attachment.shown}: it, its partitions and what was made for it belong to several roles"
+            f"{attachment.shown}: it, its partitions and its functions belong to several roles"
             f" ({', '.join(found)}): give the table and its partitions to one, then `dedup remap"
             f" {attachment.name}`"
         )
     (owner,) = found
     timeouts = replace(database.timeouts, statement=OWNER_SECONDS, idle=OWNER_SECONDS)
+    # libpq finds a login for that role in files. An empty password keeps that of the address, and of the
+    # environment, from being sent: it belongs to another role.
     parts: dict[str, Any] = {**conninfo_to_dict(database.url), "user": owner, "password": ""}
     try:
         with translated(database.location):
@@ -89,12 +83,12 @@ def session_of(
             f" session can be opened as {owner}: give libpq a login for that role, such as a line in"
             " ~/.pgpass"
         ) from None
-    connection.prepare_threshold = None  # code of the owner may replace what is prepared
+    connection.prepare_threshold = None  # code of the owner may replace prepared statements
     connection.patience = timeouts.statement + GRACE_SECONDS
     try:
         yield connection
     except psycopg.Error as error:
-        # Not the message, which the owner's code may have made.
+        # Without the message, which the owner's code may have made.
         raise UnfitError(
             f"{attachment.shown}: a session of {owner} cannot read it (SQLSTATE"
             f" {error.sqlstate or 'unknown'}): `dedup remap {attachment.name}`"
@@ -111,12 +105,9 @@ def limit_time(connection: psycopg.Connection[Any]) -> None:
 def pull(
     database: Database, attachment: Attachment, source_ids: Sequence[str], *, wait: bool = False
 ) -> bool:
-    """Copy some rows as they are now, and drop the copies of rows that are gone. Returns False where another
-    session copies rows of this table, unless it is to `wait` for that.
-
-    Raises UnfitError: the table cannot be read in a session of its owner; TableBusyError: another session
-    copies rows for longer than a lock is waited for.
-    """
+    """Copy some rows as they are now, and drop the copies of rows that are gone. Return False if another
+    session copies rows of this table; with `wait`, wait for that. Raises UnfitError: no session of the owner
+    can read the table; TableBusyError: the wait takes longer than the timeout of a lock."""
     with _turn(database, attachment, wait=wait) as cursor:
         if cursor is None:
             return False
@@ -131,10 +122,8 @@ def pull(
 
 
 def pull_all(database: Database, attachment: Attachment, since: str | None, stop: Callable[[], bool]) -> bool:
-    """Copy the rows of a table, and drop the copies of rows that are gone: only those that changed `since`
-    then, by the time of their change; None for all, by their keys. Returns False if told to stop before the
-    end. Raises as `pull`, and UnfitError: the table cannot be read in the time of a statement.
-    """
+    """Copy the rows of a table, all or changed `since`, and drop the copies of rows that are gone. Return
+    False if told to stop. Raises as `pull`, and UnfitError: reading takes longer than a statement may."""
     page, deadline = attachment.page(recent=since is not None), time.monotonic() + database.timeouts.statement
     given: dict[str, Any] = {"after": None, "since": since, "limit": PAGE}
     found: list[tuple[str, str | None]] | None = None
@@ -153,7 +142,7 @@ def pull_all(database: Database, attachment: Attachment, since: str | None, stop
         if found:
             given["after"], given["since"] = found[-1]
     copied: list[str] | None = [""] if since is None else None
-    while copied and not stop():  # copies of rows that were not found are asked for once more, and go
+    while copied and not stop():  # pulling a row that is gone drops its copy
         values = {"id": attachment.id, "after": copied[-1], "limit": PAGE}
         with database.transaction() as cursor:
             copied = [source_id for (source_id,) in cursor.execute(_sql("copied_ids"), values).fetchall()]
@@ -163,27 +152,24 @@ def pull_all(database: Database, attachment: Attachment, since: str | None, stop
 
 
 def forget(cursor: Cursor, attachment: Attachment) -> None:
-    """Drop the copies of a table."""
     cursor.execute(_sql("forget"), {"id": attachment.id})
 
 
 def note_written(cursor: Cursor, attachment: Attachment, marks: dict[str, Any]) -> None:
-    """Note in the copies which marks were written into the table."""
     cursor.execute(_sql("written"), {"id": attachment.id, **marks})
 
 
 def has_turn(cursor: Cursor, attachment: Attachment) -> bool:
-    """Be the only one who copies rows of a table or writes marks into it, to the end of the transaction."""
+    """Try to be the only session that copies rows of a table or writes marks into it, until the commit."""
     return bool(one_row(cursor, _sql("turn"), {"id": attachment.id})[0])
 
 
 @contextmanager
 def _turn(database: Database, attachment: Attachment, *, wait: bool) -> Iterator[Cursor | None]:
-    """Give a transaction that alone copies rows of the table; None where another one does, unless it is to
-    `wait` for that one: an older reading must not take the place of a newer one. Raises TableBusyError: it
-    takes too long.
-    """
+    """Yield a transaction that alone copies rows of the table; None if another one does, unless told to
+    wait."""
     with database.transaction() as cursor:
+        # An older reading must not replace a newer one.
         if wait:
             try:
                 cursor.execute(_sql("wait_for_turn"), {"id": attachment.id})
@@ -197,9 +183,8 @@ def _turn(database: Database, attachment: Attachment, *, wait: bool) -> Iterator
 def _copied(
     cursor: Cursor, owner: Connection, attachment: Attachment, rows: str, given: dict[str, Any]
 ) -> list[tuple[str, str | None]]:
-    """Copy `rows`, which are part of a statement, as a session of the owner finds them; returns the
-    source_ids and the times of the changes.
-    """
+    """Copy `rows`, a part of a statement, in a session of the owner; return source_ids and times of
+    change."""
     query = _sql(
         "rows",
         rows=rows,
@@ -218,7 +203,7 @@ def _copied(
             if source_id is None or not source_id.startswith(f"{attachment.name}/"):
                 raise UnfitError(f"{attachment.shown}: a row has no id: `dedup remap {attachment.name}`")
             found.append((source_id, row[-1]))
-            # A row that changed while it was read has no text; its note comes.
+            # A row that changed while it was read has no text; a note of it comes.
             held.append((source_id, row[1] or "", *row[2:]))
             size += sum(len(value) for value in row if value)
             if size > KEPT_BYTES:

@@ -1,25 +1,27 @@
--- Rows of attached tables that are copied in sessions of their owners.
+-- Copied rows of attached tables: copied in sessions of their owners.
 
 -- name: turn
--- Be the only one who copies rows of a table or writes marks into it, to the end of the transaction; false: another is.
+-- Be the only one who copies rows of a table or writes marks into it, to the end of the transaction; false: another
+-- session is.
 SELECT pg_try_advisory_xact_lock(hashtext('dedup.attached_copy'), %(id)s)
 
 -- name: wait_for_turn
--- The same, but wait for it.
+-- Wait until this session is the only one.
 SELECT pg_advisory_xact_lock(hashtext('dedup.attached_copy'), %(id)s)
 
 -- name: rows
--- In a session of the owner: rows as texts. `rows`: the rows, by a function that belongs to the owner.
+-- Select rows as texts, in a session of the owner. `rows`: a call of a function that belongs to the owner.
 SELECT r.source_id, left(${text}, %(most)s), r.title, r.url, r.publication, r.language, r.published_at::text,
        ${byline}, r.status, r.original, r.score::text, ${kept}, ${changed_at}
 FROM ${rows} AS r
 
 -- name: limit_time
--- In a session of the owner: limit the next statement. No function is called, since the owner may have made another.
+-- Limit the next statement, in a session of the owner. It calls no function: the owner may have made another one of
+-- the same name.
 SET statement_timeout = ${milliseconds}
 
 -- name: keep
--- Keep copied rows. Each column is an array of texts.
+-- Store copied rows. Each column is an array of texts.
 INSERT INTO dedup.attached_copy AS c
     (attachment_id, source_id, text, title, url, publication, language, published_at, byline, status, original,
      score, kept, changed_at)
@@ -42,22 +44,22 @@ WHERE (c.text, c.title, c.url, c.publication, c.language, c.published_at, c.byli
        EXCLUDED.byline, EXCLUDED.status, EXCLUDED.original, EXCLUDED.score, EXCLUDED.kept, EXCLUDED.changed_at)
 
 -- name: drop_gone
--- Drop the copies of rows that were asked for and not found.
+-- Delete the copies of rows that were asked for and not found.
 DELETE FROM dedup.attached_copy
 WHERE attachment_id = %(id)s AND source_id = ANY (%(asked)s::text[]) AND source_id <> ALL (%(found)s::text[])
 
 -- name: copied_ids
--- The next copied rows by their source_ids.
+-- Select the next copied rows by their source_ids.
 SELECT source_id FROM dedup.attached_copy
 WHERE attachment_id = %(id)s AND source_id > %(after)s ORDER BY source_id LIMIT %(limit)s
 
 -- name: written
--- Note in the copies which marks were written into the table. `held`: rows that took none.
+-- Store in the copies the marks that were written into the table. `held`: rows that took none.
 UPDATE dedup.attached_copy c SET (status, original, score) = ROW (g.status, g.original, g.score)
 FROM unnest(%(ids)s::text[], %(statuses)s::text[], %(originals)s::text[], %(scores)s::text[]::double precision[])
     AS g (id, status, original, score)
 WHERE c.attachment_id = %(id)s AND c.source_id = g.id AND g.id <> ALL (%(held)s::text[])
 
 -- name: forget
--- Drop the copies of a table.
+-- Delete the copies of a table.
 DELETE FROM dedup.attached_copy WHERE attachment_id = %(id)s

@@ -1,13 +1,10 @@
-"""What is made in the database for an attached table: statements, in the order in which they run.
+"""Make in the database what an attached table needs, and remove it: statements, in the order in which they
+run.
 
-Nothing of it rests on the table in the eyes of Postgres: no view, no condition of a trigger. Its owner may
-rename, drop and change what he likes. The triggers note which rows changed (`dedup.outbox`), in the
-transaction of whoever changed them: they take no lock, wait for nobody, and fail for no reason. Where they do
-not understand the table any more they note that all of it is to be compared, and `drift.py` says what
-happened.
-
-Functions belong to the owner of the table and act with the rights of that role, whoever attached it. And what
-takes an attached table out of a corpus again, and leaves it as it was found.
+No view, and no condition of a trigger, depends on the table in the eyes of Postgres: its owner may rename,
+drop and change anything. Triggers note which rows changed, in the transaction that changed them: they take no
+lock, wait for nobody, and never fail. Functions belong to the owner of the table and run with the rights of
+that role.
 """
 
 from __future__ import annotations
@@ -41,9 +38,7 @@ MARKS = ("status", "original_source_id", "score", "reason", "stale", "marked_at"
 
 
 def made(cursor: Cursor, attachment: Attachment, shape: TableShape) -> list[Part]:
-    """The view of marks, columns, functions, triggers: the owner's table is locked as late as can be. Then
-    rights, for the roles that were given theirs before; those on the schema are in `../db/rights.txt`.
-    """
+    """Return statements for the view of marks, columns, functions, triggers, and the rights of roles."""
     parts: list[Part] = [*_marks_view(attachment)]
     if attachment.mark_columns:
         kinds = ("text", attachment.original_type, "double precision")
@@ -63,9 +58,10 @@ def made(cursor: Cursor, attachment: Attachment, shape: TableShape) -> list[Part
         parts += function.statements()
     parts += _given(attachment, functions, shape)
     if attachment.triggers:
+        # CREATE TRIGGER locks the owner's table until the commit, so it comes late.
         parts += _triggers(attachment, shape)
     rights = [("mark", "SELECT", [sql.SQL("SELECT ON {}").format(attachment.marks)])]
-    if not attachment.copied:  # else they are called in sessions of the owner only
+    if not attachment.copied:  # functions of a copied table are called in sessions of its owner only
         calls = [sql.SQL("EXECUTE ON {}").format(function.signature) for function in working]
         rights.append(("settle_turn", "UPDATE", calls))
     for relation, privilege, given in rights:
@@ -76,10 +72,9 @@ def made(cursor: Cursor, attachment: Attachment, shape: TableShape) -> list[Part
 
 
 def unmade(cursor: Cursor, attachment: Attachment, *, same_key: bool = False) -> list[Part]:
-    """Take away what `made` made; of columns of marks, those of former partitions. `same_key`: it is mapped
-    again with its key, so that the index of all articles stays.
-    """
+    """Return statements that undo `made`, and drop the columns of marks of former partitions."""
     gone: list[Part] = [sql.SQL("DROP VIEW IF EXISTS {}").format(attachment.marks)]
+    # It indexes all articles: mapped again with its key, the table keeps it.
     if not same_key:
         gone.append(sql.SQL("DROP INDEX IF EXISTS {}").format(own(f"attached_{attachment.id}_key")))
     made = {"made": attachment.made}
@@ -91,9 +86,8 @@ def unmade(cursor: Cursor, attachment: Attachment, *, same_key: bool = False) ->
 
 
 def left(cursor: Cursor, attachment: Attachment) -> list[Part]:
-    """Take an attached table out of a corpus, but its articles. Its owner loses the rights that were needed
-    to note changes, and no others.
-    """
+    """Return statements that detach a table but keep its articles. Its owner loses the rights to note
+    changes."""
     gone = unmade(cursor, attachment) + _without_marks(cursor, attachment, parts=False)
     rows = cursor.execute(_sql("borrowed_rights"), {"rows": f"attached_{attachment.id}_rows"}).fetchall()
     for name, works, uses in rows:
@@ -107,9 +101,7 @@ def left(cursor: Cursor, attachment: Attachment) -> list[Part]:
 
 
 def _without_marks(cursor: Cursor, attachment: Attachment, *, parts: bool) -> list[Part]:
-    """Drop the columns of marks of the table, or of what were partitions of it: never those of one that only
-    took its name.
-    """
+    """Return statements that drop the columns of marks of the table, or of its former partitions."""
     if not attachment.mark_columns:
         return []
     found = drift.find(cursor, attachment)
@@ -119,7 +111,7 @@ def _without_marks(cursor: Cursor, attachment: Attachment, *, parts: bool) -> li
     elif found.known_as is not None:
         wanted = [attachment.seen["oid"]]
     else:
-        # After a restore the number is another one; the triggers came along.
+        # A restore gives other oids, but brings the triggers; a table that only took the name has none.
         restored = found.triggers or not attachment.triggers
         wanted = [found.oid] if found.oid is not None and restored else []
     values = {"oids": wanted, "columns": mark_columns(schema_of(cursor))}
@@ -129,7 +121,7 @@ def _without_marks(cursor: Cursor, attachment: Attachment, *, parts: bool) -> li
 
 
 def kept(attachment: Attachment, *, again: bool) -> Part:
-    """Keep what is known of an attachment. `again`: it is mapped again, so its number and name stay."""
+    """Return the statement that stores an attachment. `again`: its number and name are stored."""
     values: dict[str, object] = {
         "schema_name": attachment.schema,
         "table_name": attachment.table,
@@ -156,7 +148,6 @@ def kept(attachment: Attachment, *, again: bool) -> Part:
 
 
 def _given(attachment: Attachment, functions: Sequence[Function], shape: TableShape) -> Iterator[Part]:
-    """Give the functions to the owner of the table, and let that role note changes if triggers do."""
     owner, home = sql.Identifier(shape.owner), sql.Identifier(shape.home)
     if shape.owner != shape.home:
         yield sql.SQL("GRANT USAGE ON SCHEMA {} TO {}").format(SCHEMA, owner)
@@ -174,7 +165,6 @@ def _given(attachment: Attachment, functions: Sequence[Function], shape: TableSh
 
 
 def _noting_marks(attachment: Attachment) -> Iterator[Part]:
-    """Note every mark of its articles that changes."""
     function = attachment.function("marks")
     body = _template("marks", mark_change=own("mark_change"), id=attachment.id, article=own("article"))
     yield from Function(function, "()", "trigger", body).statements()
@@ -209,14 +199,14 @@ def _triggers(attachment: Attachment, shape: TableShape) -> Iterator[Part]:
         yield sql.SQL("CREATE TRIGGER {} AFTER {} ON {} {} EXECUTE FUNCTION {}()").format(
             name, raw(what.upper()), table, raw(each.strip()), attachment.function("changed")
         )
-        # In replica mode too.
         only = raw("ONLY " if what == "truncate" else "")
+        # ALWAYS: in replica mode too.
         yield sql.SQL("ALTER TABLE {}{} ENABLE ALWAYS TRIGGER {}").format(only, table, name)
 
 
 def _marks_view(attachment: Attachment) -> Iterator[Part]:
     if not any(kind.startswith(("date", "time")) for kind in attachment.key_types):
-        # A look-up by key; of times the text depends on the session, and cannot be indexed.
+        # For look-ups by key. The text of a time depends on the session: Postgres refuses to index it.
         yield sql.SQL("CREATE INDEX IF NOT EXISTS {} ON {} ({}) WHERE attachment_id = {}").format(
             sql.Identifier(f"attached_{attachment.id}_key"),
             own("article"),
@@ -249,14 +239,13 @@ def _marks_view(attachment: Attachment) -> Iterator[Part]:
 
 
 def original_names(attachment: Attachment) -> list[str]:
-    """The columns of the original's key in the view of marks."""
     if len(attachment.keys) == 1:
         return ["duplicate_of"]
     return [f"duplicate_of_{i}" for i in range(1, len(attachment.keys) + 1)]
 
 
 def _key_of(attachment: Attachment, row: str) -> list[Part]:
-    """The key of an article in the table's own types; null where it is no row of this table."""
-    # CASE: the key of another attachment's article need not be one of this type.
+    """Return the key of an article in the table's own types; null if it is no row of this table."""
+    # CASE: the key of another attachment's article may not convert to these types.
     ours = sql.SQL("CASE WHEN {0}.attachment_id = {1} THEN {0}.source_id END")
     return attachment.key(ours.format(sql.Identifier(row), attachment.id))

@@ -1,13 +1,9 @@
-"""What an owner did to an attached table since it was mapped: what it means for us, in plain words.
+"""Find what an owner did to an attached table since it was mapped, and say what it means for us.
 
-Nothing in the database holds a table to what was made for it (`ddl.py`), so this looks. Two things
-come out. *Problems* need a person, and mostly `dedup remap`: a column that is called otherwise, another table
-under the name. Until then the table is left alone: its changes wait, and its marks stay. *Unseen* changes
-need nobody: a partition that came with rows, a table that was rewritten or emptied. The table is compared as
-a whole.
-
-A table whose rows could not be followed (`sync.py` says why) is *held*: it is left alone and named in the
-same way, and tried again.
+*Problems* need a person, and mostly `dedup remap`: a renamed column, another table under the name. Until then
+the table is left alone: its changes wait, and its marks stay. *Unseen* changes need nobody: after a new
+partition, a rewrite or TRUNCATE the table is compared as a whole. A table that could not be followed
+(`sync.py` says why) is *held*: it is left alone, named in the same way, and tried again.
 """
 
 from __future__ import annotations
@@ -29,34 +25,30 @@ from dedup.db.statements import Statements
 
 _sql = Statements("attach/attachments")
 
+# A worker leaves a table that could not be followed alone for so long: a try costs a look at all rows.
 HELD_MINUTES = 15
-"""For how long a worker leaves a table alone that could not be followed: to try costs a look at all rows."""
 
 EVENTS = 4  # Triggers of an attached table: for INSERT, UPDATE, DELETE and TRUNCATE
 
 
 @dataclass(frozen=True, slots=True)
 class TableState:
-    """A table of others as it is now."""
-
-    oid: int | None  # its number; None: there is no table of that name
+    oid: int | None  # None: there is no table of that name
     strangers: Sequence[str]  # roles that are not trusted and whose code runs when it is read
     altered: int  # functions made for it that are not as they were made
-    known_as: str | None  # what the table with the number that was kept is called now; None: it is gone
+    known_as: str | None  # present name of the table with the stored oid; None: it is gone
     owner: str | None  # the role that owns it
-    secured: bool  # whether row security hides rows from that role too
-    maker: str | None  # the one that owns what was made for it, None: nothing was
-    # name to number, type, and what it is generated from, or None
-    columns: Mapping[str, Sequence[Any]]
+    secured: bool  # row security hides rows from that role too
+    maker: str | None  # owner of the functions made for it; None: there are none
+    columns: Mapping[str, Sequence[Any]]  # name to number, type, and generating expression or None
     triggers: int  # how many of it note changes
-    off: int  # of it and its partitions, how many are switched off
-    parts: Sequence[int]  # the numbers of it and its partitions
+    off: int  # how many of it and its partitions are switched off
+    parts: Sequence[int]  # oids of it and its partitions
     state: str | None  # tells whether rows may have come or gone unnoticed
 
     def seen(self, names: Iterable[str], ever: Iterable[int] = ()) -> dict[str, Any]:
-        """What is kept of it. `names`: the columns in which a change of a row is one of its article. `ever`:
-        its former parts.
-        """
+        """Return what to store. `names`: columns whose change is a change of an article. `ever`: former
+        parts."""
         return {
             "oid": self.oid,
             "columns": {name: self.columns[name] for name in names if name in self.columns},
@@ -77,7 +69,7 @@ def find(cursor: Cursor, attachment: Attachment) -> TableState:
 
 
 def problems_of(cursor: Cursor, attachment: Attachment, found: TableState | None = None) -> list[str]:
-    """What a person must see to; one line each, which names the table and ends with the next step."""
+    """Return the problems for a person, one line each, which names the table and ends with the next step."""
     found = found or find(cursor, attachment)
     words = [f"{word}: `dedup remap {attachment.name}`" for word in _changes(cursor, attachment, found)]
     if found.secured:
@@ -90,15 +82,15 @@ def problems_of(cursor: Cursor, attachment: Attachment, found: TableState | None
 
 
 def _changes(cursor: Cursor, attachment: Attachment, found: TableState) -> list[str]:
-    """The changes of a table after which it is to be mapped again."""
+    """Return the changes of a table after which it must be mapped again."""
     if found.maker is None:
-        return ["what was made for it is missing, or of an older dedup"]
+        return ["its functions are missing, or made by an older dedup"]
     oid = attachment.seen.get("oid")
     now = f"is called {found.known_as} now" if found.known_as else "is gone"
     if found.oid is None:
         step = f"`dedup detach {attachment.name}` deletes its articles, and another table can be named"
         return [f"the table {now}; {step}"]
-    # After a restore all numbers are others; the triggers came along.
+    # A restore gives other numbers to everything; the triggers come along.
     ours = found.triggers if attachment.triggers else 0
     if oid != found.oid and attachment.triggers and not ours:
         return [f"another table has the name; the one that was attached {now}"]
@@ -121,7 +113,7 @@ def _changes(cursor: Cursor, attachment: Attachment, found: TableState) -> list[
     if attachment.triggers and (ours < EVENTS or found.off):
         words.append("triggers that note its changes are missing or switched off")
     if found.maker != found.owner:
-        words.append(f"it belongs to {found.owner} now, and what was made for it to {found.maker}")
+        words.append(f"it belongs to {found.owner} now, and its functions to {found.maker}")
     if not attachment.copied:
         if found.strangers:
             words.append(
@@ -134,7 +126,6 @@ def _changes(cursor: Cursor, attachment: Attachment, found: TableState) -> list[
 
 
 def problems(cursor: Cursor) -> list[str]:
-    """What owners did to attached tables that a person must see to; one line each, with the next step."""
     return [
         line
         for attachment in attachments.present(cursor)
@@ -143,22 +134,20 @@ def problems(cursor: Cursor) -> list[str]:
 
 
 def held(attachment: Attachment) -> list[str]:
-    """Why a table could not be followed when that was last tried, as `problems_of`."""
+    """Return why a table could not be followed at the last try, as `problems_of`."""
     return [attachment.seen["held"]] if "held" in attachment.seen else []
 
 
 def hold(cursor: Cursor, attachment: Attachment, error: UnfitError) -> None:
-    """Leave a table alone for a while, and name it until a comparison of all its rows comes to its end.
-
-    One that another session works on is tried again at once.
-    """
+    """Leave a table alone for a while, and name it until a comparison of all its rows ends."""
+    # A table on which another session works is tried again at once.
     if not isinstance(error, TableBusyError):
         values = {"id": attachment.id, "why": str(error), "minutes": HELD_MINUTES}
         cursor.execute(_sql("hold"), values)
 
 
 def unwritten(cursor: Cursor) -> list[str]:
-    """Tables with rows that take no marks, since a trigger or a constraint of theirs raises."""
+    """Return a line for each table with rows that take no marks, since a trigger or a constraint raises."""
     rows = cursor.execute(_sql("unwritten"), {}).fetchall()
     return [
         f"{table}: {counted(amount, 'row takes', 'rows take')} no marks, such as {source_id}:"
@@ -168,7 +157,7 @@ def unwritten(cursor: Cursor) -> list[str]:
 
 
 def look(cursor: Cursor, attachment: Attachment) -> list[str]:
-    """The problems of a table; where there are none, have it compared if rows may have changed unnoticed."""
+    """Return the problems of a table; without any, have it compared if rows may have changed unnoticed."""
     found = find(cursor, attachment)
     words = problems_of(cursor, attachment, found)
     if not _news(attachment, found, words):
@@ -184,7 +173,7 @@ def look(cursor: Cursor, attachment: Attachment) -> list[str]:
 
 
 def unseen(cursor: Cursor) -> bool:
-    """Whether `look` would find something new; cheap, for whoever looks for work."""
+    """Return whether `look` would find something new; cheap, for frequent questions."""
     for attachment in attachments.present(cursor):
         found = find(cursor, attachment)
         if _news(attachment, found, problems_of(cursor, attachment, found)):

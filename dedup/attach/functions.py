@@ -1,8 +1,5 @@
-"""The functions made for an attached table: they read its rows, write marks into it, and note what changes.
-
-Each is in PL/pgSQL, which names the columns of the table as text: Postgres holds it to them when it runs, and
-not when the owner changes the table.
-"""
+"""Compose the functions made for an attached table: they read its rows, write marks into it, and note
+changes. PL/pgSQL looks up columns when it runs, not when the owner changes the table."""
 
 from __future__ import annotations
 
@@ -19,25 +16,23 @@ from dedup.db.rendering import Named, own, prefixed, raw, rendered, schema_of
 from dedup.db.statements import Statements
 
 FIELDS = ("title", "url", "publication", "language", "published_at", "byline")
-"""What of an article may be mapped to a column beside its text."""
+"""Fields of an article that may be mapped to a column, beside its text."""
 
 BYTES_PER_CHARACTER = 4  # Of UTF-8, at most
-
-MARK_COLUMNS = ("status", "duplicate_of", "score")
-"""What the columns tell that `--mark-columns` adds to the table."""
+MARK_COLUMNS = ("status", "duplicate_of", "score")  # Added to the table by `--mark-columns`
 
 TIMES = ("date", "timestamp without time zone", "timestamp with time zone")
 
+# Equal values of these types have equal texts: they are compared without writing the texts.
 EXACT = ("boolean", "smallint", "integer", "bigint", "uuid", *TIMES)
-"""Types of which equal values have equal texts: they are compared without writing the texts."""
 
-KEYS_PER_NOTE = 500  # Rows in one note, which is worked off as a whole while others wait for the settle lock
+KEYS_PER_NOTE = 500  # Rows of a note, which is worked off as a whole while others wait for the settle lock
 
+# A smaller value may be in the row (TOAST_TUPLE_THRESHOLD is 2,032), and is cheap to compare.
 INLINE_BYTES = 2_000
-"""A value of fewer bytes may be in the row (TOAST_TUPLE_THRESHOLD is 2,032), and is cheap to compare."""
 
+# A body changed if its hash did: nobody can find two texts with one hash.
 HASH = "sha256(convert_to({}, 'UTF8'))"
-"""The hash of a body by which a change is told: nobody can find two texts for one."""
 
 
 _template = Statements("attach/functions").composed
@@ -49,25 +44,25 @@ def joined(parts: Sequence[Part], between: str = ", ") -> Part:
 
 @dataclass(frozen=True, slots=True)
 class TableShape:
-    """What the statements depend on, beside what is kept of an attachment."""
+    """Properties of a table on which the statements depend, beside its attachment."""
 
-    zoned: bool  # whether the column of the publication time knows its time zone
-    changes_zoned: bool  # whether the column of the last change knows its time zone
-    view: bool  # whether it is a view, or another relation that may have no index on its key
-    # columns in which a change of a row is one of its article, and their types: those that are mapped, those
-    # that the condition looks at, and those that virtual columns are made of
+    zoned: bool  # the column of the publication time has a time zone
+    changes_zoned: bool  # the column of the last change has a time zone
+    view: bool  # a view, or another relation that may have no index on its key
+    # Columns whose change is a change of an article, with their types: columns that are mapped, that the
+    # condition reads, and that virtual columns are computed from.
     watched: Mapping[str, str]
-    numbers: tuple[int, ...]  # where the columns of the key stand in the table
-    partitioned: bool  # whether the table is
-    owner: str  # the role that owns the table
-    creator: str  # that attaches it
-    home: str  # that owns the corpus
-    lends: bool  # whether the owner must be let make functions for a moment, to be given them
-    chunks: bool  # whether the server tells one large value from another without reading them
+    numbers: tuple[int, ...]  # attnums of the columns of the key
+    partitioned: bool
+    owner: str  # role that owns the table
+    creator: str  # role that attaches it
+    home: str  # role that owns the corpus
+    lends: bool  # the owner needs CREATE on the schema for a moment, to be given functions
+    chunks: bool  # the server can tell large values apart without reading them
 
 
 def mark_columns(schema: str) -> list[str]:
-    """The columns: `dedup_status` and so on. Two corpora may mark the same table."""
+    """Return the names of the columns: `dedup_status` and so on. Two corpora may mark the same table."""
     return [f"{schema}_{name}" for name in MARK_COLUMNS]
 
 
@@ -86,8 +81,6 @@ class Body(sql.Composable):
 
 @dataclass(frozen=True, slots=True)
 class Function:
-    """A function in PL/pgSQL: it is held to the table when it runs, not when it is made."""
-
     name: Part
     given: str
     returns: str
@@ -104,7 +97,7 @@ class Function:
 
 
 def _field(attachment: Attachment, name: str, zoned: bool = False) -> Part:
-    """A field of an article, over the row `t`; what an article cannot hold is cut or missing."""
+    """Return a field of an article, over the row `t`; a value that an article cannot hold is cut or null."""
     column = attachment.columns.get(name)
     if column is None:
         return sql.SQL("NULL::timestamptz" if name == "published_at" else 'NULL::text COLLATE "C"')
@@ -123,37 +116,33 @@ def _field(attachment: Attachment, name: str, zoned: bool = False) -> Part:
 
 
 def _read(attachment: Attachment) -> tuple[str, ...]:
-    """The fields of a row; no byline where none is mapped, as in functions from before there were any."""
+    # No byline if none is mapped: functions from before bylines have no such column.
     return tuple(name for name in FIELDS if name != "byline" or name in attachment.columns)
 
 
+# The columns of marks, with the original by its source_id; nulls if the table has none.
 MARKED = "status text, original text, score double precision"
-"""What its columns of marks hold, the original by its source_id; nulls where it has none."""
 
 
 def by_key(attachment: Attachment, source_id: Part) -> Part:
-    """The row `t` of a source_id, found by the unique index of the table."""
+    """Return a condition for the row `t` of a source_id, which uses the unique index of the table."""
     same = [
         sql.SQL("t.{} = {}").format(sql.Identifier(key), value)
         for key, value in zip(attachment.keys, attachment.key(source_id), strict=True)
     ]
+    # The key finds the row; a text such as '007' converts to a key that has another source_id.
     return sql.SQL("{} AND {} = {}").format(joined(same, " AND "), attachment.source_id("t"), source_id)
 
 
 def _kept(attachment: Attachment) -> Part:
-    """The columns of the row `t` that its article keeps, without those that are null; null where all are."""
-    values = [
-        sql.SQL("({}, {})").format(
-            sql.Literal(name),
-            _template("kept_value", column=sql.Identifier(name)),
-        )
-        for name in attachment.keep
-    ]
+    pair = sql.SQL("({}, {})")
+    columns = {name: _template("kept_value", column=sql.Identifier(name)) for name in attachment.keep}
+    values = [pair.format(sql.Literal(name), column) for name, column in columns.items()]
     return _template("kept", values=joined(values), most=KEPT_CHARACTERS)
 
 
 def _present_marks(attachment: Attachment) -> Part:
-    """The columns of marks of the row `t`, as `MARKED`."""
+    """Return the columns of marks of the row `t`, as `MARKED`."""
     if not attachment.mark_columns:
         return sql.SQL("NULL::text, NULL::text, NULL::double precision")
     status, original, score = (marked("t", name) for name in MARK_COLUMNS)
@@ -226,7 +215,7 @@ def reading(attachment: Attachment, shape: TableShape) -> Iterator[Function]:
 
 
 def writing(attachment: Attachment) -> Function:
-    """Write marks that were found elsewhere; the source_ids whose rows others hold are the answer."""
+    """Return the function that writes marks; its result names the source_ids whose rows others hold."""
     body = _template(
         "write",
         original=attachment.original_from(sql.Identifier("g", "original")),
@@ -240,14 +229,14 @@ def writing(attachment: Attachment) -> Function:
 
 
 def into_outbox(attachment: Attachment, source_ids: Part) -> Part:
-    """A statement that notes the source_ids that a query has, many in one note."""
+    """Return a statement that notes the source_ids of a query, many in one note."""
     return _template(
         "note", outbox=own("outbox"), id=attachment.id, most=KEYS_PER_NOTE, source_ids=source_ids
     )
 
 
 def _differs(attachment: Attachment, shape: TableShape, old: str, new: str) -> Part:
-    """Whether a row changed as an article, or its marks were overwritten by others."""
+    """Return a condition: the row changed as an article, or others overwrote its marks."""
     parts: list[Part] = []
     for column, kind in shape.watched.items():
         pair = {"old": sql.Identifier(old, column), "new": sql.Identifier(new, column)}
@@ -298,10 +287,9 @@ def _keys_of(attachment: Attachment, rows: str) -> Part:
 
 
 def _of_insert(attachment: Attachment, shape: TableShape) -> Part:
-    """Note inserted rows outside of what may fail, which costs as much as all the rest. Before, it sees
-    whether the columns of the key are still there. Only for keys whose texts can be written whatever their
-    types are by now.
-    """
+    """Return statements that note inserted rows outside of the block that catches errors: half the cost."""
+    # Without that block nothing may fail. So it checks that the columns of the key are still there, and is
+    # made only for keys whose texts can be written whatever their types are by now.
     if shape.partitioned or not shape.numbers or {*TIMES} & {*attachment.key_types}:
         return sql.SQL("")
     there = [
@@ -321,12 +309,12 @@ def _of_insert(attachment: Attachment, shape: TableShape) -> Part:
 
 
 def changed(attachment: Attachment, shape: TableShape) -> Function:
-    """Note which rows a statement changed, or one row of a partitioned table. A partition that is written to
-    by its own name fires no triggers for statements of its table.
-    """
+    """Return the trigger function that notes changed rows of a statement, or one row of a partitioned
+    table."""
     body = _template(
         "changed",
         insert=_of_insert(attachment, shape),
+        # A partition that is written to by its own name fires no triggers for statements of its table.
         found=(_of_row if shape.partitioned else _of_statement)(attachment, shape),
         outbox=own("outbox"),
         id=attachment.id,

@@ -1,20 +1,22 @@
--- What is made for an attached table. `{part}` stands for what `functions.py` and `ddl.py` compose: names
--- and expressions of the table. A function is held to the table when it runs, not when it is made.
+-- Functions and views made for an attached table. `{part}` stands for names and expressions of the table, which
+-- `functions.py` and `ddl.py` compose. Postgres checks a function against the table when it runs, not when it is
+-- made.
 
 -- name: function
--- A function of the owner of the table.
+-- Create a function of the owner of the table.
 CREATE FUNCTION {name}{given} RETURNS {returns} LANGUAGE plpgsql SECURITY DEFINER
     SET search_path = pg_catalog, pg_temp AS {body}
 
 -- name: text
--- The body of a row. LIMIT: a view may come to have two such rows, which `rows` and `page` name; here it is no error.
+-- Return the body of a row. LIMIT: a view may come to have two such rows, which `rows` and `page` name; here it is no
+-- error.
 
 BEGIN
     RETURN (SELECT {body} FROM {table} t WHERE {by_key} AND {where} LIMIT 1);
 END
 
 -- name: rows
--- Rows by their source_ids. OFFSET 0: looked up one by one, whatever the statistics say.
+-- Return rows by their source_ids. OFFSET 0: force index lookups, one by one; statistics may be stale.
 
 #variable_conflict use_column
 BEGIN
@@ -23,7 +25,7 @@ BEGIN
 END
 
 -- name: rows_at_once
--- The same of a view with one key: one that finds no row by its key is read once then, not once for each of them.
+-- Return rows of a view with one key: a view that cannot look up a key is read once, not once for each of them.
 
 #variable_conflict use_column
 BEGIN
@@ -32,7 +34,7 @@ BEGIN
 END
 
 -- name: page
--- The next rows in an order. `last`: the source_id of the last row before them.
+-- Return the next rows in an order. `last`: the source_id of the last row before them.
 
 #variable_conflict use_column
 BEGIN
@@ -44,7 +46,7 @@ BEGIN
 END
 
 -- name: kept
--- The columns that an article keeps, without those that are null; null where all are.
+-- The columns that an article keeps, without nulls; null if all are null.
 (SELECT jsonb_object_agg(k.name, CASE WHEN jsonb_typeof(k.value) = 'string'
  THEN to_jsonb(left(k.value #>> '{{}}', {most})) ELSE k.value END)
  FROM (VALUES {values}) AS k (name, value) WHERE k.value IS NOT NULL
@@ -55,7 +57,7 @@ END
 CASE WHEN pg_typeof(t.{column}) = 'json'::regtype THEN to_jsonb(t.{column}::text) ELSE to_jsonb(t.{column}) END
 
 -- name: write
--- Write marks that were found elsewhere; the source_ids whose rows others hold are the answer.
+-- Write marks that were found elsewhere; return the source_ids whose rows others hold.
 
 DECLARE
     before text := current_setting('dedup.writing', true);
@@ -85,7 +87,7 @@ BEGIN
 END
 
 -- name: changed
--- Trigger: note which rows a statement changed, or one row of a partitioned table, and fail for no reason.
+-- Trigger: note which rows a statement changed, or one row of a partitioned table, and never fail.
 
 DECLARE
     noted text[];
@@ -105,7 +107,7 @@ BEGIN
 END
 
 -- name: changed_row
--- Of one row.
+-- Note one row.
             IF TG_OP = 'INSERT' THEN
                 noted := ARRAY[{new}];
             ELSIF TG_OP = 'DELETE' THEN
@@ -119,7 +121,8 @@ END
             END IF;
 
 -- name: changed_rows
--- Of a statement. Many rows are noted some hundred at a time; few are noted at the end, outside of what may fail.
+-- Note the rows of a statement: many rows some hundred at a time, few at the end, outside of the block that catches
+-- errors.
             IF TG_OP = 'INSERT' THEN
                 IF EXISTS (SELECT FROM new_rows OFFSET {most}) THEN
                     {note_inserted};
@@ -144,14 +147,15 @@ END
             END IF;
 
 -- name: updated
--- The source_ids of rows that an UPDATE changed as articles.
+-- Select the source_ids of rows that an UPDATE changed as articles.
 SELECT CASE WHEN n.{key} IS NULL THEN {old} ELSE {new} END
             FROM old_rows o FULL JOIN new_rows n ON {same}
             WHERE o.{key} IS NULL OR n.{key} IS NULL
             OR {differs}
 
 -- name: inserted_at_once
--- Note inserted rows outside of what may fail, which costs as much as all the rest, where the key is still there.
+-- Note inserted rows outside of the block that catches errors, which costs as much as all the rest, if the key is
+-- still there.
     IF TG_OP = 'INSERT' AND {there} THEN
         INSERT INTO {outbox} (attachment_id, amount, source_ids)
             SELECT {id}, 1, ARRAY[g.id] FROM ({inserted} LIMIT 2) AS g (id);
@@ -163,7 +167,7 @@ SELECT CASE WHEN n.{key} IS NULL THEN {old} ELSE {new} END
     END IF;
 
 -- name: column_is_there
--- Whether a column of the key has its name still.
+-- True if a column of the key still has its name.
 (pg_identify_object_as_address('pg_class'::regclass, TG_RELID, {number})).object_names[3] = {name}
 
 -- name: note
@@ -175,16 +179,16 @@ INSERT INTO {outbox} (attachment_id, amount, source_ids)
     GROUP BY s.part
 
 -- name: differs_but_for_chunks
--- Whether a value is another one, as text: every type has one, and not every type can be compared. A large value is not
--- read only to see that it is the one that was there.
+-- True if a value changed, as text: every type has one, and not every type can be compared. An unchanged large value
+-- is not read.
 (CASE WHEN pg_column_toast_chunk_id({old}) IS NOT NULL AND pg_column_toast_chunk_id({old}) IS NOT DISTINCT FROM pg_column_toast_chunk_id({new}) THEN false ELSE {old}::text COLLATE "C" IS DISTINCT FROM {new}::text COLLATE "C" END)
 
 -- name: differs_but_for_size
--- The same before PostgreSQL 17, where that cannot be seen: whoever reads the note sees it.
+-- True if a value changed or is large: before PostgreSQL 17 only reading tells, and whoever reads the note does that.
 (CASE WHEN pg_column_size({old}) >= {inline} THEN true ELSE {old}::text COLLATE "C" IS DISTINCT FROM {new}::text COLLATE "C" END)
 
 -- name: marks
--- Trigger: note every mark of the table's articles that changes.
+-- Trigger: note every change of a mark of the table's articles.
 
 BEGIN
     IF TG_OP = 'DELETE' THEN
@@ -197,7 +201,7 @@ BEGIN
 END
 
 -- name: marks_view
--- The marks by the key of the table.
+-- Create the view of marks by the key of the table.
 CREATE VIEW {name} AS
 SELECT {keys}, a.status,
     {originals},

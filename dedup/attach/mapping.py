@@ -1,9 +1,5 @@
-"""Whether a table can be attached, and how: everything asked of the catalogue before anything is made.
-
-Every answer names the next step. It changes nothing that stays.
-
-How a table that is attached already is to be mapped again, after its owner changed it.
-"""
+"""Decide by the catalogue whether a table can be attached, and how; map it again after its owner changed
+it."""
 
 from __future__ import annotations
 
@@ -26,55 +22,45 @@ from dedup.db.statements import Statements
 _sql = Statements("attach/attachments")
 
 LONGEST_NAME = 57  # Bytes: with `_marks` after it, it is the name of a view, which Postgres cuts at 63
-
 LONGEST_IDENTIFIER = 63
-
 KEYS = ("smallint", "integer", "bigint", "numeric", "uuid", *TIMES)  # Types of keys beside those of text
 
+# Relations without triggers, and maybe without an index: views, materialized ones, and foreign tables.
 VIEWS = ("v", "m", "f")
-"""Relations without triggers, and maybe without an index: views, materialized ones, and foreign tables."""
 
 LONGEST_PAUSE = 10_080  # Minutes: a week
-
-EVERY_MINUTES = 15  # How old the last look for changes of a view may be: a newsroom waits so long for a mark
+EVERY_MINUTES = 15  # A newsroom waits so long for a mark at most, if changes of a view are looked for
 
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """What `dedup attach` was told."""
-
-    table: str  # its name, with its schema and a dot before it if need be; quoted as in SQL where it must be
+    table: str  # its name, perhaps after a schema and a dot; quoted as in SQL if necessary
     keys: tuple[str, ...]  # the columns that tell its rows apart
     columns: Mapping[str, str]  # field of an article to column; "text" is one of them
     name: str | None = None  # None for the table's
     where: str | None = None  # SQL; None for all rows
     mark_columns: bool = False
-    triggers: bool | None = None  # None: where there can be any
-    html: bool | None = None  # whether bodies are HTML; None: find out, and refuse them if they look like it
+    triggers: bool | None = None  # None: if the relation can have any
+    html: bool | None = None  # bodies are HTML; None: find out, and refuse them if they look like it
     changed: str | None = None  # the column of the time of a row's last change; None: there is none
-    # minutes after which changes are looked for; 0: never; None: EVERY_MINUTES of a view
-    every: int | None = None
+    every: int | None = None  # minutes between looks for changes; 0: never; None: EVERY_MINUTES for a view
     keep: tuple[str, ...] = ()  # columns that its articles keep
 
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """A column in the catalogue."""
-
-    number: int  # where it stands in the table
+    number: int  # attnum
     type: str
-    kind: str  # its type without a length, of a domain what it is made of
+    kind: str  # its type, or the base type of a domain, without a length
     category: str
     required: bool
-    built_in: bool  # whether its type, of a domain what it is made of, is of Postgres itself
-    # the columns that a virtual one is computed from: triggers see nothing of itself
-    made_of: tuple[str, ...]
+    built_in: bool  # `kind` belongs to Postgres itself
+    made_of: tuple[str, ...]  # source columns of a virtual one, whose own changes no trigger sees
 
 
 def examine(cursor: Cursor, wanted: Wanted, again: Attachment | None = None) -> tuple[Attachment, TableShape]:
-    """Find out what to attach, by the catalogue alone: `survey.py` looks at the rows. `again`: what is
-    attached already, and is to be mapped in this way.
-    """
+    """Return what to attach, by the catalogue alone: `survey.py` looks at the rows. `again`: the present
+    attachment, if the table is mapped again."""
     oid, schema, table, view = find_table(cursor, wanted.table)
     columns = columns_of(cursor, oid)
     keys = _keys(cursor, oid, wanted, columns, view=view)
@@ -90,8 +76,9 @@ def examine(cursor: Cursor, wanted: Wanted, again: Attachment | None = None) -> 
             f"{wanted.table} is a view of a role with all rights of the corpus' owner, and would run code of"
             f" {', '.join(strangers)}, which has fewer: give the view to that role, ALTER VIEW … OWNER TO"
         )
-    copied = bool(strangers)  # in a session of the owner, who is not trusted
-    if copied:  # what we make of their values must be of types of Postgres itself: others may run code
+    copied = bool(strangers)
+    if copied:
+        # We convert their keys in our own session, where input functions of other types would run code.
         for key in keys:
             if not columns[key].built_in:
                 raise InputError(
@@ -123,14 +110,13 @@ def examine(cursor: Cursor, wanted: Wanted, again: Attachment | None = None) -> 
 
 
 def _noted_by(wanted: Wanted, columns: Mapping[str, Column], *, view: bool) -> tuple[bool, int | None]:
-    """Whether triggers note changes, and else after how many minutes they are looked for."""
     if view and wanted.mark_columns:
         raise InputError(
-            f"--mark-columns: {wanted.table} is no table that columns can be added to: read the marks in the"
+            f"--mark-columns: {wanted.table} is no table and can have no new columns: read the marks in the"
             " view that dedup makes"
         )
     if view and wanted.triggers:
-        raise InputError(f"--triggers: {wanted.table} is no table that can have triggers: leave it out")
+        raise InputError(f"--triggers: {wanted.table} is no table and can have no triggers: leave it out")
     triggers = not view if wanted.triggers is None else wanted.triggers
     if triggers and (wanted.changed is not None or wanted.every):
         raise InputError(
@@ -147,9 +133,7 @@ def _noted_by(wanted: Wanted, columns: Mapping[str, Column], *, view: bool) -> t
 
 
 def find_table(cursor: Cursor, given: str) -> tuple[int, str, str, bool]:
-    """A table that can be attached: its number, schema and name, and whether it is a view or the like.
-    `given`: as in SQL.
-    """
+    """Return oid, schema and name of a table that can be attached, and whether it is a view or the like."""
     try:
         (names,) = one_row(cursor, _sql("parts_of_name"), {"name": given})
     except psycopg.errors.InvalidParameterValue:
@@ -190,7 +174,7 @@ def find_table(cursor: Cursor, given: str) -> tuple[int, str, str, bool]:
 
 
 def _oid(cursor: Cursor, quoted: str) -> int | None:
-    """Return the number of a relation by its name, which is looked up where a user's own session would."""
+    """Return the oid of a relation by its name, which is looked up as in a user's own session."""
     before, _ = one_row(cursor, _sql("own_search_path"))
     (oid,) = one_row(cursor, _sql("relation"), {"table": quoted})
     cursor.execute(_sql("search_path"), {"path": before})
@@ -239,14 +223,14 @@ def _keys(
     if not view and not unique:
         shown = ", ".join(wanted.keys)
         raise InputError(
-            f"--id: no unique index holds ({shown}) apart: first CREATE UNIQUE INDEX CONCURRENTLY on it,"
+            f"--id: no unique index is on ({shown}): first CREATE UNIQUE INDEX CONCURRENTLY on it,"
             " without WHERE, or name the primary key"
         )
     return wanted.keys
 
 
 def fits(field: str, column: Column) -> bool:
-    """Whether a column is of a type that a field of an article can be read from."""
+    """Return whether a field of an article can be read from a column of this type."""
     return column.kind in TIMES if field == "published_at" else column.category in "SE"
 
 
@@ -300,15 +284,12 @@ def _check_marks(attachment: Attachment, columns: Mapping[str, Column], own_sche
 
 
 def _watched(cursor: Cursor, oid: int, attachment: Attachment) -> tuple[str, ...]:
-    """The columns that the condition looks at, as Postgres reads it: it makes a view of it for a moment."""
     try:
+        # Only Postgres can parse the condition: it makes a view of it, which is rolled back.
         with cursor.connection.transaction() as savepoint:
             # One statement at a time is all that a binary cursor takes.
-            cursor.execute(
-                sql.SQL("CREATE TEMP VIEW dedup_condition AS SELECT 1 AS one {}").format(
-                    survey.articles_of(attachment)
-                )
-            )
+            view = sql.SQL("CREATE TEMP VIEW dedup_condition AS SELECT 1 AS one {}")
+            cursor.execute(view.format(survey.articles_of(attachment)))
             rows = cursor.execute(_sql("looked_at")).fetchall()
             raise psycopg.Rollback(savepoint)
     except (psycopg.ProgrammingError, psycopg.DataError) as error:
@@ -324,17 +305,17 @@ def _watched(cursor: Cursor, oid: int, attachment: Attachment) -> tuple[str, ...
 def remapped(
     cursor: Cursor, attachment: Attachment, told: Mapping[str, Any]
 ) -> tuple[Attachment, TableShape]:
-    """How a table is to be attached that its owner changed.
+    """Return how to attach a table that its owner changed. `told`: fields of `Wanted` to change; `columns`
+    may name some.
 
-    A table that has the name now is taken; else the one that was attached, whatever it is called. Columns
-    that were renamed are followed; where one is gone, another of its name is taken if its type will do, and a
-    field that an article can do without is given up. `told`: fields of `Wanted` that are to be others; of
-    `columns` those that are not named stay.
+    A table that has the name now is taken; else the one that was attached. Renamed columns are followed. If
+    one is gone, another of its name is taken if its type fits; a field that an article can do without is
+    given up.
     """
     found = drift.find(cursor, attachment)
     if "table" not in told and found.oid is None and found.known_as is None:
         raise InputError(
-            f"{attachment.shown} is gone: `dedup remap {attachment.name} --table T` goes on with another"
+            f"{attachment.shown} is gone: `dedup remap {attachment.name} --table T` continues with another"
             f" table, `dedup detach {attachment.name}` deletes its articles"
         )
     if "table" in told:

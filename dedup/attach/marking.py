@@ -1,8 +1,7 @@
-"""Marks that changed are written into the columns that attached tables have for them.
+"""Write marks that changed into the columns that attached tables have for them, without the settle lock.
 
-The settle lock is not held, and a row that others hold is left to the next time. A function that writes has
-the rights of the owner of its table: the role that settles needs none on it. It is given the marks, and reads
-nothing of the corpus. Where that owner is not trusted it runs in a session of the owner (`copying.py`).
+The writing function has the rights of the owner of its table, and runs in a session of the owner if that role
+is not trusted. It gets the marks, and reads nothing of the corpus.
 """
 
 from __future__ import annotations
@@ -27,19 +26,16 @@ from dedup.db.statements import Statements
 _sql = Statements("attach/attachments")
 
 MARKS = 1_000  # Marks written in one transaction: a writer of such a row waits for its end
-WRITING_SECONDS = 45.0  # Of the statements of an owner that write a batch of marks; `Timeouts.idle` is 60
+WRITING_SECONDS = 45.0  # Of statements of an owner that write a batch of marks; `Timeouts.idle` is 60
 
-ANSWERS = ("ids", "statuses", "originals", "scores")
-"""Arrays of the marks that are written into a table, as texts."""
+ANSWERS = ("ids", "statuses", "originals", "scores")  # arrays of texts
 
 GIVEN = "%(ids)s::text[], %(statuses)s::text[], %(originals)s::text[], %(scores)s::text[]::double precision[]"
 
 
 def write_marks(database: Database, progress: Progress, stop: Callable[[], bool]) -> tuple[int, list[str]]:
-    """Write marks that changed into the tables that have columns for them.
-
-    Returns how many rows, and which could not be written, a line each; these are tried again next time.
-    """
+    """Write marks that changed into the tables that have columns for them. Return how many rows, and a line
+    for each that could not be written; these are tried again next time."""
     with database.transaction() as cursor:
         present = attachments.present(cursor)
         known = [a for a in present if a.mark_columns and not drift.problems_of(cursor, a)]
@@ -69,9 +65,8 @@ def write_marks(database: Database, progress: Progress, stop: Callable[[], bool]
 
 
 def _write_some(database: Database, attachment: Attachment, after: int) -> tuple[_Writing | None, int | None]:
-    """Write the next marks that changed into the table, but not into rows that others hold: they stay noted.
-    So do those that cannot be written. Returns what became of them, and the number of the last note that was
-    looked at; None: there was none, or another is writing.
+    """Write the next marks that changed. Return the result, and the number of the last note looked at; None:
+    there was none, or another session writes. Rows that others hold, or that cannot be written, stay noted.
     """
     with database.transaction() as cursor:
         prefer_indexes(cursor)
@@ -93,7 +88,6 @@ def _write_some(database: Database, attachment: Attachment, after: int) -> tuple
 
 
 def _has_turn(cursor: Cursor, attachment: Attachment) -> bool:
-    """Be the only one who writes marks into a table, to the end of the transaction."""
     if attachment.copied:
         return copying.has_turn(cursor, attachment)
     return cursor.execute(_sql("take_turn"), {"id": attachment.id}).fetchone() is not None
@@ -101,7 +95,6 @@ def _has_turn(cursor: Cursor, attachment: Attachment) -> bool:
 
 @contextmanager
 def _session(database: Database, cursor: Cursor, attachment: Attachment) -> Iterator[psycopg.Connection[Any]]:
-    """Give the session in which a function of the table runs: this one, or one of its owner."""
     if attachment.copied:
         with copying.session_of(database, cursor, attachment) as owner:
             yield owner
@@ -111,29 +104,22 @@ def _session(database: Database, cursor: Cursor, attachment: Attachment) -> Iter
 
 
 class _Writing:
-    """Marks are written into a table, in the session that may run its functions."""
-
     def __init__(self, cursor: Cursor, attachment: Attachment, there: psycopg.Connection[Any]) -> None:
         self._cursor, self._attachment, self._there = cursor, attachment, there
         self._deadline = time.monotonic() + WRITING_SECONDS
         self._query = _sql("apply", write=attachment.call("write", GIVEN))
         self.rows = 0  # how many were written
-        self.held: set[str] = set()  # the source_ids of rows that others hold
-        # the source_id of a row that cannot be written to the SQLSTATE of why: a trigger or a constraint of
-        # the owner raised it
-        self.failed: dict[str, str] = {}
+        self.held: set[str] = set()  # source_ids of rows that others hold
+        self.failed: dict[str, str] = {}  # source_id to the SQLSTATE that code of the owner raised
 
     def write(self, source_ids: list[str]) -> None:
-        """Write some marks; where that fails, half of them at a time, until it is known which row it is."""
+        """Write some marks; if that fails, write each half, until it is known which rows fail."""
         try:
             self._apply(source_ids)
-        except (
-            psycopg.errors.LockNotAvailable,
-            psycopg.errors.QueryCanceled,
-            psycopg.errors.DeadlockDetected,
-        ):
+        except (psycopg.errors.LockNotAvailable, psycopg.errors.DeadlockDetected):
             raise
         except psycopg.Error as error:
+            # 08 and 57: the connection is gone, or the server ends it. That is no fault of a row.
             if error.sqlstate is None or error.sqlstate.startswith(("08", "57")):
                 raise
             if len(source_ids) == 1:

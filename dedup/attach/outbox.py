@@ -1,7 +1,6 @@
-"""Changes of attached tables: notes out of the outbox, and what the rows are now into `dedup.article`.
+"""Read notes of changes of attached tables, and make articles of `dedup.article` what the rows are now.
 
-A note says which row, never what is in it: what counts is the row as it is when its note is taken. Marks go
-the other way (`sync.py`): here is only noted where a row has others than its article.
+A note names a row, never its content: the row counts as it is when its note is taken.
 """
 
 from __future__ import annotations
@@ -23,41 +22,36 @@ _sql = Statements("attach/outbox")
 
 @dataclass(slots=True)
 class Synced:
-    """What became of noted rows: articles that are new, were changed or are gone."""
+    """Numbers of articles that are new, were changed or are gone."""
 
     notes: int = 0  # how many changes were read, some of the same row
     new: int = 0
     changed: int = 0
     gone: int = 0
-    # rows that cannot be articles: the key is too long, or another article has its source_id
-    refused: int = 0
-    # tables that are not read until a person has seen to them; one line each, with the command
-    problems: list[str] = field(default_factory=list)
+    refused: int = 0  # rows that cannot be articles: key too long, or another article has its source_id
+    problems: list[str] = field(default_factory=list)  # of tables that wait for a person; with the command
 
     def add(self, other: Synced) -> None:
         for count in ("notes", "new", "changed", "gone", "refused"):
             setattr(self, count, getattr(self, count) + getattr(other, count))
 
 
+# Triggers let articles of attached tables change in this transaction: they follow their rows.
 _FOLLOWING = set_values({"dedup.syncing": "on"}, local=True)
-"""For the rest of the transaction: say that articles of attached tables follow their rows."""
 
 Note = tuple[int, int, int, list[str] | None]
-"""Its number, the attachment, of how many rows, and their source_ids. Nothing of them: the whole table; None
-is the note of a trigger, an empty list one of ours.
-"""
+"""Number, attachment, number of rows, source_ids. Whole table: None (of a trigger) or an empty list
+(ours)."""
 
 
 def notes(cursor: Cursor, after: int, through: int, limit: int, without: Iterable[int] = ()) -> list[Note]:
-    """The next notes by their numbers, up to one of them, of about so many rows: at least one. `without`:
-    attachments whose notes stay.
-    """
+    """Return the next notes up to `through`, of about `limit` rows; skip attachments in `without`."""
     values = {"after": after, "through": through, "limit": limit, "without": list(without)}
     return cursor.execute(_sql("notes"), values).fetchall()
 
 
 def count(cursor: Cursor, without: Iterable[int] = ()) -> int:
-    """How many changes wait; a whole table counts as one."""
+    """Count the changes that wait; a whole table counts as one."""
     return int(one_row(cursor, _sql("count"), {"without": list(without)})[0])
 
 
@@ -66,7 +60,7 @@ def forget(cursor: Cursor, ids: Sequence[int]) -> None:
 
 
 def whole(cursor: Cursor, attachment: Attachment) -> tuple[list[int], bool]:
-    """The numbers of the notes that a whole table is to be compared, and whether a trigger left one."""
+    """Return the notes that ask for a comparison of the whole table, and whether a trigger left one."""
     numbers, by_trigger = one_row(cursor, _sql("whole"), {"id": attachment.id})
     return numbers, by_trigger
 
@@ -76,17 +70,16 @@ def last_note(cursor: Cursor) -> int:
 
 
 def count_refused(cursor: Cursor, attachment: Attachment) -> int:
-    """How many rows of an attachment cannot be articles, as far as they were read."""
     return int(one_row(cursor, _sql("count_refused"), {"id": attachment.id})[0])
 
 
 def note_freed(cursor: Cursor) -> None:
-    """Note again the rows that could not be articles, and whose source_id is free now."""
+    """Note again rows that could not be articles, and whose source_id is free now."""
     cursor.execute(_sql("note_freed"), {"longest": MAX_SOURCE_ID_BYTES})
 
 
 class UnfitError(Exception):
-    """A table is not the one any more that was attached; the message says so, and what next."""
+    """A table no longer fits its attachment; the message says so, and the next step."""
 
 
 class TableBusyError(UnfitError):
@@ -94,7 +87,7 @@ class TableBusyError(UnfitError):
 
 
 def refuse_repeated(attachment: Attachment, repeated: str | None) -> None:
-    """Raise UnfitError where several rows have one id."""
+    """Raise UnfitError if several rows have one id."""
     if repeated is not None:
         key = repeated.removeprefix(f"{attachment.name}/")
         raise UnfitError(
@@ -113,20 +106,19 @@ def sync(cursor: Cursor, attachment: Attachment, source_ids: Sequence[str]) -> S
     query = _sql("follow", rows=rows, **_optional(attachment))
     *counts, ids, before, after, repeated = one_row(cursor, query, values)
     refuse_repeated(attachment, repeated)
-    if len(ids):  # the trigger left it to us, for all at once
+    if len(ids):  # the trigger on `article` leaves this to us, for all rows at once
         cursor.execute(_sql("edited"), {"ids": ids, "before": before, "after": after})
     return Synced(0, *counts)
 
 
 def _rows(attachment: Attachment, given: str) -> str:
-    """Return some rows as part of a statement: by the function of the table, or from the copy of it."""
+    """Return a part of a statement that selects rows: by the function of the table, or from its copy."""
     if attachment.copied:
         return _sql("copied_rows", given=given).decode()
     return attachment.call("rows", given)
 
 
 def _optional(attachment: Attachment) -> dict[str, str]:
-    """What the article of a row `v` keeps, and its byline: columns that not every function has."""
     byline = "v.byline" if "byline" in attachment.columns else "NULL::text"
     return {"kept": "v.kept" if attachment.keep else "NULL::jsonb", "byline": byline}
 
@@ -134,7 +126,7 @@ def _optional(attachment: Attachment) -> dict[str, str]:
 def _titles(
     cursor: Cursor, attachment: Attachment, rows: str, values: Mapping[str, object]
 ) -> dict[str, object]:
-    """Titles of some rows that have tags or entities, and what they are without, where bodies are HTML."""
+    """Return titles that have tags or entities, and their plain texts, if bodies are HTML."""
     plain: dict[str, str] = {}
     if attachment.html and "title" in attachment.columns:
         found = cursor.execute(_sql("titles", rows=rows), values).fetchall()
@@ -144,24 +136,20 @@ def _titles(
 
 @dataclass(frozen=True, slots=True)
 class Differing:
-    """Rows or articles of a page that differ. `rows`: their source_ids, and what is the matter. `last`: the
-    source_id of the last row of the page, and `at` the time of its change, which begin the next page; None
-    after the last one. `latest`: the latest time of a change.
-    """
+    """Rows or articles of a page that differ."""
 
-    rows: list[tuple[str, str]]
-    last: str | None
-    at: str | None = None
-    latest: str | None = None
+    rows: list[tuple[str, str]]  # source_ids, each with the difference in words
+    last: str | None  # source_id of the last row, where the next page begins; None after the last page
+    at: str | None = None  # time of change of that row
+    latest: str | None = None  # latest time of a change
 
 
 def changed(
     cursor: Cursor, attachment: Attachment, before: Differing | None, limit: int, since: str | None = None
 ) -> Differing:
-    """Return the next rows that differ from their articles, or lack their marks. Without rows that
-    cannot be articles. `before`: the page before. `since`: only rows that changed since this time, in the
-    order of their changes; None: all, by their keys. Raises UnfitError: rows have one id.
-    """
+    """Return the next rows that differ from their articles, or lack their marks; skip rows that cannot be
+    articles. `before`: the page before. `since`: only rows that changed since this time, in the order of
+    their changes; None: all, by their keys. Raises UnfitError: several rows have one id."""
     values: dict[str, object] = {"id": attachment.id, "marked": attachment.mark_columns, "limit": limit}
     values |= {"after": before and before.last, "since": before.at if before else since}
     page = attachment.page(recent=since is not None)
@@ -173,14 +161,14 @@ def changed(
 
 
 def gone(cursor: Cursor, attachment: Attachment, before: Differing | None, limit: int) -> Differing:
-    """Those of the next articles, by their source_ids, whose rows are gone; as `changed`."""
+    """Return the next articles, by source_id, that have no row."""
     query = _sql("gone", rows=_rows(attachment, "ARRAY(SELECT source_id FROM page)"))
     values = _range(attachment) | {"limit": limit}
     return _found(cursor, attachment, query, values | {"first": before.last} if before else values)
 
 
 def _range(attachment: Attachment) -> dict[str, object]:
-    """The number of an attachment, and between which texts the source_ids of its articles are."""
+    # "0" follows "/" in the collation "C".
     return {"id": attachment.id, "first": f"{attachment.name}/", "end": f"{attachment.name}0"}
 
 
@@ -191,18 +179,16 @@ def _found(cursor: Cursor, attachment: Attachment, query: bytes, values: Mapping
 
 
 def note(cursor: Cursor, attachment: Attachment, source_ids: Sequence[str]) -> list[int]:
-    """Note rows; returns the numbers of the notes."""
     values = {"id": attachment.id, "source_ids": list(source_ids), "most": KEYS_PER_NOTE}
     return [row[0] for row in cursor.execute(_sql("note"), values).fetchall()]
 
 
 def note_whole(cursor: Cursor) -> None:
-    """Have all attached tables compared."""
     cursor.execute(_sql("note_whole"))
 
 
 def noted(cursor: Cursor, attachment: Attachment) -> set[str] | None:
-    """The source_ids of rows that wait to be read, or to be given marks; None: the whole table."""
+    """Return the source_ids of rows that wait to be read, or to be given marks; None: the whole table."""
     found: set[str] = set()
     rows = cursor.execute(_sql("noted"), {"id": attachment.id})
     for (source_ids,) in rows.fetchall():
@@ -213,7 +199,7 @@ def noted(cursor: Cursor, attachment: Attachment) -> set[str] | None:
 
 
 def delete(cursor: Cursor, attachment_id: int, source_ids: Sequence[str]) -> int:
-    """Delete articles of an attachment that is gone, or is going; returns how many. Needs the settle lock."""
+    """Delete articles of an attachment that is gone, or is going; return how many. Needs the settle lock."""
     cursor.execute(_FOLLOWING)
     values = {"source_ids": list(source_ids), "id": attachment_id}
     return cursor.execute(_sql("delete"), values).rowcount
@@ -224,6 +210,6 @@ def count_articles(cursor: Cursor, attachment: Attachment) -> int:
 
 
 def delete_some(cursor: Cursor, attachment: Attachment, limit: int) -> int:
-    """Delete some articles of an attachment that leaves; returns how many. Needs the settle lock."""
+    """Delete some articles of an attachment that leaves; return how many. Needs the settle lock."""
     cursor.execute(_FOLLOWING)
     return cursor.execute(_sql("delete_some"), _range(attachment) | {"limit": limit}).rowcount

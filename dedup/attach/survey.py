@@ -1,4 +1,4 @@
-"""What the rows of a table say before it is attached. The catalogue is asked in `mapping.py`."""
+"""Look at the rows of a table before it is attached; `mapping.py` looks at the catalogue."""
 
 from __future__ import annotations
 
@@ -17,30 +17,25 @@ from dedup.db.statements import Statements
 
 _sql = Statements("attach/attachments")
 
-LOOKED_AT_ROWS = 100
-"""From each end of the keys: what is stored today may be other than what was stored ten years ago."""
-
+LOOKED_AT_ROWS = 100  # From each end of the keys: rows of today may differ from rows of ten years ago
 TOLERATED = 20  # One body in so many may look like HTML: it may be about HTML
 
 
+# Rows looked at for texts that repeat: of ten million rows they have forty whose copy is among them, and they
+# are read in a second or two.
 SAMPLED_ROWS = 20_000
-"""Rows looked at for texts that repeat: of ten million rows they have forty whose copy is among them, and
-they are read in a second or two."""
 
 SAMPLED_CHARACTERS = (2_000, 64)  # Of a body, and of another column: enough to tell two of them apart
 
-READERS = ("smallint", "integer", "bigint", "uuid")
-"""Types of columns, beside those of text, that may name the reader of a row."""
+READERS = ("smallint", "integer", "bigint", "uuid")  # types, beside text, that may name the reader of a row
 
 ROWS_A_READER = 3  # On average at least: a column with more values than that is about rows
-
 REPEATED_ROWS = 6  # At least: fewer copies may be chance
-
 TWICE = 10  # One repeated row in so many may repeat a text for the same reader
 
 
 def articles_of(attachment: Attachment, percent: float = 100) -> Part:
-    """The rows `t` that are articles, or a sample of them, as FROM and WHERE."""
+    """Return FROM and WHERE for the rows `t` that are articles, or for a sample of them."""
     sample = sql.SQL("TABLESAMPLE SYSTEM ({}) REPEATABLE (0) ").format(percent)
     return sql.SQL("FROM {} t {}WHERE {}").format(
         attachment.identifier, sample if percent < 100 else sql.SQL(""), attachment.condition
@@ -48,10 +43,8 @@ def articles_of(attachment: Attachment, percent: float = 100) -> Part:
 
 
 def refuse_rows(cursor: Cursor, attachment: Attachment, *, view: bool, html: bool | None) -> None:
-    """Refuse a table whose rows cannot be articles as it is mapped. `cursor`: of a session that may run code
-    of the table's owner. `html`: whether bodies are HTML; None: nobody said so. Raises InputError: rows of a
-    view have one key or none, rows do not say when they changed, or bodies look like HTML.
-    """
+    """Raise InputError if rows cannot be articles: rows of a view have one key or none, rows lack a time of
+    change, or bodies look like HTML and nobody said so. `cursor` may run code of the table's owner."""
     _refuse_keys(cursor, attachment, view=view)
     if attachment.html:
         need_extractor()
@@ -83,7 +76,7 @@ def _refuse_keys(cursor: Cursor, attachment: Attachment, *, view: bool) -> None:
 
 
 def told_of_marks(cursor: Cursor, attachment: Attachment) -> list[str]:
-    """What columns of marks cost the owner, to be told before any is written."""
+    """Return lines for the owner on what columns of marks cost, before any is written."""
     if not attachment.mark_columns:
         return []
     (amount,) = one_row(cursor, sql.SQL("SELECT count(*) {}").format(articles_of(attachment)))
@@ -101,9 +94,8 @@ def told_of_marks(cursor: Cursor, attachment: Attachment) -> list[str]:
 
 
 def told_of_readers(cursor: Cursor, attachment: Attachment) -> list[str]:
-    """Which column has each text once for each of its values, as where every user has a row of his own for
-    an entry of a feed: only one of them sees a row that is no duplicate.
-    """
+    """Return a line that names a column with each text once per value, if there is one."""
+    # A feed reader may have a row for each user of an entry: one user sees the row that is no duplicate.
     oid = attachment.seen["oid"]
     mapped = {*attachment.keys, *attachment.columns.values()}
     names = [
@@ -119,16 +111,14 @@ def told_of_readers(cursor: Cursor, attachment: Attachment) -> list[str]:
     ]
     query = sql.SQL(
         "SELECT md5(left(t.{text}::text, {most})), {values} {rows} AND t.{text}::text <> '' LIMIT {limit}"
+    ).format(
+        text=sql.Identifier(attachment.columns["text"]),
+        most=of_text,
+        values=sql.SQL(", ").join(values),
+        rows=articles_of(attachment, percent),
+        limit=SAMPLED_ROWS,
     )
-    rows = cursor.execute(
-        query.format(
-            text=sql.Identifier(attachment.columns["text"]),
-            most=of_text,
-            values=sql.SQL(", ").join(values),
-            rows=articles_of(attachment, percent),
-            limit=SAMPLED_ROWS,
-        )
-    ).fetchall()
+    rows = cursor.execute(query).fetchall()
     found = [
         (readers, name)
         for place, name in enumerate(names, 2)
@@ -145,9 +135,8 @@ def told_of_readers(cursor: Cursor, attachment: Attachment) -> list[str]:
 
 
 def _readers(rows: Sequence[tuple[str, str | None, str | None]], share: float) -> int:
-    """How many readers a column names, 0 if it names none: most texts are there for several of its values,
-    and once for each. `rows`: text, outlet and value of some rows. `share`: of all rows, how many they are.
-    """
+    """Return how many readers a column names, or 0, by text, outlet and value of a `share` of all rows. It
+    names readers if most texts repeat, once for each of several values."""
     texts: defaultdict[str, list[str]] = defaultdict(list)
     for text, _, value in rows:
         if value is not None:
@@ -155,7 +144,8 @@ def _readers(rows: Sequence[tuple[str, str | None, str | None]], share: float) -
     readers = {value for _, _, value in rows if value is not None}
     outlets = {outlet for _, outlet, _ in rows}
     if len(outlets) == len(readers) == len({(outlet, value) for _, outlet, value in rows}):
-        return 0  # another name of the outlet: copies in several outlets are what is looked for
+        # Another name of the outlet: copies in several outlets are no readers but duplicates to be found.
+        return 0
     repeated = [values for values in texts.values() if len(set(values)) > 1]
     amount, once = sum(map(len, repeated)), sum(len(set(values)) for values in repeated)
     amount_of_all = sum(map(len, texts.values()))
@@ -166,14 +156,12 @@ def _readers(rows: Sequence[tuple[str, str | None, str | None]], share: float) -
 
 def _refuse_html(cursor: Cursor, attachment: Attachment) -> None:
     body = sql.Identifier("t", attachment.columns["text"])
+    end = sql.SQL("(SELECT left({}::text, {}) {} ORDER BY {} LIMIT {})")
+    rows = articles_of(attachment)
     ends = []
     for order in ("ASC", "DESC"):
         keys = [sql.SQL("{} {}").format(sql.Identifier("t", key), raw(order)) for key in attachment.keys]
-        ends.append(
-            sql.SQL("(SELECT left({}::text, {}) {} ORDER BY {} LIMIT {})").format(
-                body, LOOKED_AT_CHARACTERS, articles_of(attachment), sql.SQL(", ").join(keys), LOOKED_AT_ROWS
-            )
-        )
+        ends.append(end.format(body, LOOKED_AT_CHARACTERS, rows, sql.SQL(", ").join(keys), LOOKED_AT_ROWS))
     bodies = [row[0] or "" for row in cursor.execute(sql.SQL(" UNION ALL ").join(ends)).fetchall()]
     found = sum(map(looks_like_html, bodies))
     if found * TOLERATED > len(bodies):

@@ -1,8 +1,4 @@
-"""Notes of changes of attached tables are worked off: articles become what their rows are.
-
-That is done in short transactions under the settle lock, in bounded memory. `comparing.py` compares whole
-tables, `marking.py` writes marks back.
-"""
+"""Work off notes of changes of attached tables, in short transactions under the settle lock."""
 
 from __future__ import annotations
 
@@ -22,13 +18,12 @@ from dedup.db.statements import Statements
 _sql = Statements("attach/attachments")
 
 NOTES = 2_000  # Changes read in one transaction at most, give or take a note
-VACUUM_NOTES = 200_000  # After so many the space of notes that are gone is used again
+VACUUM_NOTES = 200_000  # After so many the space of old notes is freed
 
 
 def sync(database: Database, progress: Progress, stop: Callable[[], bool], *, again: bool = False) -> Synced:
-    """Work off the outbox. `again`: try at once what could not be followed, and do not leave it alone for a
-    while. Raises BusyError: others held an article for longer than `Timeouts.lock`.
-    """
+    """Work off the outbox. `again`: try tables that could not be followed at once, not after a while. Raises
+    BusyError: others held an article for longer than `Timeouts.lock`."""
     return _Sync(database, progress, stop, again).run()
 
 
@@ -46,7 +41,7 @@ class _Sync:
         self._sync_due()
         with self._database.transaction() as cursor:
             waiting = outbox.count(cursor, self._drifted)
-            # What comes later is left to the next passage: writers who never pause hold nobody else up.
+            # Later notes wait for the next call: writers who never pause hold nobody else up.
             self._through = outbox.last_note(cursor)
         if not waiting:
             return self._done
@@ -60,10 +55,10 @@ class _Sync:
             if last is not None:
                 after, taken = last, taken + taken_now
                 continue
-            # After what was noted row by row: what the owner deleted is then no news to a comparison.
+            # After the notes of rows: a comparison then does not count what the owner deleted as a loss.
             for attachment in tables.values():
                 self._compare(attachment)
-            # Numbers become visible out of their order: once more from the beginning.
+            # Numbers become visible out of their order, by the commits: once more from the beginning.
             if not after or not (taken or tables):
                 break
             after, taken, tables = 0, 0, {}
@@ -71,7 +66,6 @@ class _Sync:
         return self._done
 
     def _look(self) -> None:
-        """What owners did to their tables; one that needs a person is left alone until it is mapped again."""
         self._drifted, self._done.problems = [], []
         with self._database.transaction() as cursor:
             held = set() if self._again else {row[0] for row in cursor.execute(_sql("held")).fetchall()}
@@ -89,7 +83,6 @@ class _Sync:
         self._done.problems += words
 
     def _sync_due(self) -> None:
-        """Look for changes where no trigger notes them and it is time to."""
         with self._database.transaction() as cursor:
             due = dict(cursor.execute(_sql("due")).fetchall())
             present = attachments.present(cursor) if due else []
@@ -102,10 +95,10 @@ class _Sync:
             except UnfitError as error:
                 self._leave(attachment, [str(error)])
                 with self._database.transaction() as cursor:
-                    cursor.execute(_sql("put_off"), {"id": attachment.id})
+                    cursor.execute(_sql("restart_pause"), {"id": attachment.id})
 
     def _batch(self, after: int) -> tuple[int, int | None, list[Attachment]]:
-        """Take some notes: how many, the number of the last one, and the tables to be compared as a whole."""
+        """Take some notes; return how many, the number of the last, and the tables to compare as a whole."""
         copied = self._pull(after)
         with self._database.transaction(settling=True) as cursor:
             started = perf_counter()
@@ -131,7 +124,7 @@ class _Sync:
                     if rows:
                         with fitting(cursor, attachment):
                             synced = outbox.sync(cursor, attachment, rows)
-                            # A row that row security hides since we looked is not gone.
+                            # A row that row security has hidden since `_look` is not gone.
                             if synced.gone and (words := drift.problems_of(cursor, attachment)):
                                 raise UnfitError(words[0])
                         done.add(synced)
@@ -149,13 +142,13 @@ class _Sync:
         return len(taken), found[-1][0], tables
 
     def _pull(self, after: int) -> set[int]:
-        """Copy the rows of the next notes where sessions of owners read them; returns the numbers of the
-        notes. The settle lock is not held: an owner's code may take long.
-        """
+        """Copy the rows of the next notes that sessions of owners must read; return the numbers of the
+        notes."""
         if not self._copied:
             return set()
         with self._database.transaction() as cursor:
             found = outbox.notes(cursor, after, self._through, self._size, self._drifted)
+        # Without the settle lock: an owner's code may take long.
         numbers: set[int] = set()
         for attachment in self._copied:
             of = [note for note in found if note[1] == attachment.id and note[3]]
@@ -178,7 +171,6 @@ class _Sync:
         self._sweep()
 
     def _compare(self, attachment: Attachment) -> None:
-        """Note every row of a table that is not what its article is."""
         try:
             noted = compare(self._database, attachment, self._stop)
         except UnfitError as error:
@@ -192,7 +184,7 @@ class _Sync:
         self._count(Synced(1))
 
     def _sweep(self) -> None:
-        """Give the space of notes back: the table is empty again and again, and must not grow for ever."""
+        """Free the space of old notes: the table is empty again and again, and must not grow for ever."""
         if self._unswept < VACUUM_NOTES:
             return
         self._unswept = 0

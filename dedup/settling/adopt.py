@@ -1,8 +1,4 @@
-"""Changed settings come into force without anyone waiting: in short steps, and one that flips the switch.
-
-The articles are withdrawn page by page under the settings that are still in force, which is right at any
-moment: they keep their marks and are settled again by whatever is in force then.
-"""
+"""Put changed settings into force in short steps, so that nobody waits long."""
 
 from __future__ import annotations
 
@@ -13,22 +9,20 @@ from dedup.settling.locked import held
 from dedup.store import rulebooks
 from dedup.store.rulebooks import AdoptionPlan
 
-ARTICLES_PER_TRANSACTION = 2_000  # Withdrawn under one hold of the settle lock: about a tenth of a second
+ARTICLES_PER_TRANSACTION = 2_000  # About a tenth of a second under one hold of the settle lock
 
 
 def adopt(database: Database) -> bool:
-    """Put changed settings, sentence parameters or a changed program in force; False if there was nothing to
-    adopt.
-
-    Raises StaleRulesError: they were changed again meanwhile; begin again. SchemaError: a newer program made
-    the stored results.
-    """
+    """Put changed settings, sentence parameters or a changed program into force; return False if nothing
+    changed. Raises StaleRulesError: they were changed again meanwhile. SchemaError: a newer program made the
+    stored results."""
     with database.transaction() as cursor:
         if not rulebooks.waiting_adoption(cursor):
             return False
         plan = rulebooks.plan_adoption(cursor)
     with database.transaction(settling=True) as cursor:
         rulebooks.keep_pinned_words(cursor, plan)
+    # Safe to stop after any page: articles keep their marks, and are settled by the rules then in force.
     through = 0
     while last := _withdraw(database, plan, through):
         through = last
@@ -37,8 +31,6 @@ def adopt(database: Database) -> bool:
 
 
 def _withdraw(database: Database, plan: AdoptionPlan, after: int) -> int | None:
-    """Withdraw the next articles; returns the last of them, None where there are no more."""
-
     def work(cursor: Cursor) -> int | None:
         ids = rulebooks.page_of_articles(cursor, after, ARTICLES_PER_TRANSACTION)
         if ids:

@@ -1,11 +1,8 @@
-"""Everything unsettled gets its mark: the nightly run (docs/semantics.md, section 6).
+"""Settle everything that waits: the nightly run (docs/semantics.md, section 6).
 
-Changed settings are adopted first. Then three steps, repeated until nothing is left: fingerprint texts on all
-cores, bring the common sentences up to date, settle in batches. Each step commits as it goes, so a run that
-is stopped, by Ctrl-C or a crash, is resumed by the next one where it was. Memory does not grow with the
-corpus.
-
-A run that does the same again and again ends with an error. `preview` says what the next one has to do.
+Changed settings are adopted first. Then three steps repeat until nothing is left: fingerprint texts, bring
+the common sentences up to date, settle in batches. Each step commits as it goes: the next run continues one
+that was stopped. Memory does not grow with the corpus.
 """
 
 from __future__ import annotations
@@ -42,62 +39,42 @@ from dedup.store import articles, credits, fingerprints, rulebooks, stories
 from dedup.store.rulebooks import Adoption, Rulebook, StaleRulesError
 from dedup.store.stories import Reprints
 
+# A run ends when a round finds nothing to do. After so many rounds that did the same it would never end.
 SAME_ROUNDS = 10
-"""A run ends by itself when a round finds nothing to do; one with so many that did the same never would."""
 
-DEFERRED_PER_TRANSACTION = 100  # Stored under one hold of the settle lock: a few hundredths of a second
+DEFERRED_PER_TRANSACTION = 100  # A few hundredths of a second under one hold of the settle lock
 MOST_REPRINTED = 3  # Stories that a report names
 
 
 @dataclass(slots=True)
 class BackfillReport(Answer):
-    """What a backfill did.
+    """Result of a backfill."""
 
-    Attributes:
-        already_running: another backfill is at work; this one did nothing.
-        running: that other one.
-        taken_over: the backfill before, which is gone without having ended.
-        superseded: another backfill took this one for gone and goes on in its place.
-        stopped: it was asked to stop before everything was settled.
-        adopted: changed settings, sentence parameters or a changed program were put in force.
-        fingerprinted: texts that got a fingerprint; failed: texts that cannot have one.
-        common_entered, common_left: sentences that became common, or stopped.
-        settled: marks written, an article counted again if it was settled again.
-        compared: pairs of articles scored.
-        deferred: articles deferred by a hook that others still hold.
-        archived: articles that are before the horizon and were archived; see docs/semantics.md, section 10.
-        synced: changes of attached tables that were read.
-        refused: rows of attached tables that cannot be articles: the key is longer than 1,000 bytes, or an
-            article that is no row has its source_id.
-        written_back: rows of attached tables into which marks were written.
-        problems: of attached tables, what a person must see to; one line each, with the next step.
-        engines: what settled, in that order: "postgres" or "memory".
-        seconds: stage (reading changes, adopting, archiving, fingerprinting, counting, settling; in memory
-            also reading, comparing, indexing, writing; and reading credits) to how long it took.
-        reprints: the duplicates that the corpus has now; None where nothing was settled.
-    """
-
-    already_running: bool = False
-    running: Run | None = None
-    taken_over: Run | None = None
-    superseded: bool = False
-    stopped: bool = False
-    adopted: bool = False
-    fingerprinted: int = 0
-    failed: int = 0
-    common_entered: int = 0
-    common_left: int = 0
-    settled: int = 0
-    compared: int = 0
-    deferred: int = 0
-    archived: int = 0
-    synced: int = 0
+    already_running: bool = False  # another backfill is at work; this one did nothing
+    running: Run | None = None  # that other one
+    taken_over: Run | None = None  # the backfill before, which died without an end
+    superseded: bool = False  # another backfill took this one for dead and works in its place
+    stopped: bool = False  # it was asked to stop before everything was settled
+    adopted: bool = False  # changed settings, sentence parameters or a changed program were put into force
+    fingerprinted: int = 0  # texts that got a fingerprint
+    failed: int = 0  # texts that cannot have one
+    common_entered: int = 0  # sentences that became common
+    common_left: int = 0  # sentences that stopped being common
+    settled: int = 0  # marks written; an article that was settled twice counts twice
+    compared: int = 0  # pairs of articles scored
+    deferred: int = 0  # deferred articles that others still hold
+    archived: int = 0  # articles before the horizon that were archived (docs/semantics.md, section 10)
+    synced: int = 0  # changes of attached tables that were read
+    # Rows of attached tables that cannot be articles: the key is longer than 1,000 bytes, or an article
+    # outside the table has its source_id.
     refused: int = 0
-    written_back: int = 0
-    problems: list[str] = field(default_factory=list)
+    written_back: int = 0  # rows of attached tables into which marks were written
+    problems: list[str] = field(default_factory=list)  # of attached tables; one line each, with the next step
+    # By stage: reading changes, adopting, archiving, fingerprinting, counting, settling; in memory also
+    # reading, comparing, indexing, writing; and reading credits.
     seconds: dict[str, float] = field(default_factory=dict)
-    engines: list[str] = field(default_factory=list)
-    reprints: Reprints | None = None
+    engines: list[str] = field(default_factory=list)  # that settled, in order: "postgres" or "memory"
+    reprints: Reprints | None = None  # the duplicates that the corpus has now; None if nothing was settled
 
 
 def backfill(
@@ -112,10 +89,8 @@ def backfill(
     full_count: bool | None = None,
     stop: Callable[[], bool] = lambda: False,
 ) -> BackfillReport:
-    """Settle everything that is pending or stale; arguments and errors are those of `Deduplicator.backfill`.
-
-    `factory`: as of `FingerprintPool`. `full_count`: as in `refresh`.
-    """
+    """Settle everything that is pending or stale; arguments and errors as in `Deduplicator.backfill`. See
+    `FingerprintPool` for `factory`, and `refresh` for `full_count`."""
     report = BackfillReport()
     heartbeat = Heartbeat(database, "backfill")
     try:
@@ -128,7 +103,8 @@ def backfill(
         try:
             Work(database, report, heartbeat, options, progress or SilentProgress(), stop).all()
         except BaseException as error:
-            with suppress(Exception):  # the database may be the error; the next run sees that this is gone
+            # The database may be the error; the next run sees that this one is dead.
+            with suppress(Exception):
                 heartbeat.end("failed", type(error).__name__)
             raise
         report.superseded = heartbeat.superseded
@@ -143,8 +119,6 @@ def backfill(
 
 @dataclass(frozen=True, slots=True)
 class BackfillOptions:
-    """What `backfill` was told."""
-
     batch: int
     full_count: bool | None
     pool: PoolOptions
@@ -153,8 +127,6 @@ class BackfillOptions:
 
 
 class Work:
-    """Settles all that waits, within a run that has begun."""
-
     def __init__(
         self,
         database: Database,
@@ -170,17 +142,19 @@ class Work:
         self._window = Window(database, self._progress, self._stop)
         self._rounds: Counter[tuple[int, ...]] = Counter()
         self._settled_in_memory = False
-        self._again = heartbeat.what == "backfill"  # whoever types it may have seen to what was named
+        # Who types `dedup backfill` may have repaired a table that was left alone: it is tried at once.
+        self._again = heartbeat.what == "backfill"
         self._fingerprinting = Fingerprinting(database, self._progress, options.pool, self._stop)
         self._timed = partial(timed, report.seconds)
 
     def all(self) -> None:
-        """Go on until nothing waits; what was done is added to the run's row."""
+        """Settle until nothing waits; add the counts to the row of the run."""
         try:
             self._all()
         finally:
             did = self._report
-            with suppress(Exception):  # the counts are for people
+            # The counts are for people only: they must not hide the error that ended the run.
+            with suppress(Exception):
                 self._heartbeat.add(Did(did.fingerprinted, did.settled, did.failed, did.seconds))
 
     def _all(self) -> None:
@@ -188,9 +162,11 @@ class Work:
             try:
                 did = self.once()
             except StaleRulesError:
+                # Someone changed a setting: begin again with the new ones.
                 self._fingerprinting.begin_again()
-                continue  # someone changed a setting: begin again with the new ones
-            with self._timed("reading credits"):  # of what a hook stored, or another list or byline changed
+                continue
+            # Hooks leave credits to this, and so do changes of bylines and of the list of agencies.
+            with self._timed("reading credits"):
                 while not self._stop() and held(self._database, credits.read_unread):
                     pass
             written, unwritten = write_marks(self._database, self._progress, self._stop)
@@ -205,7 +181,8 @@ class Work:
         self._report.stopped = True
 
     def once(self) -> tuple[int, ...]:
-        """Go through all steps; returns what was done, as something to compare: empty if nothing was."""
+        """Run all steps once; return numbers that are equal if two rounds did the same, or () if nothing was
+        done."""
         self._report.deferred = store_deferred(self._database)
         with self._timed("reading changes"):
             synced = sync(self._database, self._progress, self._stop, again=self._again)
@@ -225,6 +202,7 @@ class Work:
         self._report.archived = self._window.archived
         with self._database.transaction() as cursor:
             waiting = fingerprints.count(cursor, "unfingerprinted")
+        # Before texts are read: it decides into which table their fingerprints go.
         loading = choice.loads_without_indexes(self._database, self._options.engine, waiting)
         self._fingerprinting.target = "fingerprint_bulk" if loading else "fingerprint"
         if loading:
@@ -254,10 +232,8 @@ class Work:
         return read
 
     def _settle_in_memory(self, rulebook: Rulebook, waiting: int, read: Read | None) -> tuple[int, ...]:
-        """Settle everything at once; what people change meanwhile is left to the next round.
-
-        Unless texts were read before, they are fingerprinted here, and the indexes are built after it.
-        """
+        """Settle everything at once. If no text was `read` yet, fingerprint first, and build the indexes
+        later."""
         run, memory, loading = self._heartbeat.run, self._options.memory, read is None
         with MemoryRun(
             self._database, rulebook, run, memory, self._progress, self._timed, self._stop, loading=loading
@@ -277,7 +253,7 @@ class Work:
         return read.articles, read.which, done.refreshed.entered, done.refreshed.left, done.settled, -1
 
     def _settle(self, rulebook: Rulebook) -> tuple[int, int]:
-        """Settle all that has a fingerprint; returns how many articles, and which, as a number to compare."""
+        """Settle everything that has a fingerprint; return how many articles, and a number for which."""
         with self._database.transaction() as cursor:
             total = fingerprints.count(cursor, "unsettled")
         if not total:
@@ -292,11 +268,13 @@ class Work:
             )
             if not settled.ids:
                 break
+            # Hooks wait for the settle lock: a batch shrinks when the machine is slow.
             limit = min(self._options.batch, fitting_batch(len(settled.ids), seconds))
             same = same + 1 if settled.ids == before else 0
             if same >= SAME_ROUNDS:
                 raise endless(len(before))
             before = settled.ids
+            # Two rounds that settled as many articles did the same only if these are equal too.
             which ^= hash(before)
             done += len(settled.ids)
             total += len(settled.unsettled)
@@ -313,13 +291,13 @@ class Work:
 
 
 def _settle_some(cursor: Cursor, settings: Settings, limit: int) -> tuple[Settled, float]:
-    """Settle some articles; returns what that did, and for how many seconds others had to wait."""
+    """Settle some articles; return the result, and how many seconds the settle lock was held."""
     started = perf_counter()
     return settle(cursor, settings, limit=limit), perf_counter() - started
 
 
 def store_deferred(database: Database) -> int:
-    """Store what a hook deferred, because others held it; returns how many articles they still hold."""
+    """Store deferred articles; return how many of them others still hold."""
     left: list[str] = []
     while True:
         with database.transaction() as cursor:
@@ -329,7 +307,8 @@ def store_deferred(database: Database) -> int:
             return len(left)
         try:
             held(database, partial(articles.store_deferred, source_ids=waiting), seconds=0)
-        except BusyError:  # one by one: of some articles only one may be held
+        except BusyError:
+            # One by one: others may hold only one of them.
             for source_id in waiting:
                 try:
                     held(database, partial(articles.store_deferred, source_ids=[source_id]), seconds=0)
@@ -337,31 +316,26 @@ def store_deferred(database: Database) -> int:
                     left.append(source_id)
 
 
+# Two cores of 2024 do as much (scripts/benchmark.py); previews say "about".
 FINGERPRINTS_PER_SECOND = 2_500
-SETTLED_PER_SECOND = 4_000  # What two cores of 2024 do (scripts/benchmark.py), for previews: they say "about"
+SETTLED_PER_SECOND = 4_000
 
 
 @dataclass(frozen=True, slots=True)
 class Preview(Answer):
-    """What the next backfill has to do.
+    """Amount of work for the next backfill."""
 
-    Attributes:
-        adoption: what it takes up first.
-        fingerprint: texts to be fingerprinted; settle: articles to be settled.
-    """
-
-    adoption: Adoption
-    fingerprint: int
-    settle: int
+    adoption: Adoption  # changes that it adopts first
+    fingerprint: int  # texts to be fingerprinted
+    settle: int  # articles to be settled
 
     @property
     def seconds(self) -> float:
-        """About how long it takes."""
         return self.fingerprint / FINGERPRINTS_PER_SECOND + self.settle / SETTLED_PER_SECOND
 
 
 def preview(database: Database) -> Preview:
-    """What the next backfill has to do, counted without doing it."""
+    """Count the work of the next backfill without doing it."""
     with database.transaction() as cursor:
         adoption = rulebooks.waiting_adoption(cursor)
         everything = articles.count(cursor) if adoption else 0

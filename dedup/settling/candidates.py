@@ -1,4 +1,4 @@
-"""Which articles have to be compared with given ones, by which sentences, and what the rules see of them."""
+"""Candidates for comparison, and the data of articles that the rules compare."""
 
 from __future__ import annotations
 
@@ -29,14 +29,14 @@ def sharing(
     after: datetime | None = None,
     limit: int | None = None,
 ) -> list[FingerprintRow]:
-    """Articles that share a sentence of `sentences` (of each row, those not common), a bucket or the
-    content."""
+    """Find articles that share a bucket, a content or one of `sentences`, which are not common."""
     return settling.sharing(
         cursor,
         settings,
         among,
         distinct(np.concatenate(sentences)),
         distinct(np.concatenate([row.buckets for row in rows])),
+        # An article with buckets is found by them: content is a key of short texts only.
         bigints({row.content_hash for row in rows if not len(row.buckets)}),
         after=after,
         limit=limit,
@@ -44,7 +44,7 @@ def sharing(
 
 
 def without_common(cursor: Cursor, rows: Sequence[FingerprintRow]) -> list[Bigints]:
-    """The sentences of each row that are not common: S' of docs/semantics.md, section 2."""
+    """Return the sentences of each row that are not common: S' of docs/semantics.md, section 2."""
     if not rows:
         return []
     everything = np.concatenate([row.sentence_hashes for row in rows])
@@ -61,16 +61,14 @@ def without_common(cursor: Cursor, rows: Sequence[FingerprintRow]) -> list[Bigin
 
 
 def profiles(rows: Sequence[FingerprintRow], sentences: Sequence[Bigints], pins: PairPins) -> Profiles:
-    """What is compared, of articles in canonical order, given the sentences of each that are not common."""
+    """Return arrays for the decider: articles in canonical order, with their sentences but common ones."""
     size = max((len(row.signature) for row in rows), default=0)
     signature = np.zeros((len(rows), size), np.uint8)
     for place, row in enumerate(rows):
         signature[place, : len(row.signature)] = row.signature
     places = {row.order[1]: place for place, row in enumerate(rows)} if pins else {}
     hashes = bigints([row.content_hash for row in rows])
-    short = np.flatnonzero(
-        [not len(row.buckets) for row in rows]
-    )  # articles that only their content can find
+    short = np.flatnonzero([not len(row.buckets) for row in rows])
     said = ((sorted((places[n] for n in pair if n in places), reverse=True), r) for pair, r in pins.items())
     return Profiles(
         hashes,
@@ -98,7 +96,7 @@ def related(
     settings: Settings,
     pins: Mapping[bytes, Relation],
 ) -> list[Partner]:
-    """Which of some articles one is related to, by the rules for pairs; `pins` are those of this article."""
+    """Return the relations of one article to others by the rules for pairs; `pins` belong to this article."""
     found: list[Partner] = []
     for row, kept in zip(rows, sentences, strict=True):
         relation = relate(own, profile(row, kept), settings, pins.get(row.order[1]))
@@ -108,7 +106,7 @@ def related(
 
 
 def profile(row: FingerprintRow, sentences: Bigints) -> Profile:
-    """What the rules for pairs see of an article, given those of its sentences that are not common."""
+    """Return an article as the rules for pairs need it, given its sentences without common ones."""
     return Profile(
         row.content_hash,
         frozenset(sentences.tolist()),

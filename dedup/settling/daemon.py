@@ -1,12 +1,11 @@
-"""What arrives is settled within a second, for years: the loop of `dedup worker` around the backfill.
+"""Loop of `dedup worker`: settle what arrives within a second, for years.
 
-Every poll, and every notification before it, asks the database whether anything waits (`runs/waiting.py`).
-Of all workers one works at a time, the one that holds the run that a backfill would hold; the others stand by
-and take over when it is gone. A run goes on for as long as work keeps coming, so that there is one row for a
-working period and not for every article.
+Each poll or notification asks the database whether anything waits (`runs/waiting.py`). One worker works at a
+time: the one that holds the run, as a backfill would. The others stand by and take over when it dies. A run
+lasts as long as work keeps coming, so that there is one row for a working period and not for every article.
 
-A database that is away is waited for. What ends the loop is `stop`, a refused login, a lack of rights, or a
-schema that is not this program's.
+The loop waits for a database that is away. It ends by `stop`, a refused login, a lack of rights, or a schema
+of another program.
 """
 
 from __future__ import annotations
@@ -33,26 +32,26 @@ from dedup.settling import sentences
 from dedup.settling.backfill import BackfillOptions, BackfillReport, Work
 from dedup.store import quotes
 
-POLL_SECONDS = 1.0  # How long an article waits at most that no notification told of
+POLL_SECONDS = 1.0  # An article without a notification waits at most so long
 IDLE_SECONDS = 60.0  # A run ends when nothing came for so long
-SEEN_SECONDS = 15.0  # How often a worker that waits says that it lives
+SEEN_SECONDS = 15.0  # Pause between two signs of life of an idle worker
 
+# Pause between counts of sentences when nothing else waits: hooks settle by themselves, and may do so often.
 COUNT_SECONDS = 5.0
-"""How often sentences are counted where nothing else waits: a hook settles by itself, and may do so often."""
 
+# A worker that ends waits so long for the words of sentences, which come page by page. A count may take
+# longer, and has written nothing.
 WORDS_SECONDS = 5.0
-"""How long who ends waits for the words of sentences: they come page by page. A count may go on longer, and
-has written nothing."""
 
+# Pauses before a database that is away is asked again: the first, doubled each time up to the second.
 DOWN_SECONDS = (1.0, 30.0)
-"""Pauses before a database that is away is asked again: the first, doubled each time up to the second."""
 
 log = logging.getLogger("dedup.worker")
 
 
 @dataclass(frozen=True, slots=True)
 class Pace:
-    """How often things happen, in seconds; see the constants of this module."""
+    """Seconds between events; see the constants of this module."""
 
     poll: float = POLL_SECONDS
     idle: float = IDLE_SECONDS
@@ -61,7 +60,7 @@ class Pace:
 
 
 class Daemon:
-    """A worker; `run` is its life. When `stop` says so, the batch in hand is finished and the life ends."""
+    """A worker. When `stop` says so, it finishes the batch in hand and ends."""
 
     def __init__(
         self,
@@ -86,7 +85,7 @@ class Daemon:
         self._problems: list[str] = []
 
     def run(self) -> None:
-        """Work until told to stop. Raises one of `LASTING`: the database is there, and refuses."""
+        """Work until told to stop. Raises one of `LASTING`: the database refuses, so waiting is no use."""
         log.info("worker started on %s", self._database.location, extra={"event": "started"})
         told = False
         try:
@@ -98,12 +97,13 @@ class Daemon:
         except Exception:
             told = True
             raise
-        finally:  # whoever ends it by force does not wait for the database
+        finally:
+            # Whoever ends it by force, such as by a second Ctrl-C, must not wait for the database.
             self._leave(tell=told)
         log.info("worker stopped", extra={"event": "stopped"})
 
     def _once(self) -> float:
-        """Do what there is to do; returns for how long nothing need be done."""
+        """Settle everything that waits; return for how many seconds nothing need be done."""
         try:
             again = self._work()
         except LASTING:
@@ -118,23 +118,24 @@ class Daemon:
                 )
             return self._failed()
         if self._down:
-            log.info("going on after %d failed attempts", self._down, extra={"event": "up"})
+            log.info("working again after %d failed attempts", self._down, extra={"event": "up"})
             self._down = 0
         return 0.0 if again else self._pace.poll
 
     def _failed(self) -> float:
-        """Let go of everything; returns for how long to wait before the next attempt."""
+        """Release everything; return how many seconds to wait before the next attempt."""
         self._down += 1
         self._end("failed")
         self._listener.close()
         return back_off(*self._pace.down, self._down - 1)
 
     def _work(self) -> bool:
-        """Settle what waits, if this worker is the one to do so; says whether to look again at once."""
+        """Settle everything that waits, if no other worker does; return whether to look again at once."""
         with self._database.transaction() as cursor:
             found = waiting.look(cursor)
         now = time.monotonic()
-        if self._first:  # a program of another revision shows in no table
+        # No table shows that the program has another revision: the first round looks for that.
+        if self._first:
             found = Waiting(True, found.counting, found.words)
         self._quiet = not found
         self._be_seen(now, idle=self._quiet)
@@ -148,14 +149,13 @@ class Daemon:
             return False
         did = self._round()
         if self._first:
-            self._first, self._seen_at = False, float("-inf")  # it is soon seen to be idle
+            # Say at once that it is idle, without the usual pause.
+            self._first, self._seen_at = False, float("-inf")
         self._worked_at = self._counted_at = time.monotonic()
         return did
 
     def _keep_words(self) -> None:
-        """Keep the words of sentences in a thread of its own: counting them reads the whole corpus, and what
-        arrives meanwhile waits for none of it.
-        """
+        # In a thread: counting sentences reads the whole corpus, and what arrives must not wait for that.
         if self._words and self._words.is_alive():
             return
         with self._database.transaction() as cursor:
@@ -171,13 +171,14 @@ class Daemon:
             report = sentences.keep(
                 self._database, outlets=outlets, stop=lambda: self._leaving.is_set() or self._stop()
             )
-        except DedupError as error:  # it is tried again when it is due again
+        except DedupError as error:
+            # No reason to end the worker: it is tried again when it is due again.
             log.warning("kept no words of sentences: %s", error, extra={"event": "sentences"})
         else:
             log.info("kept the words of sentences: %s", report, extra={"event": "sentences"})
 
     def _begin(self, now: float) -> bool:
-        """Begin a run, or go on with the one there is; False if another worker or a backfill is at work."""
+        """Begin a run, or continue the present one; return False if another process is at work."""
         if self._heartbeat and self._heartbeat.superseded:
             self._end("done")
         if self._heartbeat:
@@ -215,7 +216,6 @@ class Daemon:
             self._stuck = True
 
     def _round(self) -> bool:
-        """Settle all that waits; says whether that was anything."""
         assert self._heartbeat
         report = BackfillReport()
         started = time.monotonic()
@@ -248,13 +248,13 @@ class Daemon:
     def _end(self, outcome: str, *, tell: bool = True) -> None:
         heartbeat, self._heartbeat = self._heartbeat, None
         if heartbeat:
-            with suppress(DatabaseError):  # the next one sees that this is gone
+            with suppress(DatabaseError):  # the next run sees that this one is dead
                 if tell:
                     heartbeat.end(outcome)
             heartbeat.close()
 
     def _leave(self, *, tell: bool) -> None:
-        """Let go of everything, and say so where the database can be told."""
+        """Release everything; with `tell`, say so in the database."""
         self._leaving.set()
         if tell and self._words:
             self._words.join(WORDS_SECONDS)
@@ -269,7 +269,7 @@ class Daemon:
 def wait_for(
     open_: Callable[[], Database], stop: Callable[[], bool], down: tuple[float, float]
 ) -> Database | None:
-    """Open a database, as soon as that can be done; None if it is to stop before. Raises as `Daemon.run`."""
+    """Open a database once it can be reached; return None if told to stop. Raises as `Daemon.run`."""
     failures = 0
     while not stop():
         try:

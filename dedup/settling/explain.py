@@ -1,7 +1,7 @@
-"""Why two articles are related, or not: the verdict, every score, and their sentences with what differs.
+"""Explain why two articles are related, or not: the verdict, every score, and their sentences with what
+differs.
 
-Reads only. It decides nothing itself (that is `rules/pair.py` and `rules/marks.py`) and prints nothing
-(`cli/side_by_side.py`).
+Reads only. `rules/pair.py` and `rules/marks.py` decide, and `cli/side_by_side.py` prints.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ import numpy as np
 from dedup.base.answer import Answer
 from dedup.base.errors import NotFoundError
 from dedup.base.settings import Settings
+from dedup.base.words import counted
 from dedup.db.arrays import bigints
 from dedup.db.database import Cursor
 from dedup.db.statements import Statements
@@ -29,38 +30,28 @@ from dedup.text.fingerprint import Fingerprint, UnreadableError
 
 _sql = Statements("store/articles")
 
+# Print Jaccard from which two texts may be shown as one that was misread, though it makes no duplicate. One
+# of 10,000 random pairs of news has more, and the other conditions rule that pair out.
 LEAST_ALIGNED = 0.1
-"""Print Jaccard from which two texts may be shown as one that was misread, though it makes no duplicate. Of
-10,000 pairs of news drawn at random one has more, and what else is asked for tells it apart."""
 
 
 @dataclass(frozen=True, slots=True)
 class ExplainedArticle(Answer):
-    """One of two articles.
-
-    Attributes:
-        ignored: its sentences that are common or too short to count, with which of both.
-        time: its time in canonical order.
-    """
-
     id: str
     title: str | None
     publication: str | None
     status: str
-    time: datetime
-    ignored: tuple[tuple[str, str], ...] = field(repr=False)  # no log is to hold sentences
+    time: datetime  # in canonical order
+    # Sentences that do not count, each with "common" or "too short"; no log may hold them.
+    ignored: tuple[tuple[str, str], ...] = field(repr=False)
     words: int
     shingles: int
 
 
 @dataclass(frozen=True, slots=True)
 class DifferingSentence(Answer):
-    """A sentence that only one of two articles has, beside its near twin in the other, if there is one.
-
-    Attributes:
-        earlier, later: the sentence in pieces, each with its kind beside the twin; None where the article has
-            no such sentence.
-    """
+    """A sentence that only one of two articles has, beside its near twin in the other, if there is one. Both
+    are in pieces with their kinds."""
 
     earlier: tuple[Segment, ...] | None = field(repr=False)
     later: tuple[Segment, ...] | None = field(repr=False)
@@ -68,36 +59,25 @@ class DifferingSentence(Answer):
 
 @dataclass(frozen=True, slots=True)
 class Explanation(Answer):
-    """Two articles compared.
+    """Two articles compared."""
 
-    Attributes:
-        decision: the verdict in a line: the relation, the rule that decided, and its figures.
-        earlier, later: the two in canonical order.
-        shared: the sentences that count and that both have, as the earlier prints them.
-        differing: the sentences that count and that only one of them has. Of one text with misread letters
-            the passages that differ, letter by letter: sentences of the earlier beside what the later has.
-        letters: of such a pair, what the rule `damaged` finds in its letters, each in a sentence.
-        related: None where they are not related, or where one cannot be read.
-        why_not: where scores are high enough and the later one is still no duplicate of the earlier one: why,
-            each reason in a sentence.
-    """
-
-    decision: str
-    earlier: ExplainedArticle
+    decision: str  # the verdict in a line: the relation, the rule that decided, and its figures
+    earlier: ExplainedArticle  # the first in canonical order
     later: ExplainedArticle
-    shared: tuple[str, ...] = field(repr=False)
+    shared: tuple[str, ...] = field(repr=False)  # sentences that count in both, as the earlier prints them
+    # Sentences that count in one only; of a misread copy the passages that differ, letter by letter.
     differing: tuple[DifferingSentence, ...] = field(repr=False)
-    letters: tuple[str, ...]
-    scores: Scores | None
-    related: Related | None
-    why_not: tuple[str, ...]
+    letters: tuple[str, ...]  # findings of the rule `damaged` about a misread copy, each in a sentence
+    scores: Scores | None  # None if one cannot be read
+    related: Related | None  # None also if they are not related
+    why_not: tuple[str, ...]  # why scores above a threshold made no duplicate, each in a sentence
 
     def __str__(self) -> str:
         return f"{self.earlier.id}, {self.later.id}: {self.decision}"
 
 
 def explain(cursor: Cursor, rulebook: Rulebook, a: str, b: str) -> Explanation:
-    """Compare two articles by the letter of the rules. Raises NotFoundError: one of them is not stored."""
+    """Compare two articles by the rules. Raises NotFoundError: one of them is not stored."""
     first, second = sorted((_load(cursor, rulebook, name) for name in (a, b)), key=lambda s: s.order)
     everything = bigints(first.counted.keys() | second.counted.keys())
     common = set(settling.common_among(cursor, everything).tolist())
@@ -113,6 +93,7 @@ def explain(cursor: Cursor, rulebook: Rulebook, a: str, b: str) -> Explanation:
         profiles = Profile.of(first.fingerprint, common), Profile.of(second.fingerprint, common)
         compared = ComparedPair(first.mark, second.mark, profiles, rulebook.settings, pin)
         if letters := compared.misread():
+            # Misread letters touch nearly every sentence: whole sentences would all differ.
             differing = [*_by_letters(first.text, second.text)]
     return Explanation(
         decision=_not_compared(first, second) or (compared.decision() if compared else ""),
@@ -128,7 +109,7 @@ def explain(cursor: Cursor, rulebook: Rulebook, a: str, b: str) -> Explanation:
 
 
 def _by_letters(earlier: str, later: str) -> Iterator[DifferingSentence]:
-    """The passages of two texts that differ in some letter."""
+    """Yield the passages of two texts that differ in some letter."""
     for row in align_letters(reflowed(earlier), reflowed(later)):
         if not row.same:
             yield DifferingSentence(*(side.segments if side else None for side in (row.a, row.b)))
@@ -136,7 +117,7 @@ def _by_letters(earlier: str, later: str) -> Iterator[DifferingSentence]:
 
 @dataclass(frozen=True, slots=True)
 class Marked:
-    """The present mark of an article. `original`: source_id of the one that it duplicates."""
+    """The present mark of an article. `original`: source_id of the original that it duplicates."""
 
     id: str
     status: str
@@ -205,12 +186,8 @@ def _not_compared(*both: _Loaded) -> str | None:
 
 
 class ComparedPair:
-    """Two articles in canonical order beside the rules: what these say, in words.
-
-    Attributes:
-        scores, related: of the pair.
-        prints: the figures of the two prints; None where one of the two has none.
-    """
+    """Two articles in canonical order, and what the rules say of them, in words. `prints`: figures of the two
+    prints; None if one of the articles has none."""
 
     def __init__(
         self,
@@ -230,7 +207,6 @@ class ComparedPair:
             self.prints = found if found.fewer[0] else None
 
     def decision(self) -> str:
-        """The verdict in a line: the relation, the rule that decided, and its figures."""
         if self._pin is not None:
             return f"{self._pin.value}: a person has said so (`dedup pin list` shows who)"
         if self.related is None:
@@ -273,8 +249,8 @@ class ComparedPair:
         return said
 
     def why_not(self) -> Iterator[str]:
-        """Why the later one is no duplicate of the earlier one, each reason in a sentence. There is none
-        where the marks say duplicate, or where no score is high enough."""
+        """Yield reasons why the later one is no duplicate of the earlier one, each in a sentence; none if it
+        is one, or if no score is high enough."""
         scores, settings, pin = self.scores, self._settings, self._pin
         by_rules = relate_scored(scores, settings)
         duplicate = by_rules is not None and by_rules.relation is Relation.DUPLICATE
@@ -304,8 +280,8 @@ class ComparedPair:
         if scores.sentence_jaccard >= settings.duplicate_sentence_jaccard:
             yield (
                 f"sentence Jaccard {scores.sentence_jaccard:.3f} would make a duplicate, but"
-                f" {_shared(scores.shared, 'is')} too little evidence:"
-                f" {settings.evidence_sentences} are needed"
+                f" {counted(scores.shared, 'shared sentence is', 'shared sentences are')} too little"
+                f" evidence: {settings.evidence_sentences} are needed"
             )
         if scores.signature_jaccard >= settings.duplicate_signature_jaccard:
             figure = f"signature Jaccard {scores.signature_jaccard:.3f} would make a duplicate, but"
@@ -321,15 +297,16 @@ class ComparedPair:
                 )
 
     def misread(self) -> list[str]:
-        """List the findings of the rule `damaged` in the letters, each in a sentence; empty where they do not
-        look like those of one text, misread."""
+        """List the findings of the rule `damaged` in the letters, each in a sentence; empty if the texts do
+        not look like one text, misread."""
         if self.scores.same_content or self.prints is None or self.prints.jaccard[0] < LEAST_ALIGNED:
             return []
         said = self._letters(self.prints)
+        # The first condition, print Jaccard, has a lower bound here: the texts are shown, not marked.
         return [sentence for sentence, _ in said] if all(holds for _, holds in said[1:]) else []
 
     def _letters(self, prints: PrintPairs) -> list[tuple[str, bool]]:
-        """Say what the rule asks for of the letters, each in a sentence, and whether the pair has it."""
+        """Return the conditions of the rule `damaged` in sentences, each with whether it holds."""
         equal, differing = max(prints.equal[0], 1), prints.differing[0]
         mended = prints.mended[0] / differing if differing else 1.0
         said = (
@@ -350,7 +327,7 @@ class ComparedPair:
         return [(sentence, bool(flags[0])) for sentence, flags in zip(said, holds, strict=True)]
 
     def _not_damaged(self) -> Iterator[str]:
-        """Say why two prints with enough letters in common are not those of one text."""
+        """Say why two prints with enough letters in common belong to two texts."""
         prints = self.prints
         if prints is None or prints.jaccard[0] < LEAST_JACCARD:
             return
@@ -363,19 +340,17 @@ class ComparedPair:
     def _not_contained(self) -> Iterator[str]:
         """Say why a short article that is inside a longer one is not similar to it."""
         scores, settings = self.scores, self._settings
+        # Containment is scored only with enough evidence: without that bound it says how high it would be.
         without = replace(settings, containment_sentences=1, containment_shingles=1)
         contained = score(*self._profiles, without).containment
         if contained >= settings.similar_containment:
             yield (
-                f"containment {contained:.3f} would make them similar, but {_shared(scores.shared, 'and')}"
+                f"containment {contained:.3f} would make them similar, but"
+                f" {counted(scores.shared, 'shared sentence')} and"
                 f" {scores.shingles} shingles of the shorter one are too little evidence:"
                 f" {settings.containment_sentences} sentences or {settings.containment_shingles} shingles are"
                 " needed"
             )
-
-
-def _shared(count: int, verb: str) -> str:
-    return f"{count} shared sentence{'' if count == 1 else 's'} {verb}"
 
 
 def _are(ids: list[str]) -> str:
@@ -383,7 +358,7 @@ def _are(ids: list[str]) -> str:
 
 
 def _by_marks(a: Marked, b: Marked) -> Iterator[str]:
-    """Why the later one has another mark than to be a duplicate of the earlier one, as the rules have it."""
+    """Yield why the later one has another mark, though the rules make it a duplicate of the earlier one."""
     if b.original == a.id:
         return
     if waiting := [one.id for one in (a, b) if one.stale or one.status == "pending"]:

@@ -1,6 +1,6 @@
-"""The first step of a backfill: every text that waits for it gets its fingerprint, page by page.
+"""Fingerprint every text that waits, page by page: the first step of a backfill.
 
-Ids come from the database in pages and go in chunks to the threads of a pool (`pool.py`).
+Pages of ids come from the database, and go in chunks to the threads of a pool (`pool.py`).
 """
 
 from __future__ import annotations
@@ -24,48 +24,37 @@ from dedup.store.rulebooks import Rulebook
 
 _sql = Statements("store/articles")
 
-PAGE_ARTICLES = 5_000
-"""Ids read at a time: no texts, so a page is small, and one of this size takes about 20 ms."""
+PAGE_ARTICLES = 5_000  # Ids read at a time: a page has no texts, and one of this size takes about 20 ms
 
+# Bounds of a chunk, the work of a thread: the smaller one counts, and a chunk has one article at least. 500
+# articles are about 60 ms of work, and are stored in one transaction.
 CHUNK_ARTICLES = 500
 PAGE_CHARACTERS = 4_000_000
-"""Articles, and characters of text, that a thread has in hand at a time: the smaller of both bounds; a chunk
-has one article at least. 500 are about 60 ms of work, and are stored in one transaction."""
 
-FEW_ARTICLES = 50  # A chunk is cut smaller, down to this, where that keeps all threads busy
-SAME_PAGES = 3  # A run in which so many rounds in a row began with the same texts to be read would never end
+FEW_ARTICLES = 50  # A chunk is cut smaller, down to this, if that keeps all threads busy
+SAME_PAGES = 3  # A run would never end in which so many rounds in a row began with the same texts
 
+# The planner's statistics are brought up to date after so many new fingerprints or marks.
 ANALYZE_ARTICLES = 5_000
-"""After so many new fingerprints or marks the planner's statistics are brought up to date."""
 
 
 @dataclass(frozen=True, slots=True)
 class PoolOptions:
-    """What `FingerprintPool` is told."""
-
     workers: int | None = None
     factory: Factory = make_function
 
 
 @dataclass(slots=True)
 class Read:
-    """What one round did.
-
-    Attributes:
-        fingerprinted: texts that got a fingerprint; failed: texts that cannot have one.
-        articles: answers there were; which: of which articles and revisions, as a number to compare.
-    """
-
-    fingerprinted: int = 0
-    failed: int = 0
-    articles: int = 0
-    which: int = 0
+    fingerprinted: int = 0  # texts that got a fingerprint
+    failed: int = 0  # texts that cannot have one
+    articles: int = 0  # articles read
+    which: int = 0  # a number that tells which articles and revisions
 
 
 class Fingerprinting:
-    """The first step of one backfill, round by round; `target`, the table for fingerprints, may change
-    between them.
-    """
+    """First step of a backfill, round by round. `target`, the table for fingerprints, may change in
+    between."""
 
     def __init__(
         self,
@@ -82,16 +71,13 @@ class Fingerprinting:
         self._unreadable: set[tuple[int, int]] = set()
 
     def begin_again(self) -> None:
-        """Settings changed: what was read may have to be read once more."""
+        """Expect to read the same texts again, since the settings changed."""
         self._first_page = frozenset()
 
     def run(self, rulebook: Rulebook, total: int, kept: Kept | None = None) -> Read:
-        """Fingerprint every text that waits for it, of which there are about so many; `kept` gets what was
-        stored.
-
-        Raises MachineError: see `FingerprintPool.run`; what was read is kept. StuckError: texts that were
-        read wait again, and again. StaleRulesError: the settings changed meanwhile.
-        """
+        """Fingerprint every text that waits, about `total`; add the stored fingerprints to `kept`. Raises
+        MachineError: see `FingerprintPool.run`. StuckError: texts that were read wait again and again.
+        StaleRulesError: the settings changed."""
         read = Read()
         if not total:
             return read
@@ -109,7 +95,8 @@ class Fingerprinting:
             if kept and part.stored:
                 kept.add(part.stored)
             self._progress.advance(len(part.articles))
-        if self.target == "fingerprint":  # the other one is read as a whole
+        # The other table is only read as a whole: no plan depends on its statistics.
+        if self.target == "fingerprint":
             analyze(self._database, read.articles, "article", "article_mark", "fingerprint")
         return read
 
@@ -139,7 +126,7 @@ class Fingerprinting:
             after = page.last
 
     def _check(self, page: Chunk) -> None:
-        """What this run has read and nobody changed waits no longer, but for rows of a table that drifted."""
+        # A text that was read waits no longer, unless someone changed it or its attached table drifted.
         found = frozenset(page) - self._unreadable
         again = found & self._first_page
         self._same_pages = self._same_pages + 1 if again else 0
@@ -149,10 +136,8 @@ class Fingerprinting:
 
 
 def cut(page: WaitingTexts, size: int) -> Iterator[Chunk]:
-    """A page in chunks of so many articles and `PAGE_CHARACTERS` of text at most, but of one at least.
-
-    What is too long to be read counts as well: it is rare.
-    """
+    """Cut a page into chunks of at most `size` articles and `PAGE_CHARACTERS` of text, but of one article at
+    least. Texts too long to be read count as well: they are rare."""
     start = held = 0
     for i, characters in enumerate(page.sizes):
         if i > start and (i - start >= size or held + characters > PAGE_CHARACTERS):
@@ -164,7 +149,7 @@ def cut(page: WaitingTexts, size: int) -> Iterator[Chunk]:
 
 
 def analyze(database: Database, done: int, *tables: str) -> None:
-    """Tell the planner what these tables now hold, if so many articles changed that it matters."""
+    """Bring the planner's statistics of tables up to date if enough articles changed."""
     if done >= ANALYZE_ARTICLES:
         with database.transaction() as cursor:
             cursor.execute(_sql("analyze", tables=", ".join(f"dedup.{table}" for table in tables)))

@@ -1,8 +1,8 @@
-"""One article gets its verdict at once: the per-article hook (docs/semantics.md, section 6).
+"""Give one article its verdict at once: a call of `submit` (docs/semantics.md, section 6).
 
-The text is fingerprinted before the settle lock is taken; under the lock the article is stored, settled, and
-with it whatever it unsettles. Work that would keep the lock for long is left to the next backfill, which has
-no limits. The common sentences are never changed here.
+The text is fingerprinted before the settle lock is taken. Under the lock the article is stored and settled,
+and with it everything that it unsettles. Work that would hold the lock for long is left to the next backfill,
+which has no limits. Hooks never change the common sentences.
 """
 
 from __future__ import annotations
@@ -29,39 +29,32 @@ from dedup.text.fingerprint import Fingerprint, Fingerprinted, TextTask, fingerp
 
 _sql = Statements("store/fast_path")
 
+# Articles settled in one hook; a story of that size whose original is edited takes about 0.3 s.
 MAX_CASCADE = 500
-"""Articles settled in one hook; a story of that size whose original is edited takes about 0.3 s."""
 
 MAX_CANDIDATES = 5_000  # Articles compared in one hook; about 0.2 s
 
+# While so many articles are unsettled, a hook has no more candidates than this: an article of a large family
+# that is being settled would be compared with all of it, and be settled again after every batch.
 MANY_CANDIDATES = 500
 MANY_UNSETTLED = 1_000
-"""While so many articles are unsettled, no more candidates than this: an article of a large family that is
-being settled would be compared with all of it, and have to be settled again after every batch."""
 
-STORE_SECONDS = 0.1
-"""How long an article that is not settled now may wait to be stored, before it is deferred."""
-
+STORE_SECONDS = 0.1  # An article that is not settled now waits so long to be stored, before it is deferred
 NO_ID = 0  # The database gives an article its id when it stores it
 
 DELETED = "the article was deleted while it was being stored; submit it again"
 
 
 def fingerprint(rulebook: Rulebook, article: Article) -> Fingerprinted:
-    """The fingerprint of an article not stored yet; takes a millisecond and no database."""
+    """Return the fingerprint of an article that is not stored yet; takes a millisecond and no database."""
     task = TextTask(0, 0, article.language, article.title, storable(article.text))
     return fingerprint_task(rulebook.fingerprinter, task)
 
 
 def settle_new(ask: Ask, rulebook: Rulebook, article: Article, made: Fingerprint) -> Verdict | None:
-    """Store and mark a new article in one call or two, each a transaction of its own.
-
-    It is done where `settle.py` would change nothing but the article and the marks of earlier ones that it is
-    most like: no other becomes a copy, nor stops being one.
-
-    Returns the verdict, None where it is not plain, and nothing was stored.
-    Raises StaleRulesError: the stored results are of another rulebook.
-    """
+    """Store and mark a new article in one call or two, each in its own transaction. Return None, and store
+    nothing, if more would change than the marks of earlier articles that it is most like: another article
+    becomes a copy, or stops being one. Raises StaleRulesError: the results belong to another rulebook."""
     met = fast_path.meet(ask, rulebook, article, made)
     if met.outcome == "stored":
         return Verdict(article.source_id, Status.UNIQUE.value, None, None, None, unsettled=met.unsettled)
@@ -78,7 +71,8 @@ def settle_new(ask: Ask, rulebook: Rulebook, article: Article, made: Fingerprint
     else:
         before = {row.id: (row.score, row.reason) for row in met.others}
         if len(earlier) < len(found) or any(before[p[1]] == _score_and_rule(p) for p in earlier):
-            return None  # later articles change too; or of equally good matches the earlier one counts
+            # Later articles change too; or a match is as good as the present one, and the earlier one counts.
+            return None
         gaining = {p[1] for p in earlier if _is_better(_score_and_rule(p), before[p[1]])}
         best = kept_similar(earlier, settings)
         kept = [partner for partner in earlier if partner in best or partner[1] in gaining]
@@ -93,7 +87,6 @@ def _score_and_rule(partner: Partner) -> tuple[float, str]:
 
 
 def _is_better(found: tuple[float, str], before: tuple[float | None, str | None]) -> bool:
-    """Whether this score and rule are better than those of the mark of a canonical article."""
     return before[0] is None or before[1] is None or (-found[0], found[1]) < (-before[0], before[1])
 
 
@@ -109,23 +102,21 @@ def _related(made: Fingerprint, met: Met, settings: Settings) -> list[Partner]:
 
 
 def submit(cursor: Cursor, rulebook: Rulebook, article: Article, made: Fingerprinted) -> Verdict:
-    """Store an article and settle it, which needs the settle lock; `made` with the same rulebook. What is new
-    and plain is done in fewer calls by `settle_new`.
-
-    Raises StaleRulesError: the stored results are of another rulebook.
-    """
+    """Store an article and settle it; needs the settle lock, and `made` by the same rulebook. Raises
+    StaleRulesError: the stored results belong to another one."""
     rulebook.check(cursor)
     settings = rulebook.settings
-    partners = articles.partners(cursor, [article.source_id])  # an edit makes them stale
+    # Asked before the article is stored: an edit makes them stale, and removes the pairs that name them.
+    partners = articles.partners(cursor, [article.source_id])
     articles.store_deferred(cursor, [article.source_id])
     known = store(cursor, article)
     is_free = rulebooks.bulk_run(cursor) is None
     if not known.settled and window.outside_among(cursor, settings, [known.id]):
-        if is_free:  # else it is left to the next round of the backfill
+        if is_free:  # else the next round of the backfill archives it
             _settle_cascade(cursor, settings, [*partners, *window.archive(cursor, settings, [known.id])])
     elif not known.settled:
         if (known.language, known.title) != (article.language, article.title):
-            # What the caller left out and the corpus knows.
+            # The caller left out a title or language that the corpus has: the fingerprint depends on both.
             task = TextTask(0, 0, known.language, known.title, storable(article.text))
             made = fingerprint_task(rulebook.fingerprinter, task)
         result = Fingerprinted(known.id, known.revision, made.fingerprint, made.reason)
@@ -144,10 +135,8 @@ def store(cursor: Cursor, article: Article) -> Known:
 
 
 def store_for_later(database: Database, article: Article, *, may_edit: bool = True) -> None:
-    """Store an article, or put it aside where another transaction holds it; the next backfill settles it.
-
-    Without `may_edit`, where there is no right but to insert, a new version of a stored one is deferred too.
-    """
+    """Store an article for the next backfill, or defer it if another transaction holds it. A role with no
+    right but to insert has not `may_edit`: then a new version of a stored article is deferred too."""
     try:
         with database.transaction(seconds=STORE_SECONDS) as cursor:
             if not articles.is_deferred(cursor, article.source_id):
@@ -163,8 +152,8 @@ def store_for_later(database: Database, article: Article, *, may_edit: bool = Tr
 
 
 def delete(cursor: Cursor, settings: Settings, source_ids: Sequence[str]) -> list[str]:
-    """Delete articles and settle what that unsettles, under the settle lock; returns the source_ids that
-    existed."""
+    """Delete articles and settle what that unsettles, under the settle lock; return the source_ids found."""
+    # Asked before the articles are gone with their pairs.
     partners = articles.partners(cursor, source_ids)
     articles.forget_deferred(cursor, source_ids)
     deleted = articles.delete(cursor, source_ids)
@@ -173,10 +162,8 @@ def delete(cursor: Cursor, settings: Settings, source_ids: Sequence[str]) -> lis
 
 
 def settle_some(cursor: Cursor, settings: Settings, ids: Iterable[int]) -> None:
-    """Settle these articles and all that they unsettle, within the limits of the hook.
-
-    While a run settles the whole corpus at once they are left to it.
-    """
+    """Settle these articles and all that they unsettle, within the limits of a hook. While the memory engine
+    settles the whole corpus, leave them to it."""
     if rulebooks.bulk_run(cursor) is None:
         _settle_cascade(cursor, settings, ids)
 
@@ -218,18 +205,14 @@ def _settle_few(cursor: Cursor, settings: Settings, ids: list[int]) -> Settled:
 
 
 def _verdict(cursor: Cursor, settings: Settings, source_id: str, *, is_free: bool) -> Verdict:
-    """The verdict on a stored article.
-
-    While others are unsettled its mark rests on the settled ones alone. Then it is compared with all, and
-    where that says something else, the article gets this provisional mark, and is settled again later.
-    """
+    """Return the verdict on a stored article, a provisional one while articles are unsettled."""
     stored = verdicts.stored_mark(cursor, source_id)
     if stored is None:
         raise DedupError(DELETED)
     if stored.archived:
         return verdicts.verdict(cursor, source_id, stored)
     if not is_free:
-        # It is settled with the whole corpus; what it is marked until then is provisional.
+        # It is settled with the whole corpus; its mark until then is provisional.
         stored = replace(stored, unsettled=max(1, stored.unsettled))
     elif not stored.unsettled or stored.status == "pending":
         return verdicts.verdict(cursor, source_id, stored)
@@ -239,19 +222,16 @@ def _verdict(cursor: Cursor, settings: Settings, source_id: str, *, is_free: boo
     if not rows:  # it is before the horizon, and waits to be archived
         return verdicts.verdict(cursor, source_id, stored)
     row = rows[0]
+    # Its mark rests on settled articles alone; compared with all it may get another one for now.
     found = related_to(cursor, settings, row, everything=True)
     mark = mark_of(row, found)
     said = verdict_of(source_id, mark, found, stored.unsettled)
-    if (stored.status, stored.duplicate_of, stored.score, stored.reason) != (
-        said.status,
-        said.duplicate_of,
-        said.score,
-        said.reason,
-    ):
+    before = stored.status, stored.duplicate_of, stored.score, stored.reason
+    if before != (said.status, said.duplicate_of, said.score, said.reason):
         _mark_provisionally(cursor, stored.article_id, mark)
     if mark.status is Status.DUPLICATE:
         return said
-    # Those that it was compared with are originals or unsettled, so none is among the settled copies.
+    # It was compared with originals and unsettled articles only: none of them is among the settled copies.
     named, count = verdicts.copies(cursor, stored.article_id, settled=True)
     return with_copies(replace(said, copies=named), copies_among(row, mark, found), count)
 

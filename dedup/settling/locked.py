@@ -1,4 +1,4 @@
-"""Work under the settle lock: a short transaction, begun again where others were in the way."""
+"""Work under the settle lock: a short transaction, retried if others were in the way."""
 
 from __future__ import annotations
 
@@ -18,10 +18,9 @@ def held(
     bulk: bool = False,
     seconds: float | None = None,
 ) -> _Value:
-    """Do work under the settle lock. `check`: whether it may still be done, such as `Rulebook.check`, asked
-    once the lock is held. `seconds`: how long to go on trying where others hold what is needed; None for
-    `Timeouts.lock`.
-    """
+    """Do work under the settle lock, and retry it if others hold what it needs. `check`, such as
+    `Rulebook.check`, raises once the lock is held if the work must not be done. `seconds` limits the retries;
+    None for `Timeouts.lock`."""
 
     def attempt() -> _Value:
         with database.transaction(settling=True, bulk=bulk) as cursor:

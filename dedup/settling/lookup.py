@@ -1,7 +1,8 @@
-"""What an article would be marked, compared with everything that has a fingerprint, settled or not.
+"""Look up the mark that an article would get, compared with everything that has a fingerprint, settled or
+not.
 
-Reads only, takes no lock. While all is settled this is what settling would say; otherwise it is provisional,
-and the next backfill may decide differently (docs/semantics.md, section 6).
+Reads only, and takes no lock. While everything is settled, settling would say the same; otherwise the answer
+is provisional, and the next backfill may decide differently (docs/semantics.md, section 6).
 """
 
 from __future__ import annotations
@@ -25,14 +26,12 @@ from dedup.text.fingerprint import Fingerprint, UnreadableError
 
 
 def lookup(cursor: Cursor, rulebook: Rulebook, article: Article | str) -> Verdict:
-    """The verdict that an article would get if it came now.
-
-    A text alone, or an article without a date, is taken for the latest of all. A stored article of the
-    same source_id is left out of the comparison, as an edit would leave it out.
-    """
+    """Return the verdict that an article would get if it came now. A text alone, or an article without a
+    date, counts as the latest of all. A stored article of the same source_id is left out, as an edit would
+    leave it out."""
     given = article if isinstance(article, Article) else Article(source_id="-", text=article)
     own_id = given.source_id if isinstance(article, Article) else None
-    prefer_indexes(cursor)  # statistics from when all was pending would have whole tables read
+    prefer_indexes(cursor)  # statistics from a time when everything was pending would have whole tables read
     unsettled = settling.count_unsettled(cursor, UNSETTLED_LIMIT)
     try:
         made = rulebook.fingerprinter.fingerprint(storable(given.text), given.language, given.title)
@@ -54,8 +53,8 @@ def lookup(cursor: Cursor, rulebook: Rulebook, article: Article | str) -> Verdic
 
 
 def related_to(cursor: Cursor, settings: Settings, row: FingerprintRow, *, everything: bool) -> list[Partner]:
-    """The articles that are related to one, with their order and relation; only canonical ones, or
-    `everything`."""
+    """Return the articles related to one, with order and relation: canonical ones, or `everything` unsettled
+    too."""
     own = without_common(cursor, [row])
     others = sharing(cursor, settings, [row], own, "canonical")
     if everything:
@@ -72,7 +71,7 @@ def related_to(cursor: Cursor, settings: Settings, row: FingerprintRow, *, every
 
 
 def mark_of(row: FingerprintRow, found: Sequence[Partner]) -> Mark:
-    """The mark that follows from what is related: a duplicate of earlier ones only, similar to any."""
+    """Return the mark that follows from relations: duplicate of an earlier article, or similar to any."""
     return decide(
         (f for f in found if f[2].relation is Relation.DUPLICATE and f[0] < row.order),
         (f[2] for f in found if f[2].relation is Relation.SIMILAR),
@@ -95,7 +94,7 @@ def verdict_of(source_id: str | None, mark: Mark, found: Sequence[Partner], unse
 
 
 def copies_among(row: FingerprintRow, mark: Mark, found: Iterable[Partner]) -> tuple[Copy, ...]:
-    """Of what is related to an article, the later ones that are its copies, if it has a mark that has any."""
+    """Return the later articles that become copies of an article, if its mark lets it have copies."""
     if mark.status is Status.DUPLICATE:
         return ()
     return tuple(
@@ -106,8 +105,7 @@ def copies_among(row: FingerprintRow, mark: Mark, found: Iterable[Partner]) -> t
 
 
 def with_copies(verdict: Verdict, found: Iterable[Copy], stored: int) -> Verdict:
-    """A verdict that names the best of these copies and of the `stored` ones, the best of which it names
-    already."""
+    """Add copies to a verdict, and name the best; it already names the best of its `stored` copies."""
     more = tuple(found)
     ranked = sorted((*verdict.copies, *more), key=lambda copy: (-copy.score, copy.id))
     return replace(

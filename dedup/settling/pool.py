@@ -1,7 +1,7 @@
-"""Texts become fingerprints on all cores: threads, each of which reads a chunk, fingerprints and stores it.
+"""Fingerprint texts on all cores, in threads that each read a chunk, fingerprint it and store the result.
 
-The compiled kernel lets go of the interpreter while it works, and so does the driver while it waits. Without
-a kernel one core makes the fingerprints, while the others read and store.
+The compiled kernel releases the interpreter while it works, and the driver while it waits. Without a kernel
+one core makes the fingerprints, while the others read and store.
 """
 
 from __future__ import annotations
@@ -31,11 +31,10 @@ from dedup.text.punkt import PunktModel
 FingerprintFunction = Callable[[Sequence[TextTask]], Fingerprints]
 Factory = Callable[[Settings, Mapping[str, PunktModel]], FingerprintFunction]
 
-CHUNKS_AHEAD = 4  # Handed out per thread: enough that none waits while the next page of ids is read
-
-LOOK_SECONDS = 0.2  # How often a wait looks whether the work is to stop
-
-STOP_SECONDS = 3.0  # For the chunks in hand, once the work is to stop
+CHUNKS_AHEAD = 4  # Chunks submitted per thread: enough that none waits while the next page of ids is read
+LOOK_SECONDS = 0.2  # Pause between two looks at `stop`
+STOP_SECONDS = 3.0  # Time for the chunks in hand, once the work is to stop
+CANCEL_SECONDS = 1.0  # Time for a server to take note that a statement is to end
 
 _Given = TypeVar("_Given")
 _Value = TypeVar("_Value")
@@ -45,8 +44,6 @@ SPARE = (
     " to spare (`ulimit -a`), or give it fewer with --workers, then run `dedup backfill` again"
 )
 
-CANCEL_SECONDS = 1.0  # For a server to take note that a statement is to end
-
 
 def make_function(settings: Settings, models: Mapping[str, PunktModel]) -> FingerprintFunction:
     return Fingerprinter(settings, models).fingerprint_many
@@ -54,23 +51,16 @@ def make_function(settings: Settings, models: Mapping[str, PunktModel]) -> Finge
 
 @dataclass(frozen=True, slots=True)
 class StoredPart:
-    """What became of some articles, all of which have been stored.
-
-    Attributes:
-        articles: all of them.
-        failed: those that cannot have a fingerprint, by id, with the reason.
-        gone: the ids of those that changed, went or no longer wait.
-        stored: the fingerprints; None where there is none.
-    """
+    """Result for some articles, all of which have been stored."""
 
     articles: Chunk
-    failed: dict[int, str] = field(default_factory=dict)
-    gone: list[int] = field(default_factory=list)
+    failed: dict[int, str] = field(default_factory=dict)  # by id, with the reason
+    gone: list[int] = field(default_factory=list)  # ids of those that changed, went or no longer wait
     stored: Stored | None = None
 
     @property
     def made(self) -> int:
-        """How many have a fingerprint."""
+        """Number of articles that have a fingerprint."""
         return len(self.articles) - len(self.failed) - len(self.gone)
 
 
@@ -78,18 +68,16 @@ class FingerprintPool:
     """Threads that fingerprint texts and store the fingerprints.
 
     Each has a connection of its own, or they share as many as the server gives. No transaction is open while
-    fingerprints are made, and the settle lock is held only while what was made is stored. What meets other
-    transactions is tried again; a database that refuses is an error of the database, never of a text.
+    fingerprints are made, and the settle lock is held only to store them. Conflicts with other transactions
+    are retried. A database that refuses is an error of the database, never of a text.
 
     Args:
-        database: where the texts are, and the fingerprints go.
-        rulebook: what fingerprints are made with; none is stored once another one is in force.
-        workers: threads; None for one more than cores; 0 for none but the caller's, which works through the
+        rulebook: no fingerprint is stored once another rulebook is in force.
+        workers: threads; None for one more than cores; 0 to work in the caller's thread, through the
             connections of `database`.
-        credits: reads the credits of the texts; None for no credits.
         factory: makes the function that fingerprints, which all threads share.
-        stop: asked all the while; when it says so, chunks in hand are finished, and no other is begun.
-        target: the table that fingerprints go to.
+        stop: asked all the while; once True, chunks in hand are finished, and no other is begun.
+        credits: reads the credits of the texts; None for no credits.
     """
 
     def __init__(
@@ -111,15 +99,9 @@ class FingerprintPool:
         self._cancelled = False
 
     def run(self, chunks: Iterable[Chunk]) -> Iterator[StoredPart]:
-        """Have the texts of chunks fingerprinted and stored; says what became of them, in any order.
-
-        Pulls chunks as needed.
-
-        Raises:
-            MachineError: there is no memory or no thread to be had; what was stored is kept.
-            DatabaseError: the server refused or went away.
-            StaleRulesError: the settings changed meanwhile.
-        """
+        """Fingerprint and store the texts of chunks, pulled as needed; yield the results in any order. Raises
+        MachineError: no memory or no thread is left; stored fingerprints are kept. DatabaseError: the server
+        refused or went away. StaleRulesError: the settings changed."""
         try:
             yield from self._shared_out(chunks) if self._workers else map(self._read, chunks)
         except MemoryError:
@@ -147,7 +129,7 @@ class FingerprintPool:
                 raise
 
     def _stopped(self, waiting: set[Future[StoredPart]]) -> Iterator[StoredPart]:
-        """Finish what is in hand, but do not wait for long for what others hold."""
+        """Finish the chunks in hand, but do not wait long for rows that others hold."""
         in_hand = {future for future in waiting if not future.cancel()}
         deadline = monotonic() + STOP_SECONDS
         while in_hand and monotonic() < deadline:
@@ -157,24 +139,21 @@ class FingerprintPool:
             wait(in_hand)
 
     def _close(self) -> None:
-        """Close the connections. No thread is at work any more."""
         for connection in self._open:
             with suppress(Exception):
                 connection.close()
         self._open, self._idle, self._cancelled = [], LifoQueue(), False
 
     def _cancel(self) -> None:
-        """End what threads wait for: their `_read` raises, and what it had not stored is not stored."""
+        """Cancel what threads wait for: their `_read` raises, and stores nothing more."""
         self._cancelled = True
         for connection in self._open:
             with suppress(Exception):  # it may be closed, or its server away
                 connection.cancel_safe(timeout=CANCEL_SECONDS)
 
     def _read(self, chunk: Chunk) -> StoredPart:
-        """Read the texts of a chunk, but for those that changed or no longer wait; store their fingerprints.
-
-        Raises as `run`, and ClosedError: `_cancel` was called.
-        """
+        """Read the texts of a chunk that still wait and store their fingerprints. Raises as `run`, and
+        ClosedError if `_cancel` was called."""
         patience = self._database.timeouts.lock
         found = retried(lambda: self._texts(chunk), patience)
         tasks = [task._replace(text=readable(task.text, html)) if html else task for task, html in found]
@@ -190,7 +169,6 @@ class FingerprintPool:
         return StoredPart(chunk, failed, sorted(gone), stored)
 
     def _named(self, tasks: Sequence[TextTask], batch: Batch) -> dict[int, tuple[Credit, ...]]:
-        """The credits of texts by the ids of their articles; a text that has failed has none."""
         if self._credits is None:
             return {}
         read, failed = self._credits.read, {article for article, _ in batch.failed}
@@ -225,7 +203,7 @@ class FingerprintPool:
             self._idle.put(connection)
 
     def _borrow(self) -> Connection:
-        """A connection that no thread uses, or a new one. Where the server gives none, one is waited for."""
+        """Return a connection that no thread uses, or a new one; if the server gives none, wait for one."""
         if self._cancelled:
             raise ClosedError(f"{self._database.location}: the work was stopped")
         with suppress(Empty):
@@ -234,6 +212,7 @@ class FingerprintPool:
             try:
                 connection = self._database.connect()
             except UnreachableError:
+                # Threads share what there is. Only if there is none at all the error counts.
                 if not self._open:
                     raise
             else:
@@ -250,7 +229,7 @@ class FingerprintPool:
 def submitted(
     executor: ThreadPoolExecutor, work: Callable[[_Given], _Value], given: _Given
 ) -> Future[_Value]:
-    """Have a thread do work. Raises MachineError: there is no thread to be had."""
+    """Submit work to a thread. Raises MachineError: there is no thread to be had."""
     try:
         return executor.submit(work, given)
     except RuntimeError:
@@ -258,7 +237,7 @@ def submitted(
 
 
 def _finished(waiting: set[Future[StoredPart]]) -> Iterator[StoredPart]:
-    """The results that there are, taken out of those that are waited for; none if there are none soon."""
+    """Yield the results that come within `LOOK_SECONDS`, and remove them from `waiting`."""
     done, _ = wait(waiting, LOOK_SECONDS, FIRST_COMPLETED)
     for future in done:
         waiting.remove(future)

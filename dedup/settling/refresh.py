@@ -1,8 +1,8 @@
-"""The common sentences brought up to date, by the backfill only (docs/semantics.md, section 2).
+"""Bring the common sentences up to date; only a backfill does (docs/semantics.md, section 2).
 
-Counts what changed since the last time, or everything where that is less work; then changes the table, and
-the counts at last. Most carriers are withdrawn ahead, so that no transaction is long. What is interrupted is
-done again from the same changes, to the same end.
+Counts what changed since the last time, or everything if that is less work; then changes the table, and
+stores the counts last. So a run that is interrupted counts the same changes again, and ends with the same
+result.
 """
 
 from __future__ import annotations
@@ -20,22 +20,22 @@ from dedup.store.common_sentences import CommonChange, SentenceCount
 from dedup.store.rulebooks import Rulebook
 from dedup.text.fingerprint import Fingerprinter
 
+# Above this share of changed fingerprints one pass over all is less work than many index probes.
 FULL_COUNT_SHARE = 0.1
-"""Above this share of changed fingerprints one pass over all is less work than many index probes."""
 
+# Sentences that change under one hold of the settle lock, and their carriers together; a sentence with more
+# carriers changes alone.
 CHANGES_PER_TRANSACTION = 500
 CARRIERS_PER_TRANSACTION = 10_000
-"""How many sentences change under one hold of the settle lock, and how many carriers they have together;
-a sentence that has more of them changes alone."""
 
-WITHDRAWN_PER_TRANSACTION = 2_000  # Carriers that are withdrawn ahead under one hold of the settle lock
-EXAMPLES_PER_PAGE = 200  # Texts read at a time while looking for an example of each new common sentence
+WITHDRAWN_PER_TRANSACTION = 2_000  # Carriers withdrawn ahead under one hold of the settle lock
+EXAMPLES_PER_PAGE = 200  # Texts read at a time to find an example of each new common sentence
 EXAMPLE_CHARACTERS = 500  # Longer examples are cut: a table cell is no place for a page
 
 
 @dataclass(frozen=True, slots=True)
 class Refreshed:
-    """How many sentences became common, stopped being common, and how many articles that touched."""
+    """Numbers of sentences that became or stopped being common, and of their carriers."""
 
     entered: int = 0
     left: int = 0
@@ -44,10 +44,8 @@ class Refreshed:
 
 def refresh(database: Database, rulebook: Rulebook, *, full: bool | None = None) -> Refreshed:
     """Bring the common sentences up to date with the fingerprints; costs one query if nothing changed.
-
-    `full`: count every sentence, or only those that changed; None chooses by cost. Raises StaleRulesError:
-    the settings changed meanwhile; what was done so far is kept and right.
-    """
+    `full`: count every sentence; False: only the changed ones; None: choose by cost. Raises StaleRulesError:
+    the settings changed; stored changes are right."""
     settings = rulebook.settings
     with database.transaction() as cursor:
         if not common_sentences.anything_to_count(cursor):
@@ -65,36 +63,29 @@ def refresh(database: Database, rulebook: Rulebook, *, full: bool | None = None)
 
 @dataclass(frozen=True, slots=True)
 class SentenceCounts:
-    """Sentences as they were counted at one moment.
+    """Counts of sentences at one moment."""
 
-    Attributes:
-        everything: all were counted, and not only those of some changes.
-        taken: the changes that the counts know of.
-        counts: see `common_sentences.SentenceCount`.
-        changes: what follows for the table of common sentences.
-        carriers: where they are known, of each sentence that enters or leaves those carriers that take part.
-    """
-
-    everything: bool
-    taken: Bigints
+    everything: bool  # all sentences were counted, not only those of some changes
+    taken: Bigints  # the changes that the counts include
     counts: Sequence[SentenceCount]
-    changes: Sequence[CommonChange]
-    carriers: Mapping[int, Sequence[int]] | None = None
+    changes: Sequence[CommonChange]  # changes of the table of common sentences that follow
+    carriers: Mapping[int, Sequence[int]] | None = None  # that take part, by sentence that enters or leaves
 
     def carriers_of(self, cursor: Cursor, part: Sequence[CommonChange]) -> list[int]:
-        """The articles to be withdrawn because these sentences change."""
+        """Return the articles to withdraw because these sentences change."""
         if self.carriers is None:
             return common_sentences.carriers_of(cursor, part)
         return sorted({id for change in part for id in self.carriers.get(change.sentence_hash, ())})
 
 
 def apply(database: Database, rulebook: Rulebook, counted: SentenceCounts) -> Refreshed:
-    """Change the table of common sentences, and keep the counts. Raises as `refresh`."""
+    """Change the table of common sentences, and store the counts. Raises as `refresh`."""
     changes = counted.changes
     examples = examples_of(database, rulebook.fingerprinter, [c for c in changes if c.enters])
     carriers = 0
     for part in _parts(changes):
-        # Most carriers are withdrawn ahead: safe at any time, and quick to do again.
+        # Most carriers are withdrawn ahead, which is safe at any time: the transaction that changes the
+        # sentences has to withdraw all of them, and would be long.
         with database.transaction() as cursor:
             waiting = counted.carriers_of(cursor, part)
         for start in range(0, len(waiting), WITHDRAWN_PER_TRANSACTION):
@@ -109,7 +100,6 @@ def apply(database: Database, rulebook: Rulebook, counted: SentenceCounts) -> Re
 
 
 def _parts(changes: Sequence[CommonChange]) -> Iterator[list[CommonChange]]:
-    """The changes that go together in one transaction."""
     part: list[CommonChange] = []
     carriers = 0
     for change in changes:
@@ -127,7 +117,6 @@ def _parts(changes: Sequence[CommonChange]) -> Iterator[list[CommonChange]]:
 def _change(
     cursor: Cursor, counted: SentenceCounts, part: Sequence[CommonChange], examples: dict[int, str]
 ) -> int:
-    """Change some sentences with their carriers; returns how many carriers there are."""
     carriers = counted.carriers_of(cursor, part)
     common_sentences.apply(cursor, part, carriers, examples)
     return len(carriers)
@@ -136,7 +125,7 @@ def _change(
 def examples_of(
     database: Database, fingerprinter: Fingerprinter, changes: list[CommonChange]
 ) -> dict[int, str]:
-    """The words of each sentence, from a text that carries it."""
+    """Return the words of each sentence that enters, from a text that carries it."""
     wanted = {c.sentence_hash for c in changes}
     ids = iter(sorted({c.carrier for c in changes if c.carrier is not None}))
     found: dict[int, str] = {}

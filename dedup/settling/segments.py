@@ -1,9 +1,9 @@
-"""Sorted segments of keys: a large load writes its own, and recent keys move into segments now and then.
+"""Write keys in sorted segments: a large load writes its own, and recent keys are merged into segments later.
 
-A segment is written once. A new one takes in those that are smaller than twice itself. So each is more than
-twice as large as the next, an entry is written again about as often as the corpus doubles, and a look-up
-searches few: of n entries log2(n / RECENT_ENTRIES) segments at most, and those of loads. Entries of what was
-edited, deleted or got another flag are left behind by a merge.
+A segment is written once. A new one takes in all that are smaller than twice itself. So each is more than
+twice as large as the next, an entry is written again about as often as the corpus doubles, and a look-up of n
+entries searches few: log2(n / RECENT_ENTRIES) segments at most, and those of loads. A merge leaves out
+entries of articles that were edited, deleted or got another flag.
 """
 
 from __future__ import annotations
@@ -22,21 +22,20 @@ from dedup.store.fingerprints import Target
 from dedup.store.key_segments import KeySegment
 from dedup.store.rulebooks import Rulebook
 
+# About 5,500 articles. A merge of so many takes a second; until then an entry costs 100 bytes in place of 8.
 RECENT_ENTRIES = 200_000
-"""Of so many recent entries, some 5,500 articles, a segment is made: that takes a second, and until then they
-cost 100 bytes each in place of 8."""
 
+# Entries sorted at a time, and bytes for each: 320 MB. A large load sorts more if there is memory.
 SORTED_ENTRIES, SORTED_BYTES = 16_000_000, 20
-"""Sorted at a time, and what each takes meanwhile: 320 MB. A large load sorts more, where there is memory."""
 
+# Every look-up searches all segments: a load leaves at most so many of each kind, unless memory is short.
 LOADED_SEGMENTS = 8
-"""A load leaves no more segments of each kind, in which every look-up looks, unless memory is short."""
 
 MERGED_SIZE = 2  # A segment is merged into a new one that has at least half as many entries
 
+# New fingerprints come into use at a moment when nobody reads any. Each try waits a tenth of a second for
+# that; after so long the load fails.
 PUBLISH_SECONDS = 600.0
-"""For so long a moment is awaited at which nobody reads the fingerprints, so that the new ones can take their
-place; each try waits for a tenth of a second."""
 
 
 def build(
@@ -47,11 +46,11 @@ def build(
     at_once: int | None = None,
 ) -> list[KeySegment]:
     """Write segments of the keys of all fingerprints of a table, for `publish`. `held`: their entries, with
-    the flags of their articles, where they are at hand. `at_once`: so many entries become a segment; None for
+    the flags of their articles, if they are in memory. `at_once`: entries of a segment; None for
     `SORTED_ENTRIES`."""
     most = at_once or SORTED_ENTRIES
     with database.transaction() as cursor:
-        key_segments.remove(cursor, [])  # what a run that was killed had written
+        key_segments.remove(cursor, [])  # a run that was killed may have left segments that are not in use
     found: list[KeySegment] = []
     with database.session() as session, session.transaction() as cursor:
         parts: dict[bool, list[Bigints]] = {True: [], False: []}
@@ -67,8 +66,7 @@ def build(
 
 
 def publish(database: Database, rulebook: Rulebook, run: int, made: list[KeySegment]) -> None:
-    """Put the waiting fingerprints in use. Raises StaleRulesError: the settings changed, or another engine
-    took over."""
+    """Put the waiting fingerprints into use. Raises StaleRulesError: another rulebook or engine took over."""
 
     def use(cursor: Cursor) -> None:
         memory_engine.publish(cursor)
@@ -79,7 +77,7 @@ def publish(database: Database, rulebook: Rulebook, run: int, made: list[KeySegm
 
 
 def merge(database: Database, at_least: int = RECENT_ENTRIES) -> bool:
-    """Move recent keys into segments, if there are more than so many. One run at a time may call it."""
+    """Move recent keys into segments if there are more than `at_least`. One run at a time may call it."""
     with database.transaction() as cursor:
         if not key_segments.more_recent_than(cursor, at_least):
             return False
@@ -98,7 +96,7 @@ def merge(database: Database, at_least: int = RECENT_ENTRIES) -> bool:
 
 
 def _chosen(present: list[KeySegment], entries: int) -> list[KeySegment]:
-    """Of segments, the smallest first, those that are merged with so many new entries."""
+    """Choose the segments, given in ascending order of size, to merge with so many new entries."""
     chosen = []
     for segment in present:
         if segment.entries > MERGED_SIZE * entries:
@@ -111,7 +109,7 @@ def _chosen(present: list[KeySegment], entries: int) -> list[KeySegment]:
 def _merged(
     cursor: Cursor, flag: bool, recent: Bigints, old: list[KeySegment], blocks: int
 ) -> Iterator[Bigints]:
-    """Recent entries with those of old segments that still hold, some of the new blocks after the others."""
+    """Yield recent entries with valid entries of old segments, in pieces that are ranges of new blocks."""
     if not old:
         yield recent
         return
@@ -127,14 +125,14 @@ def _merged(
 
 
 def _write_whole(cursor: Cursor, flag: bool, parts: list[Bigints]) -> KeySegment:
-    """Write a segment of entries that are at hand, and empty the list of them."""
     entries = np.concatenate(parts)
+    # The caller's list is empty for the next segment, and the pieces are free before the whole is sorted.
     parts.clear()
     return _write(cursor, flag, key_segments.blocks_for(len(entries)), [entries])
 
 
 def _write(cursor: Cursor, flag: bool, blocks: int, parts: Iterator[Bigints] | list[Bigints]) -> KeySegment:
-    """Write a segment of entries, each once; those of a block are in one part."""
+    """Write a segment of distinct entries; all entries of a block must be in one part."""
     segment, count = key_segments.next_segment(cursor), 0
     for part in parts:
         entries = distinct(part)

@@ -1,10 +1,8 @@
-"""What views need the words of sentences for, made when somebody asks: alterations of versions, and quotes.
+"""Fill the views `alteration` and `quote`, which need the words of sentences, for `dedup sentences` or a
+worker.
 
-Only texts hold words, and the program cuts them into sentences. So the views `alteration` and `quote` are
-filled here, by `dedup sentences`, and neither a hook nor a backfill does anything for them. Versions that
-were compared before, and are as they were, are not compared again; quotes are counted as a whole. What is
-stopped has kept what it did. Where somebody asked for it a worker does the same every so many minutes
-(`daemon.py`), beside its other work.
+Only texts hold words, so neither a hook nor a backfill does anything for these views. Versions compared
+before are not compared again; quotes are counted as a whole. A run that is stopped keeps what it did.
 """
 
 from __future__ import annotations
@@ -25,25 +23,15 @@ from dedup.store.versions import Difference
 from dedup.text.fingerprint import Fingerprinter
 
 PAGE = 200  # Versions, or texts, of a transaction
-
-MAX_MINUTES = 365 * 24 * 60  # A worker keeps words once a year at least, where it is to
+MAX_MINUTES = 365 * 24 * 60  # Longest pause of a worker between two runs: a year
 
 
 @dataclass(slots=True)
 class SentencesReport(Answer):
-    """What was done.
-
-    Attributes:
-        compared: versions that were compared with the one before; those that are as they were are not.
-        alterations: sentences that these added, removed or changed.
-        quotes: sentences that enough outlets share, and that are kept.
-        stopped: it was asked to stop; the next time goes on.
-    """
-
-    compared: int = 0
-    alterations: int = 0
-    quotes: int = 0
-    stopped: bool = False
+    compared: int = 0  # versions compared with the one before; versions that have not changed are not
+    alterations: int = 0  # sentences that these added, removed or changed
+    quotes: int = 0  # sentences that enough outlets share
+    stopped: bool = False  # it was asked to stop; the next run continues
 
     def __str__(self) -> str:
         return (
@@ -60,9 +48,8 @@ def keep(
     progress: Progress | None = None,
     stop: Callable[[], bool] = lambda: False,
 ) -> SentencesReport:
-    """Fill the views `alteration` and `quote`. `every`: from now on a worker does so too, every so many
-    minutes; 0: none any more; None: as before.
-    """
+    """Fill the views `alteration` and `quote`. `every`: let a worker do so too every so many minutes; 0:
+    never; None: as before."""
     bar, report = progress or SilentProgress(), SentencesReport()
     with database.transaction() as cursor:
         if every is not None:
@@ -91,7 +78,7 @@ def _compare(
             return
         pairs = [*zip(ids[start : start + PAGE].tolist(), before[start : start + PAGE].tolist(), strict=True)]
         wanted = {id for pair in pairs for id in pair}
-        # One version is before the next, also where a page ends.
+        # The last version of a page is compared with the first of the next one: its sentences stay.
         known = {id: found for id, found in known.items() if id in wanted}
         with database.transaction() as cursor:
             for task in articles.texts(cursor, sorted(wanted - known.keys())):
@@ -109,7 +96,8 @@ def _differences(
     pairs: list[tuple[int, int]], known: dict[int, tuple[int, Sentences]]
 ) -> Iterator[Difference]:
     for id, before in pairs:
-        if id in known and before in known:  # else its row of an attached table has changed meanwhile
+        # Else the row of an attached table has changed meanwhile, and its text was not read.
+        if id in known and before in known:
             revision, later = known[id]
             before_revision, earlier = known[before]
             found = altered(earlier, later)
@@ -148,5 +136,5 @@ def _quote(
         bar.advance(len(page))
     with database.transaction() as cursor:
         report.quotes = quotes.replace(cursor, counted, words)
-    with database.transaction() as cursor:  # another one: it sees what others have edited until now
+    with database.transaction() as cursor:  # in another transaction: it sees what others edited until now
         quotes.forget_edited(cursor)

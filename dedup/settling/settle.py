@@ -1,21 +1,21 @@
-"""Unsettled articles get their marks: one transaction of the settle lock (docs/semantics.md, section 6).
+"""Give unsettled articles their marks in one transaction of the settle lock (docs/semantics.md, section 6).
 
-The state of a corpus is locally consistent when every settled article agrees with the canonical flags of the
-articles before it, when the pairs that it keeps with earlier ones are among the rows of `match`, and when its
-mark tells of its best match of all. `settle` keeps it so: it decides some unsettled articles in canonical
-order, and gives new pairs and marks to the settled articles around them, or makes them stale where it cannot
-know what they need. When nothing is unsettled, every article is consistent, and by induction along the
-canonical order there is only one such state: the oracle's. Hence the result depends neither on which
-unsettled articles are taken first nor on how many at a time.
+A corpus is locally consistent if every settled article agrees with the canonical flags of the articles before
+it, if the pairs that it keeps with earlier ones are among the rows of `match`, and if its mark tells its best
+match of all. `settle` keeps it so: it decides some unsettled articles in canonical order. Settled articles
+around them get new pairs and marks, or become stale if what they need is unknown. When nothing is unsettled,
+every article is consistent, and by induction along the canonical order there is only one such state: the
+oracle's. So the result depends neither on which unsettled articles are taken first nor on how many at a time.
 
-What it need not look at: pairs that no row keeps. They matter only when a better one goes, which has a row;
-then both its articles are known, and settled again where they may need another.
+Pairs that no row keeps need no look: they matter only when a better one goes, which has a row; then both its
+articles are known, and settled again if they may need another pair.
 
-It ends: an article becomes stale only because another one became canonical or stopped being it. Whether it
-is depends on earlier articles alone, so by induction along the canonical order these changes come to an end.
-From then on each call leaves fewer unsettled articles.
+It ends: an article becomes stale only because another one became canonical or stopped being it. That depends
+on earlier articles alone, so by induction along the canonical order these changes come to an end. From then
+on each call leaves fewer unsettled articles.
 
-`../rules/decide.py` decides marks and pairs. Here it is said what is compared, and what changes around it.
+`rules/decide.py` decides marks and pairs. This module chooses what is compared, and follows what changes
+around it.
 """
 
 from __future__ import annotations
@@ -41,29 +41,20 @@ from dedup.store import settling
 from dedup.store.settling import Among, FingerprintRow, Outcome, PairRows
 
 COMPARED_AT_ONCE = 20_000  # As in `rules/decide.py`; in smaller steps fewer copies are compared with copies
-MAX_WORK = 1_000_000  # Work that one transaction takes up, in keys shared with candidates: about 0.3 s
+MAX_WORK = 1_000_000  # Work of one transaction, in keys shared with candidates: about 0.3 s
 ROW_WORK = 200  # Work of writing one pair
 
 
 class TooManyCandidatesError(Exception):
-    """A batch has more candidates than its limit; nothing was written."""
+    """More candidates than the limit of a batch; nothing was written."""
 
 
 @dataclass(frozen=True, slots=True)
 class Settled:
-    """What one call did.
-
-    Attributes:
-        ids: the articles that got a mark.
-        unsettled: the articles that became stale by it.
-        left: articles that were left for another call, since the others were work enough.
-        compared: pairs scored.
-    """
-
-    ids: frozenset[int] = frozenset()
-    unsettled: frozenset[int] = frozenset()
-    left: frozenset[int] = frozenset()
-    compared: int = 0
+    ids: frozenset[int] = frozenset()  # articles that got a mark
+    unsettled: frozenset[int] = frozenset()  # articles that became stale by it
+    left: frozenset[int] = frozenset()  # articles left for another call, since the others were work enough
+    compared: int = 0  # pairs scored
 
 
 def settle(
@@ -78,10 +69,10 @@ def settle(
     """Give unsettled articles their marks; the caller holds the settle lock.
 
     Args:
-        limit: at most so many articles; needed where `ids` is not given.
-        ids: only these articles; those settled already, or without a fingerprint, are passed over.
-        max_candidates: where more settled articles than this share something with them, nothing is done and
-            TooManyCandidatesError is raised.
+        limit: at most so many articles; needed without `ids`.
+        ids: only these articles; settled ones, and those without a fingerprint, are skipped.
+        max_candidates: raise TooManyCandidatesError, and write nothing, if more settled articles than this
+            share something with them.
         max_work: stop after so much work, and leave the later ones of these articles as they are.
     """
     if ids is None:
@@ -94,15 +85,13 @@ def settle(
     batch = _SettleBatch(cursor, settings, sorted(rows, key=lambda row: row.order), max_candidates, max_work)
     outcome = batch.decide()
     became = settling.write(cursor, settings, outcome)
-    return Settled(outcome.settled, frozenset(became), frozenset(batch.left), batch.compared)
+    left = frozenset(row.id for row in rows) - outcome.settled
+    return Settled(outcome.settled, frozenset(became), left, batch.compared)
 
 
 class _SettleBatch:
-    """The articles of one transaction, what shares something with them, and what follows.
-
-    `rows` are to be settled, in canonical order: they are *inside*. What shares something with them is
-    *outside*. A place is one among both in canonical order.
-    """
+    """The articles of one transaction. `rows` are to be settled, in canonical order: they are *inside*.
+    Articles that share something with them are *outside*. A place is one among both in canonical order."""
 
     def __init__(
         self,
@@ -133,16 +122,9 @@ class _SettleBatch:
         self._through: datetime | None = None
         self.compared = 0  # pairs scored
 
-    @property
-    def left(self) -> list[int]:
-        """The articles that were left out, since the others are work enough."""
-        return [id for id in self._sentences if id not in self._ids]
-
     def _enough(self, given: npt.NDArray[np.int64], max_work: int) -> int:
-        """How many of the articles are work enough for one transaction, the earliest first; one at least.
-
-        The work of one is how many articles its keys lead to, and to write the pairs that it may keep.
-        """
+        """Return how many articles are work enough for one transaction, the earliest first; one at least.
+        Work is the number of articles that keys lead to, and the writing of pairs that may be kept."""
         if len(given) == 1:
             return 1
         hits, most = np.zeros((2, len(self._rows)), np.int64)
@@ -155,7 +137,6 @@ class _SettleBatch:
         return max(1, int(np.searchsorted(work, max_work, side="right")))
 
     def decide(self) -> Outcome:
-        """Decide every article of the batch, and what that changes around it."""
         rows, inside = self._rows, self._inside
         outside = self._outside()
         found = decide(self._profiles, self._settings, outside, at_once=COMPARED_AT_ONCE)
@@ -194,18 +175,18 @@ class _SettleBatch:
         )
 
     def _outside(self) -> Outside:
-        """What is known of the articles outside: if they are settled, their marks tell of their best matches.
-
-        So only what appears can be a better one. In a tie exact places decide; they need be known only where
-        what is settled now may come before what was.
-        """
+        """Return flags and best matches of the articles outside; the mark of a settled article tells its
+        match."""
         rows, times = self._rows, [self._rows[place].order[0] for place in np.flatnonzero(self._inside)]
         best = BestMatches.none(len(rows))
+        # No match can improve an unsettled article: it is decided later, with everything.
         best.score[~self._inside & ~self._settled] = np.inf
         for place in np.flatnonzero(self._settled).tolist():
             row = rows[place]
             if row.score is not None and row.reason is not None:
                 best.score[place], best.rule[place] = row.score, CODE[Rule(row.reason)]
+        # In a tie the earlier match counts. Exact places are needed only if a newly settled article may come
+        # before one that was settled already.
         self._through = settling.reach(self._cursor, self._settings, times[-1])
         if self._through is not None and times[0] <= self._through:
             settled = self._named(self._settled)
@@ -225,11 +206,8 @@ class _SettleBatch:
         return Mark(Status.SIMILAR, None, score, rule) if score >= 0 else Mark(Status.UNIQUE)
 
     def _retained(self, similar: PairArrays, stay: Flags, gained: Flags) -> PairArrays:
-        """Pairs of the batch with earlier articles outside that were, and still are, most like them.
-
-        An article outside whose best match is no longer, or no longer sure, has to be settled again. `stay`:
-        the articles that were canonical and are.
-        """
+        """Return pairs of the batch with earlier articles outside that were, and still are, most like them.
+        `stay`: the articles that were canonical and still are."""
         kept = settling.kept_for_best_match(self._cursor, self._ids)
         known = {number: i for i, number in enumerate(similar.codes().tolist())} if kept else {}
         found: list[int] = []
@@ -239,16 +217,14 @@ class _SettleBatch:
             place, other = self._place[id], self._place.get(other_id)
             pair = None if other is None else known.get(place << 32 | other)
             if other is None or pair is None or not stay[place]:
+                # It lost its best match, or may have lost it.
                 self._unsettled.add(other_id)
             elif not gained[other]:
                 found.append(pair)
         return similar[np.array(found, np.int64)]
 
     def _entered(self, late: PairArrays) -> PairArrays:
-        """Of the pairs of settled articles outside with earlier ones that appeared those that they keep.
-
-        A settled article that has all the pairs it may keep is settled again if one of these may be better.
-        """
+        """Return the new pairs that settled articles outside keep with earlier articles that appeared."""
         by_later: dict[int, list[int]] = {}
         for i, later in enumerate(late.later.tolist()):
             if self._rows[later].id not in self._unsettled:
@@ -260,12 +236,13 @@ class _SettleBatch:
             wanted = [i for i in pairs if late.rule[i] == CODE[Rule.PINNED] or late.score[i] >= lowest]
             if number + len(wanted) <= self._settings.similar_pairs:
                 found += wanted
+            # It has all the pairs that it may keep, and one of these may be better than the worst of them.
             elif wanted:
                 self._unsettled.add(id)
         return late[np.array(found, np.int64)]
 
     def _unsettled_duplicates(self, appeared: list[FingerprintRow]) -> set[int]:
-        """Settled duplicates, not of this batch, whose grounds change because these became canonical."""
+        """Return settled duplicates outside that may get another original, since these became canonical."""
         early = [row for row in appeared if self._through is not None and row.order[0] <= self._through]
         if not early:
             return set()
@@ -285,7 +262,6 @@ class _SettleBatch:
     def _compared(
         self, rows: list[FingerprintRow], others: list[FingerprintRow]
     ) -> tuple[list[FingerprintRow], Profiles]:
-        """Articles of this batch and others, in canonical order, and what is compared of them."""
         sentences = [*(self._sentences[row.id] for row in rows), *without_common(self._cursor, others)]
         everything = [*rows, *others]
         order = sorted(range(len(everything)), key=lambda i: everything[i].order)
@@ -295,7 +271,8 @@ class _SettleBatch:
     def _others(
         self, rows: list[FingerprintRow], among: Among, *, after: datetime | None = None
     ) -> list[FingerprintRow]:
-        """Articles, not of this batch, that share something or are pinned with one of these."""
+        """Find articles, not of this batch, that share something or are pinned with one of these."""
+        # One more than the limit is enough to know that there are too many.
         limit = None if self._max_candidates is None else self._max_candidates + 1
         sentences = [self._sentences[row.id] for row in rows]
         found = sharing(self._cursor, self._settings, rows, sentences, among, after=after, limit=limit)
@@ -306,5 +283,4 @@ class _SettleBatch:
         return list({row.id: row for row in [*found, *pinned] if row.id not in self._ids}.values())
 
     def _named(self, places: Flags) -> set[int]:
-        """The ids of the articles at some places."""
         return {self._rows[place].id for place in np.flatnonzero(places).tolist()}

@@ -1,8 +1,5 @@
-"""Submitting and looking up, with all that may come between: others at work, new settings, another program.
-
-The decision itself is in `hook.py` and `lookup.py`; here is what is done when it cannot be had, or when the
-role may not settle (`../db/rights.txt`). One object serves any number of threads.
-"""
+"""Submit and look up articles while others work, settings change, or the program is another one. One object
+serves any number of threads; `hook.py` and `lookup.py` decide."""
 
 from __future__ import annotations
 
@@ -19,23 +16,17 @@ from dedup.settling import hook, lookup
 from dedup.store import rulebooks
 from dedup.store.rulebooks import Rulebook, StaleRulesError
 
-RULEBOOK_RETRIES = 5  # How often one begins again because someone changes settings at the same moment
+RULEBOOK_RETRIES = 5  # Retries because someone changes settings at the same moment
 
+# Reasons why a verdict is `pending`.
 IN_USE = "others held the corpus for {seconds:g} s: the next backfill settles it"
-"""Why a verdict is `pending` that could not be had in time."""
-
 NOT_ASKED = "it is stored, and others held the corpus: the next backfill settles it"
-"""Why a verdict is `pending` of an article that this role may store and not settle."""
-
 NO_MEMORY = "no memory to read the text with: the next backfill tries it"
-"""Why a verdict is `pending` whose text could not be read; that passes, so the article has not failed."""
-
 OTHER_PROGRAM = "the program or its Unicode tables changed: run `dedup backfill`"
-"""Why a verdict is `pending` where the fingerprints of the corpus cannot be made by this program."""
 
 
 class Submissions:
-    """Takes in articles and answers for them. It keeps the rulebook from one to the next."""
+    """Takes in articles and answers for them, and keeps the rulebook from one to the next."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
@@ -43,8 +34,7 @@ class Submissions:
         self._may_settle: bool | None = None
 
     def submit(self, article: Article, seconds: float) -> Verdict:
-        """Store an article, or its new version, and settle it; what cannot be settled in `seconds` is
-        stored for later."""
+        """Store an article, or its new version, and settle it; after `seconds` leave that to a backfill."""
         try:
             if self._may_settle is None:
                 with self._database.transaction(seconds=seconds) as cursor:
@@ -53,10 +43,10 @@ class Submissions:
                 return self._handed_in(article)
             return self._settled(article, seconds)
         except (BusyError, CollisionError):
-            return self.put_off(article, IN_USE.format(seconds=seconds))
+            return self.defer(article, IN_USE.format(seconds=seconds))
 
     def lookup(self, article: Article | str) -> Verdict:
-        """Say what an article, or a bare text, would be marked; nothing is stored."""
+        """Return the mark that an article, or a bare text, would get; store nothing."""
 
         def look(rulebook: Rulebook) -> Verdict:
             with self._database.transaction() as cursor:
@@ -69,12 +59,13 @@ class Submissions:
         return self._by_rulebook(look)
 
     def _handed_in(self, article: Article) -> Verdict:
-        """Of a role that may not settle: the article is stored, and what it would be marked is looked up."""
+        """Store an article of a role that may not settle, and look up its mark."""
         hook.store_for_later(self._database, article, may_edit=False)
         try:
             verdict = self.lookup(article)
         except (BusyError, CollisionError):
             return Verdict(article.source_id, "pending", None, None, NOT_ASKED)
+        # This article is unsettled, and is not counted if it was deferred.
         return replace(verdict, unsettled=max(1, verdict.unsettled))
 
     def _settled(self, article: Article, seconds: float) -> Verdict:
@@ -82,11 +73,12 @@ class Submissions:
             if not rulebook.state.same_program():
                 with self._database.transaction(seconds=seconds) as cursor:
                     rulebook.check(cursor)  # a backfill may have adopted this program since
-                return self.put_off(article, OTHER_PROGRAM)
+                return self.defer(article, OTHER_PROGRAM)
             try:
                 made = hook.fingerprint(rulebook, article)
             except MemoryError:
-                return self.put_off(article, NO_MEMORY)
+                # It passes, so the article has not failed.
+                return self.defer(article, NO_MEMORY)
 
             def attempt() -> Verdict:
                 if made.fingerprint is not None:
@@ -100,15 +92,15 @@ class Submissions:
 
         return self._by_rulebook(settle, seconds)
 
-    def put_off(self, article: Article, why: str) -> Verdict:
+    def defer(self, article: Article, why: str) -> Verdict:
         """Store an article for the next backfill; its verdict is `pending` until then."""
         hook.store_for_later(self._database, article)
         return Verdict(article.source_id, "pending", None, None, why)
 
     def _by_rulebook(self, work: Callable[[Rulebook], Verdict], seconds: float | None = None) -> Verdict:
-        """Do some work with the rulebook, again with a new one where it is no longer the corpus' own."""
+        """Do some work with the rulebook, again with a new one if it is no longer the corpus' own."""
         for _ in range(RULEBOOK_RETRIES):
-            rulebook = self._rulebook  # another thread may forget it meanwhile
+            rulebook = self._rulebook  # read once: another thread may forget it meanwhile
             if rulebook is None:
                 with self._database.transaction(seconds=seconds) as cursor:
                     self._rulebook = rulebook = rulebooks.load_rulebook(cursor)

@@ -1,12 +1,11 @@
-"""A live database proved right, or not: everything recomputed and compared (docs/semantics.md, section 8).
+"""Prove a live database right, or not: recompute everything and compare (docs/semantics.md, section 8).
 
-Independent of the engine it checks: fingerprints and credits are made again from the texts, sentences are
-counted from the fingerprints in one pass, and pairs are found by reading every canonical article past the
-checked ones, with no index of the database. What it shares with the engine is the pure core.
+Independent of the engines: fingerprints and credits are made again from the texts, sentences are counted from
+the fingerprints in one pass, and pairs are found by reading every canonical article past the checked ones,
+with no index of the database. Only the pure core is shared. Memory holds one block of articles at a time.
 
-Why comparing each article with the canonical ones is enough: marks are right if and only if every
-article is consistent with the flags of those before it (see `settle.py`), and that is what is checked.
-Memory holds one block of articles at a time.
+Comparison with the canonical articles is enough: marks are right if and only if every article is consistent
+with the flags of those before it (see `settle.py`).
 """
 
 from __future__ import annotations
@@ -35,38 +34,27 @@ from dedup.text.credits import Credit
 from dedup.text.fingerprint import TextTask, UnreadableError
 
 REPAIRED_AT_ONCE = 1_000  # Articles under one hold of the settle lock
-UNREADABLE = "unreadable"  # How the reasons of texts begin that no worker could finish
-
+UNREADABLE = "unreadable"  # Begins the reason of a text that no worker could finish
 DIFFERENCES_SHOWN = 100  # Differences kept in full; the others are only counted
 
 
 @dataclass(slots=True)
 class Verification(Answer):
-    """What was compared and what differs.
+    """Result of a verification."""
 
-    Attributes:
-        articles: articles checked.
-        differences: one line each, with the source_id, never with text.
-        found: how many differences there are in all.
-        skipped: what was not checked, and why; one line each.
-        by_hand: the differences that nothing but a person can set right; one line each, with the command.
-        repairs: what heals the others.
-    """
-
-    articles: int = 0
-    differences: list[str] = field(default_factory=list)
-    found: int = 0
-    skipped: list[str] = field(default_factory=list)
-    by_hand: list[str] = field(default_factory=list)
-    repairs: Repairs = field(default_factory=Repairs, repr=False)
+    articles: int = 0  # that were checked
+    differences: list[str] = field(default_factory=list)  # one line each, with the source_id, never with text
+    found: int = 0  # number of differences, also of those that are not listed
+    skipped: list[str] = field(default_factory=list)  # what was not checked, and why; one line each
+    by_hand: list[str] = field(default_factory=list)  # only a person can correct these; with the command
+    repairs: Repairs = field(default_factory=Repairs, repr=False)  # of the other differences
 
     @property
     def right(self) -> bool:
-        """Whether nothing differs."""
+        """True if nothing differs."""
         return not self.found
 
     def as_dict(self) -> dict[str, Any]:
-        """What was compared and what differs, without what heals it."""
         told = ("articles", "differences", "found", "skipped", "by_hand")
         return {name: plain(getattr(self, name)) for name in told}
 
@@ -74,13 +62,11 @@ class Verification(Answer):
         return f"checked {counted(self.articles, 'article')}: {counted(self.found, 'difference')}"
 
     def skip(self, line: str) -> None:
-        """Note what is not checked."""
         self.skipped.append(line)
 
     def differs(self, line: str, repair: Healing | None, ids: Collection[int] = ()) -> None:
-        """Note a difference, and what heals it: for which articles, or for the corpus. `repair`: None where a
-        person must; the line then says how.
-        """
+        """Note a difference and its repair, for some articles or for the corpus. `repair`: None if a person
+        must act; then the line says how."""
         self.found += 1
         if repair is None:
             self.by_hand.append(line)
@@ -90,18 +76,14 @@ class Verification(Answer):
             self.differences.append(line)
 
     def differs_at(self, article: StoredArticle, words: str, repair: Healing) -> None:
-        """Note a difference at an article, and what heals it there."""
         self.differs(f"{article.source_id}: {words}", repair, [article.id])
 
 
 def verify(
     database: Database, rulebook: Rulebook, *, sample: int | None = None, progress: Progress | None = None
 ) -> Verification:
-    """Recompute marks, pairs, fingerprints, credits and common sentences by the letter, of all or a `sample`,
-    and compare.
-
-    Sees one moment of the database; others may work on meanwhile. The bookkeeping is checked in full.
-    """
+    """Recompute marks, pairs, fingerprints, credits and common sentences, of all articles or a `sample`, and
+    compare. Sees one moment of the database. The bookkeeping is checked in full."""
     result = Verification()
     shown = progress or SilentProgress()
     with database.session() as session, session.transaction(snapshot=True) as cursor:
@@ -132,15 +114,15 @@ def verify(
         if credited.unread:
             result.skip(f"the credits of {counted(credited.unread, 'article')}, which wait; {FIRST}")
         if given_up:
-            result.skip(f"{counted(given_up, 'text')} not readable to this program; `dedup retry` tries them")
+            result.skip(
+                f"{counted(given_up, 'text')} that this program cannot read; `dedup retry` tries them"
+            )
     return result
 
 
 def repair(database: Database, repairs: Repairs) -> int:
-    """Heal what `verify` found, in short steps; the next backfill does the rest.
-
-    Returns how many articles will be settled again because of themselves.
-    """
+    """Repair what `verify` found, in short steps, and leave the rest to the next backfill. Return how many
+    articles will be settled again because of themselves."""
     with database.transaction() as cursor:
         bookkeeping.repair_lock(cursor)
     held(database, partial(bookkeeping.repair_others, repairs=repairs.others))
@@ -159,9 +141,7 @@ def _check_bookkeeping(cursor: Cursor, rulebook: Rulebook, result: Verification)
     if rulebooks.state_in_force(cursor) != rulebook.state:
         result.differs("the settings in force are not those that the results were made with", Healing.ADOPT)
     for language in rulebooks.damaged_models(cursor):
-        result.differs(
-            f"the sentence parameters of {language} are not those of their checksum", Healing.ADOPT
-        )
+        result.differs(f"the sentence parameters of {language} do not match their checksum", Healing.ADOPT)
     if put_aside := articles.count_deferred(cursor):
         result.skip(f"{counted(put_aside, 'deferred version')} of articles; {FIRST}")
 
@@ -202,12 +182,11 @@ def _check_fingerprints(
     credited: _CreditCheck,
     result: Verification,
 ) -> int:
-    """Compare fingerprints and credits, those of unsettled articles included: settling will rest on them.
-
-    Returns how many texts were not read, since no worker could finish them.
-    """
+    """Compare fingerprints and credits; return how many texts were skipped, since no worker can finish
+    them."""
     by_id = {article.id: article for article in block}
     given_up = 0
+    # Unsettled articles too: settling will rest on their fingerprints.
     for task in snapshots.texts(cursor, list(by_id)):
         article = by_id[task.id]
         failed = article.mark.status is Status.FAILED
@@ -232,7 +211,7 @@ def _check_fingerprints(
 
 
 class _CreditCheck:
-    """Credits by the list as it is. `unread`: articles that wait to have theirs read: not compared."""
+    """Comparison of credits with the list of agencies. `unread`: articles whose credits are not read yet."""
 
     def __init__(self, cursor: Cursor) -> None:
         self.unread = 0
@@ -241,13 +220,11 @@ class _CreditCheck:
         self._stored: dict[int, list[Credit]] = {}
 
     def look(self, ids: Sequence[int]) -> None:
-        """Read what is stored of the articles that come next."""
         self._stored = credits.stored_of(self._cursor, ids)
         self._waiting = credits.unread_among(self._cursor, ids)
         self.unread += len(self._waiting)
 
     def difference(self, article: StoredArticle, task: TextTask) -> str | None:
-        """Compare the credits of an article that has a fingerprint of its present text."""
         if article.fingerprint is None or article.id in self._waiting:
             return None
         stored, expected = self._stored.get(article.id, []), list(self._reader.read(task.text, task.byline))
@@ -261,7 +238,7 @@ class _CreditCheck:
 
 
 class _Block:
-    """Some articles, found by their keys, while the canonical articles are read past them."""
+    """Some articles, found by their keys while the canonical articles are read past them."""
 
     def __init__(
         self,
@@ -289,7 +266,6 @@ class _Block:
                 self._by_key[key].append(article)
 
     def check(self, cursor: Cursor) -> None:
-        """Compare every article of the block with what the canonical articles say of it."""
         for other in snapshots.canonical(cursor, self._settings):
             self._compare(other)
         ids = [article.id for article in self._articles]
@@ -300,7 +276,7 @@ class _Block:
 
     def _compare(self, other: StoredArticle) -> None:
         if other.fingerprint is None:
-            return  # of another revision, which is a difference of its own
+            return  # its fingerprint belongs to another revision, which is noted as a difference
         profile = Profile.of(other.fingerprint, self._common)
         candidates = {a.id: a for key in _keys(profile) for a in self._by_key.get(key, ())}
         candidates |= {id: self._by_id[id] for id in self._pinned.get(other.id, ()) if id in self._by_id}
@@ -313,11 +289,6 @@ class _Block:
                 self._found[article.id].append((other.order, other.id, related))
 
     def _judge(self, article: StoredArticle, stored: set[Pair], best_matches: set[Pair]) -> None:
-        """Compare the mark of an article and the pairs that it keeps.
-
-        It keeps some with earlier articles, and perhaps one with a later article, the one it is most like.
-        That one is checked here from the side of the earlier article, so that a block suffices.
-        """
         found, settings = self._found[article.id], self._settings
         earlier = [one for one in found if one[0] < article.order]
         originals = [one for one in earlier if one[2].relation is Relation.DUPLICATE]
@@ -330,6 +301,8 @@ class _Block:
             self._result.differs_at(article, f"the canonical flag is {article.canonical}", Healing.SETTLE)
         kept = kept_originals(originals, settings) if originals else kept_similar(earlier, settings)
         best = None if originals else best_match(similar)
+        # An article keeps some pairs with earlier articles, and perhaps one with a later article, its best
+        # match. That one is checked from the side of the earlier article, so that a block suffices.
         later = {Pair.of(best[1], article.id, best[2])} if best and best[0] > article.order else set[Pair]()
         for kind, present, wanted in (
             ("pair", stored, {Pair.of(article.id, other, related) for _, other, related in kept}),

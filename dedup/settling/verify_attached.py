@@ -1,4 +1,4 @@
-"""Attached tables compared with their articles, for `verify.py`. Read-only."""
+"""Compare attached tables with their articles for `verify.py`. Reads only."""
 
 from __future__ import annotations
 

@@ -1,9 +1,8 @@
-"""How a story was altered along the way: the sentences that each version added, removed or changed.
+"""Show how a story was altered along the way: the sentences that each version added, removed or changed.
 
 A version is compared with the one before: the original of the story, then its duplicates by time. An original
-that is similar to earlier ones is compared with the one that it is most like, as an update that grew beyond
-a duplicate. Compared are the sentences that count, each once, wherever they stand: what only moved is no
-alteration. It reads only; `sentences.py` keeps the same for SQL.
+that is similar to earlier ones is compared with its best match among them, as an update that grew beyond a
+duplicate. Each sentence that counts is compared once, wherever it is: a move is no alteration.
 """
 
 from __future__ import annotations
@@ -25,78 +24,56 @@ from dedup.text.differences import Segments, differences
 from dedup.text.fingerprint import Fingerprinter, TextTask
 
 Against = Literal["before", "original"]
-"""What a version is compared with: the version before it, or the original of its story."""
+"""A version is compared with the version before it, or with the original of its story."""
 
 Sentences = Mapping[int, str]
-"""The sentences of a text that count, each once, in their order: by hash, as the text prints them."""
+"""Sentences of a text that count, each once, in their order: by hash, as the text prints them."""
 
-Told = tuple[int, str]
+Hashed = tuple[int, str]
 """A sentence with its hash."""
 
 
 @dataclass(frozen=True, slots=True)
 class Alteration(Answer):
-    """A sentence that a version has added, removed or changed.
-
-    Attributes:
-        earlier, later: the sentence before and now, in pieces, each with its kind beside the other; None
-            where it was added, or removed.
-        common: whether it is a common sentence, which counts for nothing.
-    """
+    """A sentence that a version has added, removed or changed."""
 
     kind: Kind
-    earlier: tuple[Segment, ...] | None = field(repr=False)
-    later: tuple[Segment, ...] | None = field(repr=False)
-    common: bool
+    earlier: tuple[Segment, ...] | None = field(repr=False)  # in pieces with their kinds; None if it is new
+    later: tuple[Segment, ...] | None = field(repr=False)  # the sentence now; None if it was removed
+    common: bool  # it is a common sentence, which counts for nothing
 
 
 @dataclass(frozen=True, slots=True)
 class Version(Answer):
-    """An article as a version of a story.
+    """An article as a version of a story."""
 
-    Attributes:
-        id, before: source_ids of the article, and of the one that it is compared with, or None.
-        version: its number in its story; 1 is the original.
-        time: when it was published, or stored where that is unknown; in UTC.
-        published: whether it is the time of publication, and not implausible.
-        sentences: how many it has that count.
-        alterations: what differs from the one it is compared with.
-    """
-
-    id: str
-    version: int
-    before: str | None
+    id: str  # source_id
+    version: int  # its number in its story; 1 is the original
+    before: str | None  # source_id of the version that it is compared with
     title: str | None
     publication: str | None
-    time: datetime
-    published: bool
-    sentences: int
-    alterations: tuple[Alteration, ...] = field(repr=False)
+    time: datetime  # of publication, or of storage if that is unknown; in UTC
+    published: bool  # `time` is the time of publication, and plausible
+    sentences: int  # number of its sentences that count
+    alterations: tuple[Alteration, ...] = field(repr=False)  # differences from the version before
 
     def count(self, kind: str) -> int:
-        """How many alterations are of a kind: added, removed or changed."""
         return sum(one.kind.value == kind for one in self.alterations)
 
 
 @dataclass(frozen=True, slots=True)
 class StoryVersions(Answer):
-    """A story as it was altered along the way.
+    """A story as it was altered along the way."""
 
-    Attributes:
-        story: source_id of the original.
-        versions: the original, then its duplicates by time; at most `store.versions.MAX_VERSIONS`.
-        updates: originals of other stories that are similar, and more like this one than any earlier one.
-    """
-
-    story: str
-    versions: tuple[Version, ...]
-    updates: tuple[Version, ...]
+    story: str  # source_id of the original
+    versions: tuple[Version, ...]  # the original, then its duplicates by time; at most `MAX_VERSIONS`
+    updates: tuple[Version, ...]  # originals of other stories whose best earlier match is this one
 
 
 def versions_of(
     cursor: Cursor, rulebook: Rulebook, source_id: str, against: Against = "before"
 ) -> StoryVersions:
-    """The versions of the story of an article. Raises NotFoundError: it is not stored."""
+    """Return the versions of the story of an article. Raises NotFoundError: it is not stored."""
     prefer_indexes(cursor)
     rows = versions.of_story(cursor, source_id)
     if not rows:
@@ -114,7 +91,7 @@ def versions_of(
         row.id: altered(cut.get(one[0], {}), cut.get(row.id, {})) if (one := before[row.id]) else []
         for row in rows
     }
-    keys = {told[0] for found in pairs.values() for pair in found for told in pair if told}
+    keys = {one[0] for found in pairs.values() for pair in found for one in pair if one}
     common = set(settling.common_among(cursor, bigints(keys)).tolist())
 
     def version(row: VersionRow) -> Version:
@@ -151,14 +128,15 @@ def counting(sentences: Iterable[tuple[str, int | None]]) -> Sentences:
     return found
 
 
-def altered(earlier: Sentences, later: Sentences) -> list[tuple[Told | None, Told | None]]:
-    """The sentences that only one of two texts has, each beside its version in the other, if there is one.
+def altered(earlier: Sentences, later: Sentences) -> list[tuple[Hashed | None, Hashed | None]]:
+    """Return the sentences that only one of two texts has, each beside its version in the other, if there is
+    one.
 
     >>> altered({1: "Rain fell on Monday.", 2: "It was cold."}, {2: "It was cold.", 3: "Rain fell at noon."})
     [((1, 'Rain fell on Monday.'), (3, 'Rain fell at noon.'))]
     """
     alone = [
-        [told for told in side.items() if told[0] not in other]
+        [one for one in side.items() if one[0] not in other]
         for side, other in ((earlier, later), (later, earlier))
     ]
     words = [[sentence for _, sentence in side] for side in alone]
@@ -167,8 +145,8 @@ def altered(earlier: Sentences, later: Sentences) -> list[tuple[Told | None, Tol
     ]
 
 
-def beside(earlier: Told | None, later: Told | None) -> tuple[Segments | None, Segments | None]:
-    """Two versions of a sentence in pieces, each with its kind beside the other; one of them may be None."""
+def beside(earlier: Hashed | None, later: Hashed | None) -> tuple[Segments | None, Segments | None]:
+    """Return two versions of a sentence in pieces with their kinds; one version may be None."""
     if earlier and later:
         return differences(earlier[1], later[1])
     return (
@@ -177,6 +155,6 @@ def beside(earlier: Told | None, later: Told | None) -> tuple[Segments | None, S
     )
 
 
-def _alteration(earlier: Told | None, later: Told | None, common: set[int]) -> Alteration:
+def _alteration(earlier: Hashed | None, later: Hashed | None, common: set[int]) -> Alteration:
     kind = Kind.CHANGED if earlier and later else Kind.REMOVED if earlier else Kind.ADDED
     return Alteration(kind, *beside(earlier, later), any(t and t[0] in common for t in (earlier, later)))

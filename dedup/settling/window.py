@@ -1,12 +1,12 @@
-"""The horizon moves, and articles cross it: docs/semantics.md, section 10.
+"""Move the horizon, and archive articles that it passes (docs/semantics.md, section 10).
 
-A backfill moves the horizon when all is settled, so that what leaves has its mark. Then, and whenever
+A backfill moves the horizon when everything is settled, so that what leaves has its mark. Then, and whenever
 canonical order changed, all articles are divided again: some are archived, some may come back. Between two
-divisions only unsettled articles can be on the wrong side: those that came or were edited. No settler takes
-them up, and each round of a backfill archives them; the hook does so at once.
+divisions only unsettled articles can be on the wrong side: those that came or were edited. No engine settles
+them; each round of a backfill archives them, and a hook does so at once.
 
-All of it is done in short transactions and can be stopped between any two: the horizon is stored first, and
-`corpus_state.divided` says whether the division after it came to its end.
+Work can stop between any two transactions: the horizon is stored first, and `corpus_state.divided` tells
+whether the division after it ended.
 """
 
 from __future__ import annotations
@@ -26,8 +26,7 @@ from dedup.settling.locked import held
 from dedup.store import rulebooks, window
 from dedup.store.rulebooks import Rulebook
 
-ARTICLES_PER_TRANSACTION = 500  # Archived under one hold of the settle lock: about a tenth of a second
-
+ARTICLES_PER_TRANSACTION = 500  # About a tenth of a second under one hold of the settle lock
 DAY = timedelta(days=1)
 
 _Work = Callable[[Settings, Sequence[int], Cursor], int]
@@ -35,34 +34,26 @@ _Work = Callable[[Settings, Sequence[int], Cursor], int]
 
 @dataclass(frozen=True, slots=True)
 class PrunePreview(Answer):
-    """What `dedup prune` would do.
+    """Effect that `dedup prune` would have."""
 
-    Attributes:
-        horizon: where it would move the horizon; present: where that is now.
-        articles: how many it would archive, of how many; archived: how many are already.
-        settled_again: duplicates inside whose original it would archive.
-    """
-
-    horizon: datetime
-    present: datetime | None
-    articles: int
-    of: int
-    archived: int
-    settled_again: int
+    horizon: datetime  # the new one
+    present: datetime | None  # the present one
+    articles: int  # to be archived
+    of: int  # number of all articles
+    archived: int  # number already archived
+    settled_again: int  # duplicates inside whose original it would archive
 
 
 class Window:
-    """Keeps the window of a corpus, as part of a backfill, and counts what it archived."""
+    """Keeps the window of a corpus, as part of a backfill, and counts the articles that it archived."""
 
     def __init__(self, database: Database, progress: Progress, stop: Callable[[], bool]) -> None:
         self.archived = 0
         self._database, self._progress, self._stop = database, progress, stop
 
     def divide(self, rulebook: Rulebook) -> None:
-        """Archive what is before the horizon, and bring back what is not; one statement where nothing is due.
-
-        Raises StaleRulesError: the settings changed meanwhile; what was done so far is right.
-        """
+        """Archive articles before the horizon, and bring back others; one statement if nothing is due. Raises
+        StaleRulesError: the settings changed; finished pages are right."""
         settings = rulebook.settings
         with self._database.transaction() as cursor:
             state = window.load(cursor)
@@ -81,17 +72,17 @@ class Window:
             held(self._database, partial(window.note_divided, divided=wanted), rulebook.check)
 
     def advance(self) -> bool:
-        """Move the horizon to where `dedup prune` or the setting `keep_window` wants it; whether it moved."""
+        """Move the horizon for `dedup prune` or the setting `keep_window`; return whether it moved."""
         if self._stop():
             return False
-        # Nearly always it is to stay, and nobody need wait to hear that.
+        # Without the settle lock at first: nearly always the horizon stays.
         with self._database.transaction() as cursor:
             if _goal(cursor) is None:
                 return False
         return held(self._database, _move)
 
     def _each(self, rulebook: Rulebook, ids: Sequence[int], work: _Work) -> int:
-        """Do something to articles, some at a time, until told to stop; returns to how many it was done."""
+        """Do work on articles, page by page, until told to stop; return on how many it was done."""
         done = 0
         for start in range(0, len(ids), ARTICLES_PER_TRANSACTION):
             if self._stop():
@@ -108,19 +99,19 @@ def _move(cursor: Cursor) -> bool:
 
 
 def _goal(cursor: Cursor) -> datetime | None:
-    """Where the horizon is to be moved, by a wish or by a setting; None where it is to stay."""
+    """Return the new horizon, by a wish or by a setting; None if it stays."""
     settings, state = rulebooks.load_settings(cursor), window.load(cursor)
     wanted = [state.wanted]
     if settings.keep_days is not None:
         wanted.append(horizon_of(cursor, settings, settings.keep_days))
     goal = max((found for found in wanted if found is not None), default=None)
     if goal is None or state.horizon is None or state.wanted is not None:
-        return goal  # a wish is taken back by the move, also where the horizon is there already
+        return goal  # even a horizon that is there already: the move takes the wish back
     return goal if goal > state.horizon else None
 
 
 def _archive(settings: Settings, page: Sequence[int], cursor: Cursor) -> int:
-    # They may have been edited since they were looked up.
+    # They may have been edited since they were found.
     still = window.outside_among(cursor, settings, page)
     window.archive(cursor, settings, still)
     return len(still)
@@ -132,7 +123,7 @@ def _bring_back(settings: Settings, page: Sequence[int], cursor: Cursor) -> int:
 
 
 def horizon_of(cursor: Cursor, settings: Settings, days: int) -> datetime | None:
-    """The start of the day, in UTC, so many days before the newest article; None where nothing is settled."""
+    """Return the start of the UTC day so many days before the newest article; None if nothing is settled."""
     return _days_before(window.newest(cursor, settings), days)
 
 
@@ -141,7 +132,7 @@ def _days_before(newest: datetime | None, days: int) -> datetime | None:
         return None
     try:
         return (newest.astimezone(UTC) - days * DAY).replace(hour=0, minute=0, second=0, microsecond=0)
-    except OverflowError:  # before the year 1
+    except OverflowError:  # it would be before the year 1
         return None
 
 
@@ -151,7 +142,7 @@ def want(database: Database, older_than: str) -> None:
 
 
 def preview(database: Database, older_than: str) -> PrunePreview:
-    """What that would do, as far as articles are settled now."""
+    """Return what `want` would do, as far as articles are settled now."""
     with database.transaction() as cursor:
         horizon = _wanted(cursor, older_than)
         found = window.count_leaving(cursor, rulebooks.load_settings(cursor), horizon)
@@ -160,9 +151,7 @@ def preview(database: Database, older_than: str) -> PrunePreview:
 
 
 def leaving(cursor: Cursor, settings: Settings) -> tuple[int, int]:
-    """How many articles these settings archive once all is settled, and how many there are; 0 of 0 where
-    there is no window.
-    """
+    """Count the articles that these settings will archive, and all articles; (0, 0) without a window."""
     if settings.keep_days is None:
         return 0, 0
     horizon = _days_before(window.newest_of_all(cursor, settings), settings.keep_days)
@@ -173,7 +162,7 @@ def leaving(cursor: Cursor, settings: Settings) -> tuple[int, int]:
 
 
 def _wanted(cursor: Cursor, older_than: str) -> datetime:
-    """The horizon that is asked for. Raises InputError: it is none, or the present one is there or later."""
+    """Parse a horizon. Raises InputError: it cannot be read, or is not after the present one."""
     days = window_days(older_than)
     if days is not None:
         found = horizon_of(cursor, rulebooks.load_settings(cursor), days)

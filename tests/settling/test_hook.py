@@ -344,7 +344,7 @@ MEANWHILE: dict[str, str] = {
     "what it shares is deleted": "DELETE FROM dedup.article WHERE source_id = 'first'",
     "the same article is stored": """
         INSERT INTO dedup.article (source_id, text) VALUES ('copy', 'A text.')""",
-    "the same article is put off": """
+    "the same article is deferred": """
         INSERT INTO dedup.deferred_article (source_id, text) VALUES ('copy', 'A text.')""",
     "it is pinned": """
         INSERT INTO dedup.pair_pin (source_id, other_source_id, relation)

@@ -21,7 +21,7 @@ from dedup.db.database import Cursor, Database
 from dedup.rules.pair import Relation
 from dedup.settling import choice
 from dedup.settling.backfill import BackfillReport, backfill
-from dedup.settling.memory import settle
+from dedup.settling.memory import writing
 from dedup.settling.memory.snapshot import Kept, Snapshot
 from dedup.settling.verify import verify
 from dedup.store import common_sentences, key_segments, memory_engine, pins, rulebooks
@@ -58,7 +58,7 @@ STAGES = [
 @pytest.fixture(autouse=True)
 def small_chunks(monkeypatch: pytest.MonkeyPatch) -> None:
     """Many transactions, so that something can happen between them."""
-    monkeypatch.setattr(settle, "CHUNK_ROWS", 15)
+    monkeypatch.setattr(writing, "CHUNK_ROWS", 15)
 
 
 class ChunkMeddling(meddling.Meddling):
@@ -220,7 +220,7 @@ def test_whatever_people_do_meanwhile_the_marks_are_right_in_the_end(
     database: Database, corpus_url: str, seed: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     rng = random.Random(seed)
-    monkeypatch.setattr(settle, "CHUNK_ROWS", rng.choice((1, 4, 15)))
+    monkeypatch.setattr(writing, "CHUNK_ROWS", rng.choice((1, 4, 15)))
     given = news(80, seed)
     fill(database, given[:60])
     if seed % 3:
@@ -309,7 +309,7 @@ def test_stopped_at_any_moment_it_loses_no_mark_and_the_next_run_goes_on(
     database: Database, seed: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     rng = random.Random(seed)
-    monkeypatch.setattr(settle, "CHUNK_ROWS", rng.choice((1, 4, 15)))
+    monkeypatch.setattr(writing, "CHUNK_ROWS", rng.choice((1, 4, 15)))
     given = news(120, seed)
     fill(database, given)
     for _ in range(4):
@@ -341,7 +341,7 @@ def test_where_it_stopped_in_the_middle_of_a_story_the_indexes_end_the_work(
 ) -> None:
     """Marks that are settled by then depend on no unwritten one, whatever changes afterwards."""
     rng = random.Random(seed)
-    monkeypatch.setattr(settle, "CHUNK_ROWS", rng.choice((1, 3, 8)))
+    monkeypatch.setattr(writing, "CHUNK_ROWS", rng.choice((1, 3, 8)))
     given = news(80, seed)
     rng.shuffle(given)
     fill(database, given[:60])

@@ -1,8 +1,8 @@
-"""One run of the memory engine, from a snapshot to marks: the path of many articles at once.
+"""Run the memory engine once: settle many articles at once, from a snapshot to marks.
 
-    read everything -> count sentences -> decide -> put waiting fingerprints in use -> write marks
+    read everything -> count sentences -> decide -> put waiting fingerprints into use -> write marks
 
-Each step can be the last: what is committed is right, and the next run goes on from there. Hooks settle
+Each step can be the last: what is committed is right, and the next run continues from there. Hooks settle
 nothing meanwhile. What people change is noted, and settled through the indexes at the end.
 """
 
@@ -26,30 +26,28 @@ from dedup.rules.decide import decide
 from dedup.settling import refresh, segments
 from dedup.settling.fingerprinting import analyze
 from dedup.settling.locked import held
-from dedup.settling.memory import settle
-from dedup.settling.memory.settle import Chunk, Plan, profiles
+from dedup.settling.memory import writing
 from dedup.settling.memory.snapshot import Kept, Snapshot, fitting
+from dedup.settling.memory.writing import Chunk, Plan, profiles
 from dedup.settling.pool import submitted
 from dedup.settling.refresh import Refreshed, SentenceCounts
 from dedup.store import common_sentences, memory_engine, settling, window
 from dedup.store.memory_engine import MARK_INDEXES
 from dedup.store.rulebooks import Rulebook
 
-FLAGS_AT_ONCE = 10_000  # Of fingerprints that nobody else reads yet
+FLAGS_AT_ONCE = 10_000  # Flags of fingerprints that nobody else reads yet
 
+# A new mark is a new version of its row. After such a share of them the space of the old ones is freed: the
+# table grows by a fifth, and not to twice its size.
 VACUUM_SHARE = 0.2
-"""A mark is a new version of its article. After such a share of them the room of the old ones is freed: the
-table grows by a fifth, and not to twice its size."""
 
-COMPACT_SHARE = 0.5
-"""From so large a share of articles marked in one go, their indexes are made again at the end."""
-
-VACUUM_ARTICLES = 5_000  # Fewer of them need no more room than comes and goes every day
+COMPACT_SHARE = 0.5  # From this share of articles marked in one go, their indexes are made again at the end
+VACUUM_ARTICLES = 5_000  # Fewer of them need no more space than comes and goes every day
 
 
 @dataclass(slots=True)
 class Done:
-    """What a run did: common sentences, articles that got a mark or kept it, pairs that were scored."""
+    """Result of a run: common sentences, articles that got a mark or kept it, pairs that were scored."""
 
     refreshed: Refreshed = field(default_factory=Refreshed)
     settled: int = 0
@@ -57,10 +55,8 @@ class Done:
 
 
 class MemoryRun:
-    """The memory engine at work, from the beginning of a `with` block to its end.
-
-    All the while hooks settle nothing, and what people change is noted. Raises StaleRulesError: the settings
-    changed. `kept` takes what is stored within the block.
+    """The memory engine at work, within a `with` block: hooks settle nothing, what people change is noted,
+    and `kept` takes the fingerprints that are stored. Raises StaleRulesError: the settings changed.
 
     Args:
         run: the number of the backfill in `dedup.run`.
@@ -93,13 +89,12 @@ class MemoryRun:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        # What went wrong first is what is told; whoever cannot end the work here leaves that to the next run.
+        # The first error counts. If the work cannot be ended here, the next run ends it.
         with suppress(Exception) if error else nullcontext():
             held(self._database, partial(memory_engine.end, run=self._run))
 
     def settle(self) -> Done:
-        """Settle all that has a fingerprint. Raises StaleRulesError: the settings changed; what is written
-        is right."""
+        """Settle everything that has a fingerprint. Raises StaleRulesError: the settings changed."""
         done = Done()
         with self._timed("reading"):
             snapshot, counted = self._read()
@@ -125,7 +120,7 @@ class MemoryRun:
                         self._database, "fingerprint_bulk", self._stop, snapshot.held(), at_once
                     )
                 tidied.result()
-                if self._stop():  # what waits goes on waiting
+                if self._stop():  # unpublished fingerprints wait for the next run
                     return done
                 segments.publish(self._database, self._rulebook, self._run, made)
         with self._timed("writing"):
@@ -139,14 +134,8 @@ class MemoryRun:
         with self._database.session() as session, session.transaction(snapshot=True) as cursor:
             self._since = memory_engine.last_change(cursor)
             recount, taken, _ = common_sentences.take_changes(cursor)
-            snapshot = Snapshot(
-                cursor,
-                settings,
-                self._memory,
-                self.kept,
-                lambda total: self._progress.start("reading fingerprints", total),
-                self._progress.advance,
-            )
+            start = partial(self._progress.start, "reading fingerprints")
+            snapshot = Snapshot(cursor, settings, self._memory, self.kept, start, self._progress.advance)
             if not recount and not len(taken):
                 return snapshot, None
             changes = common_sentences.changes(
@@ -156,13 +145,12 @@ class MemoryRun:
         return snapshot, SentenceCounts(True, taken, snapshot.counts, changes, snapshot.carriers(moved))
 
     def _decide(self, snapshot: Snapshot) -> Plan:
-        """Decide everything, and find out what has to be written."""
         settings = self._rulebook.settings
         with self._database.transaction() as cursor:
             common = memory_engine.sentences(cursor, "common")
             said = memory_engine.pinned_pairs(cursor)
             unsettled = snapshot.places(memory_engine.unsettled(cursor))
-            # They came since the round began, and the next one archives them.
+            # They came since the round began, and the next round archives them.
             self._outside = bigints(window.unsettled_outside(cursor, settings))
         self._progress.start("comparing in memory", len(snapshot))
         pins = {}
@@ -174,8 +162,9 @@ class MemoryRun:
         return Plan(snapshot, decisions, unsettled[unsettled >= 0])
 
     def _flag_waiting(self, plan: Plan) -> None:
-        """Have fingerprints that are not in use yet say what was decided: their keys are written by that."""
+        """Correct the canonical flags of fingerprints that are not in use yet."""
         snapshot = plan.snapshot
+        # Before their keys are written, which depend on the flags.
         turned = snapshot.ids[np.flatnonzero((plan.decisions.original < 0) != snapshot.canonical)]
         for start in range(0, len(turned), FLAGS_AT_ONCE):
             with self._database.transaction() as cursor:
@@ -184,7 +173,7 @@ class MemoryRun:
             snapshot.canonical[places] = ~snapshot.canonical[places]
 
     def _tidy(self, waiting: int) -> None:
-        """See to so many waiting fingerprints while nobody uses them: their index, their statistics."""
+        """Rebuild the index of waiting fingerprints, and their statistics, while nobody uses them."""
         compact(self._database, "fingerprint_bulk_pkey")
         analyze(self._database, waiting, "article", "fingerprint_bulk")
 
@@ -192,10 +181,11 @@ class MemoryRun:
         done.compared = plan.decisions.compared
         check = partial(memory_engine.check, rulebook=self._rulebook, run=self._run)
         self._progress.start("writing marks", int(plan.writes.sum()))
-        for start in range(0, len(plan.divided), settle.CHUNK_ROWS):
+        # A component in parts agrees with itself only at the end: until then its articles are stale.
+        for start in range(0, len(plan.divided), writing.CHUNK_ROWS):
             if self._stop():
                 return
-            ids = plan.snapshot.ids[plan.divided[start : start + settle.CHUNK_ROWS]].tolist()
+            ids = plan.snapshot.ids[plan.divided[start : start + writing.CHUNK_ROWS]].tolist()
             held(self._database, partial(settling.make_stale, ids=ids), check)
         often = max(1, round(len(plan.chunks) * VACUUM_SHARE))
         for number, chunk in enumerate(plan.chunks):
@@ -209,6 +199,7 @@ class MemoryRun:
             self._progress.advance(settled)
 
     def _write_chunk(self, cursor: Cursor, plan: Plan, chunk: Chunk) -> int:
+        # Asked under the lock: people change articles while everything is compared.
         left_out = np.concatenate([memory_engine.changed_since(cursor, self._since), self._outside])
         changed = plan.snapshot.places(left_out)
         settled = plan.write(cursor, chunk, changed[changed >= 0])
@@ -217,13 +208,12 @@ class MemoryRun:
 
 
 def vacuum(database: Database) -> None:
-    """Free the room of old marks in the table."""
     with closing(database.connect(patient=True)) as connection, translated(database.location):
         memory_engine.vacuum(connection)
 
 
 def compact(database: Database, *indexes: str) -> None:
-    """Make indexes again that a large load leaves half empty, but for those in use."""
+    """Make indexes again that a large load leaves half empty; skip those in use."""
     for index in indexes:
         with suppress(BusyError), database.transaction() as cursor:
             memory_engine.compact(cursor, index)

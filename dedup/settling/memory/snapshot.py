@@ -1,8 +1,8 @@
-"""A whole corpus in memory, as of one moment: what is compared, and what is stored.
+"""Read a whole corpus into memory, as of one moment: fingerprints, marks and pairs.
 
-Of the keys only those are kept that several articles have. Where even reading them would take too much memory
-they are read once per slice of the key space, and signatures are kept in a file.
-Sentences are counted here too, to find the common ones (docs/semantics.md, section 2).
+Only keys that several articles have are kept. If even reading all keys takes too much memory, they are read
+once per slice of the key space, and signatures are kept in a file. Sentences are counted here too, to find
+the common ones (docs/semantics.md, section 2).
 """
 
 from __future__ import annotations
@@ -23,25 +23,21 @@ from dedup.store.common_sentences import SentenceCount
 from dedup.store.fingerprints import Stored
 from dedup.store.memory_engine import FingerprintPage
 
+# Bytes of an article while keys are sorted: 36 keys of 8 bytes with their places, in three copies, and a
+# signature. Measured on news of 2.8 kB.
 ARTICLE_BYTES = 1_600
-"""What an article takes while keys are sorted: 36 keys of 8 bytes with their places, in three copies, and a
-signature. Measured on news of 2.8 kB."""
 
-PRINT_ARTICLE_BYTES = 3_900  # Of one with a print: 48 more keys in three copies, and the print
+# More bytes of an article with a print: 48 more keys in three copies, and the print.
+PRINT_ARTICLE_BYTES = 3_900
 
 
 def fitting(memory: int, settings: Settings) -> int:
-    """How many articles can be read at once in so many bytes; one at least."""
+    """Number of articles that can be read at once in so many bytes; one at least."""
     return max(1, memory // (ARTICLE_BYTES + PRINT_ARTICLE_BYTES * settings.prints))
 
 
 class Kept:
-    """Fingerprints that a load has just stored, kept so that none of them is read again. `limit`: above so
-    many none are.
-
-    They stand for what is stored only while they are exactly that. Where an article was edited or deleted
-    meanwhile, or had a fingerprint before, all are read from the database.
-    """
+    """Fingerprints that a load has just stored, so that none is read again; none if above `limit`."""
 
     def __init__(self, limit: int) -> None:
         self._limit, self._count = limit, 0
@@ -71,8 +67,8 @@ class Kept:
             self._revisions.append(stored.revisions)
 
     def pages(self, ids: Bigints, revisions: Bigints) -> list[FingerprintPage] | None:
-        """The fingerprints of these articles, given with their revisions in ascending order of ids; None
-        unless they are all that is kept."""
+        """Return the kept fingerprints, or None if an article was edited or deleted meanwhile, or had a
+        fingerprint before. `ids` are ascending, `revisions` beside them."""
         if not self._pages or self._count != len(ids):
             return None
         found = np.concatenate([page.id for page in self._pages])
@@ -85,17 +81,16 @@ class Snapshot:
     """n articles in canonical order, each attribute of shape (n,) unless it says otherwise.
 
     Attributes:
-        ids: of the articles.
-        through: the time of the last one.
-        sorted_ids, sorted_places: the ids in ascending order, and where each stands.
-        sentence_counts: sentences of each, common ones included.
+        through: time of the last article.
+        sorted_ids, sorted_places: the ids in ascending order, and the place of each.
+        sentence_counts: number of sentences of each, common ones included.
         canonical: flags of the stored fingerprints.
         signature: shape (n, k).
         shared: entries of sentences, buckets and contents of short texts that several articles have.
-        watched: entries of the sentences that were common or are pinned, however few carry them.
-        counts: of these, and of every sentence that more than `common_stories` articles carry.
-        marks, pairs: what is stored; rows of `marks` stand in canonical order.
-        kept: all fingerprints, as a load has just stored them; None where they were read.
+        watched: entries of sentences that were common or are pinned, however few carry them.
+        counts: counts of these, and of every sentence that more than `common_stories` articles carry.
+        marks, pairs: as stored; `marks` in canonical order.
+        kept: all fingerprints, as a load has just stored them; None if they were read.
     """
 
     def __init__(
@@ -107,11 +102,9 @@ class Snapshot:
         start: Callable[[int], None],
         progress: Callable[[int], None],
     ) -> None:
-        """Read a corpus in about `memory` bytes; the transaction should see one moment all through. Of `kept`
-        fingerprints none is read, if they are all that there are.
-
-        `start` is told how many fingerprints are to be read, `progress` how many more were.
-        """
+        """Read a corpus in about `memory` bytes, in a transaction that sees one moment; no fingerprint if
+        `kept` has all. Calls `start` with the number of fingerprints to read, and `progress` with the number
+        of each page."""
         self.ids, revisions, self.through = memory_engine.ids_in_order(cursor, settings)
         size = len(self.ids)
         order = np.argsort(self.ids, kind="stable")
@@ -124,7 +117,8 @@ class Snapshot:
         shape = (size, settings.signature_bytes)
         self.signature: npt.NDArray[np.uint8]
         if slices > 1:
-            with tempfile.TemporaryFile() as file:  # the mapping keeps it
+            # The mapping keeps the file alive after it is closed and has no name.
+            with tempfile.TemporaryFile() as file:
                 self.signature = np.memmap(file, np.uint8, "w+", shape=shape)
         else:
             self.signature = np.zeros(shape, np.uint8)
@@ -138,7 +132,7 @@ class Snapshot:
         self.counts = count(counted, self.ids, *reader.gathered())
         marks = memory_engine.marks(cursor, self.sorted_ids)
         order = np.argsort(marks.id, kind="stable")
-        # Those of these articles, in their order.
+        # Ranges of ids are read: marks of articles without a fingerprint come too.
         self.marks = marks[order[np.searchsorted(marks.id[order], self.ids)]]
         self.pairs = memory_engine.pairs(cursor, self.sorted_ids)
 
@@ -146,13 +140,13 @@ class Snapshot:
         return len(self.ids)
 
     def held(self) -> Iterator[tuple[Bigints, Flags]] | None:
-        """The entries of all keys, with the flags of their articles; None where they were not kept."""
+        """Yield the entries of all keys, with the flags of their articles; None if they were not kept."""
         if self.kept is None:
             return None
         return (key_segments.of_page(page, self.canonical[self.places(page.id)]) for page in self.kept)
 
     def carriers(self, sentences: Collection[int]) -> dict[int, list[int]]:
-        """The ids of the articles that carry some sentences and take part, by sentence."""
+        """Return the ids of the articles that carry some sentences and take part, by sentence."""
         found: dict[int, list[int]] = {}
         wanted = np.fromiter(sentences, np.int64, len(sentences))
         for keys, places in (self.shared[0], self.watched):
@@ -162,7 +156,7 @@ class Snapshot:
         return found
 
     def places(self, ids: Bigints) -> Places:
-        """Where articles stand; -1 of those that are not here."""
+        """Return the places of articles; -1 for articles that are not here."""
         if not len(self.ids):
             return np.full(len(ids), -1, np.int32)
         at = np.minimum(np.searchsorted(self.sorted_ids, ids), len(self.ids) - 1)
@@ -170,7 +164,7 @@ class Snapshot:
 
 
 class _Reader:
-    """Reads fingerprints once, and again for every slice where they do not fit in memory."""
+    """Reads fingerprints once, and again for every slice if they do not fit in memory."""
 
     def __init__(
         self,
@@ -181,9 +175,9 @@ class _Reader:
         *,
         again: bool,
     ) -> None:
-        """Read all but the keys into the snapshot, and keep the keys too where they fit."""
+        """Read everything but the keys into the snapshot, and keep the keys too if they fit."""
         self._snapshot, self._cursor, self._progress, self._again = snapshot, cursor, progress, again
-        self._banded, self.wanted = np.zeros((2, len(snapshot)), np.bool_)  # wanted: whose buckets are kept
+        self._banded, self.wanted = np.zeros((2, len(snapshot)), np.bool_)  # wanted: keep its buckets
         self._bands = settings.buckets
         self._rows: list[npt.NDArray[np.int64]] = []
         self._rows_of: list[Places] = []
@@ -208,7 +202,6 @@ class _Reader:
                 self._buckets.append((page.buckets, np.repeat(places, page.bucket_counts)))
 
     def sentences(self) -> Iterator[Entries]:
-        """All sentences of all articles, in pieces."""
         if self._again:
             for page, places in self._pages():
                 yield page.sentence_hashes, np.repeat(places, page.sentence_counts)
@@ -216,19 +209,19 @@ class _Reader:
             yield self._sentences.pop()
 
     def gathered(self) -> tuple[Places, npt.NDArray[np.int64]]:
-        """The articles whose buckets were to be kept, ascending, and a row of keys for each."""
+        """Return the articles whose buckets were to be kept, ascending, and a row of keys for each."""
         places = np.concatenate([np.empty(0, np.int32), *self._rows_of])
         rows = np.concatenate([np.empty((0, self._bands), np.int64), *self._rows])
         order = np.argsort(places, kind="stable")
         return places[order], rows[order]
 
     def buckets(self) -> Iterator[Entries]:
-        """All bucket keys of all articles, in pieces."""
         if self._again:
             for page, places in self._pages():
                 yield self._kept((page.buckets, np.repeat(places, page.bucket_counts)))
         while self._buckets:
             yield self._kept(self._buckets.pop())
+        # The next slice reads all buckets again, and would keep these rows twice.
         self.wanted[:] = False
 
     def _kept(self, entries: Entries) -> Entries:
@@ -239,12 +232,11 @@ class _Reader:
         return entries
 
     def contents(self) -> Iterator[Entries]:
-        """The content of those articles that have no buckets."""
         places = np.flatnonzero(~self._banded).astype(np.int32)
         yield self._snapshot.content_hash[places], places
 
     def watched(self) -> Entries:
-        """The sentences that were common or are pinned, sorted as shared ones are."""
+        """Return the sentences that were common or are pinned, sorted as shared ones are."""
         keys = np.concatenate([np.empty(0, np.int64), *(found[0] for found in self._watched)])
         places = np.concatenate([np.empty(0, np.int32), *(found[1] for found in self._watched)])
         order = np.lexsort((places, keys))
@@ -260,7 +252,7 @@ class _Reader:
 
 
 def _counted(by_sentence: Entries, watched: Entries, limit: int) -> Entries:
-    """The sentences to be counted: those that more than `limit` articles carry, and the watched ones."""
+    """Return the sentences to count: the watched ones, and all that more than `limit` articles carry."""
     keys, places = by_sentence
     _, sizes = runs(keys)
     many = np.repeat(sizes > limit, sizes)
@@ -272,10 +264,8 @@ def _counted(by_sentence: Entries, watched: Entries, limit: int) -> Entries:
 
 
 def in_slices(count: int, read: Callable[[], Iterator[Entries]]) -> Entries:
-    """`shared` of more entries than fit in memory: one of `count` slices of the key space after the other.
-
-    `read` gives all entries, in pieces; it is called once per slice.
-    """
+    """Return `shared` of more entries than fit in memory, one of `count` slices of the key space after the
+    other. `read` yields all entries, in pieces; it is called once per slice."""
     found = []
     for number in range(count):
         keys, places = [np.empty(0, np.int64)], [np.empty(0, np.int32)]
@@ -290,11 +280,8 @@ def in_slices(count: int, read: Callable[[], Iterator[Entries]]) -> Entries:
 def count(
     entries: Entries, ids: Bigints, places: Places, buckets: npt.NDArray[np.int64]
 ) -> list[SentenceCount]:
-    """Evidence on whether each of some sentences is common.
-
-    `entries` has all their carriers, sorted by sentence; `places` those carriers, ascending, and `buckets`
-    their keys, shape (carriers, bands).
-    """
+    """Return evidence on whether each of some sentences is common. `entries` has all their carriers, sorted
+    by sentence; `places` those carriers, ascending, and `buckets` their keys, shape (carriers, bands)."""
     sentences, carriers = entries
     first, sizes = runs(sentences)
     group = np.repeat(np.arange(len(sizes)), sizes)

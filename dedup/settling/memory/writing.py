@@ -1,9 +1,8 @@
-"""What is compared in memory, and what is written after it: decisions beside what is stored, in chunks.
+"""Plan what differs between decisions and stored marks and pairs, and write it in chunks; `run.py` says when.
 
-What differs from the stored marks and pairs is written some components of related articles at a time: so what
-is written agrees with itself at any moment. A component too large for one transaction is made stale and then
-written in canonical order, since marks rest on earlier articles; an article that is most like a later one
-stays stale until that one is written. When it is written says `run.py`.
+A chunk has whole components of related articles, so that the database agrees with itself at any moment. A
+component too large for one transaction is made stale and then written in canonical order, since marks rest on
+earlier articles; an article whose best match is a later one stays stale until that one is written.
 """
 
 from __future__ import annotations
@@ -25,12 +24,12 @@ from dedup.store import memory_engine, settling
 from dedup.store.memory_engine import NO_RULE, STATUSES, StoredMarks
 from dedup.store.settling import PairRows
 
+# Marks and pairs written under one hold of the settle lock, more or less: 20 ms on a quiet machine.
 CHUNK_ROWS = 4_000
-"""Marks and pairs written under one hold of the settle lock, more or less: 20 ms on a quiet machine."""
 
+# If the canonical flag of a fingerprint in use changes, all its keys are written again. That takes as long as
+# so many other rows, or more.
 FLAG_ROWS = 4
-"""Where the canonical flag of a fingerprint in use changes, all its keys are written again. That takes as
-long as so many other rows, or more."""
 
 UNIQUE, SIMILAR, DUPLICATE = (
     STATUSES.index(status) for status in (Status.UNIQUE, Status.SIMILAR, Status.DUPLICATE)
@@ -38,12 +37,11 @@ UNIQUE, SIMILAR, DUPLICATE = (
 
 
 def profiles(snapshot: Snapshot, common: Bigints, pins: dict[tuple[int, int], Relation]) -> Profiles:
-    """What is compared, given the common sentences, ascending, and pins: places of pairs, the later one
-    first."""
+    """Return arrays for the decider. `common`: ascending; `pins`: places of pairs, the later first."""
     by_sentence, by_bucket, by_content = snapshot.shared
     dropped = np.isin(by_sentence[0], common)
     counts = snapshot.sentence_counts - np.bincount(by_sentence[1][dropped], minlength=len(snapshot))
-    # A sentence that one article carries is no key that is shared, but may be pinned as common.
+    # A sentence with one carrier is no shared key, but may be pinned as common.
     watched, at = snapshot.watched
     alone = np.isin(watched, common) & ~np.isin(watched, by_sentence[0])
     counts -= np.bincount(at[alone], minlength=len(snapshot))
@@ -60,39 +58,28 @@ def profiles(snapshot: Snapshot, common: Bigints, pins: dict[tuple[int, int], Re
 
 @dataclass(slots=True)
 class Chunk:
-    """What one transaction writes, unless people changed something there.
-
-    Attributes:
-        number: of the chunk.
-        places: where a mark or a canonical flag is written, in canonical order.
-        closed: where a mark was written by an earlier chunk, and is settled by this one.
-        dropped: the stored pairs that go, by their places in `Plan.old`.
-        loses: those that are no longer of the best match of their earlier one.
-        pairs: those that are written, by their places in `Decisions.pairs`.
-    """
+    """Rows that one transaction writes, unless people changed something there."""
 
     number: int
-    places: Bigints
-    closed: Bigints
-    dropped: Bigints
-    loses: Bigints
-    pairs: Bigints
+    places: Bigints  # articles whose mark or canonical flag is written, in canonical order
+    closed: Bigints  # articles whose mark an earlier chunk wrote, and that this one settles
+    dropped: Bigints  # stored pairs that go, by their places in `Plan._old`
+    loses: Bigints  # stored pairs that are no longer of the best match of their earlier article
+    pairs: Bigints  # pairs that are written, by their places in `Decisions.pairs`
 
 
 class Plan:
-    """What differs between decisions and what is stored, in chunks.
-
-    A chunk has whole components of related articles, or a part of one that is heavier than `CHUNK_ROWS`.
+    """Differences between decisions and stored marks and pairs, in chunks.
 
     Attributes:
-        writes: shape (n,): whose marks are written, in canonical order.
-        divided: the places of the settled articles of components that are written in parts.
+        writes: shape (n,): flags of articles whose marks are written, in canonical order.
+        divided: places of the settled articles of components heavier than `CHUNK_ROWS`, which are written in
+            parts.
         chunks: what is written, in order.
     """
 
     def __init__(self, snapshot: Snapshot, decisions: Decisions, unsettled: Places) -> None:
-        """Compare decisions with what is stored; `unsettled` are the places of articles that are pending or
-        stale."""
+        """Compare decisions with the snapshot. `unsettled`: places of articles that are pending or stale."""
         self.snapshot, self.decisions = snapshot, decisions
         marks, stored = _marks(snapshot, decisions), snapshot.marks
         differs = (
@@ -104,8 +91,7 @@ class Plan:
         self._marks, self._differs = marks, differs
         self.writes = differs | ~stored.takes_part
         self.writes[unsettled] = True
-        # The stored pairs by place, the later first, -1 for an article without fingerprint; and which of them
-        # stay and lose their flag.
+        # Stored pairs by place, the later first, -1 for an article without fingerprint.
         self._old, dropped, self._not_best_match, new = _pair_changes(snapshot, decisions)
         old, pairs, size = self._old, decisions.pairs, len(snapshot)
         loses = (dropped | self._not_best_match) & snapshot.pairs.best_match & (old[:, 1] >= 0)
@@ -134,10 +120,11 @@ class Plan:
         self.chunks = [Chunk(number, *work) for number, *work in parts if any(map(len, work))]
 
     def write(self, cursor: Cursor, chunk: Chunk, changed: Places) -> int:
-        """Write a chunk, given the places of the articles that people have changed; returns how many articles
-        are settled by it."""
+        """Write a chunk, but nothing related to articles at `changed` places; return how many articles it
+        settles."""
         ids, stored, pairs = self.snapshot.ids, self.snapshot.pairs, self.decisions.pairs
         component = self.decisions.component
+        # Articles related to a changed one are left out with it, and settled through the indexes.
         blocked = np.unique(component[changed])
 
         def free(places: npt.NDArray[Any]) -> Flags:
@@ -157,8 +144,8 @@ class Plan:
         memory_engine.drop_pairs(cursor, stored.article_id[loses], stored.other_id[loses], not_best=True)
         settling.write_flags(cursor, ids[go[flags & canonical]], ids[go[flags & ~canonical]])
         settling.write_pairs(cursor, PairRows.of(ids, pairs[new], self.decisions.best_match[new]))
-        # What a later chunk settles is stale until then.
         closed = chunk.closed[free(chunk.closed)]
+        # An article that a later chunk settles is stale until then.
         written, is_open = go[self.writes[go]], self._settles[go[self.writes[go]]] > chunk.number
         for some, stale in ((written[~is_open], False), (written[is_open], True)):
             differs = self._differs[some]
@@ -170,7 +157,7 @@ class Plan:
 
 
 def _chunks(component: Places, weight: Bigints) -> tuple[Bigints, Flags]:
-    """In which chunk each article is written, ascending in a component; and whether that is divided."""
+    """Return the chunk of each article, ascending in a component, and flags of divided components."""
     order = np.argsort(component, kind="stable")
     heavy = (np.bincount(component, weight, len(weight)) > CHUNK_ROWS)[component]
     before = np.cumsum(weight[order]) - weight[order]
@@ -181,8 +168,9 @@ def _chunks(component: Places, weight: Bigints) -> tuple[Bigints, Flags]:
 
 
 def _by_chunk(wanted: Flags, chunk: Bigints, count: int) -> list[Bigints]:
-    """Where `wanted` is set, for each of `count` chunks: sorted once, not searched for every chunk."""
+    """Return the places at which `wanted` is set, for each of `count` chunks."""
     found = np.flatnonzero(wanted)
+    # Sorted once: a search for every chunk would read all articles as often as there are chunks.
     found = found[np.argsort(chunk[found], kind="stable")]
     return np.split(found, np.searchsorted(chunk[found], np.arange(1, count + 1)))[:count]
 
@@ -201,11 +189,11 @@ def _marks(snapshot: Snapshot, decisions: Decisions) -> StoredMarks:
 
 
 def _pair_changes(snapshot: Snapshot, decisions: Decisions) -> tuple[Bigints, Flags, Flags, Flags]:
-    """The stored pairs by place, which of them go, which lose a flag; and which of those decided are new."""
+    """Return stored pairs by place; flags of pairs to drop, of pairs that lose a flag, and of new pairs."""
     stored, found = snapshot.pairs, decisions.pairs
     later, earlier = snapshot.places(stored.article_id), snapshot.places(stored.other_id)
     old = np.stack([later, earlier], axis=1).astype(np.int64)
-    # Negative where an article has no fingerprint: no pair of now is that.
+    # Negative if an article has no fingerprint: equal to no pair of now.
     before, now = code(later, earlier), found.codes()
     order = np.argsort(before)
     at = np.minimum(np.searchsorted(before[order], now), max(len(before) - 1, 0))
@@ -220,7 +208,7 @@ def _pair_changes(snapshot: Snapshot, decisions: Decisions) -> tuple[Bigints, Fl
     stays = np.zeros(len(before), np.bool_)
     stays[at[same]] = True
     dropped = ~stays & (later >= 0)
-    # A pair of an article that has no fingerprint now stays until that one is settled.
+    # A pair of an article that has no fingerprint now stays until that article is settled.
     lost = np.zeros(len(before), np.bool_)
     lost[at[same]] = ~decisions.best_match[same]
     not_best_match = stored.best_match & (lost | (~stays & (later < 0)))
