@@ -1,9 +1,4 @@
-"""The connection to Postgres: where it is, how to open it, and what its errors mean to a user.
-
-Transactions come from here and nowhere else. It holds no statements about articles.
-
-The connections of one process, kept from one transaction to the next.
-"""
+"""A database: its address, a pool of connections to it, and what its errors mean to a user."""
 
 from __future__ import annotations
 
@@ -49,24 +44,22 @@ from dedup.db.connection import (
 
 MAX_CONNECTIONS = 10  # Of one `Database` at a time; a program with more threads has some of them wait
 
-KEPT_CONNECTIONS = 2  # That stay open while nobody uses them
+KEPT_CONNECTIONS = 2  # Idle connections that stay open
 
 
 class Pool:
-    """Connections that are opened when they are needed. A child of a fork may not touch those of its parent.
-    Ours and not SQLAlchemy's: to import that takes longer than a program's first article. `process_id`: of
-    the process that made it. `slots`: as many as there may be connections, so that a thread waits for one no
-    longer than it likes.
-    """
+    """A pool of connections, opened on demand. `slots`: a semaphore to acquire before `borrow`."""
+
+    # Not SQLAlchemy's pool: importing that takes longer than a program's first article.
 
     def __init__(self, connect: Callable[[], Connection]) -> None:
-        self.process_id = os.getpid()
+        self.process_id = os.getpid()  # a child of a fork must not use the connections of its parent
         self.slots = BoundedSemaphore(MAX_CONNECTIONS)
         self._connect, self._lock, self._closed = connect, Lock(), False
         self._idle: list[Connection] = []
 
     def borrow(self) -> Connection:
-        """A connection whose server is there: one that was used, or a new one. Needs a slot."""
+        """Return a live connection, idle or new. The caller holds a slot."""
         while True:
             with self._lock:
                 connection = self._idle.pop() if self._idle else None
@@ -81,7 +74,7 @@ class Pool:
             connection.close()
 
     def give_back(self, connection: Connection) -> None:
-        """Keep a connection for the next who borrows, or close it."""
+        """Keep a connection for the next `borrow`, or close it."""
         if self.process_id != os.getpid():
             return
         connection.used_at = time.monotonic()
@@ -108,8 +101,7 @@ URL_VARIABLE = "DEDUP_DATABASE_URL"
 
 ATTEMPTS = 5  # How often work that collides with other transactions is tried at least
 
-PAUSE_SECONDS, LONGEST_PAUSE_SECONDS = 0.02, 1.0
-"""Before the second attempt about twice the first, doubled each time up to the second."""
+PAUSE_SECONDS, LONGEST_PAUSE_SECONDS = 0.02, 1.0  # About twice the first, then doubled up to the second
 
 MIN_SERVER_VERSION = 140000  # PostgreSQL 14, the oldest version the project supports
 
@@ -130,9 +122,9 @@ __all__ = [
 
 
 def conninfo(url: str) -> str:
-    """A connection string for libpq from a SQLAlchemy URL, a libpq URL or `key=value` pairs. What can be read
-    in two ways is refused: libpq would take the tail of a password with a bare `@` for the name of the host,
-    and tell it in its errors, and so would we.
+    """Return a connection string for libpq from a SQLAlchemy URL, a libpq URL or `key=value` pairs.
+
+    Raises InputError: it is no address, or is ambiguous.
     """
     if not isinstance(url, str):
         raise InputError(f"the address of a database must be a string, not {type(url).__name__}")
@@ -150,7 +142,8 @@ def conninfo(url: str) -> str:
 
 
 def _refuse_ambiguous(url: str) -> None:
-    """Raises ValueError: an @ may be part of the password, or a keyword is set twice, perhaps by its tail."""
+    """Raise ValueError if a password may contain an @, or if a keyword is set twice."""
+    # libpq would take the tail of a password with a bare @ for the host, and errors would show it.
     if url.startswith("postgresql://"):
         address, _, query = url.removeprefix("postgresql://").partition("?")
         login, _, rest = address.rpartition("@")
@@ -169,32 +162,32 @@ def _refuse_ambiguous(url: str) -> None:
 
 
 def location(url: str, schema: str = DEFAULT) -> str:
-    """Where a connection string leads, for people: host and database, never a password; and which schema. A
-    name with signs that names rarely have is left out: it may be a connection string in the wrong place.
-    """
+    """Describe an address to people: host, database and schema, never a password."""
     parts = conninfo_to_dict(conninfo(url))
     host = str(parts.get("host") or parts.get("hostaddr") or "localhost")
     name = str(parts.get("dbname") or parts.get("user") or "postgres")
     port = str(parts.get("port") or "")
     if re.fullmatch(r"\d{1,5}", port) and not host.startswith("/"):
         host = f"{host}:{port}"
+    # A name with unusual characters may be a connection string in the wrong place, so it is not shown.
     shown = f"database {name!r}" if re.fullmatch(r"[\w.$ -]+", name) else "a database"
     shown += f" on {host}" if re.fullmatch(r"[\w.,:%-]+|/[^@=\x00-\x1f]*", host) else ""
     return shown if schema == DEFAULT else f"{shown} (schema {schema})"
 
 
 def safe_address(url: str) -> str | None:
-    """A connection string in libpq form, which other programs take; None where it holds a secret."""
+    """Return a connection string that other programs accept; None if it contains a secret."""
     url = conninfo(url)
     parts = conninfo_to_dict(url)
     return None if {"password", "sslpassword", "oauth_client_secret"} & parts.keys() else url
 
 
 class Database:
-    """A pool of connections to one database, for any number of threads, and for the children of a fork.
-    `url`: SQLAlchemy or libpq form; None takes `DEDUP_DATABASE_URL`, or the embedded server, which is started
-    if need be. `timeouts`: how long to wait for what; None takes `DEDUP_TIMEOUT_LOCK` and the like, or the
-    defaults. `schema`: the one of the corpus; None takes `DEDUP_SCHEMA`, or `dedup`.
+    """A pool of connections to one database, for any number of threads, and for children of a fork.
+
+    `url`: SQLAlchemy or libpq form; None takes `DEDUP_DATABASE_URL`, or starts the embedded server.
+    `timeouts`: None takes `DEDUP_TIMEOUT_LOCK` and the like, or the defaults. `schema`: of the corpus; None
+    takes `DEDUP_SCHEMA`, or `dedup`.
     """
 
     def __init__(
@@ -217,9 +210,7 @@ class Database:
         return f"<Database: {self.location}{', closed' if self._closed else ''}>"
 
     def engine(self, schema: str = DEFAULT) -> Engine:
-        """An engine as SQLAlchemy programs expect it, with transactions of its own and without a pool.
-        `schema`: what `dedup.` stands for in its statements, which for others are sent as they are.
-        """
+        """Return a SQLAlchemy engine without a pool. `schema`: the meaning of `dedup.` in its statements."""
         from sqlalchemy import create_engine
         from sqlalchemy.pool import NullPool
 
@@ -237,8 +228,9 @@ class Database:
         self._pool.close()
 
     def connect(self, *, patient: bool = False) -> Connection:
-        """A connection of its own, outside the pool, for what lasts as long as a command. `patient`: its
-        statements may take as long as `Timeouts.statement`, and not seconds only.
+        """Return a connection outside the pool, for work that lasts as long as a command.
+
+        `patient`: its statements may take `Timeouts.statement` seconds.
         """
         self.check_open()
         with translated(self.location):
@@ -249,8 +241,9 @@ class Database:
 
     @contextmanager
     def session(self, seconds: float | None = None) -> Iterator[Session]:
-        """One connection for several transactions, with what Postgres keeps per session. `seconds`: how long
-        to wait for a free one; None takes `Timeouts.lock`.
+        """Yield one connection for several transactions that share what Postgres keeps per session.
+
+        `seconds`: the longest wait for a free connection; None takes `Timeouts.lock`.
         """
         self.check_open()
         if self._pool.process_id != os.getpid():  # after a fork: the parent's pool is left to the parent
@@ -275,7 +268,7 @@ class Database:
     def transaction(
         self, *, settling: bool = False, bulk: bool = False, seconds: float | None = None
     ) -> Iterator[Cursor]:
-        """A transaction on any free connection; see `Session.transaction`."""
+        """Begin a transaction on any free connection; see `Session.transaction`."""
         with (
             self.session(seconds) as session,
             session.transaction(settling=settling, bulk=bulk, seconds=seconds) as cursor,
@@ -283,12 +276,12 @@ class Database:
             yield cursor
 
     def ask(self, statement: bytes, values: Mapping[str, Any], seconds: float) -> list[tuple[Any, ...]]:
-        """The answer to a statement that is a transaction of its own; see `Session.ask`."""
+        """Execute a statement as one transaction, and return its rows; see `Session.ask`."""
         with self.session(seconds) as session:
             return session.ask(statement, values, seconds)
 
     def check_open(self) -> None:
-        """Make sure that `close` was not called. Raises ClosedError: it was."""
+        """Raise ClosedError if `close` was called."""
         if self._closed:
             raise ClosedError(f"{self.location}: this Deduplicator is closed; open another one")
 
@@ -310,9 +303,10 @@ class Database:
 
 
 def retried(work: Callable[[], _Value], seconds: float = 0) -> _Value:
-    """Do what may meet other transactions; where it does, again, after a pause that grows. `work`: begins its
-    own transactions, and may be done again after one of them failed. `seconds`: how long to go on trying
-    where others hold what is needed.
+    """Do work, and repeat it after a growing pause while other transactions are in its way.
+
+    `work`: begins its transactions, and can be repeated after one failed. `seconds`: how long to repeat it
+    while others hold a lock or another resource.
     """
     attempt, deadline = 0, time.monotonic() + seconds
     while True:
@@ -325,14 +319,14 @@ def retried(work: Callable[[], _Value], seconds: float = 0) -> _Value:
         except BusyError:
             if time.monotonic() >= deadline:
                 raise
-        # Not all who met may come back at the same instant.
+        # A random pause, or those who collided would collide again.
         pause = min(PAUSE_SECONDS * 2**attempt, LONGEST_PAUSE_SECONDS)
         time.sleep(random.uniform(0.5, 1) * pause)  # noqa: S311
 
 
 @contextmanager
 def translated(where: str) -> Iterator[None]:
-    """Turn errors of the driver into ours: one line, a next step, no password and no article text."""
+    """Translate errors of the driver into errors of one line with a next step, no password and no text."""
     try:
         yield
     except DedupError:
@@ -340,7 +334,7 @@ def translated(where: str) -> Iterator[None]:
     except psycopg.Error as error:
         raise _explain(error, where) from None
     except Exception as error:
-        original = getattr(error, "orig", None)  # SQLAlchemy, which migrations use, wraps what it meets
+        original = getattr(error, "orig", None)  # SQLAlchemy wraps errors of the driver
         if isinstance(original, psycopg.Error):
             raise _explain(original, where) from None
         raise
@@ -384,7 +378,8 @@ def _explain(error: psycopg.Error, where: str) -> DatabaseError:
         case pg.AdminShutdown() | pg.CrashShutdown() | pg.CannotConnectNow():
             return UnreachableError(f"{where} is shutting down or starting; run it again when it is up")
         case psycopg.OperationalError() if state is None:
-            said = re.sub(r'"[^"]*"', "", str(error))  # names of hosts and databases may be any words
+            # Without names of hosts and databases, which may contain any words.
+            said = re.sub(r'"[^"]*"', "", str(error))
             hint = next(hint for words, hint in _HINTS if any(word in said for word in words))
             kind = LoginError if hint.startswith(_REFUSED) else UnreachableError
             return kind(f"{where} does not answer; {hint}")
@@ -394,8 +389,8 @@ def _explain(error: psycopg.Error, where: str) -> DatabaseError:
 
 
 _AWAY = ("08", "53", "57", "58")
-"""SQLSTATE classes of the connection, of resources, of an operator who intervenes, and of the system: no
-statement is to blame."""
+"""SQLSTATE classes of errors that no statement caused: of the connection, of resources, of an operator who
+intervenes, and of the system."""
 
 _REFUSED = "it refused the login"
 
@@ -414,4 +409,4 @@ _HINTS = (
     (("closed", "terminat", "lost"), "the connection was lost: run it again"),
     (("",), f"check that it runs and that {URL_VARIABLE} is right (`dedup db status` for the embedded one)"),
 )
-"""The next step for a failed connection, by libpq's words but without repeating them."""
+"""Words in libpq's message about a failed connection, and the next step."""
