@@ -91,11 +91,11 @@ class StorySummary(Answer):
     title: str | None
     publication: str | None
     copies: int
-    copied_by: tuple[str, ...]  # publications of duplicates that are later by known times, each once, by name
+    copied_by: tuple[str, ...]  # publications of duplicates with a known delay, each once, by name
     first_at: datetime | None  # when the original was published, in UTC, if known
     last_at: datetime | None  # when the last article was published
     also_in: tuple[str, ...] = ()  # publications of the other duplicates
-    times_known: bool = False  # of all duplicates it is known whether they are later
+    times_known: bool = False  # every duplicate has a known delay
     first_words: str | None = field(default=None, repr=False)  # of the original if it has no title
 
     @property

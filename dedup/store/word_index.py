@@ -102,7 +102,7 @@ _READ = (
     f"(left(coalesce(title, ''), {TITLE_CHARACTERS}) || ' ' || left(coalesce(text, ''), {TEXT_CHARACTERS}))"
 )
 
-# The configuration 'simple': a corpus has many languages and names, so nothing is stemmed and no word left out.
+# The configuration 'simple': a corpus has many languages and names. Nothing is stemmed, no word left out.
 # Marks of day, block and outlet find the newest articles with a common word without reading all of them.
 WORDS = f"""(
     to_tsvector('simple'::regconfig, {FOLDED.format(_READ)})
