@@ -36,7 +36,6 @@ APPLICATION = "dedup"  # What `pg_stat_activity` shows as the name of the progra
 ROW_SECONDS = 0.1
 
 WORTH_SAYING_SECONDS = 0.05  # A shorter wait for the lock is not subtracted from the statement timeout
-
 FRESH_SECONDS = 1.0  # A connection used more recently is not checked before it is used again
 
 # How much longer than its own timeouts the server may take to answer before it counts as gone.
@@ -56,11 +55,8 @@ KEEPALIVE = {
 ASK_SECONDS = 3.0
 
 ASK_AGAIN_SECONDS = 30.0  # Between two such questions; each costs the server 5 ms
-
 DOUBT_SECONDS = 2.0  # Before a no is checked by a second question: the answer may be on its way
-
 ASKING_SECONDS = 5.0  # For connecting, and for the answer; no answer counts as a no
-
 CANCEL_SECONDS = 2.0  # To cancel a statement on Ctrl-C, or when a worker stops, which has ten seconds in all
 
 # The target for a transaction that settles, because a hook may have to wait for it. Batches shrink and grow.

@@ -43,7 +43,6 @@ from dedup.db.connection import (
 )
 
 MAX_CONNECTIONS = 10  # Of one `Database` at a time; a program with more threads has some of them wait
-
 KEPT_CONNECTIONS = 2  # Idle connections that stay open
 
 
@@ -100,9 +99,7 @@ URL_VARIABLE = "DEDUP_DATABASE_URL"
 """Environment variable that names the database; unset means the embedded server."""
 
 ATTEMPTS = 5  # How often work that collides with other transactions is tried at least
-
 PAUSE_SECONDS, LONGEST_PAUSE_SECONDS = 0.02, 1.0  # About twice the first, then doubled up to the second
-
 MIN_SERVER_VERSION = 140000  # PostgreSQL 14, the oldest version the project supports
 
 _Value = TypeVar("_Value")

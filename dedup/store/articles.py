@@ -196,14 +196,8 @@ def newest_ids(cursor: Cursor, count: int) -> list[int]:
     return one_column(cursor, _sql("newest_ids"), {"count": count})
 
 
-# --- deferred versions of articles
-
-
 def defer(cursor: Cursor, article: Article) -> None:
-    """Keep an article until a backfill can store it; wait for no lock.
-
-    Raises InputError: it is a row of an attached table.
-    """
+    """Keep an article until a backfill can store it. Raises InputError: it is a row of an attached table."""
     if _attached(cursor, [article.source_id]):
         raise InputError("the article is a row of an attached table: change it there")
     cursor.execute(_sql("defer"), sent(article))

@@ -112,6 +112,7 @@ def settle_again(cursor: Cursor, ids: Collection[int], *, fingerprint: bool = Fa
     """Make articles of any status stale. Needs the settle lock. `fingerprint`: drop their fingerprints, and
     make failed ones pending.
     """
+    # A mark cannot point to an original that is gone.
     cursor.execute(_sql("unmark_without_original"), {"ids": bigints(ids)})
     if fingerprint:
         fingerprints.drop(cursor, ids)

@@ -143,6 +143,7 @@ def apply(
     cursor: Cursor, changed: Sequence[CommonChange], carriers: Sequence[int], examples: dict[int, str]
 ) -> None:
     if carriers:
+        # Scores ignore common sentences, so those of the carriers change.
         articles.withdraw(cursor, carriers)
     leaving = arrays.bigints([c.sentence_hash for c in changed if c.leaves])
     cursor.execute(_sql("delete_common"), {"sentences": leaving})

@@ -64,6 +64,7 @@ def write(cursor: Cursor, found: Mapping[int, Sequence[Credit]]) -> None:
     old = {article for article, before in stored.items() if before != sorted(found[article])}
     if old:
         cursor.execute(_sql("delete"), {"ids": bigints(list(old))})
+    # Numbers and names of places need no escaping in COPY.
     lines = [
         f"{article}\t{agency}\t{place}\n"
         for article, credits in found.items()
@@ -82,6 +83,7 @@ def read_unread(cursor: Cursor) -> int:
         read = reader(cursor).read
         failed = set(one_column(cursor, _sql("failed"), {"ids": bigints(ids)}))
         known = articles.texts(cursor, [article for article in ids if article not in failed])
+        # An article that failed or is gone loses the credits that it had.
         found: dict[int, tuple[Credit, ...]] = dict.fromkeys(failed, ())
         write(cursor, found | {task.id: read(task.text, task.byline) for task in known})
     return len(ids)

@@ -76,6 +76,7 @@ def restore(path: Path, *, schema: str | None = None) -> None:
 
 
 def _run(name: str, *words: str) -> str:
+    # PGOPTIONS and the like would change the session, and messages are parsed in English.
     environment = {k: v for k, v in os.environ.items() if not k.startswith("PG")} | {"LC_ALL": "C"}
     done = subprocess.run(
         [postgres.program(name), *words], env=environment, capture_output=True, errors="replace", check=False

@@ -80,6 +80,7 @@ def matches(database: Database) -> Iterator[MatchRow]:
 def rows(database: Database, query: bytes, values: dict[str, Any]) -> Iterator[dict[str, Any]]:
     """Yield the rows of a query as dicts by column."""
     with database.transaction() as cursor:
+        # A cursor of the server: psycopg's own would fetch all rows at once.
         cursor.execute(b"DECLARE export NO SCROLL CURSOR FOR " + query, values)
         while page := cursor.execute(f"FETCH {PAGE} FROM export".encode()).fetchall():
             names = [column.name for column in cursor.description or ()]

@@ -94,6 +94,7 @@ def store(
     `gaining`: earlier articles whose best match the new one is. Raises StaleRulesError: stored results are of
     another rulebook.
     """
+    # The mark was decided for this time, which the place in canonical order may depend on.
     dated = replace(article, added_at=met.added)
     given = {**asdict(mark), "pairs": [asdict(p) | {"best_match": p.other_id in gaining} for p in pairs]}
     rows = _submit(ask, rulebook, dated, made, told=met.told, mark=json.dumps(given))

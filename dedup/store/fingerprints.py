@@ -41,10 +41,7 @@ class WaitingTexts:
 
 
 def waiting_page(cursor: Cursor, after: Place | None, limit: int) -> WaitingTexts:
-    """Return the next articles whose present text has no fingerprint, about in canonical order.
-
-    `after`: the last place of the page before; None for the first page.
-    """
+    """Return the next articles whose present text has no fingerprint, about in canonical order."""
     prefer_indexes(cursor)
     last_time, last_id = after or (None, None)
     row = cursor.execute(_sql("waiting_page"), {"time": last_time, "id": last_id, "limit": limit}).fetchone()
@@ -65,6 +62,7 @@ def waiting_texts(cursor: Cursor, chunk: Chunk, too_long: int) -> list[tuple[Tex
 
     ids, revisions = _columns(chunk)
     prefer_indexes(cursor)
+    # HTML may be longer, because markup does not count as text.
     bounds = {"too_long": too_long, "html": max(too_long, MAX_HTML_CHARACTERS)}
     values = {"ids": ids, "revisions": revisions, **bounds}
     rows = cursor.execute(_sql("waiting_texts", html=articles.html("a")), values).fetchall()
@@ -93,6 +91,7 @@ def store(cursor: Cursor, results: Sequence[Fingerprinted]) -> None:
     # Under the lock nobody edits or deletes these articles, or changes the settings of the fingerprints.
     cursor.execute(_sql("note_unread"), {"ids": bigints([result.article_id for result in results])})
     made = [(r, r.fingerprint) for r in results if r.fingerprint is not None]
+    # An outdated fingerprint of an article keeps the new one out.
     if _insert(cursor, made) < len(made) and _remove_outdated(cursor, [r.article_id for r, _ in made]):
         _insert(cursor, made)
     failed = {(r.article_id, r.revision): r.reason or "" for r in results if r.fingerprint is None}
@@ -141,10 +140,7 @@ class Batch:
         }
 
     def store(self, cursor: Cursor, target: Target = "fingerprint") -> tuple[Stored, list[int]]:
-        """Store the batch; return the result, and the ids of articles that changed or no longer wait.
-
-        Needs the settle lock.
-        """
+        """Store under the settle lock; return the result, and ids of articles that changed or do not wait."""
         gone, there, outdated = self._storable(cursor)
         if outdated:
             _remove_outdated(cursor, outdated)
@@ -196,10 +192,7 @@ def read_again(cursor: Cursor, ids: Collection[int]) -> list[int]:
 
 
 def retry(cursor: Cursor, reason: str, limit: int) -> int:
-    """Make failed articles pending again, at most `limit`; return how many. Needs the settle lock.
-
-    `reason`: the beginning of the reason of their failure.
-    """
+    """Make failed articles pending if their reason begins so; return how many. Needs the settle lock."""
     failed = one_column(cursor, _sql("failed"), {"reason": reason, "limit": limit})
     return len(read_again(cursor, failed))
 
@@ -210,8 +203,6 @@ def _fail(cursor: Cursor, failed: Mapping[tuple[int, int], str]) -> None:
     values = {"ids": ids, "revisions": revisions, "reasons": list(failed.values())}
     articles.remove_pairs(cursor, one_column(cursor, _sql("fail"), values))
 
-
-# --- rows of COPY
 
 # psycopg would convert each value of each row separately, which costs more than half of making the
 # fingerprints. A row is a count of columns, then each value after its length in bytes; for arrays see

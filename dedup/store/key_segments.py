@@ -22,10 +22,8 @@ from dedup.store.memory_engine import FingerprintPage
 _sql = Statements("store/key_segments")
 
 BLOCK_ENTRIES = 120  # About so many in a block: eight blocks fill a page of Postgres
-
 PAGE_ARTICLES = 4_000  # Fingerprints whose keys are read at a time: about 1 MB
 COPY_ENTRIES = 1_000_000  # Written at a time: 12 MB
-
 ARTICLE_BITS = 32  # Lower bits of an entry; the others are the upper bits of the key
 KEY_BITS = 31
 
@@ -95,6 +93,7 @@ def segments(cursor: Cursor) -> list[KeySegment]:
 def read(cursor: Cursor, some: Collection[int], first: int, end: int) -> Bigints:
     """Return the entries of segments from `first` on and below `end`, in no order."""
     last = end - 1
+    # An entry has the upper 31 bits of a key, which is enough to find its block.
     keys = {"first": first >> ARTICLE_BITS << 33, "last": last >> ARTICLE_BITS << 33}
     data, counts = one_row(cursor, _sql("blocks"), {"segments": bigints(some), **keys})
     if data is None:
@@ -133,7 +132,6 @@ def write(cursor: Cursor, segment: int, blocks: int, entries: Bigints) -> None:
 
 
 def _rows(segment: int, blocks: int, entries: Bigints) -> Iterator[bytes]:
-    """Yield rows of COPY, some megabytes at a time."""
     numbers = block_of(entries, blocks)
     starts = np.flatnonzero(begins_run(numbers))
     bounds, step = [*starts.tolist(), len(entries)], max(1, COPY_ENTRIES // BLOCK_ENTRIES)
@@ -142,6 +140,7 @@ def _rows(segment: int, blocks: int, entries: Bigints) -> Iterator[bytes]:
         data = elements(entries[some[0] : some[-1]]).tobytes()
         rows, size = [], ELEMENT.itemsize
         for number, (start, end) in zip(numbers[some[:-1]].tolist(), pairwise(some), strict=True):
+            # Three columns: the segment as bigint, the number as integer, the entries as bigint[].
             rows.append(struct.pack(">hiqii", 3, 8, segment, 4, number))
             rows.append(struct.pack(">iiiiii", 20 + size * (end - start), 1, 0, INT8, end - start, 1))
             rows.append(data[size * (start - some[0]) : size * (end - some[0])])

@@ -65,9 +65,6 @@ class StoredMarks(Columns):
     reason: Codes  # index in `rules.pairs.RULES`, or NO_RULE
 
 
-# --- the state of the engine
-
-
 def begin(cursor: Cursor, run: int, *, loading: bool) -> None:
     """Record that a run of the memory engine begins. Needs the settle lock. `loading`: it will store waiting
     fingerprints, which no trigger notes, so all sentences must be counted.
@@ -107,9 +104,6 @@ def changed_since(cursor: Cursor, change: int) -> Bigints:
     return bigints(one_column(cursor, _sql("changed_since"), {"change": change}))
 
 
-# --- fingerprints that wait
-
-
 def waiting(cursor: Cursor) -> int:
     return int(one_row(cursor, _sql("waiting"))[0])
 
@@ -122,9 +116,6 @@ def flag_waiting(cursor: Cursor, ids: Bigints) -> Bigints:
 def publish(cursor: Cursor) -> None:
     """Put the waiting fingerprints in use. Needs the settle lock, for a moment only."""
     cursor.execute(_sql("publish"))
-
-
-# --- reading
 
 
 def ids_in_order(cursor: Cursor, settings: Settings) -> tuple[Bigints, Bigints, datetime | None]:
@@ -199,6 +190,7 @@ def pinned_pairs(cursor: Cursor) -> list[tuple[int, int, Relation]]:
 
 def sentences(cursor: Cursor, which: Literal["common", "watched"]) -> Bigints:
     """Return the common sentences, ascending; "watched": the pinned ones too, which are always counted."""
+    # NULL without any row, as array_agg returns.
     (found,) = one_row(cursor, _sql("common" if which == "common" else "watched_sentences"))
     return np.empty(0, np.int64) if found is None else np.sort(found)
 
@@ -208,16 +200,13 @@ def _ranges(ids: Bigints) -> Iterator[tuple[int, int]]:
         yield int(ids[start]), int(ids[min(start + PAGE_ARTICLES, len(ids)) - 1])
 
 
-# --- writing
-
-
 def settled_through(cursor: Cursor, time: datetime | None) -> None:
     cursor.execute(_sql("settled_through"), {"time": time})
 
 
 def write_marks(cursor: Cursor, new: StoredMarks, *, stale: bool) -> None:
-    """Write new marks. `stale`: they are to be settled again."""
     if len(new):
+        # The statement searches ascending ids, and arrays of Postgres begin at 1.
         new = new[np.argsort(new.id)]
         cursor.execute(
             _sql("write_marks", place="width_bucket(a.id, %(ids)s::bigint[])"),

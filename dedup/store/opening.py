@@ -14,14 +14,11 @@ from dedup.store import rulebooks
 
 
 def opened(url: str | None = None, timeouts: Timeouts | None = None, schema: str | None = None) -> Database:
-    """Open and prepare a database; for the arguments see `Database`.
-
-    Raises UnreachableError: the database does not answer; SchemaError: as of `prepare`.
-    """
+    """Open and prepare a database. Raises UnreachableError: no answer; SchemaError: as of `prepare`."""
     database = Database(url, timeouts, schema)
     try:
         prepare(database)
-    except BaseException:
+    except BaseException:  # Ctrl-C, too, must leave no connection behind
         database.close()
         raise
     return database
@@ -41,7 +38,7 @@ def prepare(database: Database) -> None:
 
 
 def initialize(database: Database) -> tuple[str | None, str | None]:
-    """Do as `made`; return the revisions before and after."""
+    """Do as `made`; return the revisions."""
     return made(database)[:2]
 
 

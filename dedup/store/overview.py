@@ -66,7 +66,6 @@ _OVERVIEW = (
 
 
 def overview(cursor: Cursor) -> Overview:
-    """Return the state of the corpus."""
     names = ("statuses", "limits", "failures")
     counts, limits, failures = (dict(cursor.execute(_sql(name)).fetchall()) for name in names)
     sizes = table_sizes(cursor)

@@ -33,12 +33,10 @@ def pin_sentence(cursor: Cursor, sentence_hash: int, common: bool, example: str 
 
 
 def pinned_words(cursor: Cursor, fingerprinter: Fingerprinter) -> dict[int, str | None]:
-    """Return the words of pinned sentences by hash; None if neither the pin nor an article has all of them.
-
-    `fingerprinter`: the one in force.
-    """
+    """Return the words of pinned sentences by hash; None if neither the pin nor an article has them all."""
     found: dict[int, str | None] = {}
     for wanted, example in cursor.execute(_sql("examples")).fetchall():
+        # Long examples are cut, and then have another hash.
         if example is not None and fingerprinter.sentence_hash(example) == wanted:
             found[wanted] = example
             continue

@@ -56,5 +56,6 @@ def remove(cursor: Cursor, location: str) -> Contents:
         for attachment in attachments.present(cursor):
             for statement in ddl.left(cursor, attachment):
                 cursor.execute(sql.Composed([statement]))
+    # CASCADE drops nothing outside of the schema: outside objects were refused above.
     cursor.execute("DROP SCHEMA dedup CASCADE")
     return found

@@ -104,10 +104,7 @@ def bulk_run(cursor: Cursor) -> int | None:
 
 
 def change_settings(cursor: Cursor, values: Mapping[str, Any]) -> Settings:
-    """Change the wanted settings; None means the default. An empty corpus adopts them at once.
-
-    Needs the settle lock.
-    """
+    """Change the wanted settings; None means the default. Needs the settle lock."""
     Settings().with_values({name: "" for name in values if name not in _NAMES})  # raises for unknown names
     stored = dict(cursor.execute(_sql("settings_wanted")).fetchall())
     settings = Settings().with_values({n: v for n, v in {**stored, **values}.items() if v is not None})
@@ -119,6 +116,7 @@ def change_settings(cursor: Cursor, values: Mapping[str, Any]) -> Settings:
             cursor.execute(_sql("write_setting"), {"name": name, "value": str(getattr(settings, name))})
     cursor.execute(_sql("delete_reset_settings_among"), {"names": _AT_ONCE})
     cursor.execute(_sql("adopt_settings_among"), {"names": _AT_ONCE})
+    # An empty corpus has no results of older settings, and need not wait for a backfill.
     _adopt_where_empty(cursor)
     return settings
 
@@ -202,6 +200,7 @@ def adopt(cursor: Cursor, plan: AdoptionPlan | None = None, through: int = 0) ->
         raise StaleRulesError
     keep_pinned_words(cursor, present)
     before = load_rulebook(cursor).fingerprinter
+    # Hooks may have marked articles since the plan, by the rules that now go.
     since = plan.since if plan else None
     left = one_column(cursor, _sql("not_withdrawn"), {"through": through, "since": since})
     withdraw_for(cursor, plan or present, left)

@@ -194,6 +194,7 @@ def write(cursor: Cursor, settings: Settings, outcome: Outcome) -> set[int]:
     flagged = {flag: [id for id in outcome.flags if outcome.flags[id] is flag] for flag in (True, False)}
     write_flags(cursor, bigints(flagged[True]), bigints(flagged[False]))
     write_pairs(cursor, outcome.pairs)
+    # Some of these pairs were kept only for their best match.
     _drop_pairs(cursor, settings, no_longer)
     write_duplicates(cursor, outcome.duplicates)
     if outcome.canonical:

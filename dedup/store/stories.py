@@ -142,7 +142,6 @@ def largest(cursor: Cursor, limit: int) -> list[StorySummary]:
 
 
 def reprints(cursor: Cursor, most: int) -> Reprints:
-    """Count duplicates and their stories, and return the stories of the most copies."""
     duplicates, reprinted = one_row(cursor, _sql("reprints"))
     return Reprints(duplicates, reprinted, tuple(largest(cursor, most)))
 

@@ -72,10 +72,7 @@ def verdict(
 
 
 def copies(cursor: Cursor, article_id: int, *, settled: bool = False) -> tuple[tuple[Copy, ...], int]:
-    """Return the best copies of an article, the best first, and how many it has, at most `COPIES_LIMIT`.
-
-    `settled`: without stale ones.
-    """
+    """Return the best copies, the best first, and how many there are. `settled`: without stale ones."""
     values = {"id": article_id, "settled": settled, "count": COPIES_LIMIT, "limit": MATCHES_LIMIT}
     rows = cursor.execute(_sql("copies"), values).fetchall()
     return tuple(Copy(*row[:3]) for row in rows), rows[0][3] if rows else 0

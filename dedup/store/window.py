@@ -51,10 +51,7 @@ def want(cursor: Cursor, horizon: datetime) -> None:
 
 
 def move(cursor: Cursor, horizon: datetime) -> bool:
-    """Move the horizon forward; return False if it is there already. Needs the settle lock.
-
-    The next division archives the articles before it.
-    """
+    """Move the horizon forward; return False if it is there already. Needs the settle lock."""
     cursor.execute(_sql("want_no_more"), {"horizon": horizon})
     return cursor.execute(_sql("move"), {"horizon": horizon}).rowcount > 0
 
@@ -74,9 +71,6 @@ def newest_of_all(cursor: Cursor, settings: Settings) -> datetime | None:
     """Return the result of `newest` after all articles are settled; read every article's row."""
     row = cursor.execute(_sql("newest_of_all"), order_parameters(settings)).fetchone()
     return None if row is None else row[0]
-
-
-# --- which articles
 
 
 def outside_among(cursor: Cursor, settings: Settings, ids: Collection[int]) -> list[int]:
@@ -129,14 +123,8 @@ def count_leaving(cursor: Cursor, settings: Settings, horizon: datetime) -> Leav
     )
 
 
-# --- across the horizon
-
-
 def archive(cursor: Cursor, settings: Settings, ids: Collection[int]) -> set[int]:
-    """Archive articles before the horizon; return the ids of articles inside that became stale by it.
-
-    Needs the settle lock.
-    """
+    """Archive articles before the horizon; return the ids that became stale by it. Needs the settle lock."""
     prefer_indexes(cursor)
     values = {**order_parameters(settings), "ids": bigints(ids)}
     stale = make_stale(cursor, set(one_column(cursor, _sql("archive_pairs"), values)))

@@ -31,12 +31,8 @@ FORMER = "article_words"  # The index with accents of older corpora, dropped wit
 TITLE_CHARACTERS, TEXT_CHARACTERS = 1_000, 50_000
 
 OUTLET_CHARACTERS = 100  # Of an outlet's name in its mark; a search compares whole names afterwards
-
 BLOCK_DAYS = 32  # Days that share a mark
-
 PATIENCE = 7 * 86_400.0  # Seconds to build the index; for 1,000,000 articles it takes minutes
-
-# --- words without accents
 
 
 def _fold_in_sql() -> str:
@@ -93,8 +89,6 @@ def pattern_of(words: str) -> re.Pattern[str]:
 # index waits for every open snapshot.
 ASK_SECONDS = 0.5
 
-# --- what is in the index
-
 _ZERO = date(2000, 1, 1)
 _DAY = "((coalesce(published_at, added_at) AT TIME ZONE 'UTC')::date - date '2000-01-01')"
 
@@ -149,6 +143,7 @@ def change_index(database: Database, *, wanted: bool, progress: Progress | None 
         present = index_is_complete(cursor)
         if present is wanted or (present is None and not wanted):
             return False
+        # A build that was interrupted leaves an invalid index of this name.
         for name in (INDEX, FORMER):
             cursor.execute(f"DROP INDEX CONCURRENTLY IF EXISTS dedup.{name}".encode())
         if wanted:
@@ -184,6 +179,7 @@ def _watched(database: Database, process_id: int, progress: Progress) -> Iterato
 def _watch(database: Database, process_id: int, progress: Progress, over: Event) -> None:
     stage, before = "", 0
     with (
+        # Without a free connection the index is built without a report.
         suppress(DedupError),
         translated(database.location),
         closing(database.connect()) as connection,
