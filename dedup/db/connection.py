@@ -64,7 +64,8 @@ HELD_SECONDS = 0.4
 
 _served: dict[int, float] = {}  # Thread to the monotonic time when the server last worked for it
 
-# A database or a role may give its sessions other defaults.
+# How the server reads statements and writes values, and what a transaction sees. Databases and roles may
+# give its sessions other defaults.
 WRITTEN = {
     "timezone": "UTC",
     "datestyle": "ISO",  # the order in which a date is read stays that of the database
@@ -79,7 +80,6 @@ WRITTEN = {
     "default_transaction_isolation": "read committed",
     "search_path": "pg_catalog, pg_temp",  # others may own functions in any other schema
 }
-"""Parameters that decide how the server reads statements and writes values, and what a transaction sees."""
 
 _PREFER_INDEXES = {
     "enable_seqscan": "off",
@@ -292,10 +292,7 @@ class Session:
             connection.patience = patience
 
     def ask(self, statement: bytes, values: Mapping[str, Any], seconds: float) -> list[tuple[Any, ...]]:
-        """Execute a statement as one transaction in one round trip, and return its rows.
-
-        `seconds`: the longest wait for a lock, and for the statement.
-        """
+        """Execute a statement as one transaction in one round trip, and return its rows."""
         connection = self.connection
         patience, connection.patience = connection.patience, seconds + GRACE_SECONDS
         try:
@@ -334,10 +331,7 @@ def one_column(
 
 
 def hold_settle_lock(cursor: Cursor) -> None:
-    """Wait for the settle lock and hold it to the end of the transaction; do as `prefer_indexes`.
-
-    From then on the transaction may write marks, and waits for a row no longer than `ROW_SECONDS`.
-    """
+    """Hold the settle lock, which lets the transaction write marks, to its end; do as `prefer_indexes`."""
     values = _PREFER_INDEXES | {"lock_timeout": milliseconds(ROW_SECONDS), "dedup.settling": "on"}
     # The lock comes first, because the short timeout for rows must not apply to it.
     cursor.execute(b"SELECT dedup.settle_lock(), " + set_values(values, local=True).removeprefix(b"SELECT "))

@@ -95,8 +95,7 @@ class Pool:
 if TYPE_CHECKING:
     from sqlalchemy import Engine
 
-URL_VARIABLE = "DEDUP_DATABASE_URL"
-"""Environment variable that names the database; unset means the embedded server."""
+URL_VARIABLE = "DEDUP_DATABASE_URL"  # Names the database; unset means the embedded server
 
 ATTEMPTS = 5  # How often work that collides with other transactions is tried at least
 PAUSE_SECONDS, LONGEST_PAUSE_SECONDS = 0.02, 1.0  # About twice the first, then doubled up to the second
@@ -119,10 +118,7 @@ __all__ = [
 
 
 def conninfo(url: str) -> str:
-    """Return a connection string for libpq from a SQLAlchemy URL, a libpq URL or `key=value` pairs.
-
-    Raises InputError: it is no address, or is ambiguous.
-    """
+    """Return the libpq form of a URL or of `key=value` pairs. Raises InputError: invalid or ambiguous."""
     if not isinstance(url, str):
         raise InputError(f"the address of a database must be a string, not {type(url).__name__}")
     url = re.sub(r"^postgres(ql)?(\+\w+)?://", "postgresql://", url.strip())
@@ -225,10 +221,7 @@ class Database:
         self._pool.close()
 
     def connect(self, *, patient: bool = False) -> Connection:
-        """Return a connection outside the pool, for work that lasts as long as a command.
-
-        `patient`: its statements may take `Timeouts.statement` seconds.
-        """
+        """Return a connection outside the pool. `patient`: for statements that last `Timeouts.statement`."""
         self.check_open()
         with translated(self.location):
             connection = self._connect()
@@ -238,10 +231,7 @@ class Database:
 
     @contextmanager
     def session(self, seconds: float | None = None) -> Iterator[Session]:
-        """Yield one connection for several transactions that share what Postgres keeps per session.
-
-        `seconds`: the longest wait for a free connection; None takes `Timeouts.lock`.
-        """
+        """Yield one connection for several transactions. `seconds`: to wait for a free one."""
         self.check_open()
         if self._pool.process_id != os.getpid():  # after a fork: the parent's pool is left to the parent
             self._pool = Pool(self._connect)
@@ -300,10 +290,9 @@ class Database:
 
 
 def retried(work: Callable[[], _Value], seconds: float = 0) -> _Value:
-    """Do work, and repeat it after a growing pause while other transactions are in its way.
+    """Do work that begins its transactions, and repeat it after pauses while others are in its way.
 
-    `work`: begins its transactions, and can be repeated after one failed. `seconds`: how long to repeat it
-    while others hold a lock or another resource.
+    `seconds`: how long to repeat it while others hold a lock; work that collides is tried `ATTEMPTS` times.
     """
     attempt, deadline = 0, time.monotonic() + seconds
     while True:

@@ -138,10 +138,7 @@ def start(home: Path | None = None) -> str:
 
 
 def stop(home: Path | None = None) -> bool:
-    """Stop the server, closing its connections, and wait for its end; return whether it was running.
-
-    Raises EmbeddedServerError: no rights on the folder, or a process that does not end.
-    """
+    """Stop the server; return whether it was running. Raises EmbeddedServerError: no rights, or no end."""
     with _plain_errors("stop", home) as data:
         server = _postmaster(data)
         if server is None or not server.alive():
@@ -247,7 +244,6 @@ def _not_ours(major: int) -> EmbeddedServerError:
 
 
 def _ensure_data(data: Path) -> None:
-    """Make the data folder if it is absent or empty."""
     if (major := _whole_major_of(data)) == postgres.MAJOR:
         return
     if major is not None:

@@ -66,7 +66,6 @@ def _lacking(database: Database) -> RightsError:
 
 
 def run_file(path: Path) -> None:
-    """Run the statements of a file; for migrations."""
     run_statements(path.read_text("utf-8"))
 
 
@@ -90,7 +89,6 @@ def refuse_downgrade() -> None:
 
 
 def configuration() -> Config:
-    """Return Alembic's configuration, which locates the migrations."""
     config = Config()
     config.set_main_option("script_location", str(folder()).replace("%", "%%"))
     return config

@@ -86,10 +86,7 @@ def problems(cursor: Cursor) -> list[str]:
 
 
 def mend(database: Database) -> Mended:
-    """Make missing objects, and replace functions, views and triggers that differ. Rows stay as they are.
-
-    Raises DatabaseError: the server refused to list the objects.
-    """
+    """Make missing objects, and replace functions, views and triggers that differ. No row changes."""
     with database.transaction() as cursor:
         before = differences(cursor)
     if not before:

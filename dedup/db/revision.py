@@ -52,9 +52,7 @@ def require_head(found: str | None, database: Database) -> None:
 
 
 def refuse_unknown(found: str | None, database: Database) -> None:
-    """Raise SchemaError for a schema that no migration of this program made: a newer one, or one from before
-    the first release.
-    """
+    """Raise SchemaError for a schema that is newer than this program, or from before the first release."""
     if found is None or found in revisions():
         return
     if found > head():

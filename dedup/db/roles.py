@@ -112,11 +112,10 @@ IMPLIED: Mapping[Role, frozenset[Role]] = {
 
 
 def advice(cursor: Cursor, task: str, allowed: Sequence[Role], dedup: str) -> str | None:
-    """Return a message for a session whose task was refused, with the command that grants the right; None if
-    no kind of role helps.
+    """Return who may do a task that this session may not, and the command that grants the right, or None.
 
-    `allowed`: kinds that may do the task, the one with the fewest rights first; empty: only the owner may.
-    `dedup`: the beginning of commands for this corpus.
+    `allowed`: kinds that may, the one with the fewest rights first; empty: only the owner may. `dedup`: the
+    beginning of commands for this corpus.
     """
     row = cursor.execute(_sql("rights_of_session")).fetchone()
     if row is None or row[2]:
@@ -156,10 +155,7 @@ def quoted(name: str) -> str:
 def statements(
     cursor: Cursor, given: Mapping[Role, Iterable[str]], *, revoke: bool = False
 ) -> list[sql.Composed]:
-    """Return statements that give roles exactly the rights of their kinds, or take all rights from them.
-
-    `given`: kind to names of roles that `checked` accepted.
-    """
+    """Return statements that give roles exactly the rights of their kinds, or that revoke all rights."""
     names = {name: None for role in ROLES for name in given.get(role, ())}
     kinds = ("ALL TABLES IN SCHEMA", "ALL SEQUENCES IN SCHEMA", "ALL FUNCTIONS IN SCHEMA", "SCHEMA")
     found = [
@@ -194,7 +190,7 @@ def _granted(cursor: Cursor, role: Role, name: sql.Identifier) -> list[sql.Compo
 
 
 def _given(role: Role, kind: str, name: str) -> tuple[str, ...]:
-    """Return the rights on a table, a view or a function, by its name or by a pattern with `*`."""
+    # Views and functions of attached tables have names that fit a pattern only.
     rights = RIGHTS[kind]
     fitting = (pattern for pattern in rights if fnmatchcase(name, pattern))
     return rights.get(name if name in rights else next(fitting, ""), {}).get(role, ())

@@ -116,10 +116,7 @@ def _upgrade(data: Path, before: int, told: Progress) -> ServerUpgrade:
 
 
 def remove_old(home: Path | None = None) -> list[Path]:
-    """Remove old data that upgrades kept, if the new data are in place; return the removed folders.
-
-    Raises EmbeddedServerError: a folder cannot be removed.
-    """
+    """Remove the old data that upgrades kept, if the new data are in place; return the removed folders."""
     with embedded._plain_errors("remove the old data of", home) as data:
         if not data.parent.exists():
             return []
@@ -166,7 +163,6 @@ def _make(new: Path, old: Path, *, checksums: bool) -> None:
 
 
 def _copy(old: Path, new: Path, *, checksums: bool) -> None:
-    """Copy one data folder into the other while their servers are stopped."""
     folders = [os.open(folder, os.O_RDONLY) for folder in (old, new)]
     # Root's server may be unable to enter the folders above; Linux does not check them for an open folder.
     opened = [Path(f"/proc/self/fd/{folder}") for folder in folders]
