@@ -30,6 +30,7 @@ _Value = TypeVar("_Value")
 
 _sql = Statements("db/connection")
 
+URL_VARIABLE = "DEDUP_DATABASE_URL"  # Names the database; unset means the embedded server
 APPLICATION = "dedup"  # What `pg_stat_activity` shows as the name of the program
 
 # How long the holder of the settle lock waits for a row: everyone else waits behind it.
