@@ -87,9 +87,7 @@ class _ArrayLoader(Loader):
 
 
 def sent_arrays(data: bytes, counts: npt.NDArray[np.int64]) -> Bigints:
-    """Return the elements of several bigint[] as one array. `data`: joined results of the SQL function
-    `array_send`. `counts`: elements per array.
-    """
+    """Return the elements of several bigint[], given the joined results of the SQL function `array_send`."""
     words = np.frombuffer(data, _HEADER)
     # An empty array has three words. Others have five, and three per element: its length and both halves.
     sizes = np.where(counts > 0, 5 + 3 * counts, 3)

@@ -1,7 +1,6 @@
 """Connections, how their transactions begin, and their timeouts (docs/reliability.md, promise 15).
 
-They work behind a pooler that lends a server connection for one transaction only, and under any defaults of
-the server: each transaction sets what it needs.
+They work behind a pooler that lends server connections for one transaction, and under any defaults of these.
 """
 
 from __future__ import annotations
@@ -258,9 +257,8 @@ class Session:
     ) -> Iterator[Cursor]:
         """Yield a cursor in a transaction that commits at the end and rolls back on any error.
 
-        `settling`: hold the settle lock to the end, and read through indexes (`prefer_indexes`). `snapshot`:
-        read one moment of the database throughout. `bulk`: commit without waiting for the disk. `seconds`:
-        the longest wait for a lock, and for a statement.
+        `settling`: hold the settle lock, and do as `prefer_indexes`. `snapshot`: read one moment throughout.
+        `bulk`: commit without waiting for the disk. `seconds`: the longest wait for a lock or a statement.
         """
         connection = self.connection
         patience = connection.patience

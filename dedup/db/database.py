@@ -40,10 +40,9 @@ KEPT_CONNECTIONS = 2  # Idle connections that stay open
 MIN_SERVER_VERSION = 140000  # PostgreSQL 14, the oldest version the project supports
 
 
+# Not SQLAlchemy's pool: importing that takes longer than a program's first article.
 class Pool:
     """A pool of connections, opened on demand. `slots`: a semaphore to acquire before `borrow`."""
-
-    # Not SQLAlchemy's pool: importing that takes longer than a program's first article.
 
     def __init__(self, connect: Callable[[], Connection]) -> None:
         self.process_id = os.getpid()  # a child of a fork must not use the connections of its parent

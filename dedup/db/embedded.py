@@ -118,8 +118,7 @@ def home() -> Path:
 def start(home: Path | None = None) -> str:
     """Start the server unless it runs, and return the libpq URL of its database `dedup`.
 
-    The first start creates the home folder (0700), the data folder and the database. The server outlives this
-    process. Started by root, it runs as the owner of the data, at first `pgserver`.
+    The server outlives this process. Started by root, it runs as the owner of the data, at first `pgserver`.
     Raises EmbeddedServerError: no rights on the folder, data of another PostgreSQL, a server that fails or
     recovers longer than READY_SECONDS.
     """

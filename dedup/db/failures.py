@@ -33,10 +33,7 @@ _Value = TypeVar("_Value")
 
 
 def retried(work: Callable[[], _Value], seconds: float = 0) -> _Value:
-    """Do work that begins its transactions, and repeat it after pauses while others are in its way.
-
-    `seconds`: how long to repeat it while others hold a lock; work that collides is tried `ATTEMPTS` times.
-    """
+    """Do work that begins its transactions; repeat it for some seconds while others are in its way."""
     attempt, deadline = 0, time.monotonic() + seconds
     while True:
         attempt += 1

@@ -23,8 +23,7 @@ _sql = Statements("db/roles")
 def upgrade(database: Database) -> tuple[str | None, str | None]:
     """Bring the schema to this program's revision; return the revisions before and after.
 
-    Raises SchemaError: the schema is newer than this program, or from before the first release; RightsError:
-    the role may not make it; DatabaseError: the server refused.
+    Raises SchemaError: as of `refuse_unknown`; RightsError: the role may not make or change the schema.
     """
     config = configuration()
     engine, lock = database.engine(database.schema), migration_lock(database.schema)

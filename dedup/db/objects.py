@@ -1,8 +1,7 @@
 """Compares the objects of the schema with the migrations, and makes missing ones again.
 
-`migrations/schema.sql` has the statement of every object of a new schema. It is generated from one, so that
-the migrations stay the only description (`tests/db/test_migrations.py`). Comments and objects that others
-added are ignored.
+`migrations/schema.sql` has the statements of a new schema, and is generated from one
+(`tests/db/test_migrations.py`). Comments and objects that others added are ignored.
 """
 
 from __future__ import annotations
@@ -24,7 +23,6 @@ from dedup.db.statements import Statements
 _sql = Statements("db/objects")
 
 TOLD = 3  # Objects named in a message; the others are counted
-
 _MARK = re.compile(r"^--- (\w+) (.+)\n", re.MULTILINE)
 _REPLACEABLE = ("function", "view", "trigger")
 _NOT_TOLD_APART = re.compile(

@@ -74,9 +74,7 @@ def programs_of(data: Path) -> Path:
 
 
 def run(data: Path, program: str, *words: str, timeout: float, opened: Sequence[int] = ()) -> None:
-    """Run a program of the data folder's version on it. Raises EmbeddedServerError: it failed or took longer
-    than `timeout` seconds. `opened`: file descriptors that it inherits.
-    """
+    """Run a program of the data folder's version on it. `opened`: file descriptors that it inherits."""
     user, here = server_user(data), Path()
     if user:
         os.chown(data, *user)

@@ -1,8 +1,7 @@
 """Renders statements for the schema of a corpus: `dedup.article` becomes `wires.article`.
 
-All statements are written for the schema `dedup`. The connection of a corpus in another schema has cursors
-that render each statement before it is sent. Values, quoted names and the SQL of users (`Verbatim`) are never
-rendered.
+All statements are written for the schema `dedup`; cursors of a corpus in another schema render them. Values,
+quoted names and the SQL of users (`Verbatim`) are never rendered.
 """
 
 from __future__ import annotations
@@ -19,7 +18,6 @@ from psycopg.abc import AdaptContext
 from dedup.base.schema import DEFAULT, outer
 
 RENDERED = 1_000  # Rendered statements in the cache: more than this program has
-
 _PLACES = re.compile(
     rb"""
       (?<![\w.$"])dedup\.(?=(?:settling|storing|syncing|publishing|writing)\b)  (?P<parameter>) # of a session
@@ -31,7 +29,6 @@ _PLACES = re.compile(
     """,
     re.VERBOSE,
 )
-"""Places where statements name the schema."""
 
 
 class Verbatim(sql.SQL):
@@ -60,7 +57,6 @@ def prefixed(name: str) -> Named:
 
 
 def schema_of(context: AdaptContext | None) -> str:
-    """Return the schema of the corpus of a connection or a cursor."""
     schema: str = getattr(context.connection, "schema", DEFAULT) if context else DEFAULT
     return schema
 

@@ -17,11 +17,11 @@ KEPT = (
 )
 """Tables whose rows cannot be computed again."""
 
+# Columns that the table of articles had before the first release.
 _ONCE_OF_ARTICLES = (
     *("status", "stale", "takes_part", "duplicate_of", "score"),
     *("reason", "limit_fired", "marked_at", "archived"),
 )
-"""Columns that the table of articles had before the first release."""
 
 
 def current(cursor: Cursor) -> str | None:
@@ -75,7 +75,6 @@ def refuse_unknown(found: str | None, database: Database) -> None:
 
 
 def head() -> str:
-    """Return the revision that this program works with."""
     return revisions()[-1]
 
 

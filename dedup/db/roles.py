@@ -1,7 +1,4 @@
-"""Rights of each kind of role, and the statements that grant them.
-
-`rights.txt` names every table, view and function of the schema; a test checks that.
-"""
+"""Rights of each kind of role, read from `rights.txt`, and the statements that grant them."""
 
 from __future__ import annotations
 
@@ -27,7 +24,6 @@ Role = Literal["worker", "scraper", "analyst", "counter", "reader"]
 the views; a counter reads views without words of texts; a reader reads all that pages show, texts too."""
 
 ROLES: tuple[Role, ...] = get_args(Role)
-
 IDENTIFIER_BYTES = 63  # Postgres silently cuts a longer name, which may then be that of another role
 
 _ASKED = "id, source_id, attachment_id, published_at, added_at, revision"
@@ -35,7 +31,6 @@ _SHOWN = (
     "id, source_id, url, title, publication, published_at, added_at, language, status, stale, score, reason,"
     " marked_at, archived, kept, byline"
 )
-
 _BETWEEN_PRIVILEGES = re.compile(r", (?=[A-Z])")
 
 Rights = dict[str, dict[Role, tuple[str, ...]]]
@@ -143,7 +138,6 @@ def advice(cursor: Cursor, task: str, allowed: Sequence[Role], dedup: str) -> st
 
 
 def _either(kinds: Sequence[Role], joint: str) -> str:
-    """List kinds of role in words: `an analyst or a worker`."""
     named = [f"{'an' if kind == 'analyst' else 'a'} {kind}" for kind in kinds]
     return f" {joint} ".join([", ".join(named[:-1]), named[-1]] if named[1:] else named)
 

@@ -34,7 +34,6 @@ _sql = Statements("db/server_upgrade")
 
 # Both servers run at this port, so that no client, which looks at `embedded.PORT`, writes meanwhile.
 PORT = embedded.PORT + 1
-
 UPGRADE_SECONDS = 86_400.0  # For pg_upgrade and the checksums, which write all data again
 
 # Rows are compared as text, so settings that change how values are written must be equal on both sides.
@@ -57,16 +56,15 @@ class ServerUpgrade(Answer):
     kept: str | None = None  # the folder of the old data; None if there was nothing to do
 
 
-_Content = dict[tuple[str, str], tuple[int, int]]
-"""Kind and name of a role, a database or a table to the number of rows and their checksum."""
+_Content = dict[tuple[str, str], tuple[int, int]]  # Kind and name of an object to rows and their checksum
 
 
 def upgrade(progress: Progress | None = None, home: Path | None = None) -> ServerUpgrade:
     """Upgrade older data to the version of this dedup; keep the old data in a folder beside them.
 
-    After a kill at any point the old or the new folder is in place, or the next start puts it there. Clients
-    lose their connections. Raises EmbeddedServerError, with the old data unchanged: no programs of that
-    version, no room on the disk, the folder for the old data exists, or the copy is not equal.
+    After a kill at any point the old or the new folder is in place, or the next start puts it there. Raises
+    EmbeddedServerError, with the old data unchanged: no programs of that version, no room on the disk, the
+    folder for the old data exists, or the copy is not equal.
     """
     told = progress or SilentProgress()
     with embedded._plain_errors("upgrade", home) as data:

@@ -1,8 +1,7 @@
 """Load SQL statements by name from the files beside the modules that use them.
 
 A statement of `ROOM/FEATURE.sql` begins with a line `-- name: NAME`; its comment follows, then the SQL.
-`${part}` stands for another statement of the file, or for SQL that the caller gives. Values are bound on
-execution and are never parts.
+`${part}` stands for another statement of the file, or for SQL that the caller gives, but never for a value.
 """
 
 from __future__ import annotations
