@@ -34,7 +34,6 @@ APPLICATION = "dedup"  # What `pg_stat_activity` shows as the name of the progra
 
 # How long the holder of the settle lock waits for a row: everyone else waits behind it.
 ROW_SECONDS = 0.1
-
 WORTH_SAYING_SECONDS = 0.05  # A shorter wait for the lock is not subtracted from the statement timeout
 FRESH_SECONDS = 1.0  # A connection used more recently is not checked before it is used again
 
@@ -53,7 +52,6 @@ KEEPALIVE = {
 # After this time another connection asks the server whether it still works on a statement. TCP cannot tell: a
 # proxy or a firewall may accept every byte and pass none on. Nearly all statements end sooner.
 ASK_SECONDS = 3.0
-
 ASK_AGAIN_SECONDS = 30.0  # Between two such questions; each costs the server 5 ms
 DOUBT_SECONDS = 2.0  # Before a no is checked by a second question: the answer may be on its way
 ASKING_SECONDS = 5.0  # For connecting, and for the answer; no answer counts as a no
@@ -61,7 +59,6 @@ CANCEL_SECONDS = 2.0  # To cancel a statement on Ctrl-C, or when a worker stops,
 
 # The target for a transaction that settles, because a hook may have to wait for it. Batches shrink and grow.
 HELD_SECONDS = 0.4
-
 _served: dict[int, float] = {}  # Thread to the monotonic time when the server last worked for it
 
 # How the server reads statements and writes values, and what a transaction sees. Databases and roles may

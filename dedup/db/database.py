@@ -37,7 +37,7 @@ __all__ += ["URL_VARIABLE", "Database", "retried", "translated"]
 
 MAX_CONNECTIONS = 10  # Of one `Database` at a time; a program with more threads has some of them wait
 KEPT_CONNECTIONS = 2  # Idle connections that stay open
-MIN_SERVER_VERSION = 140000  # PostgreSQL 14, the oldest version the project supports
+MIN_SERVER_MAJOR = 14  # The oldest PostgreSQL that the project supports
 
 
 # Not SQLAlchemy's pool: importing that takes longer than a program's first article.
@@ -242,13 +242,11 @@ class Database:
 
     def _connect(self, schema: str | None = None) -> Connection:
         connection = Connection.open(self.url, self.timeouts, schema or self.schema)
-        info = connection.info
-        if info.server_version < MIN_SERVER_VERSION:
+        major = connection.info.server_version // 10000
+        if major < MIN_SERVER_MAJOR:
             connection.close()
-            raise DatabaseError(
-                f"{self.location} is PostgreSQL {info.server_version // 10000}; dedup needs 14 or newer"
-            )
-        encoding = info.parameter_status("server_encoding")
+            raise DatabaseError(f"{self.location} is PostgreSQL {major}; dedup needs 14 or newer")
+        encoding = connection.info.parameter_status("server_encoding")
         if encoding != "UTF8":
             connection.close()
             raise DatabaseError(

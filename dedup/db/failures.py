@@ -93,7 +93,7 @@ def _explain(error: psycopg.Error, where: str) -> DatabaseError:
         case pg.QueryCanceled():
             return BusyError(f"{where}: a statement took too long, or was cancelled; run it again")
         case pg.IdleInTransactionSessionTimeout() | pg.TransactionTimeout():
-            return BusyError(f"{where}: this program stood still in a transaction for too long; run it again")
+            return BusyError(f"{where}: this program was idle in a transaction for too long; run it again")
         case pg.DiskFull():
             return StorageError(f"{where}: disk full; nothing was lost: free some space and run it again")
         case pg.OutOfMemory() | pg.InsufficientResources() | pg.TooManyConnections():
@@ -115,7 +115,6 @@ def _explain(error: psycopg.Error, where: str) -> DatabaseError:
 
 
 _REFUSED = "it refused the login"
-
 _HINTS = (
     (("too many connections", "connection slots"), "it has no connection to spare: run it again"),
     (
@@ -123,10 +122,7 @@ _HINTS = (
         f"{_REFUSED}: check user and password in {URL_VARIABLE}",
     ),
     (("does not exist",), "there is no such database: create it with `createdb`"),
-    (
-        ("refused",),
-        f"nothing listens there: check that the server runs, and host and port in {URL_VARIABLE}",
-    ),
+    (("refused",), f"nothing listens there: check host and port in {URL_VARIABLE}, and the server"),
     (("translate host name", "resolve"), f"there is no such host: check {URL_VARIABLE}"),
     (("closed", "terminat", "lost"), "the connection was lost: run it again"),
     (("",), f"check that it runs and that {URL_VARIABLE} is right (`dedup db status` for the embedded one)"),

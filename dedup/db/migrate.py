@@ -51,7 +51,6 @@ def upgrade(database: Database) -> tuple[str | None, str | None]:
 
 
 def _lacking(database: Database) -> RightsError:
-    """Return an error that names the right which the role lacks."""
     with database.transaction() as cursor:
         role, name, missing = one_row(cursor, _sql("may_make_schema"), {"schema": database.schema})
     who = f"{database.location}: the role {role}"

@@ -107,7 +107,7 @@ IMPLIED: Mapping[Role, frozenset[Role]] = {
 
 
 def advice(cursor: Cursor, task: str, allowed: Sequence[Role], dedup: str) -> str | None:
-    """Return who may do a task that this session may not, and the command that grants the right, or None.
+    """Return the roles that may do a refused task and the command that grants the right, in words, or None.
 
     `allowed`: kinds that may, the one with the fewest rights first; empty: only the owner may. `dedup`: the
     beginning of commands for this corpus.

@@ -15,7 +15,6 @@ from string import Template
 from psycopg import sql
 
 FOLDER = resources.files("dedup")
-
 _NAME = re.compile(r"^-- name: (\w+)\n", re.MULTILINE)
 _COMMENT = re.compile(r"\A(-- .*\n)+")
 

@@ -63,8 +63,7 @@ def rehash(cursor: Cursor, old: Fingerprinter, new: Fingerprinter) -> None:
 
 def unpin_sentences(cursor: Cursor, keys: list[int]) -> int:
     """Delete pins of sentences; return how many there were."""
-    cursor.execute(_sql("unpin_sentences"), {"sentences": bigints(keys)})
-    return cursor.rowcount
+    return cursor.execute(_sql("unpin_sentences"), {"sentences": bigints(keys)}).rowcount
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,8 +80,7 @@ class PairPin(Answer):
 
 def pair_pins(cursor: Cursor) -> list[PairPin]:
     """Return the pinned pairs, the newest first."""
-    rows = cursor.execute(_sql("pair_pins"))
-    return [PairPin(*row) for row in rows.fetchall()]
+    return [PairPin(*row) for row in cursor.execute(_sql("pair_pins")).fetchall()]
 
 
 def relation_of(cursor: Cursor, a: str, b: str) -> Relation | None:
@@ -104,8 +102,7 @@ def pin_pair(
 def unpin_pair(cursor: Cursor, a: str, b: str) -> bool:
     """Delete the pin of a pair, so that the rules apply again; False if there was none."""
     first, second = _ordered(a, b)
-    cursor.execute(_sql("unpin_pair"), {"a": first, "b": second})
-    return cursor.rowcount > 0
+    return cursor.execute(_sql("unpin_pair"), {"a": first, "b": second}).rowcount > 0
 
 
 def _ordered(a: str, b: str) -> tuple[str, str]:

@@ -118,9 +118,8 @@ class Leaving:
 
 def count_leaving(cursor: Cursor, settings: Settings, horizon: datetime) -> Leaving:
     """Count the articles that a horizon would archive; read every article's row."""
-    return Leaving(
-        *one_row(cursor, _sql("count_leaving"), {**order_parameters(settings), "horizon": horizon})
-    )
+    values = {**order_parameters(settings), "horizon": horizon}
+    return Leaving(*one_row(cursor, _sql("count_leaving"), values))
 
 
 def archive(cursor: Cursor, settings: Settings, ids: Collection[int]) -> set[int]:
