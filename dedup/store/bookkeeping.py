@@ -58,14 +58,14 @@ _OF_ARTICLES: tuple[tuple[str, Healing, str], ...] = (
 """Fault of an article, its repair, and the statement that finds such articles."""
 
 _COUNTED: tuple[tuple[str, Healing, str], ...] = (
-    ("fingerprints belong to no article", Healing.SCHEMA, "count_lost_fingerprints"),
-    ("pairs belong to no article", Healing.SCHEMA, "count_lost_pairs"),
-    ("articles have no mark, or one of another time or table", Healing.SCHEMA, "count_missing_marks"),
-    ("marks belong to no article", Healing.SCHEMA, "count_lost_marks"),
-    ("credits belong to no article or no agency", Healing.SCHEMA, "count_lost_credits"),
+    ("fingerprints that belong to no article", Healing.SCHEMA, "count_lost_fingerprints"),
+    ("pairs that belong to no article", Healing.SCHEMA, "count_lost_pairs"),
+    ("articles without a mark, or with one of another time or table", Healing.SCHEMA, "count_missing_marks"),
+    ("marks that belong to no article", Healing.SCHEMA, "count_lost_marks"),
+    ("credits that belong to no article or no agency", Healing.SCHEMA, "count_lost_credits"),
     ("pairs of an archived article with one that is not", Healing.SCHEMA, "count_crossing_pairs"),
-    ("triggers do not fire always, so that changes go unseen", Healing.SCHEMA, "count_triggers"),
-    ("rows fewer than one in dedup.settle_turn", Healing.SCHEMA, "count_missing_turn"),
+    ("triggers that do not fire always, and miss changes", Healing.SCHEMA, "count_triggers"),
+    ("missing rows of dedup.settle_turn", Healing.SCHEMA, "count_missing_turn"),
 )
 """Fault that is counted, its repair, and the statement that counts it."""
 
@@ -77,7 +77,7 @@ def findings(cursor: Cursor, settings: Settings) -> Iterator[Finding]:
             yield Finding(f"{source_id}: {words}", repair, article_id)
     for words, repair, statement in _COUNTED:
         if count := one_row(cursor, _sql(statement))[0]:
-            yield Finding(f"{count:,} {words}", repair)
+            yield Finding(f"{words}: {count:,}", repair)
     if absent := key_segments.count_absent(cursor):
         yield Finding(
             f"{counted(absent, 'article is', 'articles are')} not found by some of their keys", Healing.SCHEMA

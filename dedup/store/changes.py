@@ -45,12 +45,12 @@ def changes(cursor: Cursor, since: str | None, limit: int) -> list[MarkChange]:
                     " starts it: `dedup changes --start`"
                 ) from None
             case "DJ002":
-                raise InputError("that is no cursor of changes; give the last one that was told") from None
+                raise InputError("that is no cursor of changes; give the last one that you read") from None
             case "DJ003":
                 raise CursorError(
                     "the cursor is of another history of the marks (after a restore, a failover, TRUNCATE or"
-                    " another start of the journal), or older than the deletions that are told; forget the"
-                    " marks that you keep, and read all of them: `dedup changes` without --since"
+                    " another start of the journal), or older than the recorded deletions; forget your copies"
+                    " of the marks, and read all of them: `dedup changes` without --since"
                 ) from None
         raise
     return [MarkChange(*row) for row in rows]

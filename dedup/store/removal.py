@@ -50,7 +50,7 @@ def remove(cursor: Cursor, location: str) -> Contents:
         named = ", ".join(found.outside[:LISTED])
         more = f" and {len(found.outside) - LISTED} more" if len(found.outside) > LISTED else ""
         raise InputError(
-            f"{location}: these rest on the schema and would go with it: {named}{more}; drop them first"
+            f"{location}: these depend on the schema and would go with it: {named}{more}; drop them first"
         )
     if found.attached:
         for attachment in attachments.present(cursor):
