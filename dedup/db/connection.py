@@ -34,7 +34,7 @@ APPLICATION = "dedup"  # What `pg_stat_activity` shows as the name of the progra
 
 # How long the holder of the settle lock waits for a row: everyone else waits behind it.
 ROW_SECONDS = 0.1
-WORTH_SAYING_SECONDS = 0.05  # A shorter wait for the lock is not subtracted from the statement timeout
+NEGLIGIBLE_SECONDS = 0.05  # A shorter wait for the lock is not subtracted from the statement timeout
 FRESH_SECONDS = 1.0  # A connection used more recently is not checked before it is used again
 
 # How much longer than its own timeouts the server may take to answer before it counts as gone.
@@ -277,8 +277,8 @@ class Session:
                     started = time.monotonic()
                     hold_settle_lock(cursor)
                     waited = time.monotonic() - started
-                    if seconds is not None and waited > WORTH_SAYING_SECONDS:
-                        left = milliseconds(max(seconds - waited, WORTH_SAYING_SECONDS))
+                    if seconds is not None and waited > NEGLIGIBLE_SECONDS:
+                        left = milliseconds(max(seconds - waited, NEGLIGIBLE_SECONDS))
                         cursor.execute(set_values({"statement_timeout": left}, local=True))
                 if bulk:
                     # The next commit that waits flushes it too; a crash before it loses whole transactions.

@@ -22,10 +22,10 @@ from dedup.db.statements import Statements
 
 _sql = Statements("db/objects")
 
-TOLD = 3  # Objects named in a message; the others are counted
+NAMED_DIFFERENCES = 3  # In a message; the others are counted
 _MARK = re.compile(r"^--- (\w+) (.+)\n", re.MULTILINE)
 _REPLACEABLE = ("function", "view", "trigger")
-_NOT_TOLD_APART = re.compile(
+_IGNORED = re.compile(
     r"""
       [\s()]+                          # versions of the server differ in these and in prefixes
     | \b[a-z_]\w*\.(?=[a-z_"])
@@ -78,9 +78,9 @@ def problems(cursor: Cursor) -> list[str]:
     found = [str(each) for each in differences(cursor)]
     if not found:
         return []
-    more = f", and {len(found) - TOLD:,} more" if len(found) > TOLD else ""
+    more = f", and {len(found) - NAMED_DIFFERENCES:,} more" if len(found) > NAMED_DIFFERENCES else ""
     init = f"{program(schema_of(cursor))} init"
-    return [f"the schema is not as it should be: {', '.join(found[:TOLD])}{more}: run `{init}`"]
+    return [f"the schema is not as it should be: {', '.join(found[:NAMED_DIFFERENCES])}{more}: run `{init}`"]
 
 
 def mend(database: Database) -> Mended:
@@ -145,4 +145,4 @@ def _essence(kind: str, statement: str) -> str:
     # The server keeps the text of other functions as it was written, so no version changes it.
     if kind == "function" and "\nBEGIN ATOMIC" not in statement:
         return statement
-    return _NOT_TOLD_APART.sub("", statement)
+    return _IGNORED.sub("", statement)

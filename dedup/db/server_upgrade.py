@@ -66,7 +66,7 @@ def upgrade(progress: Progress | None = None, home: Path | None = None) -> Serve
     EmbeddedServerError, with the old data unchanged: no programs of that version, no room on the disk, the
     folder for the old data exists, or the copy is not equal.
     """
-    told = progress or SilentProgress()
+    progress = progress or SilentProgress()
     with embedded._plain_errors("upgrade", home) as data:
         if not data.parent.exists():
             return ServerUpgrade(None, None)
@@ -76,10 +76,10 @@ def upgrade(progress: Progress | None = None, home: Path | None = None) -> Serve
                 return ServerUpgrade(before, before)
             if before not in postgres.majors():
                 raise embedded._not_ours(before)
-            return _upgrade(data, before, told)
+            return _upgrade(data, before, progress)
 
 
-def _upgrade(data: Path, before: int, told: Progress) -> ServerUpgrade:
+def _upgrade(data: Path, before: int, progress: Progress) -> ServerUpgrade:
     new, whole = data.with_name("postgres.upgrade"), data.with_name(embedded.UPGRADED)
     kept = _kept(data, before)
     if kept.exists():
@@ -97,15 +97,15 @@ def _upgrade(data: Path, before: int, told: Progress) -> ServerUpgrade:
             raise EmbeddedServerError(
                 f"the disk has {free / 1e6:,.0f} MB free, and the copy needs {needed / 1e6:,.0f} MB"
             )
-        told.start("count", None)
-        content = _content(old, told)
+        progress.start("count", None)
+        content = _content(old, progress)
     rows = sum(rows for rows, _ in content.values())
-    told.start("copy", None)
+    progress.start("copy", None)
     _make(new, data, checksums=checksums)
     _copy(data, new, checksums=checksums)
     with _server(new) as made:
-        told.start("compare", rows)
-        _compare(content, _content(made, told))
+        progress.start("compare", rows)
+        _compare(content, _content(made, progress))
     for folder, to in ((new, whole), (data, kept), (whole, data)):
         embedded._rename(folder, to)
     kinds = Counter(kind for kind, _ in content)
@@ -178,7 +178,7 @@ def _copy(old: Path, new: Path, *, checksums: bool) -> None:
         postgres.run(new, "pg_checksums", "--enable", timeout=UPGRADE_SECONDS)
 
 
-def _content(server: embedded._Postmaster, told: Progress) -> _Content:
+def _content(server: embedded._Postmaster, progress: Progress) -> _Content:
     with server.connect("postgres") as db:
         databases = [name for (name,) in db.execute(_sql("databases")).fetchall()]
         found = {("role", name): (0, 0) for (name,) in db.execute(_sql("roles")).fetchall()}
@@ -188,7 +188,7 @@ def _content(server: embedded._Postmaster, told: Progress) -> _Content:
             for (table,) in db.execute(_sql("tables")).fetchall():
                 rows, content = db.execute(_sql("content", table=table)).fetchone() or (0, 0)
                 found[f"table of database {database}", table] = int(rows), int(content)
-                told.advance(int(rows))
+                progress.advance(int(rows))
     return found
 
 
