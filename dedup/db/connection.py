@@ -61,8 +61,8 @@ CANCEL_SECONDS = 2.0  # To cancel a statement on Ctrl-C, or when a worker stops,
 HELD_SECONDS = 0.4
 _served: dict[int, float] = {}  # Thread to the monotonic time when the server last worked for it
 
-# How the server reads statements and writes values, and what a transaction sees. Databases and roles may
-# give its sessions other defaults.
+# How the server reads statements and writes values, and what a transaction sees. Databases and roles may have
+# other defaults.
 WRITTEN = {
     "timezone": "UTC",
     "datestyle": "ISO",  # the order in which a date is read stays that of the database

@@ -108,7 +108,7 @@ def _explain(error: psycopg.Error, where: str) -> DatabaseError:
             hint = next(hint for words, hint in _HINTS if any(word in said for word in words))
             kind = LoginError if hint.startswith(_REFUSED) else UnreachableError
             return kind(f"{where} does not answer; {hint}")
-    # Classes of the connection, of resources, of an operator who intervenes, and of the system.
+    # No statement caused these: classes of the connection, of resources, of operators, of the system.
     if state and state.startswith(("08", "53", "57", "58")):
         return UnreachableError(f"{where} cannot work now ({message or state}); run it again when it can")
     return DatabaseError(f"{where}: {message or type(error).__name__} (SQLSTATE {state})")

@@ -102,7 +102,8 @@ def pair_pins(cursor: Cursor, rows: Sequence[FingerprintRow]) -> PairPins:
 def reach(cursor: Cursor, settings: Settings, latest: datetime) -> datetime | None:
     """Record that articles up to a time are being settled; return the latest time before, or None."""
     before: datetime | None = one_row(cursor, _sql("reach"), {"time": latest})[0]
-    if before is None:  # in a new corpus, or after a restore of data alone
+    # A new corpus has no such time, nor has a restore of data alone.
+    if before is None:
         (before,) = one_row(cursor, _sql("latest_taking_part"), order_parameters(settings))
         if before:
             cursor.execute(_sql("reach"), {"time": before})

@@ -1,10 +1,4 @@
-"""Reads stories (originals with their duplicates) and their times, from views only, as an analyst may.
-
-A time of publication is known if it is plausible: from 1605 on, and at most 24 hours after the article was
-stored. One of 00:00:00 UTC is known to the day only. The views have the same rule
-(`migrations/sql/browsing.sql`). Canonical order is different: there the time of storing replaces an unknown
-time (docs/semantics.md, sections 5 and 7).
-"""
+"""Reads stories (originals with their duplicates) and their times, from views only, as an analyst may."""
 
 from __future__ import annotations
 
@@ -28,6 +22,8 @@ BEGINNING = 4_000  # Characters of a text that are searched for its first words:
 
 def known(row: str) -> str:
     """Return SQL for the known time of publication of the article in `row`, or null."""
+    # Plausible times only, as in the views (`migrations/sql/browsing.sql`). In canonical order the time of
+    # storing replaces an unknown one (docs/semantics.md, sections 5 and 7).
     return (
         f"CASE WHEN {row}.published_at >= '1605-01-01 00:00:00+00'"
         f" AND {row}.published_at - {row}.added_at <= interval '24 hours' THEN {row}.published_at END"
@@ -36,6 +32,7 @@ def known(row: str) -> str:
 
 def delay(at: str, first: str) -> str:
     """Return SQL for the interval between two expressions of known times; null if their order is unknown."""
+    # A time of 00:00:00 UTC is known to the day only.
     return (
         f"CASE WHEN ({at} AT TIME ZONE 'UTC')::date <> ({first} AT TIME ZONE 'UTC')::date"
         f" OR ({at} <> date_trunc('day', {at}, 'UTC') AND {first} <> date_trunc('day', {first}, 'UTC'))"
