@@ -1,10 +1,11 @@
-"""bigint[] to and from Postgres as numpy arrays, and double precision[].
+"""Send and receive bigint[] and double precision[] as numpy arrays.
 
-psycopg converts lists element by element in Python; a settle transaction sends and receives some
-hundred thousand hashes, and this is 50 times faster. The layout is that of Postgres' array_send: a header
-of 32-bit integers (dimensions, null flag, element type, then length and lower bound per dimension) and
-each element after its length.
+The layout is that of Postgres' array_send: a header of 32-bit integers (dimensions, null flag, element type,
+then length and lower bound per dimension), and each element after its length.
 """
+
+# psycopg converts lists element by element in Python. A settle transaction sends and receives some hundred
+# thousand hashes, and this module is 50 times faster.
 
 from __future__ import annotations
 
@@ -30,14 +31,12 @@ _FLOAT8_ARRAY = 1022
 _HEADER = np.dtype(">i4")
 ELEMENT = np.dtype([("size", ">i4"), ("value", ">i8")])
 _FLOAT_ELEMENT = np.dtype([("size", ">i4"), ("value", ">f8")])
-_ELEMENTS = {INT8: (ELEMENT, np.int64), _FLOAT8: (_FLOAT_ELEMENT, np.float64)}
-"""Of each element type: what an element is as it is sent, and as what it comes out."""
-
+_ELEMENTS = {INT8: (ELEMENT, np.int64), _FLOAT8: (_FLOAT_ELEMENT, np.float64)}  # Sent as, returned as
 _EMPTY = np.array([0, 0, INT8], _HEADER).tobytes()
 
 
 def bigints(values: Collection[int]) -> Bigints:
-    """Signed 64-bit integers as an array that this module sends."""
+    """Return signed 64-bit integers as an array that this module can send."""
     return np.fromiter(values, np.int64, len(values))
 
 
@@ -88,11 +87,9 @@ class _ArrayLoader(Loader):
 
 
 def sent_arrays(data: bytes, counts: npt.NDArray[np.int64]) -> Bigints:
-    """The elements of several bigint[], one after the other, from what `array_send` makes of each. `data`:
-    the results of `array_send`, joined. `counts`: how many elements each array has.
-    """
+    """Return the elements of several bigint[], given the joined results of the SQL function `array_send`."""
     words = np.frombuffer(data, _HEADER)
-    # Three words for an empty array; otherwise five, and three for each element: its length and both halves.
+    # An empty array has three words. Others have five, and three per element: its length and both halves.
     sizes = np.where(counts > 0, 5 + 3 * counts, 3)
     starts = np.cumsum(sizes) - sizes
     places = np.repeat(starts, counts) + 6 + 3 * ranges(0, counts)

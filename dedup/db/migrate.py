@@ -1,7 +1,4 @@
-"""Creates and upgrades the schema with Alembic, from a checkout and from an installed wheel.
-
-Which revision a schema has, and which it should have, is in `revision.py`, which needs no Alembic.
-"""
+"""Creates and upgrades the schema with Alembic, from a checkout and from an installed wheel."""
 
 from __future__ import annotations
 
@@ -24,11 +21,9 @@ _sql = Statements("db/roles")
 
 
 def upgrade(database: Database) -> tuple[str | None, str | None]:
-    """Bring the schema to the present revision; does nothing where it is there already. Returns the revision
-    before and after.
+    """Bring the schema to this program's revision; return the revisions before and after.
 
-    Raises SchemaError: the schema is newer than this program, or from before the first release; RightsError:
-    the role may not make it; DatabaseError: the server refused.
+    Raises SchemaError: as of `refuse_unknown`; RightsError: the role may not make or change the schema.
     """
     config = configuration()
     engine, lock = database.engine(database.schema), migration_lock(database.schema)
@@ -43,7 +38,7 @@ def upgrade(database: Database) -> tuple[str | None, str | None]:
             try:
                 command.upgrade(config, "head")
             except Exception as error:
-                cause = getattr(error, "orig", error)  # SQLAlchemy wraps what it meets
+                cause = getattr(error, "orig", error)  # SQLAlchemy wraps errors of the driver
                 if not isinstance(cause, pg.InsufficientPrivilege):
                     raise
                 raise _lacking(database) from None
@@ -56,7 +51,6 @@ def upgrade(database: Database) -> tuple[str | None, str | None]:
 
 
 def _lacking(database: Database) -> RightsError:
-    """What would let a role make or change the schema: no grant of ours does."""
     with database.transaction() as cursor:
         role, name, missing = one_row(cursor, _sql("may_make_schema"), {"schema": database.schema})
     who = f"{database.location}: the role {role}"
@@ -70,33 +64,29 @@ def _lacking(database: Database) -> RightsError:
 
 
 def run_file(path: Path) -> None:
-    """Called by a migration: `run_statements` of a file."""
     run_statements(path.read_text("utf-8"))
 
 
 def run_statements(statements: str) -> None:
-    """Called by a migration: run statements, or print them where they are asked for.
-
-    They are handed over as they are: SQLAlchemy would read ':name' and '%' in them.
-    """
+    """Run statements, or print them in Alembic's offline mode; for migrations."""
     if context.is_offline_mode():
         shown = rendered_text(statements.strip(), context.config.attributes["schema"])
         op.get_context().impl.static_output(f"{shown}\n")
     else:
+        # SQLAlchemy would interpret ':name' and '%' in them; the driver does not without values.
         driver = op.get_bind().connection.driver_connection
         assert driver is not None
         driver.execute(statements.encode())
 
 
 def refuse_downgrade() -> None:
-    """Raise SchemaError, in every migration: none can be taken back."""
+    """Raise SchemaError: no migration can be undone."""
     raise SchemaError(
         "a schema is not downgraded: `dedup uninstall` removes it, and a backup brings an older one back"
     )
 
 
 def configuration() -> Config:
-    """What Alembic needs to find the migrations."""
     config = Config()
     config.set_main_option("script_location", str(folder()).replace("%", "%%"))
     return config

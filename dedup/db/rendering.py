@@ -1,10 +1,7 @@
-"""Statements and the schema of the corpus: here, and nowhere else, `dedup.article` becomes `wires.article`.
+"""Renders statements for the schema of a corpus: `dedup.article` becomes `wires.article`.
 
-Statements are written for the schema `dedup`, in Python and in SQL files. The connection of a corpus in
-another schema makes cursors that render each of them before it is sent. In the default schema there are no
-such cursors, and statements are sent as they are written.
-
-Only what this program wrote is rendered: never values, quoted names, or the SQL of a user (`Verbatim`).
+All statements are written for the schema `dedup`; cursors of a corpus in another schema render them. Values,
+quoted names and the SQL of users (`Verbatim`) are never rendered.
 """
 
 from __future__ import annotations
@@ -20,8 +17,7 @@ from psycopg.abc import AdaptContext
 
 from dedup.base.schema import DEFAULT, outer
 
-RENDERED = 1_000  # Statements that are kept as they were rendered: more than this program has
-
+RENDERED = 1_000  # Rendered statements in the cache: more than this program has
 _PLACES = re.compile(
     rb"""
       (?<![\w.$"])dedup\.(?=(?:settling|storing|syncing|publishing|writing)\b)  (?P<parameter>) # of a session
@@ -33,44 +29,40 @@ _PLACES = re.compile(
     """,
     re.VERBOSE,
 )
-"""Every way in which a statement names the schema."""
 
 
 class Verbatim(sql.SQL):
-    """SQL that a user or the server gave: it is sent as it is."""
+    """SQL of a user or of the server, sent unchanged."""
 
 
 class Named(sql.Composable):
-    """Part of a statement that depends on the schema; it is given what makes it of the schema's name."""
+    """A part of a statement that a function makes from the name of the schema."""
 
     def as_bytes(self, context: AdaptContext | None = None) -> bytes:
         made: sql.Composable = self._obj(schema_of(context))
         return made.as_bytes(context)
 
 
-SCHEMA = Named(sql.Identifier)  # The schema itself
+SCHEMA = Named(sql.Identifier)
 
 
 def own(name: str) -> Named:
-    """Something in the schema: `dedup.article`."""
+    """Name an object in the schema: `dedup.article`."""
     return Named(lambda schema: sql.Identifier(schema, name))
 
 
 def prefixed(name: str) -> Named:
-    """A name outside of the schema that must be another one for each corpus: `dedup_1_insert`."""
+    """Name an object outside of the schema, unique to each corpus: `dedup_1_insert`."""
     return Named(lambda schema: sql.Identifier(f"{schema}_{name}"))
 
 
 def schema_of(context: AdaptContext | None) -> str:
-    """The schema of the corpus that a connection or a cursor is of."""
     schema: str = getattr(context.connection, "schema", DEFAULT) if context else DEFAULT
     return schema
 
 
 def rendered(query: Any, schema: str) -> Any:
-    """A statement for the corpus of a schema; in the default schema it is the statement itself. `query`: what
-    psycopg takes.
-    """
+    """Return a statement of any type of psycopg, rendered for a schema."""
     if schema == DEFAULT:
         return query
     if isinstance(query, sql.Composed):
@@ -87,7 +79,7 @@ def rendered_text(text: str, schema: str) -> str:
 
 
 def written_out(query: sql.Composable, context: AdaptContext) -> str:
-    """A statement as people type it."""
+    """Return a statement in the form in which people type it."""
     made: sql.Composable = rendered(query, schema_of(context))
     return f"{made.as_string(context)};"
 
@@ -114,5 +106,5 @@ class SchemaCursor(psycopg.Cursor[Any]):
 
 
 def raw(text: str) -> sql.SQL:
-    """SQL that is sent as it is: of the server, or what the user gave as SQL."""
+    """Return SQL of a user or of the server, to be sent unchanged."""
     return Verbatim(text)

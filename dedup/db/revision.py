@@ -1,7 +1,4 @@
-"""Which revision the schema of a database has, and whether that is this program's. Changes it nowhere else.
-
-The migrations are in `migrations/`; `migrate.py` runs them.
-"""
+"""Compares the revision of a database's schema with this program's; `migrate.py` changes it, with Alembic."""
 
 from __future__ import annotations
 
@@ -18,17 +15,17 @@ KEPT = (
     *("article", "deferred_article", "sentence_pin", "pair_pin", "setting", "sentence_model"),
     *("judgement", "review_pair", "attachment"),
 )
-"""Tables with rows that nothing can make again."""
+"""Tables whose rows cannot be computed again."""
 
+# Columns that the table of articles had before the first release.
 _ONCE_OF_ARTICLES = (
     *("status", "stale", "takes_part", "duplicate_of", "score"),
     *("reason", "limit_fired", "marked_at", "archived"),
 )
-"""Columns that the table of articles had before the first release."""
 
 
 def current(cursor: Cursor) -> str | None:
-    """The revision of the schema in the database, or None where there is none."""
+    """Return the revision of the schema in the database; None without a schema."""
     try:
         return _revision(cursor, b"SELECT version_num FROM dedup.alembic_version")
     except pg.InsufficientPrivilege:
@@ -45,7 +42,7 @@ def _revision(cursor: Cursor, query: bytes) -> str | None:
 
 
 def require_head(found: str | None, database: Database) -> None:
-    """Raise SchemaError where there is no schema, or one that is older or newer than this program."""
+    """Raise SchemaError if the schema is missing, or older or newer than this program."""
     location, init = database.location, f"{program(database.schema)} init"
     refuse_unknown(found, database)
     if found is None:
@@ -55,9 +52,7 @@ def require_head(found: str | None, database: Database) -> None:
 
 
 def refuse_unknown(found: str | None, database: Database) -> None:
-    """Raise SchemaError for a schema that no migration of this program made: a newer one, or one from before
-    the first release, whose migrations are gone.
-    """
+    """Raise SchemaError for a schema that is newer than this program, or from before the first release."""
     if found is None or found in revisions():
         return
     if found > head():
@@ -80,17 +75,16 @@ def refuse_unknown(found: str | None, database: Database) -> None:
 
 
 def head() -> str:
-    """The revision of the schema that this program works with."""
     return revisions()[-1]
 
 
 def revisions() -> list[str]:
-    """The revisions that this program knows, the oldest first: with these the names of migrations begin."""
+    """Return the revisions that this program knows, the oldest first."""
     names = (path.name for path in (folder() / "versions").glob("[0-9]*.py"))
     return sorted(name.partition("_")[0] for name in names)
 
 
 def folder() -> Path:
-    """Where the migrations are: beside the package in a checkout, inside it in a wheel."""
+    """Return the folder of migrations: beside the package in a checkout, inside it in a wheel."""
     packaged = Path(str(resources.files("dedup") / "migrations"))
     return packaged if packaged.is_dir() else packaged.parent.parent / "migrations"

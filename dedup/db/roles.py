@@ -1,8 +1,4 @@
-"""Who may do what: the rights of each kind of role, and the statements for them.
-
-Every table, view and function of the schema is named in `rights.txt`, and a test holds that it is. Views show
-no secret, so who may ask may read all of them. A counter reads no word of a text.
-"""
+"""Rights of each kind of role, read from `rights.txt`, and the statements that grant them."""
 
 from __future__ import annotations
 
@@ -24,27 +20,25 @@ from dedup.db.statements import Statements
 _sql = Statements("db/roles")
 
 Role = Literal["worker", "scraper", "analyst", "counter", "reader"]
-"""What a database role is for: it settles; it stores articles and asks about them; it reads the views; it
-reads the views without words of texts; it reads everything that pages show, texts included."""
+"""Kinds of database role. A worker settles; a scraper stores articles and asks about them; an analyst reads
+the views; a counter reads views without words of texts; a reader reads all that pages show, texts too."""
 
 ROLES: tuple[Role, ...] = get_args(Role)
-
-IDENTIFIER_BYTES = 63  # Postgres cuts a longer name without a word, and would then mean another role
+IDENTIFIER_BYTES = 63  # Postgres silently cuts a longer name, which may then be that of another role
 
 _ASKED = "id, source_id, attachment_id, published_at, added_at, revision"
 _SHOWN = (
     "id, source_id, url, title, publication, published_at, added_at, language, status, stale, score, reason,"
     " marked_at, archived, kept, byline"
 )
-
 _BETWEEN_PRIVILEGES = re.compile(r", (?=[A-Z])")
 
 Rights = dict[str, dict[Role, tuple[str, ...]]]
-"""Table, view or function to role to privileges, as GRANT takes them."""
+"""Table, view or function to role to privileges in the syntax of GRANT."""
 
 
 def _rights() -> dict[str, Rights]:
-    """Read `rights.txt`: the rights on each kind of thing."""
+    """Read `rights.txt`; return the rights by kind of object."""
     text = (resources.files("dedup") / "db" / "rights.txt").read_text("utf-8")
     parts = {"asked": _ASKED, "given": ", ".join(ARTICLE_FIELDS), "shown": _SHOWN}
     found: dict[str, Rights] = {"table": {}, "view": {}, "function": {}}
@@ -66,17 +60,17 @@ RIGHTS: Mapping[str, Rights] = _rights()
 
 
 def may_settle(cursor: Cursor) -> bool:
-    """Whether the role of this session may write marks; a scraper may not."""
+    """Return whether the role of this session may write marks; a scraper may not."""
     return bool(one_row(cursor, _sql("may_settle"))[0])
 
 
 def may_read_texts(cursor: Cursor) -> bool:
-    """Whether the role of this session may read texts; a counter and a scraper may not."""
+    """Return whether the role of this session may read texts; a counter and a scraper may not."""
     return bool(one_row(cursor, _sql("may_read_texts"))[0])
 
 
 def checked(cursor: Cursor, names: Iterable[str]) -> None:
-    """Make sure that roles of these names exist and can be given rights. Raises InputError: one cannot be."""
+    """Raise InputError if one of these roles does not exist or cannot be granted rights."""
     for name in names:
         if not name or "\x00" in name:
             raise InputError("the name of a role is empty, or holds a NUL character")
@@ -93,9 +87,8 @@ def checked(cursor: Cursor, names: Iterable[str]) -> None:
 
 
 def require_owner(cursor: Cursor, place: str) -> None:
-    """Make sure that this role may give rights: from others Postgres takes some statements and does nothing.
-    Raises MissingRightError: it does not own the schema.
-    """
+    """Raise MissingRightError if the role of this session may not act as the owner of the schema."""
+    # Postgres accepts some GRANTs and REVOKEs of other roles, and does nothing.
     may, owner = one_row(cursor, _sql("owner"))
     if not may:
         raise MissingRightError(
@@ -110,15 +103,14 @@ IMPLIED: Mapping[Role, frozenset[Role]] = {
     "counter": frozenset(),
     "reader": frozenset({"analyst", "counter"}),
 }
-"""Role to those whose rights it has too."""
+"""Role to the roles whose rights it includes."""
 
 
 def advice(cursor: Cursor, task: str, allowed: Sequence[Role], dedup: str) -> str | None:
-    """For the role of this session, which was refused: who may do a task, and the command that gives the
-    right; None where no kind of role helps.
+    """Return the roles that may do a refused task and the command that grants the right, in words, or None.
 
-    `allowed`: the kinds that may, the one with the least rights first; empty: only the owner. `dedup`: how
-    commands for this corpus begin.
+    `allowed`: kinds that may, the one with the fewest rights first; empty: only the owner may. `dedup`: the
+    beginning of commands for this corpus.
     """
     row = cursor.execute(_sql("rights_of_session")).fetchone()
     if row is None or row[2]:
@@ -146,7 +138,6 @@ def advice(cursor: Cursor, task: str, allowed: Sequence[Role], dedup: str) -> st
 
 
 def _either(kinds: Sequence[Role], joint: str) -> str:
-    """Kinds of role in words: `an analyst or a worker`."""
     named = [f"{'an' if kind == 'analyst' else 'a'} {kind}" for kind in kinds]
     return f" {joint} ".join([", ".join(named[:-1]), named[-1]] if named[1:] else named)
 
@@ -158,9 +149,7 @@ def quoted(name: str) -> str:
 def statements(
     cursor: Cursor, given: Mapping[Role, Iterable[str]], *, revoke: bool = False
 ) -> list[sql.Composed]:
-    """What gives these roles exactly the rights of what they are for, or takes all rights from them. `given`:
-    what it is for to the names of roles; `checked` has seen them.
-    """
+    """Return statements that give roles exactly the rights of their kinds, or that revoke all rights."""
     names = {name: None for role in ROLES for name in given.get(role, ())}
     kinds = ("ALL TABLES IN SCHEMA", "ALL SEQUENCES IN SCHEMA", "ALL FUNCTIONS IN SCHEMA", "SCHEMA")
     found = [
@@ -172,7 +161,7 @@ def statements(
         for role in ROLES:
             for name in given.get(role, ()):
                 found += _granted(cursor, role, sql.Identifier(name))
-        # A backfill counts sentences in temporary tables; mostly everyone may make these.
+        # A backfill counts sentences in temporary tables; by default everyone may make these.
         for name in given.get("worker", ()):
             database, may = one_row(cursor, _sql("may_make_temporary"), {"name": name})
             if not may:
@@ -195,7 +184,7 @@ def _granted(cursor: Cursor, role: Role, name: sql.Identifier) -> list[sql.Compo
 
 
 def _given(role: Role, kind: str, name: str) -> tuple[str, ...]:
-    """Return the rights on a table, a view or a function; one that is not named itself may fit a `*`."""
+    # Views and functions of attached tables have names that fit a pattern only.
     rights = RIGHTS[kind]
     fitting = (pattern for pattern in rights if fnmatchcase(name, pattern))
     return rights.get(name if name in rights else next(fitting, ""), {}).get(role, ())

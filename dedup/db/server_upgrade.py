@@ -1,15 +1,14 @@
-"""The embedded server's data from an older PostgreSQL to that of this dedup: pg_upgrade, compare, swap.
+"""Upgrades the embedded server's data to the PostgreSQL of this dedup: pg_upgrade, compare, swap.
 
-The new data folder grows beside the old one, which nobody writes to meanwhile: their servers answer where no
-other command looks. What it is called says how far it is:
+The new data folder is made beside the old one. Its name shows its state:
 
     postgres             in use: the old data folder, then the new one
-    postgres.upgrade     the new data folder while it grows; begun again after a kill
-    postgres.upgraded    the new data folder, compared and stopped; takes the place as soon as that is free
+    postgres.upgrade     the new data folder, not complete; made again after a kill
+    postgres.upgraded    the new data folder, compared and stopped; renamed when the place is free
     postgres-16          the old data folder, kept until someone removes it
 
-Killed between the last two renames, nothing is in place; `embedded.start` then does the last. An upgrade
-copies all databases and roles of the data folder. It does not copy files of settings that people edited.
+After a kill between the last two renames, `embedded.start` does the last one. An upgrade copies all databases
+and roles, but no edited settings.
 """
 
 from __future__ import annotations
@@ -33,12 +32,11 @@ from dedup.db.statements import Statements
 
 _sql = Statements("db/server_upgrade")
 
+# Both servers run at this port, so that no client, which looks at `embedded.PORT`, writes meanwhile.
 PORT = embedded.PORT + 1
-"""Of both servers meanwhile: others look for theirs at `embedded.PORT`, and wait for the lock."""
+UPGRADE_SECONDS = 86_400.0  # For pg_upgrade and the checksums, which write all data again
 
-UPGRADE_SECONDS = 86_400.0  # For pg_upgrade and the checksums, which write all data anew
-
-# Rows are compared as text, so what a data folder's settings do to it must be the same on both sides.
+# Rows are compared as text, so settings that change how values are written must be equal on both sides.
 _PLAIN = (
     "-c timezone=UTC -c datestyle=ISO -c intervalstyle=postgres -c bytea_output=hex -c extra_float_digits=1"
     " -c lc_monetary=C -c search_path=pg_catalog -c default_transaction_read_only=on"
@@ -47,30 +45,28 @@ _PLAIN = (
 
 @dataclass(frozen=True, slots=True)
 class ServerUpgrade(Answer):
-    """An upgrade of the embedded server's data: the counts of what was copied and compared."""
+    """Versions before and after an upgrade of the embedded server's data, and counts of the compared copy."""
 
-    before: int | None  # the version of the data, such as 16; None where there are none
-    after: int | None  # their version now; equal to `before` if nothing was to be done
+    before: int | None  # the version of the data, such as 16; None without data
+    after: int | None  # equal to `before` if there was nothing to do
     databases: int = 0
     roles: int = 0
     tables: int = 0  # of all databases
-    rows: int = 0  # of these
-    kept: str | None = None  # the folder of the old data; None if nothing was done
+    rows: int = 0
+    kept: str | None = None  # the folder of the old data; None if there was nothing to do
 
 
-_Content = dict[tuple[str, str], tuple[int, int]]
-"""Kind and name of a role, a database or a table to the rows of it, and to their sum."""
+_Content = dict[tuple[str, str], tuple[int, int]]  # Kind and name of an object to rows and their checksum
 
 
 def upgrade(progress: Progress | None = None, home: Path | None = None) -> ServerUpgrade:
-    """Bring the data to the version of this dedup, if they are older; the old ones stay in a folder beside.
+    """Upgrade older data to the version of this dedup; keep the old data in a folder beside them.
 
-    Killed at any point, the old folder or the new one is whole and in its place, or takes it with the next
-    start. Clients of the server lose their connections. Raises EmbeddedServerError: it failed, and the old
-    data are as they were: no programs of that version, no room on the disk, the folder for the old data is
-    taken, or the copy is not equal.
+    After a kill at any point the old or the new folder is in place, or the next start puts it there. Raises
+    EmbeddedServerError, with the old data unchanged: no programs of that version, no room on the disk, the
+    folder for the old data exists, or the copy is not equal.
     """
-    told = progress or SilentProgress()
+    progress = progress or SilentProgress()
     with embedded._plain_errors("upgrade", home) as data:
         if not data.parent.exists():
             return ServerUpgrade(None, None)
@@ -80,19 +76,20 @@ def upgrade(progress: Progress | None = None, home: Path | None = None) -> Serve
                 return ServerUpgrade(before, before)
             if before not in postgres.majors():
                 raise embedded._not_ours(before)
-            return _upgrade(data, before, told)
+            return _upgrade(data, before, progress)
 
 
-def _upgrade(data: Path, before: int, told: Progress) -> ServerUpgrade:
+def _upgrade(data: Path, before: int, progress: Progress) -> ServerUpgrade:
     new, whole = data.with_name("postgres.upgrade"), data.with_name(embedded.UPGRADED)
     kept = _kept(data, before)
     if kept.exists():
         raise EmbeddedServerError(f"{kept} exists, and the old data go there: move it away")
-    for left_over in (new, whole):  # of a killed command; the old data may have changed since
+    # Left by a killed command; the old data may have changed since.
+    for left_over in (new, whole):
         _stop(left_over)
         if left_over.exists():
             shutil.rmtree(left_over)
-    _stop(data)  # whoever is connected to it must not write any more
+    _stop(data)  # connected clients must not write any more
     with _server(data) as old:
         with old.connect("postgres") as db:
             needed, checksums = db.execute(_sql("size")).fetchone() or (0, True)
@@ -100,15 +97,15 @@ def _upgrade(data: Path, before: int, told: Progress) -> ServerUpgrade:
             raise EmbeddedServerError(
                 f"the disk has {free / 1e6:,.0f} MB free, and the copy needs {needed / 1e6:,.0f} MB"
             )
-        told.start("count", None)
-        content = _content(old, told)
+        progress.start("count", None)
+        content = _content(old, progress)
     rows = sum(rows for rows, _ in content.values())
-    told.start("copy", None)
+    progress.start("copy", None)
     _make(new, data, checksums=checksums)
     _copy(data, new, checksums=checksums)
     with _server(new) as made:
-        told.start("compare", rows)
-        _compare(content, _content(made, told))
+        progress.start("compare", rows)
+        _compare(content, _content(made, progress))
     for folder, to in ((new, whole), (data, kept), (whole, data)):
         embedded._rename(folder, to)
     kinds = Counter(kind for kind, _ in content)
@@ -117,10 +114,7 @@ def _upgrade(data: Path, before: int, told: Progress) -> ServerUpgrade:
 
 
 def remove_old(home: Path | None = None) -> list[Path]:
-    """Remove the data that upgrades left beside, if the new ones are in place; returns their folders.
-
-    Raises EmbeddedServerError: a folder cannot be removed.
-    """
+    """Remove the old data that upgrades kept, if the new data are in place; return the removed folders."""
     with embedded._plain_errors("remove the old data of", home) as data:
         if not data.parent.exists():
             return []
@@ -150,7 +144,7 @@ def _stop(data: Path) -> None:
 
 @contextmanager
 def _server(data: Path) -> Iterator[embedded._Postmaster]:
-    """The server of a folder, where no other command looks; stopped at the end, so that all is on disk."""
+    """Run the server of a folder at `PORT`; stop it at the end, so that all data are on disk."""
     server = embedded._bring_up(data, PORT)
     try:
         yield server
@@ -167,9 +161,8 @@ def _make(new: Path, old: Path, *, checksums: bool) -> None:
 
 
 def _copy(old: Path, new: Path, *, checksums: bool) -> None:
-    """Copy everything of one data folder into the other. Their servers are stopped."""
     folders = [os.open(folder, os.O_RDONLY) for folder in (old, new)]
-    # Linux: the way to an open folder is not asked for, and root's server may be unable to pass it.
+    # Root's server may be unable to enter the folders above; Linux does not check them for an open folder.
     opened = [Path(f"/proc/self/fd/{folder}") for folder in folders]
     there = opened if opened[0].exists() else [old, new]
     programs = f"--old-bindir={postgres.programs_of(old)}"
@@ -178,14 +171,14 @@ def _copy(old: Path, new: Path, *, checksums: bool) -> None:
         postgres.run(new, "pg_upgrade", *options, timeout=UPGRADE_SECONDS, opened=folders)
     finally:
         for data, folder in zip((old, new), folders, strict=True):
-            _stop(data)  # interrupted, it leaves a server behind
+            _stop(data)  # an interrupted pg_upgrade leaves a server running
             os.close(folder)
     (new / "delete_old_cluster.sh").unlink()
-    if not checksums:  # as a new data folder has them
+    if not checksums:  # every new data folder has them
         postgres.run(new, "pg_checksums", "--enable", timeout=UPGRADE_SECONDS)
 
 
-def _content(server: embedded._Postmaster, told: Progress) -> _Content:
+def _content(server: embedded._Postmaster, progress: Progress) -> _Content:
     with server.connect("postgres") as db:
         databases = [name for (name,) in db.execute(_sql("databases")).fetchall()]
         found = {("role", name): (0, 0) for (name,) in db.execute(_sql("roles")).fetchall()}
@@ -195,12 +188,12 @@ def _content(server: embedded._Postmaster, told: Progress) -> _Content:
             for (table,) in db.execute(_sql("tables")).fetchall():
                 rows, content = db.execute(_sql("content", table=table)).fetchone() or (0, 0)
                 found[f"table of database {database}", table] = int(rows), int(content)
-                told.advance(int(rows))
+                progress.advance(int(rows))
     return found
 
 
 def _compare(old: _Content, new: _Content) -> None:
-    """Refuse a copy that is not equal; says what differs, and nothing of a row."""
+    """Raise EmbeddedServerError if a copy differs; the message names the object and quotes no row."""
     for kind, name in sorted({*old, *new}):
         before, after = old.get((kind, name)), new.get((kind, name))
         if before is None or after is None:

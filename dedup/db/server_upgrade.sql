@@ -1,15 +1,15 @@
--- The embedded server.
+-- Upgrades of the embedded server.
 
 -- name: databases
--- Databases to which one can connect.
+-- Return the databases that accept connections.
 SELECT datname FROM pg_database WHERE datallowconn ORDER BY datname
 
 -- name: roles
--- Roles that Postgres did not make.
+-- Return the roles that users made.
 SELECT rolname FROM pg_roles WHERE rolname !~ '^pg_' ORDER BY rolname
 
 -- name: tables
--- Tables of users, by their quoted names. An extension fills its own.
+-- Return the quoted names of users' tables, without tables of extensions, whose scripts fill them.
 SELECT quote_ident(n.nspname) || '.' || quote_ident(c.relname)
 FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
 WHERE c.relkind = 'r' AND n.nspname !~ '^pg_' AND n.nspname <> 'information_schema'
@@ -18,9 +18,9 @@ WHERE c.relkind = 'r' AND n.nspname !~ '^pg_' AND n.nspname <> 'information_sche
 ORDER BY 1
 
 -- name: content
--- The rows of a table, and a sum over them that does not depend on their order and changes with any of them.
+-- Return the number of rows of a table, and a checksum that does not depend on their order.
 SELECT count(*), coalesce(sum(hashtextextended((t.*)::text, 0)), 0) FROM ONLY ${table} t
 
 -- name: size
--- Bytes of all databases, and whether their pages have checksums.
+-- Return the bytes of all databases, and whether their pages have checksums.
 SELECT sum(pg_database_size(oid))::bigint, current_setting('data_checksums') = 'on' FROM pg_database

@@ -1,8 +1,7 @@
-"""SQL stands in files beside the modules that use it, and is asked for by name.
+"""Load SQL statements by name from the files beside the modules that use them.
 
-A statement of `ROOM/FEATURE.sql` begins with a line `-- name: NAME`. What it is for follows as a comment,
-then the SQL. `${part}` in it stands for the statement of that name in the same file, or for what the caller
-gives. Values are never parts: they are bound when it is executed.
+A statement of `ROOM/FEATURE.sql` begins with a line `-- name: NAME`; its comment follows, then the SQL.
+`${part}` stands for another statement of the file, or for SQL that the caller gives, but never for a value.
 """
 
 from __future__ import annotations
@@ -16,7 +15,6 @@ from string import Template
 from psycopg import sql
 
 FOLDER = resources.files("dedup")
-
 _NAME = re.compile(r"^-- name: (\w+)\n", re.MULTILINE)
 _COMMENT = re.compile(r"\A(-- .*\n)+")
 
@@ -28,15 +26,11 @@ class Statements:
     feature: str
 
     def __call__(self, name: str, **parts: str) -> bytes:
-        """A statement, with constants of this package in the place of its parts. Raises KeyError: there is no
-        such statement, or a part is missing.
-        """
+        """Return a statement with its parts filled in. Raises KeyError: no such statement or part."""
         return _filled(self.feature, name, **parts)
 
     def composed(self, name: str, /, **parts: object) -> sql.Composed:
-        """A statement in which `{part}` stands for SQL that psycopg composes and quotes, or for a literal;
-        raises as above.
-        """
+        """Return a statement whose `{part}`s psycopg composes and quotes."""
         return _template(self.feature, name).format(**parts)
 
 
@@ -47,7 +41,7 @@ def _template(feature: str, name: str) -> sql.SQL:
 
 @cache
 def read(feature: str) -> dict[str, str]:
-    """The statements of a feature by name, each with its comment."""
+    """Return the statements of a feature by name, each with its comment."""
     _, *named = _NAME.split((FOLDER / f"{feature}.sql").read_text("utf-8"))
     return {name: text.strip() for name, text in zip(named[::2], named[1::2], strict=True)}
 

@@ -1,1 +1,1 @@
-"""What a corpus holds: statements, each module with its SQL beside it. It decides nothing."""
+"""Statements about the corpus, each module with its SQL beside it. They decide nothing."""

@@ -1,8 +1,7 @@
-"""Articles in and out of the database: load, edit, delete. It decides nothing about marks.
+"""Stores, edits, reads and deletes articles. It decides nothing about marks.
 
-What a change touches is settled again, by the triggers of the schema (`migrations/sql`). Whoever has an open
-transaction that inserted or edited an article holds it; a caller who brings a new version of it does not wait
-for that, but defers it until someone can store it.
+Triggers of the schema (`migrations/sql`) withdraw the marks that a change affects. An open transaction that
+inserted or edited an article holds it; a new version from another caller is then deferred.
 """
 
 from __future__ import annotations
@@ -28,20 +27,17 @@ _EDITABLE = tuple(name for name in ARTICLE_FIELDS if name != "source_id")
 
 @dataclass(slots=True)
 class LoadCounts:
-    """What became of the articles of a batch; each is one of these."""
+    """Counts of the articles of a batch by what the store did with them."""
 
-    # new, changed, same: compared with what was stored before
     new: int = 0
     changed: int = 0
     same: int = 0
-    superseded: int = 0  # its source_id came again later in the batch, so it was never stored by itself
+    superseded: int = 0  # a later article of the batch has the same source_id
 
 
 def store(cursor: Cursor, articles: Sequence[Article]) -> LoadCounts:
-    """Store articles: new ones as pending, known ones as edits. A field that is None keeps its stored value.
-    An article that brings nothing new is left untouched. A source_id given twice is an article and its edit,
-    as if they came in two batches, but it is stored once.
-    """
+    """Store new articles as pending and known ones as edits. A field of None keeps its stored value."""
+    # Two articles with one source_id are an article and its edit, and are stored as one.
     last: dict[str, Article] = {}
     for article in articles:
         if before := last.get(article.source_id):
@@ -55,14 +51,15 @@ def store(cursor: Cursor, articles: Sequence[Article]) -> LoadCounts:
     if known:
         changed = one_column(cursor, _sql("changed"), values)
         if changed:
-            hold_settle_lock(cursor)  # the edit takes it in any case, but would wait for rows for longer
+            # The trigger of the edit takes the lock too, but would then wait longer for rows.
+            hold_settle_lock(cursor)
             cursor.execute(_sql("update"), {**values, "ids": bigints(changed)})
         counts.changed, counts.same = len(changed), known - len(changed)
     return counts
 
 
 def add(cursor: Cursor, article: Article) -> bool:
-    """Store an article if its source_id is new, which needs no right but to insert; whether it was."""
+    """Store an article if its source_id is new, and return whether it was; takes only the right to insert."""
     return cursor.execute(_sql("insert"), _values([article])).rowcount > 0
 
 
@@ -72,20 +69,21 @@ def _values(articles: Collection[Article]) -> dict[str, Any]:
 
 
 def sent(article: Article) -> dict[str, Any]:
-    """The fields of an article as statements take them."""
+    """Return the fields of an article as values for statements."""
     values = {name: getattr(article, name) for name in ARTICLE_FIELDS}
     return values | {"text": storable(article.text), "kept": as_json(article.kept)}
 
 
 def _insert(cursor: Cursor, values: dict[str, Any], given: int) -> int:
-    """Insert those that are new, in the order of their keys, so that two loads do not lock each other out."""
+    """Insert the new articles among these; return how many are new. `given`: how many articles these are."""
     if given == 1:
         return cursor.execute(_sql("insert"), values).rowcount
     with cursor.connection.transaction() as savepoint:
         new = cursor.execute(_sql("insert"), values).rowcount
         if new in (0, given):
             return new
-        # Others may have to be edited, which takes the settle lock; who has it may wait for the new keys.
+        # The other articles may need an edit, which takes the settle lock, and its holder may wait for the
+        # new keys. So insert again under the lock.
         raise psycopg.Rollback(savepoint)
     hold_settle_lock(cursor)
     return cursor.execute(_sql("insert"), values).rowcount
@@ -93,7 +91,7 @@ def _insert(cursor: Cursor, values: dict[str, Any], given: int) -> int:
 
 @dataclass(frozen=True, slots=True)
 class Known:
-    """An article as it stands in the corpus, without its text."""
+    """A stored article without its text."""
 
     id: int
     revision: int
@@ -117,21 +115,22 @@ def count(cursor: Cursor) -> int:
 
 
 def body(row: str) -> str:
-    """The present body of a row of `dedup.article`, as SQL; empty where it was in a row that is gone. What is
-    HTML, as `html` says, is to be made `readable`.
+    """Return SQL for the present body of a row of `dedup.article`; empty if its attached row is gone.
+
+    Pass a body for which `html` is true to `readable`.
     """
     elsewhere = f"(SELECT t.text FROM dedup.article_text t WHERE t.article_id = {row}.id)"
     return f"coalesce({row}.text, {elsewhere}, '')"
 
 
 def html(row: str) -> str:
-    """Whether the body of a row of `dedup.article` is HTML in a table of others, as SQL."""
+    """Return SQL for whether the body of a row of `dedup.article` is HTML of an attached table."""
     elsewhere = f"(SELECT t.html FROM dedup.article_text t WHERE t.article_id = {row}.id)"
     return f"CASE WHEN {row}.attachment_id IS NULL THEN false ELSE {elsewhere} END"
 
 
 def readable(text: str, html: bool) -> str:
-    """A body as it is read and compared. Raises InputError: it is HTML, and trafilatura is not installed."""
+    """Return a body as plain text. Raises InputError: it is HTML, and trafilatura is not installed."""
     if not html:
         return text
     from dedup.base.html import readable as read
@@ -140,22 +139,20 @@ def readable(text: str, html: bool) -> str:
 
 
 def fields(row: str) -> str:
-    """The columns of `article_of` from a row of `dedup.article`, as SQL."""
+    """Return SQL for the columns that `article_of` takes, from a row of `dedup.article`."""
     names = (body(row) if name == "text" else f"{row}.{name}" for name in ARTICLE_FIELDS)
     return ", ".join([*names, html(row)])
 
 
 def article_of(row: Sequence[Any]) -> Article:
-    """The article of what `fields` selects."""
+    """Return the article of a row that `fields` selected."""
     *values, markup = row
     given = dict(zip(ARTICLE_FIELDS, values, strict=True))
     return Article(**given | {"text": readable(given["text"], markup)})
 
 
 def texts(cursor: Cursor, ids: Sequence[int]) -> list[TextTask]:
-    """What the fingerprints of some articles are made from. Without those in attached tables that have
-    changed since the article was last brought up to date.
-    """
+    """Return the texts to fingerprint, without articles whose attached row changed since the last sync."""
     query = _sql("texts", text=body("a"), html=html("a"))
     rows = cursor.execute(query, {"ids": bigints(ids)}).fetchall()
     return [
@@ -165,12 +162,12 @@ def texts(cursor: Cursor, ids: Sequence[int]) -> list[TextTask]:
 
 
 def partners(cursor: Cursor, source_ids: Sequence[str]) -> list[int]:
-    """The ids of articles that have a pair with one of these."""
+    """Return the ids of articles that have a pair with one of these."""
     return one_column(cursor, _sql("partners"), {"source_ids": list(source_ids)})
 
 
 def note_limit(cursor: Cursor, ids: Sequence[int], limit: str) -> None:
-    """Record with articles that are left unsettled which limit left them so; `status` shows it."""
+    """Record the limit that left articles unsettled; `dedup status` shows it."""
     cursor.execute(_sql("note_limit"), {"limit": limit, "ids": bigints(ids)})
 
 
@@ -179,19 +176,17 @@ def withdraw(cursor: Cursor, ids: Collection[int]) -> None:
 
 
 def remove_pairs(cursor: Cursor, ids: Collection[int]) -> None:
-    """Remove the pairs of articles, and have their partners settled again. Needs the settle lock."""
+    """Remove the pairs of articles, and make their partners stale. Needs the settle lock."""
     cursor.execute(_sql("remove_pairs"), {"ids": bigints(ids)})
 
 
 def delete(cursor: Cursor, source_ids: Sequence[str]) -> list[str]:
-    """Delete articles; what they were original or partner of is settled again. Returns the source_ids that
-    existed.
-    """
+    """Delete articles, and return the source_ids that existed. Triggers make copies and partners stale."""
     return one_column(cursor, _sql("delete"), {"source_ids": list(source_ids)})
 
 
 def newest(cursor: Cursor, count: int) -> list[Article]:
-    """The newest articles that can be read, the latest first."""
+    """Return the newest articles that can be read, the latest first."""
     values = {"ids": bigints(newest_ids(cursor, count))}
     rows = cursor.execute(_sql("newest", fields=fields("a")), values).fetchall()
     return [article_of(row) for row in rows]
@@ -201,11 +196,8 @@ def newest_ids(cursor: Cursor, count: int) -> list[int]:
     return one_column(cursor, _sql("newest_ids"), {"count": count})
 
 
-# --- deferred versions of articles
-
-
 def defer(cursor: Cursor, article: Article) -> None:
-    """Keep an article until someone can store it; takes no lock that anyone else could hold."""
+    """Keep an article until a backfill can store it. Raises InputError: it is a row of an attached table."""
     if _attached(cursor, [article.source_id]):
         raise InputError("the article is a row of an attached table: change it there")
     cursor.execute(_sql("defer"), sent(article))
@@ -224,19 +216,21 @@ def count_deferred(cursor: Cursor) -> int:
 
 
 def deferred(cursor: Cursor, limit: int) -> list[str]:
-    """The source_ids of some articles that wait, those that came first."""
+    """Return source_ids of deferred articles, the first that came."""
     return one_column(cursor, _sql("deferred"), {"limit": limit})
 
 
 def store_deferred(cursor: Cursor, source_ids: Sequence[str]) -> None:
-    """Store every waiting version of these articles, in the order in which they came. Needs the settle lock.
-    Raises BusyError: at the end of the transaction: one of them is still held.
+    """Store all deferred versions of these articles in their order. Needs the settle lock.
+
+    Raises BusyError, at the end of the transaction: one of them is still held.
     """
     rows = cursor.execute(_sql("take_deferred"), {"source_ids": list(source_ids)}).fetchall()
     if not rows:
         return
-    attached = _attached(cursor, source_ids)  # since it was kept: the row says what it is
-    for row in rows:  # one by one: what a later version leaves out an earlier one may have said
+    # The table may have been attached since; then its row defines the article.
+    attached = _attached(cursor, source_ids)
+    for row in rows:  # one by one, since a later version may lack a field that an earlier one has
         if row[0] not in attached:
             store(cursor, [Article(**dict(zip(ARTICLE_FIELDS, row, strict=True)))])
 

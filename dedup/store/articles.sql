@@ -1,22 +1,22 @@
--- Articles in and out of the database.
+-- Articles.
 
 -- name: incoming
--- Given articles, an array a field. Texts are sent in binary: as text, an array of them is escaped, which takes 80
--- bytes for every backslash.
+-- Rows of the given articles, from one array per field. Texts are sent in binary: as text, Postgres would escape them
+-- in the array, which takes 80 bytes for every backslash.
 unnest(%(source_id)b::text[], %(text)b::text[], %(title)b::text[], %(url)b::text[], %(publication)b::text[],
        %(published_at)s::timestamptz[], %(added_at)s::timestamptz[], %(language)b::text[], %(byline)b::text[],
        %(kept)b::text[]::jsonb[])
     AS i (source_id, text, title, url, publication, published_at, added_at, language, byline, kept)
 
 -- name: insert
--- Store those that are new.
+-- Store the new articles among these.
 INSERT INTO dedup.article (source_id, text, title, url, publication, published_at, added_at, language, byline, kept)
 SELECT source_id, text, title, url, publication, published_at, coalesce(added_at, now()), language, byline, kept
 FROM ${incoming} ORDER BY source_id
 ON CONFLICT (source_id) DO NOTHING
 
 -- name: changed
--- Known articles of which others bring something new.
+-- Return known articles of which these bring something new.
 SELECT a.id FROM ${incoming} JOIN dedup.article a USING (source_id)
 WHERE (i.text IS NOT NULL AND i.text IS DISTINCT FROM a.text)
    OR (i.title IS NOT NULL AND i.title IS DISTINCT FROM a.title)
@@ -29,7 +29,7 @@ WHERE (i.text IS NOT NULL AND i.text IS DISTINCT FROM a.text)
    OR (i.kept IS NOT NULL AND i.kept IS DISTINCT FROM a.kept)
 
 -- name: update
--- Bring known articles up to date; what is not given stays.
+-- Update known articles; a field that is not given stays.
 UPDATE dedup.article a
 SET text = coalesce(i.text, a.text), title = coalesce(i.title, a.title), url = coalesce(i.url, a.url),
     publication = coalesce(i.publication, a.publication), published_at = coalesce(i.published_at, a.published_at),
@@ -39,31 +39,31 @@ FROM ${incoming}
 WHERE i.source_id = a.source_id AND a.id = ANY (%(ids)s)
 
 -- name: count
--- How many articles there are.
+-- Count all articles.
 SELECT count(*) FROM dedup.article
 
 -- name: find
--- An article without its text.
+-- Return an article without its text.
 SELECT a.id, a.revision, k.status, k.stale, a.language, a.title
 FROM dedup.article a CROSS JOIN LATERAL (SELECT * FROM dedup.article_mark WHERE id = a.id OFFSET 0) AS k
 WHERE a.source_id = %(source_id)s
 
 -- name: explained
--- An article with its text, for an explanation.
+-- Return an article with its text, for an explanation.
 SELECT a.title, a.publication, a.published_at, a.added_at, a.language, ${text}, ${html}, k.status, k.stale,
        k.archived, (SELECT o.source_id FROM dedup.article o WHERE o.id = k.duplicate_of)
 FROM dedup.article a CROSS JOIN LATERAL (SELECT * FROM dedup.article_mark WHERE id = a.id OFFSET 0) AS k
 WHERE a.source_id = %(source_id)s
 
 -- name: texts
--- What fingerprints are made from. Without articles of attached tables whose rows have changed since.
+-- Return the texts to fingerprint, without articles of attached tables whose rows have changed since.
 SELECT a.id, a.revision, a.language, a.title, b.text, a.byline, ${html}
 FROM dedup.article a CROSS JOIN LATERAL (SELECT ${text} AS text OFFSET 0) AS b
 WHERE a.id = ANY (%(ids)s) AND (a.text_hash IS NULL OR a.text_hash = sha256(convert_to(b.text, 'UTF8')))
 
 -- name: partners
--- Articles that have a pair with some others. OFFSET 0: from the article to its pairs, whatever the statistics say of
--- the tables.
+-- Return articles that have a pair with one of these. OFFSET 0: go from the article to its pairs, even under stale
+-- statistics.
 SELECT DISTINCT m.id
 FROM unnest(%(source_ids)s::text[]) AS given (source_id)
 CROSS JOIN LATERAL (
@@ -75,63 +75,63 @@ CROSS JOIN LATERAL (
 ) AS m (id)
 
 -- name: note_limit
--- Which limit left articles unsettled.
+-- Record the limit that left articles unsettled.
 UPDATE dedup.article_mark SET limit_fired = %(limit)s WHERE id = ANY (%(ids)s) AND (status = 'pending' OR stale)
 
 -- name: withdraw
--- Take articles out of what others are compared with.
+-- Remove articles from those with which others are compared.
 SELECT dedup.withdraw(%(ids)s::bigint[])
 
 -- name: remove_pairs
--- Remove the pairs of articles, and have their partners settled again.
+-- Remove the pairs of articles, and make their partners stale.
 SELECT dedup.remove_pairs(%(ids)s::bigint[])
 
 -- name: delete
--- Delete articles; triggers see to what they were original or partner of.
+-- Delete articles; triggers make their copies and partners stale.
 DELETE FROM dedup.article WHERE source_id = ANY (%(source_ids)s) RETURNING source_id
 
 -- name: newest
--- The newest of some articles first. `fields`: those of an article.
+-- Return articles, the newest first. `fields`: the columns of an article.
 SELECT ${fields} FROM dedup.article a WHERE a.id = ANY (%(ids)s)
 ORDER BY coalesce(a.published_at, a.added_at) DESC, a.source_id
 
 -- name: newest_ids
--- The newest articles that can be read.
+-- Return the newest articles that can be read.
 SELECT id FROM dedup.marked_article WHERE status <> 'failed'
 ORDER BY coalesce(published_at, added_at) DESC, source_id LIMIT %(count)s
 
 -- name: analyze
--- Tell the planner what the tables hold now.
+-- Update the statistics of the planner.
 ANALYZE ${tables}
 
 -- name: defer
--- Keep an article; takes no lock that anyone else could hold.
+-- Keep a version of an article; wait for no lock.
 INSERT INTO dedup.deferred_article (source_id, text, title, url, publication, published_at, added_at, language, byline,
                                     kept)
 VALUES (%(source_id)s, %(text)s, %(title)s, %(url)s, %(publication)s, %(published_at)s,
         coalesce(%(added_at)s, now()), %(language)s, %(byline)s, %(kept)s::jsonb)
 
 -- name: attached
--- Those of some articles that are rows of attached tables.
+-- Return the articles among these that are rows of attached tables.
 SELECT source_id FROM dedup.article WHERE source_id = ANY (%(source_ids)s) AND attachment_id IS NOT NULL
 
 -- name: any_deferred
--- Whether a version of an article waits.
+-- Return whether a version of an article is deferred.
 SELECT EXISTS (SELECT FROM dedup.deferred_article WHERE source_id = %(source_id)s)
 
 -- name: count_deferred
--- How many versions of articles wait.
+-- Count deferred versions of articles.
 SELECT count(*) FROM dedup.deferred_article
 
 -- name: deferred
--- Some articles that wait, those that came first.
+-- Return deferred articles, the first that came.
 SELECT source_id FROM dedup.deferred_article GROUP BY source_id ORDER BY min(id) LIMIT %(limit)s
 
 -- name: take_deferred
--- Take all waiting versions of some articles, in the order in which they came.
+-- Delete and return all deferred versions of articles, in the order in which they came.
 WITH taken AS (DELETE FROM dedup.deferred_article WHERE source_id = ANY (%(source_ids)s) RETURNING *)
 SELECT source_id, text, title, url, publication, published_at, added_at, language, byline, kept FROM taken ORDER BY id
 
 -- name: forget_deferred
--- Forget all waiting versions of some articles.
+-- Delete all deferred versions of articles.
 DELETE FROM dedup.deferred_article WHERE source_id = ANY (%(source_ids)s)

@@ -1,7 +1,7 @@
-"""What later marks rest on, checked over whole tables and healed (docs/reliability.md, promise 16).
+"""Checks and repairs what later marks depend on: revisions, flags, counts, triggers.
 
-`../settling/verify.py` recomputes marks, pairs and fingerprints; here is what holds them together: revisions,
-flags, places in time, counts, triggers. Cheap enough to be checked in full where the rest is sampled.
+See docs/reliability.md, promise 16. `../settling/verify.py` recomputes marks, pairs and fingerprints of a
+sample; these checks are cheap enough to cover whole tables.
 """
 
 from __future__ import annotations
@@ -23,25 +23,24 @@ _sql = Statements("store/bookkeeping")
 
 
 class Healing(Enum):
-    """How a difference is healed; the next backfill does the rest."""
+    """Repairs of a difference; the next backfill completes them."""
 
-    SETTLE = auto()  # the article is settled again
-    FINGERPRINT = auto()  # the article is fingerprinted and settled again
-    COUNT = auto()  # every sentence is counted again
-    PLACE = auto()  # up to when articles are settled is looked up again
-    ADOPT = auto()  # the settings in force are adopted again, and everything is settled again
-    DIVIDE = auto()  # all articles are divided by the horizon again
-    CREDITS = auto()  # the credits of the article are read again
-    TABLES = auto()  # attached tables are compared with their articles
-    SCHEMA = auto()
-    """Triggers are switched on, rows that belong to no article are removed, and missing marks begin again."""
+    SETTLE = auto()  # settle the article again
+    FINGERPRINT = auto()  # fingerprint and settle the article again
+    COUNT = auto()  # count every sentence again
+    PLACE = auto()  # look up again up to which time articles are settled
+    ADOPT = auto()  # adopt the settings in force again, and settle everything again
+    DIVIDE = auto()  # divide all articles by the horizon again
+    CREDITS = auto()  # read the credits of the article again
+    TABLES = auto()  # compare attached tables with their articles
+    SCHEMA = auto()  # switch triggers on, remove rows that belong to no article, add missing marks
 
 
 @dataclass(frozen=True, slots=True)
 class Finding:
     words: str
     repair: Healing
-    article_id: int | None = None  # of the article it is about; None where it is about none
+    article_id: int | None = None  # None if it concerns no single article
 
 
 _OF_ARTICLES: tuple[tuple[str, Healing, str], ...] = (
@@ -56,29 +55,29 @@ _OF_ARTICLES: tuple[tuple[str, Healing, str], ...] = (
     ("it is not archived, and its original is", Healing.SETTLE, "original_archived"),
     ("its mark and its pairs disagree", Healing.SETTLE, "pairs_disagree"),
 )
-"""What is wrong with an article, how it is healed, and the statement that finds it."""
+"""Fault of an article, its repair, and the statement that finds such articles."""
 
 _COUNTED: tuple[tuple[str, Healing, str], ...] = (
-    ("fingerprints belong to no article", Healing.SCHEMA, "count_lost_fingerprints"),
-    ("pairs belong to no article", Healing.SCHEMA, "count_lost_pairs"),
-    ("articles have no mark, or one of another time or table", Healing.SCHEMA, "count_missing_marks"),
-    ("marks belong to no article", Healing.SCHEMA, "count_lost_marks"),
-    ("credits belong to no article or no agency", Healing.SCHEMA, "count_lost_credits"),
+    ("fingerprints that belong to no article", Healing.SCHEMA, "count_lost_fingerprints"),
+    ("pairs that belong to no article", Healing.SCHEMA, "count_lost_pairs"),
+    ("articles without a mark, or with one of another time or table", Healing.SCHEMA, "count_missing_marks"),
+    ("marks that belong to no article", Healing.SCHEMA, "count_lost_marks"),
+    ("credits that belong to no article or no agency", Healing.SCHEMA, "count_lost_credits"),
     ("pairs of an archived article with one that is not", Healing.SCHEMA, "count_crossing_pairs"),
-    ("triggers do not fire always, so that changes go unseen", Healing.SCHEMA, "count_triggers"),
-    ("rows fewer than one in dedup.settle_turn", Healing.SCHEMA, "count_missing_turn"),
+    ("triggers that do not fire always, and miss changes", Healing.SCHEMA, "count_triggers"),
+    ("missing rows of dedup.settle_turn", Healing.SCHEMA, "count_missing_turn"),
 )
-"""What is wrong in so many places, how it is healed, and the statement that counts it."""
+"""Fault that is counted, its repair, and the statement that counts it."""
 
 
 def findings(cursor: Cursor, settings: Settings) -> Iterator[Finding]:
-    """Everything that is not as it should be; reads whole tables."""
+    """Yield every fault; read whole tables."""
     for words, repair, statement in _OF_ARTICLES:
         for article_id, source_id in cursor.execute(_sql(statement)).fetchall():
             yield Finding(f"{source_id}: {words}", repair, article_id)
     for words, repair, statement in _COUNTED:
         if count := one_row(cursor, _sql(statement))[0]:
-            yield Finding(f"{count:,} {words}", repair)
+            yield Finding(f"{words}: {count:,}", repair)
     if absent := key_segments.count_absent(cursor):
         yield Finding(
             f"{counted(absent, 'article is', 'articles are')} not found by some of their keys", Healing.SCHEMA
@@ -93,10 +92,9 @@ def findings(cursor: Cursor, settings: Settings) -> Iterator[Finding]:
 
 @dataclass(slots=True)
 class Repairs:
-    # settle, fingerprint: ids of articles to be settled, or fingerprinted and settled, again
-    settle: set[int] = field(default_factory=set)
+    settle: set[int] = field(default_factory=set)  # ids of articles, as in the next two
     fingerprint: set[int] = field(default_factory=set)
-    credits: set[int] = field(default_factory=set)  # of articles whose credits are to be read again
+    credits: set[int] = field(default_factory=set)
     others: set[Healing] = field(default_factory=set)
 
     def add(self, repair: Healing, ids: Collection[int] = ()) -> None:
@@ -111,9 +109,10 @@ class Repairs:
 
 
 def settle_again(cursor: Cursor, ids: Collection[int], *, fingerprint: bool = False) -> None:
-    """Have articles settled again, whatever they are marked. Needs the settle lock. `fingerprint`: drop their
-    fingerprints too, and let failed ones be tried again.
+    """Make articles of any status stale. Needs the settle lock. `fingerprint`: drop their fingerprints, and
+    make failed ones pending.
     """
+    # A mark cannot point to an original that is gone.
     cursor.execute(_sql("unmark_without_original"), {"ids": bigints(ids)})
     if fingerprint:
         fingerprints.drop(cursor, ids)
@@ -123,12 +122,12 @@ def settle_again(cursor: Cursor, ids: Collection[int], *, fingerprint: bool = Fa
 
 
 def repair_lock(cursor: Cursor) -> None:
-    """Give the settle lock its row, without which nobody can hold it."""
+    """Add the row of the settle lock if it is missing; without it nobody can hold the lock."""
     cursor.execute(_sql("add_turn"))
 
 
 def repair_others(cursor: Cursor, repairs: Collection[Healing]) -> None:
-    """Heal what is about no single article. Needs the settle lock."""
+    """Do the repairs that concern no single article. Needs the settle lock."""
     if Healing.SCHEMA in repairs:
         for statement in (
             *("delete_lost_pairs", "delete_lost_fingerprints", "delete_lost_marks", "delete_lost_credits"),

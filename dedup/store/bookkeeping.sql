@@ -1,7 +1,7 @@
--- What later marks rest on: what is wrong, and how it is healed.
+-- Faults in the data that later marks depend on, and their repairs.
 
 -- name: settled
--- Whether `dedup.marked_article a` has a mark that counts.
+-- True if `dedup.marked_article a` has a mark that counts.
 a.status IN ('unique', 'similar', 'duplicate') AND NOT a.stale AND NOT a.archived
 
 -- name: lost_fingerprints
@@ -19,7 +19,7 @@ WHERE NOT EXISTS (SELECT FROM dedup.article a WHERE a.id = c.article_id)
    OR NOT EXISTS (SELECT FROM dedup.agency g WHERE g.id = c.agency_id)
 
 -- name: missing_marks
--- Articles without a mark, or with one that is not of their time and their attached table.
+-- Articles without a mark, or with a mark that has another time or attached table.
 dedup.article a LEFT JOIN dedup.article_mark k ON k.id = a.id
 WHERE (k.id, k.time, k.attachment_id) IS DISTINCT FROM (a.id, coalesce(a.published_at, a.added_at), a.attachment_id)
 
@@ -30,90 +30,90 @@ WHERE NOT EXISTS (SELECT FROM dedup.article a WHERE a.id = m.article_id)
    OR NOT EXISTS (SELECT FROM dedup.article a WHERE a.id = m.other_id)
 
 -- name: crossing_pairs
--- Pairs of an archived article with one that is not.
+-- Pairs of an archived article with one that is not archived.
 dedup.match m
 JOIN dedup.article_mark a ON a.id = m.article_id
 JOIN dedup.article_mark o ON o.id = m.other_id
 WHERE a.archived <> o.archived AND NOT a.stale AND NOT o.stale
 
 -- name: add_missing_marks
--- The marks that articles lack, as pending ones.
+-- Add the missing marks as pending ones.
 INSERT INTO dedup.article_mark (id, time, attachment_id)
 SELECT a.id, coalesce(a.published_at, a.added_at), a.attachment_id FROM ${missing_marks}
 ON CONFLICT (id) DO UPDATE SET time = excluded.time, attachment_id = excluded.attachment_id
 
 -- name: add_turn
--- The row of the settle lock.
+-- Add the row of the settle lock.
 INSERT INTO dedup.settle_turn DEFAULT VALUES ON CONFLICT DO NOTHING
 
 -- name: archived_with_fingerprint
--- Archived articles that have a fingerprint.
+-- Return archived articles that have a fingerprint.
 SELECT a.id, a.source_id FROM dedup.marked_article a
 WHERE a.archived AND EXISTS (SELECT FROM dedup.fingerprint f WHERE f.article_id = a.id) ORDER BY a.id
 
 -- name: count_crossing_pairs
--- How many pairs are of an archived article with one that is not.
+-- Count pairs of an archived article with one that is not archived.
 SELECT count(*) FROM ${crossing_pairs}
 
 -- name: count_lost_credits
--- How many credits belong to no article or no agency.
+-- Count credits that belong to no article or no agency.
 SELECT count(*) FROM ${lost_credits}
 
 -- name: count_lost_fingerprints
--- How many fingerprints belong to no article.
+-- Count fingerprints that belong to no article.
 SELECT count(*) FROM ${lost_fingerprints}
 
 -- name: count_lost_marks
--- How many marks belong to no article.
+-- Count marks that belong to no article.
 SELECT count(*) FROM ${lost_marks}
 
 -- name: count_missing_marks
--- How many articles have no mark, or one that is not theirs.
+-- Count articles without a mark of their own.
 SELECT count(*) FROM ${missing_marks}
 
 -- name: count_lost_pairs
--- How many pairs belong to no article.
+-- Count pairs that belong to no article.
 SELECT count(*) FROM ${lost_pairs}
 
 -- name: count_missing_turn
--- How many rows the settle lock lacks.
+-- Count missing rows of the settle lock.
 SELECT count(*) FROM (SELECT WHERE NOT EXISTS (SELECT FROM dedup.settle_turn)) AS missing
 
 -- name: count_triggers
--- How many triggers do not fire always.
+-- Count triggers that do not fire always.
 SELECT count(*)
 FROM pg_trigger t JOIN pg_class c ON c.oid = t.tgrelid
 WHERE c.relnamespace = 'dedup'::regnamespace AND NOT t.tgisinternal AND t.tgenabled <> 'A'
 
 -- name: delete_crossing_pairs
--- The pairs of an archived article with one that is not.
+-- Delete pairs of an archived article with one that is not archived.
 DELETE FROM dedup.match WHERE ctid IN (SELECT m.ctid FROM ${crossing_pairs})
 
 -- name: delete_lost_credits
--- The credits that belong to no article or no agency.
+-- Delete credits that belong to no article or no agency.
 DELETE FROM ${lost_credits}
 
 -- name: delete_lost_fingerprints
--- The fingerprints that belong to no article.
+-- Delete fingerprints that belong to no article.
 DELETE FROM ${lost_fingerprints}
 
 -- name: delete_lost_marks
--- The marks that belong to no article.
+-- Delete marks that belong to no article.
 DELETE FROM ${lost_marks}
 
 -- name: delete_lost_pairs
--- The pairs that belong to no article.
+-- Delete pairs that belong to no article.
 DELETE FROM ${lost_pairs}
 
 -- name: failed_with_credits
--- Failed articles that have credits, and do not wait to have them read.
+-- Return failed articles that have credits and do not wait to have them read.
 SELECT a.id, a.source_id FROM dedup.marked_article a
 WHERE a.status = 'failed' AND NOT a.archived AND EXISTS (SELECT FROM dedup.credit c WHERE c.article_id = a.id)
   AND NOT EXISTS (SELECT FROM dedup.credit_unread u WHERE u.article_id = a.id)
 ORDER BY a.id
 
 -- name: failed_with_more
--- Failed articles that have a fingerprint or pairs.
+-- Return failed articles that have a fingerprint or pairs.
 SELECT a.id, a.source_id FROM dedup.marked_article a
 WHERE a.status = 'failed' AND NOT a.archived
   AND (EXISTS (SELECT FROM dedup.fingerprint f WHERE f.article_id = a.id)
@@ -122,53 +122,53 @@ WHERE a.status = 'failed' AND NOT a.archived
 ORDER BY a.id
 
 -- name: fire_always
--- Have every trigger fire always.
+-- Make every trigger fire always.
 SELECT dedup.fire_always()
 
 -- name: flag_disagrees
--- Articles whose mark and whose canonical flag disagree.
+-- Return articles whose mark and canonical flag disagree.
 SELECT a.id, a.source_id FROM dedup.marked_article a
 JOIN dedup.fingerprint f ON f.article_id = a.id
 WHERE ${settled} AND f.canonical = (a.status = 'duplicate') ORDER BY a.id
 
 -- name: forget_digests
--- Have the settings in force adopted again.
+-- Make the next backfill adopt the settings in force again.
 UPDATE dedup.corpus_state SET rule_digest = NULL, fingerprint_digest = NULL
 
 -- name: forget_place
--- Have it looked up again up to when articles are settled.
+-- Make the next settling look up again up to which time articles are settled.
 UPDATE dedup.corpus_state SET settled_through = NULL
 
 -- name: later_than_noted
--- Whether an article is settled that is later than is noted of all.
+-- Return whether a settled article is later than the recorded time.
 SELECT max(dedup.canonical_time(a.published_at, a.added_at, %(policy)s, %(earliest)s))
        > (SELECT settled_through FROM dedup.corpus_state)
 FROM dedup.marked_article a WHERE a.takes_part
 
 -- name: never_settled
--- Articles that take part without a mark.
+-- Return articles that take part without a mark.
 SELECT a.id, a.source_id FROM dedup.marked_article a
 WHERE a.takes_part AND a.status IN ('pending', 'failed') ORDER BY a.id
 
 -- name: no_fingerprint
--- Settled articles without a fingerprint.
+-- Return settled articles without a fingerprint.
 SELECT a.id, a.source_id FROM dedup.marked_article a
 WHERE ${settled} AND NOT EXISTS (SELECT FROM dedup.fingerprint f WHERE f.article_id = a.id) ORDER BY a.id
 
 -- name: original_archived
--- Duplicates that are not archived, of an original that is.
+-- Return duplicates that are not archived while their original is.
 SELECT a.id, a.source_id FROM dedup.marked_article a
 JOIN dedup.article_mark o ON o.id = a.duplicate_of
 WHERE ${settled} AND o.archived ORDER BY a.id
 
 -- name: other_revision
--- Settled articles whose fingerprint is of another revision of the text.
+-- Return settled articles whose fingerprint is of another revision of the text.
 SELECT a.id, a.source_id FROM dedup.marked_article a
 JOIN dedup.fingerprint f ON f.article_id = a.id
 WHERE ${settled} AND f.revision <> a.revision ORDER BY a.id
 
 -- name: pairs_disagree
--- Settled articles whose marks do not follow from their pairs.
+-- Return settled articles whose marks do not follow from their pairs.
 SELECT a.id, a.source_id FROM dedup.marked_article a
 LEFT JOIN LATERAL (
     SELECT m.relation, m.other_id, m.score, m.rule FROM dedup.match m
@@ -183,11 +183,11 @@ WHERE ${settled}
 ORDER BY a.id
 
 -- name: takes_no_part
--- Settled articles that take no part.
+-- Return settled articles that take no part.
 SELECT a.id, a.source_id FROM dedup.marked_article a WHERE ${settled} AND NOT a.takes_part ORDER BY a.id
 
 -- name: unmark_without_original
--- Have articles wait whose original is gone: a mark cannot point to it.
+-- Make articles pending whose original is gone, since a mark cannot point to it.
 UPDATE dedup.article_mark a
 SET status = 'pending', stale = false, duplicate_of = NULL, score = NULL, reason = NULL, marked_at = NULL
 WHERE a.id = ANY (%(ids)s) AND a.duplicate_of IS NOT NULL AND NOT a.archived

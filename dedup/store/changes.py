@@ -1,7 +1,4 @@
-"""The journal of marks: which marks changed, in order, for those who keep marks elsewhere (docs/changes.md).
-
-All of it is in `migrations/sql/journal.sql`; here it is asked, started and stopped.
-"""
+"""Reads, starts and stops the journal of marks (docs/changes.md); `migrations/sql/journal.sql` keeps it."""
 
 from __future__ import annotations
 
@@ -20,32 +17,24 @@ _sql = Statements("store/changes")
 
 MOST_CHANGES = 100_000  # At a time: 20 MB
 
+# For the locks on the tables: half a second longer than an automatic vacuum takes to give way.
 LOCK_SECONDS = 1.5
-"""For the tables, at one try: half a second longer than an automatic vacuum takes to give way."""
 
 
 @dataclass(frozen=True, slots=True)
 class MarkChange(Answer):
-    """A mark that changed, as it is now.
+    """A changed mark in its present state; fields as of `Verdict`."""
 
-    Attributes:
-        cursor: asks for what comes after this one; text that means nothing else.
-        id: the article's source_id.
-        status: as of `Verdict`; "pending" where the last mark no longer counts, "deleted" where there is no
-            such article any more.
-        duplicate_of, score, reason: as of `Verdict`.
-    """
-
-    cursor: str
-    id: str
-    status: str
+    cursor: str  # opaque; asks for the changes after this one
+    id: str  # the article's source_id
+    status: str  # also "pending", if the last mark no longer counts, and "deleted"
     duplicate_of: str | None
     score: float | None
     reason: str | None
 
 
 def changes(cursor: Cursor, since: str | None, limit: int) -> list[MarkChange]:
-    """The next marks that changed since a cursor, or all marks; raises as `Questions.changes`."""
+    """Return the next marks that changed since a cursor, or all marks; raises as `Questions.changes`."""
     try:
         rows = cursor.execute(_sql("changes"), {"since": since, "limit": limit}).fetchall()
     except psycopg.Error as error:
@@ -56,20 +45,18 @@ def changes(cursor: Cursor, since: str | None, limit: int) -> list[MarkChange]:
                     " starts it: `dedup changes --start`"
                 ) from None
             case "DJ002":
-                raise InputError("that is no cursor of changes; give the last one that was told") from None
+                raise InputError("that is no cursor of changes; give the last one that you read") from None
             case "DJ003":
                 raise CursorError(
                     "the cursor is of another history of the marks (after a restore, a failover, TRUNCATE or"
-                    " another start of the journal), or older than the deletions that are told; forget the"
-                    " marks that you keep, and read all of them: `dedup changes` without --since"
+                    " another start of the journal), or older than the recorded deletions; forget your copies"
+                    " of the marks, and read all of them: `dedup changes` without --since"
                 ) from None
         raise
     return [MarkChange(*row) for row in rows]
 
 
 def keep_journal(cursor: Cursor, *, wanted: bool) -> bool:
-    """Keep the journal from now on, or drop it; False where it is so already. Needs the settle lock, and the
-    owner.
-    """
+    """Start or drop the journal; return False if it was so already. Needs the settle lock and the owner."""
     cursor.execute(set_values({"lock_timeout": milliseconds(LOCK_SECONDS)}, local=True))
     return bool(one_row(cursor, _sql("start" if wanted else "stop"))[0])

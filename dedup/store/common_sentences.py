@@ -1,7 +1,7 @@
-"""Counting the carriers of sentences, and changing which are common (docs/semantics.md, section 2).
+"""Counts the carriers of sentences, and changes which sentences are common (docs/semantics.md, section 2).
 
-Counts are kept for every sentence that enough articles carry, and changed by difference. The rule itself is
-in `../rules/common.py`; when it is applied, in `../settling/refresh.py`.
+The counts of sentences with enough carriers are stored, and updated by difference. `../rules/common.py` has
+the rule; `../settling/refresh.py` applies it.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ NO_BIGINTS = arrays.bigints(())
 
 @dataclass(frozen=True, slots=True)
 class SentenceCount:
-    """What decides whether a sentence is common."""
+    """Counts that decide whether a sentence is common."""
 
     sentence_hash: int
     carriers: int  # articles that carry it
-    pairs: int  # ordered pairs of them with an equal bucket key, summed over the bands
-    carrier: int | None  # the id of one of them, for the example; None where it is not known
+    pairs: int  # ordered pairs of carriers with an equal bucket key, summed over the bands
+    carrier: int | None  # the id of a carrier, for the example; None if unknown
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,21 +38,20 @@ class CommonChange:
     carriers: int
     effective_stories: float | None  # see `rules.common`; None for a sentence that leaves the table
     carrier: int | None
-    # enters, leaves: whether it becomes common, or stops being common; neither: its counts changed
-    enters: bool
-    leaves: bool
+    enters: bool  # it becomes common; if it neither enters nor leaves, its counts changed
+    leaves: bool  # it stops being common
 
 
 def take_changes(cursor: Cursor) -> tuple[bool, Bigints, int]:
-    """The changes that this transaction sees; `finish` removes just these. Returns whether everything must be
-    counted, the numbers of the changes that wait, and how many fingerprints there are, as the planner knows.
+    """Return whether everything must be counted, the numbers of the changes that this transaction sees (for
+    `finish`), and the planner's estimate of fingerprints.
     """
     row = one_row(cursor, _sql("waiting_changes"))
     return row[0], row[1], row[2]
 
 
 def anything_to_count(cursor: Cursor) -> bool:
-    """Whether a sentence may have become common, or stopped being common, since the last count."""
+    """Return whether any sentence may have become common, or stopped being common, since the last count."""
     return bool(one_row(cursor, _sql("anything_to_count"))[0])
 
 
@@ -63,8 +62,9 @@ def count_again(cursor: Cursor) -> None:
 def count_all(
     cursor: Cursor, settings: Settings, table: str = "dedup.fingerprint", watched: Bigints = NO_BIGINTS
 ) -> list[SentenceCount]:
-    """Count every sentence of more than `common_stories` carriers, in two passes over all fingerprints.
-    `table`: where the fingerprints are. `watched`: sentences that are counted however few carry them.
+    """Count every sentence with more than `common_stories` carriers, in two passes over all fingerprints.
+
+    `watched`: sentences that are counted even if few articles carry them.
     """
     values = {"limit": settings.common_stories, "watched": watched}
     rows = cursor.execute(_sql("count_every_sentence", fingerprints=table), values).fetchall()
@@ -72,9 +72,8 @@ def count_all(
 
 
 def count_changed(cursor: Cursor, settings: Settings) -> list[SentenceCount]:
-    """Count again the sentences of the waiting changes, through the indexes. The changes and the fingerprints
-    must be seen at one moment: call it in a REPEATABLE READ transaction, the one that took them.
-    """
+    """Count the sentences of the waiting changes through the indexes, in the transaction that took these."""
+    # It must be REPEATABLE READ: changes and fingerprints have to be of one moment.
     prefer_indexes(cursor)
     for statement in (
         *("drop_taken_changes", "taken_changes", "analyze_taken_changes"),
@@ -95,9 +94,10 @@ def changes(
     everything: bool,
     complete: bool = False,
 ) -> list[CommonChange]:
-    """What to change in the table of common sentences. `everything`: the counts are of all sentences; those
-    not among them are carried by few. `complete`: of those that are common or pinned too; nobody carries one
-    that is not among them.
+    """Return the changes of the table of common sentences that follow from counts.
+
+    `everything`: few articles carry a sentence that has no count here. `complete`: and none carries one that
+    is common or pinned.
     """
     counted = {count.sentence_hash: count for count in counts}
     present = stored(cursor, None if everything else list(counted))
@@ -105,7 +105,7 @@ def changes(
     if everything:
         for sentence in (present.keys() | pins.keys()) - counted.keys():
             counted[sentence] = SentenceCount(sentence, 0, 0, None)
-            if not complete:  # few articles carry it
+            if not complete:
                 row = one_row(cursor, _sql("count_one_sentence"), {"sentence": sentence})
                 counted[sentence] = SentenceCount(sentence, *row)
     changed = []
@@ -123,7 +123,7 @@ def changes(
 
 
 def stored(cursor: Cursor, among: Sequence[int] | None = None) -> dict[int, tuple[int, float]]:
-    """The common sentences, all or those among some, with their carriers and effective stories."""
+    """Return the common sentences, all or those among some, with their carriers and effective stories."""
     keys = None if among is None else arrays.bigints(among)
     rows = cursor.execute(_sql("stored"), {"keys": keys})
     return {row[0]: (row[1], row[2]) for row in rows.fetchall()}
@@ -134,7 +134,7 @@ def carriers(cursor: Cursor, sentences: Sequence[int]) -> list[int]:
 
 
 def carriers_of(cursor: Cursor, changed: Sequence[CommonChange]) -> list[int]:
-    """The articles whose scores change with these sentences: the carriers of those that enter or leave."""
+    """Return the articles whose scores change: the carriers of sentences that enter or leave."""
     moved = [c.sentence_hash for c in changed if c.enters or c.leaves]
     return carriers(cursor, moved) if moved else []
 
@@ -143,6 +143,7 @@ def apply(
     cursor: Cursor, changed: Sequence[CommonChange], carriers: Sequence[int], examples: dict[int, str]
 ) -> None:
     if carriers:
+        # Scores ignore common sentences, so those of the carriers change.
         articles.withdraw(cursor, carriers)
     leaving = arrays.bigints([c.sentence_hash for c in changed if c.leaves])
     cursor.execute(_sql("delete_common"), {"sentences": leaving})
@@ -161,7 +162,7 @@ def apply(
 def finish(
     cursor: Cursor, counts: Sequence[SentenceCount], taken: Bigints, settings: Settings, *, everything: bool
 ) -> None:
-    """Keep the counts and forget the changes that were taken, in one transaction. Needs the settle lock."""
+    """Store counts and delete the changes that were counted. Needs the settle lock."""
     if everything:
         cursor.execute(_sql("delete_all_counts"))
         cursor.execute(_sql("note_counted"))

@@ -1,21 +1,21 @@
 -- Common sentences and their counts.
 
 -- name: drop_taken_changes
--- What an earlier count of this transaction left.
+-- Drop the table of an earlier count in this transaction.
 DROP TABLE IF EXISTS pg_temp.taken_change, pg_temp.net_change, pg_temp.touched_sentence
 
 -- name: taken_changes
--- The changes that this transaction sees.
+-- Copy the changes that this transaction sees.
 CREATE TEMPORARY TABLE taken_change ON COMMIT DROP AS SELECT id FROM dedup.sentence_change
 
 -- name: analyze_taken_changes
--- The planner is to know how many they are.
+-- Tell the planner their number.
 ANALYZE pg_temp.taken_change
 
 -- name: net_changes
--- What the noted changes come to, article by article: the fingerprint that was counted before them, if any,
--- with the sign -1, and the present one, if any, with +1. The changes of an article alternate: one came, one
--- went; so the first and the last tell all.
+-- Reduce the noted changes to two rows per article: the fingerprint that was counted before them, if any, with the sign
+-- -1, and the present one, if any, with +1. The changes of an article alternate between came and went, so the first and
+-- the last are enough.
 CREATE TEMPORARY TABLE net_change ON COMMIT DROP AS
 WITH edge AS (
     SELECT c.article_id, min(c.id) AS first, max(c.id) AS last
@@ -30,12 +30,12 @@ FROM edge e JOIN dedup.sentence_change c ON c.id = e.last AND c.sentence_hashes 
 JOIN dedup.fingerprint f ON f.article_id = e.article_id
 
 -- name: analyze_net_changes
--- The same.
+-- Tell the planner their number.
 ANALYZE pg_temp.net_change
 
 -- name: touched_sentences
--- The sentences of the changes: by how much the number of their carriers changed, an article that carries it
--- now, and the counts as they were, where they are kept.
+-- Collect the sentences of the changes: the change in the number of carriers, an article that carries it now, and the
+-- stored counts, if any.
 CREATE TEMPORARY TABLE touched_sentence ON COMMIT DROP AS
 SELECT sentence_hash, sum(sign)::integer AS change, max(carrier) AS carrier,
        min(c.carriers) AS carriers, min(c.pairs) AS pairs
@@ -51,21 +51,22 @@ FROM (
 GROUP BY sentence_hash
 
 -- name: index_touched_sentences
--- For the joins of the counts.
+-- Index them for the joins of the counts.
 CREATE INDEX ON pg_temp.touched_sentence (sentence_hash)
 
 -- name: analyze_touched_sentences
--- The planner is to know how many they are.
+-- Tell the planner their number.
 ANALYZE pg_temp.touched_sentence
 
 -- name: prefer_hash_joins
--- What is joined next is small and of known size; the functions in it set their own ways to the rows.
+-- Allow hash joins: the next tables are small and of known size. The functions in the next statements set their own
+-- plans.
 SELECT set_config('enable_hashjoin', 'on', true), set_config('enable_seqscan', 'on', true)
 
 -- name: count_kept_sentences
--- Sentences whose counts are kept, changed by difference: the carriers of a sentence that 100,000 articles carry
--- are not read again. Only the bucket keys of the changed articles are looked at: of N carriers that have the
--- key now there were N - d before, so the ordered pairs change by N (N - 1) - (N - d) (N - d - 1).
+-- Update stored counts by difference, so that the carriers of a sentence that 100,000 articles carry are not read
+-- again. Only the bucket keys of the changed articles are needed: of N carriers that have a key now there were N - d
+-- before, so the ordered pairs change by N (N - 1) - (N - d) (N - d - 1).
 WITH moved AS MATERIALIZED (
     SELECT s.sentence_hash, b.band, b.bucket, sum(n.sign) AS d
     FROM pg_temp.net_change n CROSS JOIN unnest(n.sentence_hashes) AS s (sentence_hash)
@@ -93,8 +94,8 @@ FROM pg_temp.touched_sentence t LEFT JOIN difference d USING (sentence_hash)
 WHERE t.carriers IS NOT NULL
 
 -- name: count_other_sentences
--- Sentences whose counts are not kept: few articles carried them, so all their carriers are read. Only those
--- matter that many carry now, or that are common or pinned.
+-- Count sentences without stored counts; few articles carried them, so all their carriers are read. Return those that
+-- many articles carry now, or that are common or pinned.
 WITH carrier AS MATERIALIZED (
     SELECT * FROM dedup.carrier(ARRAY(
         SELECT sentence_hash FROM pg_temp.touched_sentence WHERE carriers IS NULL))
@@ -118,9 +119,9 @@ WITH carrier AS MATERIALIZED (
 SELECT sentence_hash, carriers, coalesce(pairs, 0), carrier FROM carried LEFT JOIN agreeing USING (sentence_hash)
 
 -- name: count_every_sentence
--- Every sentence that more than `limit` articles carry, and those that are watched: how many, how many ordered pairs
--- of them agree in the bucket key of a band, summed over the bands, and one of them. One pass over all fingerprints
--- finds which sentences these are, a second one reads the buckets of their carriers.
+-- Count every sentence that more than `limit` articles carry, and watched ones: the carriers, the ordered pairs of
+-- carriers with an equal bucket key, summed over the bands, and one carrier. One pass over all fingerprints finds the
+-- sentences, a second one reads the buckets of their carriers.
 WITH carried AS MATERIALIZED (
     SELECT sentence_hash, count(*)::integer AS carriers, min(article_id) AS carrier
     FROM ${fingerprints} f CROSS JOIN unnest(f.sentence_hashes) AS s (sentence_hash)
@@ -138,7 +139,7 @@ WITH carried AS MATERIALIZED (
 SELECT sentence_hash, carriers, coalesce(pairs, 0), carrier FROM carried LEFT JOIN agreeing USING (sentence_hash)
 
 -- name: count_one_sentence
--- The counts of one sentence from all its carriers.
+-- Count one sentence from all its carriers.
 WITH carrier AS MATERIALIZED (
     SELECT article_id, buckets FROM dedup.carrier(ARRAY[%(sentence)s::bigint])
 )
@@ -150,54 +151,54 @@ SELECT (SELECT count(*)::integer FROM carrier),
        (SELECT min(article_id) FROM carrier)
 
 -- name: anything_to_count
--- Whether a sentence may have become common, or stopped being common, since the last count.
+-- Return whether any sentence may have become common, or stopped being common, since the last count.
 SELECT recount_all OR EXISTS (SELECT FROM dedup.sentence_change) FROM dedup.corpus_state
 
 -- name: carriers
--- The articles that carry one of these sentences.
+-- Return the articles that carry one of these sentences.
 SELECT DISTINCT article_id FROM dedup.carrier(%(sentences)s)
 
 -- name: count_again
--- Have every sentence counted again.
+-- Make the next backfill count every sentence again.
 UPDATE dedup.corpus_state SET recount_all = true
 
 -- name: delete_all_counts
--- Forget every count, before they are written again.
+-- Delete all counts before they are written again.
 DELETE FROM dedup.sentence_count
 
 -- name: delete_changes
--- Forget the changes that were counted.
+-- Delete the changes that were counted.
 DELETE FROM dedup.sentence_change WHERE id = ANY (%(taken)s)
 
 -- name: delete_common
--- Sentences that stop being common.
+-- Delete sentences that stop being common.
 DELETE FROM dedup.common_sentence WHERE sentence_hash = ANY (%(sentences)s::bigint[])
 
 -- name: delete_counts
--- Forget the counts of sentences that few articles carry.
+-- Delete the counts of sentences that few articles carry.
 DELETE FROM dedup.sentence_count WHERE sentence_hash = ANY (%(sentences)s::bigint[])
 
 -- name: note_counted
--- Say that every sentence was counted.
+-- Record that every sentence was counted.
 UPDATE dedup.corpus_state SET recount_all = false WHERE recount_all
 
 -- name: pins
--- The sentences that people have pinned, and as what.
+-- Return the pinned sentences.
 SELECT sentence_hash, common FROM dedup.sentence_pin
 
 -- name: stored
--- The common sentences, all or those among some.
+-- Return the common sentences, all or those among some.
 SELECT sentence_hash, carriers, effective_stories FROM dedup.common_sentence
 WHERE %(keys)s::bigint[] IS NULL OR sentence_hash = ANY (%(keys)s::bigint[])
 
 -- name: waiting_changes
--- Whether everything must be counted, the changes that wait, and about how many fingerprints there are.
+-- Return whether everything must be counted, the waiting changes, and the estimated number of fingerprints.
 SELECT s.recount_all, coalesce((SELECT array_agg(id) FROM dedup.sentence_change), '{}'),
        (SELECT greatest(reltuples, 0)::bigint FROM pg_class WHERE oid = 'dedup.fingerprint'::regclass)
 FROM dedup.corpus_state s
 
 -- name: write_common
--- Common sentences with their figures; those that are common already keep their example.
+-- Write common sentences with their figures; present ones keep their example.
 INSERT INTO dedup.common_sentence (sentence_hash, carriers, effective_stories, example)
 SELECT * FROM unnest(%(sentences)s::bigint[], %(carriers)s::integer[], %(stories)s::double precision[],
                      %(examples)s::text[])
@@ -205,7 +206,7 @@ ON CONFLICT (sentence_hash) DO UPDATE
     SET carriers = excluded.carriers, effective_stories = excluded.effective_stories
 
 -- name: write_counts
--- The counts that are kept.
+-- Write counts.
 INSERT INTO dedup.sentence_count (sentence_hash, carriers, pairs)
 SELECT * FROM unnest(%(sentences)s::bigint[], %(carriers)s::integer[], %(pairs)s::bigint[])
 ON CONFLICT (sentence_hash) DO UPDATE SET carriers = excluded.carriers, pairs = excluded.pairs

@@ -1,7 +1,4 @@
-"""Which agencies articles credit, for whoever is shown an article. Read-only.
-
-It loads nothing of what reads credits, which is in `credits.py`.
-"""
+"""Looks up the agencies that articles credit. Read-only, and without `credits.py`, which loads the reader."""
 
 from __future__ import annotations
 
@@ -17,14 +14,14 @@ _sql = Statements("store/credits")
 
 @dataclass(frozen=True, slots=True)
 class ArticleCredit(Answer):
-    """An agency that an article credits, and where; at `contribution` only part of the text is its own."""
+    """An agency that an article credits, and the place of the credit."""
 
     agency: str
-    place: str
+    place: str  # at "contribution" the agency wrote a part of the text only
 
 
 def of_articles(cursor: Cursor, source_ids: Sequence[str]) -> dict[str, tuple[ArticleCredit, ...]]:
-    """The credits of some articles; those without any are left out."""
+    """Return the credits of articles by source_id; articles without credits are left out."""
     found: dict[str, tuple[ArticleCredit, ...]] = {}
     rows = cursor.execute(_sql("of_articles"), {"source_ids": list(source_ids)}).fetchall()
     for source_id, *credit in rows:

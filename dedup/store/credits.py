@@ -1,8 +1,8 @@
-"""Credits: which agencies an article names as its source, and the list of agencies that they are read by.
+"""Stores credits, which are the agencies that an article names as its source, and the list of agencies.
 
-What counts as a credit is decided in `dedup.text.credits`. A backfill reads credits where it fingerprints
-texts, and stores both in one transaction. Articles that a hook stored, whose byline changed, or all of them
-after the list changed, wait in `dedup.credit_unread`, and `read_unread` reads them.
+`dedup.text.credits` finds credits. A backfill stores them with fingerprints, in one transaction. Articles
+that a hook stored or whose byline changed, and all articles after a change of the list, wait in
+`dedup.credit_unread` for `read_unread`.
 """
 
 from __future__ import annotations
@@ -20,50 +20,38 @@ from dedup.text.credits import MAX_SPELLING, PLACES, Agency, Credit, CreditReade
 
 _sql = Statements("store/credits")
 
-UNREAD_ARTICLES = 100
-"""Articles whose credits are read in one transaction, which holds the settle lock: about 10 ms."""
+UNREAD_ARTICLES = 100  # Read in one transaction, which holds the settle lock for about 10 ms
 
 
 @dataclass(frozen=True, slots=True)
 class ListedAgency(Answer):
-    """An agency of the list.
-
-    Attributes:
-        name: as it is shown; spellings: how texts write it; places: where it counts.
-        articles: how many credit it.
-    """
+    """An agency of the list."""
 
     name: str
     spellings: list[str]
-    places: list[str]
-    articles: int
+    places: list[str]  # where its credits count
+    articles: int  # that credit it
 
 
 @dataclass(frozen=True, slots=True)
 class PublicationCredits(Answer):
-    """How much of a publication is agency copy.
+    """The share of agency copy in a publication."""
 
-    Attributes:
-        publication: its name; empty for articles without one.
-        articles: how many it has; credited: that credit an agency themselves; agency_copy: these, and those
-            of whose story another article does; share: of the articles, 0 to 1.
-    """
-
-    publication: str
+    publication: str  # empty for articles without one
     articles: int
-    credited: int
-    agency_copy: int
-    share: float
+    credited: int  # that credit an agency themselves
+    agency_copy: int  # these, and articles of stories in which another article credits an agency
+    share: float  # of agency copy among the articles, 0 to 1
 
 
 def reader(cursor: Cursor) -> CreditReader:
-    """What reads credits by the list as it is now."""
+    """Return a reader of credits for the present list."""
     rows = cursor.execute(_sql("agencies")).fetchall()
     return CreditReader(Agency(row[0], row[1], tuple(row[2]), tuple(row[3])) for row in rows)
 
 
 def stored_of(cursor: Cursor, ids: Sequence[int]) -> dict[int, list[Credit]]:
-    """The stored credits of those of some articles that have any, by the numbers of the agencies."""
+    """Return the stored credits by article, with agencies as ids; articles without credits are left out."""
     found: dict[int, list[Credit]] = {}
     for article, agency, place in cursor.execute(_sql("stored"), {"ids": bigints(ids)}).fetchall():
         found.setdefault(article, []).append((agency, place))
@@ -71,11 +59,12 @@ def stored_of(cursor: Cursor, ids: Sequence[int]) -> dict[int, list[Credit]]:
 
 
 def write(cursor: Cursor, found: Mapping[int, Sequence[Credit]]) -> None:
-    """Store the credits of articles in place of those that they have. Needs the settle lock."""
+    """Replace the credits of articles. Needs the settle lock."""
     stored = stored_of(cursor, list(found))
     old = {article for article, before in stored.items() if before != sorted(found[article])}
     if old:
         cursor.execute(_sql("delete"), {"ids": bigints(list(old))})
+    # Numbers and names of places need no escaping in COPY.
     lines = [
         f"{article}\t{agency}\t{place}\n"
         for article, credits in found.items()
@@ -88,19 +77,20 @@ def write(cursor: Cursor, found: Mapping[int, Sequence[Credit]]) -> None:
 
 
 def read_unread(cursor: Cursor) -> int:
-    """Read the credits of some articles that wait for it; returns how many. Needs the settle lock."""
+    """Read the credits of some waiting articles; return how many. Needs the settle lock."""
     ids = one_column(cursor, _sql("take_unread"), {"limit": UNREAD_ARTICLES})
     if ids:
         read = reader(cursor).read
         failed = set(one_column(cursor, _sql("failed"), {"ids": bigints(ids)}))
         known = articles.texts(cursor, [article for article in ids if article not in failed])
+        # An article that failed or is gone loses the credits that it had.
         found: dict[int, tuple[Credit, ...]] = dict.fromkeys(failed, ())
         write(cursor, found | {task.id: read(task.text, task.byline) for task in known})
     return len(ids)
 
 
 def unread_among(cursor: Cursor, ids: Sequence[int]) -> set[int]:
-    """Those of some articles whose credits wait to be read."""
+    """Return the articles among these whose credits wait to be read."""
     return set(one_column(cursor, _sql("unread_among"), {"ids": bigints(ids)}))
 
 
@@ -110,12 +100,12 @@ def read_again(cursor: Cursor, ids: Iterable[int]) -> None:
 
 
 def listed(cursor: Cursor) -> list[ListedAgency]:
-    """The list, with how many articles credit each, those of the most first."""
+    """Return the list, agencies that most articles credit first."""
     return [ListedAgency(*row) for row in cursor.execute(_sql("counted")).fetchall()]
 
 
 def add(cursor: Cursor, name: str, spellings: Iterable[str], places: Iterable[str] = ()) -> None:
-    """Put an agency on the list, or say anew how it is written. Raises InputError: that cannot be."""
+    """Add an agency to the list, or change its spellings and places. Raises InputError: one is not valid."""
     name, spelled = name.strip(), list(dict.fromkeys(spelling.strip() for spelling in spellings))
     if not name or not spelled or any(not 2 <= len(one) <= MAX_SPELLING for one in (name, *spelled)):
         raise InputError(f"an agency and each way to write it have 2 to {MAX_SPELLING} characters")
@@ -127,15 +117,13 @@ def add(cursor: Cursor, name: str, spellings: Iterable[str], places: Iterable[st
 
 
 def remove(cursor: Cursor, name: str) -> None:
-    """Take an agency off the list. Raises InputError: it is not on it."""
+    """Remove an agency from the list. Raises InputError: it is not listed."""
     if not cursor.execute(_sql("remove"), {"name": name}).rowcount:
         raise InputError(f"no agency is called {name!r}; `dedup agencies` lists them")
 
 
 def of_stories(cursor: Cursor, source_ids: Sequence[str]) -> dict[str, dict[str, int]]:
-    """Count the agencies that stories credit, by the source_ids of their originals: agency to the number of
-    articles of the story that credit it.
-    """
+    """Return, by the source_id of a story's original, agency to the number of articles that credit it."""
     found: dict[str, dict[str, int]] = {}
     rows = cursor.execute(_sql("of_stories"), {"source_ids": list(source_ids)}).fetchall()
     for source_id, agency, count in rows:
@@ -144,5 +132,5 @@ def of_stories(cursor: Cursor, source_ids: Sequence[str]) -> dict[str, dict[str,
 
 
 def publications(cursor: Cursor) -> list[PublicationCredits]:
-    """Return the share of agency copy of each publication, also where the agency is not in the corpus."""
+    """Return the share of agency copy of each publication."""
     return [PublicationCredits(*row) for row in cursor.execute(_sql("publications")).fetchall()]

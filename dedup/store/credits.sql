@@ -1,58 +1,59 @@
--- Credits of articles, and the list of agencies that they are read by.
+-- Credits of articles, and the list of agencies.
 
 -- name: agencies
--- The list.
+-- Return the list.
 SELECT id, name, spellings, places FROM dedup.agency ORDER BY name
 
 -- name: counted
--- The list, with how many articles credit each.
+-- Return the list with the number of articles that credit each agency.
 SELECT g.name, g.spellings, g.places, count(c.article_id)
 FROM dedup.agency g LEFT JOIN dedup.credit c ON c.agency_id = g.id
 GROUP BY g.id ORDER BY count(c.article_id) DESC, g.name
 
 -- name: add
--- An agency, or another way to write one.
+-- Add an agency, or change its spellings and places.
 INSERT INTO dedup.agency (name, spellings, places) VALUES (%(name)s, %(spellings)s, %(places)s)
 ON CONFLICT (name) DO UPDATE SET spellings = excluded.spellings, places = excluded.places
 
 -- name: remove
--- Take an agency off the list.
+-- Remove an agency from the list.
 DELETE FROM dedup.agency WHERE name = %(name)s
 
 -- name: stored
--- What is stored of some articles. OFFSET 0: looked up one by one, whatever the statistics say of a table that grows.
+-- Return the stored credits of articles. OFFSET 0: force index lookups; stale statistics of a growing table caused full
+-- scans.
 SELECT c.article_id, c.agency_id, c.place FROM unnest(%(ids)s::bigint[]) AS given (id)
 CROSS JOIN LATERAL (SELECT * FROM dedup.credit WHERE article_id = given.id OFFSET 0) AS c
 ORDER BY 1, 2
 
 -- name: delete
--- The credits of some articles, looked up in the same way.
+-- Delete the credits of articles, looked up in the same way.
 DELETE FROM dedup.credit WHERE ctid = ANY (ARRAY(
     SELECT c.place FROM unnest(%(ids)s::bigint[]) AS given (id)
     CROSS JOIN LATERAL (SELECT ctid FROM dedup.credit WHERE article_id = given.id OFFSET 0) AS c (place)))
 
 -- name: take_unread
--- Some articles whose credits are to be read.
+-- Delete and return some articles whose credits wait to be read.
 DELETE FROM dedup.credit_unread
 WHERE article_id IN (SELECT article_id FROM dedup.credit_unread ORDER BY article_id LIMIT %(limit)s)
 RETURNING article_id
 
 -- name: failed
--- Those of some articles that have failed, or have gone.
+-- Return the articles among these that failed or are gone.
 SELECT given.id FROM unnest(%(ids)s::bigint[]) AS given (id)
 LEFT JOIN LATERAL (SELECT status FROM dedup.article_mark WHERE id = given.id OFFSET 0) AS k ON true
 WHERE k.status IS NULL OR k.status = 'failed'
 
 -- name: unread_among
--- Those of some articles whose credits are to be read.
+-- Return the articles among these whose credits wait to be read.
 SELECT article_id FROM dedup.credit_unread WHERE article_id = ANY (%(ids)s)
 
 -- name: note_unread
--- Articles whose credits are to be read.
+-- Record articles whose credits are to be read.
 INSERT INTO dedup.credit_unread SELECT unnest(%(ids)s::bigint[]) ON CONFLICT DO NOTHING
 
 -- name: of_articles
--- The agencies that some articles credit, by their own keys. OFFSET 0: looked up one by one, whatever the statistics say.
+-- Return the agencies that articles credit, by source_id. OFFSET 0: force index lookups, even under stale statistics.
 SELECT given.source_id, c.agency, c.place
 FROM unnest(%(source_ids)s::text[]) AS given (source_id)
 CROSS JOIN LATERAL (SELECT id FROM dedup.mark WHERE source_id = given.source_id COLLATE "C" OFFSET 0) AS a
@@ -60,12 +61,13 @@ CROSS JOIN LATERAL (SELECT agency, place FROM dedup.article_credit WHERE article
 ORDER BY 1, 2
 
 -- name: of_stories
--- The agencies that articles of some stories credit, by the keys of their originals, and how many do.
+-- Return the agencies that articles of stories credit, by the source_id of the original, and the number of these
+-- articles.
 SELECT o.source_id, c.agency, count(*)
 FROM dedup.mark o JOIN dedup.article_credit c ON c.story_id = o.id
 WHERE o.source_id = ANY (%(source_ids)s) AND c.place <> 'contribution' GROUP BY 1, 2 ORDER BY 1, 3 DESC, 2
 
 -- name: publications
--- How much of each publication is agency copy.
+-- Return the share of agency copy of each publication.
 SELECT publication, articles, credited, agency_copy, share FROM dedup.publication_credit
 ORDER BY agency_copy DESC, publication

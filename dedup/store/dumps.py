@@ -1,8 +1,6 @@
-"""The embedded server's data as a file and back: the programs of its own package do the work.
+"""Dumps the corpus of the embedded server into a file, and restores it, by pg_dump and pg_restore.
 
-A dump is one file in the custom format of PostgreSQL, which pg_restore of that version or a newer one reads.
-It holds the schema of the corpus, or the whole database if tables are attached: views of the schema read
-these, and without them it could not be restored.
+A dump is in the custom format of PostgreSQL, which pg_restore of that version or a newer one reads.
 """
 
 from __future__ import annotations
@@ -22,32 +20,31 @@ from dedup.db.database import Database
 from dedup.files.whole import new_file
 from dedup.store import removal
 
-SCHEMA_LINE = " SCHEMA - {} "
-"""How the contents of a dump name the schema."""
+SCHEMA_LINE = " SCHEMA - {} "  # In the list of contents of a dump
 
 
 def dump(path: Path, *, schema: str | None = None) -> int:
-    """Write the corpus of the embedded server into a new file, whole or not at all; returns its bytes.
+    """Write the corpus of the embedded server into a new file, whole or not at all; return its bytes.
 
-    `schema`: as of `Deduplicator`. Raises InputError: the file exists, or cannot be written. Raises
-    EmbeddedServerError: it failed; there is no file.
+    Raises InputError: the file exists, or cannot be written; EmbeddedServerError: pg_dump failed.
     """
     schema = chosen(schema)
     with new_file(path, private=True) as made:
         url = embedded.start()
         with closing(Database(url, schema=schema)) as database, database.transaction() as cursor:
             attached = attachments.known(cursor) and bool(attachments.attachments(cursor))
+        # Views of the schema read attached tables, so without these it could not be restored.
         what = () if attached else (f"--schema={schema}",)
         _run("pg_dump", "--format=custom", *what, f"--file={made}", url)
     return path.stat().st_size
 
 
 def restore(path: Path, *, schema: str | None = None) -> None:
-    """Bring a corpus back from a dump, into an embedded server that has none or an empty one. Whoever owned
-    the schema, it is the server's own now; rights are not brought back.
+    """Restore a corpus from a dump into an embedded server that has none or an empty one. The server's user
+    owns the schema afterwards; rights are not restored.
 
-    `schema`: as of `Deduplicator`; the dump must be of the same one. Raises InputError: this is no dump of a
-    corpus, or there are articles already. Raises EmbeddedServerError: it failed; nothing was changed.
+    `schema`: that of the dump. Raises InputError: the file is no dump of this schema, or the corpus is not
+    empty; EmbeddedServerError: pg_restore failed and changed nothing.
     """
     schema = chosen(schema)
     if not path.is_file():
@@ -79,13 +76,14 @@ def restore(path: Path, *, schema: str | None = None) -> None:
 
 
 def _run(name: str, *words: str) -> str:
+    # PGOPTIONS and the like would change the session, and messages are parsed in English.
     environment = {k: v for k, v in os.environ.items() if not k.startswith("PG")} | {"LC_ALL": "C"}
     done = subprocess.run(
         [postgres.program(name), *words], env=environment, capture_output=True, errors="replace", check=False
     )
     if done.returncode:
         first = (done.stderr.strip() or f"it ended with {done.returncode}").splitlines()[0]
-        # What follows tells the row, with the text of its article.
+        # The rest of the line quotes the row with the text of its article.
         complaint = re.sub(r"(COPY failed for table [^:]*):.*", r"\1", first)
         raise EmbeddedServerError(f"{name} failed: {complaint[:300]}")
     return done.stdout

@@ -1,4 +1,4 @@
-"""Every mark and every pair, row by row, by source_id: memory does not grow with the result. Read-only."""
+"""Exports marks and pairs row by row, in memory that does not grow with the result. Read-only."""
 
 from __future__ import annotations
 
@@ -14,12 +14,11 @@ from dedup.rules.marks import Status
 
 _sql = Statements("store/exports")
 
-PAGE = 5_000
-"""Rows fetched from the server at a time."""
+PAGE = 5_000  # Rows fetched from the server at a time
 
 
 class MarkRow(TypedDict):
-    """An article's mark; see `Verdict`. A stale one is the last one, and is settled again."""
+    """An article's mark; see `Verdict`. A stale mark is the last one; a backfill settles it again."""
 
     id: str
     status: StatusName
@@ -27,11 +26,11 @@ class MarkRow(TypedDict):
     score: float | None
     reason: str | None
     stale: bool
-    kept: NotRequired[dict[str, Any] | None]  # columns of one's own by their names, where they are asked for
+    kept: NotRequired[dict[str, Any] | None]  # the caller's columns by name, if asked for
 
 
 class MatchRow(TypedDict):
-    """A scored pair: `a` the later article, `b` the earlier canonical one; see `Match`."""
+    """A scored pair; `a` is the later article, `b` the earlier original. See `Match`."""
 
     a: str
     b: str
@@ -53,9 +52,8 @@ def marks(
     limit: int | None = None,
     kept: bool = False,
 ) -> Iterator[MarkRow]:
-    """The marks of the articles that are asked for, by source_id. `since`: published then or later; where the
-    publication time is unknown, stored then or later. `marked_since`: marked then or later. `kept`: with the
-    columns of one's own.
+    """Yield marks by source_id. `since`: only articles published from then on, or stored from then on if the
+    time of publication is unknown. `kept`: with the caller's columns. Raises InputError: an unknown status.
     """
     statuses = [known.value for known in Status]
     if status is not None and status not in statuses:
@@ -80,8 +78,9 @@ def matches(database: Database) -> Iterator[MatchRow]:
 
 
 def rows(database: Database, query: bytes, values: dict[str, Any]) -> Iterator[dict[str, Any]]:
-    """What a query answers, row by row, by the names of its columns."""
+    """Yield the rows of a query as dicts by column."""
     with database.transaction() as cursor:
+        # A cursor of the server: psycopg's own would fetch all rows at once.
         cursor.execute(b"DECLARE export NO SCROLL CURSOR FOR " + query, values)
         while page := cursor.execute(f"FETCH {PAGE} FROM export".encode()).fetchall():
             names = [column.name for column in cursor.description or ()]

@@ -1,7 +1,7 @@
-"""Articles that are new, stored with their mark in one call where they share nothing with others.
+"""Stores a new article with its mark in one call if it shares nothing with others, else in two calls.
 
-Most articles of a scraper are such. What one shares with settled articles is returned, for the program to
-decide, and its mark is stored by a second call. Each call is a transaction of its own.
+The first call returns the settled articles with which it shares something; the caller decides its mark, and
+the second call stores it. Each call is a transaction.
 """
 
 from __future__ import annotations
@@ -25,36 +25,34 @@ from dedup.text.fingerprint import Fingerprint
 
 _sql = Statements("store/fast_path")
 
-MOST_SHARED = 200
-"""Articles that are compared with a new one at once."""
+MOST_SHARED = 200  # Articles that one call compares with the new one
 
 Ask = Callable[[bytes, Mapping[str, Any]], list[tuple[Any, ...]]]
-"""Executes a statement, a transaction of its own, and returns the rows of its answer; see `Database.ask`."""
+"""Executes a statement as one transaction and returns its rows; see `Database.ask`."""
 
 Outcome = Literal["stored", "shares", "not plain"]
-"""What became of an article: stored; new, and sharing something with a few others; or it is known, or pinned,
-or shares something with many, with an unsettled one, or with a copy that may be later."""
+"""Results for an article: it is stored; it shares something with a few others; or `settle.py` must settle it,
+since it is known or pinned, or shares something with many, an unsettled one, or a copy that may be later."""
 
 
 @dataclass(frozen=True, slots=True)
 class Met:
-    """An article as the corpus met it."""
+    """Result of the first call for an article."""
 
     outcome: Outcome
-    told: int | None = None  # a number for all this, where it shares something
-    added: datetime | None = None  # when it came, if it does not say so itself
-    time: datetime | None = None  # its own in canonical order, where it shares something
-    sentences: Bigints = field(default_factory=lambda: bigints([]))  # its own that are not common
-    others: Sequence[FingerprintRow] = ()  # the canonical articles that share something with it
-    other_sentences: Sequence[Bigints] = ()  # theirs that are not common
+    told: int | None = None  # checksum of this result, by which the second call sees that it still holds
+    added: datetime | None = None  # when it came, if the article does not say so
+    time: datetime | None = None  # of the article in canonical order
+    sentences: Bigints = field(default_factory=lambda: bigints([]))  # of the article, without common ones
+    others: Sequence[FingerprintRow] = ()  # originals that share something with it
+    other_sentences: Sequence[Bigints] = ()  # of each of these, without common ones
     unsettled: int = 0  # articles that are pending or stale
 
 
 def meet(ask: Ask, rulebook: Rulebook, article: Article, made: Fingerprint) -> Met:
-    """Store an article with its mark if it is new and shares nothing with others; else say what it shares.
-    `made`: the fingerprint of the article, by this rulebook.
+    """Store an article with its mark if it is new and shares nothing with others; else return what it shares.
 
-    Raises StaleRulesError: the stored results are of another rulebook.
+    `made`: its fingerprint by this rulebook. Raises StaleRulesError: stored results are of another rulebook.
     """
     rows = _submit(ask, rulebook, article, made)
     outcome: Outcome = rows[-1][0]
@@ -91,12 +89,12 @@ def store(
     pairs: Sequence[Pair],
     gaining: Collection[int],
 ) -> bool:
-    """Store a new article with its mark and pairs, and give the earlier ones in `gaining`, which it is most
-    like, their new marks.
+    """Store a new article with its mark and pairs; return False, and store nothing, if `met` no longer holds.
 
-    Returns False, and stores nothing, where it would meet something else than `met` by now.
-    Raises StaleRulesError: the stored results are of another rulebook.
+    `gaining`: earlier articles whose best match the new one is. Raises StaleRulesError: stored results are of
+    another rulebook.
     """
+    # The mark was decided for this time, which the place in canonical order may depend on.
     dated = replace(article, added_at=met.added)
     given = {**asdict(mark), "pairs": [asdict(p) | {"best_match": p.other_id in gaining} for p in pairs]}
     rows = _submit(ask, rulebook, dated, made, told=met.told, mark=json.dumps(given))

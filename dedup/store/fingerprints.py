@@ -1,10 +1,4 @@
-"""Texts out of the database, fingerprints into it and out again. It neither makes nor compares them.
-
-Many fingerprints are written as rows of COPY in its binary form, made from arrays: psycopg would convert each
-value of each row on its own, which costs more than half of what making the fingerprints costs. A row is a
-count of columns, then each value after its length in bytes; an array is as `../db/arrays.py` says. Columns of
-a fixed width come first, so all of a row but its sentences is one NumPy record.
-"""
+"""Reads texts that wait to be fingerprinted, and stores fingerprints. It neither makes nor compares them."""
 
 from __future__ import annotations
 
@@ -28,28 +22,26 @@ from dedup.text.fingerprints import Fingerprint, Fingerprints
 _sql = Statements("store/fingerprints")
 
 Place = tuple[datetime, int]
-"""Where an article stands in the index of unsettled ones: time and id."""
+"""Time and id of an article in the index of unsettled ones."""
 
 Chunk = list[tuple[int, int]]
-"""Articles by their ids, each with the revision that was found."""
+"""Ids and revisions of articles."""
 
 Target = Literal["fingerprint", "fingerprint_bulk"]
-"""The table that fingerprints are stored in: the one in use, or the one where they wait without an index."""
+"""Table of fingerprints: the one in use, or the one without an index where they wait."""
 
 
 @dataclass(frozen=True, slots=True)
 class WaitingTexts:
     """Articles whose texts wait to be fingerprinted."""
 
-    articles: Chunk  # their ids and revisions
-    sizes: list[int]  # the bytes of their texts
-    last: Place | None  # the place of the last one; None where there is none
+    articles: Chunk
+    sizes: list[int]  # bytes of their texts
+    last: Place | None  # of the last article; None if none waits
 
 
 def waiting_page(cursor: Cursor, after: Place | None, limit: int) -> WaitingTexts:
-    """The next articles whose present text has no fingerprint in any table, near enough in canonical order.
-    `after`: the place of the last article of the page before; None for the first page.
-    """
+    """Return the next articles whose present text has no fingerprint, about in canonical order."""
     prefer_indexes(cursor)
     last_time, last_id = after or (None, None)
     row = cursor.execute(_sql("waiting_page"), {"time": last_time, "id": last_id, "limit": limit}).fetchone()
@@ -62,19 +54,20 @@ def waiting_page(cursor: Cursor, after: Place | None, limit: int) -> WaitingText
 
 
 def waiting_texts(cursor: Cursor, chunk: Chunk, too_long: int) -> list[tuple[TextTask, bool]]:
-    """The texts of some articles, except of those that changed, went or no longer wait; and whether they are
-    HTML that is to be made `readable`. Of an attached table the row may have changed and the article not yet:
-    that is noted in the outbox. `too_long`: texts that are surely longer than so many characters come without
-    their words.
+    """Return the texts of articles that still wait, and whether each is HTML to be made `readable`.
+
+    `too_long`: characters from which a text comes without its words.
     """
-    from dedup.base.html import MAX_HTML_CHARACTERS  # a hook does without
+    from dedup.base.html import MAX_HTML_CHARACTERS  # hooks do not need this module
 
     ids, revisions = _columns(chunk)
     prefer_indexes(cursor)
+    # HTML may be longer, because markup does not count as text.
     bounds = {"too_long": too_long, "html": max(too_long, MAX_HTML_CHARACTERS)}
     values = {"ids": ids, "revisions": revisions, **bounds}
     rows = cursor.execute(_sql("waiting_texts", html=articles.html("a")), values).fetchall()
     if len(rows) < len(chunk):
+        # The row of an attached table may have changed before its article; the outbox gets a note of it.
         read = bigints([row[0] for row in rows])
         cursor.execute(_sql("note_moved"), {"ids": ids, "revisions": revisions, "read": read})
     return [(TextTask(*row[:7]), row[7]) for row in rows]
@@ -86,9 +79,7 @@ def _columns(chunk: Chunk) -> tuple[Bigints, Bigints]:
 
 
 def count(cursor: Cursor, what: Literal["known", "unfingerprinted", "unsettled"]) -> int:
-    """How many fingerprints there are, about, as the planner knows; how many articles wait for one; or how
-    many to be settled.
-    """
+    """Count fingerprints (the planner's estimate), articles that wait for one, or articles to settle."""
     return int(one_row(cursor, _sql(_COUNTS[what]))[0])
 
 
@@ -96,12 +87,11 @@ _COUNTS = {"known": "count", "unfingerprinted": "count_unfingerprinted", "unsett
 
 
 def store(cursor: Cursor, results: Sequence[Fingerprinted]) -> None:
-    """Store a few fingerprints and failures, except of texts that changed or went meanwhile. Needs the settle
-    lock: with it nobody is just editing or deleting one of these articles, or changing the settings that the
-    fingerprints were made with.
-    """
+    """Store a few fingerprints and failures, without texts that changed meanwhile. Needs the settle lock."""
+    # Under the lock nobody edits or deletes these articles, or changes the settings of the fingerprints.
     cursor.execute(_sql("note_unread"), {"ids": bigints([result.article_id for result in results])})
     made = [(r, r.fingerprint) for r in results if r.fingerprint is not None]
+    # An outdated fingerprint of an article keeps the new one out.
     if _insert(cursor, made) < len(made) and _remove_outdated(cursor, [r.article_id for r, _ in made]):
         _insert(cursor, made)
     failed = {(r.article_id, r.revision): r.reason or "" for r in results if r.fingerprint is None}
@@ -130,23 +120,16 @@ def _insert(cursor: Cursor, made: Sequence[tuple[Fingerprinted, Fingerprint]]) -
 
 @dataclass(frozen=True, slots=True)
 class Stored:
-    """Fingerprints that a transaction has stored.
+    """The n fingerprints that a transaction stored."""
 
-    Attributes:
-        ids, revisions: of their articles, each of shape (n,).
-        made: what they were among; chosen: which n of it they are.
-    """
-
-    ids: Bigints
-    revisions: Bigints
-    made: Fingerprints
-    chosen: Flags
+    ids: Bigints  # of their articles, shape (n,)
+    revisions: Bigints  # shape (n,)
+    made: Fingerprints  # these and others
+    chosen: Flags  # true at the n of `made` that were stored
 
 
 class Batch:
-    """The fingerprints and failures of many texts, made ready before the settle lock is taken. `chunk`: the
-    articles, in the order of `made`.
-    """
+    """Fingerprints and failures of many texts, prepared for COPY before the settle lock is taken."""
 
     def __init__(self, chunk: Chunk, made: Fingerprints) -> None:
         self._chunk, self._made = chunk, made
@@ -157,9 +140,7 @@ class Batch:
         }
 
     def store(self, cursor: Cursor, target: Target = "fingerprint") -> tuple[Stored, list[int]]:
-        """Store what can be; needs the settle lock, as the function `store` does. Returns it, and the ids of
-        the articles that changed, went or no longer wait.
-        """
+        """Store under the settle lock; return the result, and ids of articles that changed or do not wait."""
         gone, there, outdated = self._storable(cursor)
         if outdated:
             _remove_outdated(cursor, outdated)
@@ -184,9 +165,8 @@ class Batch:
 
 
 def _remove_outdated(cursor: Cursor, ids: Sequence[int]) -> bool:
-    """Remove fingerprints of another revision of their article, and have decided again what rests on them. An
-    edit removes them. They are here where someone wrote a revision by hand, or restored half a backup.
-    """
+    """Remove fingerprints of other revisions, and withdraw their articles; return whether there were any."""
+    # Edits remove them. They exist if someone wrote a revision by hand, or restored half a backup.
     removed = one_column(cursor, _sql("delete_outdated"), {"ids": bigints(ids)})
     if removed:
         articles.withdraw(cursor, removed)
@@ -196,7 +176,7 @@ def _remove_outdated(cursor: Cursor, ids: Sequence[int]) -> bool:
 
 
 def drop(cursor: Cursor, ids: Collection[int]) -> None:
-    """Remove fingerprints, and have settled again what rests on them. Needs the settle lock."""
+    """Remove fingerprints and withdraw their articles. Needs the settle lock."""
     articles.withdraw(cursor, ids)
     for table in get_args(Target):
         delete(cursor, ids, table)
@@ -207,53 +187,44 @@ def delete(cursor: Cursor, ids: Collection[int], target: Target) -> None:
 
 
 def read_again(cursor: Cursor, ids: Collection[int]) -> list[int]:
-    """Have those of these articles that failed read again, but for archived ones; returns them. Needs the
-    settle lock.
-    """
+    """Make failed articles pending again, but no archived ones; return them. Needs the settle lock."""
     return one_column(cursor, _sql("read_again"), {"ids": bigints(ids)})
 
 
 def retry(cursor: Cursor, reason: str, limit: int) -> int:
-    """Have failed articles read again; returns how many. Needs the settle lock. `reason`: how the reason of
-    their failure begins. `limit`: at most so many.
-    """
+    """Make failed articles pending if their reason begins so; return how many. Needs the settle lock."""
     failed = one_column(cursor, _sql("failed"), {"reason": reason, "limit": limit})
     return len(read_again(cursor, failed))
 
 
 def _fail(cursor: Cursor, failed: Mapping[tuple[int, int], str]) -> None:
-    """Mark articles as failed, and take back what was decided by them under an earlier fingerprint. `failed`:
-    article and revision to the reason.
-    """
+    """Mark articles, given by id and revision, as failed; remove pairs of their earlier fingerprints."""
     ids, revisions = _columns(list(failed))
     values = {"ids": ids, "revisions": revisions, "reasons": list(failed.values())}
     articles.remove_pairs(cursor, one_column(cursor, _sql("fail"), values))
 
 
-# --- rows of COPY
-
+# psycopg would convert each value of each row separately, which costs more than half of making the
+# fingerprints. A row is a count of columns, then each value after its length in bytes; for arrays see
+# `../db/arrays.py`. Columns of a fixed width come first, so a row without its sentences is one NumPy record.
 COLUMNS = (
     "article_id, version, content_hash, revision, word_count, shingle_count, buckets, signature,"
     " sentence_hashes"
 )
-"""In the order of the values of a row."""
 
 _PLAIN = {
     **dict.fromkeys(("article_id", "version", "content_hash"), 8),
     **dict.fromkeys(("revision", "word_count", "shingle_count"), 4),
 }
-"""The columns of a fixed width, and their bytes."""
+"""Columns of a fixed width, and their bytes."""
 
 BEGINNING = b"PGCOPY\n\xff\r\n\0" + bytes(8)
 END = b"\xff\xff"
-_ARRAY = 20
-"""Bytes of an array before its elements: dimensions, nulls, element type, length and lower bound."""
+_ARRAY = 20  # Bytes before the elements: dimensions, nulls, element type, length and lower bound
 
 
 def copy_rows(ids: Bigints, revisions: Bigints, made: Fingerprints) -> list[bytes]:
-    """The rows of some articles, in their order; a text without a fingerprint has an empty one. `ids`,
-    `revisions`: of the articles that `made` is of.
-    """
+    """Return a row of COPY for each fingerprint, empty for a failure; all in the order of `made`."""
     rows = [b""] * len(made)
     sentences = elements(made.sentence_hashes).tobytes()
     ends = (made.sentence_starts * ELEMENT.itemsize).tolist()
@@ -284,7 +255,7 @@ def copy_rows(ids: Bigints, revisions: Bigints, made: Fingerprints) -> list[byte
 
 @cache
 def _record(bands: int, size: int) -> npt.NDArray[Any]:
-    """All of a row but its sentences and values, for so many buckets and so many values of the signature."""
+    """Return a row without values and sentences, for `bands` buckets and `size` values of the signature."""
     fields: list[tuple[Any, ...]] = [("columns", ">i2")]
     for name, width in _PLAIN.items():
         fields += [(f"{name}_bytes", ">i4"), (name, f">i{width}")]
@@ -306,7 +277,7 @@ def _record(bands: int, size: int) -> npt.NDArray[Any]:
 
 
 def elements(values: Bigints) -> npt.NDArray[Any]:
-    """The elements of an array of bigint, as COPY takes them."""
+    """Return the elements of a bigint[] in the form of COPY."""
     found = np.empty(len(values), ELEMENT)
     found["size"], found["value"] = 8, values
     return found

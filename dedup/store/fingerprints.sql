@@ -1,39 +1,39 @@
 -- Fingerprints, and the texts that wait for one.
 
 -- name: unfingerprinted
--- Whether the present text of `dedup.article a` has no fingerprint, in use or waiting.
+-- True if the present text of `dedup.article a` has no fingerprint, in use or waiting.
 NOT EXISTS (SELECT FROM dedup.fingerprint f WHERE f.article_id = a.id AND f.revision = a.revision)
 AND NOT EXISTS (SELECT FROM dedup.fingerprint_bulk w WHERE w.article_id = a.id AND w.revision = a.revision)
 
 -- name: count
--- About how many fingerprints there are, as the planner knows.
+-- Return the estimated number of fingerprints.
 SELECT greatest(reltuples, 0)::bigint FROM pg_class WHERE oid = 'dedup.fingerprint'::regclass
 
 -- name: count_unfingerprinted
--- How many articles wait for a fingerprint.
+-- Count articles that wait for a fingerprint.
 SELECT count(*)
 FROM dedup.article_mark k JOIN dedup.article a ON a.id = k.id
 WHERE (k.status = 'pending' OR k.stale) AND ${unfingerprinted}
 
 -- name: count_unsettled
--- How many articles are to be settled, and have a fingerprint of their present text.
+-- Count unsettled articles with a fingerprint of their present text.
 SELECT count(*) FROM dedup.article_mark k
 JOIN dedup.article a ON a.id = k.id
 JOIN dedup.fingerprint f ON f.article_id = k.id AND f.revision = a.revision
 WHERE k.status = 'pending' OR k.stale
 
 -- name: delete
--- The fingerprints of some articles.
+-- Delete the fingerprints of articles.
 DELETE FROM dedup.${table} WHERE article_id = ANY (%(ids)s)
 
 -- name: delete_outdated
--- Fingerprints of another revision of their article.
+-- Delete and return fingerprints of another revision of their article.
 DELETE FROM dedup.fingerprint f USING dedup.article a
 WHERE f.article_id = ANY (%(ids)s) AND a.id = f.article_id AND f.revision <> a.revision
 RETURNING a.id
 
 -- name: delete_outdated_waiting
--- The same of those that are not yet in use.
+-- Delete waiting fingerprints of another revision of their article.
 DELETE FROM dedup.fingerprint_bulk f USING dedup.article a
 WHERE f.article_id = ANY (%(ids)s) AND a.id = f.article_id AND f.revision <> a.revision
 
@@ -48,12 +48,12 @@ WHERE k.id = f.id AND (k.status = 'pending' OR k.stale)
 RETURNING k.id
 
 -- name: failed
--- Some articles that failed for a reason that begins so.
+-- Return articles that failed for a reason with this beginning.
 SELECT id FROM dedup.article_mark WHERE status = 'failed' AND NOT archived AND starts_with(reason, %(reason)s)
 ORDER BY id LIMIT %(limit)s
 
 -- name: insert
--- A fingerprint, unless its article changed, went or no longer waits.
+-- Store a fingerprint, unless its article changed, is gone or no longer waits.
 INSERT INTO dedup.fingerprint (article_id, revision, version, content_hash, sentence_hashes, signature, buckets,
                                word_count, shingle_count)
 SELECT * FROM (
@@ -66,8 +66,8 @@ WHERE EXISTS (SELECT FROM dedup.marked_article a
 ON CONFLICT (article_id) DO NOTHING
 
 -- name: note_moved
--- Of some articles that still wait, those whose text in an attached table is another one by now, or gone: noted, so
--- that the row is looked at again. Triggers have noted them before, unless there are none.
+-- Note the articles among these that still wait, but whose text in an attached table is gone or another one, so that
+-- the row is read again. Triggers have noted them already, unless there are none.
 INSERT INTO dedup.outbox (attachment_id, amount, source_ids)
 SELECT a.attachment_id, count(*), array_agg(a.source_id)
 FROM unnest(%(ids)s::bigint[], %(revisions)s::bigint[]) AS given (id, revision)
@@ -77,18 +77,18 @@ WHERE a.revision = given.revision AND (a.status = 'pending' OR a.stale)
 GROUP BY a.attachment_id
 
 -- name: note_unread
--- Articles whose credits are to be read.
+-- Record articles whose credits are to be read.
 INSERT INTO dedup.credit_unread SELECT unnest(%(ids)s::bigint[]) ON CONFLICT DO NOTHING
 
 -- name: read_again
--- Have failed articles read again, but for archived ones.
+-- Make failed articles pending, but no archived ones.
 UPDATE dedup.article_mark SET status = 'pending', reason = NULL, marked_at = NULL
 WHERE id = ANY (%(ids)s) AND status = 'failed' AND NOT archived RETURNING id
 
 -- name: storable
--- Of some articles and revisions, as places in the given order: which have changed, are gone or no longer wait;
--- which have a fingerprint of that revision already, in use or not yet; and the ids of those that have one of
--- another revision.
+-- Return, as places in the given order, the articles that changed, are gone or no longer wait, and the articles that
+-- have a fingerprint of that revision, in use or waiting; and the ids of articles with a fingerprint of another
+-- revision.
 SELECT array_agg(given.place - 1) FILTER (WHERE a.waits IS NOT TRUE),
        array_agg(given.place - 1) FILTER (WHERE f.present),
        array_agg(given.id) FILTER (WHERE a.waits AND f.outdated)
@@ -103,8 +103,8 @@ LEFT JOIN LATERAL (
     OFFSET 0) AS f ON true
 
 -- name: waiting_page
--- The next articles whose present text has no fingerprint, in the order of the index of unsettled ones, without
--- their texts: as arrays, which cost their reader nothing.
+-- Return the next articles whose present text has no fingerprint, without their texts, in the order of the index of
+-- unsettled articles. Arrays cost their reader nothing.
 WITH page AS MATERIALIZED (
     SELECT a.id, a.revision,
            coalesce(octet_length(a.text),
@@ -122,9 +122,8 @@ FROM (SELECT array_agg(id) AS ids, array_agg(revision::bigint) AS revisions, arr
 CROSS JOIN (SELECT time, id FROM page ORDER BY time DESC, id DESC LIMIT 1) AS last
 
 -- name: waiting_texts
--- Of some articles the texts to be fingerprinted: of those that have not changed and still wait, wherever their
--- texts are. A text that is too long stays here, and comes as its length; HTML has more room for it. OFFSET 0: looked
--- up one by one, whatever the statistics say.
+-- Return the texts of articles that are unchanged and still wait. A text that is too long stays in the database, and
+-- its length is returned; HTML may be longer. OFFSET 0: force index lookups, even under stale statistics.
 SELECT a.id, a.revision, a.language, a.title, CASE WHEN size.too_long THEN '' ELSE body.text END,
        CASE WHEN size.too_long THEN char_length(body.text) END, a.byline, body.html
 FROM unnest(%(ids)s::bigint[], %(revisions)s::bigint[]) AS given (id, revision)

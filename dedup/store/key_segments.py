@@ -1,7 +1,6 @@
-"""The entries by which articles are found, as arrays: key and article in one number.
+"""Reads and writes the entries by which articles are found, as arrays: key and article in one number.
 
-`migrations/sql/fingerprints.sql` says what an entry is, and looks them up. Which are written when says
-`../settling/segments.py`.
+`migrations/sql/fingerprints.sql` defines entries and looks them up; `../settling/segments.py` merges them.
 """
 
 from __future__ import annotations
@@ -22,25 +21,21 @@ from dedup.store.memory_engine import FingerprintPage
 
 _sql = Statements("store/key_segments")
 
-BLOCK_ENTRIES = 120
-"""Entries of a block, more or less: eight blocks fill a page of Postgres."""
-
+BLOCK_ENTRIES = 120  # About so many in a block: eight blocks fill a page of Postgres
 PAGE_ARTICLES = 4_000  # Fingerprints whose keys are read at a time: about 1 MB
 COPY_ENTRIES = 1_000_000  # Written at a time: 12 MB
-
-ARTICLE_BITS = 32  # Of an entry; the others are the upper ones of the key
+ARTICLE_BITS = 32  # Lower bits of an entry; the others are the upper bits of the key
 KEY_BITS = 31
 
 
 @dataclass(frozen=True, slots=True)
 class KeySegment:
-    """A sorted run of entries; `canonical`: of canonical articles, or else of duplicates; `blocks`: parts of
-    the range of keys, a row each."""
+    """A sorted run of entries."""
 
     id: int
-    canonical: bool
+    canonical: bool  # of originals, else of duplicates
     entries: int
-    blocks: int
+    blocks: int  # parts of the range of keys, each a row
 
 
 def blocks_for(entries: int) -> int:
@@ -48,17 +43,17 @@ def blocks_for(entries: int) -> int:
 
 
 def block_of(entries: Bigints, blocks: int) -> Bigints:
-    """The blocks of entries in a segment of so many, as `dedup.block` says."""
+    """Return the block of each entry in a segment of `blocks`, as the SQL function `dedup.block` does."""
     return np.asarray(((entries >> ARTICLE_BITS) + (1 << KEY_BITS - 1)) * blocks >> KEY_BITS)
 
 
 def first_entry(block: int, blocks: int) -> int:
-    """No entry of the block is smaller, and none of the block before is as large."""
+    """Return the smallest entry that a block can have."""
     return (-(-(block << KEY_BITS) // blocks) - (1 << KEY_BITS - 1)) << ARTICLE_BITS
 
 
 def entries_of(keys: Bigints, articles: Bigints) -> Bigints:
-    """The entries of keys, as `dedup.entry` makes them."""
+    """Return the entries of keys, as the SQL function `dedup.entry` does."""
     return np.asarray((keys >> 33 << ARTICLE_BITS) + articles)
 
 
@@ -67,7 +62,7 @@ def articles_of(entries: Bigints) -> Bigints:
 
 
 def of_table(cursor: Cursor, table: Target) -> Iterator[tuple[Bigints, Flags]]:
-    """The entries of all fingerprints of a table, in pieces, with the flag of their articles; in no order."""
+    """Yield pages of the entries of a table of fingerprints, with the canonical flags; in no order."""
     ids: Bigints = one_row(cursor, _sql("fingerprinted", table=table))[0]
     for start in range(0, len(ids), PAGE_ARTICLES):
         last = ids[min(start + PAGE_ARTICLES, len(ids)) - 1]
@@ -81,7 +76,8 @@ def of_table(cursor: Cursor, table: Target) -> Iterator[tuple[Bigints, Flags]]:
 
 
 def of_page(page: FingerprintPage, canonical: Flags) -> tuple[Bigints, Flags]:
-    """The same of fingerprints that are at hand, and the flags of their articles."""
+    """Return the entries of a page of fingerprints, with the canonical flags."""
+    # Articles without buckets are short; their content hash is a key instead.
     short = page.bucket_counts == 0
     counts = (page.sentence_counts, page.bucket_counts, short.astype(np.int64))
     keys = np.concatenate([page.sentence_hashes, page.buckets, page.content_hash[short]])
@@ -90,13 +86,14 @@ def of_page(page: FingerprintPage, canonical: Flags) -> tuple[Bigints, Flags]:
 
 
 def segments(cursor: Cursor) -> list[KeySegment]:
-    """Those in use, the smallest first."""
+    """Return the segments in use, the smallest first."""
     return [KeySegment(*row) for row in cursor.execute(_sql("segments")).fetchall()]
 
 
 def read(cursor: Cursor, some: Collection[int], first: int, end: int) -> Bigints:
-    """The entries of segments from `first` on and below `end`, in no order."""
+    """Return the entries of segments from `first` on and below `end`, in no order."""
     last = end - 1
+    # An entry has the upper 31 bits of a key, which is enough to find its block.
     keys = {"first": first >> ARTICLE_BITS << 33, "last": last >> ARTICLE_BITS << 33}
     data, counts = one_row(cursor, _sql("blocks"), {"segments": bigints(some), **keys})
     if data is None:
@@ -106,7 +103,7 @@ def read(cursor: Cursor, some: Collection[int], first: int, end: int) -> Bigints
 
 
 def having_flag(cursor: Cursor, *, canonical: bool) -> Bigints:
-    """The articles whose fingerprints have the flag, ascending."""
+    """Return the articles whose canonical flag is `canonical`, ascending."""
     return np.asarray(one_row(cursor, _sql("having_flag"), {"canonical": canonical})[0])
 
 
@@ -115,7 +112,7 @@ def more_recent_than(cursor: Cursor, entries: int) -> bool:
 
 
 def take_recent(cursor: Cursor) -> tuple[Bigints, Bigints]:
-    """The recent entries, of canonical articles and of duplicates; they are recent no more."""
+    """Delete and return the recent entries: of originals, and of duplicates."""
     row = one_row(cursor, _sql("take_recent"))
     return row[0], row[1]
 
@@ -125,8 +122,7 @@ def next_segment(cursor: Cursor) -> int:
 
 
 def write(cursor: Cursor, segment: int, blocks: int, entries: Bigints) -> None:
-    """Write blocks of a segment of so many: entries in ascending order, each once, and of a block all that
-    there are."""
+    """Write whole blocks of a segment. `blocks`: of the segment. `entries`: ascending and unique."""
     into = b"COPY dedup.key_block (segment, number, entries) FROM STDIN (FORMAT BINARY)"
     with cursor.copy(into) as copy:
         copy.write(BEGINNING)
@@ -136,7 +132,6 @@ def write(cursor: Cursor, segment: int, blocks: int, entries: Bigints) -> None:
 
 
 def _rows(segment: int, blocks: int, entries: Bigints) -> Iterator[bytes]:
-    """Rows of COPY, some megabytes at a time."""
     numbers = block_of(entries, blocks)
     starts = np.flatnonzero(begins_run(numbers))
     bounds, step = [*starts.tolist(), len(entries)], max(1, COPY_ENTRIES // BLOCK_ENTRIES)
@@ -145,6 +140,7 @@ def _rows(segment: int, blocks: int, entries: Bigints) -> Iterator[bytes]:
         data = elements(entries[some[0] : some[-1]]).tobytes()
         rows, size = [], ELEMENT.itemsize
         for number, (start, end) in zip(numbers[some[:-1]].tolist(), pairwise(some), strict=True):
+            # Three columns: the segment as bigint, the number as integer, the entries as bigint[].
             rows.append(struct.pack(">hiqii", 3, 8, segment, 4, number))
             rows.append(struct.pack(">iiiiii", 20 + size * (end - start), 1, 0, INT8, end - start, 1))
             rows.append(data[size * (start - some[0]) : size * (end - some[0])])
@@ -152,21 +148,21 @@ def _rows(segment: int, blocks: int, entries: Bigints) -> Iterator[bytes]:
 
 
 def use(cursor: Cursor, segment: KeySegment) -> None:
-    """Have look-ups read a segment that is written."""
+    """Make look-ups read a segment."""
     cursor.execute(_sql("use"), asdict(segment))
 
 
 def remove(cursor: Cursor, some: Collection[int]) -> None:
-    """Remove segments, with their blocks, and blocks that belong to none."""
+    """Remove segments with their blocks, and blocks without a segment."""
     cursor.execute(_sql("delete_segments"), {"segments": bigints(some)})
     cursor.execute(_sql("delete_blocks"))
 
 
 def count_absent(cursor: Cursor) -> int:
-    """How many articles are not found by some key; reads all fingerprints and all entries."""
+    """Count articles that lack an entry; read all fingerprints and all entries."""
     return int(one_row(cursor, _sql("count_absent"))[0])
 
 
 def add_absent(cursor: Cursor) -> None:
-    """Have all articles found by all their keys."""
+    """Add the entries that articles lack."""
     cursor.execute(_sql("add_absent"))

@@ -1,7 +1,7 @@
--- The entries by which articles are found: key and article in one number (`dedup.entry`).
+-- Entries by which articles are found: key and article in one number (`dedup.entry`).
 
 -- name: absent
--- Entries of fingerprints in use that are nowhere.
+-- Missing entries of fingerprints in use.
 (
     SELECT f.canonical, dedup.entry(k.key, f.article_id) AS entry
     FROM dedup.fingerprint f
@@ -15,11 +15,11 @@
 ) AS absent
 
 -- name: add_absent
--- The entries that are nowhere.
+-- Add the missing entries.
 INSERT INTO dedup.recent_key (canonical, entry) SELECT canonical, entry FROM ${absent}
 
 -- name: blocks
--- The blocks of some segments that may have entries from one key on, and up to another.
+-- Return the blocks of segments that may have entries of a range of keys.
 SELECT string_agg(array_send(b.entries), ''), array_agg(cardinality(b.entries)::bigint)
 FROM dedup.key_segment s CROSS JOIN LATERAL (
     SELECT entries FROM dedup.key_block WHERE segment = s.id
@@ -27,27 +27,27 @@ FROM dedup.key_segment s CROSS JOIN LATERAL (
 WHERE s.id = ANY (%(segments)s)
 
 -- name: count_absent
--- How many articles are not found by some key.
+-- Count articles that lack an entry.
 SELECT count(DISTINCT entry & 4294967295) FROM ${absent}
 
 -- name: delete_blocks
--- The blocks of segments that are not in use.
+-- Delete the blocks of segments that are not in use.
 DELETE FROM dedup.key_block b WHERE NOT EXISTS (SELECT FROM dedup.key_segment s WHERE s.id = b.segment)
 
 -- name: delete_segments
--- Some segments.
+-- Delete segments.
 DELETE FROM dedup.key_segment WHERE id = ANY (%(segments)s)
 
 -- name: fingerprinted
--- The articles of a table of fingerprints.
+-- Return the articles of a table of fingerprints.
 SELECT coalesce(array_agg(article_id ORDER BY article_id), '{}') FROM dedup.${table}
 
 -- name: having_flag
--- The articles whose fingerprints are canonical, or are not.
+-- Return the articles whose canonical flag has this value.
 SELECT coalesce(array_agg(article_id ORDER BY article_id), '{}') FROM dedup.fingerprint WHERE canonical = %(canonical)s
 
 -- name: keys
--- The keys of a range of fingerprints as one row of arrays.
+-- Return the keys of a range of fingerprints as one row of arrays.
 SELECT array_agg(f.article_id), array_agg(f.canonical::integer::bigint), array_agg(cardinality(f.keys)::bigint),
        string_agg(array_send(f.keys), '')
 FROM (
@@ -55,20 +55,21 @@ FROM (
     FROM dedup.${table} WHERE article_id BETWEEN %(first)s AND %(last)s OFFSET 0) AS f
 
 -- name: next_segment
--- A number that no segment has.
+-- Return a number for a new segment.
 SELECT 1 + greatest((SELECT max(id) FROM dedup.key_segment), (SELECT max(segment) FROM dedup.key_block), 0)
 
 -- name: recent
--- Whether there are more recent entries than so many. Their size first: nothing is counted in a small table.
+-- Return whether there are more recent entries than this. The size of the table is tested first, so that a small one is
+-- not counted.
 SELECT pg_relation_size('dedup.recent_key') > 32 * %(entries)s::bigint
    AND (SELECT count(*) FROM (SELECT FROM dedup.recent_key LIMIT %(entries)s + 1) AS found) > %(entries)s
 
 -- name: segments
--- The segments in use.
+-- Return the segments in use.
 SELECT id, canonical, entries, blocks FROM dedup.key_segment ORDER BY entries, id
 
 -- name: take_recent
--- The recent entries, which are taken away: those of canonical articles, and those of duplicates.
+-- Delete the recent entries, and return those of originals and those of duplicates.
 WITH taken AS (DELETE FROM dedup.recent_key RETURNING canonical, entry)
 SELECT coalesce(array_agg(entry) FILTER (WHERE canonical), '{}'),
        coalesce(array_agg(entry) FILTER (WHERE NOT canonical), '{}')

@@ -1,6 +1,6 @@
-"""Files, or articles of a program, become articles of the corpus: batch by batch, every record accounted for.
+"""Loads articles from a file or a program into the corpus, in batches. Backfills settle them.
 
-What was read before trouble is stored. Nothing is settled here: that is the backfill's matter.
+An error of the source leaves all articles before it stored.
 """
 
 from __future__ import annotations
@@ -22,25 +22,18 @@ from dedup.files.report import LoadReport
 from dedup.store import articles
 from dedup.store.articles import LoadCounts
 
-BATCH_ARTICLES = 500
-BATCH_BYTES = 4_000_000
-"""Articles, and bytes of all their fields, per transaction of a load; a larger article goes alone. Postgres
-takes messages of up to 1 GB."""
+BATCH_ARTICLES = 500  # Per transaction
+BATCH_BYTES = 4_000_000  # Per transaction, unless one article is larger; Postgres takes messages up to 1 GB
 
-PREVIEWED_ARTICLES = 3  # Articles that a preview shows
+PREVIEWED_ARTICLES = 3
 
 
 @dataclass(frozen=True, slots=True)
 class LoadPreview(Answer):
-    """What a load would read.
+    """Preview of a load."""
 
-    Attributes:
-        report: of all records; nothing is stored, so only `lines`, `refused` and `repaired` are counted.
-        articles: the first ones.
-    """
-
-    report: LoadReport
-    articles: tuple[Article, ...]
+    report: LoadReport  # nothing is stored, so it counts only `lines`, `refused` and `repaired`
+    articles: tuple[Article, ...]  # the first ones
 
 
 def load_file(
@@ -54,10 +47,9 @@ def load_file(
     progress: Progress | None = None,
     stop: Callable[[], bool] = lambda: False,
 ) -> None:
-    """Store the articles of a file; for the arguments see `read_file`. What was read before an error is
-    stored.
+    """Store the articles of a file; for the arguments see `read_file`.
 
-    Raises InputError: the file cannot be used, or read on. DatabaseError: the server refused or went away.
+    Raises InputError: the file cannot be read, or not to its end; DatabaseError: the server failed.
     """
     batch = _Batch(database, report)
     found = read_file(
@@ -73,7 +65,7 @@ def load_file(
         for article in found:
             batch.add(article)
         batch.store()
-    except (InputError, MemoryError):  # of reading: what was read before is stored
+    except (InputError, MemoryError):  # raised by reading
         batch.store()
         raise
 
@@ -89,7 +81,7 @@ def preview_file(
     report = LoadReport()
     found = read_file(path, reading, report, rejects=None, progress=progress or SilentProgress(), stop=stop)
     first = tuple(islice(found, PREVIEWED_ARTICLES))
-    others = sum(1 for _ in found)  # reading counts the refused ones
+    others = sum(1 for _ in found)  # reading them fills the report
     report.lines += len(first) + others
     return LoadPreview(report, first)
 
@@ -113,7 +105,7 @@ def load_articles(
                 raise InputError(f"load takes a file, or Articles, not {type(article).__name__}")
         except StopIteration:
             break
-        except Exception:  # of the source, not of the database: what came before is stored
+        except Exception:  # raised by the source, not by the database
             batch.store()
             raise
         if stop():
@@ -125,7 +117,7 @@ def load_articles(
 
 
 class _Batch:
-    """Articles on their way to the database, within the bounds of one transaction."""
+    """Articles that wait to be stored in one transaction."""
 
     def __init__(self, database: Database, report: LoadReport) -> None:
         self._database = database

@@ -1,40 +1,40 @@
--- The memory engine: a whole corpus as arrays.
+-- A whole corpus as arrays, for the memory engine.
 
 -- name: begin
--- Say that a bulk engine is at work.
+-- Record that a run of the memory engine begins.
 UPDATE dedup.corpus_state SET bulk_run = %(run)s, recount_all = recount_all OR %(loading)s
 
 -- name: changed_since
--- The articles that people changed after a change of this number.
+-- Return the articles that people changed after the change of this number.
 SELECT DISTINCT article_id FROM dedup.bulk_change WHERE id > %(change)s
 
 -- name: common
--- The sentences that are common.
+-- Return the common sentences.
 SELECT array_agg(sentence_hash) FROM dedup.common_sentence
 
 -- name: compact
--- Make an index again.
+-- Build an index again.
 SELECT dedup.compact_index(%(index)s)
 
 -- name: delete_outdated
--- Waiting fingerprints of other texts than the present ones.
+-- Delete waiting fingerprints of texts that are not the present ones.
 DELETE FROM dedup.fingerprint_bulk f
 WHERE NOT EXISTS (SELECT FROM dedup.article a WHERE a.id = f.article_id AND a.revision = f.revision)
 
 -- name: drop_pairs
--- Some pairs by their ids.
+-- Delete pairs by their ids.
 DELETE FROM dedup.match WHERE ${given}
 
 -- name: end
--- Say that no bulk engine is at work.
+-- Record that no memory engine runs.
 UPDATE dedup.corpus_state SET bulk_run = NULL
 
 -- name: forget_changes
--- What people changed while a bulk engine was at work.
+-- Delete the notes of changes during a run of the memory engine.
 DELETE FROM dedup.bulk_change
 
 -- name: fingerprints
--- The fingerprints of a range of articles as one row of arrays: a row for each would cost more than its content.
+-- Return the fingerprints of a range of articles as one row of arrays: a row for each would cost more than its content.
 SELECT array_agg(article_id), array_agg(canonical::integer::bigint), array_agg(content_hash),
        array_agg(shingle_count::bigint), array_agg(cardinality(sentence_hashes)::bigint),
        array_agg(cardinality(buckets)::bigint), string_agg(signature, ''),
@@ -49,7 +49,7 @@ FROM (
 ) AS f JOIN dedup.article a ON a.id = f.article_id AND a.revision = f.revision
 
 -- name: given
--- Some pairs by their ids, looked up one by one.
+-- Some pairs by their ids, by index lookups.
 ctid = ANY (ARRAY(
     SELECT m.ctid FROM unnest(%(articles)s::bigint[], %(others)s::bigint[]) AS given (article_id, other_id)
     CROSS JOIN LATERAL (
@@ -57,24 +57,24 @@ ctid = ANY (ARRAY(
         WHERE article_id = given.article_id AND other_id = given.other_id OFFSET 0) AS m))
 
 -- name: flag_waiting
--- Turn the flags of fingerprints that are not in use yet.
+-- Turn the canonical flags of waiting fingerprints.
 UPDATE dedup.fingerprint_bulk SET canonical = NOT canonical WHERE article_id = ANY (%(ids)s) RETURNING article_id
 
 -- name: keep_marks
--- Say of articles that keep their marks that they take part, and whether they are settled.
+-- Record that articles with unchanged marks take part, and whether they are stale.
 UPDATE dedup.article_mark SET stale = %(stale)s, takes_part = true, limit_fired = NULL
 WHERE id = ANY (%(ids)s) AND (stale, takes_part) <> (%(stale)s, true)
 
 -- name: last_change
--- The number of the last change that people made since the engine began.
+-- Return the number of the last change since the engine began.
 SELECT coalesce(max(id), 0) FROM dedup.bulk_change
 
 -- name: left_behind
--- Whether a bulk engine was stopped in the middle of its work.
+-- Return whether a memory engine stopped before its end.
 SELECT bulk_run IS NOT NULL OR EXISTS (SELECT FROM dedup.fingerprint_bulk) FROM dedup.corpus_state
 
 -- name: marks
--- The marks of a range of articles as one row of arrays.
+-- Return the marks of a range of articles as one row of arrays.
 SELECT array_agg(id), array_agg(takes_part::integer::bigint),
        array_agg((array_position(%(statuses)s::text[], status) - 1)::bigint),
        array_agg(coalesce(duplicate_of, 0)), array_agg(coalesce(score, -1)),
@@ -82,8 +82,8 @@ SELECT array_agg(id), array_agg(takes_part::integer::bigint),
 FROM dedup.article_mark WHERE id BETWEEN %(first)s AND %(last)s
 
 -- name: order
--- The articles that have a fingerprint of their present text, in use or waiting, in canonical order, and their
--- revisions; and the time of the last.
+-- Return ids and revisions of articles with a fingerprint of their present text, in use or waiting, in canonical order,
+-- and the time of the last.
 SELECT coalesce(array_agg(id ORDER BY time, source_id), '{}'),
        coalesce(array_agg(revision::bigint ORDER BY time, source_id), '{}'), max(time)
 FROM (
@@ -99,7 +99,7 @@ FROM (
 ) AS fingerprinted
 
 -- name: pairs
--- The pairs of a range of later articles as one row of arrays.
+-- Return the pairs of a range of later articles as one row of arrays.
 SELECT array_agg(article_id), array_agg(other_id), array_agg((relation = 'duplicate')::integer::bigint),
        array_agg(array_position(%(names)s::text[], rule)::bigint - 1), array_agg(score),
        array_agg(sentence_jaccard), array_agg(signature_jaccard), array_agg(containment),
@@ -107,7 +107,7 @@ SELECT array_agg(article_id), array_agg(other_id), array_agg((relation = 'duplic
 FROM dedup.match WHERE article_id BETWEEN %(first)s AND %(last)s
 
 -- name: pinned_pairs
--- What people have said of pairs of stored articles.
+-- Return the pinned pairs of stored articles.
 SELECT a.id, o.id, p.relation FROM dedup.pair_pin p
 JOIN dedup.article a ON a.source_id = p.source_id
 JOIN dedup.article o ON o.source_id = p.other_source_id
@@ -117,30 +117,30 @@ JOIN dedup.article o ON o.source_id = p.other_source_id
 SELECT dedup.publish_bulk()
 
 -- name: set_not_best_match
--- Take away the flag of pairs that no longer are of the best matches.
+-- Clear the flag of pairs that are no longer best matches.
 UPDATE dedup.match SET best_match = false WHERE ${given}
 
 -- name: settled_through
--- Note up to which time articles are settled.
+-- Record up to which time articles are settled.
 UPDATE dedup.corpus_state SET settled_through = greatest(settled_through, %(time)s)
 
 -- name: unsettled
--- The articles that are pending or stale.
+-- Return the articles that are pending or stale.
 SELECT coalesce(array_agg(id), '{}') FROM dedup.article_mark WHERE status = 'pending' OR stale
 
 -- name: waiting
--- How many fingerprints are not yet in use.
+-- Count waiting fingerprints.
 SELECT count(*) FROM dedup.fingerprint_bulk
 
 -- name: watched_sentences
--- The sentences that are common or pinned.
+-- Return the sentences that are common or pinned.
 SELECT array_agg(sentence_hash)
 FROM (SELECT sentence_hash FROM dedup.common_sentence UNION SELECT sentence_hash FROM dedup.sentence_pin) AS watched
 
 -- name: write_marks
--- New marks. Values are taken from arrays by the place of the id, which are ascending: width_bucket searches them
--- by halves. In a join the planner would choose where to begin: with the whole table, if its statistics say that
--- it is empty.
+-- Write new marks. Values come from arrays by the place of the id; ids are ascending, and width_bucket searches them by
+-- halves. For a join the planner would choose the order, and read the whole table if its statistics say that it is
+-- empty.
 UPDATE dedup.article_mark a
 SET status = (%(status_names)s::text[])[(%(statuses)s::bigint[])[${place}]],
     duplicate_of = nullif((%(originals)s::bigint[])[${place}], 0),

@@ -1,7 +1,4 @@
-"""Opens a corpus whose schema is this program's; on the embedded server it is made or upgraded.
-
-For people who let no program change a schema, the statements of `dedup init` are printed instead.
-"""
+"""Opens a corpus, and makes, upgrades or prints its schema."""
 
 from __future__ import annotations
 
@@ -17,29 +14,20 @@ from dedup.store import rulebooks
 
 
 def opened(url: str | None = None, timeouts: Timeouts | None = None, schema: str | None = None) -> Database:
-    """A database, open and prepared; whatever `prepare` raises, no connection is left behind.
-
-    Args:
-        url, timeouts, schema: as of `Database`.
-
-    Raises:
-        UnreachableError: the database does not answer.
-        SchemaError: as of `prepare`.
-    """
+    """Open and prepare a database. Raises UnreachableError: no answer; SchemaError: as of `prepare`."""
     database = Database(url, timeouts, schema)
     try:
         prepare(database)
-    except BaseException:
+    except BaseException:  # Ctrl-C, too, must leave no connection behind
         database.close()
         raise
     return database
 
 
 def prepare(database: Database) -> None:
-    """Make sure that the schema is this program's; on the embedded server it is made or upgraded.
+    """Check that the schema is of this program's revision; make or upgrade it on the embedded server.
 
-    Raises:
-        SchemaError: it is missing, older or newer; the message names the next step.
+    Raises SchemaError: it is missing, older or newer; the message names the next step.
     """
     with database.transaction() as cursor:
         found = revision.current(cursor)
@@ -50,17 +38,16 @@ def prepare(database: Database) -> None:
 
 
 def initialize(database: Database) -> tuple[str | None, str | None]:
-    """As `made`; returns the revision before and after."""
+    """Do as `made`; return the revisions."""
     return made(database)[:2]
 
 
 def made(database: Database) -> tuple[str | None, str | None, Mended]:
-    """Create or upgrade the schema, mend it, and let an empty corpus adopt the present settings.
+    """Create or upgrade the schema, mend it, and put the settings of a new corpus in force.
 
-    Returns:
-        The revision before and after, and what was missing or differed.
+    Return the revisions before and after, and the mended objects.
     """
-    # Here: to import Alembic takes longer than a first article, and nearly always there is no need.
+    # Imported here, since Alembic takes longer to import than a first article to store, and is rarely needed.
     from dedup.db import migrate
 
     before, after = migrate.upgrade(database)
@@ -72,8 +59,9 @@ def made(database: Database) -> tuple[str | None, str | None, Mended]:
 
 
 def script(before: str | None, schema: str) -> str:
-    """What `initialize` would run, as one transaction; "" where there is nothing to do. Runs nothing.
-    `before`: what `revision.current` says; None makes the schema. `schema`: its name.
+    """Return the statements of `initialize` as one transaction; "" if there is nothing to do.
+
+    `before`: the result of `revision.current`; None makes the schema.
     """
     from alembic import command
 
@@ -86,7 +74,7 @@ def script(before: str | None, schema: str) -> str:
     config.attributes["schema"] = schema
     config.attributes["first"] = [f"SELECT pg_advisory_xact_lock({migration_lock(schema)})"]
     if before is None:
-        # What is written into a new corpus: the default settings are in force.
+        # The state of a new corpus: default settings in force.
         state = rulebooks.state_of(Settings())
         values = {
             "fingerprint_digest": state.fingerprints,
@@ -97,7 +85,7 @@ def script(before: str | None, schema: str) -> str:
         listed = ", ".join(f"{name} = '{value}'" for name, value in values.items())
         config.attributes["last"] = [f"UPDATE dedup.corpus_state SET {listed}"]
     else:
-        # Stop, if the schema is another one by the time that this is run.
+        # The schema may be another one when somebody runs this.
         again = f"print it again: {program(schema)} init --sql"
         config.attributes["first"].append(f"""
 DO $$ BEGIN

@@ -1,4 +1,4 @@
-"""What `dedup status` and `common` report: counts, sizes, common sentences. Read-only."""
+"""Reports of `dedup status` and `dedup common`: counts, sizes, common sentences. Read-only."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ class Holder(Answer):
     """A session that holds the settle lock."""
 
     pid: int
-    application: str  # as it names itself
+    application: str
     state: str | None  # such as "active" or "idle in transaction"
-    seconds: float | None  # for how long its transaction has lasted; None where that may not be seen
+    seconds: float | None  # since its transaction began; None if this role may not see that
 
     def __str__(self) -> str:
         lasted = "" if self.seconds is None else f", for {self.seconds:.0f} s"
@@ -32,45 +32,28 @@ class Holder(Answer):
 
 @dataclass(frozen=True, slots=True)
 class Overview(Answer):
-    """The state of a corpus.
+    """The state of a corpus."""
 
-    Attributes:
-        counts: articles per status.
-        unfingerprinted: articles whose present text has no fingerprint yet.
-        stale: articles with a mark that must be settled again.
-        limits: safety limit to number of articles that it left to the next backfill.
-        failures: reason, without its numbers, to number of failed articles.
-        sizes: table to bytes, indexes and out-of-line texts included.
-        bytes_per_article: the same of tables that grow with the corpus, for each article; the texts of the
-            articles are told apart as "text".
-        horizon: articles before it are archived; None: none is. archived: how many are.
-        uncounted: whether the next backfill counts common sentences.
-        backfill: the one at work, or the import; None where neither is.
-        held_by: who holds the settle lock at this moment, or None.
-        deferred: versions of articles deferred by a hook, since others held them.
-        changes: changes of attached tables that are noted and not read yet.
-    """
-
-    counts: dict[str, int]
-    unfingerprinted: int
-    stale: int
+    counts: dict[str, int]  # articles per status
+    unfingerprinted: int  # articles whose present text has no fingerprint yet
+    stale: int  # articles whose mark must be settled again
     stories_with_copies: int
     similar_pairs: int
     common_sentences: int
     sentence_pins: int
     pair_pins: int
-    horizon: datetime | None
+    horizon: datetime | None  # articles before it are archived
     archived: int
-    uncounted: bool
-    backfill: Run | None
-    held_by: Holder | None
-    deferred: int
-    changes: int
-    limits: dict[str, int]
-    failures: dict[str, int]
+    uncounted: bool  # the next backfill counts common sentences
+    backfill: Run | None  # or import, at work now
+    held_by: Holder | None  # the session that holds the settle lock
+    deferred: int  # versions of articles that hooks deferred
+    changes: int  # changes of attached tables that are noted and not read yet
+    limits: dict[str, int]  # safety limit to articles that it left to the next backfill
+    failures: dict[str, int]  # reason, without its numbers, to failed articles
     last_marked_at: datetime | None
-    sizes: dict[str, int]
-    bytes_per_article: dict[str, float]
+    sizes: dict[str, int]  # table to bytes, with indexes and out-of-line texts
+    bytes_per_article: dict[str, float]  # of tables that grow with the corpus; texts of articles as "text"
     database_bytes: int
 
 
@@ -79,11 +62,10 @@ _OVERVIEW = (
     *("sentence_pins", "pair_pins", "horizon", "archived", "uncounted"),
     *("last_marked_at", "database_bytes", "text_bytes"),
 )
-"""The columns of `overview.sql`."""
+"""Columns of the statement `overview`."""
 
 
 def overview(cursor: Cursor) -> Overview:
-    """The state of the corpus: counts, sizes, what is at work, what limits fired."""
     names = ("statuses", "limits", "failures")
     counts, limits, failures = (dict(cursor.execute(_sql(name)).fetchall()) for name in names)
     sizes = table_sizes(cursor)
@@ -105,8 +87,7 @@ def overview(cursor: Cursor) -> Overview:
     )
 
 
-SMALLEST_SHOWN = 0.5
-"""Bytes per article below which a table is left out: it does not grow with the corpus."""
+SMALLEST_SHOWN = 0.5  # Bytes per article; a table with less does not grow with the corpus
 
 
 def _per_article(sizes: dict[str, int], text_bytes: int, articles: int) -> dict[str, float]:
@@ -120,7 +101,7 @@ def _per_article(sizes: dict[str, int], text_bytes: int, articles: int) -> dict[
 
 
 def table_sizes(cursor: Cursor) -> dict[str, int]:
-    """Table to bytes, indexes and out-of-line texts included, the largest first."""
+    """Return the bytes of each table with indexes and out-of-line texts, the largest first."""
     return dict(cursor.execute(_sql("sizes")).fetchall())
 
 
@@ -131,13 +112,13 @@ class CommonSentence(Answer):
     sentence_hash: int
     carriers: int | None
     effective_stories: float | None
-    common: bool  # whether it is ignored now
-    pin: str | None  # "always", "never", or None; a new pin acts with the next backfill
+    common: bool  # scores ignore it now
+    pin: str | None  # "always", "never", or None; a new pin takes effect with the next backfill
     example: str | None
     since: datetime | None
 
 
 def common_sentences(cursor: Cursor, limit: int | None = None) -> list[CommonSentence]:
-    """The common and the pinned sentences, those of most effective stories first."""
+    """Return the common and the pinned sentences, those with the most effective stories first."""
     rows = cursor.execute(_sql("common_sentences"), {"limit": limit})
     return [CommonSentence(*row) for row in rows.fetchall()]

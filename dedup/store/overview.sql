@@ -1,7 +1,7 @@
--- What `dedup status` and `common` report.
+-- Reports of `dedup status` and `dedup common`.
 
 -- name: overview
--- The state of a corpus in one row, for `dedup status`.
+-- Return the state of a corpus in one row, for `dedup status`.
 SELECT (SELECT count(*) FROM dedup.marked_article a WHERE (a.status = 'pending' OR a.stale) AND NOT EXISTS (
             SELECT FROM dedup.fingerprint f WHERE f.article_id = a.id AND f.revision = a.revision)),
        (SELECT count(*) FROM dedup.article_mark WHERE stale),
@@ -15,21 +15,21 @@ SELECT (SELECT count(*) FROM dedup.marked_article a WHERE (a.status = 'pending' 
        (SELECT recount_all OR EXISTS (SELECT FROM dedup.sentence_change) FROM dedup.corpus_state),
        (SELECT max(marked_at) FROM dedup.article_mark),
        pg_database_size(current_database()),
-       -- As they are stored: compressed, without the pages around them.
+       -- The stored size: compressed, without the overhead of pages.
        (SELECT coalesce(sum(pg_column_size(text)), 0)::bigint FROM dedup.article)
 
 -- name: common_sentences
--- The common and the pinned sentences, those of most effective stories first.
+-- Return the common and the pinned sentences, those with the most effective stories first.
 SELECT sentence_hash, carriers, effective_stories, common, pin, example, since
 FROM dedup.sentence ORDER BY effective_stories DESC NULLS LAST, sentence_hash LIMIT %(limit)s
 
 -- name: failures
--- How many articles failed for which reason.
+-- Count failed articles by reason.
 SELECT split_part(reason, ':', 1), count(*) FROM dedup.article_mark WHERE status = 'failed' GROUP BY 1
 
 -- name: holder
--- The session that holds the settle lock. Who waits for the row holds the same lock of its table; what tells them
--- apart is the waiting.
+-- Return the session that holds the settle lock. A session that waits for the row holds the same lock on its table;
+-- only the wait distinguishes it.
 SELECT a.pid, a.application_name, a.state, extract(epoch FROM clock_timestamp() - a.xact_start)::double precision
 FROM pg_locks l JOIN pg_stat_activity a USING (pid)
 WHERE l.relation = 'dedup.settle_turn'::regclass AND l.mode = 'RowShareLock' AND l.granted
@@ -38,15 +38,15 @@ WHERE l.relation = 'dedup.settle_turn'::regclass AND l.mode = 'RowShareLock' AND
 ORDER BY a.xact_start LIMIT 1
 
 -- name: limits
--- How many articles that wait were left by which limit.
+-- Count unsettled articles by the limit that left them.
 SELECT limit_fired, count(*) FROM dedup.article_mark
 WHERE (status = 'pending' OR stale) AND limit_fired IS NOT NULL GROUP BY limit_fired
 
 -- name: sizes
--- The bytes of each table with its indexes and out-of-line values.
+-- Return the bytes of each table with its indexes and out-of-line values.
 SELECT c.relname, pg_total_relation_size(c.oid) FROM pg_class c
 WHERE c.relnamespace = 'dedup'::regnamespace AND c.relkind = 'r' ORDER BY 2 DESC, 1
 
 -- name: statuses
--- How many articles have which status.
+-- Count articles by status.
 SELECT status, count(*) FROM dedup.article_mark GROUP BY status

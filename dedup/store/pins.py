@@ -1,6 +1,6 @@
-"""What people have said: sentences that are always or never common, and what two articles are to each other.
+"""Stores pins: sentences that are always or never common, and relations of two articles.
 
-A sentence's pin acts with the next backfill; a pair's pin makes both articles stale at once, by a trigger.
+The pin of a sentence takes effect with the next backfill. A trigger makes articles of a pinned pair stale.
 """
 
 from __future__ import annotations
@@ -28,16 +28,15 @@ def key(one: str, other: str) -> Key:
 
 
 def pin_sentence(cursor: Cursor, sentence_hash: int, common: bool, example: str | None) -> None:
-    """Declare a sentence always or never common; the next backfill acts on it."""
+    """Pin a sentence as always or never common."""
     cursor.execute(_sql("pin_sentence"), {"hash": sentence_hash, "common": common, "example": example})
 
 
 def pinned_words(cursor: Cursor, fingerprinter: Fingerprinter) -> dict[int, str | None]:
-    """The pinned sentences in words, by hash; None where neither the pin nor an article holds them whole.
-    `fingerprinter`: the one in force.
-    """
+    """Return the words of pinned sentences by hash; None if neither the pin nor an article has them all."""
     found: dict[int, str | None] = {}
     for wanted, example in cursor.execute(_sql("examples")).fetchall():
+        # Long examples are cut, and then have another hash.
         if example is not None and fingerprinter.sentence_hash(example) == wanted:
             found[wanted] = example
             continue
@@ -48,15 +47,14 @@ def pinned_words(cursor: Cursor, fingerprinter: Fingerprinter) -> dict[int, str 
 
 
 def keep_words(cursor: Cursor, fingerprinter: Fingerprinter) -> None:
-    """Keep the whole words of pinned sentences, while fingerprints lead to texts that have them."""
+    """Store the words of pinned sentences with the pins; without fingerprints nothing leads to the texts."""
     words = {key: text for key, text in pinned_words(cursor, fingerprinter).items() if text is not None}
     cursor.execute(_sql("write_examples"), {"hashes": bigints(list(words)), "examples": list(words.values())})
 
 
 def rehash(cursor: Cursor, old: Fingerprinter, new: Fingerprinter) -> None:
-    """Give the pinned sentences their hashes under a new key. A pin whose words are nowhere keeps its old
-    hash, and acts on nothing until the old key is back.
-    """
+    """Give pinned sentences their hashes under a new hash key."""
+    # A pin without words keeps its old hash, and has no effect until the old key is back.
     words = {key: text for key, text in pinned_words(cursor, old).items() if text is not None}
     after = bigints([new.sentence_hash(text) for text in words.values()])
     values = {"old": bigints(list(words)), "new": after, "examples": list(words.values())}
@@ -64,14 +62,13 @@ def rehash(cursor: Cursor, old: Fingerprinter, new: Fingerprinter) -> None:
 
 
 def unpin_sentences(cursor: Cursor, keys: list[int]) -> int:
-    """Take pins back; returns how many there were."""
-    cursor.execute(_sql("unpin_sentences"), {"sentences": bigints(keys)})
-    return cursor.rowcount
+    """Delete pins of sentences; return how many there were."""
+    return cursor.execute(_sql("unpin_sentences"), {"sentences": bigints(keys)}).rowcount
 
 
 @dataclass(frozen=True, slots=True)
 class PairPin(Answer):
-    """What a person has said two articles are to each other."""
+    """The relation that a person gave two articles."""
 
     id: str
     other_id: str
@@ -82,9 +79,8 @@ class PairPin(Answer):
 
 
 def pair_pins(cursor: Cursor) -> list[PairPin]:
-    """The pinned pairs, the newest first."""
-    rows = cursor.execute(_sql("pair_pins"))
-    return [PairPin(*row) for row in rows.fetchall()]
+    """Return the pinned pairs, the newest first."""
+    return [PairPin(*row) for row in cursor.execute(_sql("pair_pins")).fetchall()]
 
 
 def relation_of(cursor: Cursor, a: str, b: str) -> Relation | None:
@@ -96,7 +92,7 @@ def relation_of(cursor: Cursor, a: str, b: str) -> Relation | None:
 def pin_pair(
     cursor: Cursor, a: str, b: str, relation: Relation, by: str | None = None, reason: str | None = None
 ) -> None:
-    """Say what two articles are to each other, in place of what was said before."""
+    """Pin the relation of two articles, in place of an earlier pin."""
     first, second = _ordered(a, b)
     cursor.execute(
         _sql("pin_pair"), {"a": first, "b": second, "relation": relation.value, "by": by, "reason": reason}
@@ -104,10 +100,9 @@ def pin_pair(
 
 
 def unpin_pair(cursor: Cursor, a: str, b: str) -> bool:
-    """Take a pin back, which restores the rules; false if there was none."""
+    """Delete the pin of a pair, so that the rules apply again; False if there was none."""
     first, second = _ordered(a, b)
-    cursor.execute(_sql("unpin_pair"), {"a": first, "b": second})
-    return cursor.rowcount > 0
+    return cursor.execute(_sql("unpin_pair"), {"a": first, "b": second}).rowcount > 0
 
 
 def _ordered(a: str, b: str) -> tuple[str, str]:

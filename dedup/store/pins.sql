@@ -1,11 +1,11 @@
--- What people have said: pins of sentences and of pairs.
+-- Pins of sentences and of pairs.
 
 -- name: carrier
--- An article that carries one of these sentences.
+-- Return an article that carries one of these sentences.
 SELECT article_id FROM dedup.carrier(%(sentences)s) LIMIT 1
 
 -- name: examples
--- The pinned sentences, and what is kept of their words.
+-- Return the pinned sentences and their stored words.
 SELECT sentence_hash, example FROM dedup.sentence_pin
 
 -- name: rehash
@@ -15,19 +15,19 @@ FROM unnest(%(old)s::bigint[], %(new)s::bigint[], %(examples)s::text[]) AS n (ol
 WHERE sentence_hash = n.old_hash
 
 -- name: pair_pins
--- What people have said of pairs, the newest first.
+-- Return the pinned pairs, the newest first.
 SELECT source_id, other_source_id, relation, pinned_by, reason, pinned_at FROM dedup.pinned_pair
 ORDER BY pinned_at DESC, source_id, other_source_id
 
 -- name: pin_pair
--- Say what two articles are to each other, in place of what was said before.
+-- Pin the relation of two articles, in place of an earlier pin.
 INSERT INTO dedup.pair_pin (source_id, other_source_id, relation, pinned_by, reason)
 VALUES (%(a)s, %(b)s, %(relation)s, coalesce(%(by)s, current_user), %(reason)s)
 ON CONFLICT (source_id, other_source_id) DO UPDATE SET relation = excluded.relation,
     pinned_by = excluded.pinned_by, reason = excluded.reason, pinned_at = now()
 
 -- name: pin_sentence
--- Say that a sentence is always or never common; its words are those given, or those that are known.
+-- Pin a sentence as always or never common, with the given words or those that are known.
 INSERT INTO dedup.sentence_pin (sentence_hash, common, example)
 VALUES (%(hash)s, %(common)s, coalesce(%(example)s::text,
     (SELECT example FROM dedup.common_sentence WHERE sentence_hash = %(hash)s)))
@@ -35,19 +35,19 @@ ON CONFLICT (sentence_hash) DO UPDATE SET common = excluded.common, pinned_at = 
     example = coalesce(excluded.example, sentence_pin.example)
 
 -- name: relation_of
--- What a person has said that two articles are to each other.
+-- Return the pinned relation of two articles.
 SELECT relation FROM dedup.pair_pin WHERE (source_id, other_source_id) = (%(a)s, %(b)s)
 
 -- name: unpin_pair
--- Take a pair's pin back.
+-- Delete the pin of a pair.
 DELETE FROM dedup.pair_pin WHERE (source_id, other_source_id) = (%(a)s, %(b)s)
 
 -- name: unpin_sentences
--- Take pins of sentences back.
+-- Delete pins of sentences.
 DELETE FROM dedup.sentence_pin WHERE sentence_hash = ANY (%(sentences)s)
 
 -- name: write_examples
--- Keep the words of pinned sentences.
+-- Store the words of pinned sentences.
 UPDATE dedup.sentence_pin p SET example = n.example
 FROM unnest(%(hashes)s::bigint[], %(examples)s::text[]) AS n (hash, example)
 WHERE p.sentence_hash = n.hash AND p.example IS DISTINCT FROM n.example

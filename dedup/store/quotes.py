@@ -1,7 +1,6 @@
-"""Quotes: sentences that several outlets share, with their words, common ones included.
+"""Counts and stores quotes: sentences that several outlets share, common ones included, with their words.
 
-They are counted when somebody asks for it (`../settling/sentences.py`), and kept. The view `quote` says the
-same to whoever asks in SQL.
+`../settling/sentences.py` calls this on request or by schedule. The SQL view `quote` shows them.
 """
 
 from __future__ import annotations
@@ -15,13 +14,12 @@ from dedup.db.statements import Statements
 
 _sql = Statements("store/quotes")
 
-MAX_QUOTES = 100_000
-"""Sentences that are kept, those of the most outlets: some 20 MB."""
+MAX_QUOTES = 100_000  # Stored, those of the most outlets: about 20 MB
 
 
 @dataclass(frozen=True, slots=True)
 class CountedQuote:
-    """A sentence that enough outlets share, and the article whose words it is to have."""
+    """A sentence that enough outlets share. `carrier`: the article from which its words are taken."""
 
     sentence_hash: int
     outlets: int
@@ -31,29 +29,30 @@ class CountedQuote:
 
 
 def schedule(cursor: Cursor, minutes: int, outlets: int) -> None:
-    """Have workers keep quotes, and alterations, every so many minutes from now on; 0: no more."""
+    """Schedule workers to count quotes and alterations every so many minutes; 0: no more."""
     cursor.execute(_sql("unschedule"))
     if minutes:
         cursor.execute(_sql("schedule"), {"minutes": minutes, "outlets": outlets})
 
 
 def due(cursor: Cursor) -> int | None:
-    """Begin what is due by the schedule: how many outlets make a quote; None: nothing is, or another worker
-    has begun it.
+    """Begin a count that is due; return how many outlets make a quote, or None if no count is due or another
+    worker has begun it.
     """
     row = cursor.execute(_sql("due")).fetchone()
     return row[0] if row else None
 
 
 def count(cursor: Cursor, outlets: int) -> list[CountedQuote]:
-    """The sentences that so many outlets share, those of the most outlets first."""
+    """Return the sentences that at least `outlets` outlets share, in descending order of outlets."""
     rows = cursor.execute(_sql("count"), {"outlets": outlets, "limit": MAX_QUOTES}).fetchall()
     return [CountedQuote(*row) for row in rows]
 
 
 def replace(cursor: Cursor, counted: Sequence[CountedQuote], words: Mapping[int, tuple[int, str]]) -> int:
-    """Keep these quotes in place of what was kept; returns how many have words. `words`: by the hash of a
-    sentence, the revision of the text and how it prints the sentence.
+    """Replace all stored quotes by these, except ones without words; return how many were stored.
+
+    `words`: sentence hash to the revision of the text and the sentence in it.
     """
     kept = [one for one in counted if one.sentence_hash in words]
     cursor.execute(_sql("forget_all"))

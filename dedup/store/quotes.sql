@@ -1,21 +1,21 @@
 -- Quotes: sentences that several outlets share.
 
 -- name: schedule
--- Have workers keep quotes and alterations.
+-- Schedule workers to count quotes and alterations.
 INSERT INTO dedup.sentence_schedule (minutes, outlets) VALUES (%(minutes)s, %(outlets)s)
 
 -- name: unschedule
--- Have them do so no more.
+-- Delete the schedule.
 DELETE FROM dedup.sentence_schedule
 
 -- name: due
--- Begin what is due by now.
+-- Begin a count that is due.
 UPDATE dedup.sentence_schedule SET begun_at = now()
 WHERE begun_at < now() - make_interval(mins => minutes) RETURNING outlets
 
 -- name: count
--- Sentences that enough outlets share, those of the most outlets, with the earliest article that has them. One pass
--- over all fingerprints finds those that enough articles have, a second one reads whose they are.
+-- Return the sentences that enough outlets share, in descending order of outlets, with the earliest article that has
+-- them. One pass over all fingerprints finds sentences that enough articles have, a second one reads their articles.
 WITH frequent AS MATERIALIZED (
     SELECT sentence_hash FROM dedup.fingerprint f CROSS JOIN unnest(f.sentence_hashes) AS s (sentence_hash)
     GROUP BY sentence_hash HAVING count(*) >= %(outlets)s
@@ -32,16 +32,16 @@ FROM carrying GROUP BY sentence_hash HAVING count(DISTINCT publication) >= %(out
 ORDER BY 2 DESC, 3 DESC, 1 LIMIT %(limit)s
 
 -- name: forget_all
--- Forget the quotes that were counted before.
+-- Delete all quotes.
 DELETE FROM dedup.quoted_sentence
 
 -- name: keep
--- Keep quotes that were counted.
+-- Store quotes.
 INSERT INTO dedup.quoted_sentence (sentence_hash, outlets, stories, articles, article_id, revision, words)
 SELECT * FROM unnest(%(sentences)s::bigint[], %(outlets)s::integer[], %(stories)s::integer[], %(articles)s::integer[],
                      %(carriers)s::bigint[], %(revisions)s::integer[], %(words)s::text[])
 
 -- name: forget_edited
--- Forget quotes of articles that were edited or deleted while they were counted.
+-- Delete quotes of articles that were edited or deleted while they were counted.
 DELETE FROM dedup.quoted_sentence q
 WHERE NOT EXISTS (SELECT FROM dedup.article a WHERE a.id = q.article_id AND a.revision = q.revision)

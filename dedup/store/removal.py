@@ -1,4 +1,4 @@
-"""The end of a corpus: what is in the schema, what depends on it from outside, and its removal."""
+"""Lists the contents of the schema and outside objects that depend on it, and removes the schema."""
 
 from __future__ import annotations
 
@@ -15,22 +15,21 @@ from dedup.db.statements import Statements
 
 _sql = Statements("store/removal")
 
-LISTED = 10
-"""Objects outside of the schema that are named in an error."""
+LISTED = 10  # Outside objects named in an error
 
 
 @dataclass(frozen=True, slots=True)
 class Contents(Answer):
-    """What is in a corpus."""
+    """Contents of a corpus."""
 
-    rows: dict[str, int]  # table to rows that nothing can make again, where there are some
-    bytes: int  # on disk, of all tables and indexes
-    attached: tuple[str, ...]  # tables of others that are detached
-    outside: tuple[str, ...]  # what depends on it elsewhere in the database, such as a view of an analyst
+    rows: dict[str, int]  # table to number of rows, of non-empty tables that cannot be computed again
+    bytes: int  # of all tables and indexes
+    attached: tuple[str, ...]
+    outside: tuple[str, ...]  # objects that depend on the schema, such as a view of an analyst
 
 
 def contents(cursor: Cursor, location: str) -> Contents:
-    """What is in the corpus. Raises SchemaError: there is no schema."""
+    """Return the contents of the corpus. Raises SchemaError: there is no schema."""
     if revision.current(cursor) is None:
         raise SchemaError(f"{location} has no dedup schema, so there is nothing to remove")
     tables = cursor.execute(_sql("tables")).fetchall()
@@ -51,11 +50,12 @@ def remove(cursor: Cursor, location: str) -> Contents:
         named = ", ".join(found.outside[:LISTED])
         more = f" and {len(found.outside) - LISTED} more" if len(found.outside) > LISTED else ""
         raise InputError(
-            f"{location}: these rest on the schema and would go with it: {named}{more}; drop them first"
+            f"{location}: these depend on the schema and would go with it: {named}{more}; drop them first"
         )
     if found.attached:
         for attachment in attachments.present(cursor):
             for statement in ddl.left(cursor, attachment):
                 cursor.execute(sql.Composed([statement]))
+    # CASCADE drops nothing outside of the schema: outside objects were refused above.
     cursor.execute("DROP SCHEMA dedup CASCADE")
     return found

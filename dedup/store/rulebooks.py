@@ -1,7 +1,7 @@
-"""Settings, sentence parameters and the state row: what a corpus is judged by, and will be.
+"""Stores settings, sentence parameters and the state row, in force and wanted.
 
-A changed setting waits: everything goes on under the values in force until a backfill adopts the new ones, in
-one transaction that makes stale whatever was made under the old ones.
+A changed setting waits until a backfill adopts it, in one transaction that makes stale all results of the old
+value.
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ from dedup.text.punkt import FILES, PunktModel
 
 _sql = Statements("store/rulebooks")
 
+# Marks carry the time at which their transaction began; no transaction that writes marks lasts so long.
 MARKED_LATE = timedelta(minutes=10)
-"""A mark carries the time at which its transaction began; none takes this long to be written."""
 
 _NAMES = frozenset(field.name for field in fields(Settings))
+# No stored result depends on these, so they take effect without a backfill.
 _AT_ONCE = sorted(field.name for field in fields(Settings) if field.metadata["kind"] == "window")
-"""The settings that nothing stored was made with: they need not be adopted."""
 
 
 class StaleRulesError(Exception):
@@ -37,16 +37,15 @@ class StaleRulesError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class State:
-    """What the stored results were made with."""
+    """Versions of settings and program that the stored results depend on."""
 
-    # digest of the settings and sentence parameters of fingerprints; None in a new corpus
-    fingerprints: str | None
+    fingerprints: str | None  # digest of settings and sentence parameters; None in a new corpus
     rules: str | None  # digest of the settings of marks
     algorithm: int  # revision of the fingerprint algorithm
     unicode: str | None  # version of the Unicode tables
 
     def same_program(self) -> bool:
-        """Whether this program makes the same fingerprints. Raises SchemaError: a newer program made them."""
+        """Return whether this program makes equal fingerprints. Raises SchemaError: a newer one made them."""
         if self.algorithm > ALGORITHM_REVISION:
             raise SchemaError("the fingerprints were made by a newer dedup; upgrade this program")
         return (self.algorithm, self.unicode) == (ALGORITHM_REVISION, UNICODE_VERSION)
@@ -54,10 +53,10 @@ class State:
 
 @dataclass(frozen=True, slots=True)
 class Rulebook:
-    """What a corpus is judged by at one moment."""
+    """Settings, sentence parameters and state of a corpus at one moment."""
 
-    fingerprinter: Fingerprinter  # holds the settings and makes fingerprints by them
-    models: dict[str, PunktModel]  # sentence parameters trained for this corpus, by language
+    fingerprinter: Fingerprinter  # with the settings
+    models: dict[str, PunktModel]  # trained sentence parameters by language
     state: State
 
     @property
@@ -65,7 +64,7 @@ class Rulebook:
         return self.fingerprinter.settings
 
     def check(self, cursor: Cursor) -> None:
-        """Make sure that the stored results are of this rulebook; call it under the settle lock."""
+        """Raise StaleRulesError if stored results are of another rulebook. Needs the settle lock."""
         if load_state(cursor) != self.state:
             raise StaleRulesError
 
@@ -77,21 +76,19 @@ def load_rulebook(cursor: Cursor) -> Rulebook:
 
 
 def load_settings(cursor: Cursor) -> Settings:
-    """The settings that marks are made with."""
+    """Return the settings in force."""
     rows = cursor.execute(_sql("settings_in_force")).fetchall()
     return Settings().with_values(dict(rows))
 
 
 def load_wanted(cursor: Cursor) -> Settings:
-    """The settings that the next backfill puts in force."""
+    """Return the settings that the next backfill puts in force."""
     rows = cursor.execute(_sql("settings_wanted")).fetchall()
     return Settings().with_values(dict(rows))
 
 
 def load_models(cursor: Cursor, *, wanted: bool = False) -> dict[str, PunktModel]:
-    """The sentence parameters trained for this corpus, by language. `wanted`: those that the next backfill
-    adopts, in place of those in force.
-    """
+    """Return trained sentence parameters by language, in force or `wanted` from the next backfill on."""
     rows = cursor.execute(_sql("models"), {"wanted": wanted}).fetchall()
     return {row[0]: PunktModel.from_files(dict(zip(FILES, row[1:], strict=True))) for row in rows}
 
@@ -101,15 +98,13 @@ def load_state(cursor: Cursor) -> State:
 
 
 def bulk_run(cursor: Cursor) -> int | None:
-    """The run that settles the whole corpus at once, if one is at work; nobody else settles meanwhile."""
+    """Return the run of a memory engine at work; nobody else settles meanwhile."""
     row = cursor.execute(_sql("bulk_run")).fetchone()
     return row[0] if row else None
 
 
 def change_settings(cursor: Cursor, values: Mapping[str, Any]) -> Settings:
-    """Set some settings, for the next backfill to adopt; None goes back to the default. In a corpus without
-    articles they are adopted at once. Needs the settle lock.
-    """
+    """Change the wanted settings; None means the default. Needs the settle lock."""
     Settings().with_values({name: "" for name in values if name not in _NAMES})  # raises for unknown names
     stored = dict(cursor.execute(_sql("settings_wanted")).fetchall())
     settings = Settings().with_values({n: v for n, v in {**stored, **values}.items() if v is not None})
@@ -121,12 +116,13 @@ def change_settings(cursor: Cursor, values: Mapping[str, Any]) -> Settings:
             cursor.execute(_sql("write_setting"), {"name": name, "value": str(getattr(settings, name))})
     cursor.execute(_sql("delete_reset_settings_among"), {"names": _AT_ONCE})
     cursor.execute(_sql("adopt_settings_among"), {"names": _AT_ONCE})
+    # An empty corpus has no results of older settings, and need not wait for a backfill.
     _adopt_where_empty(cursor)
     return settings
 
 
 def store_model(cursor: Cursor, language: str, model: PunktModel, articles: int) -> None:
-    """Keep sentence parameters of a language, for the next backfill to adopt. Needs the settle lock."""
+    """Store sentence parameters for the next backfill to adopt. Needs the settle lock."""
     values = {"language": language, "checksum": model.checksum, "articles": articles}
     files = {name.partition(".")[0]: content for name, content in model.to_files().items()}
     cursor.execute(_sql("write_model"), {**values, **files})
@@ -135,16 +131,16 @@ def store_model(cursor: Cursor, language: str, model: PunktModel, articles: int)
 
 @dataclass(frozen=True, slots=True)
 class Adoption:
-    fingerprints: bool  # texts are fingerprinted again
-    rules: bool  # everything is settled again
-    program: bool  # the reason is a program of another revision, or with other Unicode tables
+    fingerprints: bool  # fingerprint texts again
+    rules: bool  # settle everything again
+    program: bool  # because this program has another revision or other Unicode tables
 
     def __bool__(self) -> bool:
         return self.fingerprints or self.rules
 
 
 def waiting_adoption(cursor: Cursor) -> Adoption:
-    """What the next backfill puts in force: settings, sentence parameters, the program; false if nothing."""
+    """Return the adoption that the next backfill makes; it is false if nothing is to be adopted."""
     state, wanted = load_state(cursor), _wanted_state(cursor)
     program = not state.same_program()
     return Adoption(
@@ -154,23 +150,23 @@ def waiting_adoption(cursor: Cursor) -> Adoption:
 
 @dataclass(frozen=True, slots=True)
 class AdoptionPlan:
-    """An adoption as it was planned, before articles were withdrawn for it page by page."""
+    """A planned adoption, for which articles are withdrawn page by page."""
 
     adoption: Adoption
-    wanted: State  # what is adopted
-    fingerprinter: Fingerprinter  # by it
-    since: datetime  # articles marked after this may have to be withdrawn again
+    wanted: State
+    fingerprinter: Fingerprinter  # of the wanted settings
+    since: datetime  # articles marked later may have to be withdrawn again
 
 
 def plan_adoption(cursor: Cursor) -> AdoptionPlan:
-    """What there is to adopt now. Raises SchemaError: the stored results were made by a newer program."""
+    """Return the adoption that is due now. Raises SchemaError: a newer program made the stored results."""
     row = one_row(cursor, _sql("marked_since"), {"late": MARKED_LATE})
     fingerprinter = Fingerprinter(load_wanted(cursor), load_models(cursor, wanted=True))
     return AdoptionPlan(waiting_adoption(cursor), _wanted_state(cursor), fingerprinter, row[0])
 
 
 def keep_pinned_words(cursor: Cursor, plan: AdoptionPlan) -> None:
-    """Before fingerprints go: keep what lets pinned sentences follow a changed hash key."""
+    """Store the words of pinned sentences if the plan changes the hash key; call it before articles go."""
     present = load_rulebook(cursor).fingerprinter
     if present.settings.hash_key != plan.fingerprinter.settings.hash_key:
         pins.keep_words(cursor, present)
@@ -181,30 +177,30 @@ def page_of_articles(cursor: Cursor, after: int, limit: int) -> list[int]:
 
 
 def withdraw_for(cursor: Cursor, plan: AdoptionPlan, ids: Sequence[int]) -> None:
-    """Withdraw articles whose marks or fingerprints the plan makes again. Needs the settle lock. They keep
-    their marks. It is right whether or not the plan is adopted in the end: what is withdrawn is settled
-    again, by the rules in force then.
-    """
+    """Withdraw articles whose marks or fingerprints the plan changes. Needs the settle lock."""
+    # Right even if the plan is never adopted: withdrawn articles are settled by the rules in force then.
     if plan.adoption.rules:
         articles.withdraw(cursor, ids)
     if not plan.adoption.fingerprints:
         return
     rows = cursor.execute(_sql("fingerprint_versions"), {"ids": arrays.bigints(ids)}).fetchall()
     fingerprints.drop(cursor, [row[0] for row in rows if row[1] != plan.fingerprinter.version(row[2])])
-    fingerprints.read_again(cursor, ids)  # what could not be read before may be readable now
+    fingerprints.read_again(cursor, ids)  # texts that failed may succeed now
 
 
 def adopt(cursor: Cursor, plan: AdoptionPlan | None = None, through: int = 0) -> None:
-    """Put the wanted settings, parameters and program in force. Needs the settle lock. Whatever was made
-    under others becomes stale and keeps its mark. New rules keep the fingerprints; where fingerprints change,
-    those of another version are dropped. `plan`: articles were withdrawn for it, up to the id `through`; what
-    was marked since is withdrawn here. None: nothing was withdrawn yet.
+    """Put the wanted settings, parameters and program in force. Needs the settle lock.
+
+    Results of others become stale and keep their marks; fingerprints of another version are dropped. `plan`:
+    articles up to the id `through` were withdrawn for it; None: none were. Raises StaleRulesError: the wanted
+    state is not that of the plan any more.
     """
     present = plan_adoption(cursor)
     if plan is not None and plan.wanted != present.wanted:
         raise StaleRulesError
     keep_pinned_words(cursor, present)
     before = load_rulebook(cursor).fingerprinter
+    # Hooks may have marked articles since the plan, by the rules that now go.
     since = plan.since if plan else None
     left = one_column(cursor, _sql("not_withdrawn"), {"through": through, "since": since})
     withdraw_for(cursor, plan or present, left)
@@ -237,21 +233,21 @@ def _wanted_state(cursor: Cursor) -> State:
 
 
 def state_in_force(cursor: Cursor) -> State:
-    """What the stored results are made with, going by the settings in force."""
+    """Return the state that stored results should have by the settings in force."""
     rows = cursor.execute(_sql("checksums")).fetchall()
     stored = load_state(cursor)
     return replace(state_of(load_settings(cursor), rows), algorithm=stored.algorithm, unicode=stored.unicode)
 
 
 def damaged_models(cursor: Cursor) -> list[str]:
-    """The languages whose sentence parameters are not those that their checksum was made of."""
+    """Return the languages whose sentence parameters do not fit their checksum."""
     rows = cursor.execute(_sql("checksums")).fetchall()
     models = load_models(cursor)
     return sorted(language for language, checksum in rows if models[language].checksum != checksum)
 
 
 def state_of(settings: Settings, models: Sequence[tuple[str, str]] = ()) -> State:
-    """What this program makes by some settings, and models by their languages and checksums."""
+    """Return the state of this program's results. `models`: languages and checksums of parameters."""
     listed = ",".join(f"{language}={checksum}" for language, checksum in models)
     digest = f"{settings.digest('fingerprint')} {settings.default_language} {listed}"
     return State(digest, settings.digest("rule"), ALGORITHM_REVISION, UNICODE_VERSION)

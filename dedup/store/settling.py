@@ -1,6 +1,6 @@
-"""What settling reads and writes: articles to settle, what shares something with them, marks and pairs.
+"""Reads articles to settle and articles that share something with them; writes marks and pairs.
 
-Every statement works on sets; none is called per article. It decides nothing; see `../rules/decide.py`.
+Every statement works on sets; none runs per article. `../rules/decide.py` decides.
 """
 
 from __future__ import annotations
@@ -26,34 +26,33 @@ from dedup.text.signature import Signature
 _sql = Statements("store/settling")
 
 Among = Literal["canonical", "duplicate", "waiting"]
-"""Which articles to look among: canonical ones and duplicates that take part, or those that do not yet."""
+"""Articles to search: originals or duplicates that take part, or articles that do not take part yet."""
 
 PairPins = dict[frozenset[bytes], Relation]
-"""The source_ids of two articles, as UTF-8, to what a person has said they are to each other."""
+"""Source_ids of two articles, as UTF-8, to their pinned relation."""
 
 
 @dataclass(frozen=True, slots=True)
 class FingerprintRow:
-    """A fingerprinted article as settling reads it."""
+    """A fingerprinted article with its mark."""
 
     id: int
     order: OrderKey
-    stored_canonical: bool  # its flag as it is stored
-    canonical: bool | None  # the same where it counts; None in an article that takes no part yet
-    settled: bool  # whether it has a mark that need not be settled again
-    pinned: bool  # whether a pin of a pair names it
+    stored_canonical: bool  # the stored flag
+    canonical: bool | None  # the same; None in an article that takes no part yet
+    settled: bool
+    pinned: bool  # a pin of a pair names it
     content_hash: int
     sentence_hashes: Bigints
     signature: Signature
     buckets: Bigints
     shingle_count: int
-    # score, reason: of its mark
     score: float | None = None
     reason: str | None = None
 
 
 def next_unsettled(cursor: Cursor, settings: Settings, limit: int) -> list[FingerprintRow]:
-    """The next articles to settle that have a fingerprint; the earliest, near enough (see the statement)."""
+    """Return the next articles to settle that have a fingerprint, about in canonical order."""
     return _rows(cursor, settings, "next_unsettled", limit=limit)
 
 
@@ -78,9 +77,10 @@ def sharing(
     after: datetime | None = None,
     limit: int | None = None,
 ) -> list[FingerprintRow]:
-    """Fingerprinted articles that have one of these sentences, buckets or content hashes. `contents`: of
-    short texts, which have no buckets; the others are found by theirs. `after`: only articles at or after
-    this time in canonical order. `limit`: at most so many, any of them.
+    """Return articles that have one of these sentences, buckets or content hashes.
+
+    `contents`: of short texts, which have no buckets. `after`: only articles at or after this time in
+    canonical order. `limit`: at most so many, any of them.
     """
     bounds = {"after": after, "limit": limit}
     keys = {"sentences": sentences, "buckets": buckets, "contents": contents}
@@ -100,11 +100,10 @@ def pair_pins(cursor: Cursor, rows: Sequence[FingerprintRow]) -> PairPins:
 
 
 def reach(cursor: Cursor, settings: Settings, latest: datetime) -> datetime | None:
-    """Note that articles up to this time are being settled. Returns a time that no article settled before is
-    later than; None where nothing was settled.
-    """
+    """Record that articles up to a time are being settled; return the latest time before, or None."""
     before: datetime | None = one_row(cursor, _sql("reach"), {"time": latest})[0]
-    if before is None:  # a new corpus; or marks that came by a restore of data alone
+    # A new corpus has no such time, nor has a restore of data alone.
+    if before is None:
         (before,) = one_row(cursor, _sql("latest_taking_part"), order_parameters(settings))
         if before:
             cursor.execute(_sql("reach"), {"time": before})
@@ -112,25 +111,26 @@ def reach(cursor: Cursor, settings: Settings, latest: datetime) -> datetime | No
 
 
 def count_unsettled(cursor: Cursor, limit: int | None = None) -> int:
-    """How many articles are pending or stale, with a fingerprint or without; counting stops at `limit`."""
+    """Count articles that are pending or stale, with a fingerprint or without; stop at `limit`."""
     return int(one_row(cursor, _sql("count_unsettled"), {"limit": limit})[0])
 
 
 def best_match_later(cursor: Cursor, settings: Settings, ids: Collection[int]) -> dict[int, OrderKey]:
-    """Of these canonical articles those that are most like a later one: the id to the order of that one."""
+    """Return, for originals whose best match is a later article, id to the order of that article."""
     values = {**order_parameters(settings), "ids": bigints(ids)}
     rows = cursor.execute(_sql("best_match_later"), values).fetchall()
     return {row[0]: (row[1], row[2].encode()) for row in rows}
 
 
 def kept_for_best_match(cursor: Cursor, ids: Collection[int]) -> list[tuple[int, int]]:
-    """The pairs of these articles with earlier ones that are most like them: (article_id, other_id)."""
+    """Return the pairs (article_id, other_id) in which one of these is the best match of the other."""
     return cursor.execute(_sql("kept_for_best_match"), {"ids": bigints(ids)}).fetchall()
 
 
 def lowest_kept(cursor: Cursor, settings: Settings, ids: Collection[int]) -> dict[int, tuple[int, float]]:
-    """Of canonical articles that are similar to earlier ones: the number of these pairs, and the score of the
-    last of the best `similar_pairs` of them (0 where there are fewer)."""
+    """Return, for originals that are similar to earlier ones, the number of these pairs, and the lowest score
+    among the best `similar_pairs` of them; 0 if there are fewer.
+    """
     if not ids:
         return {}
     values = {"ids": bigints(ids), "pairs": settings.similar_pairs}
@@ -139,7 +139,7 @@ def lowest_kept(cursor: Cursor, settings: Settings, ids: Collection[int]) -> dic
 
 
 def decided_by(cursor: Cursor, ids: Collection[int]) -> set[int]:
-    """The later articles of the pairs of these: what was decided by their being canonical."""
+    """Return the later articles of pairs with these, which were decided by these being originals."""
     if not ids:
         return set()
     return set(one_column(cursor, _sql("decided_by"), {"ids": bigints(ids)}))
@@ -151,17 +151,17 @@ class PairRows(Columns):
 
     article_id: Bigints
     other_id: Bigints
-    duplicate: Flags  # whether the relation is duplicate, or else similar
-    rule: Codes  # as its place in `rules.pairs.RULES`
+    duplicate: Flags  # else similar
+    rule: Codes  # index in `rules.pairs.RULES`
     score: Shares
     sentence_jaccard: Shares
     signature_jaccard: Shares
     containment: Shares
-    best_match: Flags  # whether the later article is, of all, the one most like the earlier
+    best_match: Flags  # the later article is the best match of the earlier one
 
     @classmethod
     def of(cls, ids: Bigints, pairs: PairArrays, best_match: Flags) -> PairRows:
-        """The rows of pairs, given the ids of the articles by place."""
+        """Make rows of pairs. `ids`: by the index of an article in `pairs`."""
         return cls(
             ids[pairs.later],
             ids[pairs.earlier],
@@ -177,26 +177,25 @@ class PairRows(Columns):
 
 @dataclass(slots=True)
 class Outcome:
-    """What one settle transaction decided, ready to be written."""
+    """Decisions of one settle transaction."""
 
-    # duplicates, canonical: the marks of the settled articles by id; and of other canonical articles that are
-    # more like one of these than like any other
-    duplicates: dict[int, Mark]
-    canonical: dict[int, Mark]
-    flags: dict[int, bool]  # new values of the stored canonical flag, where it changes
+    duplicates: dict[int, Mark]  # by id
+    canonical: dict[int, Mark]  # by id; also earlier originals whose best match is one of these
+    flags: dict[int, bool]  # canonical flags that change
     pairs: PairRows  # all pairs in which a settled article is the later one, and new pairs of others
-    settled: frozenset[int]  # the settled articles
-    best_match: list[int]  # ids for which it is decided again which article is most like them
-    unsettled: set[int]  # ids, settled before, that have to be settled again
+    settled: frozenset[int]
+    best_match: list[int]  # ids whose best match is decided again
+    unsettled: set[int]  # ids of settled articles that must be settled again
 
 
 def write(cursor: Cursor, settings: Settings, outcome: Outcome) -> set[int]:
-    """Write an outcome. Returns the ids that became stale by it."""
+    """Write an outcome; return the ids that became stale by it."""
     cursor.execute(_sql("delete_pairs"), {"ids": bigints(outcome.settled)})
     no_longer = cursor.execute(_sql("clear_best_match"), {"ids": bigints(outcome.best_match)}).fetchall()
     flagged = {flag: [id for id in outcome.flags if outcome.flags[id] is flag] for flag in (True, False)}
     write_flags(cursor, bigints(flagged[True]), bigints(flagged[False]))
     write_pairs(cursor, outcome.pairs)
+    # Some of these pairs were kept only for their best match.
     _drop_pairs(cursor, settings, no_longer)
     write_duplicates(cursor, outcome.duplicates)
     if outcome.canonical:
@@ -211,7 +210,7 @@ def write_flags(cursor: Cursor, canonical: Bigints, duplicates: Bigints) -> None
 
 
 def write_pairs(cursor: Cursor, pairs: PairRows) -> None:
-    """Write rows of `match`; a pair that is there already is replaced."""
+    """Write rows of `match`, in place of present ones of the same pairs."""
     if not len(pairs.article_id):
         return
     cursor.execute(
@@ -232,7 +231,7 @@ def write_pairs(cursor: Cursor, pairs: PairRows) -> None:
 
 
 def _drop_pairs(cursor: Cursor, settings: Settings, pairs: Sequence[tuple[int, int]]) -> None:
-    """Drop those pairs that are neither among the best of the later article nor kept for the earlier one."""
+    """Drop the pairs that are neither among the best of the later article nor kept for the earlier one."""
     if not pairs:
         return
     cursor.execute(
@@ -247,9 +246,7 @@ def _drop_pairs(cursor: Cursor, settings: Settings, pairs: Sequence[tuple[int, i
 
 
 def write_duplicates(cursor: Cursor, marks: dict[int, Mark], *, stale: bool = False) -> None:
-    """Mark articles as duplicates. `stale`: the marks are provisional: to be settled again, and no reason to
-    take part.
-    """
+    """Mark articles as duplicates. `stale`: provisionally, which does not make them take part."""
     if marks:
         cursor.execute(_sql("write_duplicates"), {"stale": stale, **_columns(marks)})
 
@@ -267,7 +264,7 @@ def _columns(marks: dict[int, Mark]) -> dict[str, Any]:
 
 
 def make_stale(cursor: Cursor, ids: Collection[int]) -> set[int]:
-    """Have articles settled again; returns those that were settled."""
+    """Make settled articles stale; return their ids."""
     if not ids:
         return set()
     return set(one_column(cursor, _sql("make_stale"), {"ids": bigints(ids)}))

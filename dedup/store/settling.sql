@@ -9,42 +9,42 @@
 (%(scores)s::double precision[])[${place}]
 
 -- name: clear_best_match
--- Take away the flag of the pairs whose later article was most like one of these, and return the pairs.
+-- Clear the flag of the pairs whose later article was the best match of one of these, and return the pairs.
 SELECT * FROM dedup.clear_best_match(%(ids)s)
 
 -- name: common_among
--- Of some sentences those that are common.
+-- Return the common sentences among these.
 SELECT sentence_hash FROM dedup.common_sentence WHERE sentence_hash = ANY (%(sentences)s)
 
 -- name: count_unsettled
--- How many articles are pending or stale; counting stops at the limit.
+-- Count articles that are pending or stale; stop at the limit.
 SELECT count(*) FROM (SELECT FROM dedup.article_mark WHERE status = 'pending' OR stale LIMIT %(limit)s) AS found
 
 -- name: decided_by
--- The later articles of the pairs of some articles.
+-- Return the later articles of the pairs of articles.
 SELECT m.article_id
 FROM unnest(%(ids)s::bigint[]) AS given (id)
 CROSS JOIN LATERAL (SELECT article_id FROM dedup.match WHERE other_id = given.id OFFSET 0) AS m
 
 -- name: delete_pairs
--- The pairs in which some articles are the later one.
+-- Delete the pairs in which these articles are the later one.
 DELETE FROM dedup.match WHERE article_id = ANY (%(ids)s)
 
 -- name: drop_pairs
--- Drop those of some similar pairs that are not among the best of their later article.
+-- Drop the similar pairs among these that are not among the best of their later article.
 SELECT dedup.drop_pairs(%(articles)s, %(others)s, %(pairs)s, %(policy)s, %(earliest)s)
 
 -- name: kept_for_best_match
--- The pairs of some articles with earlier ones that are most like them.
+-- Return the pairs in which one of these articles is the best match of the earlier one.
 SELECT article_id, other_id FROM dedup.match WHERE article_id = ANY (%(ids)s) AND best_match
 
 -- name: latest_taking_part
--- The last article that takes part, in canonical order: its time.
+-- Return the time of the last article that takes part, in canonical order.
 SELECT max(dedup.canonical_time(published_at, added_at, %(policy)s, %(earliest)s))
 FROM dedup.marked_article WHERE takes_part
 
 -- name: row
--- The columns in which settling reads an article, of `dedup.article a`, its mark `k` and its fingerprint `f`.
+-- Columns of an article for settling, from `dedup.article a`, its mark `k` and its fingerprint `f`.
 a.id, dedup.canonical_time(a.published_at, a.added_at, %(policy)s, %(earliest)s), a.source_id,
 f.canonical, k.takes_part, k.status <> 'pending' AND NOT k.stale AS settled,
 EXISTS (SELECT FROM dedup.pair_pin p WHERE p.source_id = a.source_id)
@@ -52,7 +52,7 @@ EXISTS (SELECT FROM dedup.pair_pin p WHERE p.source_id = a.source_id)
 f.content_hash, f.sentence_hashes, f.signature, f.buckets, f.shingle_count, k.score, k.reason
 
 -- name: best_match_later
--- Of canonical articles those that a later article is most like, with the place of that one in canonical order.
+-- Return originals whose best match is a later article, with the place of that article in canonical order.
 SELECT m.other_id, dedup.canonical_time(a.published_at, a.added_at, %(policy)s, %(earliest)s), a.source_id
 FROM unnest(%(ids)s::bigint[]) AS given (id)
 CROSS JOIN LATERAL (
@@ -60,7 +60,7 @@ CROSS JOIN LATERAL (
 CROSS JOIN LATERAL (SELECT * FROM dedup.article WHERE id = m.article_id OFFSET 0) AS a
 
 -- name: lowest_kept
--- How many similar pairs articles have with earlier ones, and the score of the last of the best of them.
+-- Return the number of similar pairs of articles with earlier ones, and the lowest score among the best of them.
 SELECT given.id, kept.pairs, kept.lowest
 FROM unnest(%(ids)s::bigint[]) AS given (id)
 CROSS JOIN LATERAL (
@@ -69,11 +69,11 @@ CROSS JOIN LATERAL (
 ) AS kept (pairs, lowest)
 
 -- name: make_stale
--- Have articles settled again; those that were settled.
+-- Make articles stale, and return those that were settled.
 SELECT * FROM dedup.make_stale(%(ids)s)
 
 -- name: named
--- Fingerprinted articles by their source_ids.
+-- Return fingerprinted articles by source_id.
 SELECT ${row} FROM dedup.article a
 CROSS JOIN LATERAL (SELECT * FROM dedup.article_mark WHERE id = a.id OFFSET 0) AS k
 CROSS JOIN LATERAL (
@@ -81,8 +81,8 @@ CROSS JOIN LATERAL (
 WHERE a.source_id = ANY (%(names)s)
 
 -- name: next_unsettled
--- The next articles to settle: pending or stale ones whose present text has a fingerprint. The index gives them
--- near enough in canonical order; see its comment. Those before the horizon are not settled but archived.
+-- Return the next pending or stale articles whose present text has a fingerprint. The index returns them about in
+-- canonical order; see its comment. Articles before the horizon are archived instead of settled.
 SELECT ${row} FROM dedup.article_mark k
 CROSS JOIN LATERAL (SELECT * FROM dedup.article WHERE id = k.id OFFSET 0) AS a
 CROSS JOIN LATERAL (
@@ -93,7 +93,7 @@ WHERE (k.status = 'pending' OR k.stale)
 ORDER BY k.time, k.id LIMIT %(limit)s
 
 -- name: pair_pins
--- What people have said of pairs in which one of these articles is.
+-- Return the pinned pairs that contain one of these articles.
 SELECT source_id, other_source_id, relation FROM dedup.pair_pin
 WHERE source_id = ANY (%(names)s)
 UNION
@@ -101,25 +101,25 @@ SELECT source_id, other_source_id, relation FROM dedup.pair_pin
 WHERE other_source_id = ANY (%(names)s)
 
 -- name: place
--- The place of `dedup.article_mark a` in the arrays of new marks. In a join the planner would choose where to begin: with
--- the whole table, if its statistics say that it is empty.
+-- The place of `dedup.article_mark a` in the arrays of new marks. For a join the planner would choose the order, and
+-- read the whole table if its statistics say that it is empty.
 array_position(%(ids)s::bigint[], a.id)
 
 -- name: reach
--- Note up to which time articles are being settled; up to which they were before.
+-- Record up to which time articles are being settled, and return the time before.
 WITH before AS (SELECT settled_through FROM dedup.corpus_state)
 UPDATE dedup.corpus_state s SET settled_through = greatest(s.settled_through, %(time)s)
 FROM before RETURNING before.settled_through
 
 -- name: sharing
--- Fingerprinted articles that share a sentence, a bucket or, among short texts, the content hash: those that
--- take part and are canonical, those that take part and are duplicates, or those that take no part yet.
+-- Return fingerprinted articles that share a sentence, a bucket or, among short texts, the content hash: originals that
+-- take part, duplicates that take part, or articles that do not take part yet.
 SELECT ${row}
 FROM dedup.sharing(
     CASE %(among)s WHEN 'canonical' THEN '{true}' WHEN 'duplicate' THEN '{false}' ELSE '{true,false}' END::boolean[],
     %(sentences)s, %(buckets)s, %(contents)s) AS hit
--- OFFSET 0: each hit looks its article up. Statistics from before most articles took part would have the planner
--- begin with those that do, and read them all. By name: who asks needs no right to the texts.
+-- OFFSET 0: look up the article of each hit. Under statistics from before most articles took part, the planner would
+-- begin with those that do, and read them all. Columns are named, since a scraper has no right to the texts.
 CROSS JOIN LATERAL (
     SELECT id, source_id, published_at, added_at FROM dedup.article WHERE id = hit.article_id OFFSET 0) AS a
 CROSS JOIN LATERAL (SELECT * FROM dedup.article_mark WHERE id = hit.article_id OFFSET 0) AS k
@@ -130,8 +130,8 @@ WHERE k.takes_part = (%(among)s <> 'waiting')
 LIMIT %(limit)s
 
 -- name: unsettled_among
--- Of some articles those to be settled: pending or stale, with a fingerprint of their present text, and not before the
--- horizon.
+-- Return the unsettled articles among these: pending or stale, with a fingerprint of their present text, and not before
+-- the horizon.
 SELECT ${row} FROM dedup.article_mark k
 CROSS JOIN LATERAL (SELECT * FROM dedup.article WHERE id = k.id OFFSET 0) AS a
 CROSS JOIN LATERAL (
@@ -141,7 +141,7 @@ WHERE k.id = ANY (%(ids)s) AND (k.status = 'pending' OR k.stale)
        < (SELECT horizon FROM dedup.corpus_state)) IS NOT TRUE
 
 -- name: write_canonical
--- The marks of canonical articles.
+-- Write the marks of originals.
 UPDATE dedup.article_mark a
 SET status = CASE WHEN ${chosen_reason} IS NULL THEN 'unique' ELSE 'similar' END, stale = false,
     takes_part = true, duplicate_of = NULL, reason = ${chosen_reason},
@@ -149,7 +149,7 @@ SET status = CASE WHEN ${chosen_reason} IS NULL THEN 'unique' ELSE 'similar' END
 WHERE a.id = ANY (%(ids)s)
 
 -- name: write_duplicates
--- The marks of duplicates.
+-- Write the marks of duplicates.
 UPDATE dedup.article_mark a
 SET status = 'duplicate', stale = %(stale)s, takes_part = a.takes_part OR NOT %(stale)s,
     duplicate_of = (%(originals)s::bigint[])[${place}], score = ${chosen_score},
@@ -157,11 +157,11 @@ SET status = 'duplicate', stale = %(stale)s, takes_part = a.takes_part OR NOT %(
 WHERE a.id = ANY (%(ids)s)
 
 -- name: write_flags
--- The flag of canonical articles, where fingerprints have it.
+-- Write the canonical flags of fingerprints.
 UPDATE dedup.fingerprint SET canonical = %(canonical)s WHERE article_id = ANY (%(ids)s)
 
 -- name: write_pairs
--- Rows of `match`; a pair that is there already is replaced.
+-- Write rows of `match`, in place of present ones of the same pairs.
 INSERT INTO dedup.match (article_id, other_id, relation, rule, score, sentence_jaccard, signature_jaccard,
                          containment, best_match)
 SELECT article_id, other_id, CASE WHEN duplicate <> 0 THEN 'duplicate' ELSE 'similar' END,

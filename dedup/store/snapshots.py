@@ -1,6 +1,6 @@
-"""The corpus as `dedup verify` reads it: one frozen moment, whole tables, no look-up by hash.
+"""Reads the corpus for `dedup verify`: one moment, whole tables, no look-up by hash.
 
-Read-only, and independent of the statements that settling uses.
+It is independent of the statements that settling uses.
 """
 
 from __future__ import annotations
@@ -22,28 +22,25 @@ from dedup.text.fingerprint import Fingerprint, TextTask
 
 _sql = Statements("store/snapshots")
 
-PAGE = 2_000
-"""Rows fetched at a time while all canonical articles are read."""
+PAGE = 2_000  # Originals read at a time
 
 
 @dataclass(frozen=True, slots=True)
 class StoredArticle:
-    """An article as it is stored, without its text."""
+    """A stored article without its text."""
 
     id: int
     source_id: str
     order: OrderKey
     mark: Mark
-    settled: bool  # whether it has a mark that need not be settled again
-    canonical: bool | None  # its flag where it counts; None in an article that takes no part
-    fingerprint: Fingerprint | None  # of its present text; None where there is none
+    settled: bool
+    canonical: bool | None  # its flag; None in an article that takes no part
+    fingerprint: Fingerprint | None  # of its present text
 
 
 def choose(cursor: Cursor, sample: int | None) -> list[int]:
-    """The ids of the articles to check: all that are not archived, or a random sample of them. From here
-    on the transaction, a snapshot, changes nothing.
-    """
-    cursor.execute("SET TRANSACTION READ ONLY")
+    """Return the ids of all articles that are not archived, or of a random sample of them."""
+    cursor.execute("SET TRANSACTION READ ONLY")  # a check changes nothing
     return one_column(cursor, _sql("choose"), {"sample": sample})
 
 
@@ -61,16 +58,15 @@ def sentence_counts(cursor: Cursor) -> dict[int, tuple[int, int]]:
 
 
 def count_sentences(cursor: Cursor, settings: Settings) -> dict[int, tuple[int, int]]:
-    """Carriers and agreeing pairs of every sentence that enough articles carry or that is pinned. A
-    deliberate second opinion on what `common_sentences.py` counts, by another statement.
-    """
+    """Return carriers and agreeing pairs of every sentence that enough articles carry or that is pinned."""
+    # A second opinion on the counts of `common_sentences.py`, so by another statement.
     values = {"limit": settings.common_stories, "bands": settings.buckets}
     rows = cursor.execute(_sql("count_sentences"), values)
     return {key: (carriers, pairs) for key, carriers, pairs in rows}
 
 
 def sentence_pins(cursor: Cursor) -> dict[int, bool]:
-    """Sentence hash to whether it is pinned as always or never common."""
+    """Return pinned sentences: hash to True for always common, False for never."""
     return dict(cursor.execute(_sql("sentence_pins")).fetchall())
 
 
@@ -104,15 +100,13 @@ def canonical(cursor: Cursor, settings: Settings) -> Iterator[StoredArticle]:
 
 
 def texts(cursor: Cursor, ids: Sequence[int]) -> Iterator[TextTask]:
-    """What the fingerprints of some articles are made from, page by page."""
+    """Yield the texts to fingerprint, read page by page."""
     for start in range(0, len(ids), PAGE // 4):
         yield from articles.texts(cursor, ids[start : start + PAGE // 4])
 
 
 def pairs(cursor: Cursor, settings: Settings, ids: Sequence[int]) -> dict[int, set[Pair]]:
-    """The stored pairs of some articles with earlier ones, by the later article. A pair that is marked as one
-    with the best match counts only where its later article keeps it too.
-    """
+    """Return stored pairs by the later article, without those kept only for the earlier one's best match."""
     values = {**order_parameters(settings), "ids": bigints(ids), "pairs": settings.similar_pairs}
     found: dict[int, set[Pair]] = {id: set() for id in ids}
     for row in cursor.execute(_sql("pairs"), values):
@@ -121,7 +115,7 @@ def pairs(cursor: Cursor, settings: Settings, ids: Sequence[int]) -> dict[int, s
 
 
 def best_match_pairs(cursor: Cursor, ids: Sequence[int]) -> dict[int, set[Pair]]:
-    """The stored pairs of some articles with the later article that is most like them, by the earlier one."""
+    """Return the stored pairs of articles with their later best match, by the earlier article."""
     found: dict[int, set[Pair]] = {id: set() for id in ids}
     for row in cursor.execute(_sql("best_match_pairs"), {"ids": bigints(ids)}):
         found[row[1]].add(Pair(*row))

@@ -1,24 +1,24 @@
--- The corpus as `dedup verify` reads it: whole tables, no look-up by hash.
+-- The corpus for `dedup verify`: whole tables, no look-up by hash.
 
 -- name: choose
--- The articles to check: all that are not archived, or a random sample of them.
+-- Return the articles that are not archived, or a random sample of them.
 SELECT id FROM dedup.article_mark WHERE NOT archived
 ORDER BY CASE WHEN %(sample)s::integer IS NULL THEN id ELSE random() END LIMIT %(sample)s
 
 -- name: count_articles
--- How many articles there are, and how many of them are archived.
+-- Count articles, and archived ones.
 SELECT count(*), count(*) FILTER (WHERE archived) FROM dedup.article_mark
 
 -- name: common_sentences
--- Sentences that are common.
+-- Return the common sentences.
 SELECT sentence_hash, carriers, effective_stories FROM dedup.common_sentence
 
 -- name: sentence_counts
--- What is stored of every sentence that matters.
+-- Return the stored counts of sentences.
 SELECT sentence_hash, carriers, pairs FROM dedup.sentence_count
 
 -- name: count_sentences
--- Carriers and agreeing pairs of every sentence that enough articles carry or that is pinned.
+-- Count carriers and agreeing pairs of every sentence that enough articles carry or that is pinned.
 WITH carrier AS (
     SELECT s.sentence_hash, f.buckets
     FROM dedup.fingerprint f CROSS JOIN unnest(f.sentence_hashes) AS s (sentence_hash)
@@ -35,17 +35,17 @@ SELECT sentence_hash, k.carriers, sum(b.n * b.n - b.n)::bigint
 FROM counted k JOIN bucket b USING (sentence_hash) GROUP BY sentence_hash, k.carriers
 
 -- name: sentence_pins
--- What people have said about sentences.
+-- Return the pins of sentences.
 SELECT sentence_hash, common FROM dedup.sentence_pin
 
 -- name: pair_pins
--- What people have said about pairs of articles that are there.
+-- Return the pinned pairs of stored articles.
 SELECT a.id, o.id, p.relation FROM dedup.pair_pin p
 JOIN dedup.article a ON a.source_id = p.source_id
 JOIN dedup.article o ON o.source_id = p.other_source_id
 
 -- name: articles
--- Articles with their marks, and the fingerprints of their present texts.
+-- Return articles with their marks, and the fingerprints of their present texts.
 SELECT a.id, a.source_id, dedup.canonical_time(a.published_at, a.added_at, %(policy)s, %(earliest)s),
        a.status, a.duplicate_of, a.score, a.reason, a.status <> 'pending' AND NOT a.stale,
        a.takes_part, f.canonical, f.version,
@@ -54,17 +54,16 @@ FROM dedup.marked_article a LEFT JOIN dedup.fingerprint f ON f.article_id = a.id
 WHERE a.id = ANY (%(ids)s)
 
 -- name: canonical
--- The canonical articles.
+-- Return the originals.
 SELECT f.article_id FROM dedup.fingerprint f JOIN dedup.article_mark a ON a.id = f.article_id
 WHERE f.canonical AND a.takes_part
 
 -- name: pair
--- The columns of a pair.
+-- Columns of a pair.
 article_id, other_id, relation, rule, score, sentence_jaccard, signature_jaccard, containment
 
 -- name: pairs
--- The pairs of articles with earlier ones. One with the best match counts only where its later article keeps it
--- too.
+-- Return pairs by their later article, without those that are kept only for the earlier one's best match.
 SELECT ${pair} FROM dedup.match WHERE article_id = ANY (%(ids)s) AND NOT best_match
 UNION ALL
 SELECT ${pair} FROM (
@@ -79,5 +78,5 @@ SELECT ${pair} FROM (
 ) AS ranked WHERE best_match AND (rank <= %(pairs)s OR rule = 'pinned')
 
 -- name: best_match_pairs
--- The pairs of articles with the later one that is most like them.
+-- Return the pairs of articles with their later best match.
 SELECT ${pair} FROM dedup.match WHERE other_id = ANY (%(ids)s) AND best_match

@@ -1,10 +1,4 @@
-"""Stories: a canonical article with its duplicates, and what may be said of their times.
-
-Reads views only, as an analyst may. A time of publication is known where there is one that is not
-implausible: from 1605 on, and at most 24 hours after the article was stored. One of 00:00:00 UTC is known to
-the day only. The views say it in SQL of their own (`migrations/sql/browsing.sql`). The order in which marks
-are found is another matter: there the time of storing stands in (docs/semantics.md, sections 5 and 7).
-"""
+"""Reads stories (originals with their duplicates) and their times, from views only, as an analyst may."""
 
 from __future__ import annotations
 
@@ -23,12 +17,13 @@ from dedup.store.credited import ArticleCredit
 
 _sql = Statements("store/stories")
 
-BEGINNING = 4_000
-"""Characters of a text in which its first words are looked for: one that is HTML begins with tags."""
+BEGINNING = 4_000  # Characters of a text that are searched for its first words: HTML begins with tags
 
 
 def known(row: str) -> str:
-    """SQL: the known time of publication of an article, by the name of its row; null where there is none."""
+    """Return SQL for the known time of publication of the article in `row`, or null."""
+    # Plausible times only, as in the views (`migrations/sql/browsing.sql`). In canonical order the time of
+    # storing replaces an unknown one (docs/semantics.md, sections 5 and 7).
     return (
         f"CASE WHEN {row}.published_at >= '1605-01-01 00:00:00+00'"
         f" AND {row}.published_at - {row}.added_at <= interval '24 hours' THEN {row}.published_at END"
@@ -36,7 +31,8 @@ def known(row: str) -> str:
 
 
 def delay(at: str, first: str) -> str:
-    """SQL: from one known time to another, given as expressions; null where nobody can tell."""
+    """Return SQL for the interval between two expressions of known times; null if their order is unknown."""
+    # A time of 00:00:00 UTC is known to the day only.
     return (
         f"CASE WHEN ({at} AT TIME ZONE 'UTC')::date <> ({first} AT TIME ZONE 'UTC')::date"
         f" OR ({at} <> date_trunc('day', {at}, 'UTC') AND {first} <> date_trunc('day', {first}, 'UTC'))"
@@ -45,7 +41,7 @@ def delay(at: str, first: str) -> str:
 
 
 def delay_between(at: datetime | None, first: datetime | None) -> timedelta | None:
-    """From one known time in UTC to another; None where nobody can tell which was first."""
+    """Return the interval between two known times in UTC; None if their order is unknown."""
     if at is None or first is None:
         return None
     by_day = time() in (at.time(), first.time())
@@ -54,44 +50,30 @@ def delay_between(at: datetime | None, first: datetime | None) -> timedelta | No
 
 @dataclass(frozen=True, slots=True)
 class StoryArticle(Answer):
-    """An article of a story, without its text.
+    """An article of a story, without its text; its mark as of `Verdict`."""
 
-    Attributes:
-        id: its source_id.
-        time: when it was published, or stored where that is unknown; in UTC.
-        status, score, reason: as of `Verdict`.
-        stale: whether that is the last mark, and it is settled again.
-        first_words: of its text, where it has no title; else None.
-        credits: the agencies that it names as its source.
-    """
-
-    id: str
+    id: str  # its source_id
     title: str | None
     publication: str | None
-    time: datetime
+    time: datetime  # in UTC, of publication, or of storing if that is unknown
     status: str
-    stale: bool
+    stale: bool  # the mark is the last one; a backfill settles the article again
     score: float | None
     reason: str | None
-    first_words: str | None = field(default=None, repr=False)
+    first_words: str | None = field(default=None, repr=False)  # of its text if it has no title
     credits: tuple[ArticleCredit, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class Story(Answer):
-    """A canonical article with its duplicates.
-
-    Attributes:
-        original: the canonical article.
-        copies: its duplicates, by time.
-    """
+    """An original with its duplicates."""
 
     original: StoryArticle
-    copies: tuple[StoryArticle, ...]
+    copies: tuple[StoryArticle, ...]  # by time
 
     @property
     def articles(self) -> tuple[StoryArticle, ...]:
-        """All of them, the canonical one first."""
+        """Articles of the story, the original first."""
         return (self.original, *self.copies)
 
     def __str__(self) -> str:
@@ -100,53 +82,36 @@ class Story(Answer):
 
 @dataclass(frozen=True, slots=True)
 class StorySummary(Answer):
-    """A story in a line.
+    """A story in one line."""
 
-    Attributes:
-        id, title, publication: of the canonical article.
-        copies: how many duplicates it has.
-        copied_by: publications of those of which times tell who was first, each once, by name.
-        first_at, last_at: when the canonical article was published, and the last of all, in UTC; None where
-            that is not known.
-        also_in: publications of the other duplicates.
-        times_known: whether times tell of all of them which was first in this corpus.
-        first_words: of the canonical article, where it has no title; else None.
-    """
-
-    id: str
+    id: str  # of the original, as the next two
     title: str | None
     publication: str | None
     copies: int
-    copied_by: tuple[str, ...]
-    first_at: datetime | None
-    last_at: datetime | None
-    also_in: tuple[str, ...] = ()
-    times_known: bool = False
-    first_words: str | None = field(default=None, repr=False)
+    copied_by: tuple[str, ...]  # publications of duplicates with a known delay, each once, by name
+    first_at: datetime | None  # when the original was published, in UTC, if known
+    last_at: datetime | None  # when the last article was published
+    also_in: tuple[str, ...] = ()  # publications of the other duplicates
+    times_known: bool = False  # every duplicate has a known delay
+    first_words: str | None = field(default=None, repr=False)  # of the original if it has no title
 
     @property
     def spread(self) -> timedelta | None:
-        """From the canonical article to the last copy; None where the times do not tell."""
+        """Time from the original to the last copy; None if unknown."""
         return delay_between(self.last_at, self.first_at)
 
 
 @dataclass(frozen=True, slots=True)
 class Reprints(Answer):
-    """What duplicates there are.
-
-    Attributes:
-        duplicates: articles that are one.
-        stories: canonical articles that have some.
-        most: the stories of the most copies.
-    """
+    """Duplicates of the corpus."""
 
     duplicates: int
-    stories: int
-    most: tuple[StorySummary, ...]
+    stories: int  # with duplicates
+    most: tuple[StorySummary, ...]  # the stories of the most copies
 
 
 def story(cursor: Cursor, source_id: str) -> Story:
-    """The story of the article with this source_id. Raises NotFoundError: it is not stored."""
+    """Return the story of an article. Raises NotFoundError: it is not stored."""
     prefer_indexes(cursor)
     rows = cursor.execute(_sql("story"), {"source_id": source_id}).fetchall()
     if not rows:
@@ -160,7 +125,7 @@ def story(cursor: Cursor, source_id: str) -> Story:
 
 
 def largest(cursor: Cursor, limit: int) -> list[StorySummary]:
-    """The stories of the most copies, the largest first; ties by source_id."""
+    """Return the stories of the most copies, the largest first; ties by source_id."""
     times = {"known": known("m"), "delay": delay("at", "top.first_at")}
     rows = cursor.execute(_sql("largest", **times), {"limit": limit}).fetchall()
     first_words = of_untitled(cursor, ((id, title) for id, title, *_ in rows))
@@ -174,17 +139,14 @@ def largest(cursor: Cursor, limit: int) -> list[StorySummary]:
 
 
 def reprints(cursor: Cursor, most: int) -> Reprints:
-    """How many duplicates there are, of how many stories, and the stories of the most copies."""
     duplicates, reprinted = one_row(cursor, _sql("reprints"))
     return Reprints(duplicates, reprinted, tuple(largest(cursor, most)))
 
 
 def of_untitled(cursor: Cursor, titles: Iterable[tuple[str, str | None]]) -> dict[str, str]:
-    """The first words of those articles that have no title, by which people know them, by source_id.
-    `titles`: source_ids and titles.
-    """
+    """Return the first words of articles without a title, by source_id. `titles`: source_ids and titles."""
     untitled = [source_id for source_id, title in titles if not (title or "").strip()]
-    if not untitled or not may_read_texts(cursor):  # a counter knows them by their source_ids
+    if not untitled or not may_read_texts(cursor):  # a counter sees source_ids only
         return {}
     rows = cursor.execute(_sql("beginnings"), {"source_ids": untitled, "characters": BEGINNING}).fetchall()
     return {id: words.first_words(plain_title(text) if html else text) for id, text, html in rows if text}

@@ -1,13 +1,13 @@
--- Stories: canonical articles with their duplicates.
+-- Stories: originals with their duplicates.
 
 -- name: largest
--- The stories of the most copies.
-WITH most AS MATERIALIZED (  -- and those with as many copies, which their source_ids decide between
+-- Return the stories of the most copies.
+WITH most AS MATERIALIZED (  -- ties are included; their source_ids decide below
     SELECT duplicate_of AS id, count(*) AS copies FROM dedup.article_mark WHERE duplicate_of IS NOT NULL
     GROUP BY duplicate_of ORDER BY count(*) DESC FETCH FIRST %(limit)s ROWS WITH TIES
-), top AS MATERIALIZED (  -- the copies are looked into of these stories only
+), top AS MATERIALIZED (  -- so that only copies of these stories are read
     SELECT most.id, c.source_id, c.title, c.publication, most.copies, c.first_at
-    -- OFFSET 0: looked up one by one, whatever the statistics say.
+    -- OFFSET 0: force index lookups, even under stale statistics.
     FROM most CROSS JOIN LATERAL (
         SELECT source_id, title, publication, ${known} AS first_at
         FROM dedup.mark m WHERE id = most.id OFFSET 0) AS c
@@ -27,11 +27,11 @@ FROM top CROSS JOIN LATERAL (
 ORDER BY top.copies DESC, top.source_id
 
 -- name: reprints
--- How many duplicates there are, and of how many stories.
+-- Count duplicates and their stories.
 SELECT count(*), count(DISTINCT duplicate_of) FROM dedup.article_mark WHERE duplicate_of IS NOT NULL
 
 -- name: story
--- The articles of a story, the canonical one first. OFFSET 0: looked up one by one, whatever the statistics say.
+-- Return the articles of a story, the original first. OFFSET 0: force index lookups, even under stale statistics.
 WITH original AS (
     SELECT coalesce(k.duplicate_of, k.id) AS id
     FROM (SELECT id FROM dedup.mark WHERE source_id = %(source_id)s OFFSET 0) AS asked
@@ -52,7 +52,7 @@ CROSS JOIN LATERAL (
 ORDER BY m.duplicate_of IS NOT NULL, coalesce(m.published_at, m.added_at), m.source_id
 
 -- name: beginnings
--- How the texts of articles begin. OFFSET 0: looked up one by one, whatever the statistics say.
+-- Return the beginnings of texts. OFFSET 0: force index lookups, even under stale statistics.
 SELECT given.source_id, left(t.text, %(characters)s), t.html
 FROM unnest(%(source_ids)s::text[]) AS given (source_id)
 CROSS JOIN LATERAL (SELECT id FROM dedup.mark WHERE source_id = given.source_id OFFSET 0) AS a

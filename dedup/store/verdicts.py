@@ -1,4 +1,4 @@
-"""The mark of one article and the pairs behind it, by source_id. Read-only."""
+"""Reads the mark of one article and the pairs that decided it. Read-only."""
 
 from __future__ import annotations
 
@@ -24,26 +24,18 @@ class StoredMark:
     duplicate_of: str | None
     score: float | None
     reason: str | None
-    unsettled: int  # how many other articles are not settled; counting stops at `UNSETTLED_LIMIT`
+    unsettled: int  # other articles that are not settled, at most `UNSETTLED_LIMIT`
     archived: bool
 
 
 @dataclass(frozen=True, slots=True)
 class MarkedArticle(Answer):
-    """A stored article with what is known of it.
-
-    Attributes:
-        article: as it is stored, with its text.
-        verdict: its mark, and the pairs behind it.
-        stale: whether that is the last mark, and it is settled again.
-        marked_at: when it was marked, in UTC; None if it never was.
-        credits: the agencies that it names as its source.
-    """
+    """A stored article with its text, its mark and its credits."""
 
     article: Article
     verdict: Verdict
-    stale: bool
-    marked_at: datetime | None
+    stale: bool  # the mark is the last one; a backfill settles the article again
+    marked_at: datetime | None  # in UTC
     credits: tuple[ArticleCredit, ...] = ()
 
     def __str__(self) -> str:
@@ -51,7 +43,7 @@ class MarkedArticle(Answer):
 
 
 def marked_article(cursor: Cursor, source_id: str) -> MarkedArticle | None:
-    """The article with this source_id, its mark and its pairs; None where it is not stored."""
+    """Return an article with its mark and pairs; None if it is not stored."""
     mark = stored_mark(cursor, source_id)
     row = cursor.execute(_sql("article", fields=articles.fields("a")), {"source_id": source_id}).fetchone()
     if mark is None or row is None:
@@ -70,7 +62,7 @@ def stored_mark(cursor: Cursor, source_id: str) -> StoredMark | None:
 def verdict(
     cursor: Cursor, source_id: str, mark: StoredMark, pairs: dict[int, Match] | None = None
 ) -> Verdict:
-    """Return the verdict of a mark. `pairs`: those behind it, where they were read already."""
+    """Return the verdict of a mark. `pairs`: the pairs that decided it, if the caller has read them."""
     if pairs is None:
         pairs = best_pairs(cursor, mark.article_id) if mark.status in ("duplicate", "similar") else {}
     named, count = copies(cursor, mark.article_id) if mark.status in ("unique", "similar") else ((), 0)
@@ -80,17 +72,16 @@ def verdict(
 
 
 def copies(cursor: Cursor, article_id: int, *, settled: bool = False) -> tuple[tuple[Copy, ...], int]:
-    """The best copies of a stored article, the best first, and how many it has, at most `COPIES_LIMIT`.
-    `settled`: without those that are to be settled again.
-    """
+    """Return the best copies, the best first, and how many there are. `settled`: without stale ones."""
     values = {"id": article_id, "settled": settled, "count": COPIES_LIMIT, "limit": MATCHES_LIMIT}
     rows = cursor.execute(_sql("copies"), values).fetchall()
     return tuple(Copy(*row[:3]) for row in rows), rows[0][3] if rows else 0
 
 
 def best_pairs(cursor: Cursor, article_id: int, relation: str | None = None) -> dict[int, Match]:
-    """The best pairs of a stored article by the id of the other one, the best first; ties by its source_id.
-    For a duplicate its originals; for a canonical article what is similar to it. `relation`: only these.
+    """Return the best pairs of an article by the id of the other one, the best first; ties by source_id.
+
+    A duplicate's pairs are with originals, an original's with similar articles. `relation`: only such pairs.
     """
     values = {"id": article_id, "relation": relation, "limit": MATCHES_LIMIT}
     rows = cursor.execute(_sql("best_pairs"), values).fetchall()

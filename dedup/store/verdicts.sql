@@ -1,17 +1,17 @@
--- The mark of one article and the pairs behind it.
+-- The mark of one article and the pairs that decided it.
 
 -- name: article
--- A stored article, and when it was marked.
+-- Return a stored article, and when it was marked.
 SELECT k.marked_at, ${fields}
 FROM dedup.article a CROSS JOIN LATERAL (SELECT * FROM dedup.article_mark WHERE id = a.id OFFSET 0) AS k
 WHERE a.source_id = %(source_id)s
 
 -- name: best_pairs
--- The best pairs of an article, or those of one relation.
+-- Return the best pairs of an article, or those of one relation.
 SELECT m.id, o.source_id, m.relation, m.rule, m.score, m.sentence_jaccard, m.signature_jaccard,
        m.containment
 FROM (
-    -- WITH TIES: of an article that thousands are like, only the best are read.
+    -- WITH TIES: read only the best pairs of an article that has thousands.
     (SELECT other_id AS id, m.* FROM dedup.match m
      WHERE article_id = %(id)s AND (%(relation)s::text IS NULL OR relation = %(relation)s)
      ORDER BY score DESC FETCH FIRST %(limit)s ROWS WITH TIES)
@@ -23,9 +23,9 @@ FROM (
 ORDER BY m.score DESC, o.source_id LIMIT %(limit)s
 
 -- name: copies
--- The best copies of an article, and how many it has.
+-- Return the best copies of an article, and their number.
 SELECT source_id, reason, score, count(*) OVER () FROM (
-    -- In the order of the index of copies, so that no other one can be chosen.
+    -- The order of the index of copies, so that the planner can choose no other index.
     SELECT a.source_id, k.reason, k.score
     FROM (SELECT * FROM dedup.article_mark
           WHERE duplicate_of = %(id)s AND NOT (%(settled)s AND stale) ORDER BY time, id LIMIT %(count)s) AS k
@@ -34,14 +34,14 @@ SELECT source_id, reason, score, count(*) OVER () FROM (
 ORDER BY score DESC, source_id LIMIT %(limit)s
 
 -- name: stored_mark
--- The mark of an article, and how many others are not settled.
+-- Return the mark of an article, and the number of other unsettled articles.
 SELECT a.id, k.status, k.stale, o.source_id, k.score, coalesce(k.limit_fired, k.reason),
-       -- In the order of the index of unsettled articles, so that no other one can be chosen.
+       -- The order of the index of unsettled articles, so that the planner can choose no other index.
        (SELECT count(*) FROM (SELECT FROM dedup.article_mark u WHERE (u.status = 'pending' OR u.stale)
                               AND u.id <> a.id
                               ORDER BY u.time, u.id
                               LIMIT %(limit)s) AS unsettled), k.archived
--- OFFSET 0: from one row to the next, whatever the statistics say of the tables.
+-- OFFSET 0: go from one row to the next, even under stale statistics.
 FROM (SELECT id FROM dedup.article WHERE source_id = %(source_id)s OFFSET 0) AS a
 CROSS JOIN LATERAL (SELECT * FROM dedup.article_mark WHERE id = a.id OFFSET 0) AS k
 LEFT JOIN LATERAL (

@@ -1,7 +1,6 @@
-"""Versions of stories, and what is kept of how each differs from the one before.
+"""Reads versions of stories, and stores how each differs from the one before.
 
-The views `story_version` and `alteration` say the same to whoever asks in SQL. What differs is found in
-`../settling/versions.py`.
+`../settling/versions.py` compares them. The SQL views `story_version` and `alteration` show the result.
 """
 
 from __future__ import annotations
@@ -19,59 +18,44 @@ from dedup.store import exports
 
 _sql = Statements("store/versions")
 
-MAX_VERSIONS = 500
-"""Versions of a story that are set beside each other at once: two texts a millisecond or two."""
+MAX_VERSIONS = 500  # Versions of a story that are compared at once; two texts take a millisecond or two
 
 NO_PAIRS = arrays.bigints(()), arrays.bigints(())
 
 
 @dataclass(frozen=True, slots=True)
 class VersionRow:
-    """An article as a version of a story.
-
-    Attributes:
-        version: its number in its story; 1 is the original.
-        before: id and source_id of the version before; of an original, of the earlier original that it is
-            most like. None where there is none.
-        time: when it was published, or stored where that is unknown.
-        published: whether it is the time of publication, and not implausible.
-    """
+    """An article as a version of a story."""
 
     id: int
     source_id: str
-    version: int
+    version: int  # 1 is the original
+    # id and source_id of the version before; of an original, of the earlier original that it is most like
     before: tuple[int, str] | None
     title: str | None
     publication: str | None
-    time: datetime
-    published: bool
+    time: datetime  # of publication, or of storing if that is unknown
+    published: bool  # `time` is a plausible time of publication
 
 
 class AlterationRow(TypedDict):
-    """A sentence that a version has added, removed or changed against the version before.
+    """A sentence that a version added, removed or changed against the version before."""
 
-    `story`, `id`, `before`: source_ids of the original, of the version and of the one before. `kind`: added,
-    removed or changed. `earlier`, `later`: the sentence in the version before and in the version; None where
-    it was added, or removed. `common`: it is a common sentence, which counts for nothing.
-    """
-
-    story: str
-    id: str
+    story: str  # source_id of the original
+    id: str  # source_id of the version
     version: int
-    before: str
+    before: str  # source_id of the version before
     publication: str | None
     appeared_at: datetime | None
     position: int
-    kind: str
-    earlier: str | None
-    later: str | None
-    common: bool
+    kind: str  # added, removed or changed
+    earlier: str | None  # the sentence in the version before; None if it was added
+    later: str | None  # the sentence in the version; None if it was removed
+    common: bool  # a common sentence, which scores ignore
 
 
 def of_story(cursor: Cursor, source_id: str) -> list[VersionRow]:
-    """The versions of the story of an article, the original first; then originals of which it is the one that
-    they are most like. Empty: the article is not stored.
-    """
+    """Return the versions of an article's story, the original first, then originals that are most like it."""
     rows = cursor.execute(_sql("of_story"), {"source_id": source_id, "limit": MAX_VERSIONS}).fetchall()
     found = []
     for id, name, version, before_id, before_name, *rest in rows:
@@ -81,14 +65,14 @@ def of_story(cursor: Cursor, source_id: str) -> list[VersionRow]:
 
 
 def to_compare(cursor: Cursor) -> tuple[Bigints, Bigints]:
-    """The ids of the versions that are to be compared, and of those before them; story by story."""
+    """Return the ids of versions to compare, and of the versions before them, story by story."""
     row = cursor.execute(_sql("to_compare")).fetchone()
     return NO_PAIRS if row is None or row[0] is None else (row[0], row[1])
 
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """What differs between two versions: sentences with their hashes, None on the side that lacks one."""
+    """Sentences with hashes that differ between two versions; None on the side that lacks one."""
 
     article_id: int
     before_id: int
@@ -99,8 +83,9 @@ class Difference:
 
 
 def keep(cursor: Cursor, found: Sequence[Difference]) -> None:
-    """Keep what differs, in the order of the articles: two at work do not lock each other out."""
+    """Store differences of versions."""
     values = []
+    # In the order of the articles, so that two workers do not block each other.
     for one in sorted(found, key=lambda difference: difference.article_id):
         given: dict[str, Any] = {"article_id": one.article_id, "before_id": one.before_id}
         given |= {"revision": one.revision, "before_revision": one.before_revision}
@@ -112,7 +97,7 @@ def keep(cursor: Cursor, found: Sequence[Difference]) -> None:
 
 
 def forget(cursor: Cursor) -> int:
-    """Forget what fits no version any more; returns how many versions."""
+    """Delete differences that fit no present version; return of how many versions."""
     return cursor.execute(_sql("forget")).rowcount
 
 

@@ -1,8 +1,8 @@
--- Versions of stories, and what differs between one and the one before.
+-- Versions of stories, and the differences of each from the one before.
 
 -- name: of_story
--- The versions of the story of an article by their numbers, the original first; then, originals that are most like
--- that story. OFFSET 0: looked up by its key, whatever the statistics say.
+-- Return the versions of an article's story by number, the original first, then originals that are most like that
+-- story. OFFSET 0: force index lookups, even under stale statistics.
 WITH story AS MATERIALIZED (
     SELECT coalesce(k.duplicate_of, k.id) AS id
     FROM (SELECT id FROM dedup.article WHERE source_id = %(source_id)s OFFSET 0) AS a
@@ -22,22 +22,22 @@ WHERE s.own OR v.before_id = (SELECT id FROM story)
 ORDER BY NOT s.own, CASE WHEN s.own THEN v.version ELSE 0 END, coalesce(a.published_at, a.added_at), v.source_id
 
 -- name: present
--- The versions that have a version before, and the revisions of both.
+-- Versions that have a version before them, with the revisions of both.
 SELECT v.id, v.before_id, a.revision, b.revision AS before_revision
 FROM dedup.story_version v JOIN dedup.article a ON a.id = v.id JOIN dedup.article b ON b.id = v.before_id
 
 -- name: compared
--- The versions that were compared with the one before.
+-- Versions that were compared with the one before.
 SELECT article_id, before_id, revision, before_revision FROM dedup.compared_version
 
 -- name: to_compare
--- The versions that were not compared with the one before as both are now. EXCEPT: in time that grows with their
--- number, whatever the statistics say.
+-- Return the versions that were not yet compared with the one before in their present revisions. EXCEPT: its time grows
+-- with their number, even under stale statistics.
 SELECT array_agg(id ORDER BY before_id, id), array_agg(before_id ORDER BY before_id, id)
 FROM (${present} EXCEPT ${compared}) AS waiting
 
 -- name: keep
--- Keep what differs between a version and the one before.
+-- Store the differences of a version from the one before.
 INSERT INTO dedup.compared_version AS c
     (article_id, before_id, revision, before_revision, earlier, later, earlier_hashes, later_hashes)
 VALUES (%(article_id)s, %(before_id)s, %(revision)s, %(before_revision)s, %(earlier)s, %(later)s,
@@ -48,12 +48,12 @@ ON CONFLICT (article_id) DO UPDATE
          excluded.earlier_hashes, excluded.later_hashes, excluded.compared_at)
 
 -- name: forget
--- Forget what fits no version any more.
+-- Delete differences that fit no present version.
 DELETE FROM dedup.compared_version WHERE article_id IN (
     SELECT article_id FROM (${compared} EXCEPT ${present}) AS gone)
 
 -- name: alterations
--- Every alteration that is kept, story by story.
+-- Return every stored alteration, story by story.
 SELECT story_source_id AS story, source_id AS id, version, before_source_id AS before, publication, appeared_at,
        position, kind, earlier, later, common
 FROM dedup.alteration ORDER BY story_source_id, version, position

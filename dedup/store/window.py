@@ -1,7 +1,7 @@
-"""The horizon, and the articles on either side of it: docs/semantics.md, section 10.
+"""Moves the horizon, and archives articles before it (docs/semantics.md, section 10).
 
-An article before the horizon is archived: its fingerprint goes, its pairs with articles inside go, its mark
-stays. When that is done is decided in `../settling/window.py`.
+An archived article loses its fingerprint and its pairs with articles inside the window; its mark stays.
+`../settling/window.py` decides when.
 """
 
 from __future__ import annotations
@@ -22,18 +22,16 @@ from dedup.store.settling import make_stale, order_parameters
 _sql = Statements("store/window")
 
 NEVER_COMPARED = "archived: before the horizon when it was stored or edited, so it was compared with nothing"
-"""The reason of an archived article that has no mark of its own."""
+"""Reason of an archived article that was never compared."""
 
 NO_HORIZON = "no horizon"
-"""What articles are divided by in a new corpus."""
 
 
 @dataclass(frozen=True, slots=True)
 class WindowState:
-    horizon: datetime | None  # articles before it are archived; None: none is
-    wanted: datetime | None  # where the next backfill moves it, or None
-    # by which horizon and order all articles were last divided; None where that is not known
-    divided: str | None
+    horizon: datetime | None  # articles before it are archived
+    wanted: datetime | None  # the next backfill moves the horizon there
+    divided: str | None  # result of `dividing` at the last division of all articles; None if unknown
 
 
 def load(cursor: Cursor) -> WindowState:
@@ -41,21 +39,19 @@ def load(cursor: Cursor) -> WindowState:
 
 
 def dividing(horizon: datetime | None, settings: Settings) -> str:
-    """What articles are divided by, as text."""
+    """Return horizon and order as a text, to compare with `WindowState.divided`."""
     if horizon is None:
         return NO_HORIZON
     return f"{horizon.astimezone(UTC).isoformat()} {settings.canonical_order} {settings.earliest_year}"
 
 
 def want(cursor: Cursor, horizon: datetime) -> None:
-    """Ask the next backfill to move the horizon there, unless it is to go further. Needs the settle lock."""
+    """Let the next backfill move the horizon to this time or later. Needs the settle lock."""
     cursor.execute(_sql("want"), {"horizon": horizon})
 
 
 def move(cursor: Cursor, horizon: datetime) -> bool:
-    """Move the horizon forward; False where it is there already. Needs the settle lock. What is before it is
-    archived by the next division.
-    """
+    """Move the horizon forward; return False if it is there already. Needs the settle lock."""
     cursor.execute(_sql("want_no_more"), {"horizon": horizon})
     return cursor.execute(_sql("move"), {"horizon": horizon}).rowcount > 0
 
@@ -65,38 +61,34 @@ def note_divided(cursor: Cursor, divided: str | None) -> None:
 
 
 def newest(cursor: Cursor, settings: Settings) -> datetime | None:
-    """The time of the newest article that was settled, but no later than now; None where there is none. A
-    wrong date in the future would archive everything.
-    """
+    """Return the time of the newest settled article, but no later than now; None without any."""
+    # An article with a wrong date in the future would archive everything.
     row = cursor.execute(_sql("newest"), order_parameters(settings)).fetchone()
     return None if row is None or row[1] else row[0]
 
 
 def newest_of_all(cursor: Cursor, settings: Settings) -> datetime | None:
-    """The time that `newest` will tell once all is settled; reads every article's row."""
+    """Return the result of `newest` after all articles are settled; read every article's row."""
     row = cursor.execute(_sql("newest_of_all"), order_parameters(settings)).fetchone()
     return None if row is None else row[0]
 
 
-# --- which articles
-
-
 def outside_among(cursor: Cursor, settings: Settings, ids: Collection[int]) -> list[int]:
-    """Of these articles those that are before the horizon, archived or not yet."""
+    """Return the articles among these that are before the horizon, archived or not yet."""
     if load(cursor).horizon is None:
         return []
     return _ids(cursor, settings, "outside_among", ids=bigints(ids))
 
 
 def unsettled_outside(cursor: Cursor, settings: Settings) -> list[int]:
-    """The articles before the horizon that wait to be settled: they came or were edited since a division."""
+    """Return unsettled articles before the horizon, which came or were edited since a division."""
     if load(cursor).horizon is None:
         return []
     return _ids(cursor, settings, "unsettled_outside")
 
 
 def not_archived_outside(cursor: Cursor, settings: Settings) -> list[int]:
-    """All articles before the horizon that are not archived; reads every article's row."""
+    """Return the articles before the horizon that are not archived; read every article's row."""
     return _ids(cursor, settings, "not_archived_outside")
 
 
@@ -105,7 +97,7 @@ def archived_inside(cursor: Cursor, settings: Settings) -> list[int]:
 
 
 def wrong_side(cursor: Cursor, settings: Settings) -> int:
-    """How many settled articles are on the wrong side of the horizon, though all were divided."""
+    """Count settled articles on the wrong side of the horizon; 0 while a division is due."""
     state = load(cursor)
     if state.divided != dividing(state.horizon, settings):
         return 0
@@ -118,26 +110,20 @@ def _ids(cursor: Cursor, settings: Settings, statement: str, **values: object) -
 
 @dataclass(frozen=True, slots=True)
 class Leaving:
-    articles: int  # how many it would archive
-    of: int  # how many there are
-    archived: int  # how many are already
+    articles: int  # that the horizon would archive
+    of: int  # all articles
+    archived: int  # already
     settled_again: int  # duplicates inside whose original it would archive
 
 
 def count_leaving(cursor: Cursor, settings: Settings, horizon: datetime) -> Leaving:
-    """What a horizon would do; reads every article's row."""
-    return Leaving(
-        *one_row(cursor, _sql("count_leaving"), {**order_parameters(settings), "horizon": horizon})
-    )
-
-
-# --- across the horizon
+    """Count the articles that a horizon would archive; read every article's row."""
+    values = {**order_parameters(settings), "horizon": horizon}
+    return Leaving(*one_row(cursor, _sql("count_leaving"), values))
 
 
 def archive(cursor: Cursor, settings: Settings, ids: Collection[int]) -> set[int]:
-    """Archive articles that are before the horizon. Needs the settle lock. To those inside it is as if these
-    were deleted: what rested on them is settled again. Returns the ids that became stale by it.
-    """
+    """Archive articles before the horizon; return the ids that became stale by it. Needs the settle lock."""
     prefer_indexes(cursor)
     values = {**order_parameters(settings), "ids": bigints(ids)}
     stale = make_stale(cursor, set(one_column(cursor, _sql("archive_pairs"), values)))
@@ -148,9 +134,8 @@ def archive(cursor: Cursor, settings: Settings, ids: Collection[int]) -> set[int
 
 
 def bring_back(cursor: Cursor, ids: Collection[int]) -> int:
-    """Have archived articles that are inside settled again; returns how many. Needs the settle lock. Their
-    pairs go: they are with articles that stay archived, or are made again.
-    """
+    """Make archived articles inside the window pending again; return how many. Needs the settle lock."""
     back = one_column(cursor, _sql("bring_back"), {"ids": bigints(ids)})
+    # These pairs are with articles that stay archived, or are made again.
     articles.remove_pairs(cursor, back)
     return len(back)

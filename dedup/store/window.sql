@@ -1,8 +1,8 @@
--- The window: articles that are archived.
+-- The window, and archived articles.
 
 -- name: archive_articles
--- Archive articles. A mark stays, unless it points to an article inside: that one lives on, and may change. An article
--- without a mark says so from now on.
+-- Archive articles. A mark stays, unless it points to an article inside, which may still change. An article without a
+-- mark becomes failed, with this as its reason.
 UPDATE dedup.article_mark a
 SET archived = true, stale = false, takes_part = false, limit_fired = NULL,
     status = CASE WHEN kept.mark THEN a.status ELSE 'failed' END,
@@ -22,8 +22,8 @@ CROSS JOIN LATERAL (
 WHERE a.id = given.id AND NOT a.archived
 
 -- name: archive_pairs
--- Remove the pairs of some articles before the horizon with articles that are not before it. What is returned is
--- inside and has lost something: a pair, or its original. OFFSET 0: looked up one by one, whatever the statistics say.
+-- Remove the pairs of articles before the horizon with articles inside. Return the articles inside that lost a pair or
+-- their original. OFFSET 0: force index lookups, even under stale statistics.
 WITH crossing AS (
     SELECT pair.place, pair.inside
     FROM unnest(%(ids)s::bigint[]) AS given (id)
@@ -51,15 +51,15 @@ WHERE (dedup.canonical_time(copy.published_at, copy.added_at, %(policy)s, %(earl
 dedup.canonical_time(a.published_at, a.added_at, %(policy)s, %(earliest)s)
 
 -- name: before
--- Whether `dedup.article a` is before the horizon; null where there is none.
+-- True if `dedup.article a` is before the horizon; null without a horizon.
 ${time} < (SELECT horizon FROM dedup.corpus_state)
 
 -- name: archived_inside
--- Archived articles that are not before the horizon.
+-- Return archived articles that are not before the horizon.
 SELECT a.id FROM dedup.marked_article a WHERE a.archived AND (${before}) IS NOT TRUE ORDER BY a.id
 
 -- name: bring_back
--- Have archived articles settled again, and those that failed read again.
+-- Make archived articles pending, failed ones included.
 UPDATE dedup.article_mark
 SET archived = false, stale = status <> 'failed',
     reason = CASE WHEN status <> 'failed' THEN reason END,
@@ -67,8 +67,8 @@ SET archived = false, stale = status <> 'failed',
 WHERE id = ANY (%(ids)s) AND archived RETURNING id
 
 -- name: count_leaving
--- How many articles a horizon would archive, how many there are, how many are archived already, and how many duplicates
--- inside have an original that it would archive.
+-- Return how many articles a horizon would archive, all articles, archived ones, and duplicates inside whose original
+-- it would archive.
 SELECT count(*) FILTER (WHERE NOT a.archived AND ${time} < %(horizon)s), count(*),
        count(*) FILTER (WHERE a.archived),
        count(*) FILTER (WHERE NOT a.archived AND ${time} >= %(horizon)s
@@ -76,7 +76,7 @@ SELECT count(*) FILTER (WHERE NOT a.archived AND ${time} < %(horizon)s), count(*
 FROM dedup.marked_article a LEFT JOIN dedup.article o ON o.id = a.duplicate_of
 
 -- name: load
--- Where the horizon is.
+-- Return the horizon, the wanted one, and the last division.
 SELECT horizon, horizon_wanted, divided FROM dedup.corpus_state
 
 -- name: move
@@ -84,7 +84,7 @@ SELECT horizon, horizon_wanted, divided FROM dedup.corpus_state
 UPDATE dedup.corpus_state SET horizon = %(horizon)s WHERE horizon IS NULL OR horizon < %(horizon)s
 
 -- name: newest
--- The time of the newest article that was settled, but no later than now; and whether there is none.
+-- Return the time of the newest settled article, but no later than now; and whether there is none.
 SELECT least(now(), coalesce(settled_through, (
            SELECT max(dedup.canonical_time(published_at, added_at, %(policy)s, %(earliest)s))
            FROM dedup.marked_article WHERE takes_part))),
@@ -92,39 +92,39 @@ SELECT least(now(), coalesce(settled_through, (
 FROM dedup.corpus_state
 
 -- name: newest_of_all
--- The time that the newest article will have once all are settled, but no later than now; null where there is none.
+-- Return the time of the newest article after all are settled, but no later than now; null without any.
 SELECT CASE WHEN newest.at IS NOT NULL THEN least(now(), newest.at) END FROM (
     SELECT greatest((SELECT settled_through FROM dedup.corpus_state), max(${time})) AS at
     FROM dedup.marked_article a WHERE a.status <> 'failed'
 ) AS newest
 
 -- name: not_archived_outside
--- Articles before the horizon that are not archived.
+-- Return articles before the horizon that are not archived.
 SELECT a.id FROM dedup.marked_article a WHERE NOT a.archived AND ${before} ORDER BY a.id
 
 -- name: note_divided
--- Note by what all articles are divided.
+-- Record the horizon and order by which all articles are divided.
 UPDATE dedup.corpus_state SET divided = %(divided)s
 
 -- name: outside_among
--- Those of some articles that are before the horizon.
+-- Return the articles among these that are before the horizon.
 SELECT a.id FROM dedup.article a WHERE a.id = ANY (%(ids)s) AND ${before} ORDER BY a.id
 
 -- name: unsettled_outside
--- Articles before the horizon that are pending or stale.
+-- Return articles before the horizon that are pending or stale.
 SELECT a.id FROM dedup.marked_article a WHERE (a.status = 'pending' OR a.stale) AND ${before} ORDER BY a.id
 
 -- name: want
--- Ask the next backfill to move the horizon there, unless it is to go further.
+-- Let the next backfill move the horizon to this time or later.
 UPDATE dedup.corpus_state SET horizon_wanted = greatest(horizon_wanted, %(horizon)s)
 WHERE horizon IS NULL OR horizon < %(horizon)s
 
 -- name: want_no_more
--- Ask no more for a horizon that is reached.
+-- Clear the wanted horizon if it is reached.
 UPDATE dedup.corpus_state SET horizon_wanted = NULL WHERE horizon_wanted <= %(horizon)s
 
 -- name: wrong_side
--- How many settled articles are on the wrong side of the horizon.
+-- Count settled articles on the wrong side of the horizon.
 SELECT count(*) FROM dedup.marked_article a
 WHERE NOT (a.status = 'pending' OR a.stale) AND a.archived <> ((${before}) IS TRUE)
   AND (a.archived OR a.status <> 'failed')

@@ -1,12 +1,7 @@
-"""The index of words: what of an article is in it, how it is made and dropped, whether it is there.
+"""Makes and drops the index of words, by which articles are searched.
 
-Words are those of Postgres' configuration 'simple': a corpus has many languages and is full of names, so
-nothing is stemmed and no word is left out. They are without accents, and `ß` is `ss`: who searches for
-"Munchen" or "strasse" finds "München" and "Straße". Beside them each article has marks that are no words: its
-day, 32 days around it, and its outlet. So the newest articles with a common word are found without reading
-all of them.
-
-Of an attached table the corpus keeps no texts: only the titles of its articles are in the index.
+Words are without accents, and `ß` is `ss`: "Munchen" and "strasse" find "München" and "Straße". Articles of
+attached tables are indexed by their titles only, since the corpus has no texts of them.
 """
 
 from __future__ import annotations
@@ -30,22 +25,14 @@ _sql = Statements("store/word_index")
 
 INDEX = "article_folded_words"
 
-FORMER = "article_words"
-"""The index of corpora from before accents were forgiven; it goes when the index is made or dropped."""
+FORMER = "article_words"  # The index with accents of older corpora, dropped with the next change
 
+# Indexed characters of a title and of a text: a tsvector of Postgres may have at most 1 MB.
 TITLE_CHARACTERS, TEXT_CHARACTERS = 1_000, 50_000
-"""Of a title and a text that are searched: what Postgres makes of them may have 1 MB, whatever they hold."""
 
-OUTLET_CHARACTERS = 100
-"""Of an outlet's name in its mark; two outlets that begin so are told apart afterwards."""
-
-BLOCK_DAYS = 32
-"""Days that have a mark in common."""
-
-PATIENCE = 7 * 86_400.0
-"""Seconds within which the index must be made: of 1,000,000 articles it takes minutes."""
-
-# --- words without accents
+OUTLET_CHARACTERS = 100  # Of an outlet's name in its mark; a search compares whole names afterwards
+BLOCK_DAYS = 32  # Days that share a mark
+PATIENCE = 7 * 86_400.0  # Seconds to build the index; for 1,000,000 articles it takes minutes
 
 
 def _fold_in_sql() -> str:
@@ -55,19 +42,18 @@ def _fold_in_sql() -> str:
         if letter not in single:
             bare = f"replace({bare}, '{letter}', '{plain}')"
     bare = f"translate({bare}, '{''.join(single)}', '{''.join(single.values())}')"
-    # Most texts in English are ASCII, and these cost nothing more.
+    # Most texts in English are ASCII; this test spares them the rest.
     return f"CASE WHEN octet_length({{0}}) = length({{0}}) THEN {{0}} ELSE normalize({bare}, NFKC) END"
 
 
+# Not the extension unaccent: its function is not immutable, as an index needs, and not every server has it.
 FOLDED = _fold_in_sql()
-"""SQL: an expression without accents; it takes the place of {0}. Only what is immutable can be indexed, and
-the extension unaccent is neither that nor everybody's.
-"""
+"""SQL for the expression `{0}` without accents."""
 
 
 @cache
 def _spellings() -> dict[str, str]:
-    """One or two plain letters in lower case -> the letters that stand for them with an accent."""
+    """Map one or two plain letters in lower case to the accented letters that fold to them."""
     found: dict[str, str] = {}
     for code in (*range(0xC0, 0x250), *range(0x370, 0x530), *range(0x1E00, 0x2000)):
         plain = folded(chr(code)).lower()
@@ -77,7 +63,7 @@ def _spellings() -> dict[str, str]:
 
 
 def pattern_of(words: str) -> re.Pattern[str]:
-    """What finds the first of some words in a text as it is written, whatever its case and accents."""
+    """Return a pattern that finds the first of some words in a text with any case and accents."""
     spellings = _spellings()
 
     def letter(plain: str) -> str:
@@ -99,10 +85,9 @@ def pattern_of(words: str) -> re.Pattern[str]:
     return re.compile(rf"(?<!\w)(?:{found})(?!\w)", re.IGNORECASE)
 
 
+# Between two questions about the progress of the index. Each is a short transaction, because building the
+# index waits for every open snapshot.
 ASK_SECONDS = 0.5
-"""Between two questions how far an index is. Each is over at once: it waits for all who have a snapshot."""
-
-# --- what is in the index
 
 _ZERO = date(2000, 1, 1)
 _DAY = "((coalesce(published_at, added_at) AT TIME ZONE 'UTC')::date - date '2000-01-01')"
@@ -111,15 +96,17 @@ _READ = (
     f"(left(coalesce(title, ''), {TITLE_CHARACTERS}) || ' ' || left(coalesce(text, ''), {TEXT_CHARACTERS}))"
 )
 
+# The configuration 'simple': a corpus has many languages and names. Nothing is stemmed, no word left out.
+# Marks of day, block and outlet find the newest articles with a common word without reading all of them.
 WORDS = f"""(
     to_tsvector('simple'::regconfig, {FOLDED.format(_READ)})
     || array_to_tsvector(ARRAY['@d' || {_DAY}::text, '@b' || ({_DAY} / {BLOCK_DAYS})::text,
                                '@o' || left(coalesce(publication, ''), {OUTLET_CHARACTERS})]))"""
-"""What is indexed, of the table of articles. No word begins with @."""
+"""Indexed expression of the table of articles. Marks begin with @, which no word does."""
 
 
 def mark(of: date | int | str) -> str:
-    """The mark of a day, of a block of days by its number, or of an outlet."""
+    """Return the mark of a day, of a block of days by its number, or of an outlet."""
     match of:
         case date():
             return f"@d{(of - _ZERO).days}"
@@ -130,7 +117,7 @@ def mark(of: date | int | str) -> str:
 
 
 def block(day: date) -> int:
-    """The number of the block of days that a day is in; as in SQL, the one around day 0 is twice as long."""
+    """Return the number of a day's block; block 0 is twice as long, since SQL rounds towards 0."""
     number = (day - _ZERO).days
     return abs(number) // BLOCK_DAYS * (-1 if number < 0 else 1)
 
@@ -142,20 +129,21 @@ def block_start(number: int) -> datetime:
 
 
 def change_index(database: Database, *, wanted: bool, progress: Progress | None = None) -> bool:
-    """Make the index, or drop it; see `Operation.make_searchable`. What was broken off is made again."""
+    """Make or drop the index; see `Operation.make_searchable`. An incomplete index is made again."""
     connection = database.connect(patient=True)
     with translated(database.location), closing(connection), connection.cursor() as cursor:
-        # To wait for those who are at work is part of it, and nobody waits for it.
+        # No timeout: the index build must wait for running transactions, and nobody waits for it.
         patient = {"lock_timeout": "0", "statement_timeout": "0"}
         cursor.execute(set_values(patient, local=False))
         connection.patience = PATIENCE
-        # Not to wait for it: who waits has a snapshot, and the index waits for all of these to end.
+        # Do not wait: a waiting session has a snapshot, and the index build would wait for that to end.
         row = cursor.execute("SELECT pg_try_advisory_lock(%s)", [migration_lock(f"{database.schema} words")])
         if row.fetchone() != (True,):
             raise BusyError(f"{database.location}: another `init` makes or drops the index of words just now")
         present = index_is_complete(cursor)
         if present is wanted or (present is None and not wanted):
             return False
+        # A build that was interrupted leaves an invalid index of this name.
         for name in (INDEX, FORMER):
             cursor.execute(f"DROP INDEX CONCURRENTLY IF EXISTS dedup.{name}".encode())
         if wanted:
@@ -170,17 +158,14 @@ def change_index(database: Database, *, wanted: bool, progress: Progress | None 
 
 
 def index_is_complete(cursor: Cursor) -> bool | None:
-    """Whether the index is complete; None where there is none."""
+    """Return whether the index is complete; None without an index."""
     row = cursor.execute(_sql("index_of_words"), {"index": INDEX}).fetchone()
     return bool(row[0]) if row else None
 
 
 @contextmanager
 def _watched(database: Database, process_id: int, progress: Progress) -> Iterator[None]:
-    """While the block makes an index, tell what its process does and how many blocks of how many it has read.
-
-    Work goes on in silence where there is no connection to spare.
-    """
+    """Report progress while the block makes an index; report nothing if no connection is to be had."""
     over = Event()
     thread = Thread(target=_watch, args=(database, process_id, progress, over), name="index", daemon=True)
     thread.start()
@@ -194,6 +179,7 @@ def _watched(database: Database, process_id: int, progress: Progress) -> Iterato
 def _watch(database: Database, process_id: int, progress: Progress, over: Event) -> None:
     stage, before = "", 0
     with (
+        # Without a free connection the index is built without a report.
         suppress(DedupError),
         translated(database.location),
         closing(database.connect()) as connection,

@@ -1,11 +1,11 @@
 -- The index of words.
 
 -- name: index_making
--- What a process that makes an index is at, and how many blocks of how many it has read; NULL while it waits.
+-- Return the phase of a process that builds an index, the blocks that it has read, and all blocks; NULL while it waits.
 SELECT phase, blocks_done, nullif(blocks_total, 0) FROM pg_stat_progress_create_index
 WHERE pid = %(process_id)s
 
 -- name: index_of_words
--- Whether an index is complete.
+-- Return whether an index is complete.
 SELECT i.indisvalid FROM pg_index i JOIN pg_class c ON c.oid = i.indexrelid
 WHERE c.relname = %(index)s AND c.relnamespace = 'dedup'::regnamespace

@@ -47,9 +47,9 @@ TAMPERING = {
     " UPDATE dedup.article_mark SET stale = false": "a9: ",
     "INSERT INTO dedup.pair_pin VALUES ('a0', 'a1', 'unrelated');"
     " UPDATE dedup.article_mark SET stale = false": "a1: marked",
-    f"DELETE FROM dedup.article_mark {of('a1')}": "articles have no mark",
-    f"UPDATE dedup.article_mark SET time = now() {of('a1')}": "or one of another time",
-    "INSERT INTO dedup.article_mark (id, time) VALUES (4711, now())": "marks belong to no article",
+    f"DELETE FROM dedup.article_mark {of('a1')}": "articles without a mark",
+    f"UPDATE dedup.article_mark SET time = now() {of('a1')}": "or with one of another time",
+    "INSERT INTO dedup.article_mark (id, time) VALUES (4711, now())": "marks that belong to no article",
     # Fingerprints, also of what is not settled yet.
     "UPDATE dedup.fingerprint SET shingle_count = 1": "not the one of its text",
     "UPDATE dedup.fingerprint SET word_count = 1": "not the one of its text",
@@ -71,7 +71,7 @@ TAMPERING = {
     "UPDATE dedup.credit SET place = 'end'": "a4: credits AFP (end), should be AFP (byline)",
     "UPDATE dedup.credit SET agency_id = g.id FROM dedup.agency g WHERE g.name = 'dpa'": "a4: credits dpa",
     "UPDATE dedup.credit SET agency_id = 4711": "a4: credits agency 4711 (byline)",
-    "UPDATE dedup.credit SET article_id = 4711": "1 credits belong to no article or no agency",
+    "UPDATE dedup.credit SET article_id = 4711": "credits that belong to no article or no agency: 1",
     "UPDATE dedup.credit SET article_id = a.id FROM dedup.article a"
     " WHERE a.source_id = 'empty'": "empty: it failed and has credits",
     # Pairs.
@@ -95,8 +95,8 @@ TAMPERING = {
     "UPDATE dedup.corpus_state SET rule_digest = 'another'": "settings in force are not those",
     "UPDATE dedup.corpus_state SET fingerprint_digest = 'another'": "settings in force are not those",
     "UPDATE dedup.setting SET adopted = '9' WHERE name = 'common_stories'": "settings in force are not those",
-    "ALTER TABLE dedup.article DISABLE TRIGGER article_edit": "triggers do not fire",
-    "ALTER TABLE dedup.fingerprint ENABLE TRIGGER fingerprint_came": "triggers do not fire",
+    "ALTER TABLE dedup.article DISABLE TRIGGER article_edit": "triggers that do not fire",
+    "ALTER TABLE dedup.fingerprint ENABLE TRIGGER fingerprint_came": "triggers that do not fire",
     "DELETE FROM dedup.key_segment; DELETE FROM dedup.recent_key": "not found by some of their keys",
     "ALTER TABLE dedup.settle_turn DISABLE TRIGGER ALL; DELETE FROM dedup.settle_turn": "settle_turn",
 }

@@ -1,0 +1,130 @@
+"""Translates errors of the driver into errors for users, and repeats work that others were in the way of."""
+
+from __future__ import annotations
+
+import random
+import re
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import TypeVar
+
+import psycopg
+from psycopg import errors as pg
+
+from dedup.base.errors import (
+    BusyError,
+    CollisionError,
+    DatabaseError,
+    DedupError,
+    LoginError,
+    MissingRightError,
+    ReadOnlyError,
+    SchemaError,
+    StorageError,
+    UnreachableError,
+)
+from dedup.db.connection import URL_VARIABLE
+
+ATTEMPTS = 5  # How often work that collides with other transactions is tried at least
+PAUSE_SECONDS, LONGEST_PAUSE_SECONDS = 0.02, 1.0  # About twice the first, then doubled up to the second
+
+_Value = TypeVar("_Value")
+
+
+def retried(work: Callable[[], _Value], seconds: float = 0) -> _Value:
+    """Do work that begins its transactions; repeat it for some seconds while others are in its way."""
+    attempt, deadline = 0, time.monotonic() + seconds
+    while True:
+        attempt += 1
+        try:
+            return work()
+        except CollisionError:
+            if attempt >= ATTEMPTS and time.monotonic() >= deadline:
+                raise
+        except BusyError:
+            if time.monotonic() >= deadline:
+                raise
+        # A random pause, or those who collided would collide again.
+        pause = min(PAUSE_SECONDS * 2**attempt, LONGEST_PAUSE_SECONDS)
+        time.sleep(random.uniform(0.5, 1) * pause)  # noqa: S311
+
+
+@contextmanager
+def translated(where: str) -> Iterator[None]:
+    """Translate errors of the driver into errors of one line with a next step, no password and no text."""
+    try:
+        yield
+    except DedupError:
+        raise
+    except psycopg.Error as error:
+        raise _explain(error, where) from None
+    except Exception as error:
+        original = getattr(error, "orig", None)  # SQLAlchemy wraps errors of the driver
+        if isinstance(original, psycopg.Error):
+            raise _explain(original, where) from None
+        raise
+
+
+_SAFE_CLASSES = frozenset({"08", "25", "28", "3D", "40", "42", "53", "54", "55", "57", "58"})
+"""SQLSTATE classes whose primary message names objects and states, never values of rows."""
+
+
+def _explain(error: psycopg.Error, where: str) -> DatabaseError:
+    state = error.sqlstate
+    message = (error.diag.message_primary or "").strip() if state and state[:2] in _SAFE_CLASSES else ""
+    match error:
+        case pg.InsufficientPrivilege():
+            return MissingRightError(
+                f"{where}: {message}; its owner may do that, and docs/operate.md, section Rights, says which"
+                " kinds of role may"
+            )
+        case pg.ReadOnlySqlTransaction():
+            return ReadOnlyError(f"{where} is read-only, as a standby is; connect to the primary to write")
+        case pg.InvalidCatalogName():
+            return UnreachableError(f"{where} does not exist; create it with `createdb`")
+        case pg.InvalidPassword() | pg.InvalidAuthorizationSpecification():
+            return LoginError(f"{where} refused the login; check user and password in {URL_VARIABLE}")
+        case pg.SerializationFailure() | pg.DeadlockDetected():
+            return CollisionError(f"{where}: another transaction was in the way; run it again")
+        case pg.LockNotAvailable():
+            holder = "`dedup status` says who; run it again when that transaction has ended"
+            return BusyError(f"{where}: another transaction holds what is needed; {holder}")
+        case pg.QueryCanceled():
+            return BusyError(f"{where}: a statement took too long, or was cancelled; run it again")
+        case pg.IdleInTransactionSessionTimeout() | pg.TransactionTimeout():
+            return BusyError(f"{where}: this program was idle in a transaction for too long; run it again")
+        case pg.DiskFull():
+            return StorageError(f"{where}: disk full; nothing was lost: free some space and run it again")
+        case pg.OutOfMemory() | pg.InsufficientResources() | pg.TooManyConnections():
+            return StorageError(f"{where}: the server is out of resources ({message}); run it again")
+        case pg.InvalidSchemaName() | pg.UndefinedTable() | pg.UndefinedFunction() | pg.UndefinedColumn():
+            return SchemaError(f"{where} has no dedup schema of this version; run `dedup init`")
+        case pg.AdminShutdown() | pg.CrashShutdown() | pg.CannotConnectNow():
+            return UnreachableError(f"{where} is shutting down or starting; run it again when it is up")
+        case psycopg.OperationalError() if state is None:
+            # Without names of hosts and databases, which may contain any words.
+            said = re.sub(r'"[^"]*"', "", str(error))
+            hint = next(hint for words, hint in _HINTS if any(word in said for word in words))
+            kind = LoginError if hint.startswith(_REFUSED) else UnreachableError
+            return kind(f"{where} does not answer; {hint}")
+    # No statement caused these: classes of the connection, of resources, of operators, of the system.
+    if state and state.startswith(("08", "53", "57", "58")):
+        return UnreachableError(f"{where} cannot work now ({message or state}); run it again when it can")
+    return DatabaseError(f"{where}: {message or type(error).__name__} (SQLSTATE {state})")
+
+
+_REFUSED = "it refused the login"
+_HINTS = (
+    (("too many connections", "connection slots"), "it has no connection to spare: run it again"),
+    (
+        ("pg_hba.conf", "password", "authentication", "role"),
+        f"{_REFUSED}: check user and password in {URL_VARIABLE}",
+    ),
+    (("does not exist",), "there is no such database: create it with `createdb`"),
+    (("refused",), f"nothing listens there: check host and port in {URL_VARIABLE}, and the server"),
+    (("translate host name", "resolve"), f"there is no such host: check {URL_VARIABLE}"),
+    (("closed", "terminat", "lost"), "the connection was lost: run it again"),
+    (("",), f"check that it runs and that {URL_VARIABLE} is right (`dedup db status` for the embedded one)"),
+)
+"""Words in libpq's message about a failed connection, and the next step."""
