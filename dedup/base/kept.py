@@ -1,6 +1,6 @@
-"""What an article keeps to be shown beside its mark: columns of one's own, values of JSON by their names.
+"""Columns of the caller that an article keeps, values of JSON: shown beside its mark, never compared.
 
-They are never compared. Attached tables keep theirs by the same bounds (`dedup/attach/functions.py`).
+`dedup/attach/functions.py` has the same bounds for attached tables.
 """
 
 from __future__ import annotations
@@ -14,16 +14,16 @@ from typing import Any
 from dedup.base.errors import InputError
 
 KEPT_CHARACTERS = 4_096
-"""Of a text that is kept; any other value that is longer as JSON is left out."""
+"""The length that a kept text is cut to; any other value that is longer as JSON is left out."""
 
 KEPT_NAMES = 1_000  # Values that one article keeps
 
 
 def kept_values(given: Any) -> dict[str, Any] | None:
-    """The values that an article keeps of those given, without nulls; None where there are none.
+    """Return the values that an article keeps, without nulls; None if nothing is left.
 
-    Times become ISO 8601, decimals numbers; NUL, lone surrogates and numbers that are none are left out.
-    Raises InputError: these are no values by their names. The message never holds a value.
+    Times become ISO 8601, decimals numbers; NUL, lone surrogates, NaN and infinity are left out.
+    Raises InputError: the values have no names, or are none of JSON. The message never holds a value.
     """
     if not isinstance(given, Mapping):
         raise InputError(f"kept must be an object of names and values, not {type(given).__name__}")
@@ -38,7 +38,6 @@ def kept_values(given: Any) -> dict[str, Any] | None:
 
 
 def as_json(kept: Mapping[str, Any] | None) -> str | None:
-    """What an article keeps as statements take it."""
     return json.dumps(kept, ensure_ascii=False) if kept else None
 
 
@@ -67,7 +66,8 @@ def _plain(value: Any) -> Any:
         case list() | tuple():
             return [_plain(inner) for inner in value]
         case _:
-            from decimal import Decimal  # here: every command imports this module
+            # Imported here, since every command imports this module.
+            from decimal import Decimal
 
             if isinstance(value, Decimal):
                 return _plain(float(value))
