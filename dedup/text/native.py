@@ -1,9 +1,8 @@
-"""Calls `native.c`, the compiled kernel from a text to its fingerprint; without it, the reference does it.
+"""Call `native.c`, the compiled kernel that makes fingerprints. The reference in Python defines the result.
 
-Python does what only its tables know: it tells what each character is (`native_characters.py`), and composes
-what is no ASCII (NFC). The few texts whose normal form depends on more than single characters are left to the
-reference. ctypes lets other threads run meanwhile. Nothing that C sees changes after it was handed over: new
-pages make a new table.
+Python classifies characters by its tables (`native_characters.py`), and composes texts that are not ASCII
+(NFC). The reference reads the few texts whose normal form depends on more than single characters. ctypes lets
+other threads run meanwhile.
 """
 
 from __future__ import annotations
@@ -40,7 +39,7 @@ LIBRARY = Path(__file__).with_name("libnative.so")
 _WIDE = f"utf-32-{sys.byteorder[0]}e"
 _DONE, _REFERENCE, _EMPTY, _SHORT, _ROOM_WANTED, _PAGE_WANTED, _SEQUENCE = range(7)
 ROOM_BYTES, ROOM_KEPT = 1 << 18, 1 << 22
-"""Of memory that a thread has for its texts: at first, and at most between two texts."""
+"""Bytes of memory that a thread has for its texts: at first, and the most that it keeps between two texts."""
 _ABBREVIATION, _STARTER, _UNCERTAIN, _FIRST, _COLLOCATION = (1 << bit for bit in range(5))
 _CONTEXT_BITS = 8
 
@@ -78,11 +77,9 @@ class _Many(ctypes.Structure):
 
 
 class Prepared(NamedTuple):
-    """A text as C takes it.
+    """A text for C: `size` characters of `width` bytes each.
 
-    Attributes:
-        data: its characters, each in `width` bytes; size: how many.
-        ideographs, sentence_ends: not 0 where it has such, beyond ASCII.
+    `ideographs` and `sentence_ends` are not 0 if it has such characters beyond ASCII.
     """
 
     text: str
@@ -95,7 +92,7 @@ class Prepared(NamedTuple):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class NativeText:
-    """What the kernel says of a text; without words all is zero; `buckets` is None if there are none."""
+    """The kernel's result for a text; all zero without words. A short text has no buckets."""
 
     content_hash: int
     sentence_hashes: npt.NDArray[np.int64]
@@ -107,11 +104,11 @@ class NativeText:
 
 @cache
 def library() -> ctypes.CDLL | None:
-    """The compiled kernel; None where this installation has none."""
+    """Return the compiled kernel; None if this installation lacks it."""
     try:
         found = ctypes.CDLL(str(LIBRARY))
         found.dedup_print.argtypes = [c_void_p, c_int64, c_void_p, c_void_p, c_void_p, c_void_p]
-    except (OSError, AttributeError):  # none, or one that was compiled before there were prints
+    except (OSError, AttributeError):  # missing, or compiled before there were prints
         return None
     found.dedup_fingerprint.argtypes = [POINTER(_Parameters), POINTER(_Call)]
     found.dedup_fingerprints.argtypes = [POINTER(_Parameters), POINTER(_Call), POINTER(_Many)]
@@ -129,10 +126,7 @@ def tell_if_missing() -> None:
 
 
 class NativeKernel:
-    """Makes fingerprints with settings of the kind "fingerprint" and the sentence parameters of a language.
-
-    Raises OSError: there is no compiled kernel.
-    """
+    """The kernel with settings and the sentence parameters of a language. Raises OSError: it is missing."""
 
     def __init__(self, settings: Settings, model: PunktModel) -> None:
         found = library()
@@ -167,7 +161,7 @@ class NativeKernel:
         )
 
     def prepared(self, text: str) -> Prepared | None:
-        """A text as C takes it; None if the reference has to read it. Its size is the caller's to check."""
+        """Return a text for C; None if the reference has to read it. The caller has checked its size."""
         if text.isascii() and "\0" not in text:
             return Prepared(text, text.encode(), len(text), 1, 0, 0)
         data = text.encode(_WIDE, "surrogatepass")
@@ -178,7 +172,8 @@ class NativeKernel:
         if found & normalize.INVISIBLE:
             text = clean._INVISIBLE.sub("", text)
         text = composed(text) if found & normalize.MARK else unicodedata.normalize("NFC", text)
-        if text is not given:  # as it is where nothing was to be done
+        # NFC and `composed` return the same object for a text that needs no change.
+        if text is not given:
             if text.isascii():
                 return Prepared(text, text.encode(), len(text), 1, 0, 0)
             data = text.encode(_WIDE)
@@ -188,7 +183,7 @@ class NativeKernel:
         return Prepared(text, data, len(text), 4, *some)
 
     def make(self, given: Prepared, title: str | None = None) -> NativeText | None:
-        """What is kept of a text; None if the reference has to say."""
+        """Return the result for a text; None if the reference has to read it."""
         desk = self._desk()
         call, sequence = desk.call, self._sequence
         call.text, call.size, call.width = given.data, given.size, given.width
@@ -197,7 +192,8 @@ class NativeKernel:
         while True:
             pages = desk.take_up(sequence)
             status = self._fingerprint(self._parameters, desk.reference)
-            del pages  # which C has read
+            # The name kept the table alive while C read it: another thread may have replaced it.
+            del pages
             if status == _ROOM_WANTED:
                 desk.make_room(call.wanted)
             elif status == _PAGE_WANTED:
@@ -206,7 +202,7 @@ class NativeKernel:
                 sequence = _Sequence(self._hasher, call.wanted)
             elif status == _SHORT and not call.has_title:
                 title = unicodedata.normalize("NFKC", normalize.without_mark_runs(title or ""))
-                # Text and title are given in one width: that of the text decides for both.
+                # C reads text and title in one width.
                 call.text = given.text.encode(_WIDE)
                 call.title = title.encode(_WIDE, "surrogatepass")
                 call.width, call.title_size, call.has_title = 4, len(title), 1
@@ -216,8 +212,9 @@ class NativeKernel:
     def make_many(
         self, given: Sequence[Prepared], titles: Sequence[str | None]
     ) -> tuple[Fingerprints, list[int]]:
-        """What is kept of many texts, without versions and reasons; and the places of those of which the
-        reference has to say it. A text without words has a row of zeros.
+        """Return fingerprints without versions and reasons, and the places of texts for the reference.
+
+        A text without words has a row of zeros.
         """
         count, places = len(given), len(Prepared._fields)
         made = Fingerprints.unmade(count, self._settings.signature_size, self._settings.bands)
@@ -234,6 +231,7 @@ class NativeKernel:
             if self._fingerprints(self._parameters, desk.reference, byref(many)) == _DONE:
                 break
             del pages
+            # C stops at a text that needs more room, a page or its title: `make` reads it alone.
             place = many.next
             others[place] = one = self.make(given[place], titles[place])
             _set_row(made, place, sentences, one)
@@ -245,7 +243,6 @@ class NativeKernel:
         return replace(made, sentence_hashes=kept), [place for place, one in others.items() if one is None]
 
     def _desk(self) -> _Desk:
-        """Where this thread makes fingerprints."""
         desk: _Desk | None = getattr(self._desks, "desk", None)
         if desk is None:
             desk = self._desks.desk = _Desk(self._settings)
@@ -255,7 +252,7 @@ class NativeKernel:
 def _set_row(
     made: Fingerprints, place: int, sentences: npt.NDArray[np.int64], one: NativeText | None
 ) -> None:
-    """Put in what was made of one text alone, or zeros; `sentences` has those of the texts before it."""
+    """Write the result of one text, or zeros, behind the sentences of the texts before it."""
     one = one or NativeText(0, _NONE, np.zeros_like(made.signature[place]), None, 0, 0)
     start = made.sentence_starts[place]
     made.sentence_starts[place + 1] = stop = start + len(one.sentence_hashes)
@@ -266,7 +263,7 @@ def _set_row(
 
 
 class _Sequence:
-    """The coefficients of the hash of a sequence of so many words, or more, and what C is told of them."""
+    """Coefficients of the hash of a sequence of at least `words` words, with their address for C."""
 
     def __init__(self, hasher: Hasher, words: int) -> None:
         self._kept = np.ascontiguousarray(hasher.of_sequence(words))
@@ -278,7 +275,7 @@ _NONE = np.empty(0, np.int64)
 
 
 class _Desk:
-    """What a thread makes fingerprints on: its calls, their answers, and the room that they take."""
+    """The arguments, results and memory of one thread's calls."""
 
     def __init__(self, settings: Settings) -> None:
         self.call = _Call()
@@ -289,19 +286,20 @@ class _Desk:
         self.make_room(ROOM_BYTES)
 
     def take_up(self, sequence: _Sequence) -> npt.NDArray[np.uint64]:
-        """Tell C what it needs for all texts. What it returns has to live until C has read it."""
+        """Set the arguments that all texts share. The caller keeps the result until C has read it."""
         pages, call = PAGES.table, self.call
         call.pages = pages.ctypes.data
         call.of_sequence, call.sequence_stride, call.sequence_words = sequence.shown
         return pages
 
     def make_room(self, size: int) -> None:
-        self._room = _NONE  # gives back what there was
+        # Free the old room first, so that there are never two.
+        self._room = _NONE
         self._room = np.empty(-(-size // 8), np.int64)
         self.call.room, self.call.room_size = self._room.ctypes.data, self._room.nbytes
 
     def clear(self, status: int) -> NativeText | None:
-        """What was made, copied; then the desk is as before."""
+        """Return a copy of the result, and make the desk ready for the next text."""
         call = self.call
         made = None
         if status == _EMPTY:
@@ -326,7 +324,7 @@ class _Desk:
 
 
 def _slots(found: ctypes.CDLL, model: PunktModel) -> tuple[Any, npt.NDArray[np.uint32], int]:
-    """The words of sentence parameters as a table of hashes for `native.c`, its pool and its mask."""
+    """Return the words of sentence parameters as a table of hashes for `native.c`, its pool and its mask."""
     flags: dict[tuple[int, ...], int] = {}
 
     def add(word: str, flag: int, second: str | None = None) -> None:
