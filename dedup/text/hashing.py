@@ -53,7 +53,7 @@ class Hasher:
         self._of_sequence = self._halves("sequence", KEPT_COEFFICIENTS)
 
     def of_sequence(self, words: int) -> Hashes:
-        """Return coefficients, shape (2, 2 + 2 * words or more): the sum's, the count's, two for each word."""
+        """Return coefficients, shape (2, 2 + 2 * words or more), for the sum, the count and each word."""
         count = 2 + 2 * words
         if count <= KEPT_COEFFICIENTS:
             return self._of_sequence
