@@ -41,8 +41,7 @@ class Article:
             and 4,096 bytes of UTF-8. The byline names the author, and perhaps an agency (`credits`).
         published_at: when it was published, in UTC.
         added_at: when the corpus first stored it; None means now.
-        language: ISO 639 code such as `en`, at most 64 bytes; chooses the sentence parameters. None means
-            the default.
+        language: ISO 639 code such as `en`, at most 64 bytes; None means the default of the corpus.
         kept: your own columns by name, values of JSON: shown beside the mark, never compared. A text is cut
             to 4,096 characters; any other value that is longer as JSON is left out.
     """
@@ -81,9 +80,8 @@ class Article:
             html: a page or fragment of HTML to extract the text from, in place of `text`; needs the extra
                 `html`.
 
-        Raises:
-            InputError: a value of the wrong type, too long, or impossible; both or neither of `text` and
-                `html`; no text in the HTML. The message never holds the value.
+        Raises InputError: a value of the wrong type, too long, or impossible; both or neither of `text` and
+        `html`; no text in the HTML. The message never holds the value.
         """
         if html is not None:
             if text is not None:
@@ -131,8 +129,7 @@ class Article:
         return f"Article({', '.join(shown)})"
 
 
-ARTICLE_FIELDS: tuple[str, ...] = tuple(field.name for field in fields(Article))
-"""Names of an article's fields, in the order of files and tables."""
+ARTICLE_FIELDS: tuple[str, ...] = tuple(field.name for field in fields(Article))  # The order of columns
 
 
 def utf8_size(text: str) -> int:

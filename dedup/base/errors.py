@@ -8,8 +8,7 @@
         ├── RightsError ── MissingRightError
         └── SchemaError, StorageError, BusyError, CollisionError, EmbeddedServerError
 
-A message says what happened, to which object, and which command to type next. It never holds a password or
-the text of an article.
+A message says what happened, to what, and the next command to type. It quotes no password and no article.
 """
 
 from __future__ import annotations
@@ -112,8 +111,8 @@ class EmbeddedServerError(DatabaseError):
     """The embedded server could not be started or stopped."""
 
 
+# Waiting does not heal these: a person has to act. Loops that wait for a database end with them.
 LASTING = (LoginError, RightsError, SchemaError)
-"""Database errors that need a person. Loops that wait for a database end with them, and retry all others."""
 
 
 def is_about_input(error: DatabaseError) -> bool:

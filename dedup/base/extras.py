@@ -18,8 +18,7 @@ if TYPE_CHECKING:
     from importlib.metadata import Distribution
 
 DISTRIBUTION = "newsdedup"
-NOT_IN_SETUP = ("spark",)
-"""Extras without pins in requirements/dev.txt: `scripts/setup dev` does not install them."""
+NOT_IN_SETUP = ("spark",)  # Extras that `scripts/setup dev` does not install: requirements/dev.txt lacks them
 
 
 def installing(extra: str) -> str:
@@ -62,7 +61,6 @@ def of_extra(public: str, extra: str) -> Iterator[None]:
 
 
 def packages_of(found: Distribution, extra: str) -> list[str]:
-    """Return the requirements of an extra, from the metadata of its distribution."""
     lines = [line.partition(";") for line in found.requires or ()]
     return [name.strip() for name, _, marker in lines if re.search(rf"\bextra == ['\"]{extra}['\"]", marker)]
 

@@ -1,7 +1,4 @@
-"""Extract the text of an article from HTML, with trafilatura or the plug-in that `DEDUP_EXTRACTOR` names.
-
-trafilatura is optional and imported only here.
-"""
+"""Extract the text of an article from HTML, with trafilatura or the plug-in that `DEDUP_EXTRACTOR` names."""
 
 from __future__ import annotations
 
@@ -157,10 +154,7 @@ def take_out(found: dict[str, Any], page: str | None) -> None:
 
 
 def need_extractor() -> Callable[[str], Any]:
-    """Return the function that extracts the text of a page.
-
-    Raises InputError: trafilatura is not installed, or `DEDUP_EXTRACTOR` names no plug-in.
-    """
+    """Return the function that extracts the text of a page. Raises InputError: it is not installed."""
     if name := os.environ.get(EXTRACTOR_VARIABLE):
         found: Callable[[str], Any] | None = plugins.loaded("extractors", name)
         if found:

@@ -1,7 +1,4 @@
-"""Columns of the caller that an article keeps, values of JSON: shown beside its mark, never compared.
-
-`dedup/attach/functions.py` has the same bounds for attached tables.
-"""
+"""Columns of the caller that an article keeps, values of JSON: shown beside its mark, never compared."""
 
 from __future__ import annotations
 
@@ -13,9 +10,8 @@ from typing import Any
 
 from dedup.base.errors import InputError
 
-KEPT_CHARACTERS = 4_096
-"""The length that a kept text is cut to; any other value that is longer as JSON is left out."""
-
+# Attached tables have the same bounds, in dedup/attach/functions.py.
+KEPT_CHARACTERS = 4_096  # A kept text is cut to it; any other value that is longer as JSON is left out
 KEPT_NAMES = 1_000  # Values that one article keeps
 
 

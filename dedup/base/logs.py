@@ -1,8 +1,4 @@
-"""Logs of long-lived commands: one line per event on stderr, as text or as JSON.
-
-The events come from loggers named `dedup.…`, and from the HTTP server where there is one. No event holds the
-text of an article or a password.
-"""
+"""Logs of long-lived commands: one line per event on stderr, with no text of an article and no password."""
 
 from __future__ import annotations
 
@@ -39,8 +35,7 @@ def configure(format_: LogFormat = "text", level: LogLevel = "info") -> None:
 def settled(report: BackfillReport, seconds: float | None = None) -> None:
     """Log the counts of a report under `dedup.worker`; as a warning if texts failed.
 
-    `seconds` is the time of a worker's round; None for a whole run, whose event has the deferred articles and
-    the seconds of its stages.
+    `seconds`: of a worker's round; None for a whole run, whose event has more.
     """
     counts = {name: getattr(report, name) for name in COUNTS}
     if report.archived:  # where there is a window, and it moved

@@ -51,10 +51,7 @@ def loaded(group: str, name: str) -> Any:
 
 
 def needed(group: str, name: str, *, extra: str) -> Any:
-    """Return a plug-in that an extra brings.
-
-    Raises ImportError: the extra was removed. InputError: a package that it needs is not installed.
-    """
+    """Return a plug-in of an extra. Raises ImportError: the extra is missing; InputError: a package is."""
     try:
         if point := declared(group).get(name):
             return point.load()

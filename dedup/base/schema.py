@@ -1,7 +1,4 @@
-"""The schema of a corpus: its allowed names, and names derived from it. A database can hold several corpora.
-
-`db/rendering.py` puts it into statements.
-"""
+"""The schema of a corpus: its name, and names derived from it. A database can hold several corpora."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""Timeouts of a program, by environment variables or an argument of `Deduplicator`.
-
-Every wait has an end (docs/reliability.md, promise 15).
-"""
+"""Timeouts of a program: every wait has an end (docs/reliability.md, promise 15)."""
 
 from __future__ import annotations
 
@@ -42,10 +39,7 @@ class Timeouts:
 
     @classmethod
     def from_environment(cls, environment: Mapping[str, str] | None = None) -> Self:
-        """Return the defaults, replaced by variables such as `DEDUP_TIMEOUT_CONNECT`.
-
-        Raises InputError: a variable is no number of seconds above 0.
-        """
+        """Return the defaults, replaced by variables such as `DEDUP_TIMEOUT_CONNECT`. Raises InputError."""
         environment = os.environ if environment is None else environment
         given: dict[str, float] = {}
         for item in fields(cls):

@@ -45,11 +45,9 @@ class Match(Answer):
 
 @dataclass(frozen=True, slots=True)
 class Copy(Answer):
-    """A later article that is a copy of this one now. Its own verdict may have been `unique` when it came.
+    """A later article that is a copy of this one now, with the rule and the score of the pair.
 
-    Attributes:
-        id: its source_id.
-        rule, score: as of `Match`.
+    Its own verdict may have been `unique` when it came.
     """
 
     id: str
@@ -64,15 +62,14 @@ class Verdict(Answer):
     Attributes:
         id: the article's source_id; None for a text that was only looked up.
         status: "unique", "similar", "duplicate", "failed", or "pending" where it could not be settled.
-        duplicate_of: source_id of the canonical article, for duplicates.
+        duplicate_of: source_id of the original, for duplicates.
         score: of the pair with duplicate_of, or the highest of the similar pairs; from 0 to 1.
         reason: the rule that decided, see `Match.rule`; or why it failed or is pending.
         matches: the articles behind the verdict, the best first, and at most `MATCHES_LIMIT`.
         unsettled: number of other articles that wait for a backfill, counted to 10,000.
         archived: the article is before the horizon: no longer compared, and its mark is an old one.
-        copies: the later articles that are copies of it now, the best first, and at most `MATCHES_LIMIT`. An
-            article that came after its copies changes their verdicts. For a look-up: the present originals
-            that would become copies.
+        copies: later articles that are copies of it now, as it may have come after them; for a look-up, the
+            originals that would become copies. The best first, and at most `MATCHES_LIMIT`.
         copy_count: number of copies, counted to 10,000.
     """
 

@@ -118,7 +118,6 @@ class Called(Protocol):
 
 
 def heading(article: Called, most: int = LONGEST_LINE) -> str:
-    """Return the title of an article on one line, or else its first words."""
     return line(article.title, "", most) or line(article.first_words, UNTITLED, most)
 
 

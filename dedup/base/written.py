@@ -1,7 +1,6 @@
 """Read dates as people write them: `28/09/2016 14:30`, `5. März 2018`, `2018年6月1日`. Pure.
 
-The names of months and days are those of Unicode's CLDR, in a table that `scripts/month_names.py` makes.
-`times.py` calls this for texts that are neither ISO 8601 nor a number.
+`times.py` reads ISO 8601 and numbers. `scripts/month_names.py` makes the table of names, from Unicode's CLDR.
 """
 
 from __future__ import annotations
