@@ -23,10 +23,8 @@ desc distinct do else end except false fetch for foreign from grant group having
 into lateral leading limit localtime localtimestamp not null offset on only or order placing primary
 references returning select session_user some symmetric system_user table then to trailing true union
 unique user using variadic when where window with
-
 authorization binary collation concurrently cross current_schema freeze full ilike inner is isnull join
 left like natural notnull outer overlaps right similar tablesample verbose
-
 between bigint bit boolean char character coalesce dec decimal exists extract float greatest grouping
 inout int integer interval json json_array json_arrayagg json_exists json_object json_objectagg json_query
 json_scalar json_serialize json_table json_value least merge_action national nchar none normalize nullif

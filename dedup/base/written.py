@@ -13,10 +13,8 @@ from functools import cache, partial
 from importlib import resources
 
 AMERICAN = {
-    "et": "America/New_York",
-    "ct": "America/Chicago",
-    "mt": "America/Denver",
-    "pt": "America/Los_Angeles",
+    **{"et": "America/New_York", "ct": "America/Chicago"},
+    **{"mt": "America/Denver", "pt": "America/Los_Angeles"},
 }
 # Hours from UTC. CST and the like follow RFC 2822, BST is British. IST is missing: it names three zones.
 ZONES = {
