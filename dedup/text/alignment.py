@@ -1,8 +1,7 @@
 """Align two texts sentence by sentence: versions of a sentence in one row, the others in a row of their own.
 
 Equal sentences are paired first, then the most alike, then halves of a sentence that was split or merged.
-Pairs that break the reading order of a text are no row: each side has its own. `differences.py` marks the
-words of a pair.
+Pairs that break the reading order of a text are no row: each side has its own.
 """
 
 from __future__ import annotations
@@ -33,19 +32,14 @@ from dedup.text.normalize import words
 # Share of common words of two versions of a sentence. Two sentences on one event share names and little
 # words, which is less as a rule.
 TWIN_WORDS = 0.5
-
 # A word of more sentences does not find twins, so that the work is not quadratic in the text.
 WIDESPREAD = 50
-
 MIN_SENTENCE = 12  # Characters: a shorter piece, such as "Mr. ", joins the next one
-
 # A common sentence may be in so many pieces here: Punkt, which knows abbreviations, splits less.
 COMMON_PIECES = 4
-
 # Letters of misread texts that are aligned at a time; only the first half of the result is kept. So the work
 # is linear in the texts, and a passage of one text alone may be as long as the other half.
 WINDOW_LETTERS = 10_000
-
 # Misread sentences are cut after 500 characters: their ends may be lost.
 _PIECE = re.compile(r".{1,500}(?:\s|$)|.{1,500}", re.DOTALL)
 
@@ -131,10 +125,7 @@ def align(a: str, b: str, common: Iterable[str] = ()) -> list[AlignedRow]:
 
 
 def align_letters(a: str, b: str) -> list[AlignedRow]:
-    """Align two texts with misread letters: each row is a sentence of `a` and the same place of `b`.
-
-    The passages of a side, joined, are its text.
-    """
+    """Align two texts with misread letters: each row is a sentence of `a` and the same place of `b`."""
     # A machine misreads periods too: ends of sentences are taken from `a` alone.
     left = deque(
         (list(word_list(piece, letters=True)), sentence.opens and not number)
@@ -171,8 +162,7 @@ def _beside(runs: Sequence[tuple[int, int, int]], place: int) -> int:
 def twins(a: Sequence[str], b: Sequence[str]) -> list[tuple[int | None, int | None]]:
     """Pair sentences of `a` with their versions in `b`, by their places; None for no version.
 
-    The most alike are paired first; each sentence has one twin at most. The pairs are in the order of `a`,
-    then the others of `b` in its order.
+    The most alike are paired first. The pairs are in the order of `a`, then the others of `b` in its order.
 
     >>> twins(["Rain fell on Monday.", "It was cold."], ["Boats sank.", "Rain fell on Tuesday."])
     [(0, 1), (1, None), (None, 0)]
@@ -209,8 +199,7 @@ def _sentences(text: str) -> list[_Sentence]:
     return found
 
 
-_Places = tuple[range, range]
-"""Numbers of sentences of the first text, and of their version in the second."""
+_Places = tuple[range, range]  # Numbers of sentences of the first text, and of their version in the second
 
 
 def _pairs(a: list[_Sentence], b: list[_Sentence]) -> list[_Places]:
@@ -252,7 +241,6 @@ def _equal(
 
 
 def _gaps(count: int, anchors: Iterable[int]) -> list[int]:
-    """Count the anchors before each sentence."""
     fixed = set(anchors)
     return list(accumulate((number in fixed for number in range(count - 1)), initial=0)) if count else []
 

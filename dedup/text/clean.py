@@ -3,10 +3,9 @@
 A line break inside a paragraph is a space. A blank line ends a block, and so does a short line without
 punctuation, such as a heading or "Read more". A sentence end gets back a space that extraction lost.
 
-A heading differs from a wrapped line: a wrapper starts a new line only if the next word no longer fits, so a
-break before a word that *would* have fitted in the widest line is an author's. Wrapped text has no such break
-at any width, so that re-wrapping cannot change a fingerprint. Headings that fill the lines of a narrowly
-wrapped text are found by blank lines only.
+A wrapper starts a new line only if the next word no longer fits, so a break before a word that *would* have
+fitted in the widest line is an author's. Wrapped text has no such break at any width: re-wrapping cannot
+change a fingerprint.
 """
 
 from __future__ import annotations
@@ -30,13 +29,10 @@ from dedup.text.normalize import (
 
 # News headings are written to fit about 60 characters.
 HEADING_MAX_CHARACTERS = 60
-
 # Share of the widest line that a heading fills. Wrappers that balance lines stay well above.
 HEADING_MAX_SHARE = 0.6
-
 # No article is set narrower than this, so the line breaks of such a text say nothing.
 HEADING_MIN_WIDTH = 40
-
 # A wrapper drops the spaces at which it breaks; the gap before the next word may have been a tab stop wide.
 WIDEST_GAP = 8
 

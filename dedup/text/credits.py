@@ -19,13 +19,11 @@ from typing import Literal, get_args
 
 Place = Literal["byline", "dateline", "end", "copyright", "contribution"]
 
+# The order is the precedence: an agency that is credited at several places has the first.
 PLACES: tuple[Place, ...] = get_args(Place)
-"""Places by precedence: an agency that is credited at several has the first."""
 
 REMEMBERED = 4_096  # Bylines and bracketed texts whose agencies are cached: many articles have the same
-
 HEAD = TAIL = 300  # Characters at the beginning and at the end of a text that may have credits
-
 MAX_SPELLING = 60  # Characters of a name
 
 _BRACKET = 40  # The most characters within brackets
@@ -39,9 +37,7 @@ _SEPARATORS = re.compile(r"\s*(?:[/,;|&\n\xb7\u2022\u2013]| and | und | et | y |
 _DASHES = (" -", " \u2013", " \u2014")
 _DASH = re.compile(r"[.:]?\s*(?:[-\u2013\u2014_]|$)")
 _JOB = re.compile(r"(?:Staff|Writers?|Correspondents?|Reporters?|Editors?|Service|STAFF|WRITERS?)$")
-_CODE = re.compile(r"[a-z]{2,5}|red\.?|[\d. :]*")
-"""The sign of an author or a desk, or a date, in brackets beside an agency."""
-
+_CODE = re.compile(r"[a-z]{2,5}|red\.?|[\d. :]*")  # The sign of an author or a desk, or a date
 _END_DATE = re.compile(r"[\s,]+[\d. :/-]+$")
 _RIGHTS = re.compile(
     r"(?:(?:\xa9|\([cC]\)|[Cc]opyright|COPYRIGHT)[\s\xa0,:]*)+(?:by\s+|\d{4}(?:-\d{4})?,?\s*(?:by\s+)?)*"
@@ -63,23 +59,15 @@ _EDGES = " \t\r\xa0-\u2013\u2014_*\u2022"
 
 @dataclass(frozen=True, slots=True)
 class Agency:
-    """An agency of the list.
-
-    Attributes:
-        id: its number in the corpus.
-        name: the name to show.
-        spellings: its names in texts. Case matters in one of fewer than four characters.
-        places: places of a credit that count.
-    """
+    """An agency of the list."""
 
     id: int
     name: str
-    spellings: tuple[str, ...]
-    places: tuple[Place, ...] = PLACES
+    spellings: tuple[str, ...]  # Case matters in one of fewer than four characters
+    places: tuple[Place, ...] = PLACES  # Places at which a credit counts
 
 
-Credit = tuple[int, Place]
-"""The number of an agency, and the place of its credit."""
+Credit = tuple[int, Place]  # The number of an agency, and the place of its credit
 
 
 class CreditReader:

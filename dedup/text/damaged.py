@@ -3,14 +3,10 @@
 A misread character spoils three shingles and a sentence, but only the few letters beside it. So a print has
 *cores*, runs of 8 letters: 256 of them, chosen by one-permutation hashing in rounds until every slot has one
 (Dahlgaard, Knudsen, Thorup, "Fast similarity sketching", FOCS 2017), and hashes of the letters around each.
-Two prints tell damage from rewriting:
 
-- Damage is many small differences: few common cores have the same letters on both sides. An edit is few long
-  ones: most common cores do.
-- Behind a misread letter the text continues as before, at the same distance or one letter off. Behind another
-  word it does not, as in reports that are filled in from one template.
-
-docs/archives.md has the measurements of the thresholds. `native_damaged.c` makes the same prints.
+Damage is many small differences, behind which the text continues as before, at the same distance or one
+letter off. Edits and filled-in templates have few long differences. docs/archives.md has the measurements of
+the thresholds. `native_damaged.c` makes the same prints.
 """
 
 from __future__ import annotations
@@ -35,18 +31,15 @@ BEYOND_LETTERS = 5  # Letters compared behind a difference
 SHIFT = 1  # Letters by which the text may be longer or shorter there
 EDGE = CORE_LETTERS + BEYOND_LETTERS + SHIFT  # Letters before and behind a core
 SLOTS = 256
-
-# Of hashing. Prose fills all slots in two; a text of one word, a million times, would take 256. An empty slot
-# copies the next one then.
+# Rounds of hashing. Prose fills all slots in two; a text of one word, a million times, would take 256. After
+# these an empty slot copies the next one.
 ROUNDS = 16
-
 LEAST_LETTERS = 87  # The fewest letters of a text with a print
 PLANES = 8
 """Bytes of a slot: its core, its place (in 256ths of the text), the 8 letters before and behind the core, 5
 letters before the former, the same one letter further on, and both behind the latter."""
 SIZE_BYTES = 4  # The number of letters, the first bytes of a print, little-endian
 assert PRINT_BYTES == SIZE_BYTES + PLANES * SLOTS
-
 # Cores of a bucket key. Two texts whose cores have a Jaccard of J share one of the 48 keys with probability
 # 1 - (1 - J^3)^48: 0.53 at 0.25, 0.96 at 0.4.
 ROWS = 3
@@ -161,8 +154,7 @@ LEAST_MENDED = ((200, 0.9), (500, 0.7), (1 << 62, 0.3))
 def print_jaccards(a: Print, b: Print, signature_jaccard: Shares) -> Shares:
     """Return the Jaccard of the cores of m pairs that are one damaged text, and 0 for others; shape (m,).
 
-    a, b: shape (m, PRINT_BYTES). The rule is in docs/semantics.md, section 4. The caller checks for a shared
-    bucket.
+    The rule is in docs/semantics.md, section 4. The caller checks for a shared bucket.
     """
     found = np.zeros(len(a))
     chosen = np.flatnonzero(estimates(_equal(a, b).sum(axis=1), SLOTS) >= LEAST_JACCARD)

@@ -1,8 +1,7 @@
 """Mark the words that two versions of a passage share, and the added, removed and changed ones.
 
 Words are aligned in order by their longest common subsequence (Hyyrö 2004, by rapidfuzz). Two words are the
-same if their normal forms are: case and punctuation make no difference. `alignment.py` finds the sentences to
-compare. In misread texts each letter counts as a word.
+same if their normal forms are. In misread texts each letter counts as a word.
 """
 
 from __future__ import annotations
@@ -39,12 +38,7 @@ class Kind(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Segment:
-    """A piece of a text, with the spaces around it.
-
-    Attributes:
-        kind: same if both texts have it; changed if the other has other words at this place; removed if only
-            the first text has it, added if only the second has it.
-    """
+    """A piece of a text, with the spaces around it; changed if the other text has other words there."""
 
     text: str
     kind: Kind
@@ -66,11 +60,7 @@ Segments = tuple[Segment, ...]
 
 
 def differences(a: str, b: str) -> tuple[Segments, Segments]:
-    """Return the segments of two passages in reading order; joined, the segments of a side are its text.
-
-    >>> differences("Rain fell on Monday.", "Rain fell on Tuesday.")[1][1]
-    Segment(text='Tuesday.', kind=<Kind.CHANGED: 'changed'>)
-    """
+    """Return the segments of two passages in reading order; joined, the segments of a side are its text."""
     return compared(list(word_list(a)), list(word_list(b)))
 
 

@@ -58,12 +58,7 @@ class _Text(NamedTuple):
 
 
 class Fingerprinter:
-    """Maker of fingerprints under one set of settings.
-
-    Args:
-        models: sentence parameters of languages besides English.
-        compiled: use the compiled kernel if there is one.
-    """
+    """Maker of fingerprints under one set of settings; `models` are for languages besides English."""
 
     def __init__(
         self, settings: Settings, models: Mapping[str, PunktModel] | None = None, *, compiled: bool = True
@@ -112,10 +107,7 @@ class Fingerprinter:
         return list(zip(found, self._maker.sentences(found), strict=True))
 
     def fingerprint(self, text: str, language: str | None = None, title: str | None = None) -> Fingerprint:
-        """Return the fingerprint of a text; the title is part of the content of a short text alone.
-
-        Raises UnreadableError: the text is empty or too long.
-        """
+        """Return the fingerprint of a text; its title counts if it is short. Raises UnreadableError."""
         made = self._gathered([self._read(0, text, language, title)], 1, {})
         one = made.one(0)
         if one is None:

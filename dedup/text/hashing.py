@@ -9,9 +9,7 @@ Computer Journal 57 (11), 2014).
 SHAKE-256 makes the coefficients from a name and the key of the corpus. Without a key they are public, and
 anyone can search for words that collide. With a key the bound holds for words of writers who have not seen
 hashes: 2^-64 for two words, at most 2^-63 for two sentences or texts, at most 2^-32 + 2^-63 for two shingles.
-So do not show the hashes of a corpus with a key to its writers.
-
-`batch.py` makes the same hashes over arrays.
+So do not show the hashes of a corpus with a key to its writers. `batch.py` makes the same hashes over arrays.
 """
 
 from __future__ import annotations
@@ -126,7 +124,6 @@ def signed(value: int) -> int:
 
 
 def _linear(numbers: Iterable[int], coefficients: Hashes) -> int:
-    """Return the upper 32 bits of a multilinear sum."""
     first, *others = coefficients.tolist()
     total: int = first + sum(map(int.__mul__, numbers, others))
     return (total & _ALL) >> 32

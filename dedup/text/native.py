@@ -77,16 +77,13 @@ class _Many(ctypes.Structure):
 
 
 class Prepared(NamedTuple):
-    """A text for C: `size` characters of `width` bytes each.
-
-    `ideographs` and `sentence_ends` are not 0 if it has such characters beyond ASCII.
-    """
+    """A text for C: `size` characters of `width` bytes each."""
 
     text: str
     data: bytes
     size: int
     width: int
-    ideographs: int
+    ideographs: int  # Not 0 if it has such characters beyond ASCII
     sentence_ends: int
 
 
@@ -212,10 +209,7 @@ class NativeKernel:
     def make_many(
         self, given: Sequence[Prepared], titles: Sequence[str | None]
     ) -> tuple[Fingerprints, list[int]]:
-        """Return fingerprints without versions and reasons, and the places of texts for the reference.
-
-        A text without words has a row of zeros.
-        """
+        """Return fingerprints without versions and reasons, and the places of texts for the reference."""
         count, places = len(given), len(Prepared._fields)
         made = Fingerprints.unmade(count, self._settings.signature_size, self._settings.bands)
         of_texts = [np.array([one[i] for one in given], np.int64) for i in range(2, places)]

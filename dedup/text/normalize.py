@@ -91,25 +91,18 @@ def table() -> npt.NDArray[np.uint8]:
 
 # Longer runs are cut into pieces of this size, so that one endless "word" costs no more than prose.
 MAX_WORD_CHARACTERS = 256
-
 # A letter keeps so many marks, as in Unicode's stream-safe form (UAX 15, D4): Python sorts a run of marks in
 # quadratic time, 12 minutes for a million of them.
 MAX_MARKS = 30
-
 # The most characters that one becomes: U+FDFA, a phrase of four words. All but one other become at most 6.
 MOST_GROWTH = 18
-
 # Quotation marks, dashes and the like, which NFKC makes no part of a word. Most English texts have no other
 # characters than these and ASCII.
 COMMON_MARKS = "\u2019\u201c\u201d\u2018\u2013\u2014\u2026\u2022\u20ac\u00a3\u00a0"
 
 
 def normal_size(text: str) -> int:
-    """Return the length of a text after NFKC and case folding of each character alone.
-
-    >>> normal_size("\ufdfa ﬁne \xdf")
-    26
-    """
+    """Return the length of a text after NFKC and case folding of each character alone."""
     if text.isascii():
         return len(text)
     # Count characters, since the normal form could be 18 times as long: this takes 12 bytes a character.

@@ -14,11 +14,9 @@ from importlib import resources
 
 from dedup.base.errors import InputError
 
+# The order is that of the checksum.
 FILES = ("abbrev_types.txt", "collocations.tab", "sent_starters.txt", "ortho_context.tab")
-"""Files of a model in NLTK's tab format, in the order of the checksum."""
-
 ENGLISH_SHA256 = "f0917c1b09cc85614113fe9910d0751653dc3a9ad9287d3a5df8969bbe906c3b"
-"""`PunktModel.checksum` of the shipped English model."""
 
 
 @dataclass(frozen=True)

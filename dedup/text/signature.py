@@ -7,8 +7,6 @@ Siddharth, Paepcke, "SpotSigs", SIGIR 2008, with antecedents at distance 1 and c
 MinHash: Broder, "On the resemblance and containment of documents", 1997. One byte of each value: Li and
 Koenig, "b-Bit Minwise Hashing", WWW 2010. Banding: Leskovec, Rajaraman, Ullman, "Mining of Massive Datasets",
 chapter 3; two sets of Jaccard s share one of b bands of r rows with probability 1 - (1 - s^r)^b.
-
-The k hash functions multiply and add the 32-bit hash of a shingle, modulo 2^32, which is one to one.
 """
 
 from __future__ import annotations
@@ -39,11 +37,8 @@ def shingles(words: Sequence[str], stop_word_length: int, stop_words: Collection
 
 ShingleHashes = npt.NDArray[np.uint32]  # Shape (n,): the hashes of the shingles of a text, once each
 
-MinHashes = npt.NDArray[np.uint32]
-"""Shape (k,): the smallest value of each hash function; shape (0,) for an empty set; (n, k) of n sets."""
-
-Signature = npt.NDArray[np.uint8]
-"""Shape (k,): a byte of each MinHash value, mixed; shape (0,) for an empty set."""
+MinHashes = npt.NDArray[np.uint32]  # Shape (k,): the smallest value of each function; (0,) of an empty set
+Signature = npt.NDArray[np.uint8]  # Shape (k,): a byte of each MinHash value, mixed; (0,) of an empty set
 
 EMPTY: Signature = np.empty(0, np.uint8)  # The signature of a text without shingles
 BYTE_VALUES = 256  # Two independent bytes are equal once in so many times
@@ -54,8 +49,8 @@ _CHUNK = 1 << 16
 
 _UPPER = np.uint64(0xFFFFFFFF << 32)
 
+# Shifts and multipliers of MurmurHash3's 32-bit finaliser (Appleby 2011); then it shifts by 16.
 MIX32 = ((16, 0x85EBCA6B), (13, 0xC2B2AE35))
-"""Shifts and multipliers of MurmurHash3's 32-bit finaliser (Appleby 2011); then it shifts by 16."""
 
 
 def minhash(hashes: ShingleHashes, count: int) -> MinHashes:
@@ -153,8 +148,8 @@ def jaccards(a: npt.NDArray[np.uint8], b: npt.NDArray[np.uint8]) -> npt.NDArray[
 
 @cache
 def _functions(count: int) -> tuple[npt.NDArray[np.uint32], npt.NDArray[np.uint32]]:
-    """Return multipliers (odd) and increments of the hash functions."""
-    # xxh3_64 of their names, so that nobody has chosen them.
+    """Return the multipliers and increments of the hash functions of a 32-bit hash, modulo 2^32."""
+    # xxh3_64 of their names, so that nobody has chosen them. Odd multipliers make the functions one to one.
     multipliers, increments = (
         np.array([xxh3_64_intdigest(f"dedup {name} {i}".encode()) for i in range(count)], np.uint64)
         for name in ("multiplier", "increment")

@@ -29,9 +29,7 @@ finally:
 # Rarer words have no orthographic context: a name that occurs twice says nothing, and most of a vocabulary is
 # such names. It also keeps the shipped files small.
 ORTHO_MIN_COUNT = 8
-
 COLLOCATION_MIN_COUNT = 4  # Pairs that occur this often or less are no evidence of a collocation
-
 # Rarer abbreviations are mostly typing errors and web addresses.
 ABBREV_MIN_COUNT = 5
 
@@ -42,10 +40,7 @@ TRAINER_BATCH_CHARACTERS = 2_000_000
 
 
 def train(texts: Iterable[str]) -> PunktModel:
-    """Learn Punkt parameters from bodies of articles in one language, about 0.3 MB of text a second.
-
-    Memory grows with the vocabulary, not with the number of texts.
-    """
+    """Learn Punkt parameters from bodies of articles, 0.3 MB a second; memory grows with the vocabulary."""
     trainer = punkt.PunktTrainer()
     # NLTK's penalty drops every abbreviation that is also seen without its period. That suits a small
     # corpus of one house style; among millions of words "Mr" and "Inc" always occur both ways.
