@@ -126,12 +126,8 @@ class Fingerprinter:
                     raise too_long(task.characters, self.settings)
                 given.append(self._read(count, task.text, task.language, task.title))
                 size += len(task.text) + len(task.title or "")
-            except UnreadableError as error:
-                reasons[count] = str(error)
-            except MemoryError:
-                raise  # a matter of the machine, which says nothing about the text
             except Exception as error:
-                reasons[count] = _unreadable(error)
+                reasons[count] = _reason(error)
             count += 1
             if size >= BATCH_CHARACTERS:
                 parts.append(self._safely_gathered(given, count, reasons))
@@ -168,10 +164,8 @@ class Fingerprinter:
                 try:
                     self._gathered([one._replace(place=0)], 1, {})
                     whole.append(one)
-                except MemoryError:
-                    raise
                 except Exception as error:
-                    reasons[one.place] = _unreadable(error)
+                    reasons[one.place] = _reason(error)
             return self._gathered(whole, count, reasons)
 
     def _gathered(self, given: list[_Text], count: int, reasons: dict[int, str]) -> Fingerprints:
@@ -227,9 +221,8 @@ class Fingerprinter:
             places = [one.place for one in texts]
             for name in A_ROW_EACH:
                 getattr(made, name)[places] = getattr(part, name)
-            for place, found in zip(
-                places, np.split(part.sentence_hashes, part.sentence_starts[1:-1]), strict=True
-            ):
+            pieces = np.split(part.sentence_hashes, part.sentence_starts[1:-1])
+            for place, found in zip(places, pieces, strict=True):
                 hashes[place] = found
         starts = np.cumsum([0, *map(len, hashes)], dtype=np.int64)
         return replace(
@@ -268,8 +261,12 @@ _KERNELS: dict[tuple[str, str], NativeKernel] = {}  # By the digest of settings 
 KERNELS_KEPT = 8  # Each has the words of a language: 1.2 MB for English
 
 
-def _unreadable(error: Exception) -> str:
-    return f"unreadable: {type(error).__name__}"
+def _reason(error: Exception) -> str:
+    """Return the reason to store for a text that raised an error; raise a MemoryError again."""
+    # A lack of memory is a matter of the machine, and says nothing about the text.
+    if isinstance(error, MemoryError):
+        raise error
+    return str(error) if isinstance(error, UnreadableError) else f"unreadable: {type(error).__name__}"
 
 
 def too_long(characters: int, settings: Settings, when: str = "") -> UnreadableError:
@@ -321,10 +318,6 @@ def fingerprint_task(fingerprinter: Fingerprinter, task: TextTask) -> Fingerprin
         if task.characters is not None:
             raise too_long(task.characters, fingerprinter.settings)
         made = fingerprinter.fingerprint(task.text, task.language, task.title)
-    except UnreadableError as error:
-        return Fingerprinted(task.id, task.revision, None, str(error))
-    except MemoryError:
-        raise
     except Exception as error:
-        return Fingerprinted(task.id, task.revision, None, _unreadable(error))
+        return Fingerprinted(task.id, task.revision, None, _reason(error))
     return Fingerprinted(task.id, task.revision, made)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 
 import numpy as np
 import numpy.typing as npt
@@ -43,15 +43,9 @@ class Fingerprint:
         return hash(self._key())
 
     def _key(self) -> tuple[object, ...]:
-        return (
-            self.version,
-            self.content_hash,
-            self.sentence_hashes,
-            self.signature.tobytes(),
-            self.buckets,
-            self.word_count,
-            self.shingle_count,
-        )
+        # An array has no hash, and a comparison of two of them is an array.
+        values = (getattr(self, item.name) for item in fields(self))
+        return tuple(value.tobytes() if isinstance(value, np.ndarray) else value for value in values)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -45,10 +45,7 @@ class BoundaryRules:
     """The rules of Punkt with the parameters of one language."""
 
     def __init__(self, model: PunktModel) -> None:
-        self._abbreviations = model.abbrev_types
-        self._collocations = model.collocations
-        self._starters = model.sent_starters
-        self._contexts = model.ortho_context
+        self._model = model
         self.uncertain = model.abbrev_types | {first for first, _ in model.collocations}
         """Lower-case words; a mark after any other word of two letters and more ends a sentence."""
 
@@ -65,20 +62,20 @@ class BoundaryRules:
         kind = kind.removesuffix(".") or kind
         if self._at_first(following)[1]:
             next_kind = next_kind.removesuffix(".") or next_kind
-        if (kind, next_kind) in self._collocations:
+        if (kind, next_kind) in self._model.collocations:
             return False
         initial = _INITIAL.match(token) is not None
         if (abbreviated or _ELLIPSIS.match(token)) and not initial:
             if self._starts(following, next_kind):
                 return True
-            if following[0].isupper() and next_kind in self._starters:
+            if following[0].isupper() and next_kind in self._model.sent_starters:
                 return True
         if initial or kind == _NUMBER_KIND:
             starts = self._starts(following, next_kind)
             if starts is False:
                 return False
             if starts is None and initial and following[0].isupper():
-                return ends and bool(self._contexts.get(next_kind, 0) & _LOWER)
+                return ends and bool(self._model.ortho_context.get(next_kind, 0) & _LOWER)
         return ends
 
     def _at_first(self, token: str) -> tuple[bool, bool]:
@@ -88,14 +85,14 @@ class BoundaryRules:
         if token[-1] != "." or token.endswith(".."):
             return False, False
         word = token[:-1].lower()
-        found = word in self._abbreviations or word.split("-")[-1] in self._abbreviations
+        found = not self._model.abbrev_types.isdisjoint((word, word.split("-")[-1]))
         return found, not found
 
     def _starts(self, token: str, kind: str) -> bool | None:
         """Return whether a token starts a sentence, by the case of its word in the corpus; None: unknown."""
         if token in _PUNCTUATION:
             return False
-        context = self._contexts.get(kind, 0)
+        context = self._model.ortho_context.get(kind, 0)
         if token[0].isupper():
             return True if context & _LOWER and not context & _UPPER_WITHIN else None
         if token[0].islower() and (context & _UPPER or not context & _LOWER_FIRST):
@@ -151,9 +148,8 @@ class SentenceSplitter:
         `glued`: lost spaces are not back yet; return [] for a block that may have lost one.
         """
         # String operations instead of a regular expression: most blocks take this way.
-        parts = (block.replace("?", ".").replace("!", ".") if "?" in block or "!" in block else block).split(
-            "."
-        )
+        marked = block.replace("?", ".").replace("!", ".") if "?" in block or "!" in block else block
+        parts = marked.split(".")
         if glued and "\u2026" in block:
             return []
         found = []

@@ -123,10 +123,8 @@ def estimate(equal: int, size: int) -> float:
 
 def estimates(equal: npt.NDArray[np.int64], size: int) -> npt.NDArray[np.float64]:
     """Return `estimate` of many pairs, to the last bit; shape (n,). `size` may be 0 if there are no pairs."""
-    found: npt.NDArray[np.float64] = np.maximum(0, BYTE_VALUES * equal - size) / max(
-        (BYTE_VALUES - 1) * size, 1
-    )
-    return found
+    divisor = max((BYTE_VALUES - 1) * size, 1)
+    return np.asarray(np.maximum(0, BYTE_VALUES * equal - size) / divisor)
 
 
 def jaccard(a: Signature, b: Signature) -> float:
