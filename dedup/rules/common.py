@@ -18,9 +18,7 @@ from collections.abc import Sequence
 def agreeing_pairs(buckets: Sequence[Sequence[int]], weights: Sequence[int] | None = None) -> int:
     """Return P, the ordered pairs of carriers with an equal bucket key, summed over the bands.
 
-    Args:
-        buckets: the bucket keys of each carrier, one per band.
-        weights: number of carriers that each row counts for; None means 1.
+    `weights`: number of carriers that each row of buckets counts for; None means 1.
 
     >>> agreeing_pairs([[7, 8], [7, 9]], [3, 2])  # five agree in the first band; three and two in the second
     28
@@ -38,12 +36,8 @@ def agreeing_pairs(buckets: Sequence[Sequence[int]], weights: Sequence[int] | No
 def effective_stories(carriers: int, pairs: int, bands: int) -> float:
     """Return 1 / c, the number of equally large stories; at most the number of carriers, and 0 without any.
 
-    >>> effective_stories(300, 16 * 300 * 299, 16)  # 300 copies of one report
-    1.0
     >>> effective_stories(20, 16 * 10 * 2, 16)  # ten stories, two copies each
     10.0
-    >>> effective_stories(300, 0, 16)  # 300 articles that agree in nothing else
-    300.0
     """
     return bands * carriers * carriers / (pairs + bands * carriers) if carriers else 0.0
 

@@ -128,13 +128,11 @@ class Decisions:
     """The result for n articles; places are in canonical order.
 
     Attributes:
-        original: shape (n,): place of the original of a duplicate; NOBODY for articles that are canonical or
-            outside.
+        original: shape (n,): place of the original of a duplicate inside; NOBODY for all others.
         score: shape (n,): of the pair with the original or the best match; -1 without either.
         rule: shape (n,): the rule of that pair, as its place in `rules.pairs.RULES`.
         best_place: shape (n,): place of the best match, as in `BestMatches`.
-        pairs: rows of `match` of the articles inside, and of articles outside with a new best match that is
-            later.
+        pairs: rows of `match` of the articles inside, and of articles outside with a new later best match.
         best_match: True for pairs whose later article is the best match of the earlier one.
         across: pairs of canonical articles, one inside and one outside.
         component: shape (n,): the first place of the articles that are related, directly or through others;
@@ -161,10 +159,7 @@ def decide(
     at_once: int = COMPARED_AT_ONCE,
     progress: Callable[[int], object] = int,
 ) -> Decisions:
-    """Decide all articles, or the ones inside. `progress` gets the number of articles of each step.
-
-    The result does not depend on `at_once`.
-    """
+    """Decide all articles, or the ones inside; `progress` gets the number of articles of each step."""
     if outside is None:
         size = len(profiles.content_hash)
         everything = np.ones(size, np.bool_)

@@ -1,7 +1,4 @@
-"""Group articles that share a key of one kind, and pair them, some articles at a time.
-
-A key is a number of 64 bits: the hash of a sentence, a content or a bucket.
-"""
+"""Group articles that share a hash of a sentence, a content or a bucket, and pair them."""
 
 from __future__ import annotations
 

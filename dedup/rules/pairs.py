@@ -27,9 +27,7 @@ Bigints = npt.NDArray[np.int64]
 Signatures = npt.NDArray[np.uint8]  # Shape (m, k): rows of signatures, prints included
 
 RULES = tuple(sorted(Rule))  # The rules by name; their places stand for them in arrays
-
 CODE = {rule: place for place, rule in enumerate(RULES)}  # A rule to its place in `RULES`
-
 Codes = npt.NDArray[np.int8]  # Shape (m,): a rule for each pair
 
 

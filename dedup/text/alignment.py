@@ -52,19 +52,12 @@ _SENTENCE_END = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Passage:
-    """A run of sentences of a text, unchanged.
+    """A run of sentences of a text, unchanged."""
 
-    Attributes:
-        segments: its pieces; joined they are its text, with the spaces behind it.
-        opens: True if it begins a paragraph.
-        elsewhere: True if its version is at another place of the other text, not in this row.
-        common: True if it is a common sentence, which no comparison counts.
-    """
-
-    segments: Segments = field(repr=False)
-    opens: bool
-    elsewhere: bool = False
-    common: bool = False
+    segments: Segments = field(repr=False)  # Joined they are its text, with the spaces behind it
+    opens: bool  # It begins a paragraph
+    elsewhere: bool = False  # Its version is at another place of the other text, not in this row
+    common: bool = False  # It is a common sentence, which no comparison counts
 
     @property
     def text(self) -> str:
@@ -95,10 +88,7 @@ def reflowed(text: str) -> str:
 
 
 def align(a: str, b: str, common: Iterable[str] = ()) -> list[AlignedRow]:
-    """Return rows in the reading order of both texts; the passages of a side, joined, are its text.
-
-    `common`: common sentences, as either text prints them.
-    """
+    """Return rows in the reading order of both texts; the passages of a side, joined, are its text."""
     sides = _sentences(a), _sentences(b)
     # One order of the texts for both calls, so that align(a, b) mirrors align(b, a).
     pairs = _pairs(*sides) if a <= b else [(j, i) for i, j in _pairs(*sides[::-1])]

@@ -284,13 +284,7 @@ def base_language(code: str | None) -> str | None:
 
 
 class TextTask(NamedTuple):
-    """A stored text to be fingerprinted.
-
-    Attributes:
-        id, revision: of the article, and of the text, title and language that its fingerprint is made from.
-        characters: the length of a text that is too long and was left in the database; `text` is empty then.
-        byline: for credits; no part of the fingerprint.
-    """
+    """A stored text to be fingerprinted."""
 
     # A tuple, since a frozen dataclass costs four times as much.
     id: int
@@ -298,8 +292,8 @@ class TextTask(NamedTuple):
     language: str | None
     title: str | None
     text: str
-    characters: int | None = None
-    byline: str | None = None
+    characters: int | None = None  # The length of a text that is too long and was left in the database
+    byline: str | None = None  # For credits; no part of the fingerprint
 
 
 @dataclass(frozen=True, slots=True)

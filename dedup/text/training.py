@@ -1,7 +1,4 @@
-"""Train Punkt parameters on a corpus of one language, with NLTK's own trainer. It needs no labels.
-
-`dedup train-sentences` uses it, and the script that makes the shipped English model.
-"""
+"""Train Punkt parameters on a corpus of one language, with NLTK's own trainer. It needs no labels."""
 
 from __future__ import annotations
 
