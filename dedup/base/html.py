@@ -167,7 +167,7 @@ def need_extractor() -> Callable[[str], Any]:
         raise InputError(f"HTML needs trafilatura: run `{installing('html')}`") from None
     for name in ("trafilatura", "htmldate", "courlan", "justext"):
         logger = logging.getLogger(name)
-        # They complain about every broken page. A program that wants to hear it sets their level.
+        # These libraries log every broken page. A program that wants to see that sets their level.
         if logger.level == logging.NOTSET:
             logger.setLevel(logging.CRITICAL + 1)
     return partial(trafilatura.extract, output_format="txt", favor_recall=True, include_comments=False)

@@ -87,7 +87,7 @@ class Settings:
     )  # fmt: skip
     duplicate_sentence_jaccard: float = _setting(0.7, "rule", "duplicate from this sentence Jaccard", 0, 1)
     duplicate_signature_jaccard: float = _setting(
-        # A version close to the one before it may be far from the first, its story's canonical article: at
+        # A version close to the one before it may be far from the first, the original of the story: at
         # 0.7 that costs 5 % of the pairs of a set of version chains, at 0.6 2 %.
         0.6, "rule", "duplicate from this signature Jaccard, in a shared bucket", 0, 1
     )  # fmt: skip

@@ -48,7 +48,7 @@ _CLOCK = (
     r"(?:\s*(?:(?:utc|gmt)?([+-]\d{1,2}(?::?\d{2})?)(?!\d)|([a-z]{1,5})(?![^\W\d_])))?(?:\s*\([^()]*\))?"
 )
 _NUMBERS = r"(\d{1,4})([./-]) ?(\d{1,2})\2 ?(\d{1,4})\.?"
-_SIGNS = (  # what stands behind a number in Chinese, Japanese, Korean and Vietnamese
+_SIGNS = (  # year, month and day in Chinese, Japanese, Korean and Vietnamese
     r"(\d{4}) ?[年년] ?(\d{1,2}) ?[月월] ?(\d{1,2}) ?[日일号號]?",
     r"(?i)(?:ngày )?(?P<d>\d{1,2}) tháng (?P<m>\d{1,2}),?(?: năm)? (?P<y>\d{4})",
 )

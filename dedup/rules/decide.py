@@ -4,7 +4,7 @@
 their marks: `../settling/settle.py` decides a batch, `../settling/memory/` a corpus with nothing outside.
 
 Articles are decided in canonical order, as many at a time as their comparisons fit in memory. Each is
-compared with the earlier ones of its step and with the canonical ones before, so that the work grows with
+compared with the earlier ones of its step and with the originals before, so that the work grows with
 stories, not with copies.
 """
 
@@ -76,7 +76,7 @@ class Outside:
 
     Attributes:
         inside: shape (n,): True for articles that are decided.
-        canonical: shape (n,): True for canonical articles outside; others outside are not compared.
+        canonical: shape (n,): True for originals outside; other articles outside are not compared.
         best: best matches of articles outside; the score is infinite if no other can be better.
     """
 
@@ -134,7 +134,7 @@ class Decisions:
         best_place: shape (n,): place of the best match, as in `BestMatches`.
         pairs: rows of `match` of the articles inside, and of articles outside with a new later best match.
         best_match: True for pairs whose later article is the best match of the earlier one.
-        across: pairs of canonical articles, one inside and one outside.
+        across: pairs of originals, one inside and one outside.
         component: shape (n,): the first place of the articles that are related, directly or through others;
             shape (0,) if some are outside.
         compared: number of scored pairs.
@@ -168,7 +168,7 @@ def decide(
 
 
 class ComparedArrays:
-    """Comparisons of articles inside with each other, and with canonical ones outside.
+    """Comparisons of articles inside with each other, and with originals outside.
 
     Attributes:
         place: shape (n,): the place of each number; number: the number of each place.
@@ -285,7 +285,7 @@ class _Decider:
         self._settings, self._inside = settings, outside.inside
         self._comparison = ComparedArrays(profiles, settings, outside.inside, at_once)
         size = self._size = len(outside.inside)
-        # Articles inside count as canonical until they are decided.
+        # Articles inside count as originals until they are decided.
         self._canonical = outside.inside | outside.canonical
         self._original = np.full(size, NOBODY, np.int32)
         best = outside.best
@@ -314,7 +314,7 @@ class _Decider:
         )
 
     def _decide(self, start: int, stop: int) -> None:
-        # Relations of the step as if all its articles were canonical; its duplicates leave below.
+        # Relations as if all articles of the step were originals; its duplicates leave below.
         found = self._comparison.related(start, stop, self._canonical)
         if not len(found):
             return
@@ -333,13 +333,13 @@ class _Decider:
             self._comparison.forget(~self._canonical)
 
     def _find_duplicates(self, start: int, duplicates: PairArrays) -> None:
-        """Clear the flags of articles that duplicate an earlier canonical one."""
+        """Clear the flags of articles that duplicate an earlier original."""
         canonical, number = self._canonical, self._comparison.number
         # A later article with a smaller number is outside, and keeps its mark.
         duplicates = duplicates[number[duplicates.later] >= start]
         here = number[duplicates.earlier] >= start
         canonical[duplicates.later[~here]] = False
-        # Pairs are sorted by the later article: the earlier one is decided when its turn comes.
+        # The pairs are sorted by the later article: all articles before it are decided.
         for later, earlier in zip(
             duplicates.later[here].tolist(), duplicates.earlier[here].tolist(), strict=True
         ):
@@ -358,7 +358,7 @@ class _Decider:
         self._keep(originals)
 
     def _keep_similar(self, similar: PairArrays) -> None:
-        """Keep the best pairs of canonical articles with earlier ones, and update the best matches."""
+        """Keep the best pairs of originals with earlier ones, and update the best matches."""
         if not len(similar):
             return
         similar = similar[np.lexsort((similar.earlier, similar.rule, -similar.score, similar.later))]

@@ -15,8 +15,8 @@ Entries = tuple[Bigints, Places]  # Keys and the places of their articles, each 
 
 def shared(keys: Bigints, places: Places) -> Entries:
     """Return the entries whose key several articles have, sorted by key and place, without repetition."""
-    # Most keys have one article and go at once. Entry numbers replace the lower bits of keys, so that plain
-    # numbers are sorted, in place.
+    # Most keys have one article and are dropped here. Entry numbers replace the lower bits of keys, so that
+    # plain numbers are sorted, in place.
     bits = max(len(keys) - 1, 1).bit_length()
     packed = keys >> bits
     packed <<= bits

@@ -45,7 +45,7 @@ class Mark:
 
 @dataclass(frozen=True, slots=True)
 class Pair:
-    """A row of `match`: a later article and an earlier canonical one."""
+    """A row of `match`: a later article and an earlier original."""
 
     article_id: int
     other_id: int
@@ -94,7 +94,7 @@ def kept_originals(originals: Iterable[Partner], settings: Settings) -> list[Par
 
 
 def kept_similar(earlier: Iterable[Partner], settings: Settings) -> list[Partner]:
-    """Choose the pairs that a canonical article keeps with earlier ones: the best and the pinned ones.
+    """Choose the pairs that an original keeps with earlier ones: the best and the pinned ones.
 
     It also keeps the pair with its `best_match`.
     """
@@ -102,7 +102,7 @@ def kept_similar(earlier: Iterable[Partner], settings: Settings) -> list[Partner
 
 
 def best_match(similar: Iterable[Partner]) -> Partner | None:
-    """Return the most similar canonical article of a canonical one, earlier or later."""
+    """Return the original that is most similar to an original, earlier or later."""
     return min(similar, key=_likeness, default=None)
 
 
@@ -126,9 +126,9 @@ def decide(originals: Iterable[Partner], similar: Iterable[Related]) -> Mark:
     """Return the mark of an article: duplicate, similar or unique.
 
     Args:
-        originals: earlier canonical articles that it duplicates; the highest score counts, then the earliest.
-        similar: relations to similar canonical articles, earlier or later; the highest score counts, then the
-            first rule by name.
+        originals: earlier originals that it duplicates; the highest score counts, then the earliest.
+        similar: relations to similar originals, earlier or later; the highest score counts, then the first
+            rule by name.
     """
     best = min(originals, key=_closeness, default=None)
     if best:

@@ -266,7 +266,7 @@ def _distinct(parts: Sequence[npt.NDArray[np.int32]] | Sequence[Bigints]) -> Pai
 
 
 def stories(orders: Sequence[OrderKey], scored: Scored, duplicates: Flags) -> Groups:
-    """Return the original of every article, itself for a canonical one (section 5); shape (n,).
+    """Return the original of every article, which may be itself (section 5); shape (n,).
 
     `duplicates`: flags of the pairs that are duplicates.
     """

@@ -32,7 +32,7 @@ from dedup.text.normalize import words
 # Share of common words of two versions of a sentence. Two sentences on one event share names and little
 # words, which is less as a rule.
 TWIN_WORDS = 0.5
-# A word of more sentences does not find twins, so that the work is not quadratic in the text.
+# A word that occurs in more sentences finds no twins, so that the work is not quadratic in the text.
 WIDESPREAD = 50
 MIN_SENTENCE = 12  # Characters: a shorter piece, such as "Mr. ", joins the next one
 # A common sentence may be in so many pieces here: Punkt, which knows abbreviations, splits less.
