@@ -178,7 +178,7 @@ def _split(text: str) -> tuple[list[str], tuple[str, ...]] | None:
 
 
 def _meanings(words: tuple[str, ...]) -> dict[str, int] | None:
-    """Return the month of each language for the one name of a month; other words must be weekdays or fill."""
+    """Return the month by language that a name means; all other words must be weekdays or fillers."""
     for names in _KNOWN:
         months, others = names()
         runs = [(i, j) for i in range(len(words)) for j in range(i + 1, len(words) + 1)]

@@ -109,7 +109,7 @@ class PairArrays(Columns):
         return code(self.later, self.earlier)
 
     def united(self, others: PairArrays) -> tuple[PairArrays, Flags]:
-        """Return these pairs and the new ones of the others, and flags of the pairs that the others have."""
+        """Return these pairs and the missing ones of `others`, with flags of all pairs in `others`."""
         if not len(others):
             return self, np.zeros(len(self), np.bool_)
         own, wanted = self.codes(), others.codes()
@@ -222,7 +222,7 @@ class ComparedArrays:
                 kind.drop(gone[self.place])
 
     def related(self, start: int, stop: int, among: Flags) -> PairArrays:
-        """Return related pairs of these numbers with smaller ones that are flagged by place in `among`."""
+        """Relate these numbers to smaller ones whose places are flagged in `among`."""
         acts = among[self.place]
         by_sentence, by_bucket, by_content = (
             kind.earlier(start, stop, acts) if kind else np.empty(0, np.int64) for kind in self._kinds

@@ -102,7 +102,7 @@ def kept_similar(earlier: Iterable[Partner], settings: Settings) -> list[Partner
 
 
 def best_match(similar: Iterable[Partner]) -> Partner | None:
-    """Return the original that is most similar to an original, earlier or later."""
+    """Return the original most similar to another one, earlier or later in order."""
     return min(similar, key=_likeness, default=None)
 
 

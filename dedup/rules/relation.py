@@ -6,7 +6,7 @@ from enum import StrEnum
 
 
 class Relation(StrEnum):
-    """Relation of two articles; only pins are `UNRELATED`."""
+    """Relation of two articles; `UNRELATED` comes from pins only."""
 
     DUPLICATE = "duplicate"
     SIMILAR = "similar"

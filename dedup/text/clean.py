@@ -66,7 +66,7 @@ def blocks(text: str) -> list[str]:
 
 
 def glued_blocks(text: str) -> tuple[list[str], int]:
-    """Return the blocks of a text without their lost spaces, and its kinds of characters (`normalize`)."""
+    """Return the blocks of a text, still without lost spaces, and its kinds of characters (`normalize`)."""
     text = storable(text)
     found = 0
     if not text.isascii():

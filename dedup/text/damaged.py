@@ -225,7 +225,7 @@ class PrintPairs(Columns):
         return np.select([self.fewer < bound for bound in bounds], shares) * self.kept
 
     def conditions(self, signature_jaccard: Shares) -> tuple[Flags, ...]:
-        """Return for each condition of the rule, in its order, the pairs that fulfil it."""
+        """Return flags of the pairs that fulfil each condition of the rule, in its order."""
         return (
             self.jaccard >= LEAST_JACCARD,
             self.fewer >= LEAST_RATIO * self.more,

@@ -38,7 +38,7 @@ class Kind(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Segment:
-    """A piece of a text, with the spaces around it; changed if the other text has other words there."""
+    """A piece of a text, with the spaces around it. CHANGED: the other text has other words there."""
 
     text: str
     kind: Kind
