@@ -57,7 +57,7 @@ def _plain(value: Any) -> Any:
             return value.isoformat()
         case Mapping():
             if not all(isinstance(name, str) for name in value):
-                raise InputError("kept has a name that is no text")
+                raise InputError("kept has a name that is not a string")
             return {_plain(name): _plain(inner) for name, inner in value.items()}
         case list() | tuple():
             return [_plain(inner) for inner in value]
@@ -67,4 +67,4 @@ def _plain(value: Any) -> Any:
 
             if isinstance(value, Decimal):
                 return _plain(float(value))
-            raise InputError(f"kept has a value that is none of JSON, but {type(value).__name__}")
+            raise InputError(f"kept has a value of type {type(value).__name__}, which JSON does not have")

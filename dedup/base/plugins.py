@@ -58,7 +58,7 @@ def needed(group: str, name: str, *, extra: str) -> Any:
     except ModuleNotFoundError as error:
         if not (error.name or "").startswith(EXTRAS):
             raise InputError(f"{name} needs {error.name}: run `{installing(extra)}`") from None
-    raise ImportError(f"{name} needs the extra `{extra}`, which is not there: run `{installing(extra)}`")
+    raise ImportError(f"{name} needs the extra `{extra}`, which is missing: run `{installing(extra)}`")
 
 
 def every(group: str) -> dict[str, Any]:
