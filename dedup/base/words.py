@@ -41,8 +41,8 @@ def span(time: timedelta) -> str:
     """
     minutes = round(abs(time).total_seconds() / 60)
     parts = ((minutes // 1_440, "d"), (minutes // 60 % 24, "h"), (minutes % 60, "min"))
-    told = [f"{count:,} {unit}" for count, unit in parts if count][:2]
-    return f"{'−' if told and time < timedelta(0) else ''}{' '.join(told)}" if told else "0 min"
+    shown = [f"{count:,} {unit}" for count, unit in parts if count][:2]
+    return f"{'−' if shown and time < timedelta(0) else ''}{' '.join(shown)}" if shown else "0 min"
 
 
 def later(time: timedelta | None) -> str:
@@ -53,8 +53,8 @@ def later(time: timedelta | None) -> str:
     """
     if time is None:
         return "unknown"
-    told = span(time)
-    return "first" if told == "0 min" else told if told[0] == "−" else f"+{told}"
+    shown = span(time)
+    return "first" if shown == "0 min" else shown if shown[0] == "−" else f"+{shown}"
 
 
 def percent(share: float | None) -> str:

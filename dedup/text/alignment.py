@@ -93,9 +93,9 @@ def align(a: str, b: str, common: Iterable[str] = ()) -> list[AlignedRow]:
     # One order of the texts for both calls, so that align(a, b) mirrors align(b, a).
     pairs = _pairs(*sides) if a <= b else [(j, i) for i, j in _pairs(*sides[::-1])]
     pairs.sort(key=lambda pair: pair[0].start)
-    told = frozenset(" ".join(words(sentence)) for sentence in common)
+    normal_forms = frozenset(" ".join(words(sentence)) for sentence in common)
     views = tuple(
-        _Side(side, {normal(s.words) for s in other}, _common(side, told), kind)
+        _Side(side, {normal(s.words) for s in other}, _common(side, normal_forms), kind)
         for side, other, kind in ((*sides, Kind.REMOVED), (*sides[::-1], Kind.ADDED))
     )
     for one, other in pairs:
@@ -268,17 +268,17 @@ def _most_alike(a: _Words, b: _Words, a_gaps: list[int], b_gaps: list[int]) -> l
 def _with_halves(i: int, j: int, sets: tuple[_Words, ...], free: list[set[int]]) -> _Places:
     """Add the sentences beside a pair that make its sides more alike: one was split, or two merged."""
     places = [range(i, i + 1), range(j, j + 1)]
-    told = [sets[0][i], sets[1][j]]
+    sides = [sets[0][i], sets[1][j]]
     for n in (0, 1):
         for way in (1, -1):
             while True:
                 number = places[n].stop if way > 0 else places[n].start - 1
                 if number not in free[n]:
                     break
-                longer = told[n] | sets[n][number]
-                if _likeness(longer, told[1 - n]) <= _likeness(*told):
+                longer = sides[n] | sets[n][number]
+                if _likeness(longer, sides[1 - n]) <= _likeness(*sides):
                     break
-                told[n] = longer
+                sides[n] = longer
                 places[n] = range(min(places[n].start, number), max(places[n].stop, number + 1))
                 free[n].discard(number)
     return places[0], places[1]
@@ -313,15 +313,15 @@ def _in_order(pairs: list[_Places], a: list[_Sentence]) -> list[_Places]:
     return found[::-1]
 
 
-def _common(sentences: list[_Sentence], told: frozenset[str]) -> set[int]:
+def _common(sentences: list[_Sentence], normal_forms: frozenset[str]) -> set[int]:
     """Return the numbers of sentences that are common, or pieces of a common one."""
     found: set[int] = set()
-    if not told:
+    if not normal_forms:
         return found
     texts = ["".join(word.text for word in sentence.words) for sentence in sentences]
     for first in range(len(texts)):
         for stop in range(first + 1, min(first + COMMON_PIECES, len(texts)) + 1):
-            if " ".join(words("".join(texts[first:stop]))) in told:
+            if " ".join(words("".join(texts[first:stop]))) in normal_forms:
                 found.update(range(first, stop))
     return found
 
