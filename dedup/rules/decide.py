@@ -377,11 +377,8 @@ class _Decider:
         tie = (best.rule < rule) | ((best.rule == rule) & (other < self._best_place[article]))
         better = (best.score > score) | ((best.score == score) & tie)
         best, article = best[better], article[better]
-        self._score[article], self._rule[article], self._best_place[article] = (
-            best.score,
-            best.rule,
-            other[better],
-        )
+        self._score[article], self._rule[article] = best.score, best.rule
+        self._best_place[article] = other[better]
         return best
 
     def _keep(self, ranked: PairArrays) -> None:
