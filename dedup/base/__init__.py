@@ -1,1 +1,1 @@
-"""What everything stands on: articles, settings, errors, times, numbers. No database."""
+"""Articles, settings, errors, times and numbers, which all other rooms use. No database."""

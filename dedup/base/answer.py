@@ -1,4 +1,4 @@
-"""What every answer of the library can do: be compared, printed, and turned into JSON."""
+"""The base class of answers: dataclasses that turn into JSON."""
 
 from __future__ import annotations
 
@@ -17,20 +17,20 @@ class Answer:
     __slots__ = ()
 
     def as_dict(self) -> dict[str, Any]:
-        """The answer as values that JSON knows: times as ISO 8601, tuples as lists, bytes as hexadecimal."""
+        """Return values that JSON knows: times as ISO 8601, tuples as lists, bytes as hexadecimal."""
         found: dict[str, Any] = plain(self)
         return found
 
     def as_json(self, *, indent: int | None = None) -> str:
-        """The answer as JSON, with control and invisible characters as escapes."""
+        """Return the answer as JSON, with control and invisible characters as escapes."""
         return as_json(self.as_dict(), indent=indent)
 
 
 def plain(value: Any) -> Any:
-    """Dataclasses, containers, times, bytes and enums as values that JSON knows."""
+    """Turn dataclasses, containers, times, bytes and enums into values that JSON knows."""
     if is_dataclass(value) and not isinstance(value, type):
         members = {item.name: getattr(value, item.name) for item in fields(value)}
-        # Through its own `as_dict` where it has one, which may say more.
+        # An answer may add keys in its own `as_dict`: `Verdict` adds `provisional`.
         return {name: plain(m.as_dict() if isinstance(m, Answer) else m) for name, m in members.items()}
     if isinstance(value, datetime):
         return value.isoformat()

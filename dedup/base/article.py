@@ -1,7 +1,4 @@
-"""One news article as a caller gives it: the type that enters every door (files, hook, library).
-
-It does not read the text: what a text means is in `dedup.text`.
-"""
+"""The type of a news article, for files, `submit` and the library. `dedup.text` reads its text."""
 
 from __future__ import annotations
 
@@ -14,13 +11,14 @@ from dedup.base.errors import InputError
 from dedup.base.kept import as_json, kept_values
 from dedup.base.times import Time, parse_time
 
+# Postgres refuses unique index entries above 2,704 bytes; 1,024 leaves room and fits any URL in use.
 MAX_SOURCE_ID_BYTES = 1024
-"""Postgres refuses unique index entries above 2,704 bytes; 1,024 leaves room and fits any URL in use."""
 
 MAX_TEXT_CHARACTERS = 50_000_000
-"""The highest value of the setting `text_max_characters`: no corpus reads a longer text. A shorter one that
-is too long for its corpus is stored and `failed`."""
+"""The highest value of the setting `text_max_characters`. A longer text is refused, not marked `failed`."""
 
+# In real news the longest title that we saw has 255 bytes, the longest address 910, the longest name of a
+# publication 89. RFC 5646 asks for room for 35 bytes in a language. A longer value is something else.
 MAX_FIELD_BYTES: dict[str, int] = {
     "source_id": MAX_SOURCE_ID_BYTES,
     "title": 16_384,
@@ -29,8 +27,7 @@ MAX_FIELD_BYTES: dict[str, int] = {
     "language": 64,
     "byline": 4_096,
 }
-"""Bytes of UTF-8. In real news the longest title we saw has 255, the longest address 910, the longest name of
-a publication 89; RFC 5646 asks for room for 35 in a language. What is longer is something else: refused."""
+"""Bytes of UTF-8."""
 
 
 @dataclass(frozen=True, slots=True, init=False, repr=False)
@@ -39,16 +36,14 @@ class Article:
 
     Attributes:
         source_id: the caller's own key; unique in a corpus; 1 to 1,024 bytes of UTF-8.
-        text: the body, plain text, at most 50,000,000 characters. May be anything: what cannot be read
-            becomes a `failed` mark.
+        text: the body, plain text, at most 50,000,000 characters. An unreadable text gets a `failed` mark.
         title, url, publication, byline: shown and grouped by, never compared; at most 16,384, 16,384, 4,096
-            and 4,096 bytes of UTF-8. The byline says who wrote it, and may name an agency (`credits`).
+            and 4,096 bytes of UTF-8. The byline names the author, and perhaps an agency (`credits`).
         published_at: when it was published, in UTC.
         added_at: when the corpus first stored it; None means now.
-        language: ISO 639 code such as `en`; chooses the sentence parameters. None means the default. At most
-            64 bytes.
-        kept: columns of your own by their names, values of JSON: shown beside the mark, never compared. Of a
-            text the first 4,096 characters; any other value that is longer as JSON is left out.
+        language: ISO 639 code such as `en`, at most 64 bytes; None means the default of the corpus.
+        kept: your own columns by name, values of JSON: shown beside the mark, never compared. A text is cut
+            to 4,096 characters; any other value that is longer as JSON is left out.
     """
 
     source_id: str
@@ -81,13 +76,12 @@ class Article:
 
         Args:
             published_at, added_at: a datetime or a date, or a text or number that `times.py` reads: ISO
-                8601, RFC 2822, epoch seconds or milliseconds. One without a zone is taken for UTC.
-            html: a page or fragment of HTML, in place of `text`, which is then extracted from it; needs
-                the extra `html`.
+                8601, RFC 2822, epoch seconds or milliseconds. A time without a zone is UTC.
+            html: a page or fragment of HTML to extract the text from, in place of `text`; needs the extra
+                `html`.
 
-        Raises:
-            InputError: a value of the wrong type, too long, or impossible; both `text` and `html`, or
-                neither; no text in the HTML. The message never holds the value.
+        Raises InputError: a value of the wrong type, too long, or impossible; both or neither of `text` and
+        `html`; no text in the HTML. The message never holds the value.
         """
         if html is not None:
             if text is not None:
@@ -111,6 +105,7 @@ class Article:
             raise InputError(f"text is longer than {MAX_TEXT_CHARACTERS:,} characters")
         if utf8_size(source_id) > MAX_SOURCE_ID_BYTES:
             raise InputError(f"source_id is longer than {MAX_SOURCE_ID_BYTES} bytes")
+        # The class is frozen: its own __setattr__ raises.
         set_ = object.__setattr__
         set_(self, "source_id", source_id)
         set_(self, "text", text)
@@ -124,8 +119,7 @@ class Article:
         set_(self, "added_at", None if added_at is None else parse_time(added_at, "added_at"))
 
     def __repr__(self) -> str:
-        """The fields that have a value; of the text its length only, so that no log holds it, and of what is
-        kept the names."""
+        # Logs must not hold a text: its length stands for it, and the names for kept values.
         others = (
             f"{name}={getattr(self, name)!r}" if name != "kept" else f"kept=<{', '.join(self.kept or ())}>"
             for name in ARTICLE_FIELDS[2:]
@@ -135,22 +129,22 @@ class Article:
         return f"Article({', '.join(shown)})"
 
 
-ARTICLE_FIELDS: tuple[str, ...] = tuple(field.name for field in fields(Article))
-"""The names of an article's fields, in the order files and tables list them."""
+ARTICLE_FIELDS: tuple[str, ...] = tuple(field.name for field in fields(Article))  # The order of columns
 
 
 def utf8_size(text: str) -> int:
+    # Encoding is slow beside the length, and nearly all fields are ASCII.
     return len(text) if text.isascii() else len(text.encode("utf-8", "surrogatepass"))
 
 
 def stored_size(article: Article) -> int:
-    """Bytes of all texts of an article together: what it takes to send it to the database."""
+    """Return the bytes of all texts of an article: the cost of sending it to the database."""
     values = (getattr(article, name) for name in ARTICLE_FIELDS)
     return sum(utf8_size(value) for value in (*values, as_json(article.kept)) if isinstance(value, str))
 
 
 def storable(text: str) -> str:
-    """Drop what Postgres cannot hold in a text column: NUL and lone surrogates."""
+    """Drop NUL and lone surrogates, which Postgres cannot hold in a text column."""
     if "\0" in text:
         text = text.replace("\0", "")
     if _has_surrogate(text):
@@ -159,11 +153,12 @@ def storable(text: str) -> str:
 
 
 def short_text(name: str, value: str) -> str:
-    """A title, url, publication, language or byline without what Postgres cannot store."""
+    """Return a storable title, url, publication, language or byline. Raises InputError: it is too long."""
     if not isinstance(value, str):
         raise InputError(f"{name} must be a string, not {type(value).__name__}")
+    # The quick way: a load looks at millions of values, and nearly all are short ASCII.
     if value.isascii() and "\0" not in value and len(value) <= MAX_FIELD_BYTES[name]:
-        return value  # as nearly all are, and a load looks at millions
+        return value
     value = storable(value)
     if utf8_size(value) > MAX_FIELD_BYTES[name]:
         raise InputError(f"{name} is longer than {MAX_FIELD_BYTES[name]} bytes")

@@ -1,29 +1,14 @@
-"""Every error this package raises on purpose.
+"""Errors that this package raises on purpose.
 
     DedupError
-    ├── InputError            a file, a row or an argument cannot be used
-    │   └── CursorError           of changes: all marks are to be read again
-    ├── SettingError          an unknown setting, or a value out of range
-    ├── NotFoundError         no article with that source_id
-    ├── MachineError          this machine has no memory or no thread to spare
-    ├── StuckError            a backfill makes no progress
-    ├── WorkError             a run on Spark cannot go on in its folder, or would cost more than is allowed
-    ├── ClosedError           a `Deduplicator` was used after it was closed
-    ├── SpoolError            an article cannot be kept on disk until the database is back
-    └── DatabaseError         the database said no
-        ├── UnreachableError      it does not answer
-        │   ├── LoginError            it refuses the login
-        │   └── ReadOnlyError         it may only be read now, as in a failover
-        ├── RightsError           the role lacks a privilege
-        │   └── MissingRightError     of a statement; a grant may give it
-        ├── SchemaError           the schema is missing, older or newer than the program
-        ├── StorageError          disk full or out of memory on the server
-        ├── BusyError             others hold what is needed for longer than a timeout
-        ├── CollisionError        two transactions got in each other's way; it may be tried again
-        └── EmbeddedServerError   the embedded server could not be started or stopped
+    ├── InputError ── CursorError
+    ├── SettingError, NotFoundError, MachineError, StuckError, WorkError, ClosedError, SpoolError
+    └── DatabaseError
+        ├── UnreachableError ── LoginError, ReadOnlyError
+        ├── RightsError ── MissingRightError
+        └── SchemaError, StorageError, BusyError, CollisionError, EmbeddedServerError
 
-The message of an error is what a user reads: what happened, on what, and the next command to type.
-It never holds a password or the text of an article.
+A message says what happened, to what, and the next command to type. It quotes no password and no article.
 """
 
 from __future__ import annotations
@@ -47,7 +32,7 @@ class InputError(DedupError):
 
 
 class CursorError(InputError):
-    """A cursor of changes is of another history, or too old: all marks are to be read again."""
+    """A cursor of changes belongs to another history, or is too old: read all marks again."""
 
 
 class SettingError(DedupError):
@@ -55,16 +40,15 @@ class SettingError(DedupError):
 
 
 class NotFoundError(DedupError):
-    """No article with that source_id."""
+    """The corpus has no article with that source_id."""
 
     @classmethod
     def of(cls, source_id: str) -> Self:
-        """The error for a source_id that is not stored."""
         return cls(f"no article with source_id {source_id!r}; `dedup marks` lists them")
 
 
 class MachineError(DedupError):
-    """This machine has no memory or no thread to spare; no text is to blame."""
+    """The machine has no memory or no thread to spare; no text is to blame."""
 
 
 class StuckError(DedupError):
@@ -72,7 +56,7 @@ class StuckError(DedupError):
 
 
 class WorkError(DedupError):
-    """A run on Spark cannot go on in its folder, or would cost more than it is allowed to."""
+    """A run on Spark cannot continue in its folder, or would cost more than allowed."""
 
 
 class ClosedError(DedupError):
@@ -96,7 +80,7 @@ class LoginError(UnreachableError):
 
 
 class ReadOnlyError(UnreachableError):
-    """The database may only be read now: it is a standby, or a failover is under way."""
+    """The database is read-only now: a standby, or a failover under way."""
 
 
 class RightsError(DatabaseError):
@@ -116,22 +100,21 @@ class StorageError(DatabaseError):
 
 
 class BusyError(DatabaseError):
-    """Others hold what is needed for longer than a timeout; nothing was changed."""
+    """Other transactions held a lock for longer than a timeout; nothing was changed."""
 
 
 class CollisionError(DatabaseError):
-    """Two transactions got in each other's way; nothing was changed, and it may be tried again."""
+    """Two transactions got in each other's way; nothing was changed: try again."""
 
 
 class EmbeddedServerError(DatabaseError):
     """The embedded server could not be started or stopped."""
 
 
+# Waiting does not heal these: a person has to act. Loops that wait for a database end with them.
 LASTING = (LoginError, RightsError, SchemaError)
-"""Errors of a database that no waiting heals: a person has to act. Whatever waits for a database that is away
-ends with them, and waits after every other `DatabaseError`."""
 
 
 def is_about_input(error: DatabaseError) -> bool:
-    """Whether the database refused what it was given, such as one article; it takes others."""
+    """Return whether the database refused one value, such as an article, and takes others."""
     return type(error) is DatabaseError

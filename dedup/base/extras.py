@@ -1,8 +1,4 @@
-"""How an extra is installed where this dedup was installed: the command that a message names.
-
-pip and uv write down where a distribution came from (PEP 610, `direct_url.json`): a checkout, a wheel or an
-address. What came from an index has no such note.
-"""
+"""The command that installs an extra in the running environment, for messages."""
 
 from __future__ import annotations
 
@@ -22,18 +18,19 @@ if TYPE_CHECKING:
     from importlib.metadata import Distribution
 
 DISTRIBUTION = "newsdedup"
-NOT_IN_SETUP = ("spark",)
-"""What `scripts/setup dev` leaves out: requirements/dev.txt has the pins of every other extra."""
+NOT_IN_SETUP = ("spark",)  # Extras that `scripts/setup dev` does not install: requirements/dev.txt lacks them
 
 
 def installing(extra: str) -> str:
-    """The command that adds `extra` to the running environment."""
+    """Return the command that adds `extra` to the running environment."""
     from importlib.metadata import PackageNotFoundError, distribution  # slow, and seldom needed
 
     try:
         found = distribution(DISTRIBUTION)
     except PackageNotFoundError:  # run from a folder of sources
         return f"{_pip()} {_with_extra(str(Path(__file__).parents[2]), extra)}"
+    # PEP 610: pip and uv note the checkout, wheel or address that a distribution came from. One from an index
+    # has no such file.
     origin = json.loads(found.read_text("direct_url.json") or "{}")
     url = origin.get("url", "")
     parts = urlsplit(url)
@@ -56,7 +53,7 @@ def installing(extra: str) -> str:
 
 @contextmanager
 def of_extra(public: str, extra: str) -> Iterator[None]:
-    """Name the extra where a public module of one cannot be imported. Raises ImportError."""
+    """Turn a failed import of a public module into an ImportError that names its extra."""
     try:
         yield
     except ModuleNotFoundError as error:
@@ -64,7 +61,6 @@ def of_extra(public: str, extra: str) -> Iterator[None]:
 
 
 def packages_of(found: Distribution, extra: str) -> list[str]:
-    """What an extra requires, as its distribution says."""
     lines = [line.partition(";") for line in found.requires or ()]
     return [name.strip() for name, _, marker in lines if re.search(rf"\bextra == ['\"]{extra}['\"]", marker)]
 
@@ -74,7 +70,7 @@ def _with_extra(what: str, extra: str) -> str:
 
 
 def _pip() -> str:
-    """What installs into the running environment: its own pip, by name only where that is the one found."""
+    # A `pip` on the PATH may belong to another environment.
     if importlib.util.find_spec("pip") is None:
         return f"uv pip install --python {shlex.quote(sys.executable)}"
     found = shutil.which("pip")

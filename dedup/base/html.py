@@ -1,9 +1,4 @@
-"""HTML becomes the text of an article, with trafilatura, which is optional and imported only here.
-
-`DEDUP_EXTRACTOR` names an extractor of a plug-in (`plugins.py`) to be used in its place. Each gets not the
-page but its tags written again within bounds: the parser below trafilatura takes minutes for a tag of 100,000
-attributes, and gives up on deep nesting.
-"""
+"""Extract the text of an article from HTML, with trafilatura or the plug-in that `DEDUP_EXTRACTOR` names."""
 
 from __future__ import annotations
 
@@ -22,21 +17,22 @@ from dedup.base.errors import InputError
 from dedup.base.extras import installing
 
 EXTRACTOR_VARIABLE = "DEDUP_EXTRACTOR"
+# The longest news pages that we know have 2,000,000, most of it scripts.
 MAX_HTML_CHARACTERS = 5_000_000
-"""A longer page is refused. The longest pages of news that we know have 2,000,000, most of it scripts."""
+# A news page has 500 to 5,000. Past this bound only the text of a page is kept.
 MAX_TAGS = 20_000
-"""Of a page, in the order they come; of the rest there is the text only. A page of news has 500 to 5,000."""
-MAX_DEPTH = 200  # Elements within elements; the parser gives up at 256. Pages of news have 20 to 40
+# lxml gives up at 256 nested elements; news pages have 20 to 40.
+MAX_DEPTH = 200
 MAX_ATTRIBUTES = 30
+# A picture inside an address is much longer, and says nothing.
 MAX_ATTRIBUTE_CHARACTERS = 300
-"""Of a tag and of a value; a picture within an address has many more and says nothing."""
-LOOKED_AT_CHARACTERS = 100_000  # Where a text is HTML, its beginning shows it
+LOOKED_AT_CHARACTERS = 100_000  # The beginning of a text shows whether it is HTML
 
 _DOCUMENT = re.compile(
     r"\s*(?:<!--.{0,1000}?-->\s*)?(?:<\?xml[^<>]*>\s*)?<(?:!doctype\s+html|html|head|body)\b", re.I | re.S
 )
 _PAGE = re.compile(r"<(?:html|head|body|header|footer|nav|main|article)\b", re.I)
-"""What a page has around an article; HTML without any of it is the body of one, and all its text counts."""
+"""Tags around an article in a page. HTML without any of them is the body of one, and all its text counts."""
 _BLOCKS = (
     "address|article|aside|blockquote|br|caption|dd|div|dl|dt|figcaption|figure|footer|form|h[1-6]|header|hr|"
     "li|main|nav|ol|p|pre|section|table|tbody|td|tfoot|th|thead|tr|ul"
@@ -53,11 +49,10 @@ _INLINES = (
 )
 _BLOCK_TAG = rf"(?i)</?(?:{_BLOCKS})(?:\s[^<>]*)?/?>"
 _INLINE_TAG = rf"(?i)</?(?:{_INLINES}|a(?=\s+[a-z]+\s*=|>))(?:\s[^<>]*)?/?>"
+# The `;` is required: `AT&T` and the `&copy` of an address are no entities.
 _ENTITY = r"&(?:[a-zA-Z][a-zA-Z0-9]{1,31}|#[0-9]{1,7}|#[xX][0-9a-fA-F]{1,6});"
-"""Without its `;` an entity may be none: `AT&T`, and the `&copy` of an address."""
+# A sentence about HTML mentions one tag or a pair, so two make a text HTML only at its start.
 _TAGS_AT_START, _TAGS_ANYWHERE = 2, 3
-"""Tags that make a text HTML: fewer where it begins with one. A sentence on HTML mentions one, or a pair."""
-
 _SURROGATES = re.compile(
     r"&#(?:[xX][dD][89abAB][0-9a-fA-F]{2}|5(?:5[3-9]\d\d|6[0-3]\d\d));"
     r"&#(?:[xX][dD][c-fC-F][0-9a-fA-F]{2}|5(?:6[3-9]\d\d|7[0-3]\d\d));"
@@ -77,7 +72,7 @@ _SELF_CLOSING = frozenset(("p", "li", "td", "th", "tr", "dt", "dd", "option"))
 
 
 def looks_like_html(text: str) -> bool:
-    """Whether a text is a page or a fragment of HTML, and not words that mention a tag. Quick."""
+    """Return whether a text is a page or a fragment of HTML, and not words that mention a tag."""
     if "<" not in text:
         return False
     if _DOCUMENT.match(text):
@@ -89,18 +84,21 @@ def looks_like_html(text: str) -> bool:
 
 
 def extract(html: str) -> str:
-    """The text of an article in a page of HTML, or all the text of a fragment.
+    """Return the text of an article in a page of HTML, or all the text of a fragment.
 
-    Raises InputError: trafilatura is not installed, the page is longer than MAX_HTML_CHARACTERS, or there is
-    no text in it. The message does not hold any of it.
+    Raises InputError: trafilatura is not installed, or the page is longer than MAX_HTML_CHARACTERS or has no
+    text. The message quotes nothing of the page.
     """
     extractor = need_extractor()
     if len(html) > MAX_HTML_CHARACTERS:
         raise InputError(f"its HTML is longer than {MAX_HTML_CHARACTERS:,} characters")
     html = paired(html.replace("\0", "").encode("utf-8", "ignore").decode("utf-8"))
     found: Any = None
+    # An extractor drops text before the first block of a fragment as a menu; a fragment has no menus.
     if _PAGE.search(html):
-        with suppress(Exception):  # whatever strangers' HTML makes of its parsers, there is the text
+        # Hostile HTML can raise anything in a parser; all the text is taken then.
+        with suppress(Exception):
+            # lxml takes minutes for a tag of 100,000 attributes: it gets the page within bounds.
             found = extractor(_rewritten(_tokens(html)))
     text = (found or "").strip() or _all_text(_tokens(html))
     if not text:
@@ -109,7 +107,7 @@ def extract(html: str) -> str:
 
 
 def paired(text: str) -> str:
-    """A text in which two references to the halves of a character, such as an emoji, are that character."""
+    """Join two references to the halves of a character, such as an emoji, into that character."""
     return _SURROGATES.sub(_one, text) if "&#" in text else text
 
 
@@ -121,26 +119,23 @@ def _one(pair: re.Match[str]) -> str:
 
 
 def readable(body: str) -> str:
-    """The text of a body that may be HTML, and is kept elsewhere as it is: that of the article where it looks
-    like HTML, and nothing where there are no words in it.
+    """Return the text of a stored body that may be HTML; an empty text if the HTML has no words.
 
-    One above MAX_HTML_CHARACTERS stays as it is: too long for any text. Raises InputError: trafilatura is not
-    installed.
+    A body above MAX_HTML_CHARACTERS is returned unchanged. Raises InputError: trafilatura is not installed.
     """
     if not looks_like_html(body) or len(body) > MAX_HTML_CHARACTERS:
         return body
     need_extractor()
     try:
         return extract(body)
-    except InputError:  # there is no text in it
+    except InputError:  # no text in its HTML
         return ""
 
 
 def plain_title(title: str) -> str:
-    """A title without the tags and entities of HTML, on one line; one that has none is not changed.
+    """Return a title on one line, without tags of HTML and with its entities unescaped once.
 
-    A tag is one that HTML has, and an entity ends in `;`: `AT&T <Live>` stays as it is. What is escaped twice
-    is unescaped once.
+    Other titles are unchanged, such as `AT&T <Live>`: HTML has no such tag, and an entity ends in `;`.
     """
     if "<" not in title and "&" not in title:
         return title
@@ -151,7 +146,7 @@ def plain_title(title: str) -> str:
 
 
 def take_out(found: dict[str, Any], page: str | None) -> None:
-    """Put the text of a page among the values of an article, if there is a page; and a title without tags."""
+    """Set the text of an article from its page, and remove the tags of its title."""
     if page is not None:
         found["text"] = extract(page)
     if isinstance(title := found.get("title"), str):
@@ -159,10 +154,7 @@ def take_out(found: dict[str, Any], page: str | None) -> None:
 
 
 def need_extractor() -> Callable[[str], Any]:
-    """Return a function that takes the text of an article out of a page.
-
-    Raises InputError: trafilatura is not installed, or no plug-in has the name that `DEDUP_EXTRACTOR` gives.
-    """
+    """Return the function that extracts the text of a page. Raises InputError: it is not installed."""
     if name := os.environ.get(EXTRACTOR_VARIABLE):
         found: Callable[[str], Any] | None = plugins.loaded("extractors", name)
         if found:
@@ -175,7 +167,8 @@ def need_extractor() -> Callable[[str], Any]:
         raise InputError(f"HTML needs trafilatura: run `{installing('html')}`") from None
     for name in ("trafilatura", "htmldate", "courlan", "justext"):
         logger = logging.getLogger(name)
-        if logger.level == logging.NOTSET:  # nobody has asked for what it says of strangers' pages
+        # These libraries log every broken page. A program that wants to see that sets their level.
+        if logger.level == logging.NOTSET:
             logger.setLevel(logging.CRITICAL + 1)
     return partial(trafilatura.extract, output_format="txt", favor_recall=True, include_comments=False)
 
@@ -185,7 +178,8 @@ Token = tuple[str, str, str]
 
 
 def _tokens(html: str) -> Iterator[Token]:
-    """Texts and tags, in one pass: whatever is not closed ends the page, so nothing is searched twice."""
+    # An unclosed tag or comment ends the page. To search on for its end again and again would take a time
+    # that grows with the square of the page.
     position = 0
     while (at := html.find("<", position)) >= 0:
         if at > position:
@@ -222,7 +216,7 @@ def _after(html: str, mark: str, start: int) -> int:
 
 
 def _attributes(html: str, position: int) -> tuple[int, str]:
-    """Where a tag ends, and its first attributes, written again."""
+    """Return the position after a tag, and its first attributes, escaped again."""
     kept: list[str] = []
     while True:
         skipped = _SKIP.match(html, position)
@@ -232,7 +226,7 @@ def _attributes(html: str, position: int) -> tuple[int, str]:
         if html[position] == ">":
             return position + 1, " ".join(kept)
         found = _ATTRIBUTE.match(html, position)
-        if found is None:  # a stray quote or sign; one before a `<` begins another tag
+        if found is None:  # a stray quote or sign; a `<` begins another tag
             if html[position] == "<":
                 return position, " ".join(kept)
             position += 1
@@ -247,7 +241,7 @@ def _attributes(html: str, position: int) -> tuple[int, str]:
 
 
 def _rewritten(tokens: Iterator[Token]) -> str:
-    """The page within the bounds."""
+    """Write a page again within the bounds on tags and depth."""
     written: list[str] = []
     opened: list[str] = []
     tags = 0
@@ -279,7 +273,7 @@ def _rewritten(tokens: Iterator[Token]) -> str:
 
 
 def _all_text(tokens: Iterator[Token]) -> str:
-    """Every word between the tags, a line for each block."""
+    """Return the words between the tags, a line for each block."""
     written = []
     for kind, name, value in tokens:
         if kind == "text":

@@ -1,7 +1,4 @@
-"""What an article keeps to be shown beside its mark: columns of one's own, values of JSON by their names.
-
-They are never compared. Attached tables keep theirs by the same bounds (`dedup/attach/functions.py`).
-"""
+"""Columns of the caller that an article keeps, values of JSON: shown beside its mark, never compared."""
 
 from __future__ import annotations
 
@@ -13,17 +10,16 @@ from typing import Any
 
 from dedup.base.errors import InputError
 
-KEPT_CHARACTERS = 4_096
-"""Of a text that is kept; any other value that is longer as JSON is left out."""
-
+# Attached tables have the same bounds, in dedup/attach/functions.py.
+KEPT_CHARACTERS = 4_096  # A kept text is cut to it; any other value that is longer as JSON is left out
 KEPT_NAMES = 1_000  # Values that one article keeps
 
 
 def kept_values(given: Any) -> dict[str, Any] | None:
-    """The values that an article keeps of those given, without nulls; None where there are none.
+    """Return the values that an article keeps, without nulls; None if nothing is left.
 
-    Times become ISO 8601, decimals numbers; NUL, lone surrogates and numbers that are none are left out.
-    Raises InputError: these are no values by their names. The message never holds a value.
+    Times become ISO 8601, decimals numbers; NUL, lone surrogates, NaN and infinity are left out.
+    Raises InputError: the values have no names, or are none of JSON. The message never holds a value.
     """
     if not isinstance(given, Mapping):
         raise InputError(f"kept must be an object of names and values, not {type(given).__name__}")
@@ -38,7 +34,6 @@ def kept_values(given: Any) -> dict[str, Any] | None:
 
 
 def as_json(kept: Mapping[str, Any] | None) -> str | None:
-    """What an article keeps as statements take it."""
     return json.dumps(kept, ensure_ascii=False) if kept else None
 
 
@@ -62,13 +57,14 @@ def _plain(value: Any) -> Any:
             return value.isoformat()
         case Mapping():
             if not all(isinstance(name, str) for name in value):
-                raise InputError("kept has a name that is no text")
+                raise InputError("kept has a name that is not a string")
             return {_plain(name): _plain(inner) for name, inner in value.items()}
         case list() | tuple():
             return [_plain(inner) for inner in value]
         case _:
-            from decimal import Decimal  # here: every command imports this module
+            # Imported here, since every command imports this module.
+            from decimal import Decimal
 
             if isinstance(value, Decimal):
                 return _plain(float(value))
-            raise InputError(f"kept has a value that is none of JSON, but {type(value).__name__}")
+            raise InputError(f"kept has a value of type {type(value).__name__}, which JSON does not have")

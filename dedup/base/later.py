@@ -1,4 +1,4 @@
-"""Modules that are imported when something of them is first used, for what most programs never ask for.
+"""Modules that are imported when first used, since most programs never need them.
 
 if TYPE_CHECKING:
     from dedup.settling import backfill
@@ -14,7 +14,5 @@ from typing import Any
 
 
 class Later(ModuleType):
-    """Stands for the module of this name."""
-
     def __getattr__(self, name: str) -> Any:
         return getattr(import_module(self.__name__), name)

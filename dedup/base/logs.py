@@ -1,8 +1,4 @@
-"""Logs of long-lived commands: one line per event on stderr, as text or as JSON.
-
-The events come from loggers named `dedup.…`, which a program that uses the library can listen to as well, and
-from the HTTP server where there is one. Neither the text of an article nor a password is ever part of one.
-"""
+"""Logs of long-lived commands: one line per event on stderr, with no text of an article and no password."""
 
 from __future__ import annotations
 
@@ -18,15 +14,15 @@ if TYPE_CHECKING:
 LogFormat = Literal["text", "json"]
 LogLevel = Literal["debug", "info", "warning", "error"]
 
-LOGGERS = ("dedup", "uvicorn")  # Whose events are shown
-COUNTS = ("fingerprinted", "settled", "failed")  # Of a report, what is logged
+LOGGERS = ("dedup", "uvicorn")
+COUNTS = ("fingerprinted", "settled", "failed")  # Fields of a report that are logged
 
 _PLAIN = frozenset(vars(logging.makeLogRecord({}))) | {"message", "asctime", "taskName"}
-"""What every record has; the rest is the event's own."""
+"""Attributes that every record has; the others belong to the event."""
 
 
 def configure(format_: LogFormat = "text", level: LogLevel = "info") -> None:
-    """Show on stderr what this program's loggers say, from `level` up."""
+    """Show the events of `LOGGERS` on stderr, from `level` up."""
     handler = logging.StreamHandler()
     handler.setFormatter(_Formatter(format_))
     for name in LOGGERS:
@@ -37,10 +33,9 @@ def configure(format_: LogFormat = "text", level: LogLevel = "info") -> None:
 
 
 def settled(report: BackfillReport, seconds: float | None = None) -> None:
-    """Log what was done to articles, under `dedup.worker`; a warning where texts failed, or processes did.
+    """Log the counts of a report under `dedup.worker`; as a warning if texts failed.
 
-    `seconds` is how long a round of a worker took; None for a whole run, which also tells what others hold
-    and, to programs, the seconds of its stages.
+    `seconds`: of a worker's round; None for a whole run, whose event has more.
     """
     counts = {name: getattr(report, name) for name in COUNTS}
     if report.archived:  # where there is a window, and it moved
@@ -66,7 +61,7 @@ class _Formatter(logging.Formatter):
     def format(self, record: logging.LogRecord) -> str:
         time = datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds")
         level = record.levelname.lower()
-        # Of an error its kind, without its message, which could hold the text of an article.
+        # Name the kind of an error only: its message could hold the text of an article.
         kind = record.exc_info[0] if record.exc_info else None
         message = record.getMessage() + (f" ({kind.__name__})" if kind else "")
         if self._format == "text":

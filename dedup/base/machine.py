@@ -1,4 +1,4 @@
-"""What the machine offers this process, the most that is taken of it, and the engines that settle."""
+"""Cores and memory of this machine, bounds on their use, and the names of the engines that settle."""
 
 from __future__ import annotations
 
@@ -8,19 +8,19 @@ from pathlib import Path
 from typing import Literal
 
 EngineName = Literal["auto", "postgres", "memory"]
-"""What settles: some articles at a time, through the indexes of Postgres; or all at once, in arrays in
-memory; or whichever is quicker. The marks are the same."""
+"""`postgres` settles in batches through indexes, `memory` all at once; `auto` takes the quicker one."""
 
 ENGINE_NAMES: tuple[EngineName, ...] = ("auto", "postgres", "memory")
 
+# Such a settle transaction takes a quarter of a second if few of the articles are related.
 BATCH_ARTICLES = 1_000
-"""Articles per settle transaction at most: a quarter of a second where few of them are related."""
 
 MAX_BATCH = 100_000  # Articles per transaction of a backfill; more hold the corpus for too long
-MIN_MEMORY = 16_000_000  # Bytes; with less, a backfill in memory would read the corpus again and again
 
+# Bytes. With less, the memory engine would read the corpus again and again.
+MIN_MEMORY = 16_000_000
 
-MAX_WORKERS = 256  # Threads that fingerprint texts; more only wait
+MAX_WORKERS = 256  # Threads that fingerprint texts
 
 
 def cores() -> int:
@@ -30,12 +30,12 @@ def cores() -> int:
 
 
 def threads() -> int:
-    """How many threads keep all cores busy with work that half the time waits for the database."""
+    # One more than cores: a thread waits for the database part of the time.
     return cores() + 1
 
 
 def memory() -> int:
-    """The bytes of memory of this machine, or of what this process may use of it."""
+    """Return the bytes of memory that this process may use: of the machine, or of its control group."""
     found = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     with suppress(OSError, ValueError):  # no control group, or one without a limit ("max")
         found = min(found, int(Path("/sys/fs/cgroup/memory.max").read_text("ascii")))

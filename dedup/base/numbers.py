@@ -1,4 +1,4 @@
-"""Arrays about pairs and groups of things numbered from 0, and the arithmetic they need. NumPy only."""
+"""Arrays of pairs and groups of things that are numbered from 0, and their arithmetic. NumPy only."""
 
 from __future__ import annotations
 
@@ -28,12 +28,11 @@ class Columns:
         return len(getattr(self, self.__slots__[0]))
 
     def __getitem__(self, chosen: npt.NDArray[np.int64] | Flags) -> Self:
-        """Some of the rows."""
         return type(self)(*(getattr(self, name)[chosen] for name in self.__slots__))
 
     @classmethod
     def joined(cls, parts: Sequence[Self]) -> Self:
-        """The rows of one part after the other, of one at least."""
+        """Return the rows of all parts, in order; there must be a part, which may be empty."""
         filled = [part for part in parts if len(part)]
         if len(filled) < 2:
             return filled[0] if filled else parts[0]
@@ -41,7 +40,7 @@ class Columns:
 
 
 def pair_keys(pairs: Pairs, size: int) -> Keys:
-    """One number for each pair among `size` things: they sort as the pairs do."""
+    """Return one number for each pair among `size` things, in the same order as the pairs."""
     return pairs[:, 0].astype(np.int64) * size + pairs[:, 1]
 
 
@@ -50,7 +49,7 @@ def pairs_of(keys: Keys, size: int) -> Pairs:
 
 
 def begins_run(*columns: npt.NDArray[Any]) -> Flags:
-    """Whether each row of some columns differs from the row before it; the first one does."""
+    """Return for each row whether it differs from the row before it; True for the first."""
     found = np.zeros(len(columns[0]), np.bool_)
     found[:1] = True
     for column in columns:
@@ -59,14 +58,14 @@ def begins_run(*columns: npt.NDArray[Any]) -> Flags:
 
 
 def distinct(values: Keys) -> Keys:
-    """The different ones of some numbers, in ascending order. `np.unique` hashes them, and of millions takes
-    fifty times as long (NumPy 2.4)."""
+    """Return the numbers without repetition, in ascending order."""
+    # np.unique hashes the numbers, and takes fifty times as long for millions (NumPy 2.4).
     ordered = np.sort(values)
     return ordered[begins_run(ordered)]
 
 
 def runs(*columns: npt.NDArray[Any]) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
-    """Where each run of equal rows of some columns starts, and how many rows it has."""
+    """Return the start and the length of each run of equal rows."""
     starts = np.flatnonzero(begins_run(*columns))
     ends = np.append(starts[1:], len(columns[0])) if len(starts) else starts
     return starts, ends - starts
@@ -75,7 +74,7 @@ def runs(*columns: npt.NDArray[Any]) -> tuple[npt.NDArray[np.int64], npt.NDArray
 def ranges(
     starts: npt.NDArray[np.integer[Any]] | int, counts: npt.NDArray[np.integer[Any]]
 ) -> npt.NDArray[np.int64]:
-    """The numbers from each start (or the one start) on, so many of each, one range after the other."""
+    """Return ranges of numbers in one array: `counts[i]` numbers from `starts[i]`, or from the one start."""
     ends = np.cumsum(counts, dtype=np.int64)
     found: npt.NDArray[np.int64] = np.repeat(starts - (ends - counts), counts)
     found += np.arange(len(found))
@@ -83,18 +82,13 @@ def ranges(
 
 
 class Components:
-    """The connected components of `size` things, while pairs that join them come in.
-
-    Every thing points to one of its component that has no larger number, at first to itself. In each round
-    the ends of a pair that lead apart are joined at the smaller number. Whoever follows pointers leaves them
-    twice as long (path halving: Tarjan and van Leeuwen 1984), so a chain of n takes log n steps and not n.
-    """
+    """Connected components of `size` things, joined by pairs as they come."""
 
     def __init__(self, size: int) -> None:
+        # Each thing points to one of its component with a number that is not larger, at first to itself.
         self._above = np.arange(size, dtype=np.int32)
 
     def join(self, pairs: Pairs) -> None:
-        """Join the ends of some pairs, in any order."""
         while len(pairs):
             ends = np.sort(self._ends(pairs), axis=1)
             apart = ends[:, 0] != ends[:, 1]
@@ -102,12 +96,14 @@ class Components:
             np.minimum.at(self._above, ends[:, 1], ends[:, 0])
 
     def firsts(self) -> Groups:
-        """Of each thing the first of its component."""
+        """Return the first thing of each thing's component."""
         return self._ends(np.arange(len(self._above), dtype=np.int32))
 
     def _ends(self, things: npt.NDArray[np.int32]) -> npt.NDArray[np.int32]:
-        """Where the pointers from some things end."""
+        """Follow the pointers of some things to their ends."""
         while True:
+            # Path halving (Tarjan and van Leeuwen 1984): each step doubles the length of the pointers, so a
+            # chain of n takes log n steps.
             further = self._above[self._above[things]]
             self._above[things] = further
             if np.array_equal(further, things):
@@ -116,7 +112,7 @@ class Components:
 
 
 def linked(size: int, pairs: Pairs) -> Groups:
-    """The connected components of `size` things under some pairs, in the order of their first members."""
+    """Number the connected components of `size` things, in the order of their first members."""
     components = Components(size)
     components.join(pairs)
     return np.unique(components.firsts(), return_inverse=True)[1].astype(np.int32)

@@ -3,10 +3,7 @@
     [project.entry-points."dedup.commands"]
     hello = "hello_dedup:hello"            # `dedup hello`; "export.hello" would be `dedup export hello`
 
-The groups are `dedup.commands` (functions and groups of Typer), `dedup.formats` (sources of records),
-`dedup.extractors` (HTML becomes text) and `dedup.methods` (of the lab); in `dedup.corpus` extras declare the
-methods of a `Deduplicator` that are theirs. One that cannot be used is named once, by the logger
-`dedup.plugins`, and left out. Nothing is looked for before something is asked for that the core lacks.
+docs/architecture.md lists the groups. The logger `dedup.plugins` names a plug-in that cannot be used, once.
 """
 
 from __future__ import annotations
@@ -26,7 +23,7 @@ EXTRAS = "dedup.extras"
 
 @cache
 def declared(group: str) -> dict[str, EntryPoint]:
-    """The plug-ins of a group by name, sorted; this package's own come before others of the same name."""
+    """Return the plug-ins of a group by name, sorted; our own take precedence over others of that name."""
     from importlib.metadata import entry_points  # slow, and seldom needed
 
     found: dict[str, EntryPoint] = {}
@@ -38,48 +35,46 @@ def declared(group: str) -> dict[str, EntryPoint]:
 
 @cache
 def loaded(group: str, name: str) -> Any:
-    """A plug-in; None where there is none of that name, or it cannot be used."""
+    """Return a plug-in; None if no usable one has that name."""
     point = declared(group).get(name)
     if point is None:
         return None
     try:
         return point.load()
     except (Exception, SystemExit) as error:
+        # Users may remove the folder of an extra of ours: its entry points stay, and are no fault.
         extra = ".".join(point.module.split(".")[:3])
         removed = isinstance(error, ModuleNotFoundError) and error.name in (extra, EXTRAS)
-        if not (removed and extra.startswith(EXTRAS)):  # else the folder of our own extra was removed
+        if not (removed and extra.startswith(EXTRAS)):
             refuse(point, f"{type(error).__name__}: {error}")
         return None
 
 
 def needed(group: str, name: str, *, extra: str) -> Any:
-    """A plug-in that an extra brings.
-
-    Raises ImportError: the extra is gone. InputError: a package that it needs is not installed.
-    """
+    """Return a plug-in of an extra. Raises ImportError: the extra is missing; InputError: a package is."""
     try:
         if point := declared(group).get(name):
             return point.load()
     except ModuleNotFoundError as error:
         if not (error.name or "").startswith(EXTRAS):
             raise InputError(f"{name} needs {error.name}: run `{installing(extra)}`") from None
-    raise ImportError(f"{name} needs the extra `{extra}`, which is not there: run `{installing(extra)}`")
+    raise ImportError(f"{name} needs the extra `{extra}`, which is missing: run `{installing(extra)}`")
 
 
 def every(group: str) -> dict[str, Any]:
-    """The plug-ins of a group that can be used, by name."""
+    """Return the usable plug-ins of a group by name."""
     found = {name: loaded(group, name) for name in declared(group)}
     return {name: one for name, one in found.items() if one is not None}
 
 
 def is_own(point: EntryPoint) -> bool:
-    """Whether this package declares a plug-in. Its module tells; to ask the distribution takes 3 ms."""
+    # Ask its module: to read the name of its distribution takes 3 ms.
     return point.module.startswith("dedup.")
 
 
 def refuse(point: EntryPoint, why: str) -> None:
-    """Say that a plug-in is left out."""
-    import logging  # most programs need neither
+    """Log that a plug-in is left out."""
+    import logging  # seldom needed
 
     group, name, maker = point.group.removeprefix("dedup."), point.name, _maker(point)
     logging.getLogger("dedup.plugins").warning(
@@ -88,5 +83,4 @@ def refuse(point: EntryPoint, why: str) -> None:
 
 
 def _maker(point: EntryPoint) -> str:
-    """The distribution that declares a plug-in."""
     return point.dist.name if point.dist else "?"

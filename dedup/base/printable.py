@@ -1,9 +1,8 @@
-r"""Text that strangers wrote, made harmless for whoever shows it: a terminal, a file of JSON, a spreadsheet.
+r"""Make text of strangers harmless to show: on a terminal, in JSON, in a spreadsheet.
 
-Harmful is what a reader does not see and a program may act on: control characters (C0, DEL, C1), characters
-that turn the direction of writing, invisible ones, line and paragraph separators, lone surrogates, characters
-of private use, and those that the Unicode tables of this Python do not know. Two invisible ones are kept, the
-joiners U+200C and U+200D: Persian, the scripts of India and composed emoji are wrong without them.
+Harmful characters are unseen by a reader, and a program may act on them: control characters (C0, DEL, C1),
+characters that turn the direction of writing, invisible ones, line and paragraph separators, lone surrogates,
+characters of private use, and those unknown to the Unicode tables of this Python.
 """
 
 from __future__ import annotations
@@ -14,19 +13,21 @@ import unicodedata
 from collections.abc import Callable
 from typing import Any
 
+# Invisible, but Persian, the scripts of India and composed emoji are wrong without them.
 JOINERS = "\u200c\u200d"
 REPLACEMENT = "\ufffd"
 
+# Spreadsheets run a cell with these (OWASP, "CSV Injection"); some take the full-width forms too.
 FORMULA_STARTS = "=+-@＝＋－＠"
-"""What makes a spreadsheet run a cell: OWASP, "CSV Injection", with full-width forms that some take too."""
-SPACE_STARTS = "\t\r\n"  # What some spreadsheets skip to find a formula behind it; from the same list
+# Some spreadsheets skip these to find a formula behind them; from the same list.
+SPACE_STARTS = "\t\r\n"
 
 _NOT_ASCII = re.compile(r"[^ -~]")
 _NOT_ASCII_NOR_LINE_FEED = re.compile(r"[^\n -~]")
 
 
 def printable(text: str) -> str:
-    """A text as a terminal may show it: on one line, and with as many characters.
+    """Return a text for a terminal, on one line and of the same length.
 
     Spaces of every kind and line ends become a space, other harmful characters U+FFFD.
     """
@@ -34,22 +35,18 @@ def printable(text: str) -> str:
 
 
 def printable_lines(text: str) -> str:
-    """The same, but line feeds stay."""
+    """Return a text as `printable` does, but keep its line feeds."""
     return text if text.isprintable() else _NOT_ASCII_NOR_LINE_FEED.sub(_shown, text)
 
 
 def guarded(text: str) -> str:
-    """A cell of CSV, printable, with an apostrophe before what a spreadsheet would run."""
+    """Return a printable cell of CSV, with an apostrophe before a formula."""
     runs = text.startswith(tuple(SPACE_STARTS)) or text.lstrip().startswith(tuple(FORMULA_STARTS))
     return f"'{printable(text)}" if runs else printable(text)
 
 
 def as_json(value: Any, *, indent: int | None = None, default: Callable[[Any], Any] | None = None) -> str:
-    r"""A value as JSON, harmful characters as \uXXXX: harmless to look at, the same value when parsed.
-
-    Args:
-        default: as of `json.dumps`.
-    """
+    r"""Return a value as JSON, with harmful characters as \uXXXX; `json.dumps` gets `default`."""
     text = json.dumps(value, indent=indent, ensure_ascii=False, default=default)
     return text if text.isprintable() else _NOT_ASCII_NOR_LINE_FEED.sub(_escaped, text)
 

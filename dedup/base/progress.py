@@ -1,4 +1,4 @@
-"""How long work tells how far it has come. The command line shows it; the library is silent by default."""
+"""Reports of the progress of long work. Commands show it; the library is silent by default."""
 
 from __future__ import annotations
 
@@ -10,17 +10,17 @@ from typing import Protocol
 
 
 class Progress(Protocol):
-    """Told how long work goes on; `SilentProgress` is the default."""
+    """Interface that long work reports to; `SilentProgress` is the default."""
 
     def start(self, stage: str, total: int | None) -> None:
-        """A stage begins; `total` is how much there is to do, such as articles, or None if nobody knows."""
+        """Begin a stage of `total` things, such as articles; None if their number is unknown."""
 
     def advance(self, count: int, total: int | None = None) -> None:
-        """So many more are done; `total` if it has changed."""
+        """Add things that are done; `total` if it has changed."""
 
 
 class SilentProgress:
-    """Tells nobody."""
+    """Progress that nobody sees."""
 
     def start(self, stage: str, total: int | None) -> None:
         pass
@@ -30,22 +30,21 @@ class SilentProgress:
 
 
 class Steps:
-    """How far a stage is. Its total never shrinks, and no more is done than there is: what comes to be done
-    meanwhile is added to it.
-    """
+    """Steps done of a stage, and their total, which never shrinks."""
 
     def __init__(self, total: int | None) -> None:
         self.done, self.total = 0, total
 
     def advance(self, count: int, total: int | None) -> None:
         self.done += count
+        # Work can come in while a stage runs: then the total grows with the steps done.
         if self.total is not None or total is not None:
             self.total = max(self.done, self.total or 0, total or 0)
 
 
 @dataclass(frozen=True, slots=True)
 class Both:
-    """Tells two."""
+    """Progress that is reported to two."""
 
     first: Progress
     second: Progress
@@ -61,7 +60,7 @@ class Both:
 
 @contextmanager
 def timed(seconds: dict[str, float], stage: str) -> Iterator[None]:
-    """Add the time that the block takes to the seconds of its stage, however it ends."""
+    """Add the time of the block to the seconds of its stage, also if it raises."""
     started = perf_counter()
     try:
         yield

@@ -1,7 +1,4 @@
-"""The schema that a corpus lives in: `dedup`, or another one, so that a database can hold several corpora.
-
-Which names are allowed, and what is derived from a name. How statements learn it is `db/rendering.py`.
-"""
+"""The schema of a corpus: its name, and names derived from it. A database can hold several corpora."""
 
 from __future__ import annotations
 
@@ -13,11 +10,11 @@ from hashlib import blake2b
 from dedup.base.answer import Answer
 from dedup.base.errors import InputError
 
-DEFAULT = "dedup"  # The schema of a corpus where nobody says otherwise
+DEFAULT = "dedup"
 VARIABLE = "DEDUP_SCHEMA"  # Environment variable that names the schema; unset or empty means `DEFAULT`
 
+# Triggers are called `NAME_123456789_marks_update`, and Postgres cuts a name at 63 bytes.
 MAX_BYTES = 40
-"""Of a name: triggers are called `NAME_123456789_marks_update`, and Postgres cuts a name at 63 bytes."""
 
 _WORDS = """
 all analyse analyze and any array as asc asymmetric both case cast check collate column constraint create
@@ -26,10 +23,8 @@ desc distinct do else end except false fetch for foreign from grant group having
 into lateral leading limit localtime localtimestamp not null offset on only or order placing primary
 references returning select session_user some symmetric system_user table then to trailing true union
 unique user using variadic when where window with
-
 authorization binary collation concurrently cross current_schema freeze full ilike inner is isnull join
 left like natural notnull outer overlaps right similar tablesample verbose
-
 between bigint bit boolean char character coalesce dec decimal exists extract float greatest grouping
 inout int integer interval json json_array json_arrayagg json_exists json_object json_objectagg json_query
 json_scalar json_serialize json_table json_value least merge_action national nchar none normalize nullif
@@ -39,17 +34,14 @@ xmlserialize xmltable
 """
 
 RESERVED = frozenset(_WORDS.split())
-"""Words that Postgres quotes where they are names: appendix C of its manual, versions 14 to 18."""
+"""Words that Postgres quotes if they are names: appendix C of its manual, versions 14 to 18."""
 
 _TAKEN = ("public", "information_schema")
 _NAME = re.compile(r"[a-z_][a-z0-9_]*")
 
 
 def chosen(given: str | None = None) -> str:
-    """The schema of a corpus; None takes `DEDUP_SCHEMA`, or `DEFAULT`.
-
-    Raises InputError with the rule for names.
-    """
+    """Return the schema of a corpus, by default `DEDUP_SCHEMA` or `DEFAULT`. Raises InputError."""
     name = os.environ.get(VARIABLE) or DEFAULT if given is None else given
     if not isinstance(name, str):
         raise InputError(f"the name of a schema must be a string, not {type(name).__name__}")
@@ -57,28 +49,27 @@ def chosen(given: str | None = None) -> str:
     if not fits or name in RESERVED or name in _TAKEN:
         shown = repr(name[:MAX_BYTES]) + ("…" if len(name) > MAX_BYTES else "")
         raise InputError(
-            f"{shown} cannot be the schema of a corpus: a name has 1 to {MAX_BYTES} of a-z, 0-9 and _, begins"
-            " with no digit and no pg_, and is neither a word of SQL (select, user), public nor"
+            f"{shown} cannot be the schema of a corpus: a name has 1 to {MAX_BYTES} characters of a-z, 0-9"
+            " and _. It must not begin with a digit or pg_, nor be a word of SQL (select, user), public or"
             " information_schema"
         )
     return name
 
 
 def program(schema: str) -> str:
-    """How commands for the corpus of a schema begin."""
+    """Return the beginning of commands for the corpus of a schema."""
     return "dedup" if schema == DEFAULT else f"dedup --schema {schema}"
 
 
 def outer(schema: str) -> str:
-    """The name of a corpus where others have names too: its workers' channel, and its session parameters.
-
-    A session parameter may not begin with the schema alone: Postgres keeps some first words (plpgsql).
-    """
+    """Return a name for things outside the schema: the channel of workers, session parameters."""
+    # Postgres reserves some first words of session parameters (plpgsql), so the schema alone cannot be one.
     return DEFAULT if schema == DEFAULT else f"{DEFAULT}_{schema}"
 
 
 def migration_lock(schema: str) -> int:
-    """The advisory lock that lets several upgrades of a corpus start at once and one run."""
+    """Return the key of the advisory lock by which one upgrade of a corpus runs at a time."""
+    # Seven bytes, so that the number fits a bigint.
     plain = b"dedup+m"
     if schema != DEFAULT:
         plain = blake2b(plain + schema.encode(), digest_size=len(plain)).digest()
@@ -87,13 +78,13 @@ def migration_lock(schema: str) -> int:
 
 @dataclass(frozen=True, slots=True)
 class Initialized(Answer):
-    """What `Deduplicator.initialize` found and left.
+    """The result of `Deduplicator.initialize`.
 
     Attributes:
         location: host and database, for people.
-        before, after: revisions of the schema; None where there was none.
-        mended: what was missing or differed, and was made again.
-        left: what is still not as it should be, each with the reason.
+        before, after: revisions of the schema; None if there was none.
+        mended: objects that were missing or differed, and were made again.
+        left: objects that are still wrong, each with the reason.
     """
 
     location: str

@@ -1,10 +1,8 @@
-"""What a corpus can be told: every default as a named constant with its unit, bounds and source.
+"""Settings of a corpus, each with its default, bounds, and the measurement or reason behind it.
 
-A setting has one of three kinds. A `fingerprint` setting changes what is kept of a text: every article is
-fingerprinted again. A `rule` setting changes what fingerprints mean: every article is settled again
-without reading its text. A `window` setting changes which articles are compared at all. Settings live in
-the corpus (table `setting`), so every program that opens it agrees. A changed value of the first two kinds
-waits until a backfill adopts it (docs/semantics.md, section 6).
+A changed `fingerprint` setting fingerprints every article again. A changed `rule` setting settles every
+article again, without reading its text. Both wait until a backfill adopts them (docs/semantics.md, section
+6). A `window` setting chooses the articles that are compared. The table `setting` stores the values.
 """
 
 from __future__ import annotations
@@ -21,15 +19,13 @@ from dedup.base.errors import SettingError
 Kind = Literal["fingerprint", "rule", "window"]
 
 PRINT_KEYS, PRINT_BYTES = 48, 4 + 8 * 256
-"""Of an article with a print: bucket keys besides those of its signature, and bytes; see
-`dedup/text/damaged.py`."""
+"""Bucket keys and bytes that a print adds to an article (`dedup/text/damaged.py`)."""
 
+# Days. A year without leap days gives a window the same length in every year.
 WINDOW_UNITS = {"d": 1, "w": 7, "y": 365}
-"""Days; a year is that many, so that a window has the same length in every year."""
 
+# A sentence in so many outlets is a quote. Two outlets often have one owner, or are customers of one agency.
 MIN_OUTLETS = 3
-"""Outlets that share a sentence at least, for it to be a quote: two are as often one owner, or one agency's
-customer."""
 
 
 def _setting(
@@ -47,10 +43,9 @@ def _setting(
 
 @dataclass(frozen=True)
 class Settings:
-    """All settings of a corpus; immutable. Values may be texts: each is read as its setting's type.
+    """The settings of a corpus; immutable. A value may be a text, which is read as the type of its setting.
 
-    Raises:
-        SettingError: a value of the wrong type or out of range, or two that contradict each other.
+    Raises SettingError: a value of the wrong type or out of range, or two that contradict each other.
     """
 
     default_language: str = _setting("en", "fingerprint", "language of articles that name none")
@@ -60,7 +55,7 @@ class Settings:
     )  # fmt: skip
     text_min_words: int = _setting(
         # Shorter ones match by template: at 20, 2.6 % of the marks on short newswire, and a sixth of those on
-        # one small set, are not confirmed; at 24, 0.4 % and none. 22 to 30 do (scripts/recall.py).
+        # one small set, are not confirmed; at 24, 0.4 % and none. 22 to 30 work (scripts/recall.py).
         24, "fingerprint", "shorter texts take part by their content alone, title included", 1, 1_000
     )  # fmt: skip
     sentence_min_characters: int = _setting(
@@ -92,7 +87,7 @@ class Settings:
     )  # fmt: skip
     duplicate_sentence_jaccard: float = _setting(0.7, "rule", "duplicate from this sentence Jaccard", 0, 1)
     duplicate_signature_jaccard: float = _setting(
-        # A version close to the one before it may be far from the first, its story's canonical article: at
+        # A version close to the one before it may be far from the first, the original of the story: at
         # 0.7 that costs 5 % of the pairs of a set of version chains, at 0.6 2 %.
         0.6, "rule", "duplicate from this signature Jaccard, in a shared bucket", 0, 1
     )  # fmt: skip
@@ -104,11 +99,11 @@ class Settings:
         0.7, "rule", "similar if so much of the shorter article is in the longer one", 0, 1
     )
     evidence_sentences: int = _setting(
-        # From 1 to 6 no measured share changes; 2, since one sentence left of a page is no article.
+        # From 1 to 6 no measured share changes. 2, since a page with one sentence left is no article.
         2, "rule", "sentences two articles must share to be duplicates by sentences", 1, 100
     )  # fmt: skip
     evidence_shingles: int = _setting(
-        # Price tables have 4 to 6 shingles, and different ones share them; short prose has 8. 5 to 10 do.
+        # Different price tables share their 4 to 6 shingles; short prose has 8. Values from 5 to 10 work.
         8, "rule", "shingles each of two articles must have to be duplicates by signature", 1, 10_000
     )  # fmt: skip
     containment_sentences: int = _setting(
@@ -128,8 +123,8 @@ class Settings:
         choices=("published", "added"),
     )  # fmt: skip
     earliest_year: int = _setting(
-        # The first printed newspapers are of 1605; what claims to be older is a wrong date. So are 0001 and
-        # 1601, the first years of two kinds of clocks; 1970, that of a third, is in your hands.
+        # The first printed newspapers are of 1605; an older date is wrong. So are 0001 and 1601, the first
+        # years of two kinds of clocks. 1970, the first year of a third, can be right.
         1605, "rule", "a published_at before this year counts as missing; set it to your first year", 1, 9999
     )  # fmt: skip
     keep_window: str = _setting(
@@ -158,11 +153,11 @@ class Settings:
 
     @property
     def keep_days(self) -> int | None:
-        """The setting `keep_window` in days; None where nothing is archived."""
+        """The setting `keep_window` in days; None if nothing is archived."""
         return window_days(self.keep_window)
 
     def with_values(self, values: Mapping[str, Any]) -> Settings:
-        """A copy with some values replaced. Raises SettingError, also for an unknown name."""
+        """Return a copy with some values replaced. Raises SettingError, also for an unknown name."""
         known = {item.name for item in fields(self)}
         for name in values:
             if name not in known:
@@ -171,27 +166,27 @@ class Settings:
 
     @property
     def prints(self) -> bool:
-        """Whether fingerprints hold prints (docs/semantics.md, section 1.9)."""
+        """True if fingerprints hold prints (docs/semantics.md, section 1.9)."""
         return self.damaged_print == "on"
 
     @property
     def buckets(self) -> int:
-        """Bucket keys of an article, at most."""
+        """The most bucket keys of an article."""
         return self.bands + PRINT_KEYS * self.prints
 
     @property
     def signature_bytes(self) -> int:
-        """Of the signature of an article that has shingles, its print included."""
+        """Bytes of the signature of an article that has shingles, with its print."""
         return self.signature_size + PRINT_BYTES * self.prints
 
     def digest(self, kind: Kind) -> str:
-        """The settings of one kind as a canonical string, for versions and comparisons."""
+        """Return a hash of the settings of one kind, for versions and comparisons."""
         lines = [
             f"{item.name}={getattr(self, item.name)!r}"
             for item in fields(self)
             if item.metadata["kind"] == kind
             and item.name != "default_language"
-            # Corpora from before there was this setting keep their fingerprints.
+            # Corpora older than this setting keep their fingerprints.
             and (item.name != "damaged_print" or self.prints)
         ]
         return hashlib.sha256("\n".join(lines).encode()).hexdigest()
@@ -201,26 +196,18 @@ WINDOW_FORM = "a number of days, weeks or years such as 90d, 12w or 2y, up to 99
 
 
 def window_days(given: str) -> int | None:
-    """A length of time such as `90d` in days; None where it is none.
-
-    >>> window_days("2y")
-    730
-    """
+    """Return a length of time in days, 730 for `2y`; None if it is not of `WINDOW_FORM`."""
     found = re.fullmatch(r"([1-9][0-9]{0,5})([dwy])", given.strip())
     days = int(found[1]) * WINDOW_UNITS[found[2]] if found else 0
     return days if 0 < days <= 999 * WINDOW_UNITS["y"] else None
 
 
+# The fewest characters of a hash key that a person chooses: a shorter one could be guessed.
 HASH_KEY_CHARACTERS = 32
-"""A hash key that people choose has so many characters at least: a short one could be guessed."""
 
 
 def masked(secret: str) -> str:
-    """How a secret is shown: an id by which two can be compared, and from which it cannot be found.
-
-    >>> masked("")
-    ''
-    """
+    """Return an id to show for a secret: equal secrets have equal ids. An empty secret has none."""
     return secret and f"set (id {hashlib.blake2b(secret.encode(), digest_size=4).hexdigest()})"
 
 

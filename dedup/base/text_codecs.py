@@ -1,16 +1,16 @@
-"""Encodings that strangers name: those of texts, and no others."""
+"""Encodings of texts by the names that documents give them."""
 
 from __future__ import annotations
 
 import codecs
 
+# Python lists these as encodings of texts, but no document is written in them.
 _NONE = frozenset({"charmap", "idna", "mbcs", "oem", "punycode", "undefined"})
-"""What Python counts among the encodings of texts, and is none of a document."""
 _SAMPLE = b"text"
 
 
 def text_codec(name: str) -> str | None:
-    """The name by which Python knows an encoding of texts; None where there is no such encoding."""
+    """Return Python's name of an encoding of texts; None if there is no such encoding."""
     try:
         found = codecs.lookup(name).name
         if found in _NONE or "escape" in found:  # such as unicode_escape, which is Python's own

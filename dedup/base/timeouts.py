@@ -1,8 +1,4 @@
-"""How long anything waits before it gives up: every wait has an end (docs/reliability.md, promise 15).
-
-They belong to a program, not to a corpus: each is set by an environment variable, or by an argument of
-`Deduplicator`.
-"""
+"""Timeouts of a program: every wait has an end (docs/reliability.md, promise 15)."""
 
 from __future__ import annotations
 
@@ -14,26 +10,21 @@ from typing import Self
 from dedup.base.errors import InputError
 
 VARIABLE_PREFIX = "DEDUP_TIMEOUT_"
-"""What the names of the environment variables begin with: `DEDUP_TIMEOUT_LOCK`."""
 
-LONGEST = 30 * 86_400.0  # Seconds; Postgres holds its timeouts in 32 bits of milliseconds
+LONGEST = 30 * 86_400.0  # Seconds
 
 
 @dataclass(frozen=True, slots=True)
 class Timeouts:
-    """Seconds, each above 0.
+    """Seconds before a program gives up, each above 0. Raises InputError: no number, or out of range.
 
     Attributes:
         connect: for a server that does not answer.
-        hook: for a verdict. What cannot be settled in this time is stored and answered with `pending`.
-        lock: for what another transaction holds, everywhere but in the hook.
+        hook: for a verdict. An article that cannot be settled in this time is stored as `pending`.
+        lock: for a lock of another transaction, everywhere but in the hook.
         statement: for one statement, everywhere but in the hook; counting a large corpus takes minutes.
-        idle: after this the server ends a transaction of ours that does nothing, such as that of a
-            process that was stopped, so that it holds no lock. Not those that only read at one moment, which
-            hold none.
-
-    Raises:
-        InputError: a value is no number, or out of range.
+        idle: after this the server ends a transaction of ours that does nothing, such as one of a stopped
+            process, so that its locks are freed. Reads of one moment hold no lock, and are not ended.
     """
 
     connect: float = 10.0
@@ -48,10 +39,7 @@ class Timeouts:
 
     @classmethod
     def from_environment(cls, environment: Mapping[str, str] | None = None) -> Self:
-        """The defaults, with what `DEDUP_TIMEOUT_CONNECT` and the like say instead.
-
-        Raises InputError: one of them is no number of seconds above 0.
-        """
+        """Return the defaults, replaced by variables such as `DEDUP_TIMEOUT_CONNECT`. Raises InputError."""
         environment = os.environ if environment is None else environment
         given: dict[str, float] = {}
         for item in fields(cls):
@@ -65,11 +53,12 @@ class Timeouts:
 
 
 def check_seconds(name: str, value: float) -> None:
-    """Raise InputError unless this is a number of seconds above 0 and at most `LONGEST`."""
+    """Raise InputError unless the value is a number of seconds above 0 and at most `LONGEST`."""
     if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value <= LONGEST:
         raise InputError(f"{name} must be a number of seconds above 0, not {value!r}")
 
 
 def milliseconds(seconds: float) -> str:
-    """A time as Postgres' settings take it; at least one millisecond, since 0 means for ever."""
+    """Return a time for a setting of Postgres."""
+    # At least one: 0 means no timeout.
     return f"{max(1, round(seconds * 1000))}ms"

@@ -1,16 +1,14 @@
-"""A time as people and programs write it: ISO 8601, the dates of RSS, and epoch numbers. Pure.
+"""Read times as people and programs write them. Pure.
 
-Read are:
+- `2024-05-01T12:00:00Z` and other forms of ISO 8601, also with a trailing ` UTC`, ` GMT`, ` Z` or ` +0200`
+- `2024-05-01`, and `20240501` as a text or a number: midnight
+- `Wed, 01 May 2024 12:00:00 GMT` (RFC 2822), and with other usual zones (`+0100`, `EST`, `CEST`)
+- `5. März 2018`, `12 mars 2019 14:30 CET`, and so on, in the languages of CLDR (`written.py`)
+- seconds since 1970, 9 or 10 digits before the point, and milliseconds, 12 or 13 digits
+- days since 1899-12-30 as spreadsheets count them, 5 digits before the point
 
-- `2024-05-01T12:00:00Z` and what else ISO 8601 allows, also with a trailing ` UTC`, ` GMT`, ` Z` or ` +0200`;
-- `2024-05-01` and `20240501`, the latter also as a number: midnight;
-- `Wed, 01 May 2024 12:00:00 GMT`, as of RFC 2822, and with other usual zones (`+0100`, `EST`, `CEST`);
-- `5. März 2018`, `12 mars 2019 14:30 CET`, and so on, in the languages of CLDR (`written.py`);
-- seconds since 1970, 9 or 10 digits before the point, and milliseconds, 12 or 13 digits;
-- days since 1899-12-30 as spreadsheets count them, 5 digits before the point.
-
-A time without a zone is UTC. What could mean two things, such as `05/01/2020`, is no time by itself. Whoever
-has the whole column knows more (`files/dates.py`), and says so.
+A time without a zone is UTC. An ambiguous date such as `05/01/2020` is refused, unless the caller says how
+its column writes dates (`files/dates.py`).
 """
 
 from __future__ import annotations
@@ -23,23 +21,23 @@ from typing import overload
 
 from dedup.base.errors import InputError
 
-Time = datetime | date | str | int | float | None  # What may be given where a time is wanted
+Time = datetime | date | str | int | float | None  # Types that a caller may give for a time
 
+# The longest form, with the names of its weekday, month and zone written out, has 80.
 MAX_TIME_CHARACTERS = 100
-"""The longest form, with the names of its weekday, month and zone written out, has 80."""
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 MICROSECOND = timedelta(microseconds=1)
 
-# Patterns are compiled when first used: every command imports this, and few read a time of another form than
-# `datetime` itself knows.
+# Patterns are compiled when first used: every command imports this module, and few read a form that
+# `datetime` does not read itself.
 _NUMBER = r"(-?)([0-9]{5}|[0-9]{8,14})(?:\.([0-9]*))?"
 _ISO = r"[0-9]{4}-?(?:[0-9]{2}-?[0-9]{2}|W[0-9]{2}-?[0-9])(?:[Tt ][0-9:.,]+(?:Z|z|[+-][0-9:.]+)?)?"
 _SLASHED = r"([0-9]{4})/([0-9]{2})/([0-9]{2})(?![0-9/])"
 _SPACED_ZONE = r"(?i)\s+(?:(Z|UTC|GMT)|([+-][0-9]{2}:?[0-9]{2}))"
 
+# Day 0 of spreadsheets for dates since 1900-03-01: before, they count a 29 February that was none.
 SPREADSHEET = datetime(1899, 12, 30, tzinfo=UTC)
-"""Day 0 of a spreadsheet, as all count that were made since 1900-03-01."""
 
 
 @overload
@@ -47,33 +45,34 @@ def microseconds(time: datetime) -> int: ...
 @overload
 def microseconds(time: datetime | None) -> int | None: ...
 def microseconds(time: datetime | None) -> int | None:
-    """A time in microseconds since 1970, UTC: exact, which a double of seconds is not. None for None."""
+    """Return a time in microseconds since 1970, UTC; None for None."""
+    # `timestamp()` is a double, which is not exact.
     return None if time is None else (time - _EPOCH) // MICROSECOND
 
 
 def from_microseconds(count: int) -> datetime:
-    """The time so many microseconds after 1970, in UTC. Raises OverflowError outside the years 1 to 9999."""
+    """Return the time in UTC. Raises OverflowError outside the years 1 to 9999."""
     return _EPOCH + count * MICROSECOND
 
 
 def parse_time(
     value: Time, name: str, *, day_first: bool | None = None, languages: Collection[str] | None = None
 ) -> datetime | None:
-    """The time that a value means, in UTC; None for None and a blank text.
+    """Return the time that a value means, in UTC; None for None and a blank text.
 
     Args:
-        name: of the field, for the message.
-        day_first, languages: of the column that it is from; see `dedup.base.written.written`.
+        name: the field, for the message.
+        day_first, languages: how the column writes dates; see `dedup.base.written.written`.
 
-    Raises:
-        InputError: the value is of another type, or no time can be read from it, or it is outside the years
-            1 to 9999. The message does not hold the value.
+    Raises InputError: a value of another type, an unreadable time, or one outside the years 1 to 9999. The
+    message does not hold the value.
     """
     if value is None:
         return None
     if isinstance(value, str):
+        # The quick way for the form of most files; every other form is tried below.
         if value[10:11] in ("T", " ") and value[4:5] == "-":
-            with suppress(ValueError):  # as most files write it; every other form is looked at below
+            with suppress(ValueError):
                 return as_utc(datetime.fromisoformat(value), name)
         text = value.strip()
         if not text:
@@ -93,12 +92,9 @@ def parse_time(
 
 
 def as_utc(value: datetime, name: str) -> datetime:
-    """The same time in UTC; one without a zone is taken for UTC.
-
-    Raises InputError for pandas' NaT or other years.
-    """
-    if type(value) is not datetime:  # a pandas.Timestamp, which has nanoseconds that no column holds
-        if value != value:  # NaT is a datetime that is not even itself
+    """Return a time in UTC; one without a zone is UTC. Raises InputError for pandas' NaT and other years."""
+    if type(value) is not datetime:  # a pandas.Timestamp, whose nanoseconds no column holds
+        if value != value:  # NaT, which differs from itself
             raise InputError(f"{name} is not a time; leave it out where there is none")
         value = datetime.combine(value.date(), value.time(), value.tzinfo).replace(fold=value.fold)
     if value.tzinfo is None:
@@ -122,7 +118,7 @@ def _from_text(
 
             found = written(text, day_first, languages)
         return found
-    except ValueError:  # the form of a time, such as 2024-13-01
+    except ValueError:  # such as 2024-13-01
         return None
 
 
@@ -155,7 +151,7 @@ def _from_digits(sign: str, whole: str, fraction: str) -> datetime | None:
             return None
     if digits not in (9, 10, 12, 13) or whole.startswith("0"):
         return None
-    # Integers, so that no digit is lost; what is below a microsecond is.
+    # Integers, since a float would lose digits; digits below a microsecond are dropped.
     unit = 1_000_000 if digits <= 10 else 1_000
     places = 6 if digits <= 10 else 3
     count = int(whole) * unit + int(fraction[:places].ljust(places, "0"))
@@ -163,7 +159,7 @@ def _from_digits(sign: str, whole: str, fraction: str) -> datetime | None:
 
 
 def _from_days(days: float) -> datetime:
-    """A time as a spreadsheet counts it: to the minute where the digits allow it, else to the second."""
+    """Return a spreadsheet's time, rounded to the minute if its digits allow it, else to the second."""
     seconds = days * 86_400
     minute = round(seconds / 60) * 60
     places = len(repr(days).partition(".")[2])
@@ -186,10 +182,6 @@ def _from_iso(text: str) -> datetime | None:
 
 
 def back_off(first: float, most: float, failures: int) -> float:
-    """Seconds to wait before the next attempt, twice as long after each that failed; `failures` came before
-    the last one.
-
-    >>> back_off(1.0, 30.0, 0), back_off(1.0, 30.0, 3), back_off(1.0, 30.0, 9_999)
-    (1.0, 8.0, 30.0)
-    """
+    """Return the seconds to wait before the next attempt: doubled with each of `failures` before the last."""
+    # The inner bound keeps 2.0 ** failures from overflowing.
     return min(first * 2.0 ** min(failures, 30), most)

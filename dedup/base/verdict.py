@@ -1,4 +1,4 @@
-"""What a caller is told about an article: its mark, the pairs behind it, and whether it may change."""
+"""Verdicts, the answers to `submit` and look-ups: a mark, the articles behind it, and how final it is."""
 
 from __future__ import annotations
 
@@ -9,16 +9,16 @@ from dedup.base.answer import Answer
 from dedup.base.words import counted
 
 StatusName = Literal["unique", "similar", "duplicate", "pending", "failed"]
-"""What an article may be marked: the values of `rules.marks.Status`, for type checkers and `--status`."""
+"""The values of `rules.marks.Status`, for type checkers and `--status`."""
 
+# Counting so many takes some milliseconds, and a larger number is no use to a caller. The SQL function
+# `submit_new` has the same limit.
 UNSETTLED_LIMIT = 10_000
-"""Counting of unsettled articles stops here, in `dedup.submit_new` too: it takes some milliseconds, and more
-tells a caller nothing."""
 
+# An article made from a template is similar to thousands; a verdict names the best.
 MATCHES_LIMIT = 50
-"""A verdict names so many other articles at most, the best; an item of a template is like thousands."""
 
-COPIES_LIMIT = 10_000  # Counting of copies stops here, for the same reason
+COPIES_LIMIT = 10_000  # Counting of copies stops here
 COPIES_SHOWN = 3  # Copies that a verdict in words names
 
 
@@ -29,7 +29,7 @@ class Match(Answer):
     Attributes:
         id: the other's source_id.
         relation: "duplicate" or "similar".
-        rule: what decided: "pinned", "content", "sentences", "signature", "damaged" or "containment".
+        rule: "pinned", "content", "sentences", "signature", "damaged" or "containment".
         score: the larger of the two Jaccards; 1 for equal content.
         sentence_jaccard, signature_jaccard, containment: from 0 to 1; docs/semantics.md, section 3.
     """
@@ -45,11 +45,9 @@ class Match(Answer):
 
 @dataclass(frozen=True, slots=True)
 class Copy(Answer):
-    """A later article that is a copy of this one now, and may have been told `unique` when it came.
+    """A later article that is a copy of this one now, with the rule and the score of the pair.
 
-    Attributes:
-        id: its source_id.
-        rule, score: as of `Match`.
+    Its own verdict may have been `unique` when it came.
     """
 
     id: str
@@ -64,16 +62,15 @@ class Verdict(Answer):
     Attributes:
         id: the article's source_id; None for a text that was only looked up.
         status: "unique", "similar", "duplicate", "failed", or "pending" where it could not be settled.
-        duplicate_of: source_id of the canonical article, for duplicates.
-        score: with duplicate_of, or the highest among the similar ones; from 0 to 1.
+        duplicate_of: source_id of the original, for duplicates.
+        score: of the pair with duplicate_of, or the highest of the similar pairs; from 0 to 1.
         reason: the rule that decided, see `Match.rule`; or why it failed or is pending.
         matches: the articles behind the verdict, the best first, and at most `MATCHES_LIMIT`.
-        unsettled: how many other articles are not settled, at most 10,000: the next backfill settles them.
-        archived: the article is before the horizon: compared with nothing any more, the mark is an old one.
-        copies: the later articles that are copies of it now, the best first, and at most `MATCHES_LIMIT`.
-            Where it came after its copies, this takes back what they were told. Of a look-up: the originals
-            of now that would become copies.
-        copy_count: how many these are, at most 10,000.
+        unsettled: number of other articles that wait for a backfill, counted to 10,000.
+        archived: the article is before the horizon: no longer compared, and its mark is an old one.
+        copies: later articles that are copies of it now, as it may have come after them; for a look-up, the
+            originals that would become copies. The best first, and at most `MATCHES_LIMIT`.
+        copy_count: number of copies, counted to 10,000.
     """
 
     id: str | None
@@ -89,20 +86,16 @@ class Verdict(Answer):
 
     @property
     def is_duplicate(self) -> bool:
-        """Whether an earlier article tells the same story."""
+        """True if an earlier article tells the same story."""
         return self.status == "duplicate"
 
     @property
     def provisional(self) -> bool:
-        """Whether the verdict may change when the other articles are settled.
-
-        It has been compared with every article that has a fingerprint, settled or not. That of an archived
-        article does not change.
-        """
+        """True if the verdict may change when the other articles are settled."""
         return self.unsettled > 0 and not self.archived
 
     def as_dict(self) -> dict[str, Any]:
-        """The verdict as values that JSON knows, with `provisional`."""
+        """Return values that JSON knows, with `provisional`."""
         return {**Answer.as_dict(self), "provisional": self.provisional}
 
     def __str__(self) -> str:

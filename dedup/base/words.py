@@ -1,26 +1,21 @@
-"""Counts, times, spans and sizes as people read them: messages, filters of templates, labels of charts."""
+"""Write counts, times, spans and sizes for people: in messages, templates and charts."""
 
 from __future__ import annotations
 
 from datetime import date, datetime, timedelta
 from typing import Protocol
 
-LONGEST_LINE = 300
-"""Characters of a title or an outlet that a page shows; the rest is cut."""
-
-FIRST_WORDS = 80
-"""Characters of a text, at most, that stand for a missing title."""
-
-UNTITLED = "Untitled"  # An article without title and text
+LONGEST_LINE = 300  # Characters of a title or an outlet that a page shows
+FIRST_WORDS = 80  # The most characters of a text that stand for a missing title
+UNTITLED = "Untitled"  # Stands for an article without title and text
 
 
 def whole(value: float) -> str:
-    """A count with its thousands set apart."""
     return f"{value:,.0f}"
 
 
 def counted(count: int, one: str, more: str | None = None) -> str:
-    """A number and its noun; `more`: the plural, where it is not made by an s.
+    """Return a number and its noun; `more` is a plural that an s does not make.
 
     >>> counted(1, "article"), counted(2_000, "copy", "copies")
     ('1 article', '2,000 copies')
@@ -29,67 +24,51 @@ def counted(count: int, one: str, more: str | None = None) -> str:
 
 
 def moment(time: datetime) -> str:
-    """A time to the minute.
-
-    >>> moment(datetime(2026, 3, 12, 6, 10, 59))
-    '2026-03-12 06:10'
-    """
+    """Return a time to the minute: `2026-03-12 06:10`."""
     return f"{time:%Y-%m-%d %H:%M}"
 
 
 def long_day(day: date) -> str:
-    """A day with its name.
-
-    >>> long_day(date(2026, 3, 12))
-    'Thursday 12 March 2026'
-    """
+    """Return a day with its name: `Thursday 12 March 2026`."""
     return f"{day:%A} {day.day} {day:%B %Y}"
 
 
 def span(time: timedelta) -> str:
-    """A span in its two largest units.
+    """Return a span in its two largest units.
 
     >>> span(timedelta(0)), span(timedelta(minutes=90)), span(timedelta(days=-2))
     ('0 min', '1 h 30 min', '−2 d')
     """
     minutes = round(abs(time).total_seconds() / 60)
     parts = ((minutes // 1_440, "d"), (minutes // 60 % 24, "h"), (minutes % 60, "min"))
-    told = [f"{count:,} {unit}" for count, unit in parts if count][:2]
-    return f"{'−' if told and time < timedelta(0) else ''}{' '.join(told)}" if told else "0 min"
+    shown = [f"{count:,} {unit}" for count, unit in parts if count][:2]
+    return f"{'−' if shown and time < timedelta(0) else ''}{' '.join(shown)}" if shown else "0 min"
 
 
 def later(time: timedelta | None) -> str:
-    """How long after the first one; "unknown" where times do not tell.
+    """Return the span after the first article; "unknown" for None.
 
     >>> later(timedelta(0)), later(timedelta(minutes=90)), later(timedelta(minutes=-3))
     ('first', '+1 h 30 min', '−3 min')
     """
     if time is None:
         return "unknown"
-    told = span(time)
-    return "first" if told == "0 min" else told if told[0] == "−" else f"+{told}"
+    shown = span(time)
+    return "first" if shown == "0 min" else shown if shown[0] == "−" else f"+{shown}"
 
 
 def percent(share: float | None) -> str:
-    """A share in per cent; a dash where there is none.
-
-    >>> percent(0.407), percent(None)
-    ('41 %', '–')
-    """
+    """Return a share in per cent, `41 %` for 0.407; a dash for None."""
     return "–" if share is None else f"{100 * share:.0f} %"
 
 
 def figure(value: float | None) -> str:
-    """A score to three places; a dash where there is none.
-
-    >>> figure(0.7), figure(None)
-    ('0.700', '–')
-    """
+    """Return a score to three places; a dash for None."""
     return "–" if value is None else f"{value:.3f}"
 
 
 def size(count: float) -> str:
-    """Bytes in the unit that leaves the fewest digits.
+    """Return bytes in the unit that leaves the fewest digits.
 
     >>> size(999), size(12_345_678)
     ('999 B', '12.3 MB')
@@ -102,11 +81,12 @@ def size(count: float) -> str:
 
 
 def line(text: str | None, otherwise: str = "", most: int = LONGEST_LINE) -> str:
-    """A title or a name on one line, cut; `otherwise` where there is none.
+    """Return a title or a name on one line, cut; `otherwise` if it is blank.
 
     >>> line(None, "Untitled"), line("a  title", most=5)
     ('Untitled', 'a ti…')
     """
+    # Cut before the split, so that a text of a million spaces costs nothing.
     words = " ".join((text or "")[: 4 * most].split())
     if not words:
         return otherwise
@@ -114,7 +94,7 @@ def line(text: str | None, otherwise: str = "", most: int = LONGEST_LINE) -> str
 
 
 def first_words(text: str) -> str:
-    """How a text begins, on one line and cut between words: what an article without a title is called.
+    """Return the beginning of a text, on one line and cut between words, to stand for a title.
 
     >>> first_words("Storm\\ncloses port."), first_words("word " * 20)[-10:]
     ('Storm closes port.', 'word word…')
@@ -128,7 +108,7 @@ def first_words(text: str) -> str:
 
 
 class Called(Protocol):
-    """An article in an answer. `first_words`: of its text, where it has no title."""
+    """An article in an answer, with the first words of its text if it has no title."""
 
     @property
     def title(self) -> str | None: ...
@@ -138,7 +118,6 @@ class Called(Protocol):
 
 
 def heading(article: Called, most: int = LONGEST_LINE) -> str:
-    """What an article is called, on one line: by its title, or else by its first words."""
     return line(article.title, "", most) or line(article.first_words, UNTITLED, most)
 
 

@@ -1,8 +1,6 @@
-"""A date as people write it: `28/09/2016 14:30`, `5. März 2018`, `2018年6月1日`, `1 Jun 2018 EST`. Pure.
+"""Read dates as people write them: `28/09/2016 14:30`, `5. März 2018`, `2018年6月1日`. Pure.
 
-`times.py` asks here for what is neither ISO 8601 nor a number. The names of months and days are those of
-Unicode's CLDR, in a table that `scripts/month_names.py` makes; it is read for the first date whose words are
-not English. It does not know columns: in which order numbers are meant is told by the caller.
+`times.py` reads ISO 8601 and numbers. `scripts/month_names.py` makes the table of names, from Unicode's CLDR.
 """
 
 from __future__ import annotations
@@ -15,11 +13,10 @@ from functools import cache, partial
 from importlib import resources
 
 AMERICAN = {
-    "et": "America/New_York",
-    "ct": "America/Chicago",
-    "mt": "America/Denver",
-    "pt": "America/Los_Angeles",
+    **{"et": "America/New_York", "ct": "America/Chicago"},
+    **{"mt": "America/Denver", "pt": "America/Los_Angeles"},
 }
+# Hours from UTC. CST and the like follow RFC 2822, BST is British. IST is missing: it names three zones.
 ZONES = {
     **dict.fromkeys(("z", "ut", "utc", "gmt", "wet"), 0.0),
     **{"est": -5, "edt": -4, "cst": -6, "cdt": -5, "mst": -7, "mdt": -6, "pst": -8, "pdt": -7},
@@ -32,9 +29,9 @@ ZONES = {
     **{"jst": 9, "kst": 9, "wit": 9, "acst": 9.5, "acdt": 10.5, "aest": 10, "aedt": 11},
     **{"nzst": 12, "nzdt": 13},
 }
-"""Hours from UTC. CST and the like are those of RFC 2822, BST is British. IST is not here: it is three."""
 
-_CENTURY_TURN = 50  # RFC 2822 4.3: a year of two digits below is after 2000
+# RFC 2822, section 4.3: years of two digits below 50 are after 2000.
+_CENTURY_TURN = 50
 
 _ENGLISH_MONTHS = (
     "january", "february", "march", "april", "may", "june",
@@ -51,7 +48,7 @@ _CLOCK = (
     r"(?:\s*(?:(?:utc|gmt)?([+-]\d{1,2}(?::?\d{2})?)(?!\d)|([a-z]{1,5})(?![^\W\d_])))?(?:\s*\([^()]*\))?"
 )
 _NUMBERS = r"(\d{1,4})([./-]) ?(\d{1,2})\2 ?(\d{1,4})\.?"
-_SIGNS = (  # what stands behind a number in Chinese, Japanese, Korean and Vietnamese
+_SIGNS = (  # year, month and day in Chinese, Japanese, Korean and Vietnamese
     r"(\d{4}) ?[年년] ?(\d{1,2}) ?[月월] ?(\d{1,2}) ?[日일号號]?",
     r"(?i)(?:ngày )?(?P<d>\d{1,2}) tháng (?P<m>\d{1,2}),?(?: năm)? (?P<y>\d{4})",
 )
@@ -60,7 +57,7 @@ _TOKEN = rf"(?i)(?P<n>\d+)(?:st|nd|rd|th|er|re|º|ª)?(?![^\W_])|(?P<w>{WORD})"
 
 
 class SeveralMonthsError(ValueError):
-    """A word is another month in another language, as `listopad` is in Polish and in Croatian."""
+    """A word that is another month in another language, as `listopad` in Polish and Croatian."""
 
     def __init__(self, meanings: dict[str, int]) -> None:
         super().__init__("a word is another month in another language")
@@ -70,15 +67,14 @@ class SeveralMonthsError(ValueError):
 def written(
     text: str, day_first: bool | None = None, languages: Collection[str] | None = None
 ) -> datetime | None:
-    """The time that is written; without a zone where none is named; None where none can be read.
+    """Return the time that is written, with a zone only if it names one; None for any other text.
 
     Args:
-        day_first: what the first of three numbers is; None where nobody knows: then such a date is not read,
-            nor one with the name of its month, a year of two digits and no hour.
-        languages: those that a word which is another month elsewhere may be of.
+        day_first: whether the day comes first of three numbers. For None such a date is not read, nor one
+            with the name of its month, a year of two digits and no hour.
+        languages: languages to choose from for a word that is another month in another language.
 
-    Raises:
-        ValueError: it has the form of a time and is none, such as 30 February; `SeveralMonthsError`.
+    Raises ValueError: an impossible time, such as 30 February; `SeveralMonthsError`.
     """
     text = " ".join(text.split())
     clocks = [*re.finditer(_CLOCK, text)]
@@ -102,7 +98,7 @@ def written(
         elif name in ZONES:
             zone = timezone(timedelta(hours=ZONES[name]))
         elif name and name not in AMERICAN:
-            end = clock.start(7)  # a word like another
+            end = clock.start(7)  # an ordinary word, not a zone
         day = f"{text[: clock.start()]} {text[end:]}".strip(" ,")
         if name in AMERICAN:
             zone = _american(AMERICAN[name])
@@ -137,14 +133,14 @@ def _day(
 
 
 def languages_of(text: str) -> frozenset[str] | None:
-    """The languages that the name of a month within may be of; None for none, or an English one."""
+    """Return the languages of a text's name of a month; None without such a name, or if it is English."""
     split = _split(" ".join(re.sub(_CLOCK, " ", text).split()))
     meanings = split and _meanings(*split[1:])
     return frozenset(meanings) if meanings and "en" not in meanings else None
 
 
 def _named(text: str, languages: Collection[str] | None, short_years: bool) -> tuple[int, int, int] | None:
-    """The day of a text with the name of a month and two numbers."""
+    """Return year, month and day of a text with the name of a month and two numbers."""
     split = _split(text)
     meanings = split and _meanings(*split[1:])
     if not split or not meanings:
@@ -155,13 +151,14 @@ def _named(text: str, languages: Collection[str] | None, short_years: bool) -> t
         return int(first), month, int(second)
     if len(first) > 2 or len(second) not in (2, 4):
         return None
+    # `6 Jul 26` may be a day of 2006; nobody writes `July 6, 26`.
     if len(second) == 2 and not (short_years and re.search(r"\d[^\d]*[^\W\d_][^\d]*\d", text)):
-        return None  # 6 Jul 26 may be one of 2006; July 6, 26 is nobody's form
+        return None
     return _year(second), month, int(first)
 
 
 def _split(text: str) -> tuple[list[str], tuple[str, ...]] | None:
-    """The two numbers and the words of a text; None where it has anything else."""
+    """Return the two numbers and the words of a text; None if it has anything else."""
     numbers: list[str] = []
     words: list[str] = []
     position = 0
@@ -181,7 +178,7 @@ def _split(text: str) -> tuple[list[str], tuple[str, ...]] | None:
 
 
 def _meanings(words: tuple[str, ...]) -> dict[str, int] | None:
-    """Language to month of the one month that is named, where other words are days of the week or fill."""
+    """Return the month by language that a name means; all other words must be weekdays or fillers."""
     for names in _KNOWN:
         months, others = names()
         runs = [(i, j) for i in range(len(words)) for j in range(i + 1, len(words) + 1)]
@@ -191,7 +188,7 @@ def _meanings(words: tuple[str, ...]) -> dict[str, int] | None:
             if " ".join(words[i:j]) in months and others.issuperset(words[:i] + words[j:])
         ]
         if found:
-            # The longest name; of equal ones, as in `mar. 12 mar. 2019`, the last: weekdays come first.
+            # The longest name. Of equal ones the last, as in `mar. 12 mar. 2019`: weekdays come first.
             i, j = max(found, key=lambda run: (run[1] - run[0], run[0]))
             return months[" ".join(words[i:j])]
     return None
@@ -220,7 +217,7 @@ def _english() -> Names:
 
 @cache
 def table_of(part: str) -> Names:
-    """Return the names of the languages of a press ("press"), or of "all" languages of CLDR."""
+    """Return the names of the "press" languages, or of "all" languages of CLDR."""
     months, others = json.loads((resources.files("dedup.base") / "month_names.json").read_bytes())[part]
     return months, frozenset(others)
 
@@ -248,7 +245,7 @@ def _offset(text: str) -> tzinfo:
 
 
 def _american(name: str) -> tzinfo | None:
-    """A zone with summer time; None on a machine without zones."""
+    """Return a zone with summer time; None on a machine without zones."""
     from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
     try:

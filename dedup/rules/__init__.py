@@ -1,1 +1,1 @@
-"""The rules: what pairs are, which sentences are common, what marks follow. Pure, no database."""
+"""The rules of pairs, common sentences and marks. Pure, no database."""

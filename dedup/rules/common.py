@@ -1,15 +1,12 @@
-"""Which sentences are common: the rule (docs/semantics.md, section 2).
+"""Decide whether a sentence is common, by its stories and not its articles (docs/semantics.md, section 2).
 
-Counting stories, not articles. Draw a carrier of the sentence, put it back, and draw again: c is the
-probability that the two agree in the bucket key of a band, on average over the bands, and 1 / c is the number
-of equally large stories that would agree as often: the inverse of Simpson's index (Simpson 1949). Drawn
-with replacement, ten stories of two copies each are ten.
+Draw a carrier of the sentence, put it back, and draw again: c is the probability that the two agree in the
+bucket key of a band, on average over the bands. 1 / c is the effective number of stories: so many equally
+large ones would agree as often (the inverse of Simpson's index, Simpson 1949).
 
-Where n of m carriers have a key, c is the sum of (n / m)^2 over the keys of a band. Kept is P, the ordered
-pairs of two carriers that agree, the sum of n (n - 1) over all keys and bands: it changes by difference. Each
-carrier agrees with itself in every band too, so the sum of n^2 is P + bands * m.
-
-Whole numbers decide, so every engine decides alike. It does not count; see `../store/common_sentences.py`.
+If n of m carriers have a key, c is the sum of (n / m)^2 over the keys of a band. The corpus keeps P, the
+ordered pairs of two carriers that agree, the sum of n (n - 1) over all keys and bands, since it changes by
+difference. Each carrier agrees with itself in every band too, so the sum of n^2 is P + bands * m.
 """
 
 from __future__ import annotations
@@ -19,11 +16,9 @@ from collections.abc import Sequence
 
 
 def agreeing_pairs(buckets: Sequence[Sequence[int]], weights: Sequence[int] | None = None) -> int:
-    """P: ordered pairs of carriers with an equal bucket key, summed over the bands.
+    """Return P, the ordered pairs of carriers with an equal bucket key, summed over the bands.
 
-    Args:
-        buckets: the bucket keys of each carrier, one per band.
-        weights: how many carriers each of them stands for; None: one.
+    `weights`: number of carriers that each row of buckets counts for; None means 1.
 
     >>> agreeing_pairs([[7, 8], [7, 9]], [3, 2])  # five agree in the first band; three and two in the second
     28
@@ -39,19 +34,15 @@ def agreeing_pairs(buckets: Sequence[Sequence[int]], weights: Sequence[int] | No
 
 
 def effective_stories(carriers: int, pairs: int, bands: int) -> float:
-    """1 / c: how many equally large stories the carriers amount to; 0 where there are none, and never more
-    than there are carriers.
+    """Return 1 / c, the number of equally large stories; at most the number of carriers, and 0 without any.
 
-    >>> effective_stories(300, 16 * 300 * 299, 16)  # 300 copies of one report
-    1.0
     >>> effective_stories(20, 16 * 10 * 2, 16)  # ten stories, two copies each
     10.0
-    >>> effective_stories(300, 0, 16)  # 300 articles that agree in nothing else
-    300.0
     """
     return bands * carriers * carriers / (pairs + bands * carriers) if carriers else 0.0
 
 
 def is_common(carriers: int, pairs: int, bands: int, limit: int) -> bool:
-    """Whether the effective stories exceed `limit`, by whole numbers."""
+    """Return whether the effective stories exceed `limit`."""
+    # Whole numbers, so that every engine decides alike.
     return (pairs + bands * carriers) * limit < bands * carriers * carriers

@@ -1,12 +1,11 @@
-"""Marks and pairs of many articles, in arrays: where they are decided (docs/semantics.md, sections 3 to 5).
+"""Decide marks and pairs of many articles, in arrays (docs/semantics.md, sections 3 to 5). Pure.
 
-Pure. `oracle.py` says the same of a whole corpus in the simplest form, and tests hold the two equal. What is
-decided is *inside*, and what is *outside* keeps its mark: a batch is decided among what shares something with
-it (`../settling/settle.py`), a whole corpus has nothing outside (`../settling/memory/`).
+`oracle.py` is the same rule in its simplest form. Articles *inside* are decided, articles *outside* keep
+their marks: `../settling/settle.py` decides a batch, `../settling/memory/` a corpus with nothing outside.
 
-Articles are decided in canonical order, as many at a time as their comparisons fit in memory; each is
-compared with the earlier ones among them and with the canonical ones before. So the work grows with the
-stories that an article touches, and not with their copies.
+Articles are decided in canonical order, as many at a time as their comparisons fit in memory. Each is
+compared with the earlier ones of its step and with the originals before, so that the work grows with
+stories, not with copies.
 """
 
 from __future__ import annotations
@@ -23,27 +22,25 @@ from dedup.rules.keys import Bigints, Entries, Groups, Places, code, pair
 from dedup.rules.pair import Relation, Rule
 from dedup.rules.pairs import CODE, Codes, score, scored_at_once
 
-COMPARED_AT_ONCE = 4_000_000
-"""Earlier members of groups looked at at a time, about 100 MB; an article that has more is decided alone."""
+COMPARED_AT_ONCE = 4_000_000  # Earlier members of groups, about 100 MB; an article with more is decided alone
 
+# Groups drop duplicates once this share of all articles has become one since the last time.
 GONE_SHARE = 0.02
-"""Groups forget decided duplicates whenever so large a share of all articles has become one since."""
 
 NOBODY = -1
 
 
 @dataclass(slots=True)
 class Profiles:
-    """What scores are made of, of n articles in canonical order.
+    """Profiles of n articles in canonical order.
 
     Attributes:
         content_hash: shape (n,).
-        sentences: shape (n,): how many sentences count, common ones left out.
-        shingles: shape (n,): distinct shingles.
-        signature: shape (n, k); a row of an article without shingles counts for nothing.
-        shared: the keys of each kind that several articles have: sentences, buckets, and the contents of
-            articles that have no buckets.
-        pins: what people have said of pairs, by their places, the later one first.
+        sentences: shape (n,): number of sentences that count, without common ones.
+        shingles: shape (n,): number of distinct shingles.
+        signature: shape (n, k); the row of an article without shingles is not read.
+        shared: keys of several articles: sentences, buckets, and contents of articles without buckets.
+        pins: pinned relations by the places of a pair, the later one first.
     """
 
     content_hash: Bigints
@@ -59,9 +56,9 @@ class BestMatches:
     """The best match of each of n articles, each attribute of shape (n,).
 
     Attributes:
-        score, rule: of the pair with it; the score is -1 where there is none.
-        place: where it stands, between two of the n articles if it is none of them. Of one outside that comes
-            before its article it need not be known, and is -1: in a tie it stays.
+        score, rule: of the pair with it; the score is -1 without a best match.
+        place: its place, between two of the n articles if it is not among them; -1 for an unknown one that
+            comes before its article, which wins a tie.
     """
 
     score: Shares
@@ -75,12 +72,12 @@ class BestMatches:
 
 @dataclass(slots=True)
 class Outside:
-    """What is known where not all of n articles are decided.
+    """The articles of n that are not decided, and their best matches.
 
     Attributes:
-        inside: shape (n,): which articles are decided.
-        canonical: shape (n,): which others are canonical; whatever else is outside takes part in nothing.
-        best: the best matches of those outside. Where none can be better, the score is infinite.
+        inside: shape (n,): True for articles that are decided.
+        canonical: shape (n,): True for originals outside; other articles outside are not compared.
+        best: best matches of articles outside; the score is infinite if no other can be better.
     """
 
     inside: Flags
@@ -108,11 +105,11 @@ class PairArrays(Columns):
     containment: Shares
 
     def codes(self) -> Bigints:
-        """One number for each pair; see `code`."""
+        """Return one number for each pair; see `code`."""
         return code(self.later, self.earlier)
 
     def united(self, others: PairArrays) -> tuple[PairArrays, Flags]:
-        """These pairs and then the others that are not among them; and which of all are among the others."""
+        """Return these pairs and the missing ones of `others`, with flags of all pairs in `others`."""
         if not len(others):
             return self, np.zeros(len(self), np.bool_)
         own, wanted = self.codes(), others.codes()
@@ -128,20 +125,19 @@ NO_PAIRS = PairArrays(
 
 @dataclass(slots=True)
 class Decisions:
-    """What follows for n articles; every place is one in canonical order.
+    """The result for n articles; places are in canonical order.
 
     Attributes:
-        original: shape (n,): of a duplicate its original; NOBODY of a canonical article, and of one outside.
-        score: shape (n,): with the original, or with the best match; -1 where there is neither.
-        rule: shape (n,): that decided, as its place in `rules.pairs.RULES`.
-        best_place: shape (n,): where the best match stands, as in `BestMatches`.
-        pairs: the rows of `match` of the articles inside; and where one outside has a better best match now
-            that is later, their pair.
-        best_match: which of them are of an earlier article and, of all, the one most like it.
-        across: the pairs of canonical articles, one of them inside and one outside.
-        component: shape (n,): the first place of those that are related, directly or through others; shape
-            (0,) where something is outside.
-        compared: pairs scored.
+        original: shape (n,): place of the original of a duplicate inside; NOBODY for all others.
+        score: shape (n,): of the pair with the original or the best match; -1 without either.
+        rule: shape (n,): the rule of that pair, as its place in `rules.pairs.RULES`.
+        best_place: shape (n,): place of the best match, as in `BestMatches`.
+        pairs: rows of `match` of the articles inside, and of articles outside with a new later best match.
+        best_match: True for pairs whose later article is the best match of the earlier one.
+        across: pairs of originals, one inside and one outside.
+        component: shape (n,): the first place of the articles that are related, directly or through others;
+            shape (0,) if some are outside.
+        compared: number of scored pairs.
     """
 
     original: Places
@@ -163,8 +159,7 @@ def decide(
     at_once: int = COMPARED_AT_ONCE,
     progress: Callable[[int], object] = int,
 ) -> Decisions:
-    """Decide all articles, or those inside. The result does not depend on `at_once`; `progress` is told how
-    many were decided."""
+    """Decide all articles, or the ones inside; `progress` gets the number of articles of each step."""
     if outside is None:
         size = len(profiles.content_hash)
         everything = np.ones(size, np.bool_)
@@ -173,24 +168,22 @@ def decide(
 
 
 class ComparedArrays:
-    """Articles inside are compared with canonical ones outside, and with each other.
-
-    Articles have numbers: first those outside, then those inside, each in canonical order. So whoever has a
-    smaller number is what an article inside is compared with.
+    """Comparisons of articles inside with each other, and with originals outside.
 
     Attributes:
         place: shape (n,): the place of each number; number: the number of each place.
-        compared: pairs scored.
+        compared: number of scored pairs.
     """
 
     def __init__(self, profiles: Profiles, settings: Settings, inside: Flags, at_once: int) -> None:
         self._profiles, self._settings, self._at_once = profiles, settings, at_once
         self._size, self._first = len(inside), int(np.count_nonzero(~inside))
+        # First the articles outside have numbers, then those inside, each in canonical order: so an article
+        # inside is compared with smaller numbers only.
         self.place = np.argsort(inside, kind="stable").astype(np.int32)
         self.number = np.empty(self._size, np.int32)
         self.number[self.place] = np.arange(self._size, dtype=np.int32)
         self.compared = 0
-        # A kind of key that leads nowhere costs nothing.
         self._kinds = [
             Groups(self._numbered(entries), self._size) if len(entries[0]) else None
             for entries in profiles.shared
@@ -211,7 +204,7 @@ class ComparedArrays:
         return second << 32 | first
 
     def steps(self) -> Iterator[tuple[int, int]]:
-        """From which number up to which the articles inside are work enough at a time."""
+        """Yield ranges of numbers of articles inside, each with work for one step."""
         start = self._first
         kinds = [kind for kind in self._kinds if kind]
         while start < self._size:
@@ -223,13 +216,13 @@ class ComparedArrays:
             start = stop
 
     def forget(self, gone: Flags) -> None:
-        """Compare nobody with these places any more."""
+        """Leave these places out of further comparisons."""
         for kind in self._kinds:
             if kind:
                 kind.drop(gone[self.place])
 
     def related(self, start: int, stop: int, among: Flags) -> PairArrays:
-        """What these numbers are related to of smaller numbers, if it is at a place flagged in `among`."""
+        """Relate these numbers to smaller ones whose places are flagged in `among`."""
         acts = among[self.place]
         by_sentence, by_bucket, by_content = (
             kind.earlier(start, stop, acts) if kind else np.empty(0, np.int64) for kind in self._kinds
@@ -239,7 +232,7 @@ class ComparedArrays:
         by_sentence = by_sentence[starts]
         by_bucket = distinct(by_bucket)
         first, last = np.searchsorted(self._pinned, [start << 32, stop << 32]).tolist()
-        # Who is compared with canonical articles alone meets no copy, by a pin neither.
+        # Skip copies, pinned ones too.
         pins = zip(self._pinned[first:last].tolist(), self._said[first:last], strict=True)
         said = {number: relation for number, relation in pins if acts[number & 0xFFFFFFFF]}
         pinned = np.array([*said], np.int64)
@@ -292,7 +285,7 @@ class _Decider:
         self._settings, self._inside = settings, outside.inside
         self._comparison = ComparedArrays(profiles, settings, outside.inside, at_once)
         size = self._size = len(outside.inside)
-        # Canonical as far as decided; nobody inside is left out before.
+        # Articles inside count as originals until they are decided.
         self._canonical = outside.inside | outside.canonical
         self._original = np.full(size, NOBODY, np.int32)
         best = outside.best
@@ -321,7 +314,7 @@ class _Decider:
         )
 
     def _decide(self, start: int, stop: int) -> None:
-        # The pairs that are related, were all undecided canonical.
+        # Relations as if all articles of the step were originals; its duplicates leave below.
         found = self._comparison.related(start, stop, self._canonical)
         if not len(found):
             return
@@ -340,12 +333,13 @@ class _Decider:
             self._comparison.forget(~self._canonical)
 
     def _find_duplicates(self, start: int, duplicates: PairArrays) -> None:
-        """Which of these articles have an earlier canonical one that they duplicate."""
+        """Clear the flags of articles that duplicate an earlier original."""
         canonical, number = self._canonical, self._comparison.number
-        duplicates = duplicates[number[duplicates.later] >= start]  # of the others we know
+        # A later article with a smaller number is outside, and keeps its mark.
+        duplicates = duplicates[number[duplicates.later] >= start]
         here = number[duplicates.earlier] >= start
         canonical[duplicates.later[~here]] = False
-        # By the later one: when it is looked at, all that is before it is decided.
+        # The pairs are sorted by the later article: all articles before it are decided.
         for later, earlier in zip(
             duplicates.later[here].tolist(), duplicates.earlier[here].tolist(), strict=True
         ):
@@ -353,7 +347,7 @@ class _Decider:
                 canonical[later] = False
 
     def _keep_originals(self, originals: PairArrays) -> None:
-        """The marks of duplicates, and their best pairs."""
+        """Set the marks of duplicates, and keep their best pairs."""
         if not len(originals):
             return
         order = np.lexsort((originals.earlier, -originals.score, originals.later))
@@ -364,7 +358,7 @@ class _Decider:
         self._keep(originals)
 
     def _keep_similar(self, similar: PairArrays) -> None:
-        """The best pairs of canonical articles with earlier ones, and of each the best match of all."""
+        """Keep the best pairs of originals with earlier ones, and update the best matches."""
         if not len(similar):
             return
         similar = similar[np.lexsort((similar.earlier, similar.rule, -similar.score, similar.later))]
@@ -376,22 +370,19 @@ class _Decider:
         self._best_match = PairArrays.joined([self._best_match[stay], better])
 
     def _improve(self, ranked: PairArrays, article: Places, other: Places) -> PairArrays:
-        """Of each article the best pair, where it is better than what is known; they stand by article."""
+        """Update best matches by the first pair of each article; return the pairs that are better."""
         first = begins_run(article)
         best, article, other = ranked[first], article[first], other[first]
         score, rule = self._score[article], self._rule[article]
         tie = (best.rule < rule) | ((best.rule == rule) & (other < self._best_place[article]))
         better = (best.score > score) | ((best.score == score) & tie)
         best, article = best[better], article[better]
-        self._score[article], self._rule[article], self._best_place[article] = (
-            best.score,
-            best.rule,
-            other[better],
-        )
+        self._score[article], self._rule[article] = best.score, best.rule
+        self._best_place[article] = other[better]
         return best
 
     def _keep(self, ranked: PairArrays) -> None:
-        """Of the pairs of each later article, which stand by article, the best and pinned ones."""
+        """Keep the best and the pinned pairs of each later article; `ranked` is sorted by article."""
         _, sizes = runs(ranked.later)
         best = ranges(0, sizes) < self._settings.similar_pairs
         self._kept.append(ranked[best | (ranked.rule == CODE[Rule.PINNED])])

@@ -1,8 +1,4 @@
-"""Which articles share a key of one kind, and the pairs that follow, some articles at a time.
-
-Most keys belong to one article and lead nowhere: they are left out at once. What stays are groups, each a
-list of articles in ascending order. A key is a number of 64 bits, whatever it stands for.
-"""
+"""Group articles that share a hash of a sentence, a content or a bucket, and pair them."""
 
 from __future__ import annotations
 
@@ -12,28 +8,28 @@ import numpy.typing as npt
 from dedup.base.numbers import Flags, begins_run, ranges, runs
 
 Bigints = npt.NDArray[np.int64]
-Places = npt.NDArray[np.int32]  # Shape (m,): places of articles in canonical order, or numbers of theirs
+Places = npt.NDArray[np.int32]  # Shape (m,): places of articles in canonical order, or their numbers
 
-Entries = tuple[Bigints, Places]
-"""Keys and the places of the articles that have them, each of shape (m,), in any order."""
+Entries = tuple[Bigints, Places]  # Keys and the places of their articles, each of shape (m,), in any order
 
 
 def shared(keys: Bigints, places: Places) -> Entries:
-    """The entries whose key more than one article has, sorted by key and place; each once."""
-    # The number of an entry takes the place of the lower bits of its key: plain numbers are sorted, in place.
+    """Return the entries whose key several articles have, sorted by key and place, without repetition."""
+    # Most keys have one article and are dropped here. Entry numbers replace the lower bits of keys, so that
+    # plain numbers are sorted, in place.
     bits = max(len(keys) - 1, 1).bit_length()
     packed = keys >> bits
     packed <<= bits
     packed |= np.arange(len(keys))
     packed.sort()
     chosen = packed[_several(packed >> bits)] & ((1 << bits) - 1)
-    # Most are gone after this, so the exact order costs little. A few share those bits and nothing else.
+    # Few entries are left, so the exact order costs little. Some of them share only the upper bits.
     keys, places = keys[chosen], places[chosen]
     if not len(keys):
         return keys, places
     order = np.lexsort((places, keys))
     keys, places = keys[order], places[order]
-    # An article may have a key twice: without shingles, all its buckets are one.
+    # An article without shingles has one key in all its buckets.
     fresh = begins_run(keys, places)
     keys, places = keys[fresh], places[fresh]
     several = _several(keys)
@@ -41,7 +37,7 @@ def shared(keys: Bigints, places: Places) -> Entries:
 
 
 def _several(keys: Bigints) -> Flags:
-    """Which of some sorted keys stand there more than once."""
+    """Return which of some sorted keys occur more than once."""
     again = keys[1:] == keys[:-1]
     found = np.zeros(len(keys), np.bool_)
     found[1:] |= again
@@ -50,7 +46,7 @@ def _several(keys: Bigints) -> Flags:
 
 
 class Groups:
-    """The articles that share keys of one kind, as groups of places, from what `shared` returns."""
+    """Groups of articles that share a key, from the entries that `shared` returns."""
 
     def __init__(self, entries: Entries, size: int) -> None:
         keys, self._places = entries
@@ -58,19 +54,18 @@ class Groups:
         self._set_groups(np.cumsum(begins_run(keys), dtype=np.int32))
 
     def _set_groups(self, group: Places) -> None:
-        """Take over the number of the group of each entry, and find the entries of each article."""
+        """Set the group number of each entry, and index the entries of each article."""
         self._group = group
         starts, sizes = runs(group)
         self._start = np.repeat(starts, sizes).astype(np.int32)
         self._by_place = np.argsort(self._places, kind="stable").astype(np.int32)
         counts = np.bincount(self._places, minlength=self._size)
         self._first = np.concatenate([[0], np.cumsum(counts)])
-        self._work: npt.NDArray[np.float64] | None = (
-            None  # counted when it is asked for: one article never does
-        )
+        # Computed on demand: deciding one article does not need it.
+        self._work: npt.NDArray[np.float64] | None = None
 
     def work(self, start: int) -> npt.NDArray[np.float64]:
-        """How many earlier members the articles from `start` on lead to, summed; shape (size - start,)."""
+        """Return running sums of the earlier members of articles from `start` on; shape (size - start,)."""
         if self._work is None:
             earlier = np.arange(len(self._group)) - self._start
             work = np.bincount(self._places, weights=earlier, minlength=self._size)
@@ -78,17 +73,16 @@ class Groups:
         return np.asarray(self._work[start + 1 :] - self._work[start])
 
     def drop(self, gone: Flags) -> None:
-        """Forget articles that nobody is compared with any more: flags of shape (size,)."""
+        """Remove flagged articles, shape (size,), from the groups."""
         stay = ~gone[self._places]
         if not stay.all():
             self._places = self._places[stay]
             self._set_groups(self._group[stay])
 
     def earlier(self, start: int, stop: int, among: Flags) -> Bigints:
-        """Pairs of the articles from `start` to `stop` with earlier ones of their groups, once per key; see
-        `code`.
+        """Return coded pairs of the articles from `start` to `stop` with earlier ones, once per shared key.
 
-        `among`, shape (size,): the earlier ones that count.
+        `among`, shape (size,): flags of the earlier ones that count.
         """
         entries = self._by_place[self._first[start] : self._first[stop]]
         starts = self._start[entries]
@@ -101,10 +95,10 @@ class Groups:
 
 
 def code(later: Places, earlier: Places) -> Bigints:
-    """One number for each pair: they sort by the later one, then by the earlier."""
+    """Return one number for each pair; the numbers sort by the later article, then by the earlier one."""
     return later.astype(np.int64) << 32 | earlier
 
 
 def pair(codes: Bigints) -> tuple[Places, Places]:
-    """The later and the earlier article of coded pairs."""
+    """Return the later and the earlier article of coded pairs."""
     return (codes >> 32).astype(np.int32), (codes & 0xFFFFFFFF).astype(np.int32)

@@ -1,7 +1,6 @@
-"""Canonical order, and the mark of an article given what it is related to (docs/semantics.md, section 5).
+"""Canonical order, and the mark of an article by its relations (docs/semantics.md, section 5). Pure.
 
-Pure. `order_key` has a set-wise twin in the database, the SQL function `dedup.canonical_time`; `decide` and
-the pairs that are kept have one over arrays, in `decide.py`.
+The SQL function `dedup.canonical_time` does the same as `order_key`, `decide.py` the rest over arrays.
 """
 
 from __future__ import annotations
@@ -16,13 +15,11 @@ from dedup.rules.pair import Related, Rule
 
 OrderKey = tuple[datetime, bytes]  # Canonical order: time, then source_id byte by byte
 
+# A published_at so much later than added_at is a wrong date; time zones explain less.
 FUTURE_TOLERANCE = timedelta(hours=24)
-"""A published_at later than added_at by more than this is a wrong date; time zones explain less."""
 
 
 class Status(StrEnum):
-    """The status of an article."""
-
     PENDING = "pending"
     UNIQUE = "unique"
     SIMILAR = "similar"
@@ -35,9 +32,8 @@ class Mark:
     """The mark of one article.
 
     Attributes:
-        status: see `Status`.
-        duplicate_of: the id of its canonical article, for duplicates only.
-        score: with duplicate_of, or the highest among similar articles; from 0 to 1.
+        duplicate_of: the id of its original, for duplicates only.
+        score: of the pair with duplicate_of, or the highest of the similar pairs; from 0 to 1.
         reason: the rule that decided, or why the article failed.
     """
 
@@ -49,7 +45,7 @@ class Mark:
 
 @dataclass(frozen=True, slots=True)
 class Pair:
-    """A row of `match`: a later article and an earlier canonical one."""
+    """A row of `match`: a later article and an earlier original."""
 
     article_id: int
     other_id: int
@@ -63,25 +59,15 @@ class Pair:
     @classmethod
     def of(cls, article_id: int, other_id: int, related: Related) -> Pair:
         scores = related.scores
-        return cls(
-            article_id,
-            other_id,
-            related.relation.value,
-            related.rule.value,
-            scores.score,
-            scores.sentence_jaccard,
-            scores.signature_jaccard,
-            scores.containment,
-        )
+        jaccards = scores.sentence_jaccard, scores.signature_jaccard
+        names = related.relation.value, related.rule.value
+        return cls(article_id, other_id, *names, scores.score, *jaccards, scores.containment)
 
 
 def order_key(
     settings: Settings, published_at: datetime | None, added_at: datetime, source_id: str
 ) -> OrderKey:
-    """The place of an article in canonical order.
-
-    Both times are in UTC. A `published_at` that cannot be true counts as missing.
-    """
+    """Return the key of an article in canonical order; an impossible `published_at` counts as missing."""
     plausible = (
         settings.canonical_order == "published"
         and published_at is not None
@@ -92,27 +78,24 @@ def order_key(
 
 
 Partner = tuple[OrderKey, int, Related]
-"""An article that another one is related to: its order, its id, the relation."""
+"""A related article: its order, its id, the relation."""
 
 
 def kept_originals(originals: Iterable[Partner], settings: Settings) -> list[Partner]:
-    """Of the earlier canonical articles that an article duplicates, those whose pairs with it are kept.
-
-    The best are those that `decide` would choose, one after the other. A pinned pair is always kept.
-    """
+    """Choose the pairs that a duplicate keeps with its originals: the best and the pinned ones."""
     return _kept(sorted(originals, key=_closeness), settings)
 
 
 def kept_similar(earlier: Iterable[Partner], settings: Settings) -> list[Partner]:
-    """Of the earlier canonical articles that a canonical one is similar to, those whose pairs it keeps.
+    """Choose the pairs that an original keeps with earlier ones: the best and the pinned ones.
 
-    Besides these, each article keeps the pair with its `best_match` of all. A pinned pair is always kept.
+    It also keeps the pair with its `best_match`.
     """
     return _kept(sorted(earlier, key=_likeness), settings)
 
 
 def best_match(similar: Iterable[Partner]) -> Partner | None:
-    """Of all canonical articles, earlier or later, that a canonical one is similar to, the most similar."""
+    """Return the original most similar to another one, earlier or later in order."""
     return min(similar, key=_likeness, default=None)
 
 
@@ -133,15 +116,12 @@ def _likeness(partner: Partner) -> tuple[float, str, OrderKey]:
 
 
 def decide(originals: Iterable[Partner], similar: Iterable[Related]) -> Mark:
-    """The mark of an article.
+    """Return the mark of an article: duplicate, similar or unique.
 
     Args:
-        originals: the earlier canonical articles that it duplicates.
-        similar: its relations to the canonical articles that are similar to it, earlier or later.
-
-    Returns:
-        A duplicate of the original with the highest score, the earliest of equals. Without originals:
-        similar, with the highest score and, of the rules of that score, the first by name; or unique.
+        originals: earlier originals that it duplicates; the highest score counts, then the earliest.
+        similar: relations to similar originals, earlier or later; the highest score counts, then the first
+            rule by name.
     """
     best = min(originals, key=_closeness, default=None)
     if best:

@@ -1,7 +1,7 @@
 """The whole contract in its simplest form: all pairs, no index, no database, no state.
 
-Quadratic, for small corpora. The conformance tests hold every engine to it. It shares the rules of a text, a
-pair and a mark with the engines, and nothing else.
+Quadratic, for small corpora. The conformance tests compare every engine with it. It shares only the rules of
+a text, a pair and a mark with the engines.
 """
 
 from __future__ import annotations
@@ -15,12 +15,12 @@ from dedup.rules.marks import Mark, OrderKey, Pair, Partner, best_match, decide,
 from dedup.rules.pair import Profile, Relation, relate
 from dedup.text.fingerprint import Fingerprint
 
-Pins = Mapping[frozenset[int], Relation]  # The ids of two articles to what a person has said of them
+Pins = Mapping[frozenset[int], Relation]  # Pinned relations by the ids of two articles
 
 
 @dataclass(frozen=True, slots=True)
 class Subject:
-    """An article as the oracle sees it."""
+    """An article of the oracle."""
 
     id: int
     order: OrderKey
@@ -30,9 +30,9 @@ class Subject:
 def common_sentences(
     fingerprints: Sequence[Fingerprint], settings: Settings, pins: Mapping[int, bool] | None = None
 ) -> dict[int, float]:
-    """C, the common sentences with their effective stories (section 2).
+    """Return C, the common sentences with their effective stories (section 2).
 
-    `pins`: sentence hash to whether an analyst declared it always or never common.
+    `pins`: sentence hash to True for always common, False for never.
     """
     carriers: dict[int, list[Sequence[int]]] = {}
     for fingerprint in fingerprints:
@@ -42,8 +42,9 @@ def common_sentences(
     found: dict[int, float] = {}
     for sentence in carriers.keys() | pinned.keys():
         buckets = carriers.get(sentence, [])
+        # There are never more stories than carriers.
         if len(buckets) <= settings.common_stories and not pinned.get(sentence):
-            continue  # few carriers are few stories
+            continue
         pairs = agreeing_pairs(buckets)
         by_count = is_common(len(buckets), pairs, settings.buckets, settings.common_stories)
         if pinned.get(sentence, by_count):
@@ -57,7 +58,7 @@ def marks(
     settings: Settings,
     pins: Pins | None = None,
 ) -> tuple[dict[int, Mark], set[Pair]]:
-    """The mark of every article by id, and the rows of `match` (sections 3 to 5)."""
+    """Return the mark of every article by id, and the rows of `match` (sections 3 to 5)."""
     profiles = {s.id: Profile.of(s.fingerprint, common) for s in subjects}
     originals: dict[int, list[Partner]] = {}
     earlier: dict[int, list[Partner]] = {}

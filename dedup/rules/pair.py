@@ -1,7 +1,6 @@
-"""Two fingerprints become scores, and scores a relation (docs/semantics.md, sections 3 and 4).
+"""Score two fingerprints, and relate them by their scores (docs/semantics.md, sections 3 and 4). Pure.
 
-Pure. `pairs.py` has the same rules over arrays, and a test holds the two equal. It knows neither order nor
-marks.
+`pairs.py` has the same rules over arrays; a test holds the two equal.
 """
 
 from __future__ import annotations
@@ -22,7 +21,7 @@ from dedup.text.signature import Signature
 
 @dataclass(frozen=True, slots=True)
 class Profile:
-    """What the rules see of a fingerprint; `sentences` is S', the hashes of those that are not common."""
+    """The parts of a fingerprint that the rules compare; `sentences` is S', without common ones."""
 
     content_hash: int
     sentences: frozenset[int]
@@ -47,12 +46,12 @@ class Scores:
 
     Attributes:
         shared: |S'(a) & S'(b)|, a count.
-        sentence_jaccard: shared over |S'(a) | S'(b)|; 0 where both are empty.
-        signature_jaccard: estimated Jaccard of the shingle sets; 0 where one is empty.
-        containment: how much of the shorter article is in the longer one, from 0 to 1.
+        sentence_jaccard: shared over |S'(a) | S'(b)|; 0 if both are empty.
+        signature_jaccard: estimated Jaccard of the shingle sets; 0 if one is empty.
+        containment: share of the shorter article that is in the longer one, from 0 to 1.
         same_content: equal content hashes; same_bucket: an equal bucket key.
-        shingles: of the article that has fewer.
-        print_jaccard: of the cores of two prints of one text, damaged, in a shared bucket; else 0.
+        shingles: of the article with fewer.
+        print_jaccard: of the cores of two prints of one damaged text, in a shared bucket; else 0.
     """
 
     shared: int
@@ -66,7 +65,6 @@ class Scores:
 
     @property
     def score(self) -> float:
-        """The largest Jaccard; 1 for equal content."""
         if self.same_content:
             return 1.0
         return max(self.sentence_jaccard, self.signature_jaccard, self.print_jaccard)
@@ -80,13 +78,13 @@ class Related:
 
 
 def score(a: Profile, b: Profile, settings: Settings) -> Scores:
-    """The scores of a pair; of the settings those of containment count."""
+    """Return the scores of a pair."""
     shared = len(a.sentences & b.sentences)
     return score_counted(a, b, settings, shared=shared, same_bucket=not a.buckets.isdisjoint(b.buckets))
 
 
 def score_counted(a: Profile, b: Profile, settings: Settings, *, shared: int, same_bucket: bool) -> Scores:
-    """The scores of a pair, given |S'(a) & S'(b)| and whether they have an equal bucket key."""
+    """Return the scores of a pair, given |S'(a) & S'(b)| and whether they have an equal bucket key."""
     union = len(a.sentences) + len(b.sentences) - shared
     size = settings.signature_size
     estimated = signature.jaccard(a.signature[:size], b.signature[:size])
@@ -99,7 +97,7 @@ def score_counted(a: Profile, b: Profile, settings: Settings, *, shared: int, sa
     if shared >= settings.containment_sentences:
         by_sentences = shared / min(len(a.sentences), len(b.sentences))
     if shared and fewer >= settings.containment_shingles:
-        # From a Jaccard s of sets of sizes m and n follows an intersection of s (m + n) / (1 + s).
+        # Sets of sizes m and n with a Jaccard of s have an intersection of s (m + n) / (1 + s).
         both = a.shingle_count + b.shingle_count
         by_shingles = min(1.0, estimated * both / ((1 + estimated) * fewer))
     return Scores(
@@ -115,12 +113,12 @@ def score_counted(a: Profile, b: Profile, settings: Settings, *, shared: int, sa
 
 
 def relate(a: Profile, b: Profile, settings: Settings, pin: Relation | None = None) -> Related | None:
-    """The relation of a pair, or None. The first rule that holds decides, and a pin before all of them."""
+    """Return the relation of a pair, or None. A pin decides, or else the first rule that holds."""
     return relate_scored(score(a, b, settings), settings, pin)
 
 
 def relate_scored(scores: Scores, settings: Settings, pin: Relation | None = None) -> Related | None:
-    """The relation that follows from the scores of a pair; see `relate`."""
+    """Return the relation of a pair with these scores; see `relate`."""
     if pin is not None:
         return None if pin is Relation.UNRELATED else Related(pin, Rule.PINNED, scores)
     if rule := _duplicate_by(scores, settings):

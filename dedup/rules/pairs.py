@@ -1,8 +1,6 @@
-"""The rules of `pair.py` over arrays: many pairs of fingerprints at once (sections 2 to 5).
+"""Apply the rules of `pair.py` to many pairs of fingerprints at once (docs/semantics.md, sections 2 to 5).
 
-For tuning, evaluation and large sets, where a Python object per pair costs too much. Every number is
-computed by the same operations in the same order as there, so both give the same floats; a test holds
-them equal. NumPy only.
+Keep the same operations in the same order as there: both must give the same floats, and a test compares them.
 """
 
 from __future__ import annotations
@@ -21,28 +19,21 @@ from dedup.text.damaged import print_jaccards
 from dedup.text.fingerprint import Fingerprint
 from dedup.text.signature import jaccards
 
-INTERSECTED_AT_ONCE = 100_000  # Pairs whose sentences are laid side by side at a time
-WORK_AT_ONCE = 4_000_000  # Pairs laid side by side at a time before those named twice are dropped: 64 MB
-SCORED_AT_ONCE = (
-    25_600_000  # Bytes of signatures that are laid side by side at a time, of 100,000 pairs: about 100 MB
-)
+INTERSECTED_AT_ONCE = 100_000  # Pairs whose sentences are intersected at a time
+WORK_AT_ONCE = 4_000_000  # Pairs in memory before repeated ones are dropped: 64 MB
+SCORED_AT_ONCE = 25_600_000  # Bytes of signatures in memory, of 100,000 pairs: about 100 MB
 
 Bigints = npt.NDArray[np.int64]
 Signatures = npt.NDArray[np.uint8]  # Shape (m, k): rows of signatures, prints included
 
 RULES = tuple(sorted(Rule))  # The rules by name; their places stand for them in arrays
-
 CODE = {rule: place for place, rule in enumerate(RULES)}  # A rule to its place in `RULES`
-
 Codes = npt.NDArray[np.int8]  # Shape (m,): a rule for each pair
 
 
 @dataclass(frozen=True, slots=True)
 class Scored(Columns):
-    """Pairs with every number the rules look at, each of shape (m,); see `pair.Scores`.
-
-    `pairs` is of shape (m, 2), the smaller number first.
-    """
+    """Scores of m pairs; see `pair.Scores`. `pairs` is of shape (m, 2), the smaller number first."""
 
     pairs: Pairs
     shared: Counts
@@ -56,7 +47,7 @@ class Scored(Columns):
 
     @classmethod
     def of(cls, scores: Sequence[Scores]) -> Scored:
-        """The scores of pairs that were scored one by one, numbered from 0."""
+        """Collect the scores of pairs that were scored one by one."""
         numbers = np.arange(len(scores), dtype=np.int32)
         kinds: dict[str, type[np.generic]] = dict.fromkeys(("shared", "shingles"), np.int32)
         shares = ("sentence_jaccard", "signature_jaccard", "containment", "print_jaccard")
@@ -67,7 +58,6 @@ class Scored(Columns):
 
     @property
     def score(self) -> Shares:
-        """The largest Jaccard; 1 for equal content."""
         larger = np.maximum(self.sentence_jaccard, self.signature_jaccard)
         return np.where(self.same_content, 1.0, np.maximum(larger, self.print_jaccard))
 
@@ -76,7 +66,6 @@ class Scored(Columns):
         return np.asarray(self.same_content | by_sentences | by_signature | (self.print_jaccard > 0))
 
     def _duplicates_by(self, settings: Settings) -> tuple[Flags, Flags]:
-        """Which are duplicates by their sentences, and which by their signatures."""
         by_sentences = self.sentence_jaccard >= settings.duplicate_sentence_jaccard
         by_signature = self.same_bucket & (self.signature_jaccard >= settings.duplicate_signature_jaccard)
         return (
@@ -85,7 +74,8 @@ class Scored(Columns):
         )
 
     def rules(self, settings: Settings) -> Codes:
-        """Which rule decides about each pair, as its place in `RULES`; of duplicates those of duplicates."""
+        """Return the rule of each related pair, as its place in `RULES`."""
+        # The rules in reverse order: the first one that holds is written last.
         found = np.full(len(self.pairs), CODE[Rule.CONTAINMENT], np.int8)
         near = self.same_bucket & (self.signature_jaccard >= settings.similar_signature_jaccard)
         found[near] = CODE[Rule.SIGNATURE]
@@ -107,7 +97,7 @@ class Scored(Columns):
 
 
 def scored_at_once(settings: Settings) -> int:
-    """How many pairs are scored at a time."""
+    """Return the number of pairs to score at a time."""
     return max(1, SCORED_AT_ONCE // settings.signature_bytes)
 
 
@@ -122,9 +112,9 @@ def score(
     same_content: Flags,
     same_bucket: Flags,
 ) -> Scored:
-    """`pair.score` of many pairs, from the sentences that both articles have, and what each one has.
+    """Return `pair.score` of many pairs, given the counts of both articles.
 
-    `signatures`: a row for each pair; those of articles without shingles count for nothing.
+    `signatures`: a row for each pair; the row of an article without shingles is not read.
     """
     (i, j), (m, n) = sentences, shingles
     signature_jaccard, print_jaccard = _likeness(signatures, (m > 0) & (n > 0), same_bucket, settings)
@@ -151,12 +141,12 @@ def score(
 def _likeness(
     signatures: tuple[Signatures, Signatures], signed: Flags, same_bucket: Flags, settings: Settings
 ) -> tuple[Shares, Shares]:
-    """The Jaccards of signatures, and those of prints of one text that is damaged."""
+    """Return the Jaccards of signatures, and of the prints of damaged texts."""
     found, printed = np.zeros(len(signed)), np.zeros(len(signed))
     size = settings.signature_size
     both = np.flatnonzero(signed)
     if not len(both):
-        return found, printed  # where no article has shingles, the rows may be empty
+        return found, printed  # without any shingles, the rows may be empty
     a, b = (rows if len(both) == len(rows) else rows[both] for rows in signatures)
     found[both] = jaccards(a[:, :size], b[:, :size])
     if settings.prints:
@@ -167,7 +157,7 @@ def _likeness(
 
 
 class FingerprintArrays:
-    """Fingerprints as arrays, given the common sentences. An article without one takes part in nothing."""
+    """Fingerprints as arrays, without common sentences. None, for an unreadable text, has no pairs."""
 
     def __init__(self, fingerprints: Sequence[Fingerprint | None], common: Collection[int]) -> None:
         self._readable = np.array([f is not None for f in fingerprints], np.bool_)
@@ -177,7 +167,6 @@ class FingerprintArrays:
         self._buckets = _Sets(() if f is None else f.buckets for f in fingerprints)
         self._contents = _Sets(() if f is None else (f.content_hash,) for f in fingerprints)
         self._banded = np.array([f is not None and len(f.buckets) > 0 for f in fingerprints], np.bool_)
-        # One column a band; zeros where there are none.
         width = max((len(f.buckets) for f in fingerprints if f is not None), default=0)
         self._bands = np.zeros((len(fingerprints), width), np.int64)
         self._shingles = np.array([0 if f is None else f.shingle_count for f in fingerprints], np.int32)
@@ -190,11 +179,11 @@ class FingerprintArrays:
                 self._bands[i] = fingerprint.buckets
 
     def candidates(self) -> Pairs:
-        """The pairs that share a sentence, a bucket or the content hash; shape (m, 2)."""
+        """Return the pairs that share a sentence, a bucket or the content hash; shape (m, 2)."""
         return _distinct([*self._sentences.meeting(), *self._buckets.meeting(), *self._contents.meeting()])
 
     def score(self, pairs: Pairs, settings: Settings) -> Scored:
-        """Every score of some pairs; those of unreadable articles are all 0."""
+        """Return the scores of pairs; 0 for unreadable articles."""
         step = scored_at_once(settings)
         parts = range(0, max(1, len(pairs)), step)
         return Scored.joined([self._score(pairs[at : at + step], settings) for at in parts])
@@ -214,8 +203,9 @@ class FingerprintArrays:
         )
 
     def _same_bucket(self, pairs: Pairs) -> Flags:
-        """Whether the bucket keys of each pair meet: in the same band, or else in any."""
+        """Return which pairs have an equal bucket key, in any band."""
         a, b = pairs.T
+        # Band by band is quicker than sets, which find equal keys of different bands.
         found: Flags = (self._bands[a] == self._bands[b]).any(axis=1) & self._banded[a] & self._banded[b]
         rest = np.flatnonzero(~found)
         found[rest] = self._buckets.shared(pairs[rest]) > 0
@@ -223,7 +213,7 @@ class FingerprintArrays:
 
 
 class _Sets:
-    """Sets of hashes, one per article, to be intersected pair by pair."""
+    """Sets of hashes, one per article, and their intersections."""
 
     def __init__(self, sets: Iterator[Collection[int]] | Sequence[Collection[int]]) -> None:
         members = [distinct(np.fromiter(items, np.int64, len(items))) for items in sets]
@@ -238,7 +228,7 @@ class _Sets:
         self._by_code, self._codes_sorted = owner[order], self._codes[order]
 
     def shared(self, pairs: Pairs) -> Counts:
-        """How many members the sets of each pair share; shape (m,)."""
+        """Return the number of common members of each pair of sets; shape (m,)."""
         found = np.zeros(len(pairs), np.int32)
         for start in range(0, len(pairs), INTERSECTED_AT_ONCE):
             part = pairs[start : start + INTERSECTED_AT_ONCE].astype(np.int64)
@@ -254,7 +244,7 @@ class _Sets:
         return found
 
     def meeting(self) -> Iterator[Pairs]:
-        """The pairs whose sets share a member, in pieces; a pair may come more than once."""
+        """Yield the pairs of sets with a common member, in pieces; a pair may be in several."""
         starts, sizes = runs(self._codes_sorted)
         group_end = np.repeat(starts + sizes, sizes)
         later = group_end - np.arange(len(group_end)) - 1  # members of the group behind each entry
@@ -276,9 +266,9 @@ def _distinct(parts: Sequence[npt.NDArray[np.int32]] | Sequence[Bigints]) -> Pai
 
 
 def stories(orders: Sequence[OrderKey], scored: Scored, duplicates: Flags) -> Groups:
-    """The canonical article of every article, itself where it is canonical (section 5); shape (n,).
+    """Return the original of every article, which may be itself (section 5); shape (n,).
 
-    `duplicates` says which of the pairs are duplicates.
+    `duplicates`: flags of the pairs that are duplicates.
     """
     place = np.empty(len(orders), np.int64)
     place[sorted(range(len(orders)), key=orders.__getitem__)] = np.arange(len(orders))
@@ -286,7 +276,7 @@ def stories(orders: Sequence[OrderKey], scored: Scored, duplicates: Flags) -> Gr
     swap = place[pairs[:, 0]] > place[pairs[:, 1]]
     earlier = np.where(swap, pairs[:, 1], pairs[:, 0])
     later = np.where(swap, pairs[:, 0], pairs[:, 1])
-    # By the later one, in canonical order; of its originals the highest score first, the earliest of equals.
+    # Sort by the later article, in canonical order; then the highest score first, the earliest of equals.
     rows = np.lexsort((place[earlier], -scores, place[later]))
     original = np.arange(len(orders), dtype=np.int32)
     for first, second in zip(earlier[rows].tolist(), later[rows].tolist(), strict=True):

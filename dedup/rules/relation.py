@@ -1,8 +1,4 @@
-"""What two articles are to each other, and what can decide it: the words, without the rules.
-
-It needs nothing but the standard library, so that `dedup --help` can name the words without NumPy. The rules
-are in `pair.py`.
-"""
+"""Names of relations and rules. No NumPy, so that `dedup --help` stays quick; the rules are in `pair.py`."""
 
 from __future__ import annotations
 
@@ -10,7 +6,7 @@ from enum import StrEnum
 
 
 class Relation(StrEnum):
-    """What two articles are to each other; `UNRELATED` is said by people only."""
+    """Relation of two articles; `UNRELATED` comes from pins only."""
 
     DUPLICATE = "duplicate"
     SIMILAR = "similar"
@@ -18,7 +14,7 @@ class Relation(StrEnum):
 
 
 class Rule(StrEnum):
-    """What decided a relation; the reason of a mark."""
+    """The rule that decided a relation; the reason of a mark."""
 
     PINNED = "pinned"
     CONTENT = "content"

@@ -1,1 +1,1 @@
-"""From a text to its fingerprint. Pure, no database."""
+"""Fingerprints of texts. Pure, no database."""

@@ -1,10 +1,7 @@
-"""Two texts sentence beside sentence: which is a version of which, which were added, removed or moved.
+"""Align two texts sentence by sentence: versions of a sentence in one row, the others in a row of their own.
 
 Equal sentences are paired first, then the most alike, then halves of a sentence that was split or merged.
-Each pair that keeps the reading order of both texts is one row; a sentence whose version stands elsewhere has
-a row on each side. `differences.py` marks the words of a pair. Where a machine misread letters, neither words
-nor ends of sentences can be trusted: such texts are aligned letter by letter. It knows nothing of HTML or
-terminals.
+Pairs that break the reading order of a text are no row: each side has its own.
 """
 
 from __future__ import annotations
@@ -32,25 +29,19 @@ from dedup.text.differences import (
 )
 from dedup.text.normalize import words
 
+# Share of common words of two versions of a sentence. Two sentences on one event share names and little
+# words, which is less as a rule.
 TWIN_WORDS = 0.5
-"""Share of their words that two sentences have in common at least to be versions of one sentence. Two others
-on one event share its names and the little words, which is less as a rule."""
-
+# A word that occurs in more sentences finds no twins, so that the work is not quadratic in the text.
 WIDESPREAD = 50
-"""A word that more sentences of a text have finds no twin there, so the work grows with the length of the
-text and not with its square."""
-
-MIN_SENTENCE = 12  # Characters: a shorter piece, such as "Mr. ", is no sentence of its own.
-
+MIN_SENTENCE = 12  # Characters: a shorter piece, such as "Mr. ", joins the next one
+# A common sentence may be in so many pieces here: Punkt, which knows abbreviations, splits less.
 COMMON_PIECES = 4
-"""A common sentence is looked for in so many pieces: Punkt, which knows abbreviations, splits less."""
-
+# Letters of misread texts that are aligned at a time; only the first half of the result is kept. So the work
+# is linear in the texts, and a passage of one text alone may be as long as the other half.
 WINDOW_LETTERS = 10_000
-"""Of misread texts so many letters are aligned at a time, and half of them count. What only one text has may
-be as long as the other half; the work grows with the length of the texts."""
-
+# Misread sentences are cut after 500 characters: their ends may be lost.
 _PIECE = re.compile(r".{1,500}(?:\s|$)|.{1,500}", re.DOTALL)
-"""Of a sentence in a misread text: its end may have been lost."""
 
 _SENTENCE_END = re.compile(
     r"\n\s*\n\s*"
@@ -61,19 +52,12 @@ _SENTENCE_END = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Passage:
-    """One or more sentences of a text, as they stand in it.
+    """A run of sentences of a text, unchanged."""
 
-    Attributes:
-        segments: its pieces; joined they are its text, with the spaces behind it.
-        opens: whether a paragraph begins with it.
-        elsewhere: whether its version stands at another place of the other text, not in this row.
-        common: whether it is a common sentence, which counts for nothing.
-    """
-
-    segments: Segments = field(repr=False)
-    opens: bool
-    elsewhere: bool = False
-    common: bool = False
+    segments: Segments = field(repr=False)  # Joined they are its text, with the spaces behind it
+    opens: bool  # It begins a paragraph
+    elsewhere: bool = False  # Its version is at another place of the other text, not in this row
+    common: bool = False  # It is a common sentence, which no comparison counts
 
     @property
     def text(self) -> str:
@@ -81,39 +65,37 @@ class Passage:
 
     @property
     def different(self) -> bool:
-        """Whether it has words that its version does not have."""
+        """True if it has words that its version does not have."""
         return not all(segment.shared for segment in self.segments)
 
 
 @dataclass(frozen=True, slots=True)
 class AlignedRow:
-    """A passage of the first text beside its version in the second; None where there is none here."""
+    """A passage of the first text and its version in the second; None for a passage of one text alone."""
 
     a: Passage | None
     b: Passage | None
 
     @property
     def same(self) -> bool:
-        """Whether both sides say the same."""
+        """True if both sides have the same words."""
         return self.a is not None and self.b is not None and not (self.a.different or self.b.different)
 
 
 def reflowed(text: str) -> str:
-    """A text as people read it: a line for each paragraph, a blank line between, whatever wrapped it."""
+    """Return a text with each paragraph on one line, and a blank line between paragraphs."""
     return "\n\n".join(blocks(text))
 
 
 def align(a: str, b: str, common: Iterable[str] = ()) -> list[AlignedRow]:
-    """Two texts in rows, in the reading order of both: the passages of a side, joined, are its text.
-
-    `common` sentences are given as either text prints them.
-    """
+    """Return rows in the reading order of both texts; the passages of a side, joined, are its text."""
     sides = _sentences(a), _sentences(b)
+    # One order of the texts for both calls, so that align(a, b) mirrors align(b, a).
     pairs = _pairs(*sides) if a <= b else [(j, i) for i, j in _pairs(*sides[::-1])]
     pairs.sort(key=lambda pair: pair[0].start)
-    told = frozenset(" ".join(words(sentence)) for sentence in common)
+    normal_forms = frozenset(" ".join(words(sentence)) for sentence in common)
     views = tuple(
-        _Side(side, {normal(s.words) for s in other}, _common(side, told), kind)
+        _Side(side, {normal(s.words) for s in other}, _common(side, normal_forms), kind)
         for side, other, kind in ((*sides, Kind.REMOVED), (*sides[::-1], Kind.ADDED))
     )
     for one, other in pairs:
@@ -133,9 +115,8 @@ def align(a: str, b: str, common: Iterable[str] = ()) -> list[AlignedRow]:
 
 
 def align_letters(a: str, b: str) -> list[AlignedRow]:
-    """Two prints of one text, letters of which were misread, in rows: a sentence of `a` beside what stands in
-    its place in `b`, wherever the sentences of that end. The passages of a side, joined, are its text.
-    """
+    """Align two texts with misread letters: each row is a sentence of `a` and the same place of `b`."""
+    # A machine misreads periods too: ends of sentences are taken from `a` alone.
     left = deque(
         (list(word_list(piece, letters=True)), sentence.opens and not number)
         for sentence in _sentences(a)
@@ -159,8 +140,7 @@ def align_letters(a: str, b: str) -> list[AlignedRow]:
 
 
 def _beside(runs: Sequence[tuple[int, int, int]], place: int) -> int:
-    """Where a place in the first text is in the second: between two runs as far behind the last one as there,
-    but not beyond the next one."""
+    """Return the place in the second text: as far behind a run as in the first, but not beyond the next."""
     found = place
     for i, j, _ in runs:
         if i >= place:
@@ -170,10 +150,9 @@ def _beside(runs: Sequence[tuple[int, int, int]], place: int) -> int:
 
 
 def twins(a: Sequence[str], b: Sequence[str]) -> list[tuple[int | None, int | None]]:
-    """Which sentence of `b` is a version of which of `a`, by their places in the two; None for no version.
+    """Pair sentences of `a` with their versions in `b`, by their places; None for no version.
 
-    The most alike are paired first, wherever they stand; each sentence has one twin at most. The pairs come
-    in the order of `a`, then what is left of `b` in its order.
+    The most alike are paired first. The pairs are in the order of `a`, then the others of `b` in its order.
 
     >>> twins(["Rain fell on Monday.", "It was cold."], ["Boats sank.", "Rain fell on Tuesday."])
     [(0, 1), (1, None), (None, 0)]
@@ -192,7 +171,7 @@ class _Sentence:
 
 
 def _sentences(text: str) -> list[_Sentence]:
-    """The sentences of a text; their ends are guessed plainly, for every language alike."""
+    """Split a text into sentences, by one rule for all languages."""
     found: list[_Sentence] = []
     start, opens = 0, True
     ends = [(m.end(), m[0].count("\n") > 1, m["plain"]) for m in _SENTENCE_END.finditer(text)]
@@ -201,7 +180,7 @@ def _sentences(text: str) -> list[_Sentence]:
             continue
         sentence = _Sentence(list(word_list(text[start:stop])), opens)
         if found and not normal(sentence.words):
-            found[-1].words.extend(sentence.words)  # stray marks belong to the sentence before them
+            found[-1].words.extend(sentence.words)  # stray marks join the sentence before them
         elif sentence.words:
             if found and not normal(found[0].words):
                 sentence = _Sentence([*found.pop().words, *sentence.words], True)
@@ -210,15 +189,14 @@ def _sentences(text: str) -> list[_Sentence]:
     return found
 
 
-_Places = tuple[range, range]
-"""Sentences of the first text that are a version of sentences of the second, by their numbers."""
+_Places = tuple[range, range]  # Numbers of sentences of the first text, and of their version in the second
 
 
 def _pairs(a: list[_Sentence], b: list[_Sentence]) -> list[_Places]:
-    """Every version found, wherever it stands."""
     keys = [normal(s.words) for s in a], [normal(s.words) for s in b]
     equal, anchors = _equal(*keys)
-    both = set(keys[0]) & set(keys[1])  # what only one text repeats is no sentence of its own
+    # A sentence of both texts has its equal; surplus copies in one text look for no other version.
+    both = set(keys[0]) & set(keys[1])
     sets = tuple({i: frozenset(key) for i, key in enumerate(side) if key not in both} for side in keys)
     gaps = [_gaps(len(side), [pair[n] for pair in anchors]) for n, side in enumerate(keys)]
     alike = _most_alike(sets[0], sets[1], *gaps)
@@ -230,7 +208,7 @@ def _pairs(a: list[_Sentence], b: list[_Sentence]) -> list[_Places]:
 def _equal(
     a: list[tuple[str, ...]], b: list[tuple[str, ...]]
 ) -> tuple[list[tuple[int, int]], list[tuple[int, int]]]:
-    """Pairs of equal sentences: as many as there can be in order, then the others; and those in order."""
+    """Return pairs of equal sentences, first as many as possible in order; and the ones in order alone."""
     numbers: dict[tuple[str, ...], int] = {}
     rows = [[numbers.setdefault(key, len(numbers)) for key in side] for side in (a, b)]
     anchors = [
@@ -253,7 +231,6 @@ def _equal(
 
 
 def _gaps(count: int, anchors: Iterable[int]) -> list[int]:
-    """For each sentence, how many anchors stand before it."""
     fixed = set(anchors)
     return list(accumulate((number in fixed for number in range(count - 1)), initial=0)) if count else []
 
@@ -262,7 +239,7 @@ _Words = dict[int, frozenset[str]]  # The words of sentences, by the numbers of 
 
 
 def _most_alike(a: _Words, b: _Words, a_gaps: list[int], b_gaps: list[int]) -> list[tuple[int, int]]:
-    """Versions of a sentence, the most alike first; of equals those nearest to the same place."""
+    """Pair versions of a sentence, the most alike first; of equals the nearest to the same place."""
     holders: dict[str, list[int]] = defaultdict(list)
     for j, sentence in b.items():
         for word in sentence:
@@ -289,19 +266,19 @@ def _most_alike(a: _Words, b: _Words, a_gaps: list[int], b_gaps: list[int]) -> l
 
 
 def _with_halves(i: int, j: int, sets: tuple[_Words, ...], free: list[set[int]]) -> _Places:
-    """A pair with the sentences beside it that make its sides more alike: one was split, or two merged."""
+    """Add the sentences beside a pair that make its sides more alike: one was split, or two merged."""
     places = [range(i, i + 1), range(j, j + 1)]
-    told = [sets[0][i], sets[1][j]]
+    sides = [sets[0][i], sets[1][j]]
     for n in (0, 1):
         for way in (1, -1):
             while True:
                 number = places[n].stop if way > 0 else places[n].start - 1
                 if number not in free[n]:
                     break
-                longer = told[n] | sets[n][number]
-                if _likeness(longer, told[1 - n]) <= _likeness(*told):
+                longer = sides[n] | sets[n][number]
+                if _likeness(longer, sides[1 - n]) <= _likeness(*sides):
                     break
-                told[n] = longer
+                sides[n] = longer
                 places[n] = range(min(places[n].start, number), max(places[n].stop, number + 1))
                 free[n].discard(number)
     return places[0], places[1]
@@ -312,9 +289,10 @@ def _likeness(a: frozenset[str], b: frozenset[str]) -> float:
 
 
 def _in_order(pairs: list[_Places], a: list[_Sentence]) -> list[_Places]:
-    """Of pairs in the order of the first text, those that keep that of the second too, with most words."""
+    """Choose pairs, in the order of the first text, that are also in order in the second, with most words."""
     ranks = {start: n for n, start in enumerate(sorted(pair[1].start for pair in pairs), 1)}
-    best = [(0, -1)] * (len(pairs) + 1)  # a Fenwick tree: the heaviest chain that ends at a rank or before
+    # A Fenwick tree, the heaviest chain that ends at a rank or before, keeps this below quadratic time.
+    best = [(0, -1)] * (len(pairs) + 1)
     before: list[int] = []
     for number, (one, other) in enumerate(pairs):
         rank, heaviest = ranks[other.start] - 1, (0, -1)
@@ -335,15 +313,15 @@ def _in_order(pairs: list[_Places], a: list[_Sentence]) -> list[_Places]:
     return found[::-1]
 
 
-def _common(sentences: list[_Sentence], told: frozenset[str]) -> set[int]:
-    """The numbers of the sentences that are common, or pieces of a common one."""
+def _common(sentences: list[_Sentence], normal_forms: frozenset[str]) -> set[int]:
+    """Return the numbers of sentences that are common, or pieces of a common one."""
     found: set[int] = set()
-    if not told:
+    if not normal_forms:
         return found
     texts = ["".join(word.text for word in sentence.words) for sentence in sentences]
     for first in range(len(texts)):
         for stop in range(first + 1, min(first + COMMON_PIECES, len(texts)) + 1):
-            if " ".join(words("".join(texts[first:stop]))) in told:
+            if " ".join(words("".join(texts[first:stop]))) in normal_forms:
                 found.update(range(first, stop))
     return found
 
@@ -357,7 +335,7 @@ class _Side:
         self.paired: dict[int, tuple[range, Segments]] = {}
 
     def until(self, stop: int) -> Iterator[Passage]:
-        """The passages before a sentence, none of which has its version beside it."""
+        """Yield the passages before a sentence, which have no version in the same row."""
         while self._at < stop:
             yield self.next(elsewhere=True)
 

@@ -1,11 +1,8 @@
-"""Texts that are split into sentences become fingerprints, many at a time.
+"""Make fingerprints of many texts at once, from their sentences.
 
-Sections 1.3 to 1.8 of docs/semantics.md, over arrays; `tests/reference/plain.py` is the same word by word. It
-does not split, and a text that is unreadable does not come here.
-
-Bytes come in as `normalised` makes them: words apart by spaces, sentences by line feeds, one text after the
-other. `Tokens` finds the words and hashes them, and sequences and shingles of them, as `Hasher` does, in a
-few dozen array operations, whatever the number of texts. Memory: about 100 bytes for each word.
+Sections 1.3 to 1.8 of docs/semantics.md, over arrays; `tests/reference/plain.py` is the same word by word.
+`normalised` makes one piece of bytes of the texts: spaces between words, line feeds after sentences. Memory:
+about 100 bytes for each word.
 """
 
 from __future__ import annotations
@@ -32,20 +29,15 @@ _CHUNK = 1 << 12  # Words hashed at a time: 32 kB for each array, which stays in
 _LOW, _HALF = np.uint64(0xFFFFFFFF), np.uint64(32)
 _UPPER = np.uint64(0xFFFFFFFF << 32)
 _FIRST_BYTES = np.array([(1 << 8 * count) - 1 for count in range(_STEP + 1)], np.uint64)
-"""By how many bytes of such a number belong to the word: what keeps them."""
+"""Masks that keep the first 0 to 8 bytes of such a number."""
 
 
 class Tokens:
-    """The words of some texts.
-
-    Args:
-        data: the normalised bytes of all texts, a line feed after each sentence.
-        hasher: of the corpus.
+    """The words of some texts, given as normalised bytes with a line feed after each sentence.
 
     Attributes:
-        hashes: of each word.
-        lengths: of each word in characters.
-        lines: shape (lines + 1,): where in the words each line begins; a line may be without words.
+        hashes, lengths: shape (words,): the hash of each word, and its length in characters.
+        lines: shape (lines + 1,): the number of the first word of each line, which may have none.
     """
 
     def __init__(self, data: bytes, hasher: Hasher) -> None:
@@ -56,12 +48,12 @@ class Tokens:
         self._hasher = hasher
         self.lengths = sizes = stops - starts
         if not data.isascii():
-            # In UTF-8 a character has one byte that does not go on with another.
+            # UTF-8 marks the continuation bytes of a character with 10 as their first bits.
             first = (np.frombuffer(data, np.uint8) & 0xC0) != 0x80
             total = np.zeros(len(first) + 1, np.int64)
             np.cumsum(first, out=total[1:])
             self.lengths = total[stops] - total[starts]
-        # Any eight bytes of the data, wherever they begin, as one number.
+        # A view with stride 1: numbers[i] is the eight bytes from i on. The padding is for the last ones.
         numbers = np.ndarray((len(data) + 1,), "<u8", data + bytes(_STEP), strides=(1,))
         self.hashes: Hashes = np.empty(len(starts), np.uint64)
         for i in range(0, len(starts), _CHUNK):
@@ -71,15 +63,12 @@ class Tokens:
         self._low, self._high = self.hashes & _LOW, self.hashes >> _HALF
 
     def sequences(self, starts: Places, stops: Places) -> npt.NDArray[np.int64]:
-        """The hashes of the words from each start to the stop after it. Every sequence has a word.
-
-        Args:
-            starts, stops: in order, and none begins before the one before it stops.
-        """
+        """Return the hashes of sequences of words, by their places: in order, apart, and none empty."""
         if not len(starts):
             return np.empty(0, np.int64)
         counts = stops - starts
         coefficients = self._hasher.of_sequence(int(counts.max()))
+        # A slice of adjacent sequences is a view, which needs no copy of the words.
         whole = len(starts) == 1 or bool((starts[1:] == stops[:-1]).all())
         where = slice(int(starts[0]), int(stops[-1])) if whole else ranges(starts, counts)
         low, high = self._low[where], self._high[where]
@@ -95,14 +84,14 @@ class Tokens:
         return found
 
     def line_characters(self) -> Places:
-        """The length of each line in characters: its words with a space between each two."""
+        """Return the length of each line in characters: its words with a space between each two."""
         total = np.concatenate([[0], np.cumsum(self.lengths)])
         counts = np.diff(self.lines)
         found: Places = np.diff(total[self.lines]) + np.maximum(counts - 1, 0)
         return found
 
     def shingles(self, at: Places) -> ShingleHashes:
-        """The hashes of the shingles that begin at some words, each of which has two after it."""
+        """Return the hashes of the shingles that begin at some words; each must have two words after it."""
         coefficients = self._hasher.of_shingle
         found = np.full(len(at), coefficients[0])
         for i in range(SHINGLE_WORDS):
@@ -113,7 +102,7 @@ class Tokens:
 
 
 def _places(data: bytes) -> tuple[Places, Places, Places]:
-    """Where the words start and stop, and where the line feeds are."""
+    """Return the starts and stops of words, and the places of line feeds."""
     found = np.frombuffer(data, np.uint8)
     inside = np.zeros(len(found) + 2, np.bool_)
     np.greater(found, _SPACE, out=inside[1:-1])
@@ -148,9 +137,9 @@ class BatchMaker:
         self._stop_words = np.array(sorted(set(listed)), np.uint64)
 
     def make(self, texts: Sequence[Sequence[str]], titles: Sequence[str | None]) -> Fingerprints:
-        """The fingerprints of some texts, each given by its sentences; one without words has zeros.
+        """Return the fingerprints of texts, each given by its sentences; zeros for one without words.
 
-        Versions and reasons are the caller's: here they are 0 and None.
+        Versions are 0 and reasons None: the caller sets them.
         """
         settings = self._settings
         made = Fingerprints.unmade(len(texts), settings.signature_size, settings.bands)
@@ -171,7 +160,7 @@ class BatchMaker:
         return replace(made, sentence_hashes=sentence_hashes)
 
     def sentences(self, sentences: Sequence[str]) -> list[int | None]:
-        """The hashes of the sentences of a text; None of those too short to count."""
+        """Return the hashes of the sentences of a text; None for one too short to count."""
         tokens = Tokens(normalised("\n".join([*sentences, ""])), self.hasher)
         chosen = np.flatnonzero(tokens.line_characters() >= self._settings.sentence_min_characters)
         hashes = tokens.sequences(tokens.lines[chosen], tokens.lines[chosen + 1])
@@ -181,7 +170,7 @@ class BatchMaker:
         return found
 
     def _short(self, contents: Sequence[tuple[str | None, bytes]]) -> npt.NDArray[np.int64]:
-        """The content hashes of short texts from their titles and lines."""
+        """Return the content hashes of short texts from their titles and lines."""
         data = bytearray()
         for title, lines in contents:
             data += normalised(title or "").replace(b"\n", b" ")
@@ -192,13 +181,13 @@ class BatchMaker:
     def _sentences(
         self, tokens: Tokens, first_lines: Places, banded: npt.NDArray[np.bool_]
     ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
-        """The distinct hashes of the sentences that count, and where those of each text start."""
+        """Return the distinct hashes of the sentences that count, and the start of each text's."""
         text_of = np.repeat(np.arange(len(banded)), np.diff(first_lines))
         counts = tokens.line_characters() >= self._settings.sentence_min_characters
         chosen = np.flatnonzero(counts & banded[text_of])
         text_of = text_of[chosen]
         hashes = tokens.sequences(tokens.lines[chosen], tokens.lines[chosen + 1])
-        # Equal ones of a text beside each other, the first one first: the others go.
+        # The sort is stable, so that the first of equal sentences of a text stays.
         order = np.lexsort((hashes, text_of))
         first = np.empty(len(order), np.bool_)
         first[order] = begins_run(hashes[order], text_of[order])
@@ -206,13 +195,14 @@ class BatchMaker:
         return hashes, np.searchsorted(text_of, np.arange(len(banded) + 1))
 
     def _sign(self, tokens: Tokens, starts: Places, made: Fingerprints) -> None:
-        """Shingles, signatures and buckets, written where they belong."""
+        """Write the counts of shingles, the signatures and the buckets of texts."""
         text_of = np.repeat(np.arange(len(made.banded)), np.diff(starts))
         if len(self._stop_words):
             stops = np.isin(tokens.hashes, self._stop_words)
         else:
             stops = tokens.lengths < self._settings.stop_word_length
         stops &= made.banded[text_of]
+        # The last two words of a text begin no shingle: it would take words of the next text.
         stops[np.maximum(starts[1:] - 1, 0)[made.banded]] = False
         stops[np.maximum(starts[1:] - 2, 0)[made.banded]] = False
         at = np.flatnonzero(stops)

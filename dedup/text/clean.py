@@ -1,16 +1,11 @@
-"""A raw text becomes blocks of running text: the first step of a fingerprint.
+"""Clean a raw text into blocks of running text, the first step of a fingerprint.
 
-Hard line wrapping is not content, so a line break inside a paragraph is a space; a blank line ends a
-block, and so does a short unpunctuated line such as a heading or "Read more". A sentence end whose space
-was lost in extraction gets it back. It does not split sentences.
+A line break inside a paragraph is a space. A blank line ends a block, and so does a short line without
+punctuation, such as a heading or "Read more". A sentence end gets back a space that extraction lost.
 
-How a heading is told from a wrapped line. A wrapper starts a new line only when the next word no longer
-fits. A break where the next word *would* have fitted in the widest line of the text was therefore made
-by an author: if the line before it is short and ends without punctuation, and the next one does not go
-on in lower case, it is a block of its own. Wrapped text never contains such a break, whatever the width,
-which is why re-wrapping cannot change a fingerprint. Where a text separates headings by single line
-breaks *and* is wrapped so narrowly that its headings fill their lines, no reader can tell them apart;
-blank lines always can.
+A wrapper starts a new line only if the next word no longer fits, so a break before a word that *would* have
+fitted in the widest line is an author's. Wrapped text has no such break at any width: re-wrapping cannot
+change a fingerprint.
 """
 
 from __future__ import annotations
@@ -32,21 +27,17 @@ from dedup.text.normalize import (
     kinds,
 )
 
+# News headings are written to fit about 60 characters.
 HEADING_MAX_CHARACTERS = 60
-"""A longer line is prose, not a heading. News headings are written to fit about 60 characters."""
-
+# Share of the widest line that a heading fills. Wrappers that balance lines stay well above.
 HEADING_MAX_SHARE = 0.6
-"""A heading fills at most this share of the widest line: wrappers that balance lines stay well above."""
-
+# No article is set narrower than this, so the line breaks of such a text say nothing.
 HEADING_MIN_WIDTH = 40
-"""In a text whose widest line is narrower, line breaks tell nothing: no article is set that narrow."""
-
+# A wrapper drops the spaces at which it breaks; the gap before the next word may have been a tab stop wide.
 WIDEST_GAP = 8
-"""A wrapper drops the spaces at which it breaks. A run of this many, a tab stop, is allowed for: a word
-that fits only behind a narrower gap may have been wrapped."""
 
 _LINE_END = re.compile(f"[{LINE_ENDS}]")
-# What they begin with is one character, so that the search skips to it.
+# These patterns begin with a literal character, which the search skips to.
 _HYPHEN_BREAK = re.compile(r"- (?<=\w- )(?=\w)")
 _DASHES = re.compile(r"--+(?: ?--+)* ?")
 _IDEOGRAPH_SPACE = re.compile(
@@ -54,7 +45,7 @@ _IDEOGRAPH_SPACE = re.compile(
 )
 _INVISIBLE = re.compile(f"[{INVISIBLES}]")
 _ODD_SPACES = "\t\x1c\x1d\x1e\x1f"
-# The mark comes first, so that the search skips to it; then what is before it, then what follows.
+# The mark comes first, so that the search skips to it; a look-behind tests the letters before it.
 _GLUED = re.compile(r"[.?!\u2026](?<=[^\W\d_]{2}.)[\"')\]\u2019\u201d\u00bb]?(?=[^\W\d_]{2})")
 _WEB_ADDRESS = re.compile(r"://|@|\bwww\.", re.IGNORECASE)
 _CLOSERS = "\"')]}\u2019\u201d\u00bb* "
@@ -66,7 +57,7 @@ _PUNCTUATION = frozenset(
 
 
 def blocks(text: str) -> list[str]:
-    """The blocks of a text, each on one line with single spaces, in order; none is empty.
+    """Return the blocks of a text, each on one line with single spaces, never empty.
 
     >>> blocks("Storm nears coast\\n\\nThe storm\\nis  near. It\\r\\nis big.")
     ['Storm nears coast', 'The storm is near. It is big.']
@@ -75,14 +66,14 @@ def blocks(text: str) -> list[str]:
 
 
 def glued_blocks(text: str) -> tuple[list[str], int]:
-    """The blocks of a text before lost spaces come back, and the kinds of characters in it (`normalize`)."""
+    """Return the blocks of a text, still without lost spaces, and its kinds of characters (`normalize`)."""
     text = storable(text)
     found = 0
     if not text.isascii():
         found = kinds(text)
         if found & INVISIBLE:
             text = _INVISIBLE.sub("", text)
-        # Only marks make a composition slow, and only they make one long run.
+        # A run of marks makes NFC quadratic; only a text that has marks needs the search for runs.
         text = composed(text) if found & MARK else unicodedata.normalize("NFC", text)
     elif "\r" in text or "\x0b" in text or "\x0c" in text:
         found = LINE_END
@@ -116,8 +107,8 @@ def _blocks(text: str, found: int) -> list[str]:
 
 
 def _lines(text: str, found: int) -> list[str]:
-    """The lines of a text with single spaces. To split each into words takes long, and is mostly needless."""
     lines = text.split("\n")
+    # Splitting a line into words is slow, and few lines need it.
     if found & SPACE or any(space in text for space in _ODD_SPACES):
         return [" ".join(line.split()) for line in lines]
     if "  " in text:
@@ -126,12 +117,12 @@ def _lines(text: str, found: int) -> list[str]:
 
 
 class _Fits:
-    """Tells whether the first word of the next line would have fitted on a line of the text."""
+    """Test of whether the first word of the next line would have fitted on a line of the text."""
 
     def __init__(self, text: str, lines: list[str]) -> None:
         # Runs of spaces may have come before the wrapping or after it: both measures must agree.
         self._measures = [[line.strip(" ") for line in text.split("\n")], lines]
-        # A line of one word, such as a web address, may be wider than the wrapper wanted it.
+        # A line of one word, such as a web address, may be wider than the wrapper allows.
         self._widths = [
             max((len(line) for line in measure if " " in line), default=0) for measure in self._measures
         ]
@@ -149,7 +140,7 @@ class _Fits:
 
 def _one_line(lines: list[str], hyphens: bool, ideographs: bool) -> str:
     line = " ".join(lines)
-    # A wrapper may break after a hyphen or beside a dash: both forms must come out the same.
+    # A wrapper may break after a hyphen or beside a dash: both forms must become the same.
     if hyphens and "- " in line:
         line = _HYPHEN_BREAK.sub("-", line)
     if hyphens and "--" in line:
@@ -159,10 +150,7 @@ def _one_line(lines: list[str], hyphens: bool, ideographs: bool) -> str:
 
 
 def unglued(line: str) -> str:
-    """Give the space back to sentence ends that lost it: two lower-case letters, a mark, then a capital.
-
-    Web and mail addresses stay as they are. Whether a sentence ends there is Punkt's decision, as it is
-    where the space was never lost, so that both prints have the same sentences.
+    """Add the lost space after a sentence end: two lower-case letters, a mark, then a capital.
 
     >>> unglued("He left.The rest stayed. See www.example.com/Home.Page")
     'He left. The rest stayed. See www.example.com/Home.Page'
@@ -176,7 +164,8 @@ def unglued(line: str) -> str:
             continue
         if not (line[stop].isupper() and line[stop + 1].islower()):
             continue
-        if mark >= word_stop:  # each word is looked at once, however many marks it has
+        # One search for each word: a word of a million marks would take quadratic time.
+        if mark >= word_stop:
             word_start = line.rfind(" ", word_stop, mark) + 1
             word_stop = line.find(" ", stop)
             word_stop = len(line) if word_stop < 0 else word_stop

@@ -1,15 +1,12 @@
-"""Whose text an article says it is: the agencies that it credits, by a list of how each is written.
+"""Read the news agencies that an article credits, by a list of their spellings.
 
-A credit is a name of the list at one of five places, and nowhere else; a name in running text is none:
+A name of the list counts at five places, and not in running text:
 
-- `byline`: the byline of the article, a line of the text that begins with "By" or is nothing but the name;
-- `dateline`: in brackets before the first sentence, "BERLIN (dpa) -", or a line that begins "Reuters. -";
-- `end`: the closing line, "(APA/dpa, 1.11.2015)", "- AFP", or the name alone;
-- `copyright`: a line that begins with a copyright sign or the word, among the last ones;
-- `contribution`: "The Associated Press contributed to this report": part of the text is the agency's.
-
-The first two look at the first 300 characters, the others at the last 300. No database, and no regular
-expression from outside.
+- `byline`: the byline of the article, a line of the text that begins with "By" or has the name alone
+- `dateline`: in brackets before the first sentence, "BERLIN (dpa) -", or a line that begins "Reuters. -"
+- `end`: the closing line, "(APA/dpa, 1.11.2015)", "- AFP", or the name alone
+- `copyright`: a line that begins with a copyright sign or the word, among the last ones
+- `contribution`: "The Associated Press contributed to this report": part of the text is the agency's
 """
 
 from __future__ import annotations
@@ -22,19 +19,17 @@ from typing import Literal, get_args
 
 Place = Literal["byline", "dateline", "end", "copyright", "contribution"]
 
+# The order is the precedence: an agency that is credited at several places has the first.
 PLACES: tuple[Place, ...] = get_args(Place)
-"""In this order: an agency that is credited at several is told of the first."""
 
-REMEMBERED = 4_096  # Bylines, and what stands in brackets, of which many articles have the same
-
-HEAD = TAIL = 300  # Characters at the beginning and at the end of a text that are looked at
-
+REMEMBERED = 4_096  # Bylines and bracketed texts whose agencies are cached: many articles have the same
+HEAD = TAIL = 300  # Characters at the beginning and at the end of a text that may have credits
 MAX_SPELLING = 60  # Characters of a name
 
-_BRACKET = 40  # Characters within brackets at most
-_DATELINE = 100  # Characters before the bracket, in its line
-_PLAIN_DATELINE = 60  # The same where no dash follows
-_OWN_LINE = 60  # Characters of a line that is a byline, or the last one
+_BRACKET = 40  # The most characters within brackets
+_DATELINE = 100  # The most characters before the bracket, in its line
+_PLAIN_DATELINE = 60  # The same without a dash behind the bracket
+_OWN_LINE = 60  # The most characters of a line that is a byline, or the last one
 _LAST_LINES = 4
 
 _BY = ("By ", "BY ", "by ", "Von ", "VON ", "Par ", "PAR ", "Por ", "POR ", "Di ", "De ")
@@ -42,14 +37,12 @@ _SEPARATORS = re.compile(r"\s*(?:[/,;|&\n\xb7\u2022\u2013]| and | und | et | y |
 _DASHES = (" -", " \u2013", " \u2014")
 _DASH = re.compile(r"[.:]?\s*(?:[-\u2013\u2014_]|$)")
 _JOB = re.compile(r"(?:Staff|Writers?|Correspondents?|Reporters?|Editors?|Service|STAFF|WRITERS?)$")
-_CODE = re.compile(r"[a-z]{2,5}|red\.?|[\d. :]*")
-"""In brackets beside an agency: the sign of an author or a desk, or a date."""
-
+_CODE = re.compile(r"[a-z]{2,5}|red\.?|[\d. :]*")  # The sign of an author or a desk, or a date
 _END_DATE = re.compile(r"[\s,]+[\d. :/-]+$")
 _RIGHTS = re.compile(
     r"(?:(?:\xa9|\([cC]\)|[Cc]opyright|COPYRIGHT)[\s\xa0,:]*)+(?:by\s+|\d{4}(?:-\d{4})?,?\s*(?:by\s+)?)*"
 )
-_RIGHTS_BEGIN = frozenset("\xa9(cC")  # What that begins with
+_RIGHTS_BEGIN = frozenset("\xa9(cC")  # First characters of `_RIGHTS`
 _CONTRIBUTED = re.compile(
     r"^[\s\u2022*]*(.{2,280}?)\s+(?:also\s+)?contributed (?:to|reporting)", re.MULTILINE
 )
@@ -66,27 +59,19 @@ _EDGES = " \t\r\xa0-\u2013\u2014_*\u2022"
 
 @dataclass(frozen=True, slots=True)
 class Agency:
-    """An agency of the list.
-
-    Attributes:
-        id: its number in the corpus.
-        name: as it is shown.
-        spellings: how texts write it. Case counts in one of fewer than four characters.
-        places: where it counts.
-    """
+    """An agency of the list."""
 
     id: int
     name: str
-    spellings: tuple[str, ...]
-    places: tuple[Place, ...] = PLACES
+    spellings: tuple[str, ...]  # Case matters in one of fewer than four characters
+    places: tuple[Place, ...] = PLACES  # Places at which a credit counts
 
 
-Credit = tuple[int, Place]
-"""The number of an agency, and where it is credited."""
+Credit = tuple[int, Place]  # The number of an agency, and the place of its credit
 
 
 class CreditReader:
-    """Reads credits by one list of agencies."""
+    """Reader of credits by one list of agencies."""
 
     def __init__(self, agencies: Iterable[Agency]) -> None:
         self.names: dict[int, str] = {}
@@ -105,7 +90,7 @@ class CreditReader:
         self._named = lru_cache(REMEMBERED)(self._in_byline)
 
     def _beginnings(self) -> dict[str, tuple[str, ...]]:
-        """How a line of an agency may begin: by its first three characters all of it, in lower case."""
+        """Map the first three characters of a line of an agency to its beginnings in lower case."""
         found: dict[str, set[str]] = {by[:3]: {by.casefold()} for by in _BY}
         for name in self._exact:
             begins = {name[:3]}
@@ -118,7 +103,7 @@ class CreditReader:
         return {three: tuple(names) for three, names in found.items()}
 
     def read(self, text: str, byline: str | None = None) -> tuple[Credit, ...]:
-        """The credits of an article, one for each agency, by their numbers.
+        """Return the credits of an article, one for each agency, by their numbers.
 
         >>> reader = CreditReader([Agency(1, "AP", ("AP", "Associated Press"))])
         >>> reader.read("BRIG (AP) - It rained."), reader.read("The AP exam is hard.")
@@ -134,7 +119,7 @@ class CreditReader:
         for line in head.split("\n"):
             if line[:1] == " ":
                 line = line.lstrip()
-            # Most lines that begin like a name go on otherwise, and need no regular expression.
+            # Most lines that begin like a name continue otherwise, and need no regular expression.
             if line[:3] in begins and line.casefold().startswith(begins[line[:3]]):
                 self._line(found, line.strip())
         self._tail(found, text[-TAIL:].rstrip())
@@ -148,14 +133,14 @@ class CreditReader:
                     found[agency.id] = place
 
     def _agency(self, name: str) -> Agency | None:
-        """The agency that is called so, with or without an article before it."""
+        """Return the agency of a name, with or without an article before it."""
         name = name.strip(_EDGES)
         if name[:4] in ("The ", "the ", "THE "):
             name = name[4:]
         return self._exact.get(name) or (self._folded.get(name.casefold()) if len(name) > 3 else None)
 
     def _in_byline(self, byline: str) -> tuple[Agency, ...]:
-        """The agencies in a byline: each a part of its own, or before the job of a person."""
+        """Return the agencies in a byline: each is a part, or precedes the job of a person."""
         for by in _BY:
             if byline.startswith(by):
                 byline = byline[len(by) :]
@@ -172,7 +157,7 @@ class CreditReader:
         return tuple(agencies)
 
     def _in_brackets(self, inside: str) -> tuple[Agency, ...]:
-        """The agencies in brackets, beside which there may be signs of desks and a date; none of others."""
+        """Return the agencies in brackets with signs of desks and a date; none if there are other words."""
         agencies = []
         for part in re.split(r"\s*[/,;\u2013]\s*|\s+-\s+", _END_DATE.sub("", inside.strip())):
             agency = self._agency(_END_DATE.sub("", part))
@@ -197,7 +182,7 @@ class CreditReader:
 
     @staticmethod
     def _opens(before: str, after: str) -> bool:
-        """Whether what is around a bracket makes it the dateline."""
+        """Return whether the text around a bracket makes it the dateline."""
         line = after.partition("\n")[0]
         if _DASH.match(line.lstrip()):
             return len(before) <= _DATELINE
@@ -205,7 +190,7 @@ class CreditReader:
         return plain and (not before or before.isupper() or any(map(str.isdigit, before)))
 
     def _line(self, found: dict[int, Place], line: str) -> None:
-        """A line near the beginning: a byline, or one that opens with the name and a dash."""
+        """Add the credits of a line near the beginning: a byline, or the name and a dash."""
         if line.startswith(_BY):
             if len(line) <= 2 * _OWN_LINE:
                 self._add(found, self._named(line), "byline")
@@ -241,7 +226,7 @@ class CreditReader:
         last = lines[-1].strip(f"{_EDGES}(")
         if len(last) <= _OWN_LINE and ("ewsdesk" in tail or "ewsroom" in tail or "ureau " in tail):
             self._add(found, self._leading(last), "end")
-        # In the many texts that end in a long line fewer words are looked for: each costs as much as a line.
+        # Each search costs as much as a line, so texts that end in a long line have fewer.
         if (
             "ontribut" in tail
             or "aterial from" in tail
@@ -252,7 +237,7 @@ class CreditReader:
                 self._add(found, self._listed(match[1]), "contribution")
 
     def _closing(self, found: dict[int, Place], tail: str) -> None:
-        """A name after the end of the last sentence: `… he said. - AFP`."""
+        """Add the names after the end of the last sentence: `… he said. - AFP`."""
         last = _LAST.search(tail[-_OWN_LINE:])
         if last:
             agencies = [self._agency(part) for part in last[1].split("/")]
@@ -260,7 +245,7 @@ class CreditReader:
                 self._add(found, [agency for agency in agencies if agency], "end")
 
     def _leading(self, rest: str) -> list[Agency]:
-        """The agency that a text begins with, the longest spelling first."""
+        """Return the agency that a text begins with, by the longest spelling."""
         rest = rest.removeprefix("The ").removeprefix("the ")
         for spelling in self._spelled:
             if rest.startswith(spelling) and not rest[len(spelling) : len(spelling) + 1].isalnum():
@@ -268,7 +253,7 @@ class CreditReader:
         return []
 
     def _listed(self, names: str) -> list[Agency]:
-        """The agencies in a list of those who contributed, which may name their people."""
+        """Return the agencies in a list of contributors, which may name their people."""
         agencies = []
         for part in _SEPARATORS.split(names.rpartition(". ")[2]):
             agency = self._agency(part.strip("()[]. ")) or next(iter(self._leading(part)), None)

@@ -1,18 +1,12 @@
-"""Letters become a print, by which two texts are told to be one text of which a machine has misread letters.
+"""Make prints of letters, which tell that two texts are one text with letters that a machine misread. Pure.
 
-A character that was misread spoils the three shingles and the sentence around it, but only the few letters
-beside it. So the print is made of letters alone: of *cores*, runs of 8 of them. 256 cores are chosen by
-one-permutation hashing in rounds, until every slot has one (Dahlgaard, Knudsen, Thorup, "Fast similarity
-sketching", FOCS 2017), and of each is kept what stands around it. What differs between two prints then tells
-damage from rewriting:
+A misread character spoils three shingles and a sentence, but only the few letters beside it. So a print has
+*cores*, runs of 8 letters: 256 of them, chosen by one-permutation hashing in rounds until every slot has one
+(Dahlgaard, Knudsen, Thorup, "Fast similarity sketching", FOCS 2017), and hashes of the letters around each.
 
-- damage is many small differences: of the cores that both texts have, fewer still have the same letters on
-  both sides. An edit is few long ones: there, whatever is kept is kept with all that is around it.
-- behind a misread letter the text goes on as before, at the same distance or one letter off. Behind another
-  word it does not: reports filled in from one template differ in that.
-
-Thresholds were settled on newspapers that were read by people and by machines, and on news with templates
-(docs/archives.md). `native_damaged.c` makes the same prints; a test holds both equal. Pure.
+Damage is many small differences, behind which the text continues as before, at the same distance or one
+letter off. Edits and filled-in templates have few long differences. docs/archives.md has the measurements of
+the thresholds. `native_damaged.c` makes the same prints.
 """
 
 from __future__ import annotations
@@ -33,27 +27,24 @@ from dedup.text.normalize import without_mark_runs
 from dedup.text.signature import MinHashes, buckets, estimates
 
 CORE_LETTERS = 8
-BEYOND_LETTERS = 5  # Of what is compared behind a difference
-SHIFT = 1  # By so many letters the text may be longer or shorter there
+BEYOND_LETTERS = 5  # Letters compared behind a difference
+SHIFT = 1  # Letters by which the text may be longer or shorter there
 EDGE = CORE_LETTERS + BEYOND_LETTERS + SHIFT  # Letters before and behind a core
 SLOTS = 256
+# Rounds of hashing. Prose fills all slots in two; a text of one word, a million times, would take 256. After
+# these an empty slot copies the next one.
 ROUNDS = 16
-"""Of hashing: after so many, a slot that is still empty takes what the next one has. Prose fills all in two;
-a text of one word, a million times, would take 256."""
-
-LEAST_LETTERS = 87  # A print is of so many letters at least
+LEAST_LETTERS = 87  # The fewest letters of a text with a print
 PLANES = 8
 """Bytes of a slot: its core, its place (in 256ths of the text), the 8 letters before and behind the core, 5
-beyond those before, the same one letter further on, and both behind."""
-SIZE_BYTES = 4  # Of the number of letters, the first bytes of a print, little-endian
+letters before the former, the same one letter further on, and both behind the latter."""
+SIZE_BYTES = 4  # The number of letters, the first bytes of a print, little-endian
 assert PRINT_BYTES == SIZE_BYTES + PLANES * SLOTS
-
+# Cores of a bucket key. Two texts whose cores have a Jaccard of J share one of the 48 keys with probability
+# 1 - (1 - J^3)^48: 0.53 at 0.25, 0.96 at 0.4.
 ROWS = 3
-"""Cores that a bucket key is made of. Two texts whose cores have a Jaccard of J share one of the 48 keys with
-probability 1 - (1 - J^3)^48: 0.53 at 0.25, 0.96 at 0.4."""
 
-Print = npt.NDArray[np.uint8]
-"""Shape (PRINT_BYTES,), or (n, PRINT_BYTES) of n texts; zeros where there is none."""
+Print = npt.NDArray[np.uint8]  # Shape (PRINT_BYTES,), or (n, PRINT_BYTES) of n texts; zeros if there is none
 Letters = npt.NDArray[np.uint32]  # Shape (n,): code points
 
 _STEP = 0x9E3779B97F4A7C15
@@ -66,7 +57,7 @@ def _alphabetic() -> npt.NDArray[np.bool_]:
 
 
 def letters(text: str) -> Letters:
-    """The letters of a text after NFKC and case folding: neither marks nor digits.
+    """Return the letters of a text after NFKC and case folding, without marks and digits.
 
     >>> bytes(letters("No. 5, Ｆine-looking").tolist()).decode()
     'nofinelooking'
@@ -78,7 +69,7 @@ def letters(text: str) -> Letters:
 
 
 class Printer:
-    """Makes prints under one key; "" is none."""
+    """Maker of prints under one key, or without one for ""."""
 
     def __init__(self, hash_key: str, *, compiled: bool = True) -> None:
         hasher = Hasher(hash_key)
@@ -88,8 +79,7 @@ class Printer:
         self._compiled = found and found.dedup_print
 
     def prints(self, texts: Sequence[str]) -> tuple[Print, npt.NDArray[np.int64]]:
-        """The prints of n texts, and their bucket keys, shape (n, PRINT_KEYS); a print of zeros where there
-        are too few letters."""
+        """Return the prints of n texts, zeros for too few letters, and bucket keys, shape (n, PRINT_KEYS)."""
         made = np.zeros((len(texts), PRINT_BYTES), np.uint8)
         values = np.zeros((len(texts), SLOTS), np.uint32)
         for i, text in enumerate(texts):
@@ -109,7 +99,7 @@ class Printer:
 
 
 def _slots(found: Letters, of_gram: Hashes) -> tuple[Print, MinHashes]:
-    """The bytes of all slots, one kind after the other, and their whole values."""
+    """Return the bytes of all slots, plane by plane, and their whole values."""
     cores, beyond = (_grams(found, size, of_gram) for size in (CORE_LETTERS, BEYOND_LETTERS))
     count = len(found) - CORE_LETTERS - 2 * EDGE + 1
     inner = cores[EDGE : EDGE + count]
@@ -150,24 +140,21 @@ def _grams(found: Letters, size: int, of_gram: Hashes) -> Hashes:
 
 
 LEAST_JACCARD = 0.25  # Of the cores
+# The signature Jaccard may be so much below half the squared Jaccard of cores: words spoil twice as often.
 LESS_WORDS = 0.05
-"""By so much the signature Jaccard may be less than half the square of the one of cores: a word is spoilt
-twice as often."""
-LEAST_RATIO = 0.9  # Of the letters of the text that has fewer, to those of the other
-MOST_WHOLE = 1.0  # Cores with the same letters on both sides, as a share of those that are kept
-LEAST_IN_PLACE = 0.85  # Share of the common cores that stand within NEAR 256ths of the text of each other
+LEAST_RATIO = 0.9  # Letters of the shorter text by those of the other
+MOST_WHOLE = 1.0  # Cores with the same letters on both sides, as a share of the kept ones
+LEAST_IN_PLACE = 0.85  # Share of the common cores within NEAR 256ths of the text of each other
 NEAR = 24
+# (letters, share): a text of fewer letters must continue behind this share of the differences, times `kept`.
+# Short texts have few differences, and templates are short.
 LEAST_MENDED = ((200, 0.9), (500, 0.7), (1 << 62, 0.3))
-"""Of texts with fewer letters than this, how often the text must go on behind a difference, as a share of how
-often cores are kept. Short texts have few differences, and templates are short."""
 
 
 def print_jaccards(a: Print, b: Print, signature_jaccard: Shares) -> Shares:
-    """Of m pairs of prints that are of one text, damaged, the Jaccard of their cores; of others 0. Shape
-    (m,).
+    """Return the Jaccard of the cores of m pairs that are one damaged text, and 0 for others; shape (m,).
 
-    a, b: shape (m, PRINT_BYTES). The law is section 4 of docs/semantics.md; a shared bucket is asked for
-    elsewhere.
+    The rule is in docs/semantics.md, section 4. The caller checks for a shared bucket.
     """
     found = np.zeros(len(a))
     chosen = np.flatnonzero(estimates(_equal(a, b).sum(axis=1), SLOTS) >= LEAST_JACCARD)
@@ -179,16 +166,16 @@ def print_jaccards(a: Print, b: Print, signature_jaccard: Shares) -> Shares:
 
 @dataclass(frozen=True, slots=True)
 class PrintPairs(Columns):
-    """Pairs of prints with all that the rule looks at, each of shape (m,).
+    """Pairs of prints with the counts that the rule compares, each of shape (m,).
 
     Attributes:
-        fewer, more: letters of the text that has fewer, and of the other.
+        fewer, more: letters of the shorter text, and of the other.
         jaccard: of their cores.
-        equal: slots with equal cores. Of these
-        whole: those with the same letters on both sides;
-        in_place: those that stand within `NEAR` of each other;
-        differing: sides with other letters; and of these sides
-        mended: those behind which the text goes on as before.
+        equal: slots with equal cores.
+        whole: equal slots with the same letters on both sides.
+        in_place: equal slots within `NEAR` of each other.
+        differing: sides of equal slots with other letters.
+        mended: differing sides behind which the text continues as before.
     """
 
     fewer: Keys
@@ -221,7 +208,7 @@ class PrintPairs(Columns):
 
     @property
     def kept(self) -> Shares:
-        """The share of a text's cores that the other one has."""
+        """Share of a text's cores that the other one has."""
         return 2 * self.jaccard / (1 + self.jaccard)
 
     @property
@@ -238,7 +225,7 @@ class PrintPairs(Columns):
         return np.select([self.fewer < bound for bound in bounds], shares) * self.kept
 
     def conditions(self, signature_jaccard: Shares) -> tuple[Flags, ...]:
-        """What the rule asks for, in its order, and which pairs have it."""
+        """Return flags of the pairs that fulfil each condition of the rule, in its order."""
         return (
             self.jaccard >= LEAST_JACCARD,
             self.fewer >= LEAST_RATIO * self.more,
@@ -254,14 +241,13 @@ def _letter_counts(prints: Print) -> Keys:
 
 
 def _equal(a: Print, b: Print) -> Flags:
-    """Which slots of two prints each have equal cores, shape (m, SLOTS): none where one is missing."""
+    """Return which slots of two prints have equal cores, shape (m, SLOTS); False without a print."""
     there = (_letter_counts(a) > 0) & (_letter_counts(b) > 0)
     return np.asarray((_planes(a)[:, 0] == _planes(b)[:, 0]) & there[:, None])
 
 
 def _goes_on(one: Print, other: Print, plane: int) -> Flags:
-    """Whether the letters beyond a difference are the same, at the same distance or one letter off; shape (m,
-    SLOTS)."""
+    """Return where the letters beyond a difference are equal, at the same distance or one letter off."""
     here, there = one[:, plane], other[:, plane]
     found: Flags = (here == there) | (here == other[:, plane + 1]) | (one[:, plane + 1] == there)
     return found

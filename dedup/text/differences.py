@@ -1,9 +1,7 @@
-"""Which words two versions of a passage share, and which were added, removed or changed.
+"""Mark the words that two versions of a passage share, and the added, removed and changed ones.
 
 Words are aligned in order by their longest common subsequence (Hyyrö 2004, by rapidfuzz). Two words are the
-same if their normal forms are: case and punctuation make no difference. It compares two passages, as a rule
-two sentences; `alignment.py` finds which sentences of two texts to compare. Where a machine misread letters,
-each letter is taken for a word.
+same if their normal forms are. In misread texts each letter counts as a word.
 """
 
 from __future__ import annotations
@@ -18,9 +16,9 @@ from rapidfuzz.distance import LCSseq
 
 from dedup.text.normalize import LATE_MARKS, words
 
+# Words of a passage that are aligned, with a matrix of 78 MB and in less than a second; the others count as
+# not shared. English prose of 150,000 characters has fewer.
 MAX_ALIGNED = 25_000
-"""Of the words of a passage, so many are aligned: a matrix of 78 MB and less than a second. The ones behind
-them count as not shared. English prose of 150,000 characters has fewer."""
 
 LITTLE = 4  # Letters: a shorter word, such as "of" or "the", may be in both passages by chance
 
@@ -30,7 +28,7 @@ _LETTER = re.compile(rf"\s*\S[{LATE_MARKS}]*\s*|\s+")
 
 
 class Kind(Enum):
-    """What a piece of a text is beside another text."""
+    """Kind of a piece of a text, compared with another text."""
 
     SAME = "same"
     ADDED = "added"
@@ -40,25 +38,19 @@ class Kind(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Segment:
-    """A piece of a text, with the spaces around it.
-
-    Attributes:
-        kind: same where both texts have it; changed where the other has other words at this place; removed
-            where only the first text has it, added where only the second has.
-    """
+    """A piece of a text, with the spaces around it. CHANGED: the other text has other words there."""
 
     text: str
     kind: Kind
 
     @property
     def shared(self) -> bool:
-        """Whether both texts have it."""
         return self.kind is Kind.SAME
 
 
 @dataclass(frozen=True, slots=True)
 class Word:
-    """A word with what surrounds it; `normal` is what makes two words the same, empty for mere marks."""
+    """A word with the spaces and marks around it, and its normal form, which is empty for mere marks."""
 
     text: str
     normal: str
@@ -68,17 +60,12 @@ Segments = tuple[Segment, ...]
 
 
 def differences(a: str, b: str) -> tuple[Segments, Segments]:
-    """The segments of two passages in reading order; joined, those of a side are its text.
-
-    >>> differences("Rain fell on Monday.", "Rain fell on Tuesday.")[1][1]
-    Segment(text='Tuesday.', kind=<Kind.CHANGED: 'changed'>)
-    """
+    """Return the segments of two passages in reading order; joined, the segments of a side are its text."""
     return compared(list(word_list(a)), list(word_list(b)))
 
 
 def word_list(text: str, *, letters: bool = False) -> Iterator[Word]:
-    """The words of a text, or its letters; joined they are the text. A mark that stands alone belongs to the
-    word before."""
+    """Yield the words or letters of a text; joined they are the text. A lone mark joins the word before."""
     held: Word | None = None
     for piece in (_LETTER if letters else _WORD).findall(text):
         word = Word(piece, " ".join(words(piece)))
@@ -93,22 +80,22 @@ def word_list(text: str, *, letters: bool = False) -> Iterator[Word]:
 
 
 def normal(words: Iterable[Word]) -> tuple[str, ...]:
-    """The normal forms of some words: passages with the same ones are the same."""
+    """Return the normal forms of words; equal passages have the same ones."""
     return tuple(word.normal for word in words if word.normal)
 
 
 def whole(words: Iterable[Word], kind: Kind) -> Segments:
-    """A passage as one segment; none of an empty one."""
+    """Return a passage as one segment, and an empty one as no segment."""
     text = "".join(word.text for word in words)
     return (Segment(text, kind),) if text else ()
 
 
 def compared(a: Sequence[Word], b: Sequence[Word]) -> tuple[Segments, Segments]:
-    """What `differences` says of two passages, given their words."""
+    """Return the `differences` of two passages, given their words."""
     one, other = normal(a), normal(b)
     if one == other:
         return whole(a, Kind.SAME), whole(b, Kind.SAME)
-    # One order for both calls: of several longest alignments the same one is taken.
+    # One order for compared(a, b) and compared(b, a): both take the same of several longest alignments.
     runs = shared_runs(a, b) if one <= other else [(j, i, length) for i, j, length in shared_runs(b, a)]
     kinds = [Kind.SAME] * len(a), [Kind.SAME] * len(b)
     i = j = 0
@@ -121,11 +108,7 @@ def compared(a: Sequence[Word], b: Sequence[Word]) -> tuple[Segments, Segments]:
 
 
 def shared_runs(a: Sequence[Word], b: Sequence[Word]) -> list[tuple[int, int, int]]:
-    """Where runs of shared words begin in a and in b, and their length; without those that chance explains.
-
-    A run of little words that is shorter than what was replaced before it, and than what was replaced after
-    it, is such a match: "of the" amid two sentences with nothing in common.
-    """
+    """Return the starts in a and in b, and the length, of runs of shared words, without chance matches."""
     numbers: dict[str, int] = {}
     rows = [[numbers.setdefault(word.normal, len(numbers)) for word in side[:MAX_ALIGNED]] for side in (a, b)]
     runs = [
@@ -136,6 +119,8 @@ def shared_runs(a: Sequence[Word], b: Sequence[Word]) -> list[tuple[int, int, in
     ends = [(0, 0), *((i + length, j + length) for i, j, length in runs)]
     starts = [*((i, j) for i, j, _ in runs), (len(a), len(b))]
     gaps = [max(i - k, j - m) for (i, j), (k, m) in zip(starts, ends, strict=True)]
+    # Chance explains a run of little words that is shorter than the replaced text on either side of it, such
+    # as "of the" amid two sentences with nothing in common.
     return [
         (i, j, length)
         for (i, j, length), (before, after) in zip(runs, pairwise(gaps), strict=True)

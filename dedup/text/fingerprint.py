@@ -1,9 +1,8 @@
-"""A text becomes a fingerprint: all that later steps know of it (docs/semantics.md, section 1).
+"""Make fingerprints of texts (docs/semantics.md, section 1): clean, split, normalise, hash, shingle, sign.
 
-`Fingerprinter` ties the steps together: clean, split, normalise, hash, shingle, sign. The compiled kernel
-does all of them at once (`native.py`); where there is none, and for the few texts that it hands back, the
-Python modules do them one by one. Pure: equal text, title, language, settings and models give equal
-fingerprints on every machine whose Python has the same Unicode tables, with the kernel and without.
+The compiled kernel takes all steps at once (`native.py`). Without it, and for the few texts that it cannot
+read, the Python modules take them one by one. Pure: equal text, title, language, settings and models give
+equal fingerprints on every machine whose Python has the same Unicode tables, with the kernel and without.
 """
 
 from __future__ import annotations
@@ -28,30 +27,26 @@ from dedup.text.normalize import MOST_GROWTH, normal_size, words
 from dedup.text.punkt import NEUTRAL, PunktModel, english
 from dedup.text.sentences import SentenceSplitter
 
+# Raise it by one whenever code or the shipped sentence parameters change fingerprints, which
+# tests/text/test_golden.py notices, or change marks of equal fingerprints without a setting.
 ALGORITHM_REVISION = 4
-"""Raised by one whenever code or the shipped sentence parameters change what a fingerprint holds, which
-`tests/text/test_golden.py` notices, or what marks follow from it without a setting that does."""
 
+# Part of every version: Python's tables decide which characters form words, and how they are folded.
 UNICODE_VERSION = unicodedata.unidata_version
-"""Of this Python's tables, which decide what a word is and how it is folded."""
 
-
+# Texts are hashed together up to this size: enough for arrays to pay, few enough for the processor's cache.
+# It bounds the memory to 5 MB on news; a longer text takes 100 bytes for each of its words.
 BATCH_CHARACTERS = 1 << 17
-"""Texts are hashed together up to this size: enough for arrays to pay, and few enough to stay in the
-processor's cache. It bounds the memory: 5 MB on news; a longer text takes 100 bytes for each of its words."""
 
-
-LANGUAGES_KEPT = 256  # Names of languages whose parameters are remembered: articles may name any number
+LANGUAGES_KEPT = 256  # Cached names of languages: articles may name any number
 
 
 class UnreadableError(Exception):
-    """The text has no fingerprint; the message is the reason that is stored with the `failed` mark."""
+    """A text without a fingerprint; the message is the reason that is stored with the `failed` mark."""
 
 
 class _Text(NamedTuple):
-    """A text on its way: its place in its batch, its fingerprint version, and with what it is read: a kernel,
-    for which it is prepared, or the reference.
-    """
+    """A text and its place in its batch; prepared for a kernel, or without one for the reference."""
 
     place: int
     text: str
@@ -63,12 +58,7 @@ class _Text(NamedTuple):
 
 
 class Fingerprinter:
-    """Makes fingerprints under settings of the kind "fingerprint".
-
-    Args:
-        models: the sentence parameters of languages besides English.
-        compiled: whether to use the compiled kernel where there is one.
-    """
+    """Maker of fingerprints under one set of settings; `models` are for languages besides English."""
 
     def __init__(
         self, settings: Settings, models: Mapping[str, PunktModel] | None = None, *, compiled: bool = True
@@ -76,25 +66,25 @@ class Fingerprinter:
         self.settings, self._settings_digest = settings, settings.digest("fingerprint")
         self._compiled = compiled and library() is not None
         self._models = dict(models or {})
-        # By the language of the sentence parameters: articles may name any number of others.
+        # Keys are languages with sentence parameters only: articles may name any number of others.
         self._splitters: dict[str, SentenceSplitter] = {}
         self._kernels: dict[str, NativeKernel] = {}
         self._versions: dict[str, int] = {}
         self._known = lru_cache(LANGUAGES_KEPT)(self._find_known)
 
     def language(self, given: str | None) -> str:
-        """The language whose sentence parameters a text gets: the given one or the corpus default."""
+        """Return the base language of a text: of the given one, or of the corpus default."""
         return base_language(given) or base_language(self.settings.default_language) or ""
 
     def model(self, language: str | None) -> PunktModel:
-        """The sentence parameters for a language: trained by the user, shipped, or neutral."""
+        """Return the sentence parameters for a language: trained by the user, shipped, or neutral."""
         chosen = self._known(language)
         if chosen in self._models:
             return self._models[chosen]
         return english() if chosen else NEUTRAL
 
     def version(self, language: str | None) -> int:
-        """The fingerprint version for a language: one signed 64-bit number."""
+        """Return the fingerprint version for a language, a signed 64-bit number."""
         chosen = self._known(language)
         if chosen not in self._versions:
             model = self.model(language).checksum
@@ -104,11 +94,11 @@ class Fingerprinter:
         return self._versions[chosen]
 
     def sentence_hash(self, sentence: str) -> int:
-        """The hash of one sentence, whether it counts or not."""
+        """Return the hash of a sentence, even of one too short to count."""
         return self._maker.hasher.words(words(sentence))
 
     def sentences(self, text: str, language: str | None = None) -> list[tuple[str, int | None]]:
-        """Every sentence with its hash, None if it is too short to count; none of a text too long."""
+        """Return sentences and their hashes, None for one too short to count; [] if the text is too long."""
         try:
             self._check_size(text)
         except UnreadableError:
@@ -117,10 +107,7 @@ class Fingerprinter:
         return list(zip(found, self._maker.sentences(found), strict=True))
 
     def fingerprint(self, text: str, language: str | None = None, title: str | None = None) -> Fingerprint:
-        """The fingerprint of a text; the title is part of the content of a short text, and of no other.
-
-        Raises UnreadableError: the text is empty or too long; the message says which.
-        """
+        """Return the fingerprint of a text; its title counts if it is short. Raises UnreadableError."""
         made = self._gathered([self._read(0, text, language, title)], 1, {})
         one = made.one(0)
         if one is None:
@@ -128,10 +115,7 @@ class Fingerprinter:
         return one
 
     def fingerprint_many(self, tasks: Sequence[TextTask]) -> Fingerprints:
-        """The fingerprints of many texts, in order. Whatever a text can do, it does not stop the others.
-
-        Raises MemoryError: that is a matter of the machine, and says nothing about a text.
-        """
+        """Return the fingerprints of many texts, in order. A text that breaks the program fails alone."""
         parts: list[Fingerprints] = []
         given: list[_Text] = []
         reasons: dict[int, str] = {}
@@ -142,12 +126,8 @@ class Fingerprinter:
                     raise too_long(task.characters, self.settings)
                 given.append(self._read(count, task.text, task.language, task.title))
                 size += len(task.text) + len(task.title or "")
-            except UnreadableError as error:
-                reasons[count] = str(error)
-            except MemoryError:
-                raise
             except Exception as error:
-                reasons[count] = _unreadable(error)
+                reasons[count] = _reason(error)
             count += 1
             if size >= BATCH_CHARACTERS:
                 parts.append(self._safely_gathered(given, count, reasons))
@@ -168,30 +148,28 @@ class Fingerprinter:
         limit = self.settings.text_max_characters
         if len(text) > limit:
             raise too_long(len(text), self.settings)
-        # Most texts are so short that they need not be counted.
+        # Most texts are too short to grow beyond the limit, and need no count.
         if len(text) * MOST_GROWTH > limit and (size := normal_size(text)) > limit:
             raise too_long(size, self.settings, " when normalised")
 
     def _safely_gathered(self, given: list[_Text], count: int, reasons: dict[int, str]) -> Fingerprints:
-        """The same, also where a text breaks the program: then each is tried alone."""
         try:
             return self._gathered(given, count, reasons)
         except MemoryError:
             raise
         except Exception:
+            # A text broke the program: try each alone, to find which.
             whole: list[_Text] = []
             for one in given:
                 try:
                     self._gathered([one._replace(place=0)], 1, {})
                     whole.append(one)
-                except MemoryError:
-                    raise
                 except Exception as error:
-                    reasons[one.place] = _unreadable(error)
+                    reasons[one.place] = _reason(error)
             return self._gathered(whole, count, reasons)
 
     def _gathered(self, given: list[_Text], count: int, reasons: dict[int, str]) -> Fingerprints:
-        """The fingerprints of so many texts: of those that were read, and the reasons of the others."""
+        """Return `count` fingerprints: of the texts that were read, with the reasons of the others."""
         by_kernel: dict[NativeKernel | None, list[_Text]] = {}
         for one in given:
             by_kernel.setdefault(one.kernel, []).append(one)
@@ -217,8 +195,7 @@ class Fingerprinter:
         return replace(made, reasons=tuple(map(why.get, range(count))))
 
     def _with_prints(self, made: Fingerprints, given: list[_Text]) -> Fingerprints:
-        """Signatures go on with the prints of the texts, and buckets with their keys; a text without shingles
-        has no print."""
+        """Append prints to signatures, and their keys to buckets; a text without shingles has no print."""
         places = np.array([one.place for one in given if made.shingle_count[one.place]], np.int64)
         prints = np.zeros((len(made), PRINT_BYTES), np.uint8)
         keys = np.repeat(made.buckets[:, :1], PRINT_KEYS, axis=1)
@@ -237,16 +214,15 @@ class Fingerprinter:
         return damaged.Printer(self.settings.hash_key, compiled=self._compiled)
 
     def _placed(self, parts: list[tuple[list[_Text], Fingerprints]], count: int) -> Fingerprints:
-        """So many fingerprints, each at its place; later parts count, and where there is none are zeros."""
+        """Put fingerprints at their places; later parts overrule earlier ones, and missing ones are zeros."""
         made = Fingerprints.unmade(count, self.settings.signature_size, self.settings.bands)
         hashes = [made.sentence_hashes] * count
         for texts, part in parts:
             places = [one.place for one in texts]
             for name in A_ROW_EACH:
                 getattr(made, name)[places] = getattr(part, name)
-            for place, found in zip(
-                places, np.split(part.sentence_hashes, part.sentence_starts[1:-1]), strict=True
-            ):
+            pieces = np.split(part.sentence_hashes, part.sentence_starts[1:-1])
+            for place, found in zip(places, pieces, strict=True):
                 hashes[place] = found
         starts = np.cumsum([0, *map(len, hashes)], dtype=np.int64)
         return replace(
@@ -262,6 +238,7 @@ class Fingerprinter:
         if chosen not in self._kernels:
             model = self.model(language)
             made_by = self._settings_digest, model.checksum
+            # A kernel takes 50 ms to make, and a worker has new settings, mostly equal ones, at every batch.
             if made_by not in _KERNELS and len(_KERNELS) >= KERNELS_KEPT:
                 _KERNELS.clear()
             kernel = _KERNELS.get(made_by) or NativeKernel(self.settings, model)
@@ -275,18 +252,21 @@ class Fingerprinter:
         return self._splitters[chosen]
 
     def _find_known(self, language: str | None) -> str:
-        """The language of a text if it has sentence parameters, else ""."""
+        """Return the language of a text if it has sentence parameters, else ""."""
         chosen = self.language(language)
         return chosen if chosen == "en" or chosen in self._models else ""
 
 
-_KERNELS: dict[tuple[str, str], NativeKernel] = {}
-"""To make one takes 50 ms, and a worker has new settings, mostly equal ones, at every batch."""
+_KERNELS: dict[tuple[str, str], NativeKernel] = {}  # By the digest of settings and the checksum of a model
 KERNELS_KEPT = 8  # Each has the words of a language: 1.2 MB for English
 
 
-def _unreadable(error: Exception) -> str:
-    return f"unreadable: {type(error).__name__}"
+def _reason(error: Exception) -> str:
+    """Return the reason to store for a text that raised an error; raise a MemoryError again."""
+    # A lack of memory is a matter of the machine, and says nothing about the text.
+    if isinstance(error, MemoryError):
+        raise error
+    return str(error) if isinstance(error, UnreadableError) else f"unreadable: {type(error).__name__}"
 
 
 def too_long(characters: int, settings: Settings, when: str = "") -> UnreadableError:
@@ -296,7 +276,7 @@ def too_long(characters: int, settings: Settings, when: str = "") -> UnreadableE
 
 
 def base_language(code: str | None) -> str | None:
-    """The plain language code of a tag: `en-GB` and `eng` are `en`; None and "" are None."""
+    """Return the plain language code of a tag: `en` for `en-GB` and `eng`; None for None and ""."""
     if not code:
         return None
     base = code.replace("_", "-").split("-")[0].strip().lower()
@@ -304,26 +284,21 @@ def base_language(code: str | None) -> str | None:
 
 
 class TextTask(NamedTuple):
-    """A stored text to be fingerprinted. A tuple, which costs a quarter of what a frozen dataclass does.
+    """A stored text to be fingerprinted."""
 
-    Attributes:
-        id, revision: of the article, and of what its fingerprint is made from.
-        characters: of a text that is too long and was left in the database, how long it is; `text` is empty.
-        byline: for its credits; no part of the fingerprint.
-    """
-
+    # A tuple, since a frozen dataclass costs four times as much.
     id: int
     revision: int
     language: str | None
     title: str | None
     text: str
-    characters: int | None = None
-    byline: str | None = None
+    characters: int | None = None  # The length of a text that is too long and was left in the database
+    byline: str | None = None  # For credits; no part of the fingerprint
 
 
 @dataclass(frozen=True, slots=True)
 class Fingerprinted:
-    """What became of a text: a fingerprint, or the reason why there is none."""
+    """The result for a text: a fingerprint, or the reason why it has none."""
 
     article_id: int
     revision: int
@@ -332,15 +307,11 @@ class Fingerprinted:
 
 
 def fingerprint_task(fingerprinter: Fingerprinter, task: TextTask) -> Fingerprinted:
-    """Fingerprint a text. Whatever a text can do, it must not stop the others, but for a MemoryError."""
+    """Fingerprint a text. A text that breaks the program has a reason; only a MemoryError is raised."""
     try:
         if task.characters is not None:
             raise too_long(task.characters, fingerprinter.settings)
         made = fingerprinter.fingerprint(task.text, task.language, task.title)
-    except UnreadableError as error:
-        return Fingerprinted(task.id, task.revision, None, str(error))
-    except MemoryError:
-        raise
     except Exception as error:
-        return Fingerprinted(task.id, task.revision, None, _unreadable(error))
+        return Fingerprinted(task.id, task.revision, None, _reason(error))
     return Fingerprinted(task.id, task.revision, made)

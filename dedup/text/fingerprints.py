@@ -1,12 +1,9 @@
-"""What is kept of texts: one `Fingerprint`, or the fingerprints of many as arrays, `Fingerprints`.
-
-It holds them and takes them apart; `fingerprint.py` makes them.
-"""
+"""The types of one fingerprint, and of many as arrays. `fingerprint.py` makes them."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 
 import numpy as np
 import numpy.typing as npt
@@ -19,14 +16,14 @@ A_ROW_EACH = ("version", "content_hash", "signature", "buckets", "banded", "word
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Fingerprint:
-    """What is kept of a text.
+    """The hashes and counts of a text, by which articles are compared.
 
     Attributes:
-        version: which algorithm, settings, sentence parameters and Unicode tables made it; signed 64 bits.
+        version: number of the algorithm, settings, sentence parameters and Unicode tables; signed 64 bits.
         content_hash: of all normalised words in order; of a short text, of its title and text.
         sentence_hashes: distinct hashes of the sentences that count, in order of appearance.
         signature: shape (k,) of uint8, or (0,) without shingles.
-        buckets: one key per band; the content hash in each where there are no shingles; () of a short text.
+        buckets: one key per band, the content hash if there are no shingles; () of a short text.
         word_count: of the text, without its title.
         shingle_count: distinct shingles.
     """
@@ -46,15 +43,9 @@ class Fingerprint:
         return hash(self._key())
 
     def _key(self) -> tuple[object, ...]:
-        return (
-            self.version,
-            self.content_hash,
-            self.sentence_hashes,
-            self.signature.tobytes(),
-            self.buckets,
-            self.word_count,
-            self.shingle_count,
-        )
+        # An array has no hash, and a comparison of two of them is an array.
+        values = (getattr(self, item.name) for item in fields(self))
+        return tuple(value.tobytes() if isinstance(value, np.ndarray) else value for value in values)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -62,14 +53,14 @@ class Fingerprints:
     """The fingerprints of n texts, in order. A text without one has a row of zeros and a reason.
 
     Attributes:
-        version, content_hash: shape (n,) of int64.
-        sentence_hashes: shape (m,) of int64: of each text its distinct hashes in order of appearance.
-        sentence_starts: shape (n + 1,) of int64: those of text i are from its start to the next one's.
-        signature: shape (n, k) of uint8; zeros where there are no shingles.
-        buckets: shape (n, bands) of int64; zeros where there are none.
-        banded: shape (n,) of bool: whether there are buckets, as all texts have but the short ones.
-        word_count, shingle_count: shape (n,) of int32.
-        reasons: why a text has no fingerprint; None where it has one.
+        version, content_hash: shape (n,).
+        sentence_hashes: shape (m,): the distinct hashes of all texts, in order of appearance.
+        sentence_starts: shape (n + 1,): text i has the hashes from its start to the next one.
+        signature: shape (n, k); zeros without shingles.
+        buckets: shape (n, bands); zeros if `banded` is False.
+        banded: shape (n,): False for short texts, which have no buckets.
+        word_count, shingle_count: shape (n,).
+        reasons: why a text has no fingerprint; None if it has one.
     """
 
     version: npt.NDArray[np.int64]
@@ -87,7 +78,7 @@ class Fingerprints:
         return len(self.reasons)
 
     def one(self, i: int) -> Fingerprint | None:
-        """The fingerprint of text i, counted from 0; None where it has none."""
+        """Return the fingerprint of text i, counted from 0; None if it has a reason."""
         if self.reasons[i] is not None:
             return None
         start, stop = self.sentence_starts[i], self.sentence_starts[i + 1]
@@ -103,7 +94,7 @@ class Fingerprints:
 
     @classmethod
     def unmade(cls, count: int, signature_size: int, bands: int) -> Fingerprints:
-        """Rows of zeros for so many texts."""
+        """Return rows of zeros for `count` texts."""
         return cls(
             version=np.zeros(count, np.int64),
             content_hash=np.zeros(count, np.int64),
@@ -119,7 +110,7 @@ class Fingerprints:
 
     @classmethod
     def joined(cls, parts: Iterable[Fingerprints]) -> Fingerprints:
-        """The fingerprints of several lots, of one at least, made under one set of settings, in order."""
+        """Return the fingerprints of all parts, at least one, in order; all must have equal settings."""
         found = list(parts)
         if len(found) == 1:
             return found[0]

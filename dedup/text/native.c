@@ -1,7 +1,6 @@
-/* A cleaned-up text becomes what is kept of it: blocks, sentences, words, hashes, shingles, signature, buckets.
-   Sections 1.1 to 1.8 of docs/semantics.md in one pass; the Python modules beside this file are the reference, and
-   each function here names the one that it follows. Characters are code points. What a character is, comes from
-   Python, in pages (native.py). No state but what the caller gives, who gives the memory too: linear in the text.
+/* Make the fingerprint of a text in one pass: sections 1.1 to 1.8 of docs/semantics.md.
+   The Python modules beside this file are the reference; each function names the one that it follows. Characters
+   are code points; Python classifies them, in pages (native.py). The caller gives all memory, linear in the text.
    It is compiled twice: native_narrow.c is the same for texts of ASCII, whose characters are bytes. */
 #include <stdint.h>
 #include <stdlib.h>
@@ -22,7 +21,7 @@ enum { /* Classes of characters; native_characters.py has the same list */
     GLUE_CLOSER = 1 << 12, NON_WORD = 1 << 13, QUOTE = 1 << 14, LINE_CLOSER = 1 << 15, LINE_PUNCTUATION = 1 << 16,
     NO_START = 1 << 17, PUNCTUATION = 1 << 18, COMBINES = 1 << 19, ODD_LOWER = 1 << 20
 };
-enum { OK, REFERENCE, EMPTY, SHORT, ROOM, PAGE, SEQUENCE }; /* What became of a text */
+enum { OK, REFERENCE, EMPTY, SHORT, ROOM, PAGE, SEQUENCE }; /* Results for a text */
 enum { ABBREVIATION = 1, STARTER = 2, UNCERTAIN = 4, FIRST = 8, COLLOCATION = 16, CONTEXT = 8 };
 enum { UPPER_WITHIN = 4, UPPER_SEEN = 14, LOWER_FIRST = 16, LOWER_SEEN = 112 };
 enum { MAX_WORD = 256, MAX_CONTEXT = 200, KIND = 1024, PAGE_SIZE = 128, PAGE_BITS = 7, SHINGLE_WORDS = 3, STRETCH = 16 };
@@ -32,7 +31,7 @@ static const uint32_t MANY = 1u << 31, IN_WORD = 1u << 30, POINT = 0x1FFFFF;
 typedef struct { uint32_t classes, lower, fold; } Entry; /* fold: a point and IN_WORD, or MANY, count and place */
 typedef struct { uint64_t hash; uint32_t at, size, flags, unused; } Slot;
 
-typedef struct { /* What does not change from text to text: native.py's _Parameters */
+typedef struct { /* Parameters of all texts: native.py's _Parameters */
     const uint64_t *of_word, *of_shingle, *of_buckets, *stop_words;
     const uint32_t *multipliers, *increments;
     const Slot *slots;
@@ -45,17 +44,17 @@ typedef struct { /* One text: native.py's _Call */
     const uint64_t *of_sequence;
     const void *text, *title;
     int64_t size, width, title_size, has_title, sequence_stride, sequence_words, ideographs, sentence_ends;
-    char *room; /* For everything that is made on the way; the sentences that are the answer come first */
+    char *room; /* Working memory; the hashes of sentences, which are part of the result, are at its start */
     int64_t room_size;
     int64_t *buckets;
     uint8_t *signature;
     int64_t sentence_count, content_hash, word_count, shingle_count, wanted;
 } Call;
 
-typedef struct { /* Many texts, and rows of what is kept of them: native.py's _Many */
+typedef struct { /* Many texts, and rows for their results: native.py's _Many */
     const void *const *texts;
     const int64_t *sizes, *widths, *ideographs, *sentence_ends;
-    int64_t count, next; /* next: the first that has no row yet */
+    int64_t count, next; /* next: the first text without a row */
     int64_t *content_hash, *sentences, *sentence_starts, *buckets;
     uint8_t *signature;
     int32_t *word_count, *shingle_count;
@@ -71,11 +70,11 @@ typedef struct {
     int64_t *sentences;
     const Char *text;
     Char *lines, *block, *spare;
-    uint8_t word[PAGE_SIZE], *folded; /* Of a character of ASCII what it is in a word, or 0; room for a sentence of it */
+    uint8_t word[PAGE_SIZE], *folded; /* An ASCII character in a word, or 0; room for a sentence */
     Span *raw, *line;
     uint64_t *hashes;
     uint16_t *lengths;
-    int64_t words, most_words; /* Few characters become several words; a text with many of them is handed back */
+    int64_t words, most_words; /* Few characters become several words; the reference reads a text with many */
     int status;
 } Work;
 
@@ -90,12 +89,12 @@ static inline const Entry *entry(const Work *w, Char c) {
 }
 static inline uint32_t is(const Work *w, Char c, uint32_t classes) { return entry(w, c)->classes & classes; }
 
-/* decisions.SENTENCE_MARKS: most characters are letters, which the first test passes over */
+/* Most characters are letters, which the first test rejects */
 static inline int is_mark(Char c) { return c < 64 && (1ull << '.' | 1ull << '?' | 1ull << '!') >> c & 1; }
 
 typedef Char Vector __attribute__((vector_size(16)));
 
-/* The next mark, or an ellipsis: they are rare, so stretches without one are passed over as a whole. */
+/* Return the next mark or ellipsis. They are rare: whole stretches without one are skipped. */
 static int64_t next_mark(const Char *s, int64_t i, int64_t n) {
     for (; i + STRETCH <= n; i += STRETCH) {
         Vector any = {0}, c;
@@ -121,7 +120,7 @@ static int64_t find(const Char *s, int64_t from, int64_t stop, Char c) {
 #endif
 }
 
-/* str.lower; the size, or -1 of what depends on its neighbours (a capital sigma). */
+/* str.lower; return the size, or -1 if a character depends on its neighbours (a capital sigma). */
 static int64_t lower(Work *w, const Char *s, int64_t n, Char *out) {
     int64_t made = 0;
     for (int64_t i = 0; i < n; i++) {
@@ -149,7 +148,7 @@ static int64_t slot_of(const Slot *slots, int64_t mask, const Wide *pool, const 
 }
 
 #if !defined(NARROW)
-/* Put words into slots, of which fewer than half may become full. Called once for a language. */
+/* Put words into slots, at most half of them. Called once for a language. */
 void dedup_fill_slots(Slot *slots, int64_t mask, const Wide *pool, const int64_t *ends, const uint32_t *flags, int64_t n) {
     for (int64_t i = 0, at = 0; i < n; at = ends[i++]) {
         uint64_t key = key_of(pool + at, ends[i] - at);
@@ -329,11 +328,11 @@ static inline uint64_t eight_bytes(const uint8_t *s) {
            (uint64_t)s[5] << 40 | (uint64_t)s[6] << 48 | (uint64_t)s[7] << 56;
 }
 
-/* The bits of those of eight bytes that are zero (Mycroft's test; of bytes after the first it may err) */
+/* Bits of the zero bytes among eight (Mycroft's test; it may err after the first one) */
 static inline uint64_t zeros(uint64_t eight) { return (eight - 0x0101010101010101u) & ~eight & 0x8080808080808080u; }
 static inline int64_t first_of(uint64_t bits) { return __builtin_ctzll(bits) >> 3; }
 
-/* normalize.words, hashed. Where a word ends is found in eight bytes at once; few words have sixteen and more. */
+/* normalize.words, hashed. The end of a word is found in eight bytes at once; few words have sixteen or more. */
 static void hash_words(Work *w, const Char *s, int64_t n) {
     const uint64_t *a = w->p->of_word, *b = a + 1 + MAX_WORD;
     uint64_t *hashes = w->hashes;
@@ -443,7 +442,7 @@ static void add_sentence(Work *w, const Char *s, int64_t n) {
         w->sentences[w->call->sentence_count++] = sequence(w, from, w->words - from);
 }
 
-/* How much of a span of characters is _CLOSING, and without its space; 0 if it does not begin so. */
+/* Return the size of _CLOSING at the start of a span, and the size without its space; 0 if it has none. */
 static int64_t closing(Work *w, const Char *s, int64_t at, int64_t stop, int64_t *bare) {
     for (int64_t i = at; i < stop && is(w, s[i], QUOTE);) {
         *bare = ++i - at;
@@ -455,7 +454,7 @@ static int64_t closing(Work *w, const Char *s, int64_t at, int64_t stop, int64_t
 
 typedef struct { int64_t from, stop; } Sentence;
 
-/* `next` begins: quotes that close the sentence before it are that one's, which is done then. */
+/* Give quotes at the start of `next` to the sentence before it, and finish that one. */
 static void end_sentence(Work *w, const Char *s, Sentence *before, Sentence next) {
     int64_t bare = 0, moved = closing(w, s, next.from, next.stop, &bare);
     if (moved) before->stop = next.from + bare;
@@ -463,7 +462,7 @@ static void end_sentence(Work *w, const Char *s, Sentence *before, Sentence next
     before->from = next.from + moved, before->stop = next.stop;
 }
 
-/* Whether a mark may end a sentence: what comes after it is no part of its word. */
+/* Return whether a mark may end a sentence: the next character is not part of its word. */
 static int may_end(const Work *w, const Char *s, int64_t i, int64_t n) {
     return i + 1 < n && (is(w, s[i + 1], NON_WORD) || (s[i + 1] == ' ' && i + 2 < n));
 }
@@ -506,7 +505,7 @@ static int is_address(Work *w, const Char *s, int64_t from, int64_t stop) {
     return 0;
 }
 
-/* Whether the mark at i ends a sentence that the next one is glued to, which then begins at *to. */
+/* Return whether the mark at i ends a sentence without a space behind it; the next one begins at *to. */
 static int is_glued(const Work *w, const Char *s, int64_t i, int64_t n, int64_t *to) {
     *to = i + 1 + (i + 1 < n && is(w, s[i + 1], GLUE_CLOSER) != 0);
     return i > 1 && *to + 1 < n && is(w, s[*to], UPPER) && is(w, s[*to + 1], LOWER) && is(w, s[i - 1], LOWER) &&
@@ -514,7 +513,7 @@ static int is_glued(const Work *w, const Char *s, int64_t i, int64_t n, int64_t 
            is(w, s[i - 2], LETTER);
 }
 
-/* unglued, of `block`: there, or in `spare` if there is anything to be done; *n becomes the new size. */
+/* unglued: return `block`, or `spare` if a space was lost; *n becomes the new size. */
 static const Char *unglue(Work *w, int64_t *n) {
     const Char *s = w->block;
     int64_t made = 0, done = 0, word_stop = 0, to;
@@ -557,7 +556,7 @@ static void end_block(Work *w, int64_t n) {
     if (!w->status) split_trimmed(w, s, start, n);
 }
 
-/* _DASHES, from `block` by way of `spare`; the new size */
+/* _DASHES, from `block` through `spare`; return the new size */
 static int64_t space_dashes(Work *w, int64_t n) {
     Char *s = w->block, *t = w->spare;
     int64_t made = 0, start = 0;
@@ -576,7 +575,7 @@ static int64_t space_dashes(Work *w, int64_t n) {
     return made - start;
 }
 
-/* The words that lines cut are whole again, and dashes stand between spaces; the new size of `block`. */
+/* Join words that lines cut, and put spaces around dashes; return the new size of `block`. */
 static int64_t join_hyphens(Work *w, int64_t n) {
     Char *s = w->block;
     int64_t made = 0;
@@ -609,7 +608,7 @@ static void join_lines(Work *w, int64_t first, int64_t stop) {
                 uint32_t before = is(w, s[i - 1], IDEOGRAPH | ASCII_WORD), after = is(w, s[i + 1], IDEOGRAPH | ASCII_WORD);
                 if (s[i - 1] == '%') before |= ASCII_WORD;
                 if (((before & IDEOGRAPH) && after) || (before && (after & IDEOGRAPH))) {
-                    if (is(w, s[i + 1], COMBINES)) w->status = REFERENCE; /* it may change what is before it */
+                    if (is(w, s[i + 1], COMBINES)) w->status = REFERENCE; /* it may change the character before it */
                     continue;
                 }
             }
@@ -640,7 +639,7 @@ static int next_fits(const Char *s, const Span *line, int64_t width) {
 }
 
 #if defined(NARROW)
-/* Whether a line has no space but single ones */
+/* Return whether a line has single spaces only */
 static int is_plain(const Char *s, int64_t n) {
     uint8_t odd = 0;
     for (int64_t i = 0; i < n; i++) odd |= (uint8_t)((s[i] < ' ') | (s[i] > '~'));
@@ -651,7 +650,7 @@ static int is_plain(const Char *s, int64_t n) {
 
 /* _lines, and the other measure of _Fits */
 static int64_t find_lines(Work *w, int64_t n) {
-    const Char *text = w->text; /* Bytes may be anything, so what is behind `w` would be read again for each */
+    const Char *text = w->text; /* Writes of bytes may alias `w`: without a copy it is read again each time */
     Char *lines = w->lines;
     int64_t count = 0, made = 0;
     for (int64_t from = 0; from <= n; count++) {
@@ -698,7 +697,7 @@ static void find_blocks(Work *w, int64_t count) {
 
 /* ---- room ---- */
 
-/* scripts/fuzz_native.py: a gap after each part of the room that nobody may touch */
+/* scripts/fuzz_native.py: a gap after each part of the room, which must stay untouched */
 #if defined(__SANITIZE_ADDRESS__)
 #include <sanitizer/asan_interface.h>
 enum { GAP = 64 };
@@ -710,7 +709,7 @@ enum { GAP = 0 };
 #define ALLOW(at, size)
 #endif
 
-/* Room for `count` things of `size` bytes each; beyond the room that there is, what is wanted is counted. */
+/* Take room for `count` things of `size` bytes each; if the room is too small, count the bytes that are wanted. */
 static void *take(Work *w, int64_t count, size_t size) {
     char *found = w->call->room + w->room_taken;
     w->room_taken += ((count * (int64_t)size + 15) & ~(int64_t)15) + GAP;
@@ -718,7 +717,7 @@ static void *take(Work *w, int64_t count, size_t size) {
     return found;
 }
 
-/* Whether all that was taken is there */
+/* Return whether the room was large enough */
 static int is_room(Work *w) {
     w->call->wanted = w->room_taken;
     return w->room_taken <= w->call->room_size;
@@ -769,7 +768,7 @@ static int by_hash(const void *a, const void *b) {
     return x->hash != y->hash ? (x->hash > y->hash) - (x->hash < y->hash) : (x->place > y->place) - (x->place < y->place);
 }
 
-/* Of equal sentences the first stays. */
+/* Remove repeated sentences; the first of equal ones stays. */
 static void drop_repeated(Work *w) {
     Call *call = w->call;
     int64_t n = call->sentence_count, *sentences = w->sentences;
@@ -796,7 +795,7 @@ static void sort(uint32_t *values, uint32_t *spare, int64_t n) {
     }
 }
 
-/* The different shingles into `found`; how many. */
+/* Write the distinct shingles to `found`; return their number. */
 static int64_t find_shingles(Work *w, uint32_t *found) {
     const uint64_t *c = w->p->of_shingle;
     int64_t count = 0, different = 0;
@@ -804,7 +803,7 @@ static int64_t find_shingles(Work *w, uint32_t *found) {
         uint64_t sum = c[0];
         for (int j = 0; j < SHINGLE_WORDS; j++)
             sum += (w->hashes[i + j] & 0xFFFFFFFFu) * c[2 * j + 1] + (w->hashes[i + j] >> 32) * c[2 * j + 2];
-        found[count] = (uint32_t)(sum >> 32); /* no branch: which words are stop words nobody can predict */
+        found[count] = (uint32_t)(sum >> 32); /* no branch: a processor cannot predict stop words */
         count += is_stop_word(w->p, w->hashes[i], w->lengths[i]);
     }
     uint32_t *spare = take(w, count, sizeof *spare);
@@ -842,11 +841,11 @@ static void sign(Work *w, uint32_t *found, uint32_t *values) {
 
 /* ---- one text ---- */
 
-/* Words are apart, but those that one character becomes */
+/* Words have a space between them, but for those that one character becomes */
 static int64_t most_words(int64_t size) { return size / 2 + 64; }
 
 #if !defined(NARROW)
-/* Its characters, with line ends made one, and of a title none; -1 with the page that is wanted. */
+/* Copy characters; with `line_ends` each line end becomes a line feed. Return -1 if a page is wanted. */
 static int64_t read_text(Work *w, const void *data, int64_t n, int line_ends, Char *out) {
     Call *call = w->call;
     int64_t made = 0;
@@ -863,7 +862,7 @@ static int64_t read_text(Work *w, const void *data, int64_t n, int line_ends, Ch
     return made;
 }
 
-/* The words of the title and a slash before those of the text; few enough, or the text is handed back */
+/* Put the words of the title and a slash before those of the text, and hash them all. */
 static void hash_title(Work *w, Char *room) {
     static const uint8_t SLASH[4] = {'/', 0, 0, 0};
     Call *call = w->call;
@@ -881,7 +880,7 @@ static void hash_title(Work *w, Char *room) {
 }
 #endif
 
-/* Whether there is room for all but what is sorted: up to 43 bytes for each character and 32 for each line */
+/* Take all room but that for sorting: up to 43 bytes for each character and 32 for each line */
 static int lay_out(Work *w, Char **text, uint32_t **found, uint32_t **values) {
     Call *call = w->call;
     int64_t n = call->size, words = most_words(n);
@@ -893,12 +892,12 @@ static int lay_out(Work *w, Char **text, uint32_t **found, uint32_t **values) {
     w->sentences = take(w, n + 1, sizeof(int64_t));
 #if defined(NARROW)
     *text = NULL; /* it is read where it is */
-    w->folded = take(w, 2 * n + 64, 1); /* as `spare`, less than which a sentence is */
+    w->folded = take(w, 2 * n + 64, 1); /* as large as `spare`, since a sentence is smaller */
 #else
     *text = take(w, n + call->title_size, sizeof(Char));
 #endif
     w->block = take(w, 2 * n + 64, sizeof(Char)); /* "--" becomes " -- " */
-    w->spare = take(w, 3 * n + 64, sizeof(Char)); /* and five characters that are glued become six */
+    w->spare = take(w, 3 * n + 64, sizeof(Char)); /* and five glued characters become six */
     w->lines = take(w, n, sizeof(Char));
     w->hashes = take(w, words + most_words(call->title_size) + 1, sizeof(uint64_t));
     w->lengths = take(w, words + most_words(call->title_size), sizeof(uint16_t));
@@ -954,7 +953,7 @@ int dedup_fingerprint_narrow(const Parameters *p, Call *call) { return fingerpri
 #else
 int dedup_fingerprint_narrow(const Parameters *p, Call *call);
 
-/* Of ASCII with line feeds as its only line ends, whose title is not asked for */
+/* A text of ASCII with line feeds only, without a title */
 static int is_narrow(const Call *call) {
     const uint8_t *s = call->text;
     uint8_t odd = call->width != 1 || call->has_title;
@@ -969,7 +968,7 @@ int dedup_fingerprint(const Parameters *p, Call *call) {
     return status;
 }
 
-/* Rows of texts up to the first that wants something else than to be read, which the status says */
+/* Fill the rows of texts up to the first that needs more than reading; return its status */
 static int add_rows(const Parameters *p, Call *call, Many *m) {
     for (int64_t i; (i = m->next) < m->count; m->next++) {
         call->text = m->texts[i], call->size = m->sizes[i], call->width = m->widths[i];

@@ -1,9 +1,8 @@
-"""Calls `native.c`, the compiled kernel from a text to its fingerprint; without it, the reference does it.
+"""Call `native.c`, the compiled kernel that makes fingerprints. The reference in Python defines the result.
 
-Python does what only its tables know: it tells what each character is (`native_characters.py`), and composes
-what is no ASCII (NFC). The few texts whose normal form depends on more than single characters are left to the
-reference. ctypes lets other threads run meanwhile. Nothing that C sees changes after it was handed over: new
-pages make a new table.
+Python classifies characters by its tables (`native_characters.py`), and composes texts that are not ASCII
+(NFC). The reference reads the few texts whose normal form depends on more than single characters. ctypes lets
+other threads run meanwhile.
 """
 
 from __future__ import annotations
@@ -40,7 +39,7 @@ LIBRARY = Path(__file__).with_name("libnative.so")
 _WIDE = f"utf-32-{sys.byteorder[0]}e"
 _DONE, _REFERENCE, _EMPTY, _SHORT, _ROOM_WANTED, _PAGE_WANTED, _SEQUENCE = range(7)
 ROOM_BYTES, ROOM_KEPT = 1 << 18, 1 << 22
-"""Of memory that a thread has for its texts: at first, and at most between two texts."""
+"""Bytes of memory that a thread has for its texts: at first, and the most that it keeps between two texts."""
 _ABBREVIATION, _STARTER, _UNCERTAIN, _FIRST, _COLLOCATION = (1 << bit for bit in range(5))
 _CONTEXT_BITS = 8
 
@@ -78,24 +77,19 @@ class _Many(ctypes.Structure):
 
 
 class Prepared(NamedTuple):
-    """A text as C takes it.
-
-    Attributes:
-        data: its characters, each in `width` bytes; size: how many.
-        ideographs, sentence_ends: not 0 where it has such, beyond ASCII.
-    """
+    """A text for C: `size` characters of `width` bytes each."""
 
     text: str
     data: bytes
     size: int
     width: int
-    ideographs: int
+    ideographs: int  # Not 0 if it has such characters beyond ASCII
     sentence_ends: int
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class NativeText:
-    """What the kernel says of a text; without words all is zero; `buckets` is None if there are none."""
+    """The kernel's result for a text; all zero without words. A short text has no buckets."""
 
     content_hash: int
     sentence_hashes: npt.NDArray[np.int64]
@@ -107,11 +101,11 @@ class NativeText:
 
 @cache
 def library() -> ctypes.CDLL | None:
-    """The compiled kernel; None where this installation has none."""
+    """Return the compiled kernel; None if this installation lacks it."""
     try:
         found = ctypes.CDLL(str(LIBRARY))
         found.dedup_print.argtypes = [c_void_p, c_int64, c_void_p, c_void_p, c_void_p, c_void_p]
-    except (OSError, AttributeError):  # none, or one that was compiled before there were prints
+    except (OSError, AttributeError):  # missing, or compiled before there were prints
         return None
     found.dedup_fingerprint.argtypes = [POINTER(_Parameters), POINTER(_Call)]
     found.dedup_fingerprints.argtypes = [POINTER(_Parameters), POINTER(_Call), POINTER(_Many)]
@@ -129,10 +123,7 @@ def tell_if_missing() -> None:
 
 
 class NativeKernel:
-    """Makes fingerprints with settings of the kind "fingerprint" and the sentence parameters of a language.
-
-    Raises OSError: there is no compiled kernel.
-    """
+    """The kernel with settings and the sentence parameters of a language. Raises OSError: it is missing."""
 
     def __init__(self, settings: Settings, model: PunktModel) -> None:
         found = library()
@@ -144,30 +135,18 @@ class NativeKernel:
         self._desks = threading.local()
         stop_words = sorted({self._hasher.word(word) for word in words(settings.stop_words)})
         slots, pool, mask = _slots(found, model)
-        arrays = [
-            self._hasher.of_word,
-            self._hasher.of_shingle,
-            self._hasher.of_buckets(settings.bands, settings.rows),
-            np.array(stop_words, np.uint64),
-            *_functions(settings.signature_size),
-            slots,
-            pool,
-        ]
+        of_buckets = self._hasher.of_buckets(settings.bands, settings.rows)
+        hashes = self._hasher.of_word, self._hasher.of_shingle, of_buckets, np.array(stop_words, np.uint64)
+        arrays = [*hashes, *_functions(settings.signature_size), slots, pool]
+        # C has the addresses only.
         self._kept = [np.ascontiguousarray(array) for array in arrays]
-        self._parameters = _Parameters(
-            *(array.ctypes.data for array in self._kept),
-            mask,
-            len(stop_words),
-            settings.stop_word_length,
-            settings.sentence_min_characters,
-            settings.text_min_words,
-            settings.signature_size,
-            settings.bands,
-            settings.rows,
-        )
+        sizes = settings.signature_size, settings.bands, settings.rows
+        least = settings.stop_word_length, settings.sentence_min_characters, settings.text_min_words
+        addresses = (array.ctypes.data for array in self._kept)
+        self._parameters = _Parameters(*addresses, mask, len(stop_words), *least, *sizes)
 
     def prepared(self, text: str) -> Prepared | None:
-        """A text as C takes it; None if the reference has to read it. Its size is the caller's to check."""
+        """Return a text for C; None if the reference has to read it. The caller has checked its size."""
         if text.isascii() and "\0" not in text:
             return Prepared(text, text.encode(), len(text), 1, 0, 0)
         data = text.encode(_WIDE, "surrogatepass")
@@ -178,7 +157,8 @@ class NativeKernel:
         if found & normalize.INVISIBLE:
             text = clean._INVISIBLE.sub("", text)
         text = composed(text) if found & normalize.MARK else unicodedata.normalize("NFC", text)
-        if text is not given:  # as it is where nothing was to be done
+        # NFC and `composed` return the same object for a text that needs no change.
+        if text is not given:
             if text.isascii():
                 return Prepared(text, text.encode(), len(text), 1, 0, 0)
             data = text.encode(_WIDE)
@@ -188,7 +168,7 @@ class NativeKernel:
         return Prepared(text, data, len(text), 4, *some)
 
     def make(self, given: Prepared, title: str | None = None) -> NativeText | None:
-        """What is kept of a text; None if the reference has to say."""
+        """Return the result for a text; None if the reference has to read it."""
         desk = self._desk()
         call, sequence = desk.call, self._sequence
         call.text, call.size, call.width = given.data, given.size, given.width
@@ -197,7 +177,8 @@ class NativeKernel:
         while True:
             pages = desk.take_up(sequence)
             status = self._fingerprint(self._parameters, desk.reference)
-            del pages  # which C has read
+            # The name kept the table alive while C read it: another thread may have replaced it.
+            del pages
             if status == _ROOM_WANTED:
                 desk.make_room(call.wanted)
             elif status == _PAGE_WANTED:
@@ -206,7 +187,7 @@ class NativeKernel:
                 sequence = _Sequence(self._hasher, call.wanted)
             elif status == _SHORT and not call.has_title:
                 title = unicodedata.normalize("NFKC", normalize.without_mark_runs(title or ""))
-                # Text and title are given in one width: that of the text decides for both.
+                # C reads text and title in one width.
                 call.text = given.text.encode(_WIDE)
                 call.title = title.encode(_WIDE, "surrogatepass")
                 call.width, call.title_size, call.has_title = 4, len(title), 1
@@ -216,9 +197,7 @@ class NativeKernel:
     def make_many(
         self, given: Sequence[Prepared], titles: Sequence[str | None]
     ) -> tuple[Fingerprints, list[int]]:
-        """What is kept of many texts, without versions and reasons; and the places of those of which the
-        reference has to say it. A text without words has a row of zeros.
-        """
+        """Return fingerprints without versions and reasons, and the places of texts for the reference."""
         count, places = len(given), len(Prepared._fields)
         made = Fingerprints.unmade(count, self._settings.signature_size, self._settings.bands)
         of_texts = [np.array([one[i] for one in given], np.int64) for i in range(2, places)]
@@ -234,6 +213,7 @@ class NativeKernel:
             if self._fingerprints(self._parameters, desk.reference, byref(many)) == _DONE:
                 break
             del pages
+            # C stops at a text that needs more room, a page or its title: `make` reads it alone.
             place = many.next
             others[place] = one = self.make(given[place], titles[place])
             _set_row(made, place, sentences, one)
@@ -245,7 +225,6 @@ class NativeKernel:
         return replace(made, sentence_hashes=kept), [place for place, one in others.items() if one is None]
 
     def _desk(self) -> _Desk:
-        """Where this thread makes fingerprints."""
         desk: _Desk | None = getattr(self._desks, "desk", None)
         if desk is None:
             desk = self._desks.desk = _Desk(self._settings)
@@ -255,7 +234,7 @@ class NativeKernel:
 def _set_row(
     made: Fingerprints, place: int, sentences: npt.NDArray[np.int64], one: NativeText | None
 ) -> None:
-    """Put in what was made of one text alone, or zeros; `sentences` has those of the texts before it."""
+    """Write the result of one text, or zeros, behind the sentences of the texts before it."""
     one = one or NativeText(0, _NONE, np.zeros_like(made.signature[place]), None, 0, 0)
     start = made.sentence_starts[place]
     made.sentence_starts[place + 1] = stop = start + len(one.sentence_hashes)
@@ -266,7 +245,7 @@ def _set_row(
 
 
 class _Sequence:
-    """The coefficients of the hash of a sequence of so many words, or more, and what C is told of them."""
+    """Coefficients of the hash of a sequence of at least `words` words, with their address for C."""
 
     def __init__(self, hasher: Hasher, words: int) -> None:
         self._kept = np.ascontiguousarray(hasher.of_sequence(words))
@@ -278,7 +257,7 @@ _NONE = np.empty(0, np.int64)
 
 
 class _Desk:
-    """What a thread makes fingerprints on: its calls, their answers, and the room that they take."""
+    """The arguments, results and memory of one thread's calls."""
 
     def __init__(self, settings: Settings) -> None:
         self.call = _Call()
@@ -289,32 +268,30 @@ class _Desk:
         self.make_room(ROOM_BYTES)
 
     def take_up(self, sequence: _Sequence) -> npt.NDArray[np.uint64]:
-        """Tell C what it needs for all texts. What it returns has to live until C has read it."""
+        """Set the arguments that all texts share. The caller keeps the result until C has read it."""
         pages, call = PAGES.table, self.call
         call.pages = pages.ctypes.data
         call.of_sequence, call.sequence_stride, call.sequence_words = sequence.shown
         return pages
 
     def make_room(self, size: int) -> None:
-        self._room = _NONE  # gives back what there was
+        # Free the old room first, so that there are never two.
+        self._room = _NONE
         self._room = np.empty(-(-size // 8), np.int64)
         self.call.room, self.call.room_size = self._room.ctypes.data, self._room.nbytes
 
     def clear(self, status: int) -> NativeText | None:
-        """What was made, copied; then the desk is as before."""
-        call = self.call
-        made = None
+        """Return a copy of the result, and make the desk ready for the next text."""
+        call, made, unsigned = self.call, None, np.zeros_like(self._signature)
         if status == _EMPTY:
-            made = NativeText(0, _NONE, np.zeros_like(self._signature), None, 0, 0)
+            made = NativeText(0, _NONE, unsigned, None, 0, 0)
         elif status == _SHORT:
-            made = NativeText(
-                call.content_hash, _NONE, np.zeros_like(self._signature), None, call.word_count, 0
-            )
+            made = NativeText(call.content_hash, _NONE, unsigned, None, call.word_count, 0)
         elif status == _DONE:
             made = NativeText(
                 call.content_hash,
                 self._room[: call.sentence_count].copy(),
-                self._signature.copy() if call.shingle_count else np.zeros_like(self._signature),
+                self._signature.copy() if call.shingle_count else unsigned,
                 self._buckets.copy(),
                 call.word_count,
                 call.shingle_count,
@@ -326,7 +303,7 @@ class _Desk:
 
 
 def _slots(found: ctypes.CDLL, model: PunktModel) -> tuple[Any, npt.NDArray[np.uint32], int]:
-    """The words of sentence parameters as a table of hashes for `native.c`, its pool and its mask."""
+    """Return the words of sentence parameters as a table of hashes for `native.c`, its pool and its mask."""
     flags: dict[tuple[int, ...], int] = {}
 
     def add(word: str, flag: int, second: str | None = None) -> None:

@@ -1,7 +1,4 @@
-"""What characters are, for `native.c`: pages of 128, made of Python's own tables when a text first has one.
-
-Which texts have a normal form that their characters tell one by one is decided here, too.
-"""
+"""Classes of characters for `native.c`, in pages of 128 that Python's tables fill when a text needs one."""
 
 from __future__ import annotations
 
@@ -15,25 +12,25 @@ import numpy.typing as npt
 
 from dedup.text import clean, normalize, sentences
 
-CODES = 0x110000
-"""How many code points there are."""
+CODES = 0x110000  # The number of code points
 
 _PAGE, _SIGMA = 128, "\u03a3"
-_DECOMPOSED = 0x30000  # No character from here on is made of others, or combines; a test looks at each
+# No character from here on decomposes or combines; a test looks at each.
+_DECOMPOSED = 0x30000
 _MANY, _IN_WORD = 1 << 31, 1 << 30
 
 COMBINES, NOT_STORABLE = 1 << 8, 1 << 9
-"""Kinds besides those of `normalize.py`: what `is_simple` looks at, and what Postgres refuses."""
+"""More kinds than in `normalize.py`: characters for `is_simple`, and characters that Postgres refuses."""
 
 
 def kinds(data: bytes) -> int:
-    """Of which kinds a text has at least one character; `data`: each in 32 bits, as this machine has them."""
+    """Return the kinds of the characters of a text, given in UTF-32 with the byte order of this machine."""
     return int(np.bitwise_or.reduce(_kinds()[np.frombuffer(data, np.uint32)], initial=0))
 
 
 @cache
 def _kinds() -> npt.NDArray[np.uint16]:
-    """Of each code point its kinds; 2.2 MB."""
+    """Return the kinds of each code point; 2.2 MB."""
     found = normalize.table() | _combining() * np.uint16(COMBINES)
     found[0] |= NOT_STORABLE
     found[0xD800:0xE000] |= NOT_STORABLE
@@ -41,14 +38,12 @@ def _kinds() -> npt.NDArray[np.uint16]:
 
 
 def is_simple(text: str) -> bool:
-    """Whether the normal form (NFKC) of any part of a text in NFC is that of its characters one by one.
-
-    It is if none of them combines with what is before it. Else it is if the text is in that form already, but
-    for characters that stand for others which do not combine.
-    """
+    """Return whether the NFKC of any part of a text in NFC is the NFKC of its characters one by one."""
     points = normalize.points(text)
+    # No character combines with the one before it.
     if not _combining()[points].any():
         return True
+    # Or else the text is in NFKC already, but for characters whose forms do not combine.
     others = {point: unicodedata.normalize("NFKC", chr(point)) for point in np.unique(points).tolist()}
     if any(_combining()[point] and form != chr(point) for point, form in others.items()):
         return False
@@ -58,13 +53,13 @@ def is_simple(text: str) -> bool:
 
 @cache
 def _combining() -> npt.NDArray[np.bool_]:
-    """Of each code point whether its normal form has a character that may change what is before it."""
+    """Return for each code point whether its NFKC has a character that may change the one before it."""
     every = [chr(code) for code in range(_DECOMPOSED)]
     alone = {c for c in every if unicodedata.combining(c)}
+    # Vowels and final consonants of Hangul compose with the letter before them.
     alone |= set(map(chr, [*range(0x1161, 0x1176), *range(0x11A8, 0x11C3)]))
-    parts = [
-        unicodedata.decomposition(c).split() for c in every
-    ]  # the second may compose with what is before it
+    parts = [unicodedata.decomposition(c).split() for c in every]
+    # The second half of a canonical decomposition may compose with the character before it.
     alone |= {chr(int(part[1], 16)) for part in parts if len(part) == 2 and part[0][0] != "<"}
     found = np.zeros(CODES, np.bool_)
     found[[ord(c) for c in alone]] = True
@@ -74,7 +69,7 @@ def _combining() -> npt.NDArray[np.bool_]:
     return found
 
 
-# Of the classes in native.c, in their order: members where those are listed, else a test.
+# The order is that of the classes in native.c.
 _TESTS: list[Callable[[str], bool]] = [
     lambda c: c.isalnum() or c == "_",
     lambda c: c.isalnum() and not c.isdecimal(),
@@ -101,7 +96,7 @@ _TESTS: list[Callable[[str], bool]] = [
 
 
 class Pages:
-    """What characters are, as `native.c` has it: the addresses of pages, 0 where none was needed yet."""
+    """The addresses of pages for `native.c`, 0 for a page that no text needed yet."""
 
     def __init__(self) -> None:
         self._lock, self._kept = threading.Lock(), list[npt.NDArray[np.uint32]]()
@@ -113,6 +108,7 @@ class Pages:
             if not self.table[page]:
                 made = _page(range(page * _PAGE, (page + 1) * _PAGE))
                 self._kept.append(made)
+                # A copy, since C may read the old table in another thread.
                 table = self.table.copy()
                 table[page] = made.ctypes.data
                 self.table = table

@@ -1,5 +1,5 @@
-/* The print of a text: what is kept of its letters (docs/semantics.md, section 1.9). damaged.py says what each byte is,
-   and does the same in NumPy. The caller gives all memory: per letter 24 bytes of room. No state. */
+/* Make the print of a text from its letters (docs/semantics.md, section 1.9). damaged.py explains the bytes, and does
+   the same in NumPy. The caller gives all memory: 24 bytes of room for each letter. */
 #include <stdint.h>
 #include <string.h>
 
@@ -22,8 +22,8 @@ static void hash_grams(const uint32_t *letters, int64_t n, int size, const uint6
     }
 }
 
-/* `room`: 3 * n numbers. `values`: SLOTS whole values, of which bucket keys are made. Returns how many slots were filled:
-   0 where there are too few letters. */
+/* `room`: 3 * n numbers. `values`: SLOTS whole values, for bucket keys. Return the number of filled slots, 0 for too few
+   letters. */
 int64_t dedup_print(const uint32_t *letters, int64_t n, const uint64_t *of_gram, uint64_t *room, uint8_t *print, uint32_t *values) {
     uint64_t *cores = room, *beyond = room + n, *gram = room + 2 * n;
     uint32_t ties[SLOTS];
@@ -42,7 +42,7 @@ int64_t dedup_print(const uint32_t *letters, int64_t n, const uint64_t *of_gram,
             full += values[slot] == NOTHING;
             values[slot] = value, ties[slot] = tie, places[slot] = i;
         }
-    for (int i = 0; i < SLOTS && full < SLOTS; i++) { /* Empty ones take what the next full one has */
+    for (int i = 0; i < SLOTS && full < SLOTS; i++) { /* An empty slot copies the next full one */
         int j = i;
         while (values[j] == NOTHING) j = (j + 1) % SLOTS;
         for (int k = i; k != j; k = (k + 1) % SLOTS) values[k] = values[j], places[k] = places[j], full++;

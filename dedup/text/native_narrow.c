@@ -1,4 +1,3 @@
-/* native.c for texts of ASCII, where a character is a byte: a quarter of the memory, and characters that are compared
-   many at a time. */
+/* native.c for texts of ASCII, whose characters are bytes: a quarter of the memory, and many are compared at a time. */
 #define NARROW
 #include "native.c"

@@ -1,11 +1,8 @@
-"""A sentence becomes its normalised form: what is hashed, and what makes two sentences the same.
+"""Normalise sentences: Unicode NFKC, case folded, runs of word characters joined by one space.
 
-Unicode NFKC, case folded, runs of word characters joined by one space (docs/semantics.md, section 1). Marks
-belong to the word: in Indic scripts they carry its vowels. `words` does it for one sentence, `normalised` for
-many at once, as bytes.
-
-The classes of characters have their home here, as the inside of a regular-expression class, and one look
-tells which of them a text has, so that plain text costs little.
+docs/semantics.md, section 1, is the rule. `words` is for one sentence, `normalised` for many, as bytes. The
+classes of characters are defined here, each as the inside of a regular-expression class. `kinds` finds the
+classes of a text in one pass, so that plain text costs little.
 """
 
 from __future__ import annotations
@@ -19,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 MARK, WORD, IDEOGRAPH, SENTENCE_END, INVISIBLE, SPACE, LINE_END = (1 << bit for bit in range(7))
-"""Kinds of characters; a character may be of several. No ASCII space or line feed is a `SPACE`."""
+"""Kinds of characters, which may overlap. No ASCII space or line feed is a `SPACE`."""
 
 IDEOGRAPHS = (
     "\u3001-\u30ff\u31f0-\u31ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"  # and kana
@@ -35,7 +32,7 @@ Points = npt.NDArray[np.uint32]  # Shape (n,): the code points of a text
 
 
 def _mark_class() -> str:
-    """The characters of categories Mn, Mc and Me as the inside of a regular-expression class."""
+    """Return the characters of categories Mn, Mc and Me as the inside of a regular-expression class."""
     marks = [
         code
         for start, stop in ((0x300, 0x3100), (0xA600, 0xAC00), (0xFB00, 0xFE30), (0x10000, 0x1F000))
@@ -51,10 +48,11 @@ def _mark_class() -> str:
     return "".join(f"{chr(first)}-{chr(last)}" for first, last in ranges)
 
 
+# Marks belong to a word: in Indic scripts they carry its vowels.
 MARKS = _mark_class()
 
+# The two half-width katakana sound marks are letters that NFKC turns into marks.
 LATE_MARKS = MARKS + "\uff9e\uff9f"
-"""NFKC turns the two half-width katakana sound marks, which are letters, into marks."""
 
 _CLASSES = {
     MARK: LATE_MARKS,
@@ -72,17 +70,13 @@ def points(text: str) -> Points:
 
 
 def kinds(text: str) -> int:
-    """Of which kinds a text has at least one character.
-
-    >>> bool(kinds("caf\\u00e9") & WORD), bool(kinds("caf\\u00e9") & MARK)
-    (True, False)
-    """
+    """Return the kinds of the characters of a text."""
     return int(np.bitwise_or.reduce(table()[points(text)], initial=0))
 
 
 @cache
 def table() -> npt.NDArray[np.uint8]:
-    """Of each code point its kinds; 1.1 MB, made once, when the first text needs it."""
+    """Return the kinds of each code point; 1.1 MB."""
     made = np.zeros(len(_CODES), np.uint8)
     for kind, inside in _CLASSES.items():
         for first, last, single in _RANGE.findall(inside):
@@ -95,32 +89,23 @@ def table() -> npt.NDArray[np.uint8]:
     return made
 
 
+# Longer runs are cut into pieces of this size, so that one endless "word" costs no more than prose.
 MAX_WORD_CHARACTERS = 256
-"""Longer runs are cut into pieces of this size, so one endless "word" costs no more than prose does."""
-
-
+# A letter keeps so many marks, as in Unicode's stream-safe form (UAX 15, D4): Python sorts a run of marks in
+# quadratic time, 12 minutes for a million of them.
 MAX_MARKS = 30
-"""A letter keeps this many marks and loses the rest, as in Unicode's stream-safe form (UAX 15, D4): Python
-sorts a run of marks in quadratic time, 12 minutes for a million of them."""
-
+# The most characters that one becomes: U+FDFA, a phrase of four words. All but one other become at most 6.
 MOST_GROWTH = 18
-"""Characters that one becomes at most: U+FDFA, a phrase of four words. All but one other become at most 6."""
-
+# Quotation marks, dashes and the like, which NFKC makes no part of a word. Most English texts have no other
+# characters than these and ASCII.
 COMMON_MARKS = "\u2019\u201c\u201d\u2018\u2013\u2014\u2026\u2022\u20ac\u00a3\u00a0"
-"""Quotation marks, dashes and the like: no part of a word, nor made into one by NFKC. Most English texts
-have no other characters than these and ASCII."""
 
 
 def normal_size(text: str) -> int:
-    """How many characters a text has once each, taken alone, is brought to NFKC and case-folded.
-
-    It is counted, not made: that takes 12 bytes a character, and 9 MB, whatever they become.
-
-    >>> normal_size("\ufdfa ﬁne \xdf")
-    26
-    """
+    """Return the length of a text after NFKC and case folding of each character alone."""
     if text.isascii():
         return len(text)
+    # Count characters, since the normal form could be 18 times as long: this takes 12 bytes a character.
     counts = np.bincount(points(text))
     found = np.flatnonzero(counts)
     sizes = (len(unicodedata.normalize("NFKC", chr(point)).casefold()) for point in found.tolist())
@@ -128,16 +113,12 @@ def normal_size(text: str) -> int:
 
 
 def composed(text: str) -> str:
-    """Unicode NFC, in linear time: texts that look the same are the same.
-
-    >>> composed("re\\u0301sume\\u0301") == "r\\u00e9sum\\u00e9"
-    True
-    """
+    """Return the Unicode NFC of a text, in linear time."""
     return text if text.isascii() else unicodedata.normalize("NFC", without_mark_runs(text))
 
 
 def words(text: str) -> list[str]:
-    """The normalised words of a text, in order.
+    """Return the normalised words of a text, in order.
 
     >>> words("The U.S. isn't “Ｆｉｎｅ”")
     ['the', 'u', 's', 'isn', 't', 'fine']
@@ -149,7 +130,7 @@ def words(text: str) -> list[str]:
 
 
 def normalised(lines: str) -> bytes:
-    r"""The words of some lines, normalised, in UTF-8, with a space for whatever else is no line feed.
+    r"""Return the normalised words of lines in UTF-8; other characters but line feeds become spaces.
 
     Runs of more than `MAX_WORD_CHARACTERS` are still whole; `LONG_RUN` finds them.
 
@@ -169,9 +150,10 @@ def normalised(lines: str) -> bytes:
 
 
 def without_mark_runs(text: str) -> str:
-    """At most `MAX_MARKS` marks after one another; looked for in a way that costs little if there are few."""
+    """Cut runs of marks to `MAX_MARKS`."""
     if len(text) <= MAX_MARKS:  # mostly one word
         return text
+    # The regular expression is slow, and hardly any text has such a run.
     others = np.flatnonzero((table()[points(text)] & MARK) == 0)
     longest = np.diff(others, prepend=-1, append=len(text)).max(initial=0) - 1
     return _MARK_RUN.sub(r"\1", text) if longest > MAX_MARKS else text

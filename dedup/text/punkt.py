@@ -1,7 +1,7 @@
-"""Punkt parameters: what makes a period an abbreviation's or a sentence's end, per language.
+"""Punkt parameters of a language, which tell the period of an abbreviation from the end of a sentence.
 
-A `PunktModel` is NLTK's `PunktParameters` as a comparable value, written in NLTK's own tab format. English is
-shipped; other languages have the neutral model until the user trains one (`training.py`).
+A `PunktModel` is NLTK's `PunktParameters` as a comparable value, in NLTK's tab format. English is shipped;
+other languages have the neutral model until the user trains one (`training.py`).
 """
 
 from __future__ import annotations
@@ -14,11 +14,9 @@ from importlib import resources
 
 from dedup.base.errors import InputError
 
+# The order is that of the checksum.
 FILES = ("abbrev_types.txt", "collocations.tab", "sent_starters.txt", "ortho_context.tab")
-"""The files of a model in NLTK's tab format, in the order the checksum reads them."""
-
 ENGLISH_SHA256 = "f0917c1b09cc85614113fe9910d0751653dc3a9ad9287d3a5df8969bbe906c3b"
-"""Checksum of the shipped English model, as `PunktModel.checksum` computes it."""
 
 
 @dataclass(frozen=True)
@@ -26,10 +24,10 @@ class PunktModel:
     """Parameters of Punkt (Kiss and Strunk 2006) for one language.
 
     Attributes:
-        abbrev_types: lower-case words that end in a period without ending a sentence, without it.
-        collocations: pairs of types whose first ends in a period that does not end a sentence.
+        abbrev_types: lower-case words whose period ends no sentence, without the period.
+        collocations: pairs of types; the period of the first ends no sentence.
         sent_starters: types that often start a sentence.
-        ortho_context: type to NLTK's bit mask of the cases and positions it was seen in.
+        ortho_context: NLTK's bit mask of the cases and positions of each type.
     """
 
     abbrev_types: frozenset[str] = frozenset()
@@ -39,14 +37,15 @@ class PunktModel:
 
     @property
     def checksum(self) -> str:
-        """SHA-256, as 64 hexadecimal digits, of the four files in the order of `FILES`."""
+        """SHA-256 of the four files in the order of `FILES`, 64 hexadecimal digits."""
         digest = hashlib.sha256()
         for name, content in self.to_files().items():
             digest.update(f"{name}\0{content}\0".encode())
         return digest.hexdigest()
 
     def to_files(self) -> dict[str, str]:
-        """File name to content, in NLTK's tab format, sorted so that equal models are equal bytes."""
+        """Return contents by file name, in NLTK's tab format."""
+        # Sorted, so that equal models are equal bytes.
         return {
             "abbrev_types.txt": "\n".join(sorted(self.abbrev_types)),
             "collocations.tab": "\n".join(f"{a}\t{b}" for a, b in sorted(self.collocations)),
@@ -56,7 +55,7 @@ class PunktModel:
 
     @classmethod
     def from_files(cls, files: Mapping[str, str]) -> PunktModel:
-        """The inverse of `to_files`. Raises InputError: a file is missing, or a line has other columns."""
+        """Invert `to_files`. Raises InputError: a file is missing, or a line has other columns."""
         try:
             lines = {name: [line for line in files[name].split("\n") if line] for name in FILES}
             pairs = [line.split("\t") for line in lines["collocations.tab"]]
@@ -71,7 +70,7 @@ class PunktModel:
             raise InputError(f"sentence parameters are damaged: {error}") from None
 
     def __or__(self, other: PunktModel) -> PunktModel:
-        """What either model knows: for corpora of several house styles, trained one by one."""
+        """Join two models, for corpora of several house styles that are trained one by one."""
         starters = self.sent_starters | other.sent_starters
         words = self.ortho_context.keys() | other.ortho_context.keys()
         return PunktModel(
@@ -84,12 +83,12 @@ class PunktModel:
 
 
 NEUTRAL = PunktModel()
-"""Punkt without parameters: only initials, numbers and ellipses are known not to end a sentence."""
+"""Punkt without parameters: it knows only that initials, numbers and ellipses end no sentence."""
 
 
 @cache
 def english() -> PunktModel:
-    """The shipped English model. Raises InputError: the files are not those of this version."""
+    """Return the shipped English model. Raises InputError: its files differ from this version's."""
     folder = resources.files("dedup.text") / "punkt_english"
     model = PunktModel.from_files({name: (folder / name).read_text("utf-8") for name in FILES})
     if model.checksum != ENGLISH_SHA256:

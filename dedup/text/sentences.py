@@ -1,10 +1,7 @@
-"""Blocks become sentences: NLTK's Punkt, with a short cut for the plain cases. It does not normalise.
+"""Split blocks into sentences as NLTK's `PunktSentenceTokenizer` does, without NLTK.
 
-`SentenceSplitter` finds the places where a sentence may end exactly as NLTK's `PunktSentenceTokenizer` does.
-Mostly an ordinary word, no abbreviation, stands before the period; otherwise `BoundaryRules` decides: the
-classification of Kiss and Strunk ("Unsupervised multilingual sentence boundary detection", Computational
-Linguistics 32, 2006, section 4) as NLTK has it, without an object for each word: the same answers (a test
-holds them equal), and no NLTK in the processes that fingerprint. Marks of scripts without a Punkt full stop
+The rules are those of Kiss and Strunk, "Unsupervised multilingual sentence boundary detection", Computational
+Linguistics 32, 2006, section 4; a test holds the results equal. Marks of scripts without a Punkt full stop
 (danda, ideographic, Arabic, Ethiopic) always end a sentence.
 """
 
@@ -20,15 +17,15 @@ from dedup.text.normalize import SENTENCE_END, SENTENCE_ENDS
 from dedup.text.punkt import PunktModel
 
 NON_WORDS = ")\";}]*:@'({[\u2018\u2019\u201c\u201d\u00ab\u00bb?!"
-"""What may follow a mark at the end of a sentence without a space, and ends a word."""
+"""Characters that may follow the mark of a sentence without a space, and end a word."""
 
 _NON_WORD = f"[{re.escape(NON_WORDS)}]"
 _SEVERAL = r"(?:-{2,}|\.{2,}|(?:\.\s){2,}\.)"
+# NLTK's word pattern, copied: a fingerprint must not change with NLTK's version.
 TOKEN = re.compile(
     rf"({_SEVERAL}|(?=[^(\"`{{\[:;&#*@)}}\]\-,])\S+?"
     rf"(?=\s|$|{_NON_WORD}|{_SEVERAL}|,(?=$|\s|{_NON_WORD}|{_SEVERAL}))|\S)"
 )
-"""NLTK's word pattern, fixed here: a fingerprint may not change with NLTK's version."""
 
 _ELLIPSIS = re.compile(r"\.\.+$")
 _NUMBER = re.compile(r"^-?[\.,]?\d[\d,\.-]*\.?$")
@@ -45,60 +42,57 @@ _LOWER = _LOWER_FIRST + (1 << 5) + (1 << 6)
 
 
 class BoundaryRules:
-    """Decides for texts of one language, by its Punkt parameters."""
+    """The rules of Punkt with the parameters of one language."""
 
     def __init__(self, model: PunktModel) -> None:
-        self._abbreviations = model.abbrev_types
-        self._collocations = model.collocations
-        self._starters = model.sent_starters
-        self._contexts = model.ortho_context
+        self._model = model
         self.uncertain = model.abbrev_types | {first for first, _ in model.collocations}
-        """Lower-case words of two letters and more; any other one before a mark ends its sentence."""
+        """Lower-case words; a mark after any other word of two letters and more ends a sentence."""
 
     def ends(self, context: str) -> bool:
-        """Whether a sentence ends in a context: a word, its mark, and what follows up to the next space."""
+        """Return whether a sentence ends in a context: a word, its mark, and the text to the next space."""
         return any(self._ends_between(one, other) for one, other in pairwise(TOKEN.findall(context)))
 
     def _ends_between(self, token: str, following: str) -> bool:
         abbreviated, ends = self._at_first(token)
         if token[-1] != ".":
             return ends
-        # What tokens are counted under: lower case, and all numbers are one.
+        # NLTK counts tokens in lower case, and all numbers as one.
         kind, next_kind = (_NUMBER.sub(_NUMBER_KIND, word.lower()) for word in (token, following))
         kind = kind.removesuffix(".") or kind
         if self._at_first(following)[1]:
             next_kind = next_kind.removesuffix(".") or next_kind
-        if (kind, next_kind) in self._collocations:
+        if (kind, next_kind) in self._model.collocations:
             return False
         initial = _INITIAL.match(token) is not None
         if (abbreviated or _ELLIPSIS.match(token)) and not initial:
             if self._starts(following, next_kind):
                 return True
-            if following[0].isupper() and next_kind in self._starters:
+            if following[0].isupper() and next_kind in self._model.sent_starters:
                 return True
         if initial or kind == _NUMBER_KIND:
             starts = self._starts(following, next_kind)
             if starts is False:
                 return False
             if starts is None and initial and following[0].isupper():
-                return ends and bool(self._contexts.get(next_kind, 0) & _LOWER)
+                return ends and bool(self._model.ortho_context.get(next_kind, 0) & _LOWER)
         return ends
 
     def _at_first(self, token: str) -> tuple[bool, bool]:
-        """By the token alone: is it an abbreviation, and does it end a sentence?"""
+        """Return whether a token is an abbreviation, and whether it ends a sentence, by the token alone."""
         if token in _ENDS:
             return False, True
         if token[-1] != "." or token.endswith(".."):
             return False, False
         word = token[:-1].lower()
-        found = word in self._abbreviations or word.split("-")[-1] in self._abbreviations
+        found = not self._model.abbrev_types.isdisjoint((word, word.split("-")[-1]))
         return found, not found
 
     def _starts(self, token: str, kind: str) -> bool | None:
-        """Does a token start a sentence, by how its word was written in the corpus? None: it does not say."""
+        """Return whether a token starts a sentence, by the case of its word in the corpus; None: unknown."""
         if token in _PUNCTUATION:
             return False
-        context = self._contexts.get(kind, 0)
+        context = self._model.ortho_context.get(kind, 0)
         if token[0].isupper():
             return True if context & _LOWER and not context & _UPPER_WITHIN else None
         if token[0].islower() and (context & _UPPER or not context & _LOWER_FIRST):
@@ -106,11 +100,10 @@ class BoundaryRules:
         return None
 
 
-CONTEXTS_KEPT = 1 << 14  # Decisions remembered per splitter, which bounds its memory
+CONTEXTS_KEPT = 1 << 14  # Decisions cached per splitter, which bounds its memory
 
+# A longer run without a space is no word: its mark ends the sentence. This bounds the work per character.
 MAX_CONTEXT_CHARACTERS = 200
-"""A run without a space that is longer than this is no word; what ends it ends the sentence. It keeps
-the work per character bounded whatever the text."""
 
 _CLOSERS = "\"')\\]}\u2019\u201d\u00bb\u300d\u300f\u300b\uff09"
 _OTHER_END = re.compile(
@@ -123,7 +116,7 @@ _AFTER, _QUOTE = frozenset(NON_WORDS), frozenset(_QUOTES)
 
 
 class SentenceSplitter:
-    """Splits texts of one language into sentences, by its Punkt parameters."""
+    """Splitter of texts of one language into sentences, by its Punkt parameters."""
 
     def __init__(self, model: PunktModel) -> None:
         self._decisions = BoundaryRules(model)
@@ -131,7 +124,7 @@ class SentenceSplitter:
         self._is_end = lru_cache(CONTEXTS_KEPT)(self._decisions.ends)
 
     def sentences(self, text: str) -> list[str]:
-        """The sentences of a raw text in order, each on one line, none empty."""
+        """Return the sentences of a raw text in order, each on one line, never empty."""
         blocks, kinds = glued_blocks(text)
         found: list[str] = []
         for block in blocks:
@@ -146,18 +139,17 @@ class SentenceSplitter:
         return found
 
     def split(self, block: str) -> list[str]:
-        """The sentences of one block (single spaces, no line breaks), as NLTK would split it."""
+        """Return the sentences of one block (single spaces, no line breaks), as NLTK would split it."""
         return self._plainly_split(block, glued=False) or self._split(block)
 
     def _plainly_split(self, block: str, glued: bool) -> list[str]:
-        """The same where no run of characters has two places at which a sentence may end; [] of others.
+        """Split a block in which no run of characters has two possible ends; return [] for others.
 
-        It goes from mark to mark with string operations, not with a regular expression. `glued`: lost spaces
-        have to come back first; [] then of a block that may have lost one.
+        `glued`: lost spaces are not back yet; return [] for a block that may have lost one.
         """
-        parts = (block.replace("?", ".").replace("!", ".") if "?" in block or "!" in block else block).split(
-            "."
-        )
+        # String operations instead of a regular expression: most blocks take this way.
+        marked = block.replace("?", ".").replace("!", ".") if "?" in block or "!" in block else block
+        parts = marked.split(".")
         if glued and "\u2026" in block:
             return []
         found = []
@@ -198,7 +190,6 @@ class SentenceSplitter:
         return [block[first:stop] for first, stop in found if first < stop]
 
     def _ends(self, block: str, word_start: int, mark: int, first: str) -> bool:
-        """Whether a sentence ends at a mark, by all that Punkt knows."""
         word = block[word_start:mark]
         if word.isalpha() and len(word) > 1 and block[mark] != ".":
             return True
@@ -212,7 +203,7 @@ class SentenceSplitter:
         return self._is_end(block[word_start:stop])
 
     def _split(self, block: str) -> list[str]:
-        """The same of any block, by the pattern that NLTK has for places where a sentence may end."""
+        """Split any block, by NLTK's pattern for places where a sentence may end."""
         spans = []
         start = word_start = word_stop = 0
         held: re.Match[str] | None = None

@@ -1,21 +1,12 @@
-"""Words become shingles, and these a signature and LSH buckets (docs/semantics.md, section 1).
+"""Make shingles of words, and of these a signature and LSH buckets (docs/semantics.md, section 1).
 
 A shingle is a stop word followed by the next two words. Prose is full of stop words, navigation and
 advertisements have hardly any, so these shingles follow the story and not the page around it. Theobald,
 Siddharth, Paepcke, "SpotSigs", SIGIR 2008, with antecedents at distance 1 and chains of 2.
 
-MinHash: Broder, "On the resemblance and containment of documents", 1997. One byte of each value is kept:
-Li and Koenig, "b-Bit Minwise Hashing", WWW 2010. Banding: Leskovec, Rajaraman, Ullman, "Mining of Massive
-Datasets", chapter 3; two sets of Jaccard s share one of b bands of r rows with probability
-1 - (1 - s^r)^b.
-
-Each shingle has a hash of 32 bits; the k hash functions are multiplications and additions of it, modulo 2^32.
-Such a function is one to one, so different hashes never meet in a whole value. But its lowest byte follows
-from the lowest byte of the hash alone: two hashes that agree there agree there under every function, and
-texts whose hashes all end alike had equal signatures. So each value is mixed before its byte is taken, by
-MurmurHash3's 32-bit finaliser (Appleby 2011), which is one to one too: equal values stay equal, and others
-agree in the byte under each function again. To mix the hashes before the functions would change nothing of
-that, and there are only as many values as functions, however long the text.
+MinHash: Broder, "On the resemblance and containment of documents", 1997. One byte of each value: Li and
+Koenig, "b-Bit Minwise Hashing", WWW 2010. Banding: Leskovec, Rajaraman, Ullman, "Mining of Massive Datasets",
+chapter 3; two sets of Jaccard s share one of b bands of r rows with probability 1 - (1 - s^r)^b.
 """
 
 from __future__ import annotations
@@ -31,9 +22,9 @@ from dedup.text.hashing import Hashes
 
 
 def shingles(words: Sequence[str], stop_word_length: int, stop_words: Collection[str] = ()) -> set[str]:
-    """The shingles of normalised words, each as its three words joined by spaces.
+    """Return the shingles of normalised words, each as three words joined by spaces.
 
-    Stop words are the explicit list or, without one, words of fewer characters than `stop_word_length`.
+    Stop words are the given ones or, if there is none, words of fewer characters than `stop_word_length`.
 
     >>> sorted(shingles("now is the time for all good men".split(), 4))
     ['all good men', 'for all good', 'is the time', 'now is the', 'the time for']
@@ -46,31 +37,24 @@ def shingles(words: Sequence[str], stop_word_length: int, stop_words: Collection
 
 ShingleHashes = npt.NDArray[np.uint32]  # Shape (n,): the hashes of the shingles of a text, once each
 
-MinHashes = npt.NDArray[np.uint32]
-"""Shape (k,): the smallest value of each hash function; shape (0,) for an empty set; (n, k) of n sets."""
-
-Signature = npt.NDArray[np.uint8]
-"""Shape (k,): a byte of each MinHash value, mixed; shape (0,) for an empty set."""
+MinHashes = npt.NDArray[np.uint32]  # Shape (k,): the smallest value of each function; (0,) of an empty set
+Signature = npt.NDArray[np.uint8]  # Shape (k,): a byte of each MinHash value, mixed; (0,) of an empty set
 
 EMPTY: Signature = np.empty(0, np.uint8)  # The signature of a text without shingles
-BYTE_VALUES = 256  # Two bytes that have nothing to do with each other are equal once in so many times
+BYTE_VALUES = 256  # Two independent bytes are equal once in so many times
 
+# Hashes for one function, or numbers of several functions, at a time: 256 kB stay in the processor's cache,
+# and bound the memory.
 _CHUNK = 1 << 16
-"""Hashes taken at a time by one function, and numbers made at a time by several: 256 kB each stay in the
-processor's cache, and bound the memory."""
 
 _UPPER = np.uint64(0xFFFFFFFF << 32)
 
+# Shifts and multipliers of MurmurHash3's 32-bit finaliser (Appleby 2011); then it shifts by 16.
 MIX32 = ((16, 0x85EBCA6B), (13, 0xC2B2AE35))
-"""MurmurHash3's 32-bit finaliser: by how much to shift and what to multiply with; then a shift by 16."""
 
 
 def minhash(hashes: ShingleHashes, count: int) -> MinHashes:
-    """`count` MinHash values of a set of hashes; shape (0,) for an empty set.
-
-    >>> len(minhash(np.array([7, 8], np.uint32), 256))
-    256
-    """
+    """Return `count` MinHash values of a set of hashes; shape (0,) for an empty set."""
     if not len(hashes):
         return np.empty(0, np.uint32)
     values: MinHashes = minhash_many(hashes, np.zeros(1, np.int64), count)[0]
@@ -78,12 +62,12 @@ def minhash(hashes: ShingleHashes, count: int) -> MinHashes:
 
 
 def minhash_many(hashes: ShingleHashes, starts: npt.NDArray[np.int64], count: int) -> MinHashes:
-    """`count` MinHash values of each of n sets; shape (n, count).
+    """Return `count` MinHash values of each of n sets; shape (n, count).
 
-    `hashes` has one set after the other; `starts` where each begins, the first at 0. None is empty.
+    `hashes` has one set after the other, `starts` the start of each, the first at 0. No set is empty.
     """
     multipliers, increments = _functions(count)
-    # One function goes over many hashes: half the time of many functions over the hashes of one set.
+    # One function over the hashes of many sets takes half the time of many functions over one set.
     smallest = np.full((count, len(starts)), np.iinfo(np.uint32).max, np.uint32)
     buffer = np.empty(min(_CHUNK, count * len(hashes)), np.uint32)
     for start in range(0, len(hashes), _CHUNK):
@@ -103,11 +87,9 @@ def minhash_many(hashes: ShingleHashes, starts: npt.NDArray[np.int64], count: in
 
 
 def signature(values: MinHashes) -> Signature:
-    """The lowest byte of each MinHash value, mixed; of shape (n, k) for the values of n texts.
-
-    >>> signature(np.array([0, 1, 257], np.uint32)).tolist()
-    [0, 183, 245]
-    """
+    """Return the lowest byte of each MinHash value, mixed; shape (k,), or (n, k) of n texts."""
+    # The lowest byte of a value follows from the lowest byte of the hash alone: without mixing, texts whose
+    # hashes end alike would have equal signatures. The finaliser is one to one, so equal values stay equal.
     mixed = values
     for shift, multiplier in MIX32:
         mixed = (mixed ^ mixed >> np.uint32(shift)) * np.uint32(multiplier)
@@ -115,10 +97,10 @@ def signature(values: MinHashes) -> Signature:
 
 
 def buckets(values: MinHashes, coefficients: Hashes) -> npt.NDArray[np.int64]:
-    """The bucket keys of n texts; shape (n, bands). Equal keys mean that all values of the band are equal.
+    """Return the bucket keys of n texts, shape (n, bands). Equal keys mean equal values of the band.
 
-    `values`: shape (n, k), of which the first bands * rows count, or ValueError is raised; `coefficients`:
-    `Hasher.of_buckets(bands, rows)`.
+    `values`: shape (n, k); the first bands * rows count. `coefficients`: `Hasher.of_buckets(bands, rows)`.
+    Raises ValueError: there are fewer values.
     """
     bands, rows = coefficients.shape[1], coefficients.shape[2] - 1
     if values.shape[1] < bands * rows:
@@ -130,41 +112,42 @@ def buckets(values: MinHashes, coefficients: Hashes) -> npt.NDArray[np.int64]:
 
 
 def estimate(equal: int, size: int) -> float:
-    """The Jaccard of two sets from how many of `size` signature bytes are equal; from 0 to 1.
+    """Return the Jaccard of two sets from the number of equal bytes of `size`; from 0 to 1.
 
-    Of the bytes whose values differ one in 256 is equal all the same, and that is taken out (Li and Koenig
-    2010, for large sets). One division of whole numbers, which every engine does alike; see `estimates`.
-    The standard error for 256 bytes is at most 0.032.
+    The bytes of different values are equal once in 256 times, which the formula corrects (Li and Koenig 2010,
+    for large sets). The standard error for 256 bytes is at most 0.032.
     """
+    # One division of whole numbers, so that every engine has the same result to the last bit.
     return max(0, BYTE_VALUES * equal - size) / ((BYTE_VALUES - 1) * size)
 
 
 def estimates(equal: npt.NDArray[np.int64], size: int) -> npt.NDArray[np.float64]:
-    """`estimate` of many pairs, to the last bit; shape (n,). `size` is 0 only where n is 0 too."""
-    found: npt.NDArray[np.float64] = np.maximum(0, BYTE_VALUES * equal - size) / max(
-        (BYTE_VALUES - 1) * size, 1
-    )
-    return found
+    """Return `estimate` of many pairs, to the last bit; shape (n,). `size` may be 0 if there are no pairs."""
+    divisor = max((BYTE_VALUES - 1) * size, 1)
+    return np.asarray(np.maximum(0, BYTE_VALUES * equal - size) / divisor)
 
 
 def jaccard(a: Signature, b: Signature) -> float:
-    """The estimated Jaccard of the shingle sets of two signatures; 0 if either is empty."""
+    """Return the estimated Jaccard of the shingle sets of two signatures; 0 if either is empty."""
     if not len(a) or len(a) != len(b):
         return 0.0
     return estimate(int(np.count_nonzero(a == b)), len(a))
 
 
 def jaccards(a: npt.NDArray[np.uint8], b: npt.NDArray[np.uint8]) -> npt.NDArray[np.float64]:
-    """`jaccard` of many pairs, to the last bit; shape (n,). `a`: shape (n, k); `b` too, or one for all: (k,).
-    None is empty unless n is 0. Bits are counted: a byte for each value would be eight times as much.
+    """Return `jaccard` of many pairs, to the last bit; shape (n,).
+
+    `a`: shape (n, k). `b`: the same, or shape (k,), one for all. No signature is empty unless n is 0.
     """
+    # Counting packed bits moves an eighth of the memory of a sum over bytes.
     equal = np.bitwise_count(np.packbits(a == b, axis=1)).sum(axis=1, dtype=np.int64)
     return estimates(equal, a.shape[1])
 
 
 @cache
 def _functions(count: int) -> tuple[npt.NDArray[np.uint32], npt.NDArray[np.uint32]]:
-    """Multipliers (odd) and increments of the hash functions: xxh3_64 of their names, no hidden choice."""
+    """Return the multipliers and increments of the hash functions of a 32-bit hash, modulo 2^32."""
+    # xxh3_64 of their names, so that nobody has chosen them. Odd multipliers make the functions one to one.
     multipliers, increments = (
         np.array([xxh3_64_intdigest(f"dedup {name} {i}".encode()) for i in range(count)], np.uint64)
         for name in ("multiplier", "increment")

@@ -1,11 +1,4 @@
-"""Punkt parameters from a corpus of one language, with NLTK's own trainer.
-
-Unsupervised: it needs text, not labels. Used by `dedup train-sentences` and by the script that makes
-the shipped English model.
-
-`import nltk` imports scikit-learn and SciPy if they are there, as they are with the lab: 85 MB and a second
-for every process, and nothing that Punkt needs. So they are hidden from it here.
-"""
+"""Train Punkt parameters on a corpus of one language, with NLTK's own trainer. It needs no labels."""
 
 from __future__ import annotations
 
@@ -17,6 +10,8 @@ from collections.abc import Iterable
 from dedup.text.clean import blocks
 from dedup.text.punkt import PunktModel
 
+# `import nltk` imports scikit-learn and SciPy if they are installed, as with the lab: 85 MB and a second for
+# every process, and Punkt needs neither.
 _HIDDEN = [name for name in ("scipy", "sklearn") if name not in sys.modules]
 
 for _name in _HIDDEN:
@@ -28,26 +23,21 @@ finally:
         del sys.modules[_name]
 
 
+# Rarer words have no orthographic context: a name that occurs twice says nothing, and most of a vocabulary is
+# such names. It also keeps the shipped files small.
 ORTHO_MIN_COUNT = 8
-"""Words seen less often are left out of the orthographic context: a name seen twice says nothing, and
-most of the vocabulary of a corpus is such names. It also keeps the shipped files small."""
-
-COLLOCATION_MIN_COUNT = 4  # Pairs seen this often or less are no evidence of a collocation
-
+COLLOCATION_MIN_COUNT = 4  # Pairs that occur this often or less are no evidence of a collocation
+# Rarer abbreviations are mostly typing errors and web addresses.
 ABBREV_MIN_COUNT = 5
-"""An abbreviation must be seen this often: rarer ones are mostly typing errors and web addresses."""
 
 _WORD = re.compile(r"[^\W\d_]+([.-][^\W\d_]+)*")
 
+# The trainer gets texts in pieces of this size, which bounds its lists of tokens.
 TRAINER_BATCH_CHARACTERS = 2_000_000
-"""Texts are handed to the trainer in pieces of this size, which bounds its token lists in memory."""
 
 
 def train(texts: Iterable[str]) -> PunktModel:
-    """Punkt parameters learnt from `texts` (bodies of articles, one language).
-
-    Memory grows with the vocabulary, not with the number of texts. About 0.3 MB of text a second.
-    """
+    """Learn Punkt parameters from bodies of articles, 0.3 MB a second; memory grows with the vocabulary."""
     trainer = punkt.PunktTrainer()
     # NLTK's penalty drops every abbreviation that is also seen without its period. That suits a small
     # corpus of one house style; among millions of words "Mr" and "Inc" always occur both ways.
@@ -90,11 +80,11 @@ def _train_batch(trainer: punkt.PunktTrainer, counts: Counter[str], batch: list[
 
 
 def to_nltk(model: PunktModel) -> punkt.PunktParameters:
-    """The parameters of a model as NLTK's own class."""
+    """Return the parameters of a model as NLTK's own class."""
     parameters = punkt.PunktParameters()
     parameters.abbrev_types = set(model.abbrev_types)
     parameters.collocations = set(model.collocations)
     parameters.sent_starters = set(model.sent_starters)
-    # NLTK's own defaultdict would keep every unknown word it is asked about, and grow with the corpus.
+    # NLTK's defaultdict would store every unknown word that it is asked for, and grow with the corpus.
     parameters.ortho_context = Counter(model.ortho_context)
     return parameters
