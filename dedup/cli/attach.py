@@ -1,4 +1,4 @@
-"""`dedup attach`, `attachments`, `sync` and `detach`: tables of others whose rows are articles."""
+"""Commands for attached tables: attach, remap, attachments, sync, detach."""
 
 from __future__ import annotations
 
@@ -84,14 +84,14 @@ def attach(
     ] = None,
     dry_run: DryRunOption = False,
 ) -> None:
-    """Make the rows of a table or a view articles, without copying their texts.
+    """Attach a table or view of your own, so that its rows are articles; their texts are not copied.
 
-    From then on every change of the table reaches the corpus: triggers note which rows changed, and the next
-    `dedup backfill` reads them. The marks are in the view `dedup.NAME_marks`, in the table's own keys.
+    Triggers note which rows change, and the next `dedup backfill` reads them. The view `dedup.NAME_marks` has
+    the marks, with the keys of your table.
 
-    Where the outlet is a number or the text is in parts, make a view that joins them, a row for each article,
-    and attach it; for a query too. A view has no triggers: a backfill and `dedup worker` look for changes
-    where nobody has for `--every` minutes, and so does `dedup sync` at once.
+    If the outlet is a number, or the text is in several tables, attach a view that joins them, one row for
+    each article. A view has no triggers: a backfill and `dedup worker` look for changes every `--every`
+    minutes, and `dedup sync` does so at once.
 
         dedup attach public.articles --id id --text body --title headline --published pub_date
         dedup attach cms.posts_read --id id --text body --publication outlet --html --changed updated_at
@@ -149,11 +149,10 @@ def remap(
     keep: KeepOption = None,
     dry_run: DryRunOption = False,
 ) -> None:
-    """Map an attached table again after its columns or the table itself were changed.
+    """Map an attached table again after its owner changed its columns, or replaced it.
 
-    Its articles keep their marks. Renamed columns are followed, and a table that has taken the name is taken;
-    what cannot be found out is asked for. `dedup status --check` and `dedup backfill` say when this is
-    needed.
+    Its articles keep their marks. Renamed columns and a new table of the same name are found; name the rest
+    by options. `dedup status --check` and `dedup backfill` say when this is needed.
 
         dedup remap articles
         dedup remap articles --text main_text
@@ -178,13 +177,13 @@ def remap(
 
 
 def _columns(*given: str | None) -> dict[str, str]:
-    """Return the columns that were given, each by the field of an article that it fills."""
+    """Return the given columns by the field of an article that they fill."""
     fields = ("text", "title", "url", "publication", "language", "published_at", "byline")
     return {field: column for field, column in zip(fields, given, strict=True) if column is not None}
 
 
 def attachments(json: JsonOption = False) -> None:
-    """List the attached tables, how many of their changes wait to be read, and what needs a person."""
+    """List the attached tables, the number of changes that wait, and problems that need a person."""
     with corpus() as dd:
         found, waiting, drift = dd.attachments.list(), dd.attachments.waiting(), dd.attachments.drift()
     if json:
@@ -222,12 +221,12 @@ def sync(
         ),
     ] = False,
 ) -> None:
-    """Find new, changed and deleted rows of attached tables by comparing them with their articles.
+    """Compare attached tables with their articles, to find new, changed and deleted rows.
 
-    For views and tables without triggers, and after triggers were disabled. The next backfill reads what was
-    found. Where a table has a column of the time of changes, only later rows are compared, and deletions are
-    found with `--full`. Where more than half of a table's articles have no row any more, and more than a
-    few, nothing is deleted without `--allow-deletes`.
+    Use it for views and tables without triggers, and after triggers were disabled. The next backfill reads
+    the rows that it finds. With a column for the time of changes only later rows are compared, and `--full`
+    finds deletions. If more than half of a table's articles have no row, and more than a few, nothing is
+    deleted without `--allow-deletes`.
 
         dedup sync
         dedup sync posts --full
@@ -245,10 +244,11 @@ def detach(
     dry_run: DryRunOption = False,
     yes: YesOption = False,
 ) -> None:
-    """Leave a table as it was found, and delete its articles and their marks from the corpus.
+    """Detach a table: remove everything of dedup from it, and its articles from the corpus.
 
-    Triggers, views and columns of marks go at once; the articles after them, in batches. One that was stopped
-    goes on when it is run again. Says how many articles go, and asks; without a terminal it needs `--yes`.
+    Triggers, views and columns of marks are removed first, then the articles in batches. If you stop it, run
+    it again to continue. It says how many articles it will delete, and asks; without a terminal it needs
+    `--yes`.
     """
     with stopping() as stop, corpus() as dd:
         done = dd.attachments.detach(name, dry_run=True)
@@ -267,5 +267,5 @@ def detach(
 
 
 def _show(statements: list[str]) -> None:
-    # As it is: what is printed can be run.
+    # Unchanged, also by a console: the statements can be run as printed.
     sys.stdout.write("\n".join(("BEGIN;", *statements, "COMMIT;", "")))

@@ -1,4 +1,4 @@
-"""The command `changes`: the marks that changed, in order, as JSON lines; and the journal behind it."""
+"""The command `changes`: it prints changed marks in order, and switches their journal."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from dedup.cli.shared import JsonOption, YesOption, agree, corpus
 from dedup.cli.signals import StopFlag, leaving
 
 PAGE = 1_000  # Changes read at a time
-LOOK_SECONDS = 0.1  # So often a command that waits looks whether it is to end
+LOOK_SECONDS = 0.1  # Pause between two looks at the stop flag
 
 
 def changes(
@@ -42,21 +42,21 @@ def changes(
     ] = False,
     yes: YesOption = False,
 ) -> None:
-    """Print the marks that changed, in order, for those who keep marks elsewhere.
+    """Print changed marks in order, for programs that keep a copy of the marks.
 
-    A line of JSON each: `cursor`, `id`, `status`, `duplicate_of`, `score`, `reason`. `id` and `duplicate_of`
-    are the articles' own source_ids. The status `deleted` says that there is no such article any more, and
-    `pending` that the last mark no longer counts. Without --since every mark is printed, and then what
-    changed meanwhile. Of a mark that changed several times only the last change is there.
+    Each change is a line of JSON: `cursor`, `id`, `status`, `duplicate_of`, `score`, `reason`. `id` and
+    `duplicate_of` are your own ids of the articles. The status `deleted` means that the article is gone,
+    `pending` that its last mark no longer counts. Without `--since` every mark is printed first. If a mark
+    changed several times, only its last change is printed.
 
-    Store what you take from a line together with its cursor, and go on with that one: then nothing is missed
-    and nothing told twice, whatever is killed. Where a cursor is refused (exit code 2; after a restore, or
-    after 30 days), forget the marks that you keep, and begin again without it.
+    Store each line and its cursor in one transaction, and continue from that cursor: then nothing is missed
+    or printed twice, even after a crash. If a cursor is refused (exit code 2; after a restore, or after 30
+    days), forget your copy, and begin again without it.
 
-    `--json` prints one document with `changes` and `cursor` in place of lines, at most 1,000 changes unless
-    `--limit` says otherwise. `--follow` ends with exit code 0 at SIGTERM or Ctrl-C.
+    `--json` prints one document with `changes` and `cursor` instead, with 1,000 changes at most or as
+    `--limit` says. `--follow` ends with exit code 0 at SIGTERM or Ctrl-C.
 
-    The journal is off until `--start`, and costs nothing until then.
+    The journal is off, and costs nothing, until `--start`.
 
     **Examples**
 

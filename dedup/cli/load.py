@@ -1,4 +1,4 @@
-"""`dedup load`: files become articles; it says what it understood, and accounts for every record."""
+"""The command `load`: it reads articles from files, says how it understood them, and counts every record."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ if TYPE_CHECKING:
     from dedup.files.report import Understanding
 
 IDS_SHOWN = 3  # Ids on the screen per reason; the rejects file has all
-NAMES_SHOWN = 8  # Names on the screen that were not used
-TEXT_CHARACTERS = 200  # Of a text, what a dry run shows
+NAMES_SHOWN = 8  # Names on the screen in a list
+TEXT_CHARACTERS = 200  # Characters of a text that a dry run shows
 
 HEAPS = ("lines", "new", "changed", "same", "superseded", "refused", "repaired", "lost_dates")
 """Counts of a report that are summed over files."""
@@ -80,13 +80,12 @@ def load(
     rejects: RejectsOption = None,
     json: shared.JsonOption = False,
 ) -> None:
-    """Store articles from files; `dedup backfill` then marks them.
+    """Store articles from files; then `dedup backfill` marks them.
 
-    Each article needs an id and a text. One whose id is known already is an edit: its new text replaces the
-    old one. Loading the same file twice changes nothing. Where a file names no id, the url of an article is
-    its id; of several with one url the last counts.
+    Each article needs an id and a text. A known id is an edit: the new text replaces the old one. Loading a
+    file twice changes nothing. If a file has no ids, the url is the id; the last article of a url counts.
 
-    Fields, and the usual names that they are found under, in any case and with `-`, `_` or a space:
+    Fields and their usual names, in any case and with `-`, `_` or a space:
 
     - **source_id**: id, guid, uuid, article_id
     - **text**: body, content, article, full_text, html
@@ -99,33 +98,31 @@ def load(
     - **byline**: authors, author, creator
     - **kept**
 
-    `--map` gives other names; `source.name` is a name within an object. A list of authors is their names.
-    `--keep topic,desk` keeps values of your own, beside those of the object `kept` if there is one: views,
-    frames and `dedup marks --kept` show them. Of a text the first 4,096 characters are kept.
-    `--dry-run` shows what is found where. CSV may have commas, semicolons, tabs or bars. JSON is one object
-    per line, an array, or an answer of a service that holds the articles under `articles`, `results`,
-    `data`, `items`, `docs` or `hits`. The files in a `.zip` are read as one. Excel needs the extra `xlsx`,
-    `.zst` needs `zstd`.
+    **Names.** `--map` gives other names; `source.name` is a name within an object. `--keep topic,desk` keeps
+    values of your own, beside those of an object `kept`: views, frames and `dedup marks --kept` show them.
+    At most 4,096 characters of a value are kept. `--dry-run` shows which field was found under which name.
 
-    Files of XML are feeds, RSS and Atom, or exports of WordPress (WXR), whatever their name says; they need
-    the extra `html`, since their texts are HTML. The id is the guid, with the site before it
-    where it is a mere number, else the link. Of an export of WordPress only published posts and pages count.
+    **Formats.** CSV may have commas, semicolons, tabs or bars. JSON is one object per line, an array, or the
+    answer of a service with the articles under `articles`, `results`, `data`, `items`, `docs` or `hits`. All
+    files in a `.zip` are read as one. Excel needs the extra `xlsx`, `.zst` needs `zstd`. XML is a feed (RSS,
+    Atom) or an export of WordPress (WXR), and needs the extra `html`; the id is the guid, else the link, and
+    a mere number gets the site before it. Only published posts and pages of WordPress are loaded.
 
-    Times are ISO 8601, those of RSS, dates with the name of the month in any language, days of a spreadsheet,
-    or seconds since 1970. Whether 05/06/2018 is in May or June is told by the other dates of the file: where
-    one of two numbers is above 12, it is the day. Where none tells, dates with full stops are day first; of
-    others say it with `--day-first` or `--month-first`. Where more than a tenth of the dates cannot be read,
-    nothing of the file is stored and the exit code is 2, unless `--lose-dates` says so. Of standard input the
-    first 500 records decide; should they mislead, the load stops later.
+    **Dates** are ISO 8601, dates of RSS, dates with the name of a month in any language, days of a
+    spreadsheet, or seconds since 1970. The file's other dates decide if 05/06/2018 is in May or June: a
+    number above 12 is the day. If they cannot, dates with full stops are day first; for others add
+    `--day-first` or `--month-first`. If more than a tenth of the dates cannot be read, nothing of the file is
+    stored and the exit code is 2, unless you add `--lose-dates`. The first 500 records decide for standard
+    input; if they mislead, the load stops later.
 
-    Lines that cannot be read go to a rejects file with id, reason and the time of the load; the others are
-    loaded. A date or another field that cannot be read is lost and noted there; its article is not. If one of
-    several files cannot be used, the others are loaded, and the exit code is 2. It is 1 if a file breaks off
-    or every line is refused.
+    **Errors.** Refused lines go to a rejects file with id, reason and time; the others are loaded. An
+    unreadable date or other field is noted there, and the article is loaded without it. If one of several
+    files cannot be used, the others are loaded and the exit code is 2. It is 1 if a file breaks off or every
+    line is refused.
 
-    Every line read is counted once: new, changed, same, superseded (its id comes again soon after, and the
-    later line counts) or refused. A line may have 16 MB, or more where the setting `text_max_characters` asks
-    for it. A text longer than that setting is stored, and the backfill marks it as failed.
+    **Counts.** Every line counts once: new, changed, same, superseded (a later line has the same id) or
+    refused. A line may have 16 MB, or more if the setting `text_max_characters` needs it. A longer text than
+    that setting is stored, and the backfill marks it as failed.
 
     **Examples**
 
@@ -168,7 +165,8 @@ def load(
         found = _preview(usable, wanted, unusable)
         _show_previews(found, json)
         reports = [preview.report for preview in found]
-    elif usable:  # a typo starts no server
+    elif usable:
+        # Files are tried before: a typo must not start a server.
         reports = _load(usable, wanted, rejects, unusable, json)
     errors = [*unusable.values()]
     for other in errors[:-1]:
@@ -197,7 +195,8 @@ def _load(
                 if stop.is_set():
                     break
     except BaseException:
-        if any(report.lines for report in reports):  # what is stored stays stored
+        # The batches before the error are stored: say which.
+        if any(report.lines for report in reports):
             _show(reports, json)
         raise
     if any(report.lines or report.file for report in reports):
@@ -227,7 +226,8 @@ def _show(reports: Sequence[dedup.LoadReport], json: bool) -> None:
     if json:
         output.write_json({**_totals(reports), "files": [report.as_dict() for report in reports]})
         return
-    read = [report for report in reports if report.file is not None]  # of others it is said at the end
+    # Files that could not be used are named at the end, as errors.
+    read = [report for report in reports if report.file is not None]
     for report in read:
         for line in _lines(report):
             output.say(line)
@@ -243,7 +243,7 @@ def _show(reports: Sequence[dedup.LoadReport], json: bool) -> None:
 
 
 def _way_out(reports: Sequence[dedup.LoadReport]) -> str:
-    """The next step for files of which every line was refused, by the most frequent reason."""
+    """Return the next step if every line was refused, by the most frequent reason."""
     noted = [noted for report in reports for noted in report.reasons.values()]
     reason = max(noted, key=lambda one: one.count).reason
     if "JSON" in reason:
@@ -285,7 +285,7 @@ def _facts(article: dedup.Article) -> Iterator[tuple[str, str]]:
 
 
 def _lines(report: dedup.LoadReport) -> Iterator[str]:
-    """What was understood of a file, what was refused and repaired, in words."""
+    """Yield lines about a file: format and fields, refused lines, repaired fields."""
     assert report.understood is not None
     yield from _understood(report.understood, report.refused)
     for noted in report.reasons.values():

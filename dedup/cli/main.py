@@ -1,8 +1,4 @@
-"""The command `dedup`: its help, its exit codes, and how errors are shown.
-
-Exit codes: 0 done, 1 failed, 2 wrong usage, 3 a check found differences; 130, 143 and 129 stopped by Ctrl-C,
-SIGTERM or SIGHUP before all was done, see `signals.py`.
-"""
+"""The command `dedup`: its help, its exit codes, and its error messages."""
 
 from __future__ import annotations
 
@@ -43,13 +39,14 @@ from dedup.cli import (
 )
 
 FAILED, WRONG_USAGE = 1, 2
-INTERRUPTED = 128 + SIGINT  # Also what Typer makes of a KeyboardInterrupt
+INTERRUPTED = 128 + SIGINT  # Typer turns a KeyboardInterrupt into the same code
 
 app = typer.Typer(
     name="dedup",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
-    add_completion=False,  # it is a command, in `completion.py`
+    # The two options of Typer for completion write into start-up files, so there is a command in their place.
+    add_completion=False,
     context_settings={"help_option_names": ["-h", "--help"]},
     rich_markup_mode="markdown",
     help="""
@@ -123,7 +120,7 @@ def options(
 ) -> None:
     """Options of every command."""
     if schema is not None:
-        # For whatever opens the corpus, processes of their own included.
+        # In the environment, so that child processes of a command open the same corpus.
         os.environ[VARIABLE] = chosen(schema)
         output.of_schema = schema
 
@@ -133,7 +130,8 @@ def main(arguments: list[str] | None = None) -> None:
     try:
         signals.listen()
         code = run(sys.argv[1:] if arguments is None else arguments)
-    except KeyboardInterrupt:  # in the moment before or after the command
+    except KeyboardInterrupt:
+        # It came just before or after the command, where `run` catches nothing.
         code = _interrupted()
     signals.ignore()
     sys.exit(code)
@@ -153,7 +151,8 @@ def run(arguments: list[str]) -> int:
     except (typer.Abort, KeyboardInterrupt):
         return _interrupted()
     except (BrokenPipeError, SystemExit):
-        # The reader of our output has seen enough, as `head` does; Typer makes a SystemExit of it.
+        # A reader such as `head` closed our output; Typer turns that into a SystemExit. Without a new stdout
+        # Python would fail again when it flushes at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
     except Exception as error:
@@ -171,7 +170,7 @@ def run(arguments: list[str]) -> int:
 
 
 def _failed(error: Exception, arguments: list[str]) -> int:
-    """Say why a command failed; returns its exit code."""
+    """Print why a command failed; return its exit code."""
     if debug := "--debug" in arguments:
         for line in traceback.format_exc().splitlines():
             output.say(line)
@@ -179,7 +178,8 @@ def _failed(error: Exception, arguments: list[str]) -> int:
         from dedup.cli import rights
 
         output.say(f"dedup: {rights.advice(arguments) or error}")
-    elif isinstance(error, DedupError | ImportError):  # the latter of an extra, or what a plug-in needs
+    elif isinstance(error, DedupError | ImportError):
+        # An ImportError names the package that an extra or a plug-in lacks.
         output.say(f"dedup: {error}")
     elif isinstance(error, OSError):
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
@@ -188,7 +188,8 @@ def _failed(error: Exception, arguments: list[str]) -> int:
         output.say(
             "dedup: out of memory; what was finished is kept: give it more, then run it again to go on"
         )
-    elif not debug:  # the message could hold the text of an article
+    elif not debug:
+        # The message of an unexpected error may quote an article, and logs must not.
         output.say(
             f"dedup: unexpected {type(error).__name__}; run it again as `dedup --debug …` to see where"
         )
@@ -198,10 +199,8 @@ def _failed(error: Exception, arguments: list[str]) -> int:
 
 
 def program(named: Sequence[str] = ()) -> typer.Typer:
-    """Every command, those of plug-ins included.
-
-    `named`: the command that is called, if it is there; then no other is made, for all of them take 40 ms.
-    """
+    """Return the program with every command, also of plug-ins; or only with the command in `named`."""
+    # All commands together take 40 ms to make, on every call.
     made = copy(app)
     made.registered_commands, made.registered_groups = [*app.registered_commands], [*app.registered_groups]
     if not any(command.name in named for command in app.registered_commands):
@@ -218,7 +217,7 @@ def program(named: Sequence[str] = ()) -> typer.Typer:
 
 
 def _add(made: typer.Typer, name: str) -> None:
-    """Add the plug-in of a name, such as "watch", or "export.stories" for a command in a group."""
+    """Add a plug-in by its name, such as "watch", or "export.stories" for a command in a group."""
     if (added := plugins.loaded("commands", name)) is None:
         return
     parent, _, last = name.rpartition(".")
@@ -227,15 +226,15 @@ def _add(made: typer.Typer, name: str) -> None:
         commands = {command.name for command in place.registered_commands}
         if last in commands | {group.name for group in place.registered_groups}:
             raise DedupError(f"there is a command {name}")
+        # A stranger's command that Typer cannot build would take all other commands with it.
         if not plugins.is_own(point):
-            typer.main.get_command(_put(added, last, typer.Typer()))  # it could take all others with it
+            typer.main.get_command(_put(added, last, typer.Typer()))
         _put(added, last, place)
     except Exception as error:
         plugins.refuse(point, f"{type(error).__name__}: {error}")
 
 
 def _put(added: Any, name: str, place: typer.Typer) -> typer.Typer:
-    """Put a function or a group into a program."""
     if isinstance(added, typer.Typer):
         place.add_typer(added, name=name)
     else:
@@ -244,7 +243,8 @@ def _put(added: Any, name: str, place: typer.Typer) -> typer.Typer:
 
 
 def _group(made: typer.Typer, name: str) -> typer.Typer:
-    """A group of a program, copied so that a command can be put in; a new one, if it is not there."""
+    """Return a group of a program, or a new one, to which commands can be added."""
+    # A copy: the groups of `app` are shared by all programs that are made from it.
     for at, info in enumerate(made.registered_groups):
         if info.name == name and info.typer_instance:
             made.registered_groups[at] = copy(info)
@@ -256,24 +256,27 @@ def _group(made: typer.Typer, name: str) -> typer.Typer:
 
 
 def _interrupted() -> int:
-    with suppress(OSError):  # the terminal may be gone
+    # The terminal may be gone.
+    with suppress(OSError):
         output.say("interrupted: what was finished is kept; run the same command again to go on")
     return signals.exit_code(SIGINT)
 
 
 def _say_usage(error: typer.TyperException) -> None:
-    """What is wrong with the arguments, what may have been meant, and where the help is, on one line."""
+    """Print wrong usage on one line: the mistake, similar names, and the help to read."""
     message = error.format_message()
-    if not message:  # no arguments at all: Typer has shown the help
+    # Without any arguments Typer has shown the help.
+    if not message:
         return
     message = message.replace(": Value error, ", ": ")
     if options := getattr(error, "possibilities", None):
-        # Typer counts the dashes as what they have in common, and offers too much.
+        # Typer compares names with their dashes, and then offers --raw for --fromat.
         bare = {option.lstrip("-"): option for option in sorted(options)}
         near = [bare[name] for name in get_close_matches(getattr(error, "option_name", "").lstrip("-"), bare)]
         message = f"{error.message}." + (f" Did you mean {' or '.join(near)}?" if near else "")
     said, meant, names = message.rpartition(" Did you mean '")
-    if meant and names.endswith("'?"):  # Typer quotes the commands that are near, with commas between
+    # Typer lists similar commands in quotes.
+    if meant and names.endswith("'?"):
         near = names.removesuffix("'?").split("', '")
         message = f"{said} Did you mean {' or '.join(near)}?"
     context = getattr(error, "ctx", None)

@@ -1,4 +1,4 @@
-"""Commands that watch: runs, metrics, and the check of `status`."""
+"""Commands that monitor the corpus: status, runs, metrics."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ SizesOption = Annotated[
 
 COUNTS = ("settled", "fingerprinted", "failed")
 
-NOT_WELL = 1  # Exit code of a check that found something wrong; also where the database does not answer
+NOT_WELL = 1  # Exit code of a check that found a problem, or of a database that does not answer
 
 
 def status(
@@ -54,14 +54,15 @@ def status(
     sizes: SizesOption = False,
     json: JsonOption = False,
 ) -> None:
-    """Show the corpus: articles by status, what is pending and why, limits that fired.
+    """Show the state of the corpus: articles by status, work that waits and why, limits that fired.
 
-    It fits a screen: what is left out is named, and `--all` shows it. JSON has everything.
+    The output fits a screen and names the figures that it leaves out; `--all` shows them, and so does
+    `--json`.
 
-    `--check` is for Nagios and cron. All is well if everything was settled within that time, nothing has
-    waited longer or failed since (an empty text is no fault), no run is stuck, a worker is left if there
-    were any in the last hour, the schema lacks nothing, and the last runs did not fail in one way while
-    articles wait.
+    `--check` is for Nagios and cron. All is well if everything was settled within `--max-age`, nothing has
+    waited longer or failed since (an empty text is no failure), no run is stuck, a worker is alive if there
+    was one in the last hour, the schema is complete, and the last runs did not fail alike while articles
+    wait.
     """
     if check:
         run_check(max_age, max_wait, json)
@@ -85,7 +86,7 @@ def status(
     )
     archived = f"{found.archived:,}, before {found.horizon:%Y-%m-%d} UTC" if found.horizon else "0"
     marked = "never" if found.last_marked_at is None else f"{found.last_marked_at:%Y-%m-%d %H:%M} UTC"
-    # The last of each: whether it tells something that is worth a line of a screen.
+    # The third value of each is true if the fact deserves a line on a screen.
     facts: list[tuple[str, str, object]] = [
         ("stories with copies", f"{found.stories_with_copies:,}", found.stories_with_copies),
         ("similar pairs", f"{found.similar_pairs:,}", False),
@@ -124,7 +125,7 @@ def status(
 
 
 def _say_reasons(words: str, counts: dict[str, int], everything: bool) -> None:
-    """A line for each reason, those of most articles first; or for the first one, with how many there are."""
+    """Print a line for each reason, the most frequent first; or only the first, with the number of others."""
     reasons = sorted(counts, key=lambda reason: (-counts[reason], reason))
     for reason in reasons if everything else reasons[:1]:
         others = 0 if everything else len(reasons) - 1
@@ -133,7 +134,7 @@ def _say_reasons(words: str, counts: dict[str, int], everything: bool) -> None:
 
 
 def run_check(max_age: str, max_wait: str | None, json: bool) -> None:
-    """Say in one line whether all is well; exit code 1 if not."""
+    """Print in one line if all is well; exit code 1 if not."""
     seconds, wait = seconds_of(max_age), seconds_of(max_wait) if max_wait is not None else None
     with corpus() as dd:
         found = dd.vitals(lately=seconds)
@@ -152,7 +153,7 @@ def runs(
 ) -> None:
     """List the last runs: backfills, imports, and the working periods of workers.
 
-    The last 1,000 are kept; in SQL, `dedup.run_history`.
+    The last 1,000 are kept. In SQL: the view `dedup.run_history`.
     """
     with corpus() as dd:
         found = dd.runs(limit)
@@ -179,8 +180,8 @@ def metrics(
 ) -> None:
     """Print metrics for Prometheus, or write them to a file for the node exporter.
 
-    Needs the extra `metrics`. Exit code 1 if the database does not answer; then the only
-    metric is `dedup_up 0`.
+    It needs the extra `metrics`. Exit code 1 if the database does not answer; then `dedup_up 0` is the only
+    metric.
 
     **Example**
 

@@ -1,4 +1,4 @@
-"""Commands of the corpus' owner: init, grant, uninstall; and the switch of the journal, for `changes`."""
+"""Commands for the owner of the corpus: init, grant, uninstall; and the journal's switch, for `changes`."""
 
 from __future__ import annotations
 
@@ -61,23 +61,24 @@ def init(
     ] = None,
     json: JsonOption = False,
 ) -> None:
-    """Create the schema in the database, upgrade it, or mend it.
+    """Create, upgrade or mend the schema in the database, before anything else runs there.
 
-    Safe to run again, and at the same time from several places. The embedded server needs no `init`. What the
-    schema lacks is made again, with no change of rows, and named; so is what cannot be mended.
+    It is safe to run again, and from several places at once. The embedded server needs no `init`. Missing
+    parts of the schema are made again, without a change of rows, and named; so are parts that cannot be
+    mended.
 
-    With `--sql` nothing is changed. With `DEDUP_DATABASE_URL` it prints what upgrades that database; without,
-    what makes the schema from nothing, and then it needs no database.
+    `--sql` changes nothing: it prints the statements that upgrade the database of `DEDUP_DATABASE_URL`, or
+    without that variable the statements of the whole schema, and needs no database.
 
     A hash key keeps strangers from crafting words that make unrelated articles duplicates. It is stored with
-    the corpus and is part of its backups. `random` leaves the corpus a key that it has; `-` ends with an
-    error if that is another one.
+    the corpus and in its backups. `random` leaves an existing key in place; `-` ends with an error if the
+    corpus has another key.
 
-    `--search` makes the index of the words of titles and texts, while others work; words are
-    found whatever their case and accents. It stays up to date by itself, which takes about 0.6 ms of the
-    server for an article that is loaded (0.3 ms more where its text has accents) and 1.3 ms for one that a
-    backfill marks. A first backfill takes nearly three times as long with it: make it after that. Of attached
-    tables only the titles are searched, since the texts stay where they are. `--no-search` drops it.
+    `--search` makes an index of the words of titles and texts, for searches in any case and with or without
+    accents; others can work meanwhile. Afterwards it costs the server about 0.6 ms for a loaded article (0.3
+    ms more if the text has accents) and 1.3 ms for one that a backfill marks. A first backfill takes nearly
+    three times as long with it: make it after that. Only the titles of attached tables are searched, since
+    their texts are not stored here. `--no-search` drops the index.
 
     **Examples**
 
@@ -171,15 +172,15 @@ def grant(
     revoke: Annotated[bool, Option("--revoke", help="Take all rights in the schema from them.")] = False,
     dry_run: Annotated[bool, Option("--dry-run", help="Print the statements; run nothing.")] = False,
 ) -> None:
-    """Give roles of the database the rights that they need, and take away all others in the schema.
+    """Give database roles exactly the rights that they need in the schema, and take away all others.
 
-    Connect as the owner of the schema. The roles must exist; their rights elsewhere stay as they are. Run it
+    Connect as the owner of the schema. The roles must exist; their rights elsewhere do not change. Run it
     again after `dedup init` has upgraded the schema.
 
-    A scraper's article is stored at once, and its verdict is provisional: the next backfill marks it.
+    An article of a scraper is stored at once with a provisional verdict: the next backfill marks it.
 
-    An analyst reads every view, and so the texts of canonical articles, sentences and quotes. A counter reads
-    no word of a text: titles, bylines, addresses and columns that are kept it does read.
+    An analyst reads every view, and so the texts of originals, sentences and quotes. A counter reads titles,
+    bylines, addresses and kept columns, but no word of a text.
 
     **Example**
 
@@ -208,9 +209,9 @@ def grant(
 def uninstall(yes: YesOption = False, json: JsonOption = False) -> None:
     """Remove the schema with all articles, marks, pins and judgements; nothing else in the database changes.
 
-    Says what will go, and asks; without a terminal it needs `--yes`. There is no way back but a backup.
-    Attached tables are detached before, and are then as they were found.
-    If a view of yours, or anything else outside of the schema, rests on it, it is named and nothing is done.
+    The command says what it will remove, and asks; without a terminal it needs `--yes`. Only a backup brings
+    the corpus back. Attached tables are detached first, without a change of your rows. If a view of yours, or
+    anything else outside of the schema, depends on it, the command names it and removes nothing.
     """
     say_if_started()
     with dedup.operation.Operation() as owner:
@@ -229,7 +230,7 @@ def uninstall(yes: YesOption = False, json: JsonOption = False) -> None:
 
 
 def switch_journal(*, wanted: bool) -> None:
-    """Start or stop the journal of marks, and say so."""
+    """Start or stop the journal of marks, for `changes --start` and `--stop`."""
     say_if_started()
     with dedup.operation.Operation() as owner:
         changed = owner.start_journal() if wanted else owner.stop_journal()

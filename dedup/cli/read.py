@@ -1,4 +1,4 @@
-"""Commands that answer: marks, matches, show, stories, explain, verify; and status, in `monitor.py`."""
+"""Commands that read the corpus: marks, matches, show, stories, explain, verify. `monitor.py` has status."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from dedup.cli import output
 from dedup.cli.progress import progress_bar
 from dedup.cli.shared import FirstArgument, JsonOption, SecondArgument, corpus, counted, moment
 
-DIFFERENT = 3  # Exit code where a check found differences
+DIFFERENT = 3  # Exit code of a check that found differences
 
 MARK_COLUMNS = ("id", "status", "duplicate_of", "score", "reason", "stale")
 MATCH_SCORES = ("score", "sentence_jaccard", "signature_jaccard", "containment")
@@ -59,12 +59,12 @@ def marks(
     to: OutputFile = None,
     raw: RawOption = False,
 ) -> None:
-    """Export articles' marks: id, status, duplicate_of, score, reason, stale.
+    """Export the marks of articles for other programs: id, status, duplicate_of, score, reason, stale.
 
-    `id` and `duplicate_of` are the articles' own source_ids. Sorted by id. A stale mark is the last one
-    and is settled again by the next backfill.
+    `id` and `duplicate_of` are your own ids of the articles. Rows are sorted by id. A stale mark is an old
+    one: the next backfill settles the article again.
 
-    JSONL has control and invisible characters as `\\uXXXX`, which changes no value. CSV and tables replace
+    JSONL writes control and invisible characters as `\\uXXXX`, which changes no value. CSV and tables replace
     them, and CSV has an apostrophe before a cell that a spreadsheet would run (`=`, `+`, `-`, `@`, tab, CR).
 
     **Examples**
@@ -90,9 +90,9 @@ def marks(
 
 
 def matches(format_: Format = "jsonl", to: OutputFile = None, raw: RawOption = False) -> None:
-    """Export every scored pair: a (the later article), b, relation, rule and scores.
+    """Export every scored pair of articles: a (the later one), b, relation, rule and scores.
 
-    Control characters, and cells that a spreadsheet would run, are treated as by `marks`.
+    Control characters, and cells that a spreadsheet would run, are written as by `dedup marks`.
     """
     with corpus() as dd:
         _export(dd.matches(), MATCH_COLUMNS, MATCH_SCORES, format_, to, "matches", raw)
@@ -139,7 +139,7 @@ def show(
     json: JsonOption = False,
     raw: RawOption = False,
 ) -> None:
-    """Show an article, its mark, its story and what is similar to it."""
+    """Show an article with its mark, its story and similar articles."""
     with corpus() as dd:
         found = dd.get(source_id)
         if found is None:
@@ -200,14 +200,14 @@ def show(
 def stories(
     limit: Annotated[int, Option(min=1, help="How many to show.")] = 20, json: JsonOption = False
 ) -> None:
-    """List the stories of the most copies: who was first in this corpus, if times tell, and who copied."""
+    """List the stories with the most copies: the first outlet in this corpus, and those that copied it."""
     with corpus() as dd:
         found = dd.stories(limit)
         credits = dd.credits.of_stories([story.id for story in found])
     if json:
         output.write_json([{**story.as_dict(), "credits": credits.get(story.id, {})} for story in found])
         return
-    # Who printed it at an unknown time has a column where there is anyone.
+    # Copies without a publication time show no order, so they have a column of their own.
     lists = ("copied by", "also in, time unknown") if any(s.also_in for s in found) else ("copied by",)
     credit = ("credit",) if credits else ()
     output.table(
@@ -229,7 +229,7 @@ def stories(
 
 
 def explain(a: FirstArgument, b: SecondArgument, json: JsonOption = False) -> None:
-    """Say why two articles are, or are not, related: sentences, scores, and the rule that decided."""
+    """Explain why two articles are related, or why not: sentences, scores, and the rule that decided."""
     from dedup.cli.side_by_side import print_explanation
 
     with corpus() as dd:
@@ -249,11 +249,11 @@ def verify(
     ] = False,
     json: JsonOption = False,
 ) -> None:
-    """Compute marks, pairs, fingerprints, common sentences and credits again, and compare with what is there.
+    """Check the corpus: compute marks, pairs, fingerprints, common sentences and credits again, and compare.
 
-    The bookkeeping that later marks rest on is checked as well, and in full. Exit code 3 if anything differs
-    and is not repaired; what `--repair` cannot set right is named, with the command that can. Without
-    `--repair` it only reads, and other commands may run meanwhile.
+    The bookkeeping for later marks is checked too, always in full. Exit code 3 if anything differs and is not
+    repaired; if `--repair` cannot repair something, the command that can is named. Without `--repair` it only
+    reads, and other commands may run meanwhile.
 
     Next, if anything differs: `dedup verify --repair`, then `dedup backfill`.
     """

@@ -1,4 +1,4 @@
-"""What people tell a corpus: its settings, where sentences end, which are common, what two articles are."""
+"""Commands for settings, trained sentences, common sentences and pins."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from dedup.cli.shared import JsonOption, YesOption, corpus
 from dedup.rules.relation import Relation
 
 CHANGES = {"fingerprint": "fingerprints", "rule": "marks", "window": "what is compared"}
-"""What a setting of each kind changes, in words."""
+"""Effects of a setting in words, by its kind."""
 
 SentenceLanguageOption = Annotated[
     str | None, Option("--language", help="Language of the sentence, such as `en`.")
@@ -35,9 +35,9 @@ def settings(
     ] = False,
     json: JsonOption = False,
 ) -> None:
-    """List the settings of this corpus and what they mean; set and reset them.
+    """List the settings of this corpus with their meanings; set or reset them.
 
-    A changed setting comes into force with the next backfill. Until then `--json` has its new value under
+    The next backfill puts changed settings in force. Until then `--json` shows their new values under
     `waiting`.
     """
     if context.invoked_subcommand:
@@ -81,16 +81,16 @@ def settings_set(
     ],
     yes: YesOption = False,
 ) -> None:
-    """Change settings, from the next backfill on; until then everything goes on as before.
+    """Change settings of the corpus; the next backfill puts them in force.
 
-    A setting of marks settles everything again without reading texts; one of fingerprints reads every text
-    again. Marks stay readable all the while.
+    The backfill settles everything again; after a change of fingerprints it also reads every text again.
+    Marks stay readable meanwhile.
 
-    `hash_key=random` makes a key and `hash_key=-` reads one from stdin: what is typed on a command line, all
-    users of the machine may see.
+    `hash_key=random` makes a key, and `hash_key=-` reads one from stdin, since all users of a machine can see
+    what others type on a command line.
 
-    Two changes cannot be undone: a `keep_window` that archives articles, and another hash key. They say how
-    much goes, and ask; without a terminal they need `--yes`.
+    Two changes cannot be undone: a `keep_window` that archives articles, and another hash key. The command
+    says how much is lost, and asks; without a terminal it needs `--yes`.
 
     **Example**
 
@@ -101,7 +101,8 @@ def settings_set(
     parsed: dict[str, Any] = {}
     for number, pair in enumerate(values, 1):
         name, separator, value = pair.partition("=")
-        if not separator:  # what it is may be a secret
+        # The message does not quote the argument: it may be a secret.
+        if not separator:
             raise SettingError(f"argument {number} has no =; write NAME=VALUE, such as bands=16")
         parsed[name] = shared.hash_key(value) if name == "hash_key" and value else value
     _change(parsed, yes=yes)
@@ -112,7 +113,7 @@ def settings_reset(
     names: Annotated[list[str], Argument(metavar="NAME", help="A setting; `dedup settings` lists them.")],
     yes: YesOption = False,
 ) -> None:
-    """Go back to the defaults of these settings, from the next backfill on.
+    """Reset settings to their defaults; the next backfill puts them in force.
 
     Articles that `keep_window` archived stay archived.
     """
@@ -140,10 +141,10 @@ def train_sentences(
     map_: shared.MapOption = None,
     format_: shared.FormatOption = None,
 ) -> None:
-    """Learn where sentences end in a language, from your own articles; stored with the corpus.
+    """Learn from your own articles where sentences of a language end, for better sentence comparison.
 
-    Unsupervised (Punkt): some thousand articles are enough. Articles that name another language are left
-    out. Every text of the language is read again by the next backfill.
+    Some thousand articles are enough (Punkt, unsupervised). Articles that name another language are left out.
+    The result is stored with the corpus, and the next backfill reads every text of the language again.
     """
     from dedup.api.settings import language_code
     from dedup.base.article import Article
@@ -165,7 +166,8 @@ def train_sentences(
 
     with ExitStack() as stack:
         opened = (read_articles(file, fields=mapping, format=format_, lose_dates=True) for file in files)
-        readers = [stack.enter_context(reader) for reader in opened]  # a typo starts no server
+        # All files are opened before the corpus: a typo must not start a server.
+        readers = [stack.enter_context(reader) for reader in opened]
         dd = stack.enter_context(corpus())
         bar = stack.enter_context(progress_bar("bytes"))
         trained = dd.settings.train_sentences(code, texts())
@@ -182,10 +184,10 @@ def common(
     limit: Annotated[int, Option(min=1, help="How many to show.")] = 20,
     json: JsonOption = False,
 ) -> None:
-    """List the sentences ignored as common, those of most stories first, and the pinned ones.
+    """List common sentences, which are ignored, and pinned sentences; the most frequent first.
 
-    What counts is `stories`, not articles: 300 copies of one report are one story, 300 different articles
-    with the same footer are 300. It has a fraction where some of these stories have more copies than others.
+    `stories` counts, not `articles`: 300 copies of one report are one story, 300 different articles with the
+    same footer are 300. It has a fraction if some of these stories have more copies than others.
     """
     if context.invoked_subcommand:
         return
@@ -214,7 +216,7 @@ def common_pin(
     never: Annotated[bool, Option("--never", help="Never ignore it.")] = False,
     language: SentenceLanguageOption = None,
 ) -> None:
-    """Declare a sentence always or never common, by `--always` or `--never`; the next backfill acts on it."""
+    """Pin a sentence as always or never common, from the next backfill on."""
     if always == never:
         raise InputError("say either --always or --never")
     with corpus() as dd:
@@ -227,7 +229,7 @@ def common_unpin(
     sentence: Annotated[str, Argument(metavar="SENTENCE", help="The sentence itself, or its hash.")],
     language: SentenceLanguageOption = None,
 ) -> None:
-    """Take a pin back; the next backfill acts on it."""
+    """Remove the pin of a sentence, from the next backfill on."""
     with corpus() as dd:
         unpinned = dd.common_sentences.unpin(_sentence_or_hash(sentence), language=language)
     if not unpinned:
@@ -263,7 +265,7 @@ def pin_set(
     ] = None,
     why: Annotated[str | None, Option(help="A word for those who come after you.")] = None,
 ) -> None:
-    """Pin a pair; both articles are settled again by the next backfill."""
+    """Pin the relation of two articles; the next backfill settles both again."""
     with corpus() as found:
         unknown = found.pins.set(a, b, relation, by=who, reason=why)
     output.say(f"pinned as {relation.value}; next: dedup backfill")
@@ -273,7 +275,7 @@ def pin_set(
 
 @pin_app.command("remove")
 def pin_remove(a: shared.FirstArgument, b: shared.SecondArgument) -> None:
-    """Take a pin back, which restores the rules. Exit code 1 if there is none."""
+    """Remove the pin of a pair, so that the rules decide again. Exit code 1 if it was not pinned."""
     with corpus() as found:
         removed = found.pins.remove(a, b)
     if not removed:

@@ -1,4 +1,4 @@
-"""What the commands share: options, opening the corpus, reading articles from files."""
+"""Options and functions that several commands share."""
 
 from __future__ import annotations
 
@@ -89,14 +89,11 @@ LogLevelOption = Annotated[LogLevel, Option("--log-level", help="The least impor
 
 TITLE_CHARACTERS = 60  # Of a title within a line of words
 
-METRICS_PACKAGES = ("prometheus_client",)  # What the extra `metrics` brings
+METRICS_PACKAGES = ("prometheus_client",)  # Packages of the extra `metrics`
 
 
 def needs(what: str, extra: str, packages: Sequence[str]) -> None:
-    """Refuse what cannot be done without an extra, which brings `packages`; `what` names it for people.
-
-    Raises InputError.
-    """
+    """Raise InputError if packages of an extra are missing; `what` needs them."""
     missing = [name for name in packages if importlib.util.find_spec(name) is None]
     if missing:
         raise InputError(f"{what} needs {', '.join(missing)}: run `{installing(extra)}`")
@@ -104,17 +101,16 @@ def needs(what: str, extra: str, packages: Sequence[str]) -> None:
 
 @contextmanager
 def corpus() -> Iterator[dedup.Deduplicator]:
-    """The corpus; says so if opening it starts the embedded server."""
+    """Open the corpus, with a message if that starts the embedded server."""
     say_if_started()
     with dedup.Deduplicator() as found:
         yield found
 
 
 def agree(what: str, *, yes: bool) -> None:
-    """Say what cannot be undone, and go on only where that is meant. `yes`: what `--yes` says.
+    """Say what cannot be undone, and ask for consent, unless `yes`.
 
-    Raises InputError: it was not said, and there is no terminal to ask on. Raises typer.Abort: the answer is
-    no.
+    Raises InputError: there is no terminal for the question. Raises typer.Abort: the answer is no.
     """
     if not yes and not (sys.stdin.isatty() and sys.stderr.isatty()):
         raise InputError(f"{what}; this cannot be undone: add --yes if it is meant")
@@ -129,12 +125,12 @@ def say_if_started() -> None:
 
 
 def shortened(text: str) -> str:
-    """A title as words within a line can hold it."""
+    """Return a title cut to `TITLE_CHARACTERS`."""
     return text if len(text) <= TITLE_CHARACTERS else f"{text[: TITLE_CHARACTERS - 1].rstrip()}…"
 
 
 def previewed(preview: dedup.Preview) -> str:
-    """What a backfill has to do, in words."""
+    """Return the work of the next backfill in words."""
     texts = f"{counted(preview.fingerprint, 'text')} to fingerprint, " if preview.fingerprint else ""
     return f"{texts}{counted(preview.settle, 'article')} to settle, about {duration(preview.seconds)}"
 
@@ -146,14 +142,14 @@ def field_map(pairs: list[str] | None) -> dict[str, str]:
 
 
 def names(given: list[str] | None) -> list[str] | None:
-    """Names of columns, of which one value may hold several with commas between them."""
+    """Split values such as `topic,desk` into names."""
     if given is None:
         return None
     return [name.strip() for part in given for name in part.split(",") if name.strip()]
 
 
 def moment(given: str) -> datetime:
-    """A time of the command line: as files give it, or so long ago (`30m`, `24h`, `7d`)."""
+    """Return a time of the command line: in a form of files, or an age (`30m`, `24h`, `7d`)."""
     from dedup.base.times import parse_time
 
     if (span := _span(given, "mhd")) is not None:
@@ -167,7 +163,7 @@ def moment(given: str) -> datetime:
 
 
 def seconds_of(given: str) -> float:
-    """A time span of the command line: `90s`, `30m`, `26h`, `7d`."""
+    """Return the seconds of a time span of the command line: `90s`, `30m`, `26h`, `7d`."""
     if not (span := _span(given, "smhd")):
         raise InputError(f"{given!r} is no time span: write 90s, 30m, 26h or 7d")
     return span
@@ -179,12 +175,13 @@ def _span(given: str, units: str) -> float | None:
 
 
 def hash_key(given: str) -> str:
-    """The hash key that a user asks for: `random` makes one, - reads it from stdin. Errors do not hold it."""
+    """Return a hash key: `random` makes one, `-` reads one from stdin."""
     from dedup.base.settings import HASH_KEY_CHARACTERS
 
     if given == "random":
         return secrets.token_hex(32)
     key = sys.stdin.readline().strip() if given == "-" else given
+    # The message does not quote the key: it is a secret.
     if len(key) < HASH_KEY_CHARACTERS:
         raise SettingError(
             f"a hash key has at least {HASH_KEY_CHARACTERS} characters; write random, or - for one from stdin"

@@ -1,4 +1,4 @@
-"""The command `worker`: settles what arrives, until it is stopped."""
+"""The command `worker`."""
 
 from __future__ import annotations
 
@@ -43,14 +43,14 @@ def worker(
     log_format: LogFormatOption = "text",
     log_level: LogLevelOption = "info",
 ) -> None:
-    """Settle what arrives within a second, until stopped.
+    """Settle new articles within a second of their arrival, until stopped.
 
-    Any number of them may run, on any machines: one works, the others stand by and take over when it is gone.
-    A database that is away is waited for; a refused login, or a schema that is not this program's, ends it
-    with exit code 1.
+    You may run several workers, on any machines: one works, the others stand by and take over when it is
+    gone. A worker waits for a database that does not answer; a refused login, or a schema of another version,
+    ends it with exit code 1.
 
-    SIGTERM, SIGHUP or Ctrl-C has it finish the batch in hand and end with exit code 0, within 10 seconds. A
-    second signal ends it at once. Whatever it leaves unfinished the next one goes on with.
+    At SIGTERM, SIGHUP or Ctrl-C it finishes its batch and ends with exit code 0, within 10 seconds; a second
+    signal ends it at once. The next worker continues unfinished work.
 
     **Examples**
 

@@ -1,4 +1,4 @@
-"""Commands that change the corpus: backfill, retry, check, delete, prune; and load, in `load.py`."""
+"""Commands that change the corpus: backfill, retry, check, delete, prune. `load.py` has load."""
 
 from __future__ import annotations
 
@@ -44,19 +44,18 @@ def backfill(
     ] = None,
     json: shared.JsonOption = False,
 ) -> None:
-    """Give every pending or stale article its mark; the nightly run.
+    """Settle every pending or stale article, as a nightly run or after a load.
 
-    Puts changed settings in force, fingerprints texts on all cores, brings the common sentences up to date,
-    settles. Where much is unsettled, as after a first load or a changed setting, everything is settled at
-    once in memory; a few articles are looked up through the indexes of Postgres. May be stopped at any
-    moment and is resumed by the next run. Marks stay readable all the while.
+    It puts changed settings in force, fingerprints texts on all cores, counts common sentences, and settles.
+    Much work, as after a first load or a changed setting, is done at once in memory; a few articles are
+    settled through the indexes of Postgres. You may stop it at any moment: the next run continues. Marks stay
+    readable meanwhile.
 
-    If another backfill is at work, this one says who runs it, since when and how far it is, and ends. One
-    that was killed is taken over at once. `dedup status` shows the one at work.
+    If another backfill is running, this one says who runs it, since when and how far it is, and ends. It
+    continues a killed one at once. `dedup status` shows a running backfill.
 
-    A text that cannot be read fails alone, with its reason; see `dedup retry`. Where the machine has no
-    memory or threads to spare, no article is to blame: the backfill ends with exit code 1, and the next one
-    goes on.
+    An unreadable text fails alone, with its reason; see `dedup retry`. If the machine lacks memory or
+    threads, no article fails: the backfill ends with exit code 1, and the next one continues.
 
     Next: `dedup stories`, `dedup marks`.
     """
@@ -117,7 +116,7 @@ def _copies(story: dedup.StorySummary) -> str:
 def _found(reprints: dedup.Reprints) -> str:
     if not reprints.duplicates:
         return "no article is a duplicate of another"
-    # By titles only: what this prints is kept in logs, where no words of a text belong.
+    # Titles only: logs keep this line, and must not hold words of a text.
     most = ", ".join(
         f'"{line(story.title, most=shared.TITLE_CHARACTERS)}" ({story.id}, {_copies(story)})'
         if story.title
@@ -140,11 +139,10 @@ def retry(
     ] = "unreadable",
     json: shared.JsonOption = False,
 ) -> None:
-    """Make failed articles pending again, so that the next backfill reads them once more.
+    """Make failed articles pending again, so that the next backfill reads them.
 
-    By default, those that could not be read, as an error of the program stopped them. Do it when the cause is
-    gone: an older dedup.
-    An article whose text is empty or too long fails again until it is edited or the setting changed.
+    The default is articles that an error of the program made unreadable: run it after an upgrade of dedup.
+    An article whose text is empty or too long fails again until the text or the setting is changed.
 
     **Examples**
 
@@ -178,12 +176,11 @@ def check(
     date_format: shared.DateFormatOption = None,
     day_first: shared.DayFirstOption = None,
 ) -> None:
-    """Store and settle articles one by one: JSON articles in, JSON verdicts out.
+    """Store and settle articles one by one, for a scraper: JSON articles in, JSON verdicts out.
 
-    One line for every line read, at once, so it can serve as a co-process of a scraper. What cannot be
-    read, a blank line included, gets a verdict too, with the status `refused` and its id where it has one;
-    `repairs` names fields that were not taken as they were. Names and bounds are those of `load`. Exit code 1
-    if not one line is an article.
+    Each line gets its verdict at once, so a scraper can run it as a co-process. A line that is no article,
+    even a blank one, gets the status `refused`, with its id if it has one; `repairs` names fields that were
+    changed or left out. Names and limits are those of `load`. Exit code 1 if no line is an article.
 
     **Example**
 
@@ -196,14 +193,16 @@ def check(
     reading = Reading(shared.field_map(map_), format_, publication, language, html, date_format, day_first)
     with ExitStack() as stack:
         stop = stack.enter_context(shared.stopping())
-        try_out(file, reading, every_line=True)  # a typo starts no server
+        # Tried before the corpus is opened: a typo must not start a server.
+        try_out(file, reading, every_line=True)
         dd = stack.enter_context(shared.corpus())
         bound = dd.settings.max_record_bytes()
         reader = stack.enter_context(ArticleReader(file, reading, bound, every_line=True))
         repairs: list[Repair] = []
         answered = refused = 0
         for item in reader:
-            if isinstance(item, Repair):  # its article comes next
+            # Repairs come before their article.
+            if isinstance(item, Repair):
                 repairs.append(item)
                 continue
             if isinstance(item, Reject):
@@ -213,6 +212,7 @@ def check(
                 verdict = dd.lookup(item) if dry_run else dd.submit(item)
             noted = [{"field": r.field, "reason": r.reason, "value": r.value} for r in repairs]
             output.write_json({**verdict.as_dict(), "repairs": noted}, indent=None)
+            # A scraper waits for this verdict before it writes the next line.
             sys.stdout.flush()
             repairs.clear()
             answered += 1
@@ -229,9 +229,9 @@ def delete(
     source_ids: Annotated[list[str], Argument(metavar="SOURCE_ID", help="The articles' own ids.")],
     json: shared.JsonOption = False,
 ) -> None:
-    """Delete articles; their duplicates and partners are judged again.
+    """Delete articles, and settle their duplicates and similar articles again.
 
-    Exit code 1 if one of them is unknown; the others are deleted all the same.
+    Exit code 1 if an id is unknown; the others are deleted all the same.
     """
     with shared.corpus() as dd:
         deleted = dd.delete_many(source_ids)
@@ -258,16 +258,16 @@ def prune(
     yes: shared.YesOption = False,
     json: shared.JsonOption = False,
 ) -> None:
-    """Archive old articles: they keep text and marks, and are compared with nothing any more.
+    """Archive old articles, which keeps a corpus fast: they keep text and mark, but are never compared again.
 
-    First everything is settled, so that what leaves has its mark. Then the horizon moves; articles before it
-    lose their fingerprints, and the room of these is used for the articles that come. A copy inside whose
-    original leaves is settled again: the earliest copy inside becomes the original. The horizon never goes
-    back. What comes later and is dated before it is archived at once, as `failed` with the reason `archived`.
+    Everything is settled first, so that each archived article has its mark. Then the horizon moves; articles
+    before it lose their fingerprints, and new articles use the space. A copy after the horizon whose original
+    is archived is settled again: the earliest such copy becomes the original. The horizon never moves back.
+    Articles that arrive later with a date before it are archived at once, as `failed` with the reason
+    `archived`.
 
-    Says how many articles it would archive, and asks; without a terminal it needs `--yes`.
-
-    May be stopped at any moment; the next backfill goes on. To do this every night:
+    The command says how many articles it would archive, and asks; without a terminal it needs `--yes`. You
+    may stop it at any moment: the next backfill continues. To archive with every backfill:
     `dedup settings set keep_window=90d`.
 
     **Example**
