@@ -205,7 +205,7 @@ class Questions(OpenCorpus):
         """
         checks.optional(checks.whole_number, "sample", sample, 1)
         with self._database.transaction() as cursor:
-            # Stored fingerprints are those of the old program: all would differ, and none be wrong.
+            # Fingerprints of an older program may differ from ours without being wrong.
             if rulebooks.waiting_adoption(cursor).program:
                 raise InputError("the program or its Unicode tables changed: run `dedup backfill` first")
             rulebook = rulebooks.load_rulebook(cursor)

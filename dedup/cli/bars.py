@@ -39,8 +39,6 @@ class ProgressBar:
 
 
 class _Words(ProgressColumn):
-    """A column with the text that a function returns for the work."""
-
     def __init__(self, words: Callable[[Task], str]) -> None:
         super().__init__()
         self._words = words

@@ -21,25 +21,14 @@ LOOK_SECONDS = 0.1  # Pause between two looks at the stop flag
 
 def changes(
     since: Annotated[
-        str | None,
-        Option(
-            metavar="CURSOR", help="Only what changed after the line with this cursor; default: every mark."
-        ),
+        str | None, Option(metavar="CURSOR", help="Only changes after this cursor; default: every mark.")
     ] = None,
-    limit: Annotated[int | None, Option(min=1, help="At most so many changes.")] = None,
-    endless: Annotated[
-        bool, Option("--follow", help="Go on: print what changes as it changes, until stopped.")
-    ] = False,
-    poll: Annotated[
-        float, Option(min=0.1, max=3600, help="With --follow: seconds after which it asks again.")
-    ] = 1.0,
+    limit: Annotated[int | None, Option(min=1, help="Number of changes at most.")] = None,
+    endless: Annotated[bool, Option("--follow", help="Print changes as they come, until stopped.")] = False,
+    poll: Annotated[float, Option(min=0.1, max=3600, help="Seconds between looks of --follow.")] = 1.0,
     json: JsonOption = False,
-    start: Annotated[
-        bool, Option("--start", help="Keep the journal of marks from now on; for the owner of the schema.")
-    ] = False,
-    stop: Annotated[
-        bool, Option("--stop", help="Drop the journal; no cursor counts after that. For the owner.")
-    ] = False,
+    start: Annotated[bool, Option("--start", help="Start the journal; for the owner of the schema.")] = False,
+    stop: Annotated[bool, Option("--stop", help="Drop the journal; all cursors become invalid.")] = False,
     yes: YesOption = False,
 ) -> None:
     """Print changed marks in order, for programs that keep a copy of the marks.
@@ -68,13 +57,13 @@ def changes(
     """
     if start or stop:
         if (start and stop) or endless or json or since is not None or limit is not None:
-            raise InputError("--start and --stop go alone")
+            raise InputError("--start and --stop take no other option")
         if stop:
-            agree("the journal of marks is dropped, and no cursor of changes counts any more", yes=yes)
+            agree("the journal of marks is dropped, and all its cursors become invalid", yes=yes)
         switch_journal(wanted=start)
         return
     if json and endless:
-        raise InputError("--json is one document, which --follow would never end: take the lines")
+        raise InputError("--json cannot be used with --follow, which has no end: leave one out")
     with corpus() as dd, ExitStack() as stack:
         if json:
             found = dd.changes(since, limit=limit or PAGE)
@@ -87,6 +76,7 @@ def changes(
             size = PAGE if limit is None else min(PAGE, limit - told)
             found = dd.changes(last, limit=size)
             output.write_jsonl((change.as_dict() for change in found), sys.stdout)
+            # A program that reads our pipe waits for these lines.
             sys.stdout.flush()
             told += len(found)
             last = found[-1].cursor if found else last
@@ -99,6 +89,7 @@ def changes(
 
 
 def _wait(seconds: float, leave: StopFlag) -> None:
+    # Short sleeps: a signal whose handler only sets a flag does not end a sleep (PEP 475).
     until = time.monotonic() + seconds
     while not leave.is_set() and (left := until - time.monotonic()) > 0:
         time.sleep(min(left, LOOK_SECONDS))

@@ -35,25 +35,21 @@ def agencies(
     name: Annotated[str | None, Argument(metavar="[NAME]", help="An agency to add or change.")] = None,
     spellings: Annotated[
         list[str] | None,
-        Option("--spelling", metavar="TEXT", help="How texts write it; may be repeated. Default: its name."),
+        Option("--spelling", metavar="TEXT", help="Spelling in texts; may be repeated. Default: its name."),
     ] = None,
     places: Annotated[
         list[str] | None,
-        Option(
-            "--place",
-            metavar="PLACE",
-            help="Where it counts: byline, dateline, end, copyright, contribution; may be repeated."
-            " Default: all.",
-        ),
+        Option("--place", metavar="PLACE", help="Place where it counts; may be repeated. Default: all."),
     ] = None,
-    remove: Annotated[bool, Option("--remove", help="Take the agency off the list.")] = False,
+    remove: Annotated[bool, Option("--remove", help="Remove the agency from the list.")] = False,
     json: JsonOption = False,
 ) -> None:
     """List the agencies whose credits are read, or change the list.
 
-    A name adds that agency, or replaces its spellings and places. Case counts in a spelling of two or three
-    characters. The next backfill, or the worker, then reads the credits of all articles again. The list is
-    the table `dedup.agency`; you may change it in SQL too.
+    A name adds that agency, or replaces its spellings and places (byline, dateline, end, copyright,
+    contribution). Case counts in a spelling of two or three characters. The next backfill, or the worker,
+    then reads the credits of all articles again. The list is the table `dedup.agency`; you may change it in
+    SQL too.
 
         dedup agencies "Vantage Wire" --spelling Vantage --spelling "Vantage Wire" --place dateline
 

@@ -37,22 +37,14 @@ Unusable = dict[str, InputError]  # Files that cannot be used, and why
 
 RejectsOption = Annotated[
     Path | None,
-    Option(
-        "--rejects",
-        help="Where refused lines and repaired fields are noted: a new file, or one of earlier loads, which"
-        " is continued. Default: FILE.rejects.jsonl in the current folder.",
-    ),
+    Option("--rejects", help="File for refused lines, new or continued; default: FILE.rejects.jsonl here."),
 ]
 
 
 def load(
     files: Annotated[
         list[str],
-        Argument(
-            metavar="FILE",
-            help="JSON, CSV, TSV, Parquet, Excel or a feed; `.gz`, `.zip`, `.xz`, `.zst` are fine; `-` is"
-            " stdin.",
-        ),
+        Argument(metavar="FILE", help="JSON, CSV, Parquet, Excel or a feed, packed or not, or `-`."),
     ],
     map_: shared.MapOption = None,
     format_: shared.FormatOption = None,
@@ -63,20 +55,11 @@ def load(
     day_first: shared.DayFirstOption = None,
     lose_dates: shared.LoseDatesOption = False,
     encoding: Annotated[
-        str | None,
-        Option(
-            "--encoding",
-            metavar="NAME",
-            help="Of files that are not UTF-8, such as `cp1252`. UTF-16 is known by its byte order mark.",
-        ),
+        str | None, Option(metavar="NAME", help="Encoding, such as `cp1252`, if it is not UTF-8 or UTF-16.")
     ] = None,
-    sheet: Annotated[
-        str | None, Option("--sheet", metavar="NAME", help="Of Excel, in place of the first sheet.")
-    ] = None,
+    sheet: Annotated[str | None, Option(metavar="NAME", help="Sheet of Excel; default: the first.")] = None,
     keep: shared.KeepOption = None,
-    dry_run: Annotated[
-        bool, Option("--dry-run", help="Show what would be read, with three articles; store nothing.")
-    ] = False,
+    dry_run: Annotated[bool, Option("--dry-run", help="Show three articles as read; store nothing.")] = False,
     rejects: RejectsOption = None,
     json: shared.JsonOption = False,
 ) -> None:
@@ -102,18 +85,20 @@ def load(
     values of your own, beside those of an object `kept`: views, frames and `dedup marks --kept` show them.
     At most 4,096 characters of a value are kept. `--dry-run` shows which field was found under which name.
 
-    **Formats.** CSV may have commas, semicolons, tabs or bars. JSON is one object per line, an array, or the
-    answer of a service with the articles under `articles`, `results`, `data`, `items`, `docs` or `hits`. All
-    files in a `.zip` are read as one. Excel needs the extra `xlsx`, `.zst` needs `zstd`. XML is a feed (RSS,
-    Atom) or an export of WordPress (WXR), and needs the extra `html`; the id is the guid, else the link, and
-    a mere number gets the site before it. Only published posts and pages of WordPress are loaded.
+    **Formats.** Files are JSON, CSV, TSV, Parquet, Excel or XML, plain or packed (`.gz`, `.zip`, `.xz`,
+    `.zst`); `-` is stdin. CSV may have commas, semicolons, tabs or bars. JSON is one object per line, an
+    array, or the answer of a service with the articles under `articles`, `results`, `data`, `items`, `docs`
+    or `hits`. All files in a `.zip` are read as one. Excel needs the extra `xlsx`, `.zst` needs `zstd`. XML
+    is a feed (RSS, Atom) or an export of WordPress (WXR), and needs the extra `html`; the id is the guid,
+    else the link, and a mere number gets the site before it. Only published posts and pages of WordPress are
+    loaded.
 
-    **Dates** are ISO 8601, dates of RSS, dates with the name of a month in any language, days of a
-    spreadsheet, or seconds since 1970. The file's other dates decide if 05/06/2018 is in May or June: a
-    number above 12 is the day. If they cannot, dates with full stops are day first; for others add
-    `--day-first` or `--month-first`. If more than a tenth of the dates cannot be read, nothing of the file is
-    stored and the exit code is 2, unless you add `--lose-dates`. The first 500 records decide for standard
-    input; if they mislead, the load stops later.
+    **Dates** have the form of `--date-format`, or are ISO 8601, dates of RSS, dates with the name of a month
+    in any language, days of a spreadsheet, or seconds since 1970. The file's other dates decide if 05/06/2018
+    is in May or June: a number above 12 is the day. If they cannot, dates with full stops are day first; for
+    others add `--day-first` or `--month-first`. If more than a tenth of the dates cannot be read, nothing of
+    the file is stored and the exit code is 2, unless you add `--lose-dates`. The first 500 records decide for
+    standard input; if they mislead, the load stops later.
 
     **Errors.** Refused lines go to a rejects file with id, reason and time; the others are loaded. An
     unreadable date or other field is noted there, and the article is loaded without it. If one of several
@@ -132,7 +117,6 @@ def load(
 
         dedup load crawl.jsonl --map text=page --html --dry-run
 
-        dedup load wordpress.2026-03-20.xml
 
         dedup load export.xlsx --sheet 2018 --map title=Titel --map published_at=Datum
     """
@@ -237,7 +221,7 @@ def _show(reports: Sequence[dedup.LoadReport], json: bool) -> None:
     if _all_refused(read):
         output.say(f"nothing was loaded: {_way_out(read)}")
     if any(report.stopped for report in read):
-        output.say("stopped as asked; run the same command again to go on")
+        output.say("stopped as asked; run the same command again to continue")
     elif totals["new"] or totals["changed"]:
         output.say("next: dedup backfill")
 
@@ -247,15 +231,15 @@ def _way_out(reports: Sequence[dedup.LoadReport]) -> str:
     noted = [noted for report in reports for noted in report.reasons.values()]
     reason = max(noted, key=lambda one: one.count).reason
     if "JSON" in reason:
-        return "these are no lines of JSON; of another format, say which: --format csv"
+        return "the lines are not JSON; name the format, such as --format csv"
     if "UTF-8" in reason:
         told = (report.understood.likely_encoding for report in reports if report.understood)
-        return f"say in which encoding the file is: --encoding {next(filter(None, told), 'cp1252')}"
+        return f"name the encoding of the file: --encoding {next(filter(None, told), 'cp1252')}"
     if reason == "source_id is missing":
-        return "say which name holds the id: --map source_id=NAME"
+        return "name the field that holds the id: --map source_id=NAME"
     if reason == "text is missing":
-        return "say which name holds the text: --map text=NAME"
-    return "correct the file"
+        return "name the field that holds the text: --map text=NAME"
+    return "correct the file, then load it again"
 
 
 def _show_previews(previews: Sequence[dedup.LoadPreview], json: bool) -> None:
@@ -285,7 +269,6 @@ def _facts(article: dedup.Article) -> Iterator[tuple[str, str]]:
 
 
 def _lines(report: dedup.LoadReport) -> Iterator[str]:
-    """Yield lines about a file: format and fields, refused lines, repaired fields."""
     assert report.understood is not None
     yield from _understood(report.understood, report.refused)
     for noted in report.reasons.values():
@@ -297,7 +280,7 @@ def _lines(report: dedup.LoadReport) -> Iterator[str]:
     if report.understood.likely_encoding:
         yield f"  it may be in another encoding: try --encoding {report.understood.likely_encoding}"
     if report.truncated:
-        yield f"{report.file} is damaged and ends early: load it again when it is whole"
+        yield f"{report.file} is damaged and ends early: load a whole copy of it"
 
 
 def _understood(found: Understanding, refused: int) -> Iterator[str]:
@@ -321,7 +304,7 @@ def _understood(found: Understanding, refused: int) -> Iterator[str]:
     if found.ignored:
         yield f"  ignored: {_named([*found.ignored])}"
     if found.ids_from_url:
-        yield f"  no id is named: the url is the id of {shared.counted(found.ids_from_url, 'article')}"
+        yield f"  no id: the url is the id of {shared.counted(found.ids_from_url, 'article')}"
     for field, column in found.dates.items():
         if column.order:
             yield f"  {field}: read {column.order}"
@@ -335,7 +318,7 @@ def _understood(found: Understanding, refused: int) -> Iterator[str]:
         yield f"  {empty}, which the backfill marks as failed"
     if found.left_out:
         kinds = [f"{count:,} {kind}" for kind, count in found.left_out.items()]
-        yield f"  left out, as no published posts or pages: {_named(kinds)}"
+        yield f"  left out, not published posts or pages: {_named(kinds)}"
     if found.cut:
         texts = shared.counted(found.cut, "text ends", "texts end")
         yield f"  {texts} where a service or Excel cuts texts off: the articles may be longer"

@@ -52,9 +52,9 @@ app = typer.Typer(
     help="""
 Near-duplicate detection for news, inside your own Postgres.
 
-Articles go in (`load`, or one at a time with `check`), `backfill` gives every one its mark: **unique**,
-**similar** to another article, or **duplicate** of an earlier one. Nothing is removed. The marks depend
-on the corpus alone, never on the order in which it came.
+`load` stores articles from files, `check` stores them one at a time, and `backfill` gives each its mark:
+**unique**, **similar** to another article, or **duplicate** of an earlier one. No article is removed. The
+marks depend only on the articles in the corpus, never on the order in which they came.
 
 A first run:
 
@@ -62,12 +62,12 @@ A first run:
     dedup backfill
     dedup marks
 
-More of each command: `dedup load --help`, and the like.
+Put `--debug` and `--schema` before the command. `dedup load --help` tells more about `load`, and so on.
 
-The database is the one in `DEDUP_DATABASE_URL`, or an embedded PostgreSQL that starts by itself.
+dedup uses the database in `DEDUP_DATABASE_URL`, or an embedded PostgreSQL that starts by itself.
 
 Exit codes: 0 done, 1 failed, 2 wrong usage, 3 a check found differences; 130, 143 or 129 stopped by Ctrl-C,
-SIGTERM or SIGHUP before all was done: what was finished is kept, and the same command goes on.
+SIGTERM or SIGHUP: finished work is kept, and the same command continues.
 """,
 )
 # In the order of the help.
@@ -75,16 +75,8 @@ for command in (
     *(operate.init, load.load, write.backfill, write.retry, write.check, write.delete),
     worker.worker,
     *(read.marks, read.matches, changes.changes, read.show, read.stories, read.explain, read.verify),
-    *(versions.versions, versions.sentences),
-    *(
-        monitor.status,
-        monitor.runs,
-        monitor.metrics,
-        settings.train_sentences,
-        operate.grant,
-        operate.uninstall,
-    ),
-    *(credits.credits, credits.agencies),
+    *(versions.versions, versions.sentences, monitor.status, monitor.runs, monitor.metrics),
+    *(settings.train_sentences, operate.grant, operate.uninstall, credits.credits, credits.agencies),
     *(attach.attach, attach.attachments, attach.remap, attach.sync, attach.detach, write.prune),
     completion.completion,
 ):
@@ -104,18 +96,13 @@ def _show_version(wanted: bool) -> None:
 @app.callback()
 def options(
     debug: Annotated[  # noqa: ARG001 - `run` looks for it
-        bool, Option("--debug", help="Show a traceback when something fails; goes before the command.")
+        bool, Option("--debug", help="Show a traceback of a failure.")
     ] = False,
     version: Annotated[  # noqa: ARG001 - its callback has shown it
-        bool, Option("--version", help="Show the version and end.", is_eager=True, callback=_show_version)
+        bool, Option("--version", help="Show the version.", is_eager=True, callback=_show_version)
     ] = False,
     schema: Annotated[
-        str | None,
-        Option(
-            metavar="NAME",
-            help="The schema of the corpus, where a database has several; goes before the command, or set"
-            f" `{VARIABLE}`. Default: `{DEFAULT}`.",
-        ),
+        str | None, Option(metavar="NAME", help=f"Schema of the corpus, else `{VARIABLE}`, else `{DEFAULT}`.")
     ] = None,
 ) -> None:
     """Options of every command."""
@@ -141,6 +128,7 @@ def run(arguments: list[str]) -> int:
     signals.forget()
     if os.environ.get(completion.VARIABLE):
         return completion.answer(program())
+    # Kept, since a process may run several commands, on one corpus after another.
     before = os.environ.get(VARIABLE)
     try:
         code = program(arguments[:1])(arguments, standalone_mode=False, prog_name="dedup")
@@ -182,12 +170,11 @@ def _failed(error: Exception, arguments: list[str]) -> int:
         # An ImportError names the package that an extra or a plug-in lacks.
         output.say(f"dedup: {error}")
     elif isinstance(error, OSError):
+        # On a full disk the flush at exit would fail again.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         output.say(f"dedup: the output cannot be written: {error.strerror or type(error).__name__}")
     elif isinstance(error, MemoryError):
-        output.say(
-            "dedup: out of memory; what was finished is kept: give it more, then run it again to go on"
-        )
+        output.say("dedup: out of memory; finished work is kept: give it more, then run it again")
     elif not debug:
         # The message of an unexpected error may quote an article, and logs must not.
         output.say(
@@ -258,7 +245,7 @@ def _group(made: typer.Typer, name: str) -> typer.Typer:
 def _interrupted() -> int:
     # The terminal may be gone.
     with suppress(OSError):
-        output.say("interrupted: what was finished is kept; run the same command again to go on")
+        output.say("interrupted: finished work is kept; run the same command again to continue")
     return signals.exit_code(SIGINT)
 
 

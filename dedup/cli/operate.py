@@ -9,18 +9,8 @@ from typer import Option
 
 import dedup
 from dedup.base.errors import InputError
-from dedup.cli import output
+from dedup.cli import output, shared
 from dedup.cli.progress import progress_bar
-from dedup.cli.shared import (
-    JsonOption,
-    YesOption,
-    agree,
-    counted,
-    hash_key,
-    previewed,
-    say_if_started,
-    say_pins_left_behind,
-)
 
 MEGABYTE = 1_000_000
 
@@ -41,25 +31,15 @@ def init(
     key: Annotated[
         str | None,
         Option(
-            "--hash-key",
-            metavar="random|-",
-            help="Seed every hash with a secret, for a corpus that strangers write into: `random` makes one,"
-            " `-` reads one from stdin.",
+            "--hash-key", metavar="random|-", help="Seed all hashes with a new secret, or one from stdin."
         ),
     ] = None,
-    sql: Annotated[
-        bool,
-        Option("--sql", help="Print the statements as one transaction for psql; run nothing. See below."),
-    ] = False,
+    sql: Annotated[bool, Option("--sql", help="Print the statements for psql; run nothing.")] = False,
     search: Annotated[
         bool | None,
-        Option(
-            "--search/--no-search",
-            help="Make the index by which words are searched, or drop it. See below.",
-            show_default=False,
-        ),
+        Option("--search/--no-search", help="Make or drop the index of words.", show_default=False),
     ] = None,
-    json: JsonOption = False,
+    json: shared.JsonOption = False,
 ) -> None:
     """Create, upgrade or mend the schema in the database, before anything else runs there.
 
@@ -102,15 +82,16 @@ def init(
         else:
             output.say("nothing to do: the schema is up to date")
         return
-    wanted = hash_key(key) if key else None
-    say_if_started()
+    wanted = shared.hash_key(key) if key else None
+    shared.say_if_started()
     made = dedup.Deduplicator.initialize()
     with dedup.Deduplicator() as dd:
+        # A second run with `random` must not replace the key: all hashes would change.
         new = bool(wanted) and dd.settings.give_hash_key(wanted or "", keep=key == "random")
         present = dd.settings.wanted().hash_key
         found = dd.preview() if new else None
         if new:
-            say_pins_left_behind(dd.settings.pins_left_behind())
+            shared.say_pins_left_behind(dd.settings.pins_left_behind())
     done = _search(search) if search is not None else None
     if json:
         output.write_json(
@@ -128,13 +109,13 @@ def init(
     for reason in made.left:
         output.say(f"not mended: {reason}")
     if made.before and (not already or made.mended):
-        output.say("if roles have rights from `dedup grant`: run it again, for what is new")
+        output.say("next: run `dedup grant` again for each role that had rights from it")
     if wanted:
         output.say(f"hash key: {masked(present)}{'' if new else ', as before'}; it is part of every backup")
     if done:
         output.say(done)
     if found and found.adoption:
-        output.say(f"next: dedup backfill, which reads every text again ({previewed(found)})")
+        output.say(f"next: dedup backfill, which reads every text again ({shared.previewed(found)})")
 
 
 def _search(wanted: bool) -> str:
@@ -155,21 +136,18 @@ def grant(
         list[str] | None, _role("--worker", "A role that settles: backfill, load, retry, check, verify.")
     ] = None,
     scraper: Annotated[
-        list[str] | None,
-        _role("--scraper", "A role that stores articles and asks: check, and new ones by load."),
+        list[str] | None, _role("--scraper", "A role that stores new articles: check, load.")
     ] = None,
     analyst: Annotated[
-        list[str] | None,
-        _role("--analyst", "A role that reads views, with the texts in them: stories, common, quotes."),
+        list[str] | None, _role("--analyst", "A role that reads all views: stories, common, quotes.")
     ] = None,
     counter: Annotated[
-        list[str] | None,
-        _role("--counter", "A role that reads views without the words of texts: marks, matches, stories."),
+        list[str] | None, _role("--counter", "A role that reads views without texts: marks, matches.")
     ] = None,
     reader: Annotated[
-        list[str] | None, _role("--reader", "A role that reads everything, texts included: dedup browse.")
+        list[str] | None, _role("--reader", "A role that reads everything, texts too: browse.")
     ] = None,
-    revoke: Annotated[bool, Option("--revoke", help="Take all rights in the schema from them.")] = False,
+    revoke: Annotated[bool, Option("--revoke", help="Take all their rights in the schema away.")] = False,
     dry_run: Annotated[bool, Option("--dry-run", help="Print the statements; run nothing.")] = False,
 ) -> None:
     """Give database roles exactly the rights that they need in the schema, and take away all others.
@@ -193,35 +171,34 @@ def grant(
         "counter": counter or (),
         "reader": reader or (),
     }
-    say_if_started()
+    shared.say_if_started()
     with dedup.operation.Operation() as owner:
         done = owner.grant(**given, revoke=revoke, dry_run=dry_run)
     if dry_run:
         for statement in done:
             output.write_text(statement)
         return
-    roles = counted(len({name for names in given.values() for name in names}), "role has", "roles have")
-    output.say(
-        f"{roles} no rights in the schema any more" if revoke else f"{roles} these rights and no others"
-    )
+    names = {name for listed in given.values() for name in listed}
+    roles = shared.counted(len(names), "role has", "roles have")
+    output.say(f"{roles} {'no more rights' if revoke else 'exactly these rights'} in the schema")
 
 
-def uninstall(yes: YesOption = False, json: JsonOption = False) -> None:
+def uninstall(yes: shared.YesOption = False, json: shared.JsonOption = False) -> None:
     """Remove the schema with all articles, marks, pins and judgements; nothing else in the database changes.
 
     The command says what it will remove, and asks; without a terminal it needs `--yes`. Only a backup brings
     the corpus back. Attached tables are detached first, without a change of your rows. If a view of yours, or
     anything else outside of the schema, depends on it, the command names it and removes nothing.
     """
-    say_if_started()
+    shared.say_if_started()
     with dedup.operation.Operation() as owner:
         found = owner.contents()
-        listed = [counted(count, *_NOUNS[table]) for table, count in found.rows.items()]
+        listed = [shared.counted(count, *_NOUNS[table]) for table, count in found.rows.items()]
         size = f"{found.bytes / MEGABYTE:,.0f} MB"
         if found.attached:
             output.say(f"{', '.join(found.attached)}: to be detached, and left as found, with all rows")
         holds = f"with {', '.join(listed) or 'nothing in it'} ({size})"
-        agree(f"{owner.location}: the schema {owner.schema} {holds} is removed", yes=yes)
+        shared.agree(f"{owner.location}: the schema {owner.schema} {holds} is removed", yes=yes)
         owner.uninstall()
     if json:
         output.write_json(found.as_dict())
@@ -231,7 +208,7 @@ def uninstall(yes: YesOption = False, json: JsonOption = False) -> None:
 
 def switch_journal(*, wanted: bool) -> None:
     """Start or stop the journal of marks, for `changes --start` and `--stop`."""
-    say_if_started()
+    shared.say_if_started()
     with dedup.operation.Operation() as owner:
         changed = owner.start_journal() if wanted else owner.stop_journal()
         place = owner.location

@@ -120,8 +120,6 @@ def _plain(value: Any) -> Any:
 
 @dataclass(frozen=True, slots=True)
 class _Column:
-    """Layout of a column."""
-
     name: str
     right: bool  # true if aligned right, as numbers are
     whole: bool  # true if never folded
@@ -228,7 +226,7 @@ def _widths(columns: Sequence[_Column], rows: Sequence[Sequence[Text]], width: i
 def _folded(
     row: Sequence[Text], columns: Sequence[_Column], widths: Sequence[int], screen: Console
 ) -> Iterator[Text]:
-    """Yield a row as one or more lines of the terminal."""
+
     stacks = [
         [text] if column.whole else list(text.wrap(screen, width, overflow="fold"))
         for text, column, width in zip(row, columns, widths, strict=True)
@@ -238,7 +236,7 @@ def _folded(
 
 
 def _joined(row: Sequence[Text], columns: Sequence[_Column], widths: Sequence[int]) -> Text:
-    """Return a line of cells padded to the widths of their columns, without spaces at its end."""
+
     line = Text()
     pad = 0
     for text, column, width in zip(row, columns, widths, strict=True):

@@ -31,30 +31,21 @@ Format = Annotated[
 ]
 SinceOption = Annotated[
     str | None,
-    Option(
-        "--since",
-        metavar="TIME",
-        help="Only articles published since, such as 2026-11-20, 2026-11-20T08:00Z, 24h or 7d.",
-    ),
+    Option("--since", metavar="TIME", help="Only articles published since: 2026-11-20T08:00Z, 24h, 7d."),
 ]
 OutputFile = Annotated[Path | None, Option("--output", "-o", help="Write to this file instead of stdout.")]
 RawOption = Annotated[
-    bool,
-    Option("--raw", help="Leave texts as they are; a hostile one may drive your terminal or a spreadsheet."),
+    bool, Option("--raw", help="Do not escape texts; a hostile one may drive a terminal or a spreadsheet.")
 ]
 
 
 def marks(
     status: Annotated[StatusName | None, Option(help="Only articles of this status.")] = None,
     since: SinceOption = None,
-    marked_since: Annotated[
-        str | None, Option(metavar="TIME", help="Only marks written since; as for --since.")
-    ] = None,
+    marked_since: Annotated[str | None, Option(metavar="TIME", help="Only marks written since.")] = None,
     publication: Annotated[str | None, Option(help="Only articles of this publication.")] = None,
-    limit: Annotated[int | None, Option(min=0, help="At most so many articles.")] = None,
-    kept: Annotated[
-        bool, Option("--kept", help="With the columns of `dedup attach --keep`, as JSON in a column `kept`.")
-    ] = False,
+    limit: Annotated[int | None, Option(min=0, help="Number of articles at most.")] = None,
+    kept: Annotated[bool, Option("--kept", help="Add a column `kept` with kept values, as JSON.")] = False,
     format_: Format = "jsonl",
     to: OutputFile = None,
     raw: RawOption = False,
@@ -109,7 +100,7 @@ def _export(
 ) -> None:
     if format_ == "table":
         if to:
-            raise InputError("a table is to look at: with --output take --format jsonl or csv")
+            raise InputError("--output cannot write a table; add --format jsonl or csv")
         output.table(what, columns, ([row[c] for c in columns] for row in rows), numbers, raw=raw)
         return
     with _opened(to) as file:
@@ -135,7 +126,7 @@ def _opened(path: Path | None) -> Iterator[TextIO]:
 
 
 def show(
-    source_id: Annotated[str, Argument(metavar="SOURCE_ID", help="The article's own id.")],
+    source_id: Annotated[str, Argument(metavar="SOURCE_ID", help="Your id of the article.")],
     json: JsonOption = False,
     raw: RawOption = False,
 ) -> None:
@@ -172,6 +163,7 @@ def show(
     ]
     console.print(Text(" · ".join(shown(fact) for fact in facts if fact), style="dim"), soft_wrap=True)
     console.print()
+    # Without a terminal a paragraph stays one line, for other programs.
     for line in article.text.splitlines():
         console.print(Text(shown(line)), soft_wrap=not console.is_terminal)
     console.print()
@@ -198,9 +190,9 @@ def show(
 
 
 def stories(
-    limit: Annotated[int, Option(min=1, help="How many to show.")] = 20, json: JsonOption = False
+    limit: Annotated[int, Option(min=1, help="Number of stories.")] = 20, json: JsonOption = False
 ) -> None:
-    """List the stories with the most copies: the first outlet in this corpus, and those that copied it."""
+    """List the stories with the most copies, their first outlets here, and the outlets that copied them."""
     with corpus() as dd:
         found = dd.stories(limit)
         credits = dd.credits.of_stories([story.id for story in found])
@@ -241,12 +233,8 @@ def explain(a: FirstArgument, b: SecondArgument, json: JsonOption = False) -> No
 
 
 def verify(
-    sample: Annotated[
-        int | None, Option(min=1, help="Recompute only so many articles, chosen at random.")
-    ] = None,
-    repair: Annotated[
-        bool, Option("--repair", help="Have what differs settled, counted or made again.")
-    ] = False,
+    sample: Annotated[int | None, Option(min=1, help="Check only so many random articles.")] = None,
+    repair: Annotated[bool, Option("--repair", help="Let the next backfill repair differences.")] = False,
     json: JsonOption = False,
 ) -> None:
     """Check the corpus: compute marks, pairs, fingerprints, common sentences and credits again, and compare.

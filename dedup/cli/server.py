@@ -21,9 +21,9 @@ from dedup.cli.shared import JsonOption, counted, say_if_started
 db_app = typer.Typer(
     no_args_is_help=True,
     help="""
-The embedded PostgreSQL server.
+Manage the embedded PostgreSQL server: start, stop, back up, restore, upgrade.
 
-It is used without `DEDUP_DATABASE_URL`. It starts by itself, and runs until `dedup db stop`.
+dedup uses it if `DEDUP_DATABASE_URL` is not set. It starts by itself, and runs until `dedup db stop`.
 """,
 )
 
@@ -75,7 +75,7 @@ def db_status(json: JsonOption = False) -> None:
 def _only_embedded(instead: str) -> None:
     if other := dedup.server.other_database():
         raise InputError(
-            f"DEDUP_DATABASE_URL is set ({other}), and this is for the embedded server: use {instead}"
+            f"DEDUP_DATABASE_URL is set ({other}), but this is for the embedded server: use {instead}"
         )
 
 
@@ -94,6 +94,7 @@ def psql(
     _only_embedded("psql of your own")
     say_if_started()
     words = [*dedup.server.client(), *(arguments or ())]
+    # `execve` drops what Python has buffered.
     sys.stdout.flush()
     sys.stderr.flush()
     # PGHOSTADDR and the like in the environment could lead to another server.
@@ -132,8 +133,9 @@ def restore(file: Annotated[Path, Argument(metavar="FILE", help="A file that `du
     dedup.server.restore(file)
     with dedup.Deduplicator() as dd, progress_bar() as bar:
         left = dd.preview()
+        # Fingerprints of another version differ from ours without being wrong.
         if left.adoption:
-            output.say("restored; next: dedup backfill, for this program reads texts in another way")
+            output.say("restored; next: dedup backfill, since this version reads texts differently")
             return
         found = dd.verify(progress=bar)
         if not found.right:
@@ -146,9 +148,7 @@ def restore(file: Annotated[Path, Argument(metavar="FILE", help="A file that `du
 
 @db_app.command()
 def upgrade(
-    delete_old: Annotated[
-        bool, Option("--delete-old", help="Remove the old data that an upgrade kept.")
-    ] = False,
+    delete_old: Annotated[bool, Option("--delete-old", help="Remove the old data after upgrades.")] = False,
     json: JsonOption = False,
 ) -> None:
     """Upgrade the data of the embedded server after an update of dedup that brings a newer PostgreSQL.

@@ -30,8 +30,7 @@ settings_app, common_app = typer.Typer(), typer.Typer()
 def settings(
     context: typer.Context,
     show_secrets: Annotated[
-        bool,
-        Option("--show-secrets", help="Show the hash key itself, as another machine needs it, not its id."),
+        bool, Option("--show-secrets", help="Show the hash key itself, for another machine.")
     ] = False,
     json: JsonOption = False,
 ) -> None:
@@ -75,10 +74,7 @@ def settings(
 
 @settings_app.command("set")
 def settings_set(
-    values: Annotated[
-        list[str],
-        Argument(metavar="NAME=VALUE", help="A setting and its new value; `dedup settings` lists them."),
-    ],
+    values: Annotated[list[str], Argument(metavar="NAME=VALUE", help="A setting and its new value.")],
     yes: YesOption = False,
 ) -> None:
     """Change settings of the corpus; the next backfill puts them in force.
@@ -129,7 +125,7 @@ def _change(values: dict[str, Any], *, yes: bool) -> None:
         if "hash_key" in values:
             shared.say_pins_left_behind(dd.settings.pins_left_behind())
     if found.adoption:
-        output.say("settings changed, in force from the next backfill on; until then nothing changes")
+        output.say("settings changed; the next backfill puts them in force")
         output.say(f"next: dedup backfill ({shared.previewed(found)})")
     else:
         output.say("settings changed")
@@ -141,7 +137,7 @@ def train_sentences(
     map_: shared.MapOption = None,
     format_: shared.FormatOption = None,
 ) -> None:
-    """Learn from your own articles where sentences of a language end, for better sentence comparison.
+    """Learn from your own articles where sentences of a language end.
 
     Some thousand articles are enough (Punkt, unsupervised). Articles that name another language are left out.
     The result is stored with the corpus, and the next backfill reads every text of the language again.
@@ -181,7 +177,7 @@ def train_sentences(
 @common_app.callback()
 def common(
     context: typer.Context,
-    limit: Annotated[int, Option(min=1, help="How many to show.")] = 20,
+    limit: Annotated[int, Option(min=1, help="Number of sentences.")] = 20,
     json: JsonOption = False,
 ) -> None:
     """List common sentences, which are ignored, and pinned sentences; the most frequent first.
@@ -209,9 +205,7 @@ def common(
 
 @common_app.command("pin")
 def common_pin(
-    sentence: Annotated[
-        str, Argument(metavar="SENTENCE", help="The sentence itself, or its hash as `dedup common` shows it.")
-    ],
+    sentence: Annotated[str, Argument(metavar="SENTENCE", help="The sentence, or its hash.")],
     always: Annotated[bool, Option("--always", help="Always ignore it.")] = False,
     never: Annotated[bool, Option("--never", help="Never ignore it.")] = False,
     language: SentenceLanguageOption = None,
@@ -226,7 +220,7 @@ def common_pin(
 
 @common_app.command("unpin")
 def common_unpin(
-    sentence: Annotated[str, Argument(metavar="SENTENCE", help="The sentence itself, or its hash.")],
+    sentence: Annotated[str, Argument(metavar="SENTENCE", help="The sentence, or its hash.")],
     language: SentenceLanguageOption = None,
 ) -> None:
     """Remove the pin of a sentence, from the next backfill on."""
@@ -245,10 +239,10 @@ def _sentence_or_hash(given: str) -> str | int:
 pin_app = typer.Typer(
     no_args_is_help=True,
     help="""
-Say what two articles are to each other, whatever the scores say: duplicate, similar or unrelated.
+Pin the relation of two articles against the scores: duplicate, similar or unrelated.
 
-A pin is kept under your own ids, with who, when and why; it outlives a delete and a fresh load. Taking it
-back restores the rules.
+A pin is stored with your ids, the person, the time and the reason; it survives a delete and a new load. If
+you remove it, the rules decide again.
 
     dedup pin set A B unrelated --why "two matches, one report template"
 """,
@@ -261,9 +255,9 @@ def pin_set(
     b: shared.SecondArgument,
     relation: Annotated[Relation, Argument(metavar="RELATION", help="duplicate, similar or unrelated.")],
     who: Annotated[
-        str | None, Option("--as", metavar="NAME", help="Who says so; default: the database user.")
+        str | None, Option("--as", metavar="NAME", help="Your name; default: the database user.")
     ] = None,
-    why: Annotated[str | None, Option(help="A word for those who come after you.")] = None,
+    why: Annotated[str | None, Option(help="The reason, for later readers.")] = None,
 ) -> None:
     """Pin the relation of two articles; the next backfill settles both again."""
     with corpus() as found:

@@ -24,24 +24,16 @@ from dedup.cli.progress import duration
 from dedup.cli.signals import stopping as stopping
 
 JsonOption = Annotated[bool, Option("--json", help="Print JSON for machines.")]
-YesOption = Annotated[bool, Option("--yes", help="Do not ask before what cannot be undone.")]
-FirstArgument = Annotated[str, Argument(metavar="A", help="One article's own id.")]
-SecondArgument = Annotated[str, Argument(metavar="B", help="The other's.")]
+YesOption = Annotated[bool, Option("--yes", help="Do not ask, even if it cannot be undone.")]
+FirstArgument = Annotated[str, Argument(metavar="A", help="Your id of one article.")]
+SecondArgument = Annotated[str, Argument(metavar="B", help="Your id of the other article.")]
 MapOption = Annotated[
     list[str] | None,
-    Option(
-        "--map",
-        "-m",
-        metavar="FIELD=NAME",
-        help="Where a field is found in the file, such as `text=fulltxt` or `publication=site.name`; may be"
-        " repeated.",
-    ),
+    Option("--map", "-m", metavar="FIELD=NAME", help="Name in the file: `text=fulltxt`. May be repeated."),
 ]
 FormatOption = Annotated[
     str | None,
-    Option(
-        "--format", help="jsonl, json, csv, tsv, parquet, xlsx or xml, where the file name does not say it."
-    ),
+    Option("--format", help="jsonl, json, csv, tsv, parquet, xlsx or xml, if the name does not say it."),
 ]
 PublicationOption = Annotated[
     str | None, Option("--publication", help="Publication of articles that name none.")
@@ -50,44 +42,27 @@ LanguageOption = Annotated[
     str | None, Option("--language", help="Language of articles that name none, such as `en`.")
 ]
 HtmlOption = Annotated[
-    bool,
-    Option(
-        "--html",
-        help="Take the article out of texts that are HTML, and tags out of titles; needs the extra `html`.",
-    ),
+    bool, Option("--html", help="Extract texts from HTML, strip titles of tags; needs the extra `html`.")
 ]
 DateFormatOption = Annotated[
     str | None,
-    Option(
-        "--date-format",
-        metavar="FORMAT",
-        help="How dates are written, in the letters of strptime: `%d.%m.%Y %H:%M`. Others are read as usual.",
-    ),
+    Option("--date-format", metavar="FORMAT", help="Form of dates, as for strptime: `%d.%m.%Y %H:%M`."),
 ]
 DayFirstOption = Annotated[
     bool | None,
-    Option(
-        "--day-first/--month-first",
-        help="What comes first in dates such as 05/06/2018, where the file itself does not tell.",
-    ),
+    Option("--day-first/--month-first", help="Order of 05/06/2018, if other dates do not show it."),
 ]
 LoseDatesOption = Annotated[
-    bool, Option("--lose-dates", help="Go on where more than a tenth of the dates cannot be read.")
+    bool, Option("--lose-dates", help="Load the file even if a tenth of its dates cannot be read.")
 ]
 KeepOption = Annotated[
     list[str] | None,
-    Option(
-        metavar="NAMES",
-        help="Columns that stay readable beside the marks, such as `topic,desk`: views show them as `kept`."
-        " They are not compared. May be repeated.",
-    ),
+    Option(metavar="NAMES", help="Columns to show beside the marks: `topic,desk`. May be repeated."),
 ]
-LogFormatOption = Annotated[
-    LogFormat, Option("--log-format", help="One line of text per event, or one of JSON.")
-]
-LogLevelOption = Annotated[LogLevel, Option("--log-level", help="The least important events that are told.")]
+LogFormatOption = Annotated[LogFormat, Option("--log-format", help="Each event as a line of text or JSON.")]
+LogLevelOption = Annotated[LogLevel, Option("--log-level", help="Lowest level of events that are logged.")]
 
-TITLE_CHARACTERS = 60  # Of a title within a line of words
+TITLE_CHARACTERS = 60  # Characters of a title within a message
 
 METRICS_PACKAGES = ("prometheus_client",)  # Packages of the extra `metrics`
 
@@ -157,9 +132,7 @@ def moment(given: str) -> datetime:
     with suppress(InputError):
         if time := parse_time(given, "the time"):
             return time
-    raise InputError(
-        f"{given!r} is no time: write 2026-11-20, 2026-11-20T08:00Z, or so long ago: 30m, 24h, 7d"
-    )
+    raise InputError(f"{given!r} is no time: write 2026-11-20, 2026-11-20T08:00Z, or an age: 30m, 24h, 7d")
 
 
 def seconds_of(given: str) -> float:
@@ -191,8 +164,6 @@ def hash_key(given: str) -> str:
 
 def say_pins_left_behind(found: Sequence[int]) -> None:
     if found:
-        pins = "its pin ends" if len(found) == 1 else "their pins end"
-        output.say(
-            f"the words of {counted(len(found), 'pinned sentence')} are nowhere, so {pins} with the old hash"
-            f" key: {', '.join(map(str, found[:5]))}{' …' if found[5:] else ''}"
-        )
+        pins = counted(len(found), "sentence pin ends", "sentence pins end")
+        hashes = f"{', '.join(map(str, found[:5]))}{' …' if found[5:] else ''}"
+        output.say(f"{pins} with the old hash key, because the words are not stored: {hashes}")

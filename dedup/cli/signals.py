@@ -52,8 +52,6 @@ _Handler = Callable[[int, FrameType | None], None]
 
 
 class _Came:
-    """State of the signals since `forget`."""
-
     asked: int | None = None  # The last signal, if any
     ending = False  # True while the command is being ended: more signals must not disturb its cleanup
 
@@ -107,8 +105,7 @@ def _asked(numbers: Sequence[signal.Signals], seconds: float, *, once: bool = Fa
         if once and flag.is_set():
             _end(number, frame)
         note(number)
-        # Only the first signal sets the alarm: a second would save it as the one to restore, and it would
-        # then end a later command of this process.
+        # The limit counts from the first signal: more signals must not restart the alarm.
         if not flag.is_set():
             flag.set()
             signal.signal(signal.SIGALRM, end)
@@ -154,7 +151,6 @@ def note(number: int) -> None:
 
 
 def _handle(handler: _Handler, *numbers: signal.Signals) -> dict[signal.Signals, Any]:
-    """Install a handler; return the earlier handlers."""
     previous: dict[signal.Signals, Any] = {}
     for number in numbers:
         # `nohup` starts a program with SIGHUP ignored, and it must stay so.

@@ -23,8 +23,7 @@ NUMBERS = ("version", "published", "against", *KINDS)
 def versions(
     story: Annotated[str, Argument(metavar="STORY", help="The id of any article of the story.")],
     against: Annotated[
-        Literal["before", "original"],
-        Option(help="What each version is compared with: the one before it, or the original."),
+        Literal["before", "original"], Option(help="Compare with the version before, or with the original.")
     ] = "before",
     json: JsonOption = False,
 ) -> None:
@@ -85,14 +84,9 @@ def _print_alterations(console: Console, one: dedup.Version) -> None:
 
 
 def sentences(
-    outlets: Annotated[
-        int, Option(min=2, help="Outlets that share a sentence at least, for it to be a quote.")
-    ] = MIN_OUTLETS,
+    outlets: Annotated[int, Option(min=2, help="Fewest outlets that share a quote.")] = MIN_OUTLETS,
     every: Annotated[
-        int | None,
-        Option(
-            min=0, metavar="MINUTES", help="From now on `dedup worker` does so too, so often; 0: no more."
-        ),
+        int | None, Option(min=0, metavar="MINUTES", help="Let `dedup worker` repeat it so often; 0: not.")
     ] = None,
     json: JsonOption = False,
 ) -> None:
@@ -121,7 +115,7 @@ def sentences(
         altered, quoted = counted(report.alterations, "alteration"), counted(report.quotes, "quote")
         output.say(f"compared {compared}: {altered}; {quoted}")
     if report.stopped:
-        output.say("stopped as asked; the same command goes on")
+        output.say("stopped as asked; run the same command again to continue")
         unfinished()
     if not json:
         output.say("next: dedup quotes, or in SQL the views dedup.alteration and dedup.quote")

@@ -23,33 +23,22 @@ def backfill(
         int, Option(min=1, max=100_000, help="Articles per transaction; the marks do not depend on it.")
     ] = 1_000,
     workers: Annotated[
-        int | None,
-        Option(min=0, max=MAX_WORKERS, help="Threads that fingerprint texts; default: one more than cores."),
+        int | None, Option(min=0, max=MAX_WORKERS, help="Threads for texts; default: one more than cores.")
     ] = None,
     engine: Annotated[
-        EngineName,
-        Option(
-            metavar="|".join(ENGINE_NAMES),
-            help="What settles: `postgres` a batch at a time, `memory` everything at once, `auto` whichever"
-            " is quicker. The marks do not depend on it.",
-        ),
+        EngineName, Option(metavar="|".join(ENGINE_NAMES), help="Engine that settles; auto: the quicker one.")
     ] = "auto",
     memory: Annotated[
-        int | None,
-        Option(
-            min=16,
-            metavar="MB",
-            help="Megabytes that the memory engine may use, more or less; default: a quarter of all.",
-        ),
+        int | None, Option(min=16, metavar="MB", help="Memory for that engine; default: a quarter of all.")
     ] = None,
     json: shared.JsonOption = False,
 ) -> None:
     """Settle every pending or stale article, as a nightly run or after a load.
 
     It puts changed settings in force, fingerprints texts on all cores, counts common sentences, and settles.
-    Much work, as after a first load or a changed setting, is done at once in memory; a few articles are
-    settled through the indexes of Postgres. You may stop it at any moment: the next run continues. Marks stay
-    readable meanwhile.
+    Much work, as after a first load or a changed setting, is done at once by the memory engine; a few
+    articles are settled in batches by the postgres engine, through its indexes. Both give the same marks. You
+    may stop it at any moment: the next run continues. Marks stay readable meanwhile.
 
     If another backfill is running, this one says who runs it, since when and how far it is, and ends. It
     continues a killed one at once. `dedup status` shows a running backfill.
@@ -86,16 +75,16 @@ def _say_done(report: dedup.BackfillReport) -> None:
     if report.running:
         output.say(f"{report.running.kind} is running already, {report.running}; this one has nothing to do")
     elif report.superseded:
-        output.say("another backfill took this one for gone and goes on in its place; this one ended")
+        output.say("another backfill took over, because this one seemed dead; this one ended")
     elif not (report.settled or report.failed or report.archived or report.stopped):
         output.say("everything was settled already")
     else:
-        failed = f", {report.failed:,} cannot have one (dedup marks --status failed)" if report.failed else ""
+        failed = f", {report.failed:,} failed (dedup marks --status failed)" if report.failed else ""
         texts = shared.counted(report.fingerprinted, "text")
         gone = f"; archived {shared.counted(report.archived, 'article')}" if report.archived else ""
         output.say(f"fingerprinted {texts}{failed}; wrote {shared.counted(report.settled, 'mark')}{gone}")
         if report.stopped:
-            output.say("stopped as asked; run `dedup backfill` again to go on")
+            output.say("stopped as asked; run `dedup backfill` again to continue")
         else:
             if report.reprints:
                 output.say(_found(report.reprints))
@@ -104,8 +93,8 @@ def _say_done(report: dedup.BackfillReport) -> None:
         output.say(problem)
     if report.deferred:
         output.say(
-            f"{shared.counted(report.deferred, 'article is', 'articles are')} held by others' transactions"
-            " (`dedup status`): run it again"
+            f"{shared.counted(report.deferred, 'article is', 'articles are')} locked by other transactions"
+            " (`dedup status` shows them): run `dedup backfill` again"
         )
 
 
@@ -131,11 +120,7 @@ def _found(reprints: dedup.Reprints) -> str:
 
 def retry(
     failed: Annotated[
-        str,
-        Option(
-            metavar="REASON",
-            help="How the reason begins: `unreadable`, `empty`, `too long`; `dedup status` lists them.",
-        ),
+        str, Option(metavar="REASON", help="Beginning of the reason, as `dedup status` lists them.")
     ] = "unreadable",
     json: shared.JsonOption = False,
 ) -> None:
@@ -155,7 +140,9 @@ def retry(
     if json:
         output.write_json({"pending": total})
     elif not total:
-        output.say(f"no article failed with a reason that begins {output.printable(failed)!r}: dedup status")
+        output.say(
+            f"no failed article has a reason that begins with {output.printable(failed)!r}; see dedup status"
+        )
     else:
         output.say(
             f"{shared.counted(total, 'failed article is', 'failed articles are')} pending again;"
@@ -221,12 +208,12 @@ def check(
         if reader.truncated:
             raise InputError(f"{file} is damaged and ends early: check it again when it is whole")
     if answered and answered == refused:
-        output.say("not one line is an article")
+        output.say("no line is an article: see the reasons in the verdicts")
         raise typer.Exit(1)
 
 
 def delete(
-    source_ids: Annotated[list[str], Argument(metavar="SOURCE_ID", help="The articles' own ids.")],
+    source_ids: Annotated[list[str], Argument(metavar="SOURCE_ID", help="Your ids of the articles.")],
     json: shared.JsonOption = False,
 ) -> None:
     """Delete articles, and settle their duplicates and similar articles again.
@@ -248,11 +235,7 @@ def delete(
 
 def prune(
     older_than: Annotated[
-        str,
-        Option(
-            metavar="AGE|DAY",
-            help="Before the newest article: `90d`, `12w`, `2y`; or the day from which on articles stay.",
-        ),
+        str, Option(metavar="AGE|DAY", help="Age before the newest article: `90d`, `12w`, `2y`; or a day.")
     ],
     dry_run: Annotated[bool, Option("--dry-run", help="Say what would be archived; change nothing.")] = False,
     yes: shared.YesOption = False,
@@ -304,7 +287,7 @@ def prune(
             f"{report.running.kind} is running, {report.running}: the horizon is moved to {horizon} after it"
         )
     elif report.stopped:
-        output.say("stopped as asked; run `dedup backfill` to go on")
+        output.say("stopped as asked; run `dedup backfill` to continue")
     else:
         output.say(
             f"horizon {horizon}: archived {shared.counted(report.archived, 'article')};"
