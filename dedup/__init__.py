@@ -66,8 +66,7 @@ if TYPE_CHECKING:
     from dedup.store.verdicts import MarkedArticle as MarkedArticle
     from dedup.store.versions import AlterationRow as AlterationRow
 
-# Names are imported when they are first used: the rules can then be imported without SQLAlchemy, and
-# `import dedup` loads nothing that the program does not need.
+# Names are imported when they are first used, so that the rules can be imported without SQLAlchemy.
 _HOMES = {
     name: module
     for module, names in {
@@ -123,8 +122,7 @@ if not TYPE_CHECKING:
             metadata = import_module("importlib.metadata")
             try:
                 return metadata.version("newsdedup")
-            except metadata.PackageNotFoundError:
-                # The package runs from a folder of its files, without being installed.
+            except metadata.PackageNotFoundError:  # the package is not installed, but run from a folder
                 return "0"
         raise AttributeError(f"module 'dedup' has no attribute {name!r}")
 

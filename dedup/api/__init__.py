@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from contextlib import AbstractContextManager
 from functools import wraps
 from typing import TYPE_CHECKING, Concatenate, ParamSpec, Self, TypeVar
 
@@ -27,11 +26,8 @@ class OfCorpus:
         **named: _Given.kwargs,
     ) -> _Answer:
         """Call `work` with the cursor of a new transaction and the arguments given."""
-        with self._transaction() as cursor:
+        with self._database.transaction() as cursor:
             return work(cursor, *given, **named)
-
-    def _transaction(self) -> AbstractContextManager[Cursor]:
-        return self._database.transaction()
 
 
 class OpenCorpus(OfCorpus):

@@ -105,7 +105,7 @@ class Operation(OpenCorpus):
         names = [name for listed in given.values() for name in listed]
         if not names:
             raise InputError("name a role: --worker, --scraper, --analyst, --counter or --reader ROLE")
-        with self._transaction() as cursor:
+        with self._database.transaction() as cursor:
             self._require_owner(cursor)
             roles.checked(cursor, names)
             wanted = roles.statements(cursor, given, revoke=revoke)

@@ -168,6 +168,7 @@ def metrics(
     needs("dedup metrics", "metrics", METRICS_PACKAGES)
     found = dedup.metrics.Metrics()
     try:
+        # Without a database too: the file then has `dedup_up 0`, for an alert.
         if to:
             found.write(to)
         else:
