@@ -103,9 +103,8 @@ _HOMES = {
 
 __all__ = sorted(_HOMES)
 
+# Modules that are imported at first use, too: `dedup.server.start()` needs no import of its own.
 _MODULES = ("errors", "frames", "metrics", "operation", "server", "watch", "worker")
-"""Modules that are imported at first use: `dedup.server.start()`."""
-
 
 if not TYPE_CHECKING:
     # With a `__getattr__` in sight a type checker accepts every name, misspelt ones too.
@@ -122,7 +121,8 @@ if not TYPE_CHECKING:
             metadata = import_module("importlib.metadata")
             try:
                 return metadata.version("newsdedup")
-            except metadata.PackageNotFoundError:  # the package is not installed, but run from a folder
+            except metadata.PackageNotFoundError:
+                # The package is not installed, but run from a folder of its files.
                 return "0"
         raise AttributeError(f"module 'dedup' has no attribute {name!r}")
 

@@ -93,10 +93,10 @@ class Attachments(OfCorpus):
         that change. A replaced table and renamed columns are found without being named. The next backfill
         compares every row with its article. Raises InputError also if no such table is attached.
         """
-        told = _checked(table=table, keys=keys, columns=columns, where=where)
-        told |= _checked(changed=changed, every=every, keep=keep)
+        given = _checked(table=table, keys=keys, columns=columns, where=where)
+        given |= _checked(changed=changed, every=every, keep=keep)
         attachment, statements = attaching.remap(
-            self._database, checks.text("the name", name), told, dry_run=dry_run
+            self._database, checks.text("the name", name), given, dry_run=dry_run
         )
         return Attached(attachment.name, statements)
 

@@ -52,17 +52,17 @@ class Losses(Answer):
         return bool(self.archived or self.hash_key or self.pins)
 
     def __str__(self) -> str:
-        told = []
+        parts = []
         if self.archived:
-            told.append(
+            parts.append(
                 f"the next backfill archives {self.archived:,} of {counted(self.of, 'article')}, which are"
                 " never compared again"
             )
         if self.hash_key:
-            told.append("the present hash key is replaced, and is stored nowhere else")
+            parts.append("the present hash key is replaced, and is stored nowhere else")
         if self.pins:
-            told.append(f"{counted(self.pins, 'pinned sentence ends', 'pinned sentences end')} with the key")
-        return "; ".join(told)
+            parts.append(f"{counted(self.pins, 'pinned sentence ends', 'pinned sentences end')} with the key")
+        return "; ".join(parts)
 
 
 class CorpusSettings(OfCorpus):

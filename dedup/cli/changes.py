@@ -71,14 +71,14 @@ def changes(
             output.write_json({"changes": listed, "cursor": found[-1].cursor if found else since})
             return
         leave = stack.enter_context(leaving()) if endless else StopFlag()
-        told, last = 0, since
-        while not leave.is_set() and (limit is None or told < limit):
-            size = PAGE if limit is None else min(PAGE, limit - told)
+        printed, last = 0, since
+        while not leave.is_set() and (limit is None or printed < limit):
+            size = PAGE if limit is None else min(PAGE, limit - printed)
             found = dd.changes(last, limit=size)
             output.write_jsonl((change.as_dict() for change in found), sys.stdout)
             # A program that reads our pipe waits for these lines.
             sys.stdout.flush()
-            told += len(found)
+            printed += len(found)
             last = found[-1].cursor if found else last
             if len(found) < size:
                 if not endless:

@@ -233,8 +233,8 @@ def _way_out(reports: Sequence[dedup.LoadReport]) -> str:
     if "JSON" in reason:
         return "the lines are not JSON; name the format, such as --format csv"
     if "UTF-8" in reason:
-        told = (report.understood.likely_encoding for report in reports if report.understood)
-        return f"name the encoding of the file: --encoding {next(filter(None, told), 'cp1252')}"
+        likely = (report.understood.likely_encoding for report in reports if report.understood)
+        return f"name the encoding of the file: --encoding {next(filter(None, likely), 'cp1252')}"
     if reason == "source_id is missing":
         return "name the field that holds the id: --map source_id=NAME"
     if reason == "text is missing":

@@ -168,11 +168,11 @@ def show(
         console.print(Text(shown(line)), soft_wrap=not console.is_terminal)
     console.print()
     if story.copies:
-        told = [("original", story.original), *((copy.status, copy) for copy in story.copies)]
+        members = [("original", story.original), *((copy.status, copy) for copy in story.copies)]
         output.table(
             f"its story: {counted(len(story.articles), 'article')}, the original first",
             ("id", "publication", "published", "status", "score", "reason"),
-            ((m.id, m.publication, m.time, status, m.score, m.reason) for status, m in told),
+            ((m.id, m.publication, m.time, status, m.score, m.reason) for status, m in members),
             ("score", "published"),
             raw=raw,
         )

@@ -91,7 +91,7 @@ def agree(what: str, *, yes: bool) -> None:
         raise InputError(f"{what}; this cannot be undone: add --yes if it is meant")
     output.say(what)
     if not yes:
-        typer.confirm("this cannot be undone; go on?", abort=True, err=True)
+        typer.confirm("this cannot be undone; continue?", abort=True, err=True)
 
 
 def say_if_started() -> None:
