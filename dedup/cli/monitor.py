@@ -15,11 +15,11 @@ from dedup.cli.shared import METRICS_PACKAGES, JsonOption, corpus, counted, need
 
 CheckOption = Annotated[bool, Option("--check", help="Print in one line if all is well; exit code 1 if not.")]
 MaxAgeOption = Annotated[
-    str, Option("--max-age", metavar="TIME", help="Limit for the age of the last success: 90s, 26h, 2d.")
+    str, Option("--max-age", metavar="TIME", help="With `--check`: limit for the last success: 90s, 26h, 2d.")
 ]
 MaxWaitOption = Annotated[
     str | None,
-    Option("--max-wait", metavar="TIME", help="Limit for waiting without a run; see above for the default."),
+    Option("--max-wait", metavar="TIME", help="With `--check`: limit for waiting without a run."),
 ]
 SizesOption = Annotated[bool, Option("--sizes", help="Show the bytes of each table, and per article.")]
 

@@ -196,7 +196,7 @@ def uninstall(yes: shared.YesOption = False, json: shared.JsonOption = False) ->
         listed = [shared.counted(count, *_NOUNS[table]) for table, count in found.rows.items()]
         size = f"{found.bytes / MEGABYTE:,.0f} MB"
         if found.attached:
-            output.say(f"{', '.join(found.attached)}: to be detached, and left as found, with all rows")
+            output.say(f"{', '.join(found.attached)}: will be detached; all rows stay there")
         holds = f"with {', '.join(listed) or 'nothing in it'} ({size})"
         shared.agree(f"{owner.location}: the schema {owner.schema} {holds} is removed", yes=yes)
         owner.uninstall()

@@ -86,7 +86,7 @@ def _print_alterations(console: Console, one: dedup.Version) -> None:
 def sentences(
     outlets: Annotated[int, Option(min=2, help="Fewest outlets that share a quote.")] = MIN_OUTLETS,
     every: Annotated[
-        int | None, Option(min=0, metavar="MINUTES", help="Let `dedup worker` repeat it so often; 0: not.")
+        int | None, Option(min=0, metavar="MINUTES", help="Let `dedup worker` repeat it so often; 0 ends it.")
     ] = None,
     json: JsonOption = False,
 ) -> None:

@@ -206,7 +206,7 @@ def check(
             if stop.is_set():
                 unfinished()
         if reader.truncated:
-            raise InputError(f"{file} is damaged and ends early: check it again when it is whole")
+            raise InputError(f"{file} is damaged and ends early: check a whole copy of it")
     if answered and answered == refused:
         output.say("no line is an article: see the reasons in the verdicts")
         raise typer.Exit(1)
@@ -276,15 +276,15 @@ def prune(
             articles = shared.counted(found.articles, "article")
             copies = shared.counted(found.settled_again, "copy", "copies")
             output.say(
-                f"horizon {horizon}: {articles} would be archived ({found.archived:,} are already),"
-                f" {copies} whose original is among them settled again"
+                f"horizon {horizon}: would archive {articles} (already archived: {found.archived:,}),"
+                f" and settle {copies} of archived originals again"
             )
         return
     if json:
         output.write_json({**report.as_dict(), "horizon": found.horizon.isoformat()})
     elif report.running:
         output.say(
-            f"{report.running.kind} is running, {report.running}: the horizon is moved to {horizon} after it"
+            f"{report.running.kind} is running, {report.running}: after it the horizon moves to {horizon}"
         )
     elif report.stopped:
         output.say("stopped as asked; run `dedup backfill` to continue")
