@@ -24,7 +24,7 @@ IDS_SHOWN = 3  # Ids on the screen per reason; the rejects file has all
 NAMES_SHOWN = 8  # Names on the screen in a list
 TEXT_CHARACTERS = 200  # Characters of a text that a dry run shows
 
-HEAPS = ("lines", "new", "changed", "same", "superseded", "refused", "repaired", "lost_dates")
+COUNTS = ("lines", "new", "changed", "same", "superseded", "refused", "repaired", "lost_dates")
 """Counts of a report that are summed over files."""
 
 _FORMATS = {
@@ -202,7 +202,7 @@ def _preview(files: Sequence[str], wanted: ReadingOptions, unusable: Unusable) -
 
 
 def _all_refused(reports: Sequence[dedup.LoadReport]) -> bool:
-    lines, refused = (sum(getattr(report, heap) for report in reports) for heap in ("lines", "refused"))
+    lines, refused = (sum(getattr(report, name) for report in reports) for name in ("lines", "refused"))
     return bool(lines) and lines == refused
 
 
@@ -217,16 +217,16 @@ def _show(reports: Sequence[dedup.LoadReport], json: bool) -> None:
             output.say(line)
     totals = _totals(read)
     if read:
-        output.say(str(dedup.LoadReport(**{heap: totals[heap] for heap in HEAPS})))
+        output.say(str(dedup.LoadReport(**{name: totals[name] for name in COUNTS})))
     if _all_refused(read):
-        output.say(f"nothing was loaded: {_way_out(read)}")
+        output.say(f"nothing was loaded: {_next_step(read)}")
     if any(report.stopped for report in read):
         output.say("stopped as asked; run the same command again to continue")
     elif totals["new"] or totals["changed"]:
         output.say("next: dedup backfill")
 
 
-def _way_out(reports: Sequence[dedup.LoadReport]) -> str:
+def _next_step(reports: Sequence[dedup.LoadReport]) -> str:
     """Return the next step if every line was refused, by the most frequent reason."""
     noted = [noted for report in reports for noted in report.reasons.values()]
     reason = max(noted, key=lambda one: one.count).reason
@@ -348,7 +348,7 @@ def _some(noted: dedup.Noted) -> str:
 
 
 def _totals(reports: Sequence[dedup.LoadReport]) -> dict[str, Any]:
-    totals: dict[str, Any] = {heap: sum(getattr(report, heap) for report in reports) for heap in HEAPS}
+    totals: dict[str, Any] = {name: sum(getattr(report, name) for report in reports) for name in COUNTS}
     totals["rejects"] = list(dict.fromkeys(report.rejects for report in reports if report.rejects))
     totals["truncated"] = [report.file for report in reports if report.truncated]
     return totals
