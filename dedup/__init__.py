@@ -6,10 +6,8 @@
         verdict = dd.submit(Article(source_id="a1", text="...", publication="Courier"))
         print(verdict.status, verdict.duplicate_of)
 
-The names are imported when they are first used, so that the pure core can be imported without a database.
-The errors are in `dedup.errors`, the embedded server in `dedup.server`, a worker in `dedup.worker`, metrics
-in `dedup.metrics`. Of extras there are `dedup.watch`, `dedup.frames`, `dedup.scrapy`, `dedup.spooling` and
-`dedup.spark`.
+`dedup.errors` has the errors, `dedup.server` the embedded server, `dedup.worker` a worker, `dedup.metrics`
+the metrics. The extras are `dedup.watch`, `dedup.frames`, `dedup.scrapy`, `dedup.spooling` and `dedup.spark`.
 """
 
 from __future__ import annotations
@@ -68,6 +66,7 @@ if TYPE_CHECKING:
     from dedup.store.verdicts import MarkedArticle as MarkedArticle
     from dedup.store.versions import AlterationRow as AlterationRow
 
+# Names are imported when they are first used, so that the rules can be imported without SQLAlchemy.
 _HOMES = {
     name: module
     for module, names in {
@@ -104,11 +103,11 @@ _HOMES = {
 
 __all__ = sorted(_HOMES)
 
+# Modules that are imported at first use, too: `dedup.server.start()` needs no import of its own.
 _MODULES = ("errors", "frames", "metrics", "operation", "server", "watch", "worker")
-"""Modules that are imported when an attribute of this name is asked for: `dedup.server.start()`."""
 
-
-if not TYPE_CHECKING:  # a type checker is to know every name, and to miss those that are not there
+if not TYPE_CHECKING:
+    # With a `__getattr__` in sight a type checker accepts every name, misspelt ones too.
 
     def __getattr__(name: str) -> Any:
         if name in _MODULES:
@@ -122,7 +121,8 @@ if not TYPE_CHECKING:  # a type checker is to know every name, and to miss those
             metadata = import_module("importlib.metadata")
             try:
                 return metadata.version("newsdedup")
-            except metadata.PackageNotFoundError:  # run from a folder of its files
+            except metadata.PackageNotFoundError:
+                # The package is not installed, but run from a folder of its files.
                 return "0"
         raise AttributeError(f"module 'dedup' has no attribute {name!r}")
 

@@ -1,4 +1,4 @@
-"""`python -m dedup` is the command `dedup`."""
+"""Run the command `dedup` as `python -m dedup`."""
 
 from dedup.cli.main import main
 

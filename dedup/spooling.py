@@ -1,4 +1,4 @@
-"""A scraper goes on while the database is away; the extra `scrapy`, without the packages of it."""
+"""A spool for scrapers while the database is away; the extra `scrapy`, without its packages."""
 
 from dedup.base.extras import of_extra
 

@@ -1,4 +1,4 @@
-"""Feeds and sitemaps that are polled; the extra `watch`."""
+"""A poller of feeds and sitemaps; the extra `watch`."""
 
 from dedup.base.extras import of_extra
 

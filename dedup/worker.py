@@ -1,4 +1,4 @@
-"""A worker, for programs that want one beside their own work."""
+"""A worker that runs inside your own program."""
 
 from dedup.api.worker import work
 

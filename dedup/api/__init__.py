@@ -1,12 +1,8 @@
-"""The public face: `Deduplicator`, and what hangs on it: settings, pins, judgements, attachments, pages.
-
-Each module has one class or two, which a `Deduplicator` makes; nobody makes them otherwise.
-"""
+"""The public face: `Deduplicator`, and the classes that it makes, for settings, pins and more."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from contextlib import AbstractContextManager
 from functools import wraps
 from typing import TYPE_CHECKING, Concatenate, ParamSpec, Self, TypeVar
 
@@ -18,7 +14,7 @@ _Answer = TypeVar("_Answer")
 
 
 class OfCorpus:
-    """What works on one corpus."""
+    """Base of the classes that work on one corpus."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
@@ -29,16 +25,13 @@ class OfCorpus:
         *given: _Given.args,
         **named: _Given.kwargs,
     ) -> _Answer:
-        """Do something in a transaction of its own, which is the first thing that it is given."""
-        with self._transaction() as cursor:
+        """Call `work` with the cursor of a new transaction and the arguments given."""
+        with self._database.transaction() as cursor:
             return work(cursor, *given, **named)
-
-    def _transaction(self) -> AbstractContextManager[Cursor]:
-        return self._database.transaction()
 
 
 class OpenCorpus(OfCorpus):
-    """A corpus whose connections end with a `with` statement."""
+    """A corpus that closes its connections at the end of a `with` statement."""
 
     def __enter__(self) -> Self:
         self._database.check_open()
@@ -49,19 +42,20 @@ class OpenCorpus(OfCorpus):
 
     @property
     def location(self) -> str:
-        """Host and database, for people; never a password."""
+        """Host and database, for messages; never a password."""
         return self._database.location
 
     def close(self) -> None:
-        """Close the connections; this object cannot be used any more."""
+        """Close the connections; afterwards every method raises `ClosedError`."""
         self._database.close()
 
 
 def transacted(
     work: Callable[Concatenate[Cursor, _Given], _Answer],
 ) -> Callable[Concatenate[OfCorpus, _Given], _Answer]:
-    """A method that is `work`, in a transaction of its own: its words and its arguments are those of that."""
+    """Return a method that calls `work` in a new transaction, with the docstring and arguments of `work`."""
 
+    # One docstring for both: when methods repeated them, the two came apart.
     @wraps(work)
     def method(corpus: OfCorpus, /, *given: _Given.args, **named: _Given.kwargs) -> _Answer:
         return corpus._transact(work, *given, **named)

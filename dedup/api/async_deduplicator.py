@@ -1,6 +1,6 @@
-"""The corpus for asyncio: a scraper's submits and questions, and nothing that blocks the event loop.
+"""The corpus for asyncio: submits and questions that do not block the event loop.
 
-Loading, backfilling and all that takes minutes is for `Deduplicator`, in a thread or in a program of its own.
+Call `Deduplicator` in a thread or another program for work of minutes, such as loading and backfilling.
 """
 
 from __future__ import annotations
@@ -22,15 +22,15 @@ _Given = ParamSpec("_Given")
 _Value = TypeVar("_Value")
 
 THREADS = 4
-"""That read texts and wait for the database. All who settle wait for one lock, and more would only wait."""
+"""Threads that read texts and wait for the database; more would only wait for the one settle lock."""
 
-MAX_AT_ONCE = 1_000  # Articles of one `submit_many` in hand; more would only wait for a thread
+MAX_AT_ONCE = 1_000  # Articles of one `submit_many` in progress; more would only wait for a thread
 
 
 def _threaded(
     work: Callable[Concatenate[Deduplicator, _Given], _Value],
 ) -> Callable[Concatenate[AsyncDeduplicator, _Given], Coroutine[Any, Any, _Value]]:
-    """A method of `Deduplicator`, in a thread: its words and its arguments are those of that."""
+    """Return a coroutine method that runs a method of `Deduplicator` in a thread."""
 
     @wraps(work)
     async def method(corpus: AsyncDeduplicator, /, *given: _Given.args, **named: _Given.kwargs) -> _Value:
@@ -45,14 +45,11 @@ class AsyncDeduplicator:
         async with AsyncDeduplicator() as dd:
             verdict = await dd.submit(Article(source_id="a1", text="…"))
 
-    It gives the verdicts that `Deduplicator` gives, in threads of its own. A task may be cancelled at any
-    time: what a thread is at by then is done wholly, and what waits for a thread not at all. A `timeout`
-    begins when a thread has taken the article up.
+    It gives the same verdicts as `Deduplicator` and takes the same arguments. A task may be cancelled at any
+    time: a thread finishes the call that it has begun, and a call that waits for a thread is not made. A
+    `timeout` begins when a thread takes the article.
 
-    Args:
-        url, schema, timeouts: as of `Deduplicator`.
-
-    Entering raises what making a `Deduplicator` raises. Every method raises `ClosedError` outside of the
+    Entering raises the errors of making a `Deduplicator`. Every method raises `ClosedError` outside of the
     `async with`, and `DatabaseError` if the server refuses or goes away.
     """
 
@@ -60,7 +57,7 @@ class AsyncDeduplicator:
         self, url: str | None = None, *, schema: str | None = None, timeouts: Timeouts | None = None
     ) -> None:
         self._make = partial(Deduplicator, url, schema=schema, timeouts=timeouts)
-        # Threads of its own: those of asyncio are the program's, which may have them all wait for something.
+        # The default executor of asyncio belongs to the program, which may have all its threads waiting.
         self._threads: ThreadPoolExecutor | None = None
         self._blocking: Deduplicator | None = None
 
@@ -71,6 +68,7 @@ class AsyncDeduplicator:
         try:
             self._blocking = await self._in_thread(self._make)
         except BaseException:
+            # A cancelled `async with` never reaches `__aexit__`, which would end the threads.
             self._threads.shutdown(wait=False)
             self._threads = None
             raise
@@ -80,7 +78,8 @@ class AsyncDeduplicator:
         await self.close()
 
     async def close(self) -> None:
-        """Close the connections, once what is being done in threads is finished."""
+        """Wait for calls that threads have begun, then close the connections."""
+        # Cleared before the wait: a call in the meantime raises ClosedError.
         threads, self._threads = self._threads, None
         blocking, self._blocking = self._blocking, None
         if threads is not None:
@@ -97,16 +96,11 @@ class AsyncDeduplicator:
         at_once: int = THREADS,
         timeout: float | None = None,
     ) -> list[Verdict]:
-        """Submit articles, several at once; the verdicts are in the order of the articles.
+        """Submit articles, several at once; return the verdicts in the order of the articles.
 
-        Versions of one article are submitted in their order. An iterable is asked for an article when there
-        is room for it. If one cannot be submitted the others in hand are cancelled.
-
-        Args:
-            at_once: how many are in hand at a time.
-            timeout: as of `submit`, for each.
-
-        Raises: as `submit`; those before it are stored.
+        Versions of one article are submitted in their order. An iterable is read only as articles are
+        submitted. `at_once`: articles in progress at a time. `timeout`: as in `submit`, for each article.
+        Raises the errors of `submit`: the articles before are stored, those in progress are cancelled.
         """
         checks.whole_number("at_once", at_once, 1, MAX_AT_ONCE)
         if isinstance(articles, Sequence):
@@ -118,13 +112,16 @@ class AsyncDeduplicator:
 
         async def work() -> None:
             while True:
-                async with turn:  # an asynchronous iterator takes one question at a time
+                # An asynchronous generator raises RuntimeError if two tasks ask it at once.
+                async with turn:
                     if (article := await anext(given, None)) is None:
                         return
+                    # The place is taken under the lock, so verdicts are in the order of the articles.
                     place = len(found)
                     found.append(None)
                     before = latest.get(article.source_id)
                     done = latest[article.source_id] = asyncio.Event()
+                # A newer version must not overtake an older one of the same article: the last one counts.
                 if before is not None:
                     await before.wait()
                 found[place] = await self.submit(article, timeout=timeout)
@@ -137,6 +134,7 @@ class AsyncDeduplicator:
                 for _ in range(at_once):
                     group.create_task(work())
         except ExceptionGroup as errors:
+            # Callers catch DedupError, as with `submit`; an ExceptionGroup would escape that.
             raise errors.exceptions[0] from None
         return [verdict for verdict in found if verdict is not None]
 
@@ -156,7 +154,7 @@ class AsyncDeduplicator:
 
 
 async def _each(articles: Iterable[Article] | AsyncIterable[Article]) -> AsyncIterator[Article]:
-    """Give what an iterable of either kind gives. Raises InputError: that is no Article."""
+    """Yield the articles of an iterable of either kind. Raises InputError: an item is not an Article."""
     if isinstance(articles, AsyncIterable):
         async for article in articles:
             yield checks.article(article)

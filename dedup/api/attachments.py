@@ -1,7 +1,4 @@
-"""`Deduplicator.attachments`: other people's tables whose rows are articles and whose texts stay there.
-
-Triggers note what changes in such a table, and the next backfill reads it. See `docs/attach.md`.
-"""
+"""`Deduplicator.attachments`: tables of others whose rows are articles. See `docs/attach.md`."""
 
 from __future__ import annotations
 
@@ -19,18 +16,18 @@ from dedup.base.answer import Answer
 
 @dataclass(frozen=True, slots=True)
 class Attached(Answer):
-    """What `attach` or `detach` did, or would do."""
+    """Result of `attach`, `remap` or `detach`, or of a dry run."""
 
-    name: str  # what is attached, or was
-    statements: list[str]  # what ran, or would run, as psql takes it
-    articles: int = 0  # how many articles were deleted, or would be
-    triggers: bool = True  # whether triggers note changes
-    every: int | None = None  # else minutes after which they are looked for
-    told: list[str] = field(default_factory=list)  # what the owner of the table is to know, a line each
+    name: str  # name of the attachment
+    statements: list[str]  # statements that ran, or would run, as psql takes them
+    articles: int = 0  # number of articles deleted, or to be deleted
+    triggers: bool = True  # true if triggers note changes
+    every: int | None = None  # minutes between comparisons, without triggers
+    told: list[str] = field(default_factory=list)  # messages for the owner of the table, a line each
 
 
 class Attachments(OfCorpus):
-    """The tables of others that are attached to a corpus."""
+    """Attached tables of a corpus."""
 
     def attach(
         self,
@@ -51,25 +48,24 @@ class Attachments(OfCorpus):
         """Attach a table or a view; the next backfill reads its rows.
 
         Args:
-            table: as in SQL: `public.articles`. A view, a materialized view or a foreign table will do.
-            keys: the columns that tell its rows apart, which must be unique and never null.
-            columns: field of an article to column; "text" is one of them.
-            name: what the source_ids of its articles begin with; None for the table's name.
-            where: which rows are articles, as SQL over the columns of the table.
+            table: name as in SQL, `public.articles`; also of a view, materialized view or foreign table.
+            keys: columns that identify a row: unique and never null.
+            columns: field of an article to column; "text" is required.
+            name: prefix of the source_ids of its articles; None takes the table's name.
+            where: SQL condition over the columns of the table; other rows are no articles.
             mark_columns: add columns for the marks to the table, and write them there too.
-            triggers: have triggers note changes; without them `sync` finds what changed. None: where there
-                can be any.
-            html: whether to take the articles out of bodies that are HTML, and tags out of titles, which
-                needs the extra `html`. None refuses a table whose bodies look like HTML.
-            changed: without triggers, the column of the time of a row's last change: only what changed since
-                is looked at, and once a day all rows.
-            keep: columns of the table that articles keep: shown in views as `kept`, never compared.
-            every: without triggers, the minutes after which a backfill or a worker looks for changes; 0 for
-                never; None for 15 where a view is attached, else never.
-            dry_run: only say which statements would run.
+            triggers: let triggers note changes; without them `sync` finds changes. None: where possible.
+            html: extract articles from HTML bodies and strip tags from titles; needs the extra `html`.
+                None refuses a table whose bodies look like HTML.
+            changed: without triggers, the column with the time of a row's last change: only later rows are
+                read, and all rows once a day.
+            keep: columns that articles keep, shown in views as `kept`, never compared.
+            every: without triggers, minutes between comparisons; 0 for never; None for 15 for a view, else
+                never.
+            dry_run: change nothing; return the statements that would run.
 
         Raises:
-            InputError: it cannot be attached; the message says why, and the next step.
+            InputError: the table cannot be attached; the message says why, and the next step.
             BusyError: others held the table for longer than `Timeouts.lock`.
         """
         given = _checked(table=table, keys=keys, columns=columns, name=name, where=where)
@@ -91,24 +87,16 @@ class Attachments(OfCorpus):
         keep: Sequence[str] | None = None,
         dry_run: bool = False,
     ) -> Attached:
-        """Map a table again that its owner changed; its articles keep their marks.
+        """Map a table again after its owner changed it; its articles keep their marks.
 
-        What is not said is found out: a table that has the name now, columns that were renamed. The next
-        backfill compares every row with its article.
-
-        Args:
-            columns: field of an article to column, of the fields that change.
-            where: which rows are articles; "" for all.
-            changed: the column of the time of a row's last change; "" for none.
-            keep: all columns that articles keep.
-            The others: as of `attach`.
-
-        Raises: as `attach`; and InputError where nothing is attached under that name.
+        Arguments are as in `attach`; "" takes away `where` or `changed`, and `columns` names only the fields
+        that change. A replaced table and renamed columns are found without being named. The next backfill
+        compares every row with its article. Raises InputError also if no such table is attached.
         """
-        told = _checked(table=table, keys=keys, columns=columns, where=where)
-        told |= _checked(changed=changed, every=every, keep=keep)
+        given = _checked(table=table, keys=keys, columns=columns, where=where)
+        given |= _checked(changed=changed, every=every, keep=keep)
         attachment, statements = attaching.remap(
-            self._database, checks.text("the name", name), told, dry_run=dry_run
+            self._database, checks.text("the name", name), given, dry_run=dry_run
         )
         return Attached(attachment.name, statements)
 
@@ -117,11 +105,11 @@ class Attachments(OfCorpus):
     def detach(
         self, name: str, *, dry_run: bool = False, stop: Callable[[], bool] = lambda: False
     ) -> Attached:
-        """Leave the table as it was found, and delete its articles from the corpus.
+        """Remove everything of ours from the table, and delete its articles from the corpus.
 
-        `dry_run`: only say what would be done. `stop`: asked between transactions; the same call again goes
-        on. Raises InputError: nothing is attached under that name. Raises BusyError: others held the table
-        for longer than `Timeouts.lock`.
+        `dry_run`: change nothing. `stop`: checked between transactions; a second call continues. Raises
+        InputError: no such table is attached. Raises BusyError: others held the table for longer than
+        `Timeouts.lock`.
         """
         deleted, statements = attaching.detach(
             self._database, checks.text("the name", name), dry_run=dry_run, stop=stop
@@ -136,15 +124,16 @@ class Attachments(OfCorpus):
         allow_deletes: bool = False,
         stop: Callable[[], bool] = lambda: False,
     ) -> int:
-        """Compare tables with their articles, and note what differs for the next backfill.
+        """Compare tables with their articles, note differences for the next backfill, and return how many.
 
-        Needed where there are no triggers, or where they were disabled for a while. `name`: of one
-        attachment; None for all. `whole`: compare all rows, also where a column tells which have changed.
-        `allow_deletes`: the same, and let articles go even if more than half of a table's have no row.
-        `stop`: asked between pages. Returns how many rows are new, changed or gone. Raises InputError:
-        nothing is attached under that name. DatabaseError: a table cannot be read as it was mapped, or more
-        than half of its articles have no row.
+        Call it where a table has no triggers, or after they were disabled. `whole`: compare all rows, not
+        only the later ones by the column `changed`. `allow_deletes`: as `whole`, and delete articles even if
+        more than half of a table's have no row. `stop`: checked between pages. Raises InputError: no such
+        table is attached. Raises DatabaseError: a table no longer fits its mapping, or half of its rows are
+        missing.
         """
+        # `allow_deletes` is off by default: row level security may hide all rows of a table, and a backfill
+        # deleted every article then.
         chosen = checks.optional(checks.text, "the name", name)
         return attaching.sync(self._database, chosen, whole=whole, allow_deletes=allow_deletes, stop=stop)
 
@@ -166,5 +155,5 @@ _CHECKS: Mapping[str, Callable[[Any], Any]] = {
 
 
 def _checked(**given: Any) -> dict[str, Any]:
-    """Return what was given, by its name; raises InputError: a value is of another type."""
+    """Return the checked values by name, without None. Raises InputError: a value has a wrong type."""
     return {name: _CHECKS[name](value) for name, value in given.items() if value is not None}

@@ -1,4 +1,4 @@
-"""Checks of what a caller gives: a wrong type is an InputError in one line, before anything is done."""
+"""Checks of arguments: a wrong type is an InputError of one line, before anything is done."""
 
 from __future__ import annotations
 
@@ -23,11 +23,12 @@ def optional(
     *bounds: _Bounds.args,
     **named: _Bounds.kwargs,
 ) -> _Value | None:
-    """What one of these checks says of a value, or None where none is given."""
+    """Apply a check to a value, but pass None through."""
     return None if value is None else check(name, value, *bounds, **named)
 
 
 def whole_number(name: str, value: Any, low: int, high: int = MAX_WHOLE_NUMBER) -> int:
+    # In Python a bool is an int: `limit=True` would count as 1.
     if isinstance(value, bool) or not isinstance(value, int):
         raise InputError(f"{name} must be a whole number, not {type(value).__name__}")
     if not low <= value <= high:
@@ -37,7 +38,7 @@ def whole_number(name: str, value: Any, low: int, high: int = MAX_WHOLE_NUMBER) 
 
 
 def text(name: str, value: Any) -> str:
-    """A text that Postgres can hold."""
+    """Return a text that Postgres can store."""
     if not isinstance(value, str):
         raise InputError(f"{name} must be a string, not {type(value).__name__}")
     if storable(value) != value:
@@ -46,14 +47,15 @@ def text(name: str, value: Any) -> str:
 
 
 def texts(name: str, values: Any) -> tuple[str, ...]:
-    """Several texts; a single str is refused, since its letters would be taken one by one."""
+    """Return several texts as a tuple."""
+    # A single str is iterable too: its letters would count as one text each.
     if isinstance(values, str) or not isinstance(values, Iterable):
         raise InputError(f"{name}s must be a list of strings, not {type(values).__name__}")
     return tuple(text(name, value) for value in values)
 
 
 def moment(name: str, value: Any) -> datetime:
-    """A time, in any of the forms of `Article`."""
+    """Return a time that is given in any of the forms of `Article`."""
     found = parse_time(value, name)
     if found is None:
         raise InputError(f"{name} is empty; write it like 2024-05-01T12:00:00Z")

@@ -1,4 +1,4 @@
-"""`Deduplicator.credits`: the agencies that articles name as their source, and the list that says which."""
+"""`Deduplicator.credits`: the agencies that articles name as their source, and the list of known agencies."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ __all__ = ["ArticleCredit", "Credits", "ListedAgency", "PublicationCredits"]
 
 
 class Credits(OfCorpus):
-    """The credits of a corpus."""
+    """Credits of a corpus."""
 
     agencies = transacted(credits.listed)
     of = transacted(credited.of_articles)
@@ -22,17 +22,16 @@ class Credits(OfCorpus):
     publications = transacted(credits.publications)
 
     def add(self, name: str, spellings: Iterable[str], places: Iterable[str] = ()) -> None:
-        """Put an agency on the list, or say anew how it is written; all credits are read again.
+        """Add an agency to the list, or replace its spellings; the next backfill reads all credits again.
 
-        Args:
-            spellings: how texts write it; case counts where it has fewer than four characters.
-            places: where it counts: byline, dateline, end, copyright, contribution; default: all.
-
-        Raises InputError: a name is too short or too long, or there is no such place.
+        `spellings`: as in texts; case counts in one of fewer than four characters. `places`: of byline,
+        dateline, end, copyright and contribution, those that count; default: all. Raises InputError: a name
+        is too short or too long, or a place is unknown.
         """
+        # `held` may run the function several times, and an iterator would be empty the second time.
         written, counted = list(spellings), list(places)
         held(self._database, lambda cursor: credits.add(cursor, name, written, counted))
 
     def remove(self, name: str) -> None:
-        """Take an agency off the list. Raises InputError: it is not on it."""
+        """Remove an agency from the list. Raises InputError: it is not listed."""
         held(self._database, lambda cursor: credits.remove(cursor, name))

@@ -1,7 +1,4 @@
-"""The library's one door: a corpus, what goes into it, and every question it answers.
-
-The command line uses no other. What hangs on a `Deduplicator` beside its own methods is in `api/`.
-"""
+"""The class `Deduplicator`: a corpus, and all that a program may do with it. The command line uses it too."""
 
 from __future__ import annotations
 
@@ -26,8 +23,7 @@ from dedup.settling import hook
 from dedup.settling.submit import Submissions
 from dedup.store import fingerprints, opening, rulebooks
 
-# What a submit or a question needs is imported above, the rest when it is used: a program that submits one
-# article should not wait for what backfills a million.
+# Imported at first use: a program that submits one article should not wait for the import of a backfill.
 if TYPE_CHECKING:
     from sqlalchemy import Engine
 
@@ -58,19 +54,19 @@ class Deduplicator(Questions):
             if verdict.is_duplicate:
                 print("copy of", verdict.duplicate_of)
 
-    A process that was forked opens connections of its own. For asyncio there is `AsyncDeduplicator`.
+    A forked process opens connections of its own. Use `AsyncDeduplicator` with asyncio.
 
     Args:
-        url: the database, in SQLAlchemy or libpq form; None takes `DEDUP_DATABASE_URL`, or the embedded
-            server, whose schema is made if need be.
-        schema: the one in which the corpus is; None takes `DEDUP_SCHEMA`, or `dedup`. A database may hold
-            several corpora, which know nothing of one another.
-        timeouts: how long to wait for what; None takes `DEDUP_TIMEOUT_HOOK` and the like, or the defaults.
+        url: address of the database, in SQLAlchemy or libpq form; None takes `DEDUP_DATABASE_URL`, else the
+            embedded server, whose schema is made if it is missing.
+        schema: schema of the corpus; None takes `DEDUP_SCHEMA`, else `dedup`. A database may hold several
+            corpora; they are independent.
+        timeouts: limits of waiting; None takes `DEDUP_TIMEOUT_HOOK` and the like, else the defaults.
 
     Raises:
-        InputError: the name cannot be that of a schema.
+        InputError: the schema has an impossible name.
         UnreachableError: the database does not answer.
-        SchemaError: its schema is missing, older or newer; the message names the next step.
+        SchemaError: the schema is missing, older or newer; the message names the next step.
 
     Every method raises `ClosedError` after `close`, and `DatabaseError` if the server refuses or goes away:
     then nothing was changed, unless the method says otherwise.
@@ -86,8 +82,7 @@ class Deduplicator(Questions):
     def initialize(
         url: str | None = None, *, schema: str | None = None, timeouts: Timeouts | None = None
     ) -> Initialized:
-        """Create the schema in a database, upgrade it, or mend it. Safe to run again, and at once."""
-
+        """Create, upgrade or mend the schema in a database. Safe to run again, also at the same time."""
         database = Database(url, timeouts, schema)
         try:
             before, after, mended = opening.made(database)
@@ -99,50 +94,38 @@ class Deduplicator(Questions):
         return repr(self._database).replace("Database", "Deduplicator", 1)
 
     def engine(self) -> Engine:
-        """A SQLAlchemy engine of the same database, for pandas and the like; it has no pool.
+        """Return a SQLAlchemy engine for the same database, without a pool, for pandas and the like.
 
-        Statements are sent as they are: those for a corpus in another schema name that.
+        Your statements name the schema of the corpus themselves.
         """
         return self._database.engine()
 
-    # Articles in.
-
     def submit(self, article: Article, *, timeout: float | None = None) -> Verdict:
-        """Store an article, or its new version, and say what it is.
+        """Store an article, or its new version, and return its verdict.
 
-        While other articles are unsettled the verdict is provisional and says how many. It is `pending`
-        only where a safety limit left it to the next backfill, where it could not be settled in time, or
-        where a changed program waits for a backfill; the reason says which.
-
-        Args:
-            timeout: seconds to wait for others, and for a statement to work; None takes `Timeouts.hook`.
-
-        Raises:
-            InputError: this is no Article, or the timeout is not above 0.
+        The verdict is provisional while other articles are unsettled, and says how many. It is `pending`
+        if a safety limit was met, if the time was over, or if a changed program waits for a backfill; the
+        reason says which. The next backfill then settles the article. `timeout`: seconds to wait for locks,
+        and for a statement; None takes `Timeouts.hook`. Raises InputError: the value is not an Article.
         """
         wait = self._database.timeouts.hook if timeout is None else timeout
         check_seconds("the timeout", wait)
         return self._submissions.submit(checks.article(article), wait)
 
     def submit_many(self, articles: Iterable[Article], *, timeout: float | None = None) -> list[Verdict]:
-        """Submit articles one after the other; each has the verdict that it has at its turn.
+        """Submit articles one after the other; return the verdict that each had at its turn.
 
-        For more than some hundred, `load` and `backfill` are quicker.
-
-        Args:
-            timeout: as of `submit`, for each.
-
-        Raises:
-            DatabaseError: the server refused or went away; those before it are stored, as they are whatever
-                the iterable raises.
-            InputError: of a list, one is no Article; nothing is stored.
+        `load` and `backfill` are quicker for more than some hundred. `timeout`: as in `submit`, for each
+        article. Articles before an error stay stored. Raises InputError: an item is not an Article; if
+        `articles` is a list, nothing was stored.
         """
+        # A list is checked first, so that a wrong item at its end leaves nothing half stored.
         if isinstance(articles, Sequence):
             articles = [checks.article(given) for given in articles]
         return [self.submit(article, timeout=timeout) for article in articles]
 
     def lookup(self, article: Article | str) -> Verdict:
-        """What an article, or a bare text, would be marked; nothing is stored."""
+        """Return the verdict that an article, or a bare text, would get; store nothing."""
         return self._submissions.lookup(article if isinstance(article, str) else checks.article(article))
 
     def load(
@@ -159,24 +142,25 @@ class Deduplicator(Questions):
 
         Args:
             source: a file (JSON, CSV, TSV, Parquet, Excel, a feed; packed or not; "-" is stdin), or articles.
-            fields: article field to the name it has in the file, where that is not a usual one.
-            format: jsonl, json, csv, tsv, parquet, xlsx or xml, where the file's name does not say it.
-            publication, language: of articles that name none.
-            html: extract the texts from those that are HTML; needs the extra `html`.
-            date_format: how dates are written, as `strptime` reads them; others are read as usual.
-            day_first: of dates such as 05/06/2018; False: the month; None: the file tells.
-            lose_dates: go on where more than a tenth of the dates cannot be read.
-            encoding: such as cp1252, where the file is not UTF-8 and has no byte order mark.
-            sheet: of Excel, where it is not the first.
-            keep: names in the file of what articles keep to be shown beside their marks, as `Article.kept`.
-            rejects: where refused records go; None takes `FILE.rejects.jsonl` in the current folder.
-            progress: told the bytes of the file, or the articles.
-            stop: asked between records; when it says so, what was read is stored and the work ends.
-            report: one to be filled, for whoever wants to know how far it came if something is raised.
+            fields: article field to its name in the file, if that is not a usual one.
+            format: jsonl, json, csv, tsv, parquet, xlsx or xml, if the file's name does not say it.
+            publication, language: defaults for articles that name none.
+            html: extract articles from texts that are HTML; needs the extra `html`.
+            date_format: format of dates for `strptime`; dates of other forms are read as usual.
+            day_first: True for day first in dates such as 05/06/2018, False for month first, None to learn it
+                from the other dates of the file.
+            lose_dates: continue if more than a tenth of the dates cannot be read.
+            encoding: such as cp1252, if the file is not UTF-8 and has no byte order mark.
+            sheet: name of the sheet of Excel; None takes the first.
+            keep: names in the file that articles keep as `Article.kept`, shown beside their marks.
+            rejects: file for refused records; None takes `FILE.rejects.jsonl` in the current folder.
+            progress: counts the bytes of the file, or the articles.
+            stop: checked between records; if true, the records read so far are stored, and the load ends.
+            report: filled instead of a new report, so that you can read it after an error too.
 
         Raises:
-            InputError: the file cannot be used, so many of its dates cannot be read that nothing is stored,
-                or it cannot be read to its end; then what was read is stored.
+            InputError: the file cannot be used, or too many of its dates cannot be read: nothing is stored;
+                or the file breaks off: the records before that are stored.
             DatabaseError: the server refused or went away; the batches before are stored.
         """
         made = LoadReport() if report is None else report
@@ -197,10 +181,7 @@ class Deduplicator(Questions):
         stop: Callable[[], bool] = lambda: False,
         **options: Unpack[reading.ReadingOptions],
     ) -> loading.LoadPreview:
-        """What `load` would make of a file: read to its end, nothing stored, no database needed.
-
-        Args and Raises: as of `load`.
-        """
+        """Read a file to its end as `load` would, and report on it; no database is needed."""
         return loading.preview_file(path, reading.Reading(**options), progress=progress, stop=stop)
 
     def backfill(
@@ -213,20 +194,19 @@ class Deduplicator(Questions):
         progress: Progress | None = None,
         stop: Callable[[], bool] = lambda: False,
     ) -> settling.BackfillReport:
-        """Settle everything that is pending or stale; what was finished is kept, whatever happens.
+        """Settle everything that is pending or stale. Finished batches are kept if it is stopped or killed.
 
         Args:
             batch: articles per transaction; the marks do not depend on it.
             workers: threads that fingerprint texts; None for one more than cores, 0 for the caller's alone.
-            engine: what settles: "postgres" a batch at a time, "memory" everything at once, "auto" whichever
-                is quicker; the marks do not depend on it.
-            memory: bytes that the memory engine may use, more or less; None for a quarter of the machine's.
-            stop: asked between batches; when it says so, the batch in hand is finished and the work ends.
+            engine: "postgres" settles a batch at a time, "memory" everything at once, "auto" takes the
+                quicker one; the marks do not depend on it.
+            memory: bytes that the memory engine may use, roughly; None for a quarter of the machine's.
+            stop: checked between batches; if true, the backfill ends after the batch at work.
 
         Raises:
             MachineError: this machine has no memory or no thread to spare.
-            StuckError: another backfill lives and makes no progress, or this one does the same again and
-                again.
+            StuckError: another backfill is alive without progress, or this one repeats itself.
         """
         checks.whole_number("batch", batch, 1, MAX_BATCH)
         checks.optional(checks.whole_number, "workers", workers, 0, MAX_WORKERS)
@@ -244,32 +224,24 @@ class Deduplicator(Questions):
         )
 
     def preview(self) -> settling.Preview:
-        """What the next backfill has to do, counted without doing it."""
+        """Count the work of the next backfill."""
         return settling.preview(self._database)
 
     def prune(
         self, older_than: str, *, progress: Progress | None = None, stop: Callable[[], bool] = lambda: False
     ) -> settling.BackfillReport:
-        """Settle everything, then archive what is old: it keeps its marks, and is compared with nothing.
+        """Settle everything, then archive old articles: they keep their marks, and are never compared again.
 
-        The horizon is stored first, so a prune that is stopped is finished by the next backfill. It never
-        goes back; the setting `keep_window` moves it on with each backfill.
-
-        Args:
-            older_than: before the newest article, such as "90d", "12w" or "2y"; or the horizon itself.
-
-        Raises:
-            InputError: it is neither, or the horizon is there or later already, or no article is settled.
-            MachineError, StuckError: as of `backfill`.
+        The setting `keep_window` does the same with each backfill. `older_than`: age before the newest
+        article, such as "90d", "12w" or "2y"; or a time, the horizon. Raises the errors of `backfill`, and
+        InputError: it is neither, or not after the present horizon, or no article is settled.
         """
+        # Stored before the work: the next backfill finishes a prune that was stopped.
         window.want(self._database, older_than)
         return settling.backfill(self._database, progress=progress, stop=stop)
 
     def preview_prune(self, older_than: str) -> window.PrunePreview:
-        """What `prune` would do; nothing is changed.
-
-        Args and Raises: as of `prune`.
-        """
+        """Count the articles that `prune` would archive. Raises InputError: as `prune`."""
         return window.preview(self._database, older_than)
 
     def import_corpus(
@@ -280,26 +252,23 @@ class Deduplicator(Questions):
         progress: Progress | None = None,
         stop: Callable[[], bool] = lambda: False,
     ) -> ImportReport:
-        """Take up the result of a cluster: all its marks, or none. The articles are here already.
+        """Import the marks that Spark gave to the articles of this corpus: all of them, or none.
 
-        Args:
-            folder: what the Spark engine wrote.
-            dry_run: only compare; what does not agree is in the report.
-
-        Raises:
-            InputError: the folder is damaged, or no result of this corpus as it is now.
-            BusyError: a backfill or another import is at work.
+        `folder`: output of the Spark engine. `dry_run`: only compare; the report lists differences. Raises
+        InputError: the folder is damaged, or does not fit this corpus as it is now. Raises BusyError: a
+        backfill or another import is running.
         """
+        # The core imports no extra: entry points name what extras add (docs/architecture.md).
         take_up: Callable[..., ImportReport] = plugins.needed("corpus", "import_corpus", extra="spark")
         return take_up(self._database, folder, dry_run=dry_run, progress=progress, stop=stop)
 
     def retry(self, reason: str = "unreadable", *, stop: Callable[[], bool] = lambda: False) -> int:
-        """Make failed articles pending again, so that the next backfill reads them; returns how many.
+        """Make failed articles pending again, for the next backfill; return their number.
 
-        `reason`: how the reasons of those begin that are meant. `stop`: asked between transactions of 1,000
-        articles.
+        `reason`: beginning of their reasons. `stop`: checked between transactions.
         """
         checks.text("the reason", reason)
+        # Many short transactions: each holds the settle lock, for which every submit waits.
         count, total = RETRY_ARTICLES, 0
         while count == RETRY_ARTICLES and not stop():
             with self._database.transaction(settling=True) as cursor:
@@ -308,14 +277,14 @@ class Deduplicator(Questions):
         return total
 
     def delete(self, source_id: str) -> bool:
-        """Delete an article; its duplicates and partners are judged again. False if it is unknown.
+        """Delete an article and settle its duplicates and partners again; return False if it is unknown.
 
         Raises BusyError: others held it for longer than `Timeouts.lock`.
         """
         return bool(self.delete_many([source_id]))
 
     def delete_many(self, source_ids: Iterable[str]) -> list[str]:
-        """Delete several articles in one transaction; returns the source_ids that were known."""
+        """Delete several articles in one transaction; return the source_ids that were known."""
         wanted = checks.texts("source_id", source_ids)
 
         def attempt() -> list[str]:
@@ -324,35 +293,33 @@ class Deduplicator(Questions):
 
         return retried(attempt)
 
-    # What people say.
-
     @property
     def settings(self) -> of_settings.CorpusSettings:
-        """The settings of the corpus, and the sentence parameters of its languages."""
+        """Settings of the corpus, and the sentence parameters of its languages."""
         return of_settings.CorpusSettings(self._database)
 
     @property
     def pins(self) -> of_settings.PairPins:
-        """What people say two articles are to each other."""
+        """Pinned relations of pairs of articles."""
         return of_settings.PairPins(self._database)
 
     @property
     def common_sentences(self) -> of_settings.CommonSentences:
-        """The sentences that are ignored, and the pins on them."""
+        """Common sentences, which are ignored, and the pins on them."""
         return of_settings.CommonSentences(self._database)
 
     @property
     def attachments(self) -> of_attachments.Attachments:
-        """Tables of others whose rows are articles."""
+        """Attached tables: their rows are articles."""
         return of_attachments.Attachments(self._database)
 
     @property
     def credits(self) -> of_credits.Credits:
-        """The agencies that articles name as their source."""
+        """Agencies that articles name as their source."""
         return of_credits.Credits(self._database)
 
     @property
     def judgements(self) -> Judgements:
-        """What people say of pairs of articles, and what follows from it."""
+        """Judgements of people on pairs of articles, and estimates from them."""
         made: type[Judgements] = plugins.needed("corpus", "judgements", extra="judging")
         return made(self._database)

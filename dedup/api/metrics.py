@@ -1,7 +1,7 @@
 """Metrics for Prometheus, made by its own client library: the extra `metrics`.
 
-They are of the corpus, not of a process, and read from the database when they are asked for: every worker
-tells the same. Where the database does not answer there is `dedup_up 0` and nothing else.
+They describe the corpus, not a process, and are read from the database at each scrape: every worker answers
+the same. A database that does not answer gives `dedup_up 0` and nothing else.
 """
 
 from __future__ import annotations
@@ -28,14 +28,10 @@ _ESTIMATE = f"an estimate of the planner where there are more than {SAMPLE:,}"
 
 
 class Metrics(Collector):
-    """The metrics of a corpus, opened when they are first asked for.
+    """Metrics of a corpus, whose database is opened at the first scrape.
 
-    Args:
-        url, schema: as of `Deduplicator`.
-
-    Attributes:
-        up: whether the database answered the last time.
-        port: what `serve` listens on; 0 chooses one.
+    `url, schema`: as in `Deduplicator`. `up`: true if the database answered the last scrape. `port`: of
+    `serve`.
     """
 
     def __init__(self, url: str | None = None, *, schema: str | None = None) -> None:
@@ -43,19 +39,20 @@ class Metrics(Collector):
         self._url, self._schema = url, chosen(schema)
         self._database: Database | None = None
         self._lock = threading.Lock()
+        # A registry of our own: the default one would add metrics of this Python process.
         self._registry = CollectorRegistry()
         self._registry.register(self)
 
     def text(self) -> str:
-        """The metrics in Prometheus' text format."""
+        """Return the metrics in Prometheus' text format."""
         return generate_latest(self._registry).decode()
 
     def write(self, path: str | Path) -> None:
-        """Write them to a file, which is whole at every moment: for the textfile collector."""
+        """Replace a file for the textfile collector, in one step: no reader sees half of it."""
         write_to_textfile(str(path), self._registry)
 
     def serve(self, port: int, host: str) -> Callable[[], None]:
-        """Answer scrapes on a port, in a thread; returns what ends that.
+        """Answer scrapes in a thread, and return a function that ends it; port 0 takes a free one.
 
         Raises OSError: the port cannot be used.
         """
@@ -71,7 +68,6 @@ class Metrics(Collector):
         return close
 
     def close(self) -> None:
-        """Close the connections."""
         if self._database:
             self._database.close()
 
@@ -84,6 +80,7 @@ class Metrics(Collector):
 
     def _vitals(self) -> Vitals | None:
         try:
+            # Prometheus' server answers each scrape in a thread: two first ones must not both open it.
             with self._lock:
                 if self._database is None:
                     self._database = opening.opened(self._url, schema=self._schema)
@@ -147,7 +144,7 @@ def _counters(found: Vitals) -> Iterable[Metric]:
 
 
 def _gauge(name: str, about: str, value: float | Mapping[str, int], label: str = "") -> Metric:
-    """A gauge of one value, or of one for each value of a label."""
+    """Return a gauge of one value, or of one value per label."""
     if not isinstance(value, Mapping):
         return GaugeMetricFamily(name, about, value)
     family = GaugeMetricFamily(name, about, labels=[label])

@@ -1,10 +1,9 @@
-"""What the owner of a corpus does: rights for others, the statements of the schema, the journal, and its end.
+"""Operations for the owner of a corpus: grants, statements of the schema, the journal, and uninstalling.
 
     with Operation() as owner:
         owner.grant(worker=["night"], analyst=["ann"])
 
-It works as the role it connects as, which must own the schema. What everyone does with a corpus is in
-`deduplicator.py`; the embedded server in `server.py`.
+The role that connects must own the schema.
 """
 
 from __future__ import annotations
@@ -30,15 +29,10 @@ __all__ = ["Contents", "Operation", "Role", "printed_schema", "who_may"]
 
 
 def printed_schema(url: str | None = None, *, schema: str | None = None) -> str:
-    """The statements that make the schema, or upgrade the one of a database; nothing is run.
+    """Return the statements that make or upgrade the schema, as one transaction for psql; run nothing.
 
-    Args:
-        url: the database; None takes `DEDUP_DATABASE_URL`. Without either the schema is made from nothing,
-            and no connection is made.
-        schema: as of `Deduplicator`.
-
-    Returns one transaction for psql; "" if there is nothing to do. Raises SchemaError: the schema is newer
-    than this program.
+    Return "" if there is nothing to do. Without `url` and `DEDUP_DATABASE_URL` no connection is made, and the
+    statements make the whole schema. Raises SchemaError: the schema is newer than this program.
     """
     url = url or os.environ.get(URL_VARIABLE)
     if not url:
@@ -50,13 +44,12 @@ def printed_schema(url: str | None = None, *, schema: str | None = None) -> str:
 
 
 def who_may(task: str, allowed: Sequence[Role], url: str | None = None) -> str | None:
-    """Who may do what this role may not, and which grant lets it; None where no grant does.
+    """Return advice after a refused right: the roles that can do the task, and the grant for it; or None.
 
-    Args:
-        task: what was refused, for people.
-        allowed: the kinds of role that may, the one with the least rights first; empty: only the owner.
-        url: as of `Deduplicator`.
+    `task`: the refused task, for a message. `allowed`: the kinds of role that may do it, the one with the
+    fewest rights first; empty for the owner only.
     """
+    # The advice follows an error, which must be shown even if nothing can be asked any more.
     try:
         with Operation(url) as refused:
             found = refused._transact(roles.advice, task, allowed, program(refused.schema))
@@ -66,7 +59,7 @@ def who_may(task: str, allowed: Sequence[Role], url: str | None = None) -> str |
 
 
 class Operation(OpenCorpus):
-    """A corpus in the hands of its owner. `url, schema`: as of `Deduplicator`."""
+    """Operations for the owner of a corpus. The arguments are as in `Deduplicator`."""
 
     def __init__(
         self, url: str | None = None, *, schema: str | None = None, timeouts: Timeouts | None = None
@@ -75,7 +68,6 @@ class Operation(OpenCorpus):
 
     @property
     def schema(self) -> str:
-        """The schema of the corpus."""
         return self._database.schema
 
     def grant(
@@ -89,22 +81,19 @@ class Operation(OpenCorpus):
         revoke: bool = False,
         dry_run: bool = False,
     ) -> list[str]:
-        """Give roles of the database exactly the rights of what they are for, in one transaction.
+        """Give database roles exactly the rights of their kind, in one transaction; return the statements.
 
         Args:
-            worker: may settle: `backfill`, `load`, `submit`.
-            scraper: may store articles and ask about them: `submit`, `check`, `lookup`.
-            analyst: may read the views: `marks`, `matches`, `stories`.
-            counter: may read the views without the words of texts: bodies, sentences, quotes, alterations.
-            reader: may read all that pages show, texts included: `browse`, `lookup`, `explain`.
-            revoke: take all rights in the schema from them instead.
+            worker: roles that may settle: `backfill`, `load`, `submit`.
+            scraper: roles that may store articles and ask about them: `submit`, `check`, `lookup`.
+            analyst: roles that may read the views: `marks`, `matches`, `stories`.
+            counter: roles that may read the views, but no words of texts, sentences, quotes or alterations.
+            reader: roles that may read all that pages show, texts too: `browse`, `lookup`, `explain`.
+            revoke: take all rights in the schema from the roles instead.
             dry_run: change nothing.
 
-        Returns the statements, as people type them.
-
-        Raises:
-            InputError: no role is named, or one does not exist.
-            RightsError: the schema is not this role's own.
+        Raises InputError: no role is named, or one does not exist. Raises RightsError: this role does not own
+        the schema.
         """
         given: dict[Role, Sequence[str]] = {
             "worker": worker,
@@ -116,7 +105,7 @@ class Operation(OpenCorpus):
         names = [name for listed in given.values() for name in listed]
         if not names:
             raise InputError("name a role: --worker, --scraper, --analyst, --counter or --reader ROLE")
-        with self._transaction() as cursor:
+        with self._database.transaction() as cursor:
             self._require_owner(cursor)
             roles.checked(cursor, names)
             wanted = roles.statements(cursor, given, revoke=revoke)
@@ -126,32 +115,26 @@ class Operation(OpenCorpus):
             return [written_out(statement, cursor) for statement in wanted]
 
     def make_searchable(self, wanted: bool = True, *, progress: Progress | None = None) -> bool:
-        """Make the index by which `Deduplicator.browsing` finds words, or drop it; others work meanwhile.
+        """Make the index of words for the search of the pages, or drop it; return True if it changed.
 
-        Titles are searched, and the texts that the corpus keeps; not those of attached tables.
-
-        Args:
-            wanted: false drops it.
-            progress: told what Postgres is at, and blocks of the table of articles.
-
-        Returns whether there was anything to do. Raises RightsError: the schema is not this role's own.
-        Raises BusyError: another process is at it.
+        It covers titles, and texts that the corpus keeps, but no texts of attached tables. Others can work
+        meanwhile. Raises RightsError: this role does not own the schema. Raises BusyError: another process
+        does the same.
         """
         self._transact(self._require_owner)
         return word_index.change_index(self._database, wanted=wanted, progress=progress)
 
     def start_journal(self) -> bool:
-        """Keep the journal of marks, which `Deduplicator.changes` tells; False where it is on already.
+        """Start the journal of marks, for `Deduplicator.changes`; return False if it was on already.
 
-        Raises RightsError: the schema is not this role's own. Raises BusyError: others held its tables all
-        the time.
+        Raises RightsError: this role does not own the schema. Raises BusyError: others held its tables.
         """
         return self._keep_journal(wanted=True)
 
     def stop_journal(self) -> bool:
-        """Drop the journal of marks; False where it was off. No cursor counts after that.
+        """Drop the journal of marks; return False if it was off. All cursors become invalid.
 
-        Raises: as `start_journal`.
+        Raises the errors of `start_journal`.
         """
         return self._keep_journal(wanted=False)
 
@@ -164,16 +147,13 @@ class Operation(OpenCorpus):
         roles.require_owner(cursor, self.location)
 
     def contents(self) -> Contents:
-        """What `uninstall` would remove. Raises SchemaError: there is no schema."""
+        """Count the rows that `uninstall` would remove. Raises SchemaError: there is no schema."""
         return self._transact(removal.contents, self.location)
 
     def uninstall(self) -> Contents:
-        """Remove the schema with everything in it, and nothing else; there is no way back but a backup.
+        """Remove the schema with everything in it, and nothing else; only a backup brings it back.
 
-        Raises:
-            InputError: something outside of the schema depends on it.
-            SchemaError: there is no schema.
-            RightsError: it is not this role's own.
-            BusyError: others work with it.
+        Raises InputError: something outside of the schema depends on it. Raises SchemaError: there is no
+        schema. Raises RightsError: this role does not own it. Raises BusyError: others work with it.
         """
         return self._transact(removal.remove, self.location)

@@ -1,7 +1,4 @@
-"""The embedded PostgreSQL server, for programs that want more of it than a `Deduplicator` does by itself.
-
-One server per user, or per `DEDUP_HOME`. It outlives the program that started it.
-"""
+"""The embedded PostgreSQL server: one per user or `DEDUP_HOME`. It outlives the program that started it."""
 
 from __future__ import annotations
 
@@ -31,7 +28,7 @@ __all__ = [
 
 
 def other_database() -> str | None:
-    """The database of `DEDUP_DATABASE_URL`, for people; None where the embedded server is used.
+    """Return the database of `DEDUP_DATABASE_URL`, for messages; None if the embedded server is used.
 
     Raises InputError: the variable holds no address.
     """
@@ -40,18 +37,19 @@ def other_database() -> str | None:
 
 
 def address() -> str | None:
-    """The address of `DEDUP_DATABASE_URL`, in libpq form; None if it is not set, or holds a password."""
+    """Return `DEDUP_DATABASE_URL` in libpq form; None if it is not set, or holds a password."""
+    # It becomes an argument of psql, and every user of the machine can read arguments.
     given = os.environ.get(URL_VARIABLE)
     return given and safe_address(given)
 
 
 def will_start() -> bool:
-    """Whether to open a `Deduplicator` without an address would start the server."""
+    """Return True if a `Deduplicator` without an address would start the server."""
     return not os.environ.get(URL_VARIABLE) and not status().running
 
 
 def client() -> list[str]:
-    """The words that start psql on the corpus of the embedded server, which is started.
+    """Start the server, and return the arguments that run psql on it.
 
     Raises EmbeddedServerError: the package has no psql, or the server cannot be started.
     """

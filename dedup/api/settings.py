@@ -1,7 +1,6 @@
-"""What a corpus is told: `Deduplicator.settings`, and `pins` and `common_sentences`, which people decide.
+"""Settings, pins and common sentences: `settings`, `pins` and `common_sentences` of a `Deduplicator`.
 
-Changes wait for the next backfill, which puts them in force (docs/semantics.md, section 6); the pin of a pair
-acts also at once, by `PairPins.settle`. What a change takes away for good is counted first.
+The next backfill puts changes in force (docs/semantics.md, section 6); `PairPins.settle` does so at once.
 """
 
 from __future__ import annotations
@@ -33,41 +32,41 @@ else:
 
 @dataclass(frozen=True, slots=True)
 class Trained(Answer):
-    """Sentence parameters that were learnt."""
+    """Learnt sentence parameters of a language."""
 
     language: str  # ISO 639 code
-    articles: int  # how many they were learnt from
-    abbreviations: int  # how many were found
+    articles: int  # number of articles read
+    abbreviations: int  # number of abbreviations found
 
 
 @dataclass(frozen=True, slots=True)
 class Losses(Answer):
-    """What a change of settings takes away for good; false where it takes nothing."""
+    """Losses by a change of settings that no other change brings back; false if nothing is lost."""
 
     archived: int  # articles that the next backfill archives, by the new window
-    of: int  # how many articles there are
-    hash_key: bool  # whether the present hash key is replaced, which is stored nowhere else
-    pins: int  # pinned sentences whose words are nowhere, so that no new hash key can find them
+    of: int  # all articles
+    hash_key: bool  # true if the present hash key is replaced, which is stored nowhere else
+    pins: int  # pinned sentences whose words are not stored: a new hash key cannot find them
 
     def __bool__(self) -> bool:
         return bool(self.archived or self.hash_key or self.pins)
 
     def __str__(self) -> str:
-        told = []
+        parts = []
         if self.archived:
-            told.append(
+            parts.append(
                 f"the next backfill archives {self.archived:,} of {counted(self.of, 'article')}, which are"
                 " never compared again"
             )
         if self.hash_key:
-            told.append("the present hash key is replaced, and is stored nowhere else")
+            parts.append("the present hash key is replaced, and is stored nowhere else")
         if self.pins:
-            told.append(f"{counted(self.pins, 'pinned sentence ends', 'pinned sentences end')} with the key")
-        return "; ".join(told)
+            parts.append(f"{counted(self.pins, 'pinned sentence ends', 'pinned sentences end')} with the key")
+        return "; ".join(parts)
 
 
 class CorpusSettings(OfCorpus):
-    """The settings of one corpus."""
+    """Settings of one corpus."""
 
     in_force = transacted(rulebooks.load_settings)
     wanted = transacted(rulebooks.load_wanted)
@@ -75,30 +74,29 @@ class CorpusSettings(OfCorpus):
     sentence_models = transacted(rulebooks.load_models)
 
     def max_record_bytes(self) -> int:
-        """The bound of a line of a file: room for the longest text that the corpus can read, or will."""
+        """Return the limit of a record in a file: room for the longest text by the old or new settings."""
         return record_bytes(max(found.text_max_characters for found in (self.in_force(), self.wanted())))
 
     def change(self, values: Mapping[str, Any], *, for_good: bool = False) -> None:
-        """Change settings, from the next backfill on; None goes back to the default.
+        """Change settings, from the next backfill on; None restores a default.
 
-        `for_good`: also where the change takes something away that no other change brings back; `losses`
-        counts it. Raises SettingError: an unknown name, or a value out of its range. Raises InputError: it
-        takes something away, and `for_good` is false. Nothing was changed.
+        `for_good`: accept losses, which `losses` counts. Raises SettingError: an unknown name, or a value out
+        of its range. Raises InputError: the change has losses, and `for_good` is false. Nothing was changed.
         """
         with self._database.transaction(settling=True) as cursor:
+            # A window of two years once archived most of a corpus without a word, and no reset undid it.
             if not for_good and (lost := _losses(cursor, values)):
                 raise InputError(f"{lost}; say for_good=True to `settings.change` if that is meant")
             rulebooks.change_settings(cursor, values)
 
     def losses(self, values: Mapping[str, Any]) -> Losses:
-        """What such a change would take away for good. Raises SettingError: as of `change`."""
+        """Count the losses by a change of settings. Raises SettingError: as in `change`."""
         return self._transact(_losses, values)
 
     def give_hash_key(self, key: str, *, keep: bool) -> bool:
-        """Give a corpus a hash key; returns whether it is new to it.
+        """Set the hash key of a corpus; return True if it is new.
 
-        `keep`: leave it its key if it has another one. Raises InputError: it has another key, and `keep` is
-        false.
+        `keep`: leave another key in place. Raises InputError: there is another key, and `keep` is false.
         """
         with self._database.transaction(settling=True) as cursor:
             present = rulebooks.load_wanted(cursor).hash_key
@@ -113,7 +111,7 @@ class CorpusSettings(OfCorpus):
         return True
 
     def pins_left_behind(self) -> list[int]:
-        """The hashes of pinned sentences that cannot follow a new hash key: their words are nowhere."""
+        """Return the hashes of pinned sentences that the new hash key loses: their words are not stored."""
         with self._database.transaction() as cursor:
             if not rulebooks.waiting_adoption(cursor):
                 return []
@@ -121,14 +119,14 @@ class CorpusSettings(OfCorpus):
             return [key for key, words in pins.pinned_words(cursor, fingerprinter).items() if words is None]
 
     def train_sentences(self, language: str, texts: Iterable[str]) -> Trained:
-        """Learn from texts where sentences of a language end; the next backfill reads its texts again.
+        """Learn the ends of sentences of a language from texts; the next backfill reads its articles again.
 
-        `language`: ISO 639 code, such as `de`. Raises InputError: this is no language code, or there are no
-        texts.
+        `language`: ISO 639 code, such as `de`. Raises InputError: another value, or no texts.
         """
         code = language_code(language)
         count = 0
 
+        # Texts may be a generator over the whole corpus, so they are counted as they pass.
         def passing() -> Iterable[str]:
             nonlocal count
             for text in texts:
@@ -149,6 +147,7 @@ def _losses(cursor: Cursor, values: Mapping[str, Any]) -> Losses:
     archived, of = window.leaving(cursor, after) if "keep_window" in values else (0, 0)
     replaced, pins_lost = False, 0
     if after.hash_key != before.hash_key:
+        # In an empty corpus nothing was hashed with the old key.
         replaced = bool(before.hash_key) and rulebooks.any_article(cursor)
         words = pins.pinned_words(cursor, rulebooks.load_rulebook(cursor).fingerprinter)
         pins_lost = sum(found is None for found in words.values())
@@ -156,17 +155,16 @@ def _losses(cursor: Cursor, values: Mapping[str, Any]) -> Losses:
 
 
 class PairPins(OfCorpus):
-    """What people say two articles are to each other, under the callers' own ids."""
+    """Pins of pairs of articles, by source_id."""
 
     def set(
         self, a: str, b: str, relation: Relation | str, *, by: str | None = None, reason: str | None = None
     ) -> list[str]:
-        """Pin a pair, in place of what was said before; the next backfill settles both again, `settle` at
-        once.
+        """Pin a pair, in place of an earlier pin; the next backfill settles both again, `settle` at once.
 
-        `relation` is "duplicate", "similar" or "unrelated"; `by` says who decides (None: the database user),
-        `reason` why. Returns those of the two ids that are not stored yet: the pin waits for them. Raises
-        InputError if both are one article, or if there is no such relation.
+        Return the ids that are not stored yet: the pin waits for them. `relation`: "duplicate", "similar" or
+        "unrelated". `by`: the person who decides; None for the database user. Raises InputError: both are one
+        article, or the relation is unknown.
         """
         try:
             wanted = Relation(relation)
@@ -178,12 +176,11 @@ class PairPins(OfCorpus):
             return [name for name in (a, b) if articles.find(cursor, name) is None]
 
     def settle(self, a: str, b: str, *, timeout: float | None = None) -> tuple[MarkedArticle, ...]:
-        """Settle both articles of a pair now, so that a pin or its removal shows at once; returns those
-        stored.
+        """Settle both articles of a pair now, after a change of its pin; return the stored ones.
 
-        What rests on their marks is settled by the next backfill; the verdicts say how many articles that is.
-        `timeout` is as in `Deduplicator.submit`. Raises BusyError if others hold the corpus for so long (the
-        next backfill settles both), RightsError if this role may not settle.
+        The next backfill settles the articles that depend on them. `timeout`: as in `Deduplicator.submit`.
+        Raises BusyError: the time is over; the next backfill settles both. Raises RightsError: this role may
+        not settle.
         """
         names = [checks.text("source_id", name) for name in (a, b)]
         wait = self._database.timeouts.hook if timeout is None else timeout
@@ -203,29 +200,29 @@ class PairPins(OfCorpus):
 
 
 class CommonSentences(OfCorpus):
-    """The sentences that are ignored, and those that people say shall be, or shall not be."""
+    """Common sentences, which are ignored, and the pins on sentences."""
 
     list = transacted(overview.common_sentences)
 
     def pin(self, sentence: str | int, *, common: bool, language: str | None = None) -> None:
-        """Declare a sentence always (`common`) or never common.
+        """Pin a sentence as always common, or as never.
 
-        `sentence`: the sentence itself, or its hash. Raises InputError: it is not one sentence that counts,
-        or no hash.
+        `sentence`: the sentence itself, or its hash. Raises InputError: it is not exactly one sentence of the
+        minimum length, or no hash.
         """
         with self._database.transaction() as cursor:
             key, example = _hashed(cursor, sentence, language)
             pins.pin_sentence(cursor, key, common, example)
 
     def unpin(self, sentence: str | int, *, language: str | None = None) -> bool:
-        """Take a pin back; false if there was none. Raises InputError: as of `pin`."""
+        """Remove a pin; return False if there was none. Raises InputError: as in `pin`."""
         with self._database.transaction() as cursor:
             key, _ = _hashed(cursor, sentence, language)
             return bool(pins.unpin_sentences(cursor, [key]))
 
 
 def language_code(language: str) -> str:
-    """The ISO 639 code in a tag such as `de` or `de-AT`."""
+    """Return the ISO 639 code of a tag such as `de` or `de-AT`. Raises InputError: another value."""
     code = base_language(language)
     if not code or not code.isalpha():
         raise InputError(f"{language!r} is no language code; write for example `de`")
@@ -233,7 +230,7 @@ def language_code(language: str) -> str:
 
 
 def _hashed(cursor: Cursor, sentence: str | int, language: str | None) -> tuple[int, str | None]:
-    """The hash of a sentence, and its words if they were given."""
+    """Return the hash of a sentence, and its words if they were given."""
     if isinstance(sentence, int):
         if not -(2**63) <= sentence < 2**63:
             raise InputError("that is no sentence hash: it does not fit in 64 bits")

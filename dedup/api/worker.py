@@ -1,4 +1,4 @@
-"""A worker: settles what arrives, until it is told to stop. For programs that want one beside their own work.
+"""A worker inside your own program.
 
     from dedup import worker
     worker.work(stop=event.is_set)
@@ -31,22 +31,17 @@ def work(
     workers: int | None = None,
     timeouts: Timeouts | None = None,
 ) -> None:
-    """Settle what arrives in a corpus, until `stop` says so; then the batch in hand is finished.
+    """Settle arriving articles until `stop` returns True; then end after the batch at work.
 
-    Any number of them may work on a corpus, on any machines: one works, the others stand by.
-
-    Args:
-        url, schema: as of `Deduplicator`; a database that is away is waited for.
-        poll: seconds after which an article is noticed at the latest.
-        workers: threads that fingerprint texts; None for one more than cores.
-
-    Raises:
-        LoginError: the database refuses the login.
-        RightsError: the role lacks a privilege.
-        SchemaError: the schema is missing, older or newer; the message names the next step.
+    A corpus may have any number of workers, on any machines: one works, the others stand by. A worker waits
+    for a database that does not answer. `poll`: seconds between looks at the corpus, for articles that no
+    notification announced. `workers`: threads that fingerprint texts; None for one more than cores. Raises
+    LoginError: the database refuses the login. Raises RightsError: the role lacks a privilege. Raises
+    SchemaError: the schema is missing, older or newer; the message names the next step.
     """
     check_seconds("the poll interval", poll)
     checks.optional(checks.whole_number, "workers", workers, 1, MAX_WORKERS)
+    # After a restart of the machine a worker may start before its database answers.
     database = daemon.wait_for(lambda: opening.opened(url, timeouts, schema), stop, daemon.DOWN_SECONDS)
     if database is None:
         return

@@ -1,1 +1,1 @@
-"""The command line: arguments in, words out. Nothing else prints or exits."""
+"""The command line: the only room that prints and exits."""

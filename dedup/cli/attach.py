@@ -1,4 +1,4 @@
-"""`dedup attach`, `attachments`, `sync` and `detach`: tables of others whose rows are articles."""
+"""Commands for attached tables: attach, remap, attachments, sync, detach."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from dedup.cli import output
 from dedup.cli.shared import JsonOption, KeepOption, YesOption, agree, corpus, counted, names, stopping
 from dedup.cli.signals import unfinished
 
-DryRunOption = Annotated[bool, Option("--dry-run", help="Print the SQL that would run, and run nothing.")]
+DryRunOption = Annotated[bool, Option("--dry-run", help="Print the SQL that would run; run nothing.")]
 TitleOption = Annotated[str | None, Option(metavar="COLUMN", help="Column of the headline.")]
 UrlOption = Annotated[str | None, Option(metavar="COLUMN", help="Column of the address.")]
 PublicationOption = Annotated[str | None, Option(metavar="COLUMN", help="Column of the publication's name.")]
@@ -20,23 +20,12 @@ PublishedOption = Annotated[
     str | None, Option(metavar="COLUMN", help="Column of the publication time, a date or timestamp.")
 ]
 
-BylineOption = Annotated[str | None, Option(metavar="COLUMN", help="Column of who wrote it.")]
+BylineOption = Annotated[str | None, Option(metavar="COLUMN", help="Column of the author.")]
 ChangedOption = Annotated[
-    str | None,
-    Option(
-        metavar="COLUMN",
-        help="Without triggers: column of the time of a row's last change. Only rows that changed since the"
-        " last look are compared then, with an hour of overlap for transactions that commit late. Once a day"
-        " all are, which finds deleted rows.",
-    ),
+    str | None, Option(metavar="COLUMN", help="Column of the time of a row's last change, without triggers.")
 ]
 EveryOption = Annotated[
-    int | None,
-    Option(
-        metavar="MINUTES",
-        help="Without triggers: how old the last look for changes may be before a backfill or a worker looks"
-        " again; 0 for never. Default: 15 for a view.",
-    ),
+    int | None, Option(metavar="MINUTES", help="Pause between comparisons; 0: none. Default: 15 for a view.")
 ]
 
 
@@ -50,48 +39,39 @@ def attach(
     language: LanguageOption = None,
     published: PublishedOption = None,
     byline: BylineOption = None,
-    where: Annotated[
-        str | None, Option(metavar="SQL", help="Only rows for which this holds, such as \"lang = 'en'\".")
-    ] = None,
+    where: Annotated[str | None, Option(metavar="SQL", help="Condition for rows: \"lang = 'en'\".")] = None,
     name: Annotated[
-        str | None,
-        Option(metavar="NAME", help="What the ids of its articles begin with; default: the table's name."),
+        str | None, Option(metavar="NAME", help="Prefix of the articles' ids; default: the table's name.")
     ] = None,
     mark_columns: Annotated[
         bool, Option("--mark-columns", help="Add columns for the marks to the table, and fill them.")
     ] = False,
     triggers: Annotated[
         bool | None,
-        Option(
-            "--triggers/--no-triggers",
-            help="Have triggers note what changes, or leave that to `dedup sync`, as a view must."
-            " Default: triggers on a table.",
-            show_default=False,
-        ),
+        Option("--triggers/--no-triggers", help="Note changes by triggers, if possible.", show_default=False),
     ] = None,
     changed: ChangedOption = None,
     every: EveryOption = None,
     keep: KeepOption = None,
     html: Annotated[
         bool | None,
-        Option(
-            "--html/--no-html",
-            help="Take the article out of bodies that are HTML, and tags out of titles, whenever they are"
-            " read; needs the extra `html`. Or take bodies as they are, tags and all. Without"
-            " either a table whose bodies look like HTML is refused.",
-            show_default=False,
-        ),
+        Option("--html/--no-html", help="Extract articles from HTML, or keep tags.", show_default=False),
     ] = None,
     dry_run: DryRunOption = False,
 ) -> None:
-    """Make the rows of a table or a view articles, without copying their texts.
+    """Attach a table or view of your own, so that its rows are articles; their texts are not copied.
 
-    From then on every change of the table reaches the corpus: triggers note which rows changed, and the next
-    `dedup backfill` reads them. The marks are in the view `dedup.NAME_marks`, in the table's own keys.
+    Triggers note which rows change, and the next `dedup backfill` reads them. The view `dedup.NAME_marks` has
+    the marks, with the keys of your table.
 
-    Where the outlet is a number or the text is in parts, make a view that joins them, a row for each article,
-    and attach it; for a query too. A view has no triggers: a backfill and `dedup worker` look for changes
-    where nobody has for `--every` minutes, and so does `dedup sync` at once.
+    If the outlet is a number, or the text is in several tables, attach a view that joins them, one row for
+    each article. A view has no triggers: a backfill and `dedup worker` compare it every `--every` minutes,
+    and `dedup sync` does so at once. With `--changed` only rows that changed since the last comparison are
+    read, with an hour of overlap for transactions that commit late, and all rows once a day, which finds
+    deleted ones.
+
+    A table whose bodies look like HTML is refused without `--html`, which needs the extra `html`, or
+    `--no-html`.
 
         dedup attach public.articles --id id --text body --title headline --published pub_date
         dedup attach cms.posts_read --id id --text body --publication outlet --html --changed updated_at
@@ -128,9 +108,7 @@ def attach(
 
 def remap(
     name: Annotated[str, Argument(metavar="NAME", help="As `dedup attachments` shows it.")],
-    table: Annotated[
-        str | None, Option(metavar="TABLE", help="Another table, such as public.articles.")
-    ] = None,
+    table: Annotated[str | None, Option(metavar="TABLE", help="Another table: public.articles.")] = None,
     keys: Annotated[
         list[str] | None, Option("--id", metavar="COLUMN", help="Column of the key; may be repeated.")
     ] = None,
@@ -141,19 +119,16 @@ def remap(
     language: LanguageOption = None,
     published: PublishedOption = None,
     byline: BylineOption = None,
-    where: Annotated[
-        str | None, Option(metavar="SQL", help='Only rows for which this holds; "" for all.')
-    ] = None,
+    where: Annotated[str | None, Option(metavar="SQL", help='Condition for rows; "" for all.')] = None,
     changed: ChangedOption = None,
     every: EveryOption = None,
     keep: KeepOption = None,
     dry_run: DryRunOption = False,
 ) -> None:
-    """Map an attached table again after its columns or the table itself were changed.
+    """Map an attached table again after its owner changed or replaced it.
 
-    Its articles keep their marks. Renamed columns are followed, and a table that has taken the name is taken;
-    what cannot be found out is asked for. `dedup status --check` and `dedup backfill` say when this is
-    needed.
+    Its articles keep their marks. Renamed columns and a new table of the same name are found; name the rest
+    by options. `dedup status --check` and `dedup backfill` say when this is needed.
 
         dedup remap articles
         dedup remap articles --text main_text
@@ -178,13 +153,12 @@ def remap(
 
 
 def _columns(*given: str | None) -> dict[str, str]:
-    """Return the columns that were given, each by the field of an article that it fills."""
     fields = ("text", "title", "url", "publication", "language", "published_at", "byline")
     return {field: column for field, column in zip(fields, given, strict=True) if column is not None}
 
 
 def attachments(json: JsonOption = False) -> None:
-    """List the attached tables, how many of their changes wait to be read, and what needs a person."""
+    """List the attached tables, the number of changes that wait, and problems that need a person."""
     with corpus() as dd:
         found, waiting, drift = dd.attachments.list(), dd.attachments.waiting(), dd.attachments.drift()
     if json:
@@ -208,26 +182,17 @@ def attachments(json: JsonOption = False) -> None:
 
 def sync(
     name: Annotated[str | None, Argument(metavar="[NAME]", help="One attached table; default: all.")] = None,
-    full: Annotated[
-        bool,
-        Option(
-            "--full", help="Compare all rows, also where `--changed` of `dedup attach` tells which changed."
-        ),
-    ] = False,
+    full: Annotated[bool, Option("--full", help="Compare all rows, not only the later ones.")] = False,
     allow_deletes: Annotated[
-        bool,
-        Option(
-            "--allow-deletes",
-            help="Compare all rows, and let articles go even if more than half of a table's have no row.",
-        ),
+        bool, Option("--allow-deletes", help="Compare all rows; delete articles even if most have no row.")
     ] = False,
 ) -> None:
-    """Find new, changed and deleted rows of attached tables by comparing them with their articles.
+    """Compare attached tables with their articles, to find new, changed and deleted rows.
 
-    For views and tables without triggers, and after triggers were disabled. The next backfill reads what was
-    found. Where a table has a column of the time of changes, only later rows are compared, and deletions are
-    found with `--full`. Where more than half of a table's articles have no row any more, and more than a
-    few, nothing is deleted without `--allow-deletes`.
+    Use it for views and tables without triggers, and after triggers were disabled. The next backfill reads
+    the rows that it finds. With a column for the time of changes only later rows are compared, and `--full`
+    finds deletions. If more than half of a table's articles have no row, and more than a few, nothing is
+    deleted without `--allow-deletes`.
 
         dedup sync
         dedup sync posts --full
@@ -245,12 +210,14 @@ def detach(
     dry_run: DryRunOption = False,
     yes: YesOption = False,
 ) -> None:
-    """Leave a table as it was found, and delete its articles and their marks from the corpus.
+    """Detach a table: remove everything of dedup from it, and its articles from the corpus.
 
-    Triggers, views and columns of marks go at once; the articles after them, in batches. One that was stopped
-    goes on when it is run again. Says how many articles go, and asks; without a terminal it needs `--yes`.
+    Triggers, views and columns of marks are removed first, then the articles in batches. If you stop it, run
+    it again to continue. It says how many articles it will delete, and asks; without a terminal it needs
+    `--yes`.
     """
     with stopping() as stop, corpus() as dd:
+        # The question names how many articles are lost.
         done = dd.attachments.detach(name, dry_run=True)
         if not dry_run:
             if done.articles:
@@ -267,5 +234,5 @@ def detach(
 
 
 def _show(statements: list[str]) -> None:
-    # As it is: what is printed can be run.
+    # Unchanged, also by a console: the statements can be run as printed.
     sys.stdout.write("\n".join(("BEGIN;", *statements, "COMMIT;", "")))

@@ -1,4 +1,4 @@
-"""The progress bars of a terminal, imported when one is shown: Rich's are slow to import."""
+"""Progress bars in a terminal. Imported when one is shown, since Rich's are slow to import."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from dedup.base.words import size, whole
 from dedup.cli.output import PrintableConsole
 
 NARROWEST_BAR = 72
-"""Columns of a terminal in which everything has room on one line; in fewer only how much is done is shown."""
+"""Columns of a terminal with room for a whole bar on one line; in fewer only the amount is shown."""
 
 
 class ProgressBar:
-    """Shows long work as a bar for each stage."""
+    """Progress as a bar for each stage."""
 
     def __init__(self, progress: Progress) -> None:
         self._progress = progress
@@ -39,8 +39,6 @@ class ProgressBar:
 
 
 class _Words(ProgressColumn):
-    """The text by which a function names its work."""
-
     def __init__(self, words: Callable[[Task], str]) -> None:
         super().__init__()
         self._words = words
@@ -51,9 +49,7 @@ class _Words(ProgressColumn):
 
 @contextmanager
 def bars(unit: str) -> Iterator[ProgressBar]:
-    """Bars on stderr while it lasts: what, a bar, how much, how fast, how long still. `unit` as for
-    `progress_bar`.
-    """
+    """Show bars on stderr: stage, bar, amount, rate, time left. `unit`: as in `progress_bar`."""
     shown = size if unit == "bytes" else whole
 
     def done(task: Task) -> str:
@@ -61,7 +57,8 @@ def bars(unit: str) -> Iterator[ProgressBar]:
 
     def rate(task: Task) -> str:
         speed = task.finished_speed or task.speed or 0
-        return f"{shown(speed)}/s" if speed >= 1 else ""  # of few and slow things a rate tells nothing
+        # Below one a second a rounded rate would read 0/s.
+        return f"{shown(speed)}/s" if speed >= 1 else ""
 
     console = PrintableConsole(stderr=True)
     columns: list[ProgressColumn] = [TextColumn("{task.description:<14}"), _Words(done)]

@@ -1,4 +1,4 @@
-"""The command `changes`: the marks that changed, in order, as JSON lines; and the journal behind it."""
+"""The command `changes`: it prints changed marks in order, and switches their journal."""
 
 from __future__ import annotations
 
@@ -16,47 +16,36 @@ from dedup.cli.shared import JsonOption, YesOption, agree, corpus
 from dedup.cli.signals import StopFlag, leaving
 
 PAGE = 1_000  # Changes read at a time
-LOOK_SECONDS = 0.1  # So often a command that waits looks whether it is to end
+LOOK_SECONDS = 0.1  # Pause between two looks at the stop flag
 
 
 def changes(
     since: Annotated[
-        str | None,
-        Option(
-            metavar="CURSOR", help="Only what changed after the line with this cursor; default: every mark."
-        ),
+        str | None, Option(metavar="CURSOR", help="Only changes after this cursor; default: every mark.")
     ] = None,
-    limit: Annotated[int | None, Option(min=1, help="At most so many changes.")] = None,
-    endless: Annotated[
-        bool, Option("--follow", help="Go on: print what changes as it changes, until stopped.")
-    ] = False,
-    poll: Annotated[
-        float, Option(min=0.1, max=3600, help="With --follow: seconds after which it asks again.")
-    ] = 1.0,
+    limit: Annotated[int | None, Option(min=1, help="Number of changes at most.")] = None,
+    endless: Annotated[bool, Option("--follow", help="Print changes as they come, until stopped.")] = False,
+    poll: Annotated[float, Option(min=0.1, max=3600, help="Seconds between looks of --follow.")] = 1.0,
     json: JsonOption = False,
-    start: Annotated[
-        bool, Option("--start", help="Keep the journal of marks from now on; for the owner of the schema.")
-    ] = False,
-    stop: Annotated[
-        bool, Option("--stop", help="Drop the journal; no cursor counts after that. For the owner.")
-    ] = False,
+    start: Annotated[bool, Option("--start", help="Start the journal; for the owner of the schema.")] = False,
+    stop: Annotated[bool, Option("--stop", help="Drop the journal; all cursors become invalid.")] = False,
     yes: YesOption = False,
 ) -> None:
-    """Print the marks that changed, in order, for those who keep marks elsewhere.
+    """Print changed marks in order, for programs that keep a copy of the marks.
 
-    A line of JSON each: `cursor`, `id`, `status`, `duplicate_of`, `score`, `reason`. `id` and `duplicate_of`
-    are the articles' own source_ids. The status `deleted` says that there is no such article any more, and
-    `pending` that the last mark no longer counts. Without --since every mark is printed, and then what
-    changed meanwhile. Of a mark that changed several times only the last change is there.
+    Each change is a line of JSON: `cursor`, `id`, `status`, `duplicate_of`, `score`, `reason`. `id` and
+    `duplicate_of` are your own ids of the articles. The status `deleted` means that the article is gone,
+    `pending` that its last mark no longer counts. Without `--since` every mark is printed first. If a mark
+    changed several times, only its last change is printed.
 
-    Store what you take from a line together with its cursor, and go on with that one: then nothing is missed
-    and nothing told twice, whatever is killed. Where a cursor is refused (exit code 2; after a restore, or
-    after 30 days), forget the marks that you keep, and begin again without it.
+    Store each line and its cursor in one transaction, and continue from that cursor: then nothing is missed
+    or printed twice, even after a crash. If a cursor is refused (exit code 2; after a restore, or after 30
+    days), forget your copy, and begin again without it.
 
-    `--json` prints one document with `changes` and `cursor` in place of lines, at most 1,000 changes unless
-    `--limit` says otherwise. `--follow` ends with exit code 0 at SIGTERM or Ctrl-C.
+    `--json` prints one document with `changes` and `cursor` instead, with 1,000 changes at most or as
+    `--limit` says. `--follow` ends with exit code 0 at SIGTERM or Ctrl-C.
 
-    The journal is off until `--start`, and costs nothing until then.
+    The journal is off, and costs nothing, until `--start`.
 
     **Examples**
 
@@ -68,13 +57,13 @@ def changes(
     """
     if start or stop:
         if (start and stop) or endless or json or since is not None or limit is not None:
-            raise InputError("--start and --stop go alone")
+            raise InputError("--start and --stop take no other option")
         if stop:
-            agree("the journal of marks is dropped, and no cursor of changes counts any more", yes=yes)
+            agree("the journal of marks is dropped, and all its cursors become invalid", yes=yes)
         switch_journal(wanted=start)
         return
     if json and endless:
-        raise InputError("--json is one document, which --follow would never end: take the lines")
+        raise InputError("--json cannot be used with --follow, which has no end: leave one out")
     with corpus() as dd, ExitStack() as stack:
         if json:
             found = dd.changes(since, limit=limit or PAGE)
@@ -82,13 +71,14 @@ def changes(
             output.write_json({"changes": listed, "cursor": found[-1].cursor if found else since})
             return
         leave = stack.enter_context(leaving()) if endless else StopFlag()
-        told, last = 0, since
-        while not leave.is_set() and (limit is None or told < limit):
-            size = PAGE if limit is None else min(PAGE, limit - told)
+        printed, last = 0, since
+        while not leave.is_set() and (limit is None or printed < limit):
+            size = PAGE if limit is None else min(PAGE, limit - printed)
             found = dd.changes(last, limit=size)
             output.write_jsonl((change.as_dict() for change in found), sys.stdout)
+            # A program that reads our pipe waits for these lines.
             sys.stdout.flush()
-            told += len(found)
+            printed += len(found)
             last = found[-1].cursor if found else last
             if len(found) < size:
                 if not endless:
@@ -99,6 +89,7 @@ def changes(
 
 
 def _wait(seconds: float, leave: StopFlag) -> None:
+    # Short sleeps: a signal whose handler only sets a flag does not end a sleep (PEP 475).
     until = time.monotonic() + seconds
     while not leave.is_set() and (left := until - time.monotonic()) > 0:
         time.sleep(min(left, LOOK_SECONDS))

@@ -1,7 +1,4 @@
-"""`dedup completion`: Typer's script that lets a shell complete commands, options, values and file names.
-
-At Tab it asks the program through environment variables; Typer answers, without a database.
-"""
+"""`dedup completion`: Typer's script that lets a shell complete commands, options, values and file names."""
 
 from __future__ import annotations
 
@@ -10,15 +7,15 @@ from typing import Annotated, Literal
 import typer
 from typer import Argument
 
-VARIABLE = "_DEDUP_COMPLETE"  # Set by the scripts when a shell asks, to `complete_` and its name
+VARIABLE = "_DEDUP_COMPLETE"  # Set by the scripts at Tab, to `complete_` and the name of the shell
 
 
 def completion(
     shell: Annotated[Literal["bash", "zsh", "fish"], Argument(metavar="SHELL", help="bash, zsh or fish.")],
 ) -> None:
-    """Print the script that completes dedup's commands, options and file names at Tab in your shell.
+    """Print a script for your shell that completes commands, options and file names at Tab.
 
-    At Tab it asks this program, which needs no database for the answer. zsh needs `compinit` before it.
+    Completion needs no database. zsh needs `compinit` before the script.
 
     **Examples**
 
@@ -32,10 +29,11 @@ def completion(
 
 
 def answer(app: typer.Typer) -> int:
-    """Answer the shell on stdout; returns the exit code that its script expects."""
+    """Answer the shell on stdout; return the exit code that its script expects."""
     from typer.completion import get_completion_inspect_parameters
 
-    get_completion_inspect_parameters()  # makes the shells known to Typer
+    # Called for its side effect: it registers the shells with Typer.
+    get_completion_inspect_parameters()
     try:
         app([], prog_name="dedup", complete_var=VARIABLE, standalone_mode=False)
     except SystemExit as end:

@@ -1,4 +1,4 @@
-"""`dedup credits` and `dedup agencies`: whose text articles say they are, and the list that it is read by."""
+"""The commands `credits` and `agencies`: agency copy by publication, and the list of agencies."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ def credits(json: JsonOption = False) -> None:
     """Show how much of each publication is agency copy.
 
     An article counts if it credits an agency in its byline, dateline, last line or copyright line, or if
-    another article of its story does. So it is seen also where no article of the agency is in the corpus.
-    "… contributed to this report" is a credit too, but makes no copy. In SQL: the views
-    `publication_credit`, `agency_copy` and `article_credit`.
+    another article of its story does. The agency's own article need not be in the corpus. "… contributed to
+    this report" is a credit but no agency copy. In SQL: the views `publication_credit`, `agency_copy` and
+    `article_credit`.
     """
     with corpus() as dd:
         found = dd.credits.publications()
@@ -35,25 +35,21 @@ def agencies(
     name: Annotated[str | None, Argument(metavar="[NAME]", help="An agency to add or change.")] = None,
     spellings: Annotated[
         list[str] | None,
-        Option("--spelling", metavar="TEXT", help="How texts write it; may be repeated. Default: its name."),
+        Option("--spelling", metavar="TEXT", help="Spelling in texts; may be repeated. Default: its name."),
     ] = None,
     places: Annotated[
         list[str] | None,
-        Option(
-            "--place",
-            metavar="PLACE",
-            help="Where it counts: byline, dateline, end, copyright, contribution; may be repeated."
-            " Default: all.",
-        ),
+        Option("--place", metavar="PLACE", help="Place where it counts; may be repeated. Default: all."),
     ] = None,
-    remove: Annotated[bool, Option("--remove", help="Take the agency off the list.")] = False,
+    remove: Annotated[bool, Option("--remove", help="Remove the agency from the list.")] = False,
     json: JsonOption = False,
 ) -> None:
     """List the agencies whose credits are read, or change the list.
 
-    With a name the agency is put on the list, or its spellings and places are replaced. Case counts in a
-    spelling of two or three characters. The next backfill, or the worker, then reads the credits of all
-    articles again. The list is the table `dedup.agency`, and may be changed in SQL as well.
+    A name adds that agency, or replaces its spellings and places (byline, dateline, end, copyright,
+    contribution). Case counts in a spelling of two or three characters. The next backfill, or the worker,
+    then reads the credits of all articles again. The list is the table `dedup.agency`; you may change it in
+    SQL too.
 
         dedup agencies "Vantage Wire" --spelling Vantage --spelling "Vantage Wire" --place dateline
 

@@ -1,4 +1,4 @@
-"""`python -m dedup.cli.demo`: are the marks of the demonstration as expected? Exit code 3 if not."""
+"""Check the marks of the demonstration: `python -m dedup.cli.demo`. Exit code 3 if one is wrong."""
 
 from __future__ import annotations
 

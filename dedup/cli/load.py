@@ -1,4 +1,4 @@
-"""`dedup load`: files become articles; it says what it understood, and accounts for every record."""
+"""The command `load`: it reads articles from files, says how it understood them, and counts every record."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ if TYPE_CHECKING:
     from dedup.files.report import Understanding
 
 IDS_SHOWN = 3  # Ids on the screen per reason; the rejects file has all
-NAMES_SHOWN = 8  # Names on the screen that were not used
-TEXT_CHARACTERS = 200  # Of a text, what a dry run shows
+NAMES_SHOWN = 8  # Names on the screen in a list
+TEXT_CHARACTERS = 200  # Characters of a text that a dry run shows
 
-HEAPS = ("lines", "new", "changed", "same", "superseded", "refused", "repaired", "lost_dates")
+COUNTS = ("lines", "new", "changed", "same", "superseded", "refused", "repaired", "lost_dates")
 """Counts of a report that are summed over files."""
 
 _FORMATS = {
@@ -37,22 +37,14 @@ Unusable = dict[str, InputError]  # Files that cannot be used, and why
 
 RejectsOption = Annotated[
     Path | None,
-    Option(
-        "--rejects",
-        help="Where refused lines and repaired fields are noted: a new file, or one of earlier loads, which"
-        " is continued. Default: FILE.rejects.jsonl in the current folder.",
-    ),
+    Option("--rejects", help="File for refused lines, new or continued; default: FILE.rejects.jsonl here."),
 ]
 
 
 def load(
     files: Annotated[
         list[str],
-        Argument(
-            metavar="FILE",
-            help="JSON, CSV, TSV, Parquet, Excel or a feed; `.gz`, `.zip`, `.xz`, `.zst` are fine; `-` is"
-            " stdin.",
-        ),
+        Argument(metavar="FILE", help="JSON, CSV, Parquet, Excel or a feed, packed or not, or `-`."),
     ],
     map_: shared.MapOption = None,
     format_: shared.FormatOption = None,
@@ -63,30 +55,20 @@ def load(
     day_first: shared.DayFirstOption = None,
     lose_dates: shared.LoseDatesOption = False,
     encoding: Annotated[
-        str | None,
-        Option(
-            "--encoding",
-            metavar="NAME",
-            help="Of files that are not UTF-8, such as `cp1252`. UTF-16 is known by its byte order mark.",
-        ),
+        str | None, Option(metavar="NAME", help="Encoding, such as `cp1252`, if it is not UTF-8 or UTF-16.")
     ] = None,
-    sheet: Annotated[
-        str | None, Option("--sheet", metavar="NAME", help="Of Excel, in place of the first sheet.")
-    ] = None,
+    sheet: Annotated[str | None, Option(metavar="NAME", help="Sheet of Excel; default: the first.")] = None,
     keep: shared.KeepOption = None,
-    dry_run: Annotated[
-        bool, Option("--dry-run", help="Show what would be read, with three articles; store nothing.")
-    ] = False,
+    dry_run: Annotated[bool, Option("--dry-run", help="Show three articles as read; store nothing.")] = False,
     rejects: RejectsOption = None,
     json: shared.JsonOption = False,
 ) -> None:
-    """Store articles from files; `dedup backfill` then marks them.
+    """Store articles from files; then `dedup backfill` marks them.
 
-    Each article needs an id and a text. One whose id is known already is an edit: its new text replaces the
-    old one. Loading the same file twice changes nothing. Where a file names no id, the url of an article is
-    its id; of several with one url the last counts.
+    Each article needs an id and a text. A known id is an edit: the new text replaces the old one. Loading a
+    file twice changes nothing. If a file has no ids, the url is the id; the last article of a url counts.
 
-    Fields, and the usual names that they are found under, in any case and with `-`, `_` or a space:
+    Fields and their usual names, in any case and with `-`, `_` or a space:
 
     - **source_id**: id, guid, uuid, article_id
     - **text**: body, content, article, full_text, html
@@ -99,33 +81,33 @@ def load(
     - **byline**: authors, author, creator
     - **kept**
 
-    `--map` gives other names; `source.name` is a name within an object. A list of authors is their names.
-    `--keep topic,desk` keeps values of your own, beside those of the object `kept` if there is one: views,
-    frames and `dedup marks --kept` show them. Of a text the first 4,096 characters are kept.
-    `--dry-run` shows what is found where. CSV may have commas, semicolons, tabs or bars. JSON is one object
-    per line, an array, or an answer of a service that holds the articles under `articles`, `results`,
-    `data`, `items`, `docs` or `hits`. The files in a `.zip` are read as one. Excel needs the extra `xlsx`,
-    `.zst` needs `zstd`.
+    **Names.** `--map` gives other names; `source.name` is a name within an object. `--keep topic,desk` keeps
+    values of your own, beside those of an object `kept`: views, frames and `dedup marks --kept` show them.
+    At most 4,096 characters of a value are kept. `--dry-run` shows which field was found under which name.
 
-    Files of XML are feeds, RSS and Atom, or exports of WordPress (WXR), whatever their name says; they need
-    the extra `html`, since their texts are HTML. The id is the guid, with the site before it
-    where it is a mere number, else the link. Of an export of WordPress only published posts and pages count.
+    **Formats.** Files are JSON, CSV, TSV, Parquet, Excel or XML, plain or packed (`.gz`, `.zip`, `.xz`,
+    `.zst`); `-` is stdin. CSV may have commas, semicolons, tabs or bars. JSON is one object per line, an
+    array, or the answer of a service with the articles under `articles`, `results`, `data`, `items`, `docs`
+    or `hits`. All files in a `.zip` are read as one. Excel needs the extra `xlsx`, `.zst` needs `zstd`. XML
+    is a feed (RSS, Atom) or an export of WordPress (WXR), and needs the extra `html`; the id is the guid,
+    else the link, and a mere number gets the site before it. Only published posts and pages of WordPress are
+    loaded.
 
-    Times are ISO 8601, those of RSS, dates with the name of the month in any language, days of a spreadsheet,
-    or seconds since 1970. Whether 05/06/2018 is in May or June is told by the other dates of the file: where
-    one of two numbers is above 12, it is the day. Where none tells, dates with full stops are day first; of
-    others say it with `--day-first` or `--month-first`. Where more than a tenth of the dates cannot be read,
-    nothing of the file is stored and the exit code is 2, unless `--lose-dates` says so. Of standard input the
-    first 500 records decide; should they mislead, the load stops later.
+    **Dates** have the form of `--date-format`, or are ISO 8601, dates of RSS, dates with the name of a month
+    in any language, days of a spreadsheet, or seconds since 1970. The file's other dates decide if 05/06/2018
+    is in May or June: a number above 12 is the day. If they cannot, dates with full stops are day first; for
+    others add `--day-first` or `--month-first`. If more than a tenth of the dates cannot be read, nothing of
+    the file is stored and the exit code is 2, unless you add `--lose-dates`. The first 500 records decide for
+    standard input; if they mislead, the load stops later.
 
-    Lines that cannot be read go to a rejects file with id, reason and the time of the load; the others are
-    loaded. A date or another field that cannot be read is lost and noted there; its article is not. If one of
-    several files cannot be used, the others are loaded, and the exit code is 2. It is 1 if a file breaks off
-    or every line is refused.
+    **Errors.** Refused lines go to a rejects file with id, reason and time; the others are loaded. An
+    unreadable date or other field is noted there, and the article is loaded without it. If one of several
+    files cannot be used, the others are loaded and the exit code is 2. It is 1 if a file breaks off or every
+    line is refused.
 
-    Every line read is counted once: new, changed, same, superseded (its id comes again soon after, and the
-    later line counts) or refused. A line may have 16 MB, or more where the setting `text_max_characters` asks
-    for it. A text longer than that setting is stored, and the backfill marks it as failed.
+    **Counts.** Every line counts once: new, changed, same, superseded (a later line has the same id) or
+    refused. A line may have 16 MB, or more if the setting `text_max_characters` needs it. A longer text than
+    that setting is stored, and the backfill marks it as failed.
 
     **Examples**
 
@@ -135,7 +117,6 @@ def load(
 
         dedup load crawl.jsonl --map text=page --html --dry-run
 
-        dedup load wordpress.2026-03-20.xml
 
         dedup load export.xlsx --sheet 2018 --map title=Titel --map published_at=Datum
     """
@@ -168,7 +149,8 @@ def load(
         found = _preview(usable, wanted, unusable)
         _show_previews(found, json)
         reports = [preview.report for preview in found]
-    elif usable:  # a typo starts no server
+    elif usable:
+        # Files are tried before: a typo must not start a server.
         reports = _load(usable, wanted, rejects, unusable, json)
     errors = [*unusable.values()]
     for other in errors[:-1]:
@@ -197,7 +179,8 @@ def _load(
                 if stop.is_set():
                     break
     except BaseException:
-        if any(report.lines for report in reports):  # what is stored stays stored
+        # The batches before the error are stored: say which.
+        if any(report.lines for report in reports):
             _show(reports, json)
         raise
     if any(report.lines or report.file for report in reports):
@@ -219,7 +202,7 @@ def _preview(files: Sequence[str], wanted: ReadingOptions, unusable: Unusable) -
 
 
 def _all_refused(reports: Sequence[dedup.LoadReport]) -> bool:
-    lines, refused = (sum(getattr(report, heap) for report in reports) for heap in ("lines", "refused"))
+    lines, refused = (sum(getattr(report, name) for report in reports) for name in ("lines", "refused"))
     return bool(lines) and lines == refused
 
 
@@ -227,35 +210,36 @@ def _show(reports: Sequence[dedup.LoadReport], json: bool) -> None:
     if json:
         output.write_json({**_totals(reports), "files": [report.as_dict() for report in reports]})
         return
-    read = [report for report in reports if report.file is not None]  # of others it is said at the end
+    # Files that could not be used are named at the end, as errors.
+    read = [report for report in reports if report.file is not None]
     for report in read:
         for line in _lines(report):
             output.say(line)
     totals = _totals(read)
     if read:
-        output.say(str(dedup.LoadReport(**{heap: totals[heap] for heap in HEAPS})))
+        output.say(str(dedup.LoadReport(**{name: totals[name] for name in COUNTS})))
     if _all_refused(read):
-        output.say(f"nothing was loaded: {_way_out(read)}")
+        output.say(f"nothing was loaded: {_next_step(read)}")
     if any(report.stopped for report in read):
-        output.say("stopped as asked; run the same command again to go on")
+        output.say("stopped as asked; run the same command again to continue")
     elif totals["new"] or totals["changed"]:
         output.say("next: dedup backfill")
 
 
-def _way_out(reports: Sequence[dedup.LoadReport]) -> str:
-    """The next step for files of which every line was refused, by the most frequent reason."""
+def _next_step(reports: Sequence[dedup.LoadReport]) -> str:
+    """Return the next step if every line was refused, by the most frequent reason."""
     noted = [noted for report in reports for noted in report.reasons.values()]
     reason = max(noted, key=lambda one: one.count).reason
     if "JSON" in reason:
-        return "these are no lines of JSON; of another format, say which: --format csv"
+        return "the lines are not JSON; name the format, such as --format csv"
     if "UTF-8" in reason:
-        told = (report.understood.likely_encoding for report in reports if report.understood)
-        return f"say in which encoding the file is: --encoding {next(filter(None, told), 'cp1252')}"
+        likely = (report.understood.likely_encoding for report in reports if report.understood)
+        return f"name the encoding of the file: --encoding {next(filter(None, likely), 'cp1252')}"
     if reason == "source_id is missing":
-        return "say which name holds the id: --map source_id=NAME"
+        return "name the field that holds the id: --map source_id=NAME"
     if reason == "text is missing":
-        return "say which name holds the text: --map text=NAME"
-    return "correct the file"
+        return "name the field that holds the text: --map text=NAME"
+    return "correct the file, then load it again"
 
 
 def _show_previews(previews: Sequence[dedup.LoadPreview], json: bool) -> None:
@@ -285,7 +269,6 @@ def _facts(article: dedup.Article) -> Iterator[tuple[str, str]]:
 
 
 def _lines(report: dedup.LoadReport) -> Iterator[str]:
-    """What was understood of a file, what was refused and repaired, in words."""
     assert report.understood is not None
     yield from _understood(report.understood, report.refused)
     for noted in report.reasons.values():
@@ -297,7 +280,7 @@ def _lines(report: dedup.LoadReport) -> Iterator[str]:
     if report.understood.likely_encoding:
         yield f"  it may be in another encoding: try --encoding {report.understood.likely_encoding}"
     if report.truncated:
-        yield f"{report.file} is damaged and ends early: load it again when it is whole"
+        yield f"{report.file} is damaged and ends early: load a whole copy of it"
 
 
 def _understood(found: Understanding, refused: int) -> Iterator[str]:
@@ -321,7 +304,7 @@ def _understood(found: Understanding, refused: int) -> Iterator[str]:
     if found.ignored:
         yield f"  ignored: {_named([*found.ignored])}"
     if found.ids_from_url:
-        yield f"  no id is named: the url is the id of {shared.counted(found.ids_from_url, 'article')}"
+        yield f"  no id: the url is the id of {shared.counted(found.ids_from_url, 'article')}"
     for field, column in found.dates.items():
         if column.order:
             yield f"  {field}: read {column.order}"
@@ -335,7 +318,7 @@ def _understood(found: Understanding, refused: int) -> Iterator[str]:
         yield f"  {empty}, which the backfill marks as failed"
     if found.left_out:
         kinds = [f"{count:,} {kind}" for kind, count in found.left_out.items()]
-        yield f"  left out, as no published posts or pages: {_named(kinds)}"
+        yield f"  left out, not published posts or pages: {_named(kinds)}"
     if found.cut:
         texts = shared.counted(found.cut, "text ends", "texts end")
         yield f"  {texts} where a service or Excel cuts texts off: the articles may be longer"
@@ -365,7 +348,7 @@ def _some(noted: dedup.Noted) -> str:
 
 
 def _totals(reports: Sequence[dedup.LoadReport]) -> dict[str, Any]:
-    totals: dict[str, Any] = {heap: sum(getattr(report, heap) for report in reports) for heap in HEAPS}
+    totals: dict[str, Any] = {name: sum(getattr(report, name) for report in reports) for name in COUNTS}
     totals["rejects"] = list(dict.fromkeys(report.rejects for report in reports if report.rejects))
     totals["truncated"] = [report.file for report in reports if report.truncated]
     return totals

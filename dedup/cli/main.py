@@ -1,8 +1,4 @@
-"""The command `dedup`: its help, its exit codes, and how errors are shown.
-
-Exit codes: 0 done, 1 failed, 2 wrong usage, 3 a check found differences; 130, 143 and 129 stopped by Ctrl-C,
-SIGTERM or SIGHUP before all was done, see `signals.py`.
-"""
+"""The command `dedup`: its help, its exit codes, and its error messages."""
 
 from __future__ import annotations
 
@@ -43,21 +39,22 @@ from dedup.cli import (
 )
 
 FAILED, WRONG_USAGE = 1, 2
-INTERRUPTED = 128 + SIGINT  # Also what Typer makes of a KeyboardInterrupt
+INTERRUPTED = 128 + SIGINT  # Typer turns a KeyboardInterrupt into the same code
 
 app = typer.Typer(
     name="dedup",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
-    add_completion=False,  # it is a command, in `completion.py`
+    # The two options of Typer for completion write into start-up files, so there is a command in their place.
+    add_completion=False,
     context_settings={"help_option_names": ["-h", "--help"]},
     rich_markup_mode="markdown",
     help="""
 Near-duplicate detection for news, inside your own Postgres.
 
-Articles go in (`load`, or one at a time with `check`), `backfill` gives every one its mark: **unique**,
-**similar** to another article, or **duplicate** of an earlier one. Nothing is removed. The marks depend
-on the corpus alone, never on the order in which it came.
+`load` stores articles from files, `check` stores them one at a time, and `backfill` gives each its mark:
+**unique**, **similar** to another article, or **duplicate** of an earlier one. No article is removed. The
+marks depend only on the articles in the corpus, never on the order in which they came.
 
 A first run:
 
@@ -65,12 +62,12 @@ A first run:
     dedup backfill
     dedup marks
 
-More of each command: `dedup load --help`, and the like.
+Put `--debug` and `--schema` before the command. `dedup load --help` tells more about `load`, and so on.
 
-The database is the one in `DEDUP_DATABASE_URL`, or an embedded PostgreSQL that starts by itself.
+dedup uses the database in `DEDUP_DATABASE_URL`, or an embedded PostgreSQL that starts by itself.
 
 Exit codes: 0 done, 1 failed, 2 wrong usage, 3 a check found differences; 130, 143 or 129 stopped by Ctrl-C,
-SIGTERM or SIGHUP before all was done: what was finished is kept, and the same command goes on.
+SIGTERM or SIGHUP: finished work is kept, and the same command continues.
 """,
 )
 # In the order of the help.
@@ -78,16 +75,8 @@ for command in (
     *(operate.init, load.load, write.backfill, write.retry, write.check, write.delete),
     worker.worker,
     *(read.marks, read.matches, changes.changes, read.show, read.stories, read.explain, read.verify),
-    *(versions.versions, versions.sentences),
-    *(
-        monitor.status,
-        monitor.runs,
-        monitor.metrics,
-        settings.train_sentences,
-        operate.grant,
-        operate.uninstall,
-    ),
-    *(credits.credits, credits.agencies),
+    *(versions.versions, versions.sentences, monitor.status, monitor.runs, monitor.metrics),
+    *(settings.train_sentences, operate.grant, operate.uninstall, credits.credits, credits.agencies),
     *(attach.attach, attach.attachments, attach.remap, attach.sync, attach.detach, write.prune),
     completion.completion,
 ):
@@ -107,23 +96,18 @@ def _show_version(wanted: bool) -> None:
 @app.callback()
 def options(
     debug: Annotated[  # noqa: ARG001 - `run` looks for it
-        bool, Option("--debug", help="Show a traceback when something fails; goes before the command.")
+        bool, Option("--debug", help="Show a traceback of a failure.")
     ] = False,
     version: Annotated[  # noqa: ARG001 - its callback has shown it
-        bool, Option("--version", help="Show the version and end.", is_eager=True, callback=_show_version)
+        bool, Option("--version", help="Show the version.", is_eager=True, callback=_show_version)
     ] = False,
     schema: Annotated[
-        str | None,
-        Option(
-            metavar="NAME",
-            help="The schema of the corpus, where a database has several; goes before the command, or set"
-            f" `{VARIABLE}`. Default: `{DEFAULT}`.",
-        ),
+        str | None, Option(metavar="NAME", help=f"Schema of the corpus, else `{VARIABLE}`, else `{DEFAULT}`.")
     ] = None,
 ) -> None:
     """Options of every command."""
     if schema is not None:
-        # For whatever opens the corpus, processes of their own included.
+        # In the environment, so that child processes of a command open the same corpus.
         os.environ[VARIABLE] = chosen(schema)
         output.of_schema = schema
 
@@ -133,7 +117,8 @@ def main(arguments: list[str] | None = None) -> None:
     try:
         signals.listen()
         code = run(sys.argv[1:] if arguments is None else arguments)
-    except KeyboardInterrupt:  # in the moment before or after the command
+    except KeyboardInterrupt:
+        # It came just before or after the command, where `run` catches nothing.
         code = _interrupted()
     signals.ignore()
     sys.exit(code)
@@ -143,6 +128,7 @@ def run(arguments: list[str]) -> int:
     signals.forget()
     if os.environ.get(completion.VARIABLE):
         return completion.answer(program())
+    # Kept, since a process may run several commands, on one corpus after another.
     before = os.environ.get(VARIABLE)
     try:
         code = program(arguments[:1])(arguments, standalone_mode=False, prog_name="dedup")
@@ -153,7 +139,8 @@ def run(arguments: list[str]) -> int:
     except (typer.Abort, KeyboardInterrupt):
         return _interrupted()
     except (BrokenPipeError, SystemExit):
-        # The reader of our output has seen enough, as `head` does; Typer makes a SystemExit of it.
+        # A reader such as `head` closed our output; Typer turns that into a SystemExit. Without a new stdout
+        # Python would fail again when it flushes at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
     except Exception as error:
@@ -171,7 +158,7 @@ def run(arguments: list[str]) -> int:
 
 
 def _failed(error: Exception, arguments: list[str]) -> int:
-    """Say why a command failed; returns its exit code."""
+    """Print why a command failed; return its exit code."""
     if debug := "--debug" in arguments:
         for line in traceback.format_exc().splitlines():
             output.say(line)
@@ -179,16 +166,17 @@ def _failed(error: Exception, arguments: list[str]) -> int:
         from dedup.cli import rights
 
         output.say(f"dedup: {rights.advice(arguments) or error}")
-    elif isinstance(error, DedupError | ImportError):  # the latter of an extra, or what a plug-in needs
+    elif isinstance(error, DedupError | ImportError):
+        # An ImportError names the package that an extra or a plug-in lacks.
         output.say(f"dedup: {error}")
     elif isinstance(error, OSError):
+        # On a full disk the flush at exit would fail again.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         output.say(f"dedup: the output cannot be written: {error.strerror or type(error).__name__}")
     elif isinstance(error, MemoryError):
-        output.say(
-            "dedup: out of memory; what was finished is kept: give it more, then run it again to go on"
-        )
-    elif not debug:  # the message could hold the text of an article
+        output.say("dedup: out of memory; finished work is kept: give it more, then run it again")
+    elif not debug:
+        # The message of an unexpected error may quote an article, and logs must not.
         output.say(
             f"dedup: unexpected {type(error).__name__}; run it again as `dedup --debug …` to see where"
         )
@@ -198,10 +186,8 @@ def _failed(error: Exception, arguments: list[str]) -> int:
 
 
 def program(named: Sequence[str] = ()) -> typer.Typer:
-    """Every command, those of plug-ins included.
-
-    `named`: the command that is called, if it is there; then no other is made, for all of them take 40 ms.
-    """
+    """Return the program with every command, also of plug-ins; or only with the command in `named`."""
+    # All commands together take 40 ms to make, on every call.
     made = copy(app)
     made.registered_commands, made.registered_groups = [*app.registered_commands], [*app.registered_groups]
     if not any(command.name in named for command in app.registered_commands):
@@ -218,7 +204,7 @@ def program(named: Sequence[str] = ()) -> typer.Typer:
 
 
 def _add(made: typer.Typer, name: str) -> None:
-    """Add the plug-in of a name, such as "watch", or "export.stories" for a command in a group."""
+    """Add a plug-in by its name, such as "watch", or "export.stories" for a command in a group."""
     if (added := plugins.loaded("commands", name)) is None:
         return
     parent, _, last = name.rpartition(".")
@@ -227,15 +213,15 @@ def _add(made: typer.Typer, name: str) -> None:
         commands = {command.name for command in place.registered_commands}
         if last in commands | {group.name for group in place.registered_groups}:
             raise DedupError(f"there is a command {name}")
+        # A stranger's command that Typer cannot build would take all other commands with it.
         if not plugins.is_own(point):
-            typer.main.get_command(_put(added, last, typer.Typer()))  # it could take all others with it
+            typer.main.get_command(_put(added, last, typer.Typer()))
         _put(added, last, place)
     except Exception as error:
         plugins.refuse(point, f"{type(error).__name__}: {error}")
 
 
 def _put(added: Any, name: str, place: typer.Typer) -> typer.Typer:
-    """Put a function or a group into a program."""
     if isinstance(added, typer.Typer):
         place.add_typer(added, name=name)
     else:
@@ -244,7 +230,8 @@ def _put(added: Any, name: str, place: typer.Typer) -> typer.Typer:
 
 
 def _group(made: typer.Typer, name: str) -> typer.Typer:
-    """A group of a program, copied so that a command can be put in; a new one, if it is not there."""
+    """Return a group of a program, or a new one, to which commands can be added."""
+    # A copy: the groups of `app` are shared by all programs that are made from it.
     for at, info in enumerate(made.registered_groups):
         if info.name == name and info.typer_instance:
             made.registered_groups[at] = copy(info)
@@ -256,24 +243,27 @@ def _group(made: typer.Typer, name: str) -> typer.Typer:
 
 
 def _interrupted() -> int:
-    with suppress(OSError):  # the terminal may be gone
-        output.say("interrupted: what was finished is kept; run the same command again to go on")
+    # The terminal may be gone.
+    with suppress(OSError):
+        output.say("interrupted: finished work is kept; run the same command again to continue")
     return signals.exit_code(SIGINT)
 
 
 def _say_usage(error: typer.TyperException) -> None:
-    """What is wrong with the arguments, what may have been meant, and where the help is, on one line."""
+    """Print wrong usage on one line: the mistake, similar names, and the help to read."""
     message = error.format_message()
-    if not message:  # no arguments at all: Typer has shown the help
+    # Without any arguments Typer has shown the help.
+    if not message:
         return
     message = message.replace(": Value error, ", ": ")
     if options := getattr(error, "possibilities", None):
-        # Typer counts the dashes as what they have in common, and offers too much.
+        # Typer compares names with their dashes, and then offers --raw for --fromat.
         bare = {option.lstrip("-"): option for option in sorted(options)}
         near = [bare[name] for name in get_close_matches(getattr(error, "option_name", "").lstrip("-"), bare)]
         message = f"{error.message}." + (f" Did you mean {' or '.join(near)}?" if near else "")
     said, meant, names = message.rpartition(" Did you mean '")
-    if meant and names.endswith("'?"):  # Typer quotes the commands that are near, with commas between
+    # Typer lists similar commands in quotes.
+    if meant and names.endswith("'?"):
         near = names.removesuffix("'?").split("', '")
         message = f"{said} Did you mean {' or '.join(near)}?"
     context = getattr(error, "ctx", None)

@@ -1,4 +1,4 @@
-"""Commands that watch: runs, metrics, and the check of `status`."""
+"""Commands that monitor the corpus: status, runs, metrics."""
 
 from __future__ import annotations
 
@@ -13,55 +13,39 @@ import dedup
 from dedup.cli import output
 from dedup.cli.shared import METRICS_PACKAGES, JsonOption, corpus, counted, needs, seconds_of
 
-CheckOption = Annotated[
-    bool, Option("--check", help="Say in one line whether all is well, cheaply; exit code 1 if not.")
-]
+CheckOption = Annotated[bool, Option("--check", help="Print in one line if all is well; exit code 1 if not.")]
 MaxAgeOption = Annotated[
-    str,
-    Option(
-        "--max-age",
-        metavar="TIME",
-        help="With `--check`: how old the last success may be, and how long articles may wait: 90s, 26h, 2d.",
-    ),
+    str, Option("--max-age", metavar="TIME", help="With `--check`: limit for the last success: 90s, 26h, 2d.")
 ]
-
 MaxWaitOption = Annotated[
     str | None,
-    Option(
-        "--max-wait",
-        metavar="TIME",
-        help="With `--check`: how long articles and changes may wait with nobody at work; default: 15m where"
-        " there are workers, else as `--max-age`.",
-    ),
+    Option("--max-wait", metavar="TIME", help="With `--check`: limit for waiting without a run."),
 ]
-
-SizesOption = Annotated[
-    bool, Option("--sizes", help="Show the bytes of each table too, in all and for each article.")
-]
+SizesOption = Annotated[bool, Option("--sizes", help="Show the bytes of each table, and per article.")]
 
 COUNTS = ("settled", "fingerprinted", "failed")
 
-NOT_WELL = 1  # Exit code of a check that found something wrong; also where the database does not answer
+NOT_WELL = 1  # Exit code of a check that found a problem, or of a database that does not answer
 
 
 def status(
-    everything: Annotated[
-        bool, Option("--all", help="Leave out nothing, neither figures of nothing nor details.")
-    ] = False,
+    everything: Annotated[bool, Option("--all", help="Show all figures and reasons.")] = False,
     check: CheckOption = False,
     max_age: MaxAgeOption = "26h",
     max_wait: MaxWaitOption = None,
     sizes: SizesOption = False,
     json: JsonOption = False,
 ) -> None:
-    """Show the corpus: articles by status, what is pending and why, limits that fired.
+    """Show the state of the corpus: articles by status, work that waits and why, limits that fired.
 
-    It fits a screen: what is left out is named, and `--all` shows it. JSON has everything.
+    The output fits a screen and names the figures that it leaves out; `--all` shows them, and so does
+    `--json`.
 
-    `--check` is for Nagios and cron. All is well if everything was settled within that time, nothing has
-    waited longer or failed since (an empty text is no fault), no run is stuck, a worker is left if there
-    were any in the last hour, the schema lacks nothing, and the last runs did not fail in one way while
-    articles wait.
+    `--check` is for Nagios and cron. All is well if everything was settled within `--max-age`, nothing has
+    waited longer or failed since (an empty text is no failure), no run is stuck, a worker is alive if there
+    was one in the last hour, the schema is complete, and the last runs did not fail alike while articles
+    wait. While no run is at work, articles and changes may wait for `--max-wait`: by default 15 minutes if
+    there are workers, else as `--max-age`.
     """
     if check:
         run_check(max_age, max_wait, json)
@@ -73,19 +57,16 @@ def status(
         return
     total = sum(found.counts.values())
     order = ("unique", "similar", "duplicate", "pending", "failed")
+    counts = [(name, found.counts[name]) for name in order if found.counts.get(name)]
     output.table(
         f"{location}, {output.size(found.database_bytes)}: {counted(total, 'article')}",
         ("status", "articles", "share"),
-        (
-            (name, count, f"{100 * count / total:.1f} %")
-            for name in order
-            if (count := found.counts.get(name, 0))
-        ),
+        ((name, count, f"{100 * count / total:.1f} %") for name, count in counts),
         ("articles", "share"),
     )
     archived = f"{found.archived:,}, before {found.horizon:%Y-%m-%d} UTC" if found.horizon else "0"
     marked = "never" if found.last_marked_at is None else f"{found.last_marked_at:%Y-%m-%d %H:%M} UTC"
-    # The last of each: whether it tells something that is worth a line of a screen.
+    # The third value of each is true if the fact deserves a line on a screen.
     facts: list[tuple[str, str, object]] = [
         ("stories with copies", f"{found.stories_with_copies:,}", found.stories_with_copies),
         ("similar pairs", f"{found.similar_pairs:,}", False),
@@ -124,7 +105,7 @@ def status(
 
 
 def _say_reasons(words: str, counts: dict[str, int], everything: bool) -> None:
-    """A line for each reason, those of most articles first; or for the first one, with how many there are."""
+    """Print a line for each reason, the most frequent first; or only the first, with the number of others."""
     reasons = sorted(counts, key=lambda reason: (-counts[reason], reason))
     for reason in reasons if everything else reasons[:1]:
         others = 0 if everything else len(reasons) - 1
@@ -133,7 +114,6 @@ def _say_reasons(words: str, counts: dict[str, int], everything: bool) -> None:
 
 
 def run_check(max_age: str, max_wait: str | None, json: bool) -> None:
-    """Say in one line whether all is well; exit code 1 if not."""
     seconds, wait = seconds_of(max_age), seconds_of(max_wait) if max_wait is not None else None
     with corpus() as dd:
         found = dd.vitals(lately=seconds)
@@ -142,17 +122,16 @@ def run_check(max_age: str, max_wait: str | None, json: bool) -> None:
         output.write_json({"well": not problems, "problems": problems, **found.as_dict()})
     else:
         words = f"NOT WELL: {'; '.join(problems)}" if problems else f"OK: {found.waiting}"
+        # Rich would read brackets in the words as markup.
         output.console().print(output.printable(words), soft_wrap=True, markup=False)
     if problems:
         raise typer.Exit(NOT_WELL)
 
 
-def runs(
-    limit: Annotated[int, Option(min=1, help="At most so many.")] = 20, json: JsonOption = False
-) -> None:
+def runs(limit: Annotated[int, Option(min=1, help="Number of runs.")] = 20, json: JsonOption = False) -> None:
     """List the last runs: backfills, imports, and the working periods of workers.
 
-    The last 1,000 are kept; in SQL, `dedup.run_history`.
+    The last 1,000 are kept. In SQL: the view `dedup.run_history`.
     """
     with corpus() as dd:
         found = dd.runs(limit)
@@ -174,13 +153,13 @@ def runs(
 
 def metrics(
     to: Annotated[
-        Path | None, Option("--output", "-o", help="Write to this file, which is whole at every moment.")
+        Path | None, Option("--output", "-o", help="Replace this file, so that no reader sees half of it.")
     ] = None,
 ) -> None:
     """Print metrics for Prometheus, or write them to a file for the node exporter.
 
-    Needs the extra `metrics`. Exit code 1 if the database does not answer; then the only
-    metric is `dedup_up 0`.
+    It needs the extra `metrics`. Exit code 1 if the database does not answer; then `dedup_up 0` is the only
+    metric.
 
     **Example**
 
@@ -189,6 +168,7 @@ def metrics(
     needs("dedup metrics", "metrics", METRICS_PACKAGES)
     found = dedup.metrics.Metrics()
     try:
+        # Without a database too: the file then has `dedup_up 0`, for an alert.
         if to:
             found.write(to)
         else:

@@ -1,4 +1,4 @@
-"""Commands of the corpus' owner: init, grant, uninstall; and the switch of the journal, for `changes`."""
+"""Commands for the owner of the corpus: init, grant, uninstall; and the journal's switch, for `changes`."""
 
 from __future__ import annotations
 
@@ -9,18 +9,8 @@ from typer import Option
 
 import dedup
 from dedup.base.errors import InputError
-from dedup.cli import output
+from dedup.cli import output, shared
 from dedup.cli.progress import progress_bar
-from dedup.cli.shared import (
-    JsonOption,
-    YesOption,
-    agree,
-    counted,
-    hash_key,
-    previewed,
-    say_if_started,
-    say_pins_left_behind,
-)
 
 MEGABYTE = 1_000_000
 
@@ -41,43 +31,34 @@ def init(
     key: Annotated[
         str | None,
         Option(
-            "--hash-key",
-            metavar="random|-",
-            help="Seed every hash with a secret, for a corpus that strangers write into: `random` makes one,"
-            " `-` reads one from stdin.",
+            "--hash-key", metavar="random|-", help="Seed all hashes with a new secret, or one from stdin."
         ),
     ] = None,
-    sql: Annotated[
-        bool,
-        Option("--sql", help="Print the statements as one transaction for psql; run nothing. See below."),
-    ] = False,
+    sql: Annotated[bool, Option("--sql", help="Print the statements for psql; run nothing.")] = False,
     search: Annotated[
         bool | None,
-        Option(
-            "--search/--no-search",
-            help="Make the index by which words are searched, or drop it. See below.",
-            show_default=False,
-        ),
+        Option("--search/--no-search", help="Make or drop the index of words.", show_default=False),
     ] = None,
-    json: JsonOption = False,
+    json: shared.JsonOption = False,
 ) -> None:
-    """Create the schema in the database, upgrade it, or mend it.
+    """Create, upgrade or mend the schema in the database, before anything else runs there.
 
-    Safe to run again, and at the same time from several places. The embedded server needs no `init`. What the
-    schema lacks is made again, with no change of rows, and named; so is what cannot be mended.
+    It is safe to run again, and from several places at once. The embedded server needs no `init`. Missing
+    parts of the schema are made again, without a change of rows, and named; so are parts that cannot be
+    mended.
 
-    With `--sql` nothing is changed. With `DEDUP_DATABASE_URL` it prints what upgrades that database; without,
-    what makes the schema from nothing, and then it needs no database.
+    `--sql` changes nothing: it prints the statements that upgrade the database of `DEDUP_DATABASE_URL`, or
+    without that variable the statements of the whole schema, and needs no database.
 
     A hash key keeps strangers from crafting words that make unrelated articles duplicates. It is stored with
-    the corpus and is part of its backups. `random` leaves the corpus a key that it has; `-` ends with an
-    error if that is another one.
+    the corpus and in its backups. `random` leaves an existing key in place; `-` ends with an error if the
+    corpus has another key.
 
-    `--search` makes the index of the words of titles and texts, while others work; words are
-    found whatever their case and accents. It stays up to date by itself, which takes about 0.6 ms of the
-    server for an article that is loaded (0.3 ms more where its text has accents) and 1.3 ms for one that a
-    backfill marks. A first backfill takes nearly three times as long with it: make it after that. Of attached
-    tables only the titles are searched, since the texts stay where they are. `--no-search` drops it.
+    `--search` makes an index of the words of titles and texts, for searches in any case and with or without
+    accents; others can work meanwhile. Afterwards it costs the server about 0.6 ms for a loaded article (0.3
+    ms more if the text has accents) and 1.3 ms for one that a backfill marks. A first backfill takes nearly
+    three times as long with it: make it after that. Only the titles of attached tables are searched, since
+    their texts are not stored here. `--no-search` drops the index.
 
     **Examples**
 
@@ -101,15 +82,16 @@ def init(
         else:
             output.say("nothing to do: the schema is up to date")
         return
-    wanted = hash_key(key) if key else None
-    say_if_started()
+    wanted = shared.hash_key(key) if key else None
+    shared.say_if_started()
     made = dedup.Deduplicator.initialize()
     with dedup.Deduplicator() as dd:
+        # A second run with `random` must not replace the key: all hashes would change.
         new = bool(wanted) and dd.settings.give_hash_key(wanted or "", keep=key == "random")
         present = dd.settings.wanted().hash_key
         found = dd.preview() if new else None
         if new:
-            say_pins_left_behind(dd.settings.pins_left_behind())
+            shared.say_pins_left_behind(dd.settings.pins_left_behind())
     done = _search(search) if search is not None else None
     if json:
         output.write_json(
@@ -127,13 +109,13 @@ def init(
     for reason in made.left:
         output.say(f"not mended: {reason}")
     if made.before and (not already or made.mended):
-        output.say("if roles have rights from `dedup grant`: run it again, for what is new")
+        output.say("next: run `dedup grant` again for each role that had rights from it")
     if wanted:
         output.say(f"hash key: {masked(present)}{'' if new else ', as before'}; it is part of every backup")
     if done:
         output.say(done)
     if found and found.adoption:
-        output.say(f"next: dedup backfill, which reads every text again ({previewed(found)})")
+        output.say(f"next: dedup backfill, which reads every text again ({shared.previewed(found)})")
 
 
 def _search(wanted: bool) -> str:
@@ -154,32 +136,29 @@ def grant(
         list[str] | None, _role("--worker", "A role that settles: backfill, load, retry, check, verify.")
     ] = None,
     scraper: Annotated[
-        list[str] | None,
-        _role("--scraper", "A role that stores articles and asks: check, and new ones by load."),
+        list[str] | None, _role("--scraper", "A role that stores new articles: check, load.")
     ] = None,
     analyst: Annotated[
-        list[str] | None,
-        _role("--analyst", "A role that reads views, with the texts in them: stories, common, quotes."),
+        list[str] | None, _role("--analyst", "A role that reads all views: stories, common, quotes.")
     ] = None,
     counter: Annotated[
-        list[str] | None,
-        _role("--counter", "A role that reads views without the words of texts: marks, matches, stories."),
+        list[str] | None, _role("--counter", "A role that reads views without texts: marks, matches.")
     ] = None,
     reader: Annotated[
-        list[str] | None, _role("--reader", "A role that reads everything, texts included: dedup browse.")
+        list[str] | None, _role("--reader", "A role that reads everything, texts too: browse.")
     ] = None,
-    revoke: Annotated[bool, Option("--revoke", help="Take all rights in the schema from them.")] = False,
+    revoke: Annotated[bool, Option("--revoke", help="Take all their rights in the schema away.")] = False,
     dry_run: Annotated[bool, Option("--dry-run", help="Print the statements; run nothing.")] = False,
 ) -> None:
-    """Give roles of the database the rights that they need, and take away all others in the schema.
+    """Give database roles exactly the rights that they need in the schema, and take away all others.
 
-    Connect as the owner of the schema. The roles must exist; their rights elsewhere stay as they are. Run it
+    Connect as the owner of the schema. The roles must exist; their rights elsewhere do not change. Run it
     again after `dedup init` has upgraded the schema.
 
-    A scraper's article is stored at once, and its verdict is provisional: the next backfill marks it.
+    An article of a scraper is stored at once with a provisional verdict: the next backfill marks it.
 
-    An analyst reads every view, and so the texts of canonical articles, sentences and quotes. A counter reads
-    no word of a text: titles, bylines, addresses and columns that are kept it does read.
+    An analyst reads every view, and so the texts of originals, sentences and quotes. A counter reads titles,
+    bylines, addresses and kept columns, but no word of a text.
 
     **Example**
 
@@ -192,35 +171,34 @@ def grant(
         "counter": counter or (),
         "reader": reader or (),
     }
-    say_if_started()
+    shared.say_if_started()
     with dedup.operation.Operation() as owner:
         done = owner.grant(**given, revoke=revoke, dry_run=dry_run)
     if dry_run:
         for statement in done:
             output.write_text(statement)
         return
-    roles = counted(len({name for names in given.values() for name in names}), "role has", "roles have")
-    output.say(
-        f"{roles} no rights in the schema any more" if revoke else f"{roles} these rights and no others"
-    )
+    names = {name for listed in given.values() for name in listed}
+    roles = shared.counted(len(names), "role has", "roles have")
+    output.say(f"{roles} {'no more rights' if revoke else 'exactly these rights'} in the schema")
 
 
-def uninstall(yes: YesOption = False, json: JsonOption = False) -> None:
+def uninstall(yes: shared.YesOption = False, json: shared.JsonOption = False) -> None:
     """Remove the schema with all articles, marks, pins and judgements; nothing else in the database changes.
 
-    Says what will go, and asks; without a terminal it needs `--yes`. There is no way back but a backup.
-    Attached tables are detached before, and are then as they were found.
-    If a view of yours, or anything else outside of the schema, rests on it, it is named and nothing is done.
+    The command says what it will remove, and asks; without a terminal it needs `--yes`. Only a backup brings
+    the corpus back. Attached tables are detached first, without a change of your rows. If a view of yours, or
+    anything else outside of the schema, depends on it, the command names it and removes nothing.
     """
-    say_if_started()
+    shared.say_if_started()
     with dedup.operation.Operation() as owner:
         found = owner.contents()
-        listed = [counted(count, *_NOUNS[table]) for table, count in found.rows.items()]
+        listed = [shared.counted(count, *_NOUNS[table]) for table, count in found.rows.items()]
         size = f"{found.bytes / MEGABYTE:,.0f} MB"
         if found.attached:
-            output.say(f"{', '.join(found.attached)}: to be detached, and left as found, with all rows")
+            output.say(f"{', '.join(found.attached)}: will be detached; all rows stay there")
         holds = f"with {', '.join(listed) or 'nothing in it'} ({size})"
-        agree(f"{owner.location}: the schema {owner.schema} {holds} is removed", yes=yes)
+        shared.agree(f"{owner.location}: the schema {owner.schema} {holds} is removed", yes=yes)
         owner.uninstall()
     if json:
         output.write_json(found.as_dict())
@@ -229,8 +207,8 @@ def uninstall(yes: YesOption = False, json: JsonOption = False) -> None:
 
 
 def switch_journal(*, wanted: bool) -> None:
-    """Start or stop the journal of marks, and say so."""
-    say_if_started()
+    """Start or stop the journal of marks, for `changes --start` and `--stop`."""
+    shared.say_if_started()
     with dedup.operation.Operation() as owner:
         changed = owner.start_journal() if wanted else owner.stop_journal()
         place = owner.location

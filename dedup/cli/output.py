@@ -1,10 +1,8 @@
-"""What commands print: results on stdout (tables, JSON, CSV), words for people on stderr.
+"""Output of the commands: results on stdout (tables, JSON, CSV), messages on stderr.
 
-Everything passes through `dedup.base.printable`, so no stranger's text drives a terminal, unless `--raw`.
-
-Tables fit: ids and numbers stay whole, words are folded at spaces. In a terminal too narrow for what stays
-whole, every row becomes lines `name: value`. Where stdout is no terminal every row is one line, whatever its
-length.
+All of it passes through `dedup.base.printable`, except with `--raw`: an article must not drive a terminal.
+Tables fold words at spaces and never ids or numbers. In a terminal too narrow for these, each row becomes
+lines `name: value`. Without a terminal each row is one line.
 """
 
 from __future__ import annotations
@@ -30,9 +28,9 @@ from dedup.base.printable import printable as printable
 from dedup.base.schema import program
 from dedup.base.words import size as size
 
-UNBOUNDED = 1_000_000_000  # Columns of what is no terminal: nothing is wrapped for a program that reads along
+UNBOUNDED = 1_000_000_000  # Columns where stdout is no terminal: programs read unwrapped lines
 
-of_schema: str | None = None  # What `--schema` was, for the commands that words for people name
+of_schema: str | None = None  # Value of `--schema`, for the commands that messages name
 
 _COMMANDS = re.compile(r"(?<=`)dedup (?!--)|(?:(?<=[:,&] )|(?<=then ))dedup (?=[a-z])")
 """A command in backticks, or after "next:"."""
@@ -40,9 +38,9 @@ _COMMANDS = re.compile(r"(?<=`)dedup (?!--)|(?:(?<=[:,&] )|(?<=then ))dedup (?=[
 GAP = 2  # Spaces between two columns
 
 LONGEST_WORD = 24
-"""Terminal cells. A longer word, such as an address or a Chinese sentence, is broken where it must be."""
+"""Terminal cells of the longest word that is kept whole; an address may be broken."""
 
-NARROWEST_WORDS = 12  # Terminal cells of a column of folded words: in fewer nobody can read them
+NARROWEST_WORDS = 12  # Terminal cells of a column of folded words; fewer are unreadable
 IDS = frozenset({"id", "a", "b", "duplicate_of", "hash"})  # Headings of columns of ids
 _WHOLE = IDS | {"status", "method"}  # Headings of columns that are never folded, whichever table has them
 
@@ -52,7 +50,7 @@ _LINE_ENDS = re.compile(r"[\t\n\v\f\r\x1c-\x1e\x85\u2028\u2029]")
 
 
 class PrintableConsole(Console):
-    """Shows nothing but printable text, whatever it is given."""
+    """A console that shows only printable text."""
 
     def render(self, renderable: RenderableType, options: ConsoleOptions | None = None) -> Iterator[Segment]:
         for segment in super().render(renderable, options):
@@ -63,22 +61,24 @@ class PrintableConsole(Console):
 
 
 def console(*, raw: bool = False) -> Console:
-    """Where results go; `raw` lets through what could drive the terminal."""
+    """Return a console for results; `raw` lets control characters through."""
     kind = Console if raw else PrintableConsole
     return kind(width=None if sys.stdout.isatty() else UNBOUNDED, highlight=False)
 
 
 def say(words: str) -> None:
-    """One line for people, on stderr, after what was written to stdout before."""
-    with suppress(OSError, ValueError):  # a full disk or a closed pipe, which the command itself will meet
+    """Print a message on stderr, after earlier output on stdout."""
+    # A full disk or a closed pipe is not an error here: the command itself will find it.
+    with suppress(OSError, ValueError):
         sys.stdout.flush()
+    # The next command to type must be about the same corpus.
     if of_schema is not None:
         words = _COMMANDS.sub(f"{program(of_schema)} ", words)
     PrintableConsole(stderr=True, highlight=False).print(Text(printable(words)), soft_wrap=True)
 
 
 def write_text(text: str) -> None:
-    """Text on stdout as it is, for another program."""
+    """Print text on stdout unchanged, for another program."""
     sys.stdout.write(text if text.endswith("\n") else f"{text}\n")
 
 
@@ -87,7 +87,7 @@ def write_json(value: Any, *, indent: int | None = 2) -> None:
 
 
 def write_jsonl(rows: Iterable[Mapping[str, Any]], to: TextIO, *, raw: bool = False) -> int:
-    """Rows as JSON, one a line; returns how many. `raw`: escape only what JSON needs escaped."""
+    """Write rows as JSON lines; return their number. `raw`: escape no more than JSON needs."""
     count = 0
     for row in rows:
         line = json.dumps(row, ensure_ascii=False, default=_plain) if raw else as_json(row, default=_plain)
@@ -99,9 +99,8 @@ def write_jsonl(rows: Iterable[Mapping[str, Any]], to: TextIO, *, raw: bool = Fa
 def write_csv(
     rows: Iterable[Mapping[str, Any]], columns: Sequence[str], to: TextIO, *, raw: bool = False
 ) -> int:
-    """Rows as CSV with a header; returns how many. `raw`: cells as they are, not guarded against
-    spreadsheets.
-    """
+    """Write rows as CSV with a header; return their number. `raw`: do not guard cells."""
+    # Spreadsheets run a cell that begins like a formula, and the text of an article may be such a cell.
     writer = csv.DictWriter(to, columns, lineterminator="\n")
     writer.writeheader()
     count = 0
@@ -121,11 +120,9 @@ def _plain(value: Any) -> Any:
 
 @dataclass(frozen=True, slots=True)
 class _Column:
-    """A column as it is laid out."""
-
     name: str
-    right: bool  # aligned to the right, as numbers are
-    whole: bool  # never folded
+    right: bool  # true if aligned right, as numbers are
+    whole: bool  # true if never folded
     widest: int  # terminal cells of its widest cell or its heading
 
 
@@ -138,9 +135,9 @@ def table(
     ids: Iterable[str] = (),
     raw: bool = False,
 ) -> None:
-    """A table on stdout. `numbers` are aligned right and never folded; `ids`, beside `IDS`, are never folded.
+    """Print a table. `numbers` are aligned right and never folded; `ids` are never folded, as are `IDS`.
 
-    If all headings are empty, none are shown. `raw` lets through what could drive the terminal.
+    Empty headings are not shown. `raw` lets control characters through.
     """
     right, whole = frozenset(numbers), _WHOLE | frozenset(ids)
     cells = [[cell(value, raw=raw) for value in row] for row in rows]
@@ -150,7 +147,7 @@ def table(
         laid.append(_Column(name, columns[place] in right, columns[place] in right | whole, widest))
     heading = [[Text(column.name, style="bold") for column in laid]] if any(columns) else []
     if not sys.stdout.isatty():
-        # Written as it is: the cells are harmless already, and Rich would take minutes for a whole corpus.
+        # The cells are printable already, and Rich would take minutes for a whole corpus.
         widths = [column.widest for column in laid]
         if title:
             sys.stdout.write(printable(title) + "\n")
@@ -179,7 +176,7 @@ def listed(
     *,
     json: bool,
 ) -> None:
-    """Answers on stdout, as `table` shows the rows of them, or as JSON."""
+    """Print answers as JSON, or their rows as a table."""
     if json:
         write_json([one.as_dict() for one in found])
     else:
@@ -187,9 +184,10 @@ def listed(
 
 
 def cell(value: Any, *, raw: bool = False) -> Text:
-    """A value as a table shows it, on one line: printable unless raw; markup is not read."""
+    """Return a value as one line of a table, printable unless raw."""
     if value is None:
         return Text("")
+    # Before int: a bool is an int too.
     if isinstance(value, bool):
         return Text("yes" if value else "no")
     if isinstance(value, float):
@@ -198,12 +196,13 @@ def cell(value: Any, *, raw: bool = False) -> Text:
         return Text(f"{value:,}")
     if isinstance(value, datetime):
         return Text(f"{value:%Y-%m-%d %H:%M}")
+    # A Text, not a str: Rich would read [brackets] in a str as markup.
     text = _LINE_ENDS.sub(" ", str(value)) if raw else printable(str(value))
     return Text(text, style=_STYLES.get(text, ""))
 
 
 def _widths(columns: Sequence[_Column], rows: Sequence[Sequence[Text]], width: int) -> list[int] | None:
-    """Column widths with which a line fits, or None. Columns of words share what the others leave."""
+    """Return column widths that fit a line, or None. Columns of words share the space that others leave."""
     left = width - GAP * (len(columns) - 1) - sum(column.widest for column in columns if column.whole)
     least = {
         place: min(column.widest, max([NARROWEST_WORDS, *(wide for wide in words if wide <= LONGEST_WORD)]))
@@ -227,7 +226,7 @@ def _widths(columns: Sequence[_Column], rows: Sequence[Sequence[Text]], width: i
 def _folded(
     row: Sequence[Text], columns: Sequence[_Column], widths: Sequence[int], screen: Console
 ) -> Iterator[Text]:
-    """A row as one or more lines of the terminal."""
+
     stacks = [
         [text] if column.whole else list(text.wrap(screen, width, overflow="fold"))
         for text, column, width in zip(row, columns, widths, strict=True)
@@ -237,7 +236,7 @@ def _folded(
 
 
 def _joined(row: Sequence[Text], columns: Sequence[_Column], widths: Sequence[int]) -> Text:
-    """A line: cells padded to the widths of their columns, no space at the end."""
+
     line = Text()
     pad = 0
     for text, column, width in zip(row, columns, widths, strict=True):
@@ -253,10 +252,7 @@ def _joined(row: Sequence[Text], columns: Sequence[_Column], widths: Sequence[in
 
 
 def _records(rows: Sequence[Sequence[Text]], columns: Sequence[_Column], screen: Console) -> Iterator[Text]:
-    """Rows as lines `name: value`, an empty line between two; empty cells are left out.
-
-    What stays whole and does not fit beside its name has a line of its own, from the first column on.
-    """
+    """Yield rows as lines `name: value`, with an empty line between rows; skip empty cells."""
     indent = max((cell_len(column.name) + 2 for column in columns if column.name), default=0)
     for number, row in enumerate(rows):
         if number:
@@ -268,6 +264,7 @@ def _records(rows: Sequence[Sequence[Text]], columns: Sequence[_Column], screen:
             before = indent if column.name else 0
             room = screen.width - before
             fits = cell_len(text.plain) <= room
+            # An id that does not fit beside its name starts at the first column, so it can be copied.
             if column.name and not fits and (column.whole or room < NARROWEST_WORDS):
                 yield name
                 name, before, room = Text(), 0, screen.width

@@ -1,4 +1,4 @@
-"""How far long work has come, on stderr: bars in a terminal, elsewhere a line with a timestamp."""
+"""Progress of long work on stderr: bars in a terminal, elsewhere lines with a timestamp."""
 
 from __future__ import annotations
 
@@ -15,17 +15,14 @@ from dedup.base.words import size
 from dedup.cli.output import say
 
 LINE_SECONDS = 10.0
-"""Between two lines of long work: often enough to see that it lives, and a night of it is 3,000 lines. Work,
-and a stage of it, that takes less says nothing."""
+"""Seconds between lines: a night of work is 3,000 lines. Stages that take less print nothing."""
 
-RATE_LINES = 6  # Lines over which the rate is taken, a minute: one slow batch must not make the estimate jump
+RATE_LINES = 6  # Lines, so a minute, over which the rate is taken: one slow batch must not move the estimate
 
 
 @contextmanager
 def progress_bar(unit: str = "articles") -> Iterator[Progress]:
-    """Progress of long work; `unit` is what is counted, such as "articles"; "bytes" are shown as kB, MB and
-    GB.
-    """
+    """Show progress in units such as "articles"; "bytes" are shown as kB, MB and GB."""
     if sys.stderr.isatty():
         from dedup.cli.bars import bars
 
@@ -39,7 +36,7 @@ def progress_bar(unit: str = "articles") -> Iterator[Progress]:
         while not over.wait(lines.due()):
             lines.tick()
 
-    # A thread, since a stage that makes no step for long is to be heard of as well.
+    # A thread writes the lines: a stage that makes no step for long must not look dead.
     thread = Thread(target=listen, name="progress", daemon=True)
     thread.start()
     try:
@@ -51,7 +48,7 @@ def progress_bar(unit: str = "articles") -> Iterator[Progress]:
 
 
 class ProgressLines:
-    """Writes a line about the work every `LINE_SECONDS`, and one at the end of a stage that took so long."""
+    """Progress as a line every `LINE_SECONDS`, and one at the end of a stage that took as long."""
 
     def __init__(
         self,
@@ -62,7 +59,8 @@ class ProgressLines:
         now: Callable[[], datetime] = lambda: datetime.now(UTC),
     ) -> None:
         self._unit, self._write, self._clock, self._now = unit, write, clock, now
-        self._lock = Lock()  # the thread of the lines and that of the work
+        # The thread of the work and the thread of the lines both write.
+        self._lock = Lock()
         self._stage: str | None = None
         self._steps = Steps(None)
         self._started = self._told = clock()
@@ -100,12 +98,12 @@ class ProgressLines:
             self._line(", ".join(words))
 
     def due(self) -> float:
-        """Seconds until a line may be due."""
+        """Return the seconds until the next line."""
         with self._lock:
             return max(self._told + LINE_SECONDS - self._clock(), LINE_SECONDS / 100)
 
     def end(self) -> None:
-        """The work is over; nothing is written after this."""
+        """End the last stage; nothing is written after this."""
         with self._lock:
             self._end_stage()
             self._stage = None
@@ -135,13 +133,13 @@ class ProgressLines:
 
     def _line(self, words: str) -> None:
         self._told = self._clock()
-        # Whoever read stderr may be gone, and the work goes on.
+        # The reader of stderr may be gone; the work continues.
         with suppress(OSError, ValueError):
             self._write(f"{self._now():%Y-%m-%dT%H:%M:%SZ} {self._stage}: {words}")
 
 
 def duration(seconds: float) -> str:
-    """A time for people: `19 s`, `12 min`, `3 h 10 min`."""
+    """Return a time span in words: `19 s`, `12 min`, `3 h 10 min`."""
     if seconds < 90:
         return f"{max(1, round(seconds))} s"
     minutes = round(seconds / 60)

@@ -1,4 +1,4 @@
-"""Commands that answer: marks, matches, show, stories, explain, verify; and status, in `monitor.py`."""
+"""Commands that read the corpus: marks, matches, show, stories, explain, verify. `monitor.py` has status."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from dedup.cli import output
 from dedup.cli.progress import progress_bar
 from dedup.cli.shared import FirstArgument, JsonOption, SecondArgument, corpus, counted, moment
 
-DIFFERENT = 3  # Exit code where a check found differences
+DIFFERENT = 3  # Exit code of a check that found differences
 
 MARK_COLUMNS = ("id", "status", "duplicate_of", "score", "reason", "stale")
 MATCH_SCORES = ("score", "sentence_jaccard", "signature_jaccard", "containment")
@@ -31,40 +31,31 @@ Format = Annotated[
 ]
 SinceOption = Annotated[
     str | None,
-    Option(
-        "--since",
-        metavar="TIME",
-        help="Only articles published since, such as 2026-11-20, 2026-11-20T08:00Z, 24h or 7d.",
-    ),
+    Option("--since", metavar="TIME", help="Only articles published since: 2026-11-20T08:00Z, 24h, 7d."),
 ]
 OutputFile = Annotated[Path | None, Option("--output", "-o", help="Write to this file instead of stdout.")]
 RawOption = Annotated[
-    bool,
-    Option("--raw", help="Leave texts as they are; a hostile one may drive your terminal or a spreadsheet."),
+    bool, Option("--raw", help="Do not escape texts; a hostile one may drive a terminal or a spreadsheet.")
 ]
 
 
 def marks(
     status: Annotated[StatusName | None, Option(help="Only articles of this status.")] = None,
     since: SinceOption = None,
-    marked_since: Annotated[
-        str | None, Option(metavar="TIME", help="Only marks written since; as for --since.")
-    ] = None,
+    marked_since: Annotated[str | None, Option(metavar="TIME", help="Only marks written since.")] = None,
     publication: Annotated[str | None, Option(help="Only articles of this publication.")] = None,
-    limit: Annotated[int | None, Option(min=0, help="At most so many articles.")] = None,
-    kept: Annotated[
-        bool, Option("--kept", help="With the columns of `dedup attach --keep`, as JSON in a column `kept`.")
-    ] = False,
+    limit: Annotated[int | None, Option(min=0, help="Number of articles at most.")] = None,
+    kept: Annotated[bool, Option("--kept", help="Add a column `kept` with kept values, as JSON.")] = False,
     format_: Format = "jsonl",
     to: OutputFile = None,
     raw: RawOption = False,
 ) -> None:
-    """Export articles' marks: id, status, duplicate_of, score, reason, stale.
+    """Export the marks of articles for other programs: id, status, duplicate_of, score, reason, stale.
 
-    `id` and `duplicate_of` are the articles' own source_ids. Sorted by id. A stale mark is the last one
-    and is settled again by the next backfill.
+    `id` and `duplicate_of` are your own ids of the articles. Rows are sorted by id. A stale mark is an old
+    one: the next backfill settles the article again.
 
-    JSONL has control and invisible characters as `\\uXXXX`, which changes no value. CSV and tables replace
+    JSONL writes control and invisible characters as `\\uXXXX`, which changes no value. CSV and tables replace
     them, and CSV has an apostrophe before a cell that a spreadsheet would run (`=`, `+`, `-`, `@`, tab, CR).
 
     **Examples**
@@ -90,9 +81,9 @@ def marks(
 
 
 def matches(format_: Format = "jsonl", to: OutputFile = None, raw: RawOption = False) -> None:
-    """Export every scored pair: a (the later article), b, relation, rule and scores.
+    """Export every scored pair of articles: a (the later one), b, relation, rule and scores.
 
-    Control characters, and cells that a spreadsheet would run, are treated as by `marks`.
+    Control characters, and cells that a spreadsheet would run, are written as by `dedup marks`.
     """
     with corpus() as dd:
         _export(dd.matches(), MATCH_COLUMNS, MATCH_SCORES, format_, to, "matches", raw)
@@ -109,7 +100,7 @@ def _export(
 ) -> None:
     if format_ == "table":
         if to:
-            raise InputError("a table is to look at: with --output take --format jsonl or csv")
+            raise InputError("--output cannot write a table; add --format jsonl or csv")
         output.table(what, columns, ([row[c] for c in columns] for row in rows), numbers, raw=raw)
         return
     with _opened(to) as file:
@@ -135,11 +126,11 @@ def _opened(path: Path | None) -> Iterator[TextIO]:
 
 
 def show(
-    source_id: Annotated[str, Argument(metavar="SOURCE_ID", help="The article's own id.")],
+    source_id: Annotated[str, Argument(metavar="SOURCE_ID", help="Your id of the article.")],
     json: JsonOption = False,
     raw: RawOption = False,
 ) -> None:
-    """Show an article, its mark, its story and what is similar to it."""
+    """Show an article with its mark, its story and similar articles."""
     with corpus() as dd:
         found = dd.get(source_id)
         if found is None:
@@ -172,15 +163,16 @@ def show(
     ]
     console.print(Text(" · ".join(shown(fact) for fact in facts if fact), style="dim"), soft_wrap=True)
     console.print()
+    # Without a terminal a paragraph stays one line, for other programs.
     for line in article.text.splitlines():
         console.print(Text(shown(line)), soft_wrap=not console.is_terminal)
     console.print()
     if story.copies:
-        told = [("original", story.original), *((copy.status, copy) for copy in story.copies)]
+        members = [("original", story.original), *((copy.status, copy) for copy in story.copies)]
         output.table(
             f"its story: {counted(len(story.articles), 'article')}, the original first",
             ("id", "publication", "published", "status", "score", "reason"),
-            ((m.id, m.publication, m.time, status, m.score, m.reason) for status, m in told),
+            ((m.id, m.publication, m.time, status, m.score, m.reason) for status, m in members),
             ("score", "published"),
             raw=raw,
         )
@@ -198,16 +190,16 @@ def show(
 
 
 def stories(
-    limit: Annotated[int, Option(min=1, help="How many to show.")] = 20, json: JsonOption = False
+    limit: Annotated[int, Option(min=1, help="Number of stories.")] = 20, json: JsonOption = False
 ) -> None:
-    """List the stories of the most copies: who was first in this corpus, if times tell, and who copied."""
+    """List the stories with the most copies, their first outlets here, and the outlets that copied them."""
     with corpus() as dd:
         found = dd.stories(limit)
         credits = dd.credits.of_stories([story.id for story in found])
     if json:
         output.write_json([{**story.as_dict(), "credits": credits.get(story.id, {})} for story in found])
         return
-    # Who printed it at an unknown time has a column where there is anyone.
+    # Copies without a publication time show no order, so they have a column of their own.
     lists = ("copied by", "also in, time unknown") if any(s.also_in for s in found) else ("copied by",)
     credit = ("credit",) if credits else ()
     output.table(
@@ -229,7 +221,7 @@ def stories(
 
 
 def explain(a: FirstArgument, b: SecondArgument, json: JsonOption = False) -> None:
-    """Say why two articles are, or are not, related: sentences, scores, and the rule that decided."""
+    """Explain why two articles are related, or why not: sentences, scores, and the rule that decided."""
     from dedup.cli.side_by_side import print_explanation
 
     with corpus() as dd:
@@ -241,19 +233,15 @@ def explain(a: FirstArgument, b: SecondArgument, json: JsonOption = False) -> No
 
 
 def verify(
-    sample: Annotated[
-        int | None, Option(min=1, help="Recompute only so many articles, chosen at random.")
-    ] = None,
-    repair: Annotated[
-        bool, Option("--repair", help="Have what differs settled, counted or made again.")
-    ] = False,
+    sample: Annotated[int | None, Option(min=1, help="Check only so many random articles.")] = None,
+    repair: Annotated[bool, Option("--repair", help="Let the next backfill repair differences.")] = False,
     json: JsonOption = False,
 ) -> None:
-    """Compute marks, pairs, fingerprints, common sentences and credits again, and compare with what is there.
+    """Check the corpus: compute marks, pairs, fingerprints, common sentences and credits again, and compare.
 
-    The bookkeeping that later marks rest on is checked as well, and in full. Exit code 3 if anything differs
-    and is not repaired; what `--repair` cannot set right is named, with the command that can. Without
-    `--repair` it only reads, and other commands may run meanwhile.
+    The bookkeeping for later marks is checked too, always in full. Exit code 3 if anything differs and is not
+    repaired; if `--repair` cannot repair something, the command that can is named. Without `--repair` it only
+    reads, and other commands may run meanwhile.
 
     Next, if anything differs: `dedup verify --repair`, then `dedup backfill`.
     """

@@ -1,4 +1,4 @@
-"""Kinds of role and the commands that they may run, for refusals. The rights are in `../db/rights.txt`."""
+"""Commands and the kinds of role that may run them, for refusals. The rights are in `../db/rights.txt`."""
 
 from __future__ import annotations
 
@@ -18,7 +18,8 @@ MAY: Mapping[str, tuple[Role, ...]] = {
     **dict.fromkeys(("check", "watch"), ("scraper", "worker")),
     "check --dry-run": ("scraper", "reader", "worker"),
     **dict.fromkeys(("backfill", "retry", "delete", "worker", "verify", "sentences"), ("worker",)),
-    "load": ("worker",),  # a scraper loads articles that are new, and is refused where one is stored
+    # A scraper may load new articles; it is refused at one that is stored already, and then needs this.
+    "load": ("worker",),
     **dict.fromkeys(("sync", "prune", "import", "serve"), ("worker",)),
     **dict.fromkeys(("judge score", "judge tune"), ("reader",)),
     **dict.fromkeys(("judge pairs", "judge review", "train-sentences", "pin set", "pin remove"), ()),
@@ -26,13 +27,14 @@ MAY: Mapping[str, tuple[Role, ...]] = {
     **dict.fromkeys(("init", "grant", "uninstall", "attach", "remap", "detach"), ()),
     **dict.fromkeys(("changes --start", "changes --stop"), ()),
 }
-"""Command to the kinds of role that may run it, that with the least rights first; empty: only the owner."""
+"""Kinds of role by command, the one with the fewest rights first; empty for the owner only."""
 
 
 def advice(arguments: Sequence[str]) -> str | None:
-    """Who may run the command that was refused, and which grant gives the right; None where none does."""
+    """Return advice after a refused command: the roles that may run it, and the grant for it; or None."""
     words = list(arguments)
-    while words and words[0].startswith("-"):  # of every command
+    # Options of the program come before the command, and only --schema has a value.
+    while words and words[0].startswith("-"):
         del words[: 2 if words[0] == "--schema" else 1]
 
     def fits(task: str) -> bool:

@@ -1,4 +1,4 @@
-"""`dedup db`: the embedded server, and its data."""
+"""The commands `dedup db`: the embedded server and its data."""
 
 from __future__ import annotations
 
@@ -21,18 +21,18 @@ from dedup.cli.shared import JsonOption, counted, say_if_started
 db_app = typer.Typer(
     no_args_is_help=True,
     help="""
-The embedded PostgreSQL server.
+Manage the embedded PostgreSQL server: start, stop, back up, restore, upgrade.
 
-It is used without `DEDUP_DATABASE_URL`. It starts by itself, and runs until `dedup db stop`.
+dedup uses it if `DEDUP_DATABASE_URL` is not set. It starts by itself, and runs until `dedup db stop`.
 """,
 )
 
 
 @db_app.command("url")
 def db_url() -> None:
-    """Print the address of the database, for psql and other programs; starts the embedded server.
+    """Print the address of the database, for psql and other programs; start the embedded server if need be.
 
-    Where `DEDUP_DATABASE_URL` is set, its address is not shown, since it may hold a password.
+    An address in `DEDUP_DATABASE_URL` is not printed if it holds a password.
 
     **Example**
 
@@ -48,7 +48,7 @@ def db_url() -> None:
 
 @db_app.command("start")
 def db_start() -> None:
-    """Start the embedded server; every command that needs it does so by itself."""
+    """Start the embedded server, as every command does that needs it."""
     dedup.server.start()
     state = dedup.server.status()
     output.say(f"PostgreSQL {state.version} is running, with its data in {state.data}")
@@ -56,13 +56,13 @@ def db_start() -> None:
 
 @db_app.command("stop")
 def db_stop() -> None:
-    """Stop the embedded server; its data stay."""
+    """Stop the embedded server; its data are kept."""
     output.say("stopped" if dedup.server.stop() else "it was not running")
 
 
 @db_app.command("status")
 def db_status(json: JsonOption = False) -> None:
-    """Say whether the embedded server runs, and where its data are."""
+    """Show if the embedded server is running, and where its data are."""
     state = dedup.server.status()
     if json:
         output.write_json({**asdict(state), "data": str(state.data)})
@@ -75,7 +75,7 @@ def db_status(json: JsonOption = False) -> None:
 def _only_embedded(instead: str) -> None:
     if other := dedup.server.other_database():
         raise InputError(
-            f"DEDUP_DATABASE_URL is set ({other}), and this is for the embedded server: use {instead}"
+            f"DEDUP_DATABASE_URL is set ({other}), but this is for the embedded server: use {instead}"
         )
 
 
@@ -85,7 +85,7 @@ def psql(
         list[str] | None, Argument(metavar="-- OPTION…", help="Options of psql, after `--`.")
     ] = None,
 ) -> None:
-    """Open psql on the corpus of the embedded server; starts it.
+    """Open psql on the corpus of the embedded server; start the server if need be.
 
     **Example**
 
@@ -94,9 +94,10 @@ def psql(
     _only_embedded("psql of your own")
     say_if_started()
     words = [*dedup.server.client(), *(arguments or ())]
+    # `execve` drops what Python has buffered.
     sys.stdout.flush()
     sys.stderr.flush()
-    # What the environment says of other servers must not lead elsewhere.
+    # PGHOSTADDR and the like in the environment could lead to another server.
     os.execve(words[0], words, {k: v for k, v in os.environ.items() if k not in _SERVERS})  # noqa: S606
 
 
@@ -105,11 +106,11 @@ _SERVERS = ("PGHOST", "PGHOSTADDR", "PGPORT", "PGDATABASE", "PGUSER", "PGSERVICE
 
 @db_app.command()
 def dump(file: Annotated[Path, Argument(metavar="FILE", help="A file that does not exist.")]) -> None:
-    """Write the corpus of the embedded server into one file, whole or not at all.
+    """Write the corpus of the embedded server into one file, as a backup.
 
-    It is as of one moment; others may work on meanwhile. Only you can read the file: it holds all texts, and
-    the hash key. `dedup db restore` brings it back, and so does pg_restore. If tables are attached, the file
-    holds the whole database with them.
+    It is one snapshot, whole or not at all; others can work meanwhile. Only you can read the file: it holds
+    all texts, and the hash key. `dedup db restore` or pg_restore brings it back. If tables are attached, the
+    file holds the whole database.
 
     **Example**
 
@@ -122,18 +123,19 @@ def dump(file: Annotated[Path, Argument(metavar="FILE", help="A file that does n
 
 @db_app.command()
 def restore(file: Annotated[Path, Argument(metavar="FILE", help="A file that `dump` wrote.")]) -> None:
-    """Bring a corpus back from a file, into an embedded server that has none or an empty one; then verify it.
+    """Restore a corpus from a file into an embedded server without articles, and verify it.
 
-    Nothing is overwritten. What does not hold after it is made again by the next backfill. Exit code 1, and
-    nothing changed, if the file cannot be used.
+    Nothing is overwritten. If it differs from the rules, the next backfill corrects it. Exit code 1 if the
+    file cannot be used; then nothing was changed.
     """
     _only_embedded("pg_restore")
     say_if_started()
     dedup.server.restore(file)
     with dedup.Deduplicator() as dd, progress_bar() as bar:
         left = dd.preview()
+        # Fingerprints of another version differ from ours without being wrong.
         if left.adoption:
-            output.say("restored; next: dedup backfill, for this program reads texts in another way")
+            output.say("restored; next: dedup backfill, since this version reads texts differently")
             return
         found = dd.verify(progress=bar)
         if not found.right:
@@ -146,18 +148,16 @@ def restore(file: Annotated[Path, Argument(metavar="FILE", help="A file that `du
 
 @db_app.command()
 def upgrade(
-    delete_old: Annotated[
-        bool, Option("--delete-old", help="Remove the old data that an upgrade kept.")
-    ] = False,
+    delete_old: Annotated[bool, Option("--delete-old", help="Remove the old data after upgrades.")] = False,
     json: JsonOption = False,
 ) -> None:
-    """Bring the data of the embedded server to the PostgreSQL of this dedup, if they are of an older one.
+    """Upgrade the data of the embedded server after an update of dedup that brings a newer PostgreSQL.
 
-    Everything of the server is copied, all databases and roles, and compared row by row; then the folders
-    change places. The old one stays beside (`postgres-16`) until `--delete-old`. The server is stopped, and
-    the disk needs room for a second copy. Killed at any moment it can be run again, and nothing is lost.
+    The server is stopped. All databases and roles are copied and compared row by row; then the folders change
+    places. The disk needs room for two copies: the old one stays (`postgres-16`) until `--delete-old`. If the
+    upgrade is killed, nothing is lost, and you can run it again.
 
-    Settings that you changed in `postgresql.conf` are not copied. Where nothing is to be done it says so.
+    Your changes of `postgresql.conf` are not copied.
     """
     _only_embedded("pg_upgrade, or pg_dump and pg_restore")
     with progress_bar("rows") as bar:

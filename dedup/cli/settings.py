@@ -1,4 +1,4 @@
-"""What people tell a corpus: its settings, where sentences end, which are common, what two articles are."""
+"""Commands for settings, trained sentences, common sentences and pins."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from dedup.cli.shared import JsonOption, YesOption, corpus
 from dedup.rules.relation import Relation
 
 CHANGES = {"fingerprint": "fingerprints", "rule": "marks", "window": "what is compared"}
-"""What a setting of each kind changes, in words."""
+"""Effects of a setting in words, by its kind."""
 
 SentenceLanguageOption = Annotated[
     str | None, Option("--language", help="Language of the sentence, such as `en`.")
@@ -30,14 +30,13 @@ settings_app, common_app = typer.Typer(), typer.Typer()
 def settings(
     context: typer.Context,
     show_secrets: Annotated[
-        bool,
-        Option("--show-secrets", help="Show the hash key itself, as another machine needs it, not its id."),
+        bool, Option("--show-secrets", help="Show the hash key itself, for another machine.")
     ] = False,
     json: JsonOption = False,
 ) -> None:
-    """List the settings of this corpus and what they mean; set and reset them.
+    """List the settings of this corpus with their meanings; set or reset them.
 
-    A changed setting comes into force with the next backfill. Until then `--json` has its new value under
+    The next backfill puts changed settings in force. Until then `--json` shows their new values under
     `waiting`.
     """
     if context.invoked_subcommand:
@@ -75,22 +74,19 @@ def settings(
 
 @settings_app.command("set")
 def settings_set(
-    values: Annotated[
-        list[str],
-        Argument(metavar="NAME=VALUE", help="A setting and its new value; `dedup settings` lists them."),
-    ],
+    values: Annotated[list[str], Argument(metavar="NAME=VALUE", help="A setting and its new value.")],
     yes: YesOption = False,
 ) -> None:
-    """Change settings, from the next backfill on; until then everything goes on as before.
+    """Change settings of the corpus; the next backfill puts them in force.
 
-    A setting of marks settles everything again without reading texts; one of fingerprints reads every text
-    again. Marks stay readable all the while.
+    The backfill settles everything again; after a change of fingerprints it also reads every text again.
+    Marks stay readable meanwhile.
 
-    `hash_key=random` makes a key and `hash_key=-` reads one from stdin: what is typed on a command line, all
-    users of the machine may see.
+    `hash_key=random` makes a key, and `hash_key=-` reads one from stdin, since all users of a machine can see
+    what others type on a command line.
 
-    Two changes cannot be undone: a `keep_window` that archives articles, and another hash key. They say how
-    much goes, and ask; without a terminal they need `--yes`.
+    Two changes cannot be undone: a `keep_window` that archives articles, and another hash key. The command
+    says how much is lost, and asks; without a terminal it needs `--yes`.
 
     **Example**
 
@@ -101,7 +97,8 @@ def settings_set(
     parsed: dict[str, Any] = {}
     for number, pair in enumerate(values, 1):
         name, separator, value = pair.partition("=")
-        if not separator:  # what it is may be a secret
+        # The message does not quote the argument: it may be a secret.
+        if not separator:
             raise SettingError(f"argument {number} has no =; write NAME=VALUE, such as bands=16")
         parsed[name] = shared.hash_key(value) if name == "hash_key" and value else value
     _change(parsed, yes=yes)
@@ -112,7 +109,7 @@ def settings_reset(
     names: Annotated[list[str], Argument(metavar="NAME", help="A setting; `dedup settings` lists them.")],
     yes: YesOption = False,
 ) -> None:
-    """Go back to the defaults of these settings, from the next backfill on.
+    """Reset settings to their defaults; the next backfill puts them in force.
 
     Articles that `keep_window` archived stay archived.
     """
@@ -128,7 +125,7 @@ def _change(values: dict[str, Any], *, yes: bool) -> None:
         if "hash_key" in values:
             shared.say_pins_left_behind(dd.settings.pins_left_behind())
     if found.adoption:
-        output.say("settings changed, in force from the next backfill on; until then nothing changes")
+        output.say("settings changed; the next backfill puts them in force")
         output.say(f"next: dedup backfill ({shared.previewed(found)})")
     else:
         output.say("settings changed")
@@ -140,10 +137,10 @@ def train_sentences(
     map_: shared.MapOption = None,
     format_: shared.FormatOption = None,
 ) -> None:
-    """Learn where sentences end in a language, from your own articles; stored with the corpus.
+    """Learn from your own articles where sentences of a language end.
 
-    Unsupervised (Punkt): some thousand articles are enough. Articles that name another language are left
-    out. Every text of the language is read again by the next backfill.
+    Some thousand articles are enough (Punkt, unsupervised). Articles that name another language are left out.
+    The result is stored with the corpus, and the next backfill reads every text of the language again.
     """
     from dedup.api.settings import language_code
     from dedup.base.article import Article
@@ -165,7 +162,8 @@ def train_sentences(
 
     with ExitStack() as stack:
         opened = (read_articles(file, fields=mapping, format=format_, lose_dates=True) for file in files)
-        readers = [stack.enter_context(reader) for reader in opened]  # a typo starts no server
+        # All files are opened before the corpus: a typo must not start a server.
+        readers = [stack.enter_context(reader) for reader in opened]
         dd = stack.enter_context(corpus())
         bar = stack.enter_context(progress_bar("bytes"))
         trained = dd.settings.train_sentences(code, texts())
@@ -179,13 +177,13 @@ def train_sentences(
 @common_app.callback()
 def common(
     context: typer.Context,
-    limit: Annotated[int, Option(min=1, help="How many to show.")] = 20,
+    limit: Annotated[int, Option(min=1, help="Number of sentences.")] = 20,
     json: JsonOption = False,
 ) -> None:
-    """List the sentences ignored as common, those of most stories first, and the pinned ones.
+    """List common sentences, which are ignored, and pinned sentences; the most frequent first.
 
-    What counts is `stories`, not articles: 300 copies of one report are one story, 300 different articles
-    with the same footer are 300. It has a fraction where some of these stories have more copies than others.
+    `stories` counts, not `articles`: 300 copies of one report are one story, 300 different articles with the
+    same footer are 300. It has a fraction if some of these stories have more copies than others.
     """
     if context.invoked_subcommand:
         return
@@ -207,14 +205,12 @@ def common(
 
 @common_app.command("pin")
 def common_pin(
-    sentence: Annotated[
-        str, Argument(metavar="SENTENCE", help="The sentence itself, or its hash as `dedup common` shows it.")
-    ],
+    sentence: Annotated[str, Argument(metavar="SENTENCE", help="The sentence, or its hash.")],
     always: Annotated[bool, Option("--always", help="Always ignore it.")] = False,
     never: Annotated[bool, Option("--never", help="Never ignore it.")] = False,
     language: SentenceLanguageOption = None,
 ) -> None:
-    """Declare a sentence always or never common, by `--always` or `--never`; the next backfill acts on it."""
+    """Pin a sentence as always or never common, from the next backfill on."""
     if always == never:
         raise InputError("say either --always or --never")
     with corpus() as dd:
@@ -224,10 +220,10 @@ def common_pin(
 
 @common_app.command("unpin")
 def common_unpin(
-    sentence: Annotated[str, Argument(metavar="SENTENCE", help="The sentence itself, or its hash.")],
+    sentence: Annotated[str, Argument(metavar="SENTENCE", help="The sentence, or its hash.")],
     language: SentenceLanguageOption = None,
 ) -> None:
-    """Take a pin back; the next backfill acts on it."""
+    """Remove the pin of a sentence, from the next backfill on."""
     with corpus() as dd:
         unpinned = dd.common_sentences.unpin(_sentence_or_hash(sentence), language=language)
     if not unpinned:
@@ -243,10 +239,10 @@ def _sentence_or_hash(given: str) -> str | int:
 pin_app = typer.Typer(
     no_args_is_help=True,
     help="""
-Say what two articles are to each other, whatever the scores say: duplicate, similar or unrelated.
+Pin the relation of two articles against the scores: duplicate, similar or unrelated.
 
-A pin is kept under your own ids, with who, when and why; it outlives a delete and a fresh load. Taking it
-back restores the rules.
+A pin is stored with your ids, the person, the time and the reason; it survives a delete and a new load. If
+you remove it, the rules decide again.
 
     dedup pin set A B unrelated --why "two matches, one report template"
 """,
@@ -259,11 +255,11 @@ def pin_set(
     b: shared.SecondArgument,
     relation: Annotated[Relation, Argument(metavar="RELATION", help="duplicate, similar or unrelated.")],
     who: Annotated[
-        str | None, Option("--as", metavar="NAME", help="Who says so; default: the database user.")
+        str | None, Option("--as", metavar="NAME", help="Your name; default: the database user.")
     ] = None,
-    why: Annotated[str | None, Option(help="A word for those who come after you.")] = None,
+    why: Annotated[str | None, Option(help="The reason, for later readers.")] = None,
 ) -> None:
-    """Pin a pair; both articles are settled again by the next backfill."""
+    """Pin the relation of two articles; the next backfill settles both again."""
     with corpus() as found:
         unknown = found.pins.set(a, b, relation, by=who, reason=why)
     output.say(f"pinned as {relation.value}; next: dedup backfill")
@@ -273,7 +269,7 @@ def pin_set(
 
 @pin_app.command("remove")
 def pin_remove(a: shared.FirstArgument, b: shared.SecondArgument) -> None:
-    """Take a pin back, which restores the rules. Exit code 1 if there is none."""
+    """Remove the pin of a pair, so that the rules decide again. Exit code 1 if it was not pinned."""
     with corpus() as found:
         removed = found.pins.remove(a, b)
     if not removed:

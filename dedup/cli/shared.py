@@ -1,4 +1,4 @@
-"""What the commands share: options, opening the corpus, reading articles from files."""
+"""Options and functions that several commands share."""
 
 from __future__ import annotations
 
@@ -24,24 +24,16 @@ from dedup.cli.progress import duration
 from dedup.cli.signals import stopping as stopping
 
 JsonOption = Annotated[bool, Option("--json", help="Print JSON for machines.")]
-YesOption = Annotated[bool, Option("--yes", help="Do not ask before what cannot be undone.")]
-FirstArgument = Annotated[str, Argument(metavar="A", help="One article's own id.")]
-SecondArgument = Annotated[str, Argument(metavar="B", help="The other's.")]
+YesOption = Annotated[bool, Option("--yes", help="Do not ask, even if it cannot be undone.")]
+FirstArgument = Annotated[str, Argument(metavar="A", help="Your id of one article.")]
+SecondArgument = Annotated[str, Argument(metavar="B", help="Your id of the other article.")]
 MapOption = Annotated[
     list[str] | None,
-    Option(
-        "--map",
-        "-m",
-        metavar="FIELD=NAME",
-        help="Where a field is found in the file, such as `text=fulltxt` or `publication=site.name`; may be"
-        " repeated.",
-    ),
+    Option("--map", "-m", metavar="FIELD=NAME", help="Name in the file: `text=fulltxt`. May be repeated."),
 ]
 FormatOption = Annotated[
     str | None,
-    Option(
-        "--format", help="jsonl, json, csv, tsv, parquet, xlsx or xml, where the file name does not say it."
-    ),
+    Option("--format", help="jsonl, json, csv, tsv, parquet, xlsx or xml, if the name does not say it."),
 ]
 PublicationOption = Annotated[
     str | None, Option("--publication", help="Publication of articles that name none.")
@@ -50,53 +42,33 @@ LanguageOption = Annotated[
     str | None, Option("--language", help="Language of articles that name none, such as `en`.")
 ]
 HtmlOption = Annotated[
-    bool,
-    Option(
-        "--html",
-        help="Take the article out of texts that are HTML, and tags out of titles; needs the extra `html`.",
-    ),
+    bool, Option("--html", help="Extract texts from HTML, strip titles of tags; needs the extra `html`.")
 ]
 DateFormatOption = Annotated[
     str | None,
-    Option(
-        "--date-format",
-        metavar="FORMAT",
-        help="How dates are written, in the letters of strptime: `%d.%m.%Y %H:%M`. Others are read as usual.",
-    ),
+    Option("--date-format", metavar="FORMAT", help="Form of dates, as for strptime: `%d.%m.%Y %H:%M`."),
 ]
 DayFirstOption = Annotated[
     bool | None,
-    Option(
-        "--day-first/--month-first",
-        help="What comes first in dates such as 05/06/2018, where the file itself does not tell.",
-    ),
+    Option("--day-first/--month-first", help="Order of 05/06/2018, if other dates do not show it."),
 ]
 LoseDatesOption = Annotated[
-    bool, Option("--lose-dates", help="Go on where more than a tenth of the dates cannot be read.")
+    bool, Option("--lose-dates", help="Load the file even if a tenth of its dates cannot be read.")
 ]
 KeepOption = Annotated[
     list[str] | None,
-    Option(
-        metavar="NAMES",
-        help="Columns that stay readable beside the marks, such as `topic,desk`: views show them as `kept`."
-        " They are not compared. May be repeated.",
-    ),
+    Option(metavar="NAMES", help="Columns to show beside the marks: `topic,desk`. May be repeated."),
 ]
-LogFormatOption = Annotated[
-    LogFormat, Option("--log-format", help="One line of text per event, or one of JSON.")
-]
-LogLevelOption = Annotated[LogLevel, Option("--log-level", help="The least important events that are told.")]
+LogFormatOption = Annotated[LogFormat, Option("--log-format", help="Each event as a line of text or JSON.")]
+LogLevelOption = Annotated[LogLevel, Option("--log-level", help="Lowest level of events that are logged.")]
 
-TITLE_CHARACTERS = 60  # Of a title within a line of words
+TITLE_CHARACTERS = 60  # Characters of a title within a message
 
-METRICS_PACKAGES = ("prometheus_client",)  # What the extra `metrics` brings
+METRICS_PACKAGES = ("prometheus_client",)  # Packages of the extra `metrics`
 
 
 def needs(what: str, extra: str, packages: Sequence[str]) -> None:
-    """Refuse what cannot be done without an extra, which brings `packages`; `what` names it for people.
-
-    Raises InputError.
-    """
+    """Raise InputError if packages of an extra are missing; `what` needs them."""
     missing = [name for name in packages if importlib.util.find_spec(name) is None]
     if missing:
         raise InputError(f"{what} needs {', '.join(missing)}: run `{installing(extra)}`")
@@ -104,23 +76,22 @@ def needs(what: str, extra: str, packages: Sequence[str]) -> None:
 
 @contextmanager
 def corpus() -> Iterator[dedup.Deduplicator]:
-    """The corpus; says so if opening it starts the embedded server."""
+    """Open the corpus, with a message if that starts the embedded server."""
     say_if_started()
     with dedup.Deduplicator() as found:
         yield found
 
 
 def agree(what: str, *, yes: bool) -> None:
-    """Say what cannot be undone, and go on only where that is meant. `yes`: what `--yes` says.
+    """Say what cannot be undone, and ask for consent, unless `yes`.
 
-    Raises InputError: it was not said, and there is no terminal to ask on. Raises typer.Abort: the answer is
-    no.
+    Raises InputError: there is no terminal for the question. Raises typer.Abort: the answer is no.
     """
     if not yes and not (sys.stdin.isatty() and sys.stderr.isatty()):
         raise InputError(f"{what}; this cannot be undone: add --yes if it is meant")
     output.say(what)
     if not yes:
-        typer.confirm("this cannot be undone; go on?", abort=True, err=True)
+        typer.confirm("this cannot be undone; continue?", abort=True, err=True)
 
 
 def say_if_started() -> None:
@@ -129,12 +100,12 @@ def say_if_started() -> None:
 
 
 def shortened(text: str) -> str:
-    """A title as words within a line can hold it."""
+    """Return a title cut to `TITLE_CHARACTERS`."""
     return text if len(text) <= TITLE_CHARACTERS else f"{text[: TITLE_CHARACTERS - 1].rstrip()}…"
 
 
 def previewed(preview: dedup.Preview) -> str:
-    """What a backfill has to do, in words."""
+    """Return the work of the next backfill in words."""
     texts = f"{counted(preview.fingerprint, 'text')} to fingerprint, " if preview.fingerprint else ""
     return f"{texts}{counted(preview.settle, 'article')} to settle, about {duration(preview.seconds)}"
 
@@ -146,14 +117,14 @@ def field_map(pairs: list[str] | None) -> dict[str, str]:
 
 
 def names(given: list[str] | None) -> list[str] | None:
-    """Names of columns, of which one value may hold several with commas between them."""
+    """Split values such as `topic,desk` into names."""
     if given is None:
         return None
     return [name.strip() for part in given for name in part.split(",") if name.strip()]
 
 
 def moment(given: str) -> datetime:
-    """A time of the command line: as files give it, or so long ago (`30m`, `24h`, `7d`)."""
+    """Return a time of the command line: in a form of files, or an age (`30m`, `24h`, `7d`)."""
     from dedup.base.times import parse_time
 
     if (span := _span(given, "mhd")) is not None:
@@ -161,13 +132,11 @@ def moment(given: str) -> datetime:
     with suppress(InputError):
         if time := parse_time(given, "the time"):
             return time
-    raise InputError(
-        f"{given!r} is no time: write 2026-11-20, 2026-11-20T08:00Z, or so long ago: 30m, 24h, 7d"
-    )
+    raise InputError(f"{given!r} is no time: write 2026-11-20, 2026-11-20T08:00Z, or an age: 30m, 24h, 7d")
 
 
 def seconds_of(given: str) -> float:
-    """A time span of the command line: `90s`, `30m`, `26h`, `7d`."""
+    """Return the seconds of a time span of the command line: `90s`, `30m`, `26h`, `7d`."""
     if not (span := _span(given, "smhd")):
         raise InputError(f"{given!r} is no time span: write 90s, 30m, 26h or 7d")
     return span
@@ -179,12 +148,13 @@ def _span(given: str, units: str) -> float | None:
 
 
 def hash_key(given: str) -> str:
-    """The hash key that a user asks for: `random` makes one, - reads it from stdin. Errors do not hold it."""
+    """Return a hash key: `random` makes one, `-` reads one from stdin."""
     from dedup.base.settings import HASH_KEY_CHARACTERS
 
     if given == "random":
         return secrets.token_hex(32)
     key = sys.stdin.readline().strip() if given == "-" else given
+    # The message does not quote the key: it is a secret.
     if len(key) < HASH_KEY_CHARACTERS:
         raise SettingError(
             f"a hash key has at least {HASH_KEY_CHARACTERS} characters; write random, or - for one from stdin"
@@ -194,8 +164,6 @@ def hash_key(given: str) -> str:
 
 def say_pins_left_behind(found: Sequence[int]) -> None:
     if found:
-        pins = "its pin ends" if len(found) == 1 else "their pins end"
-        output.say(
-            f"the words of {counted(len(found), 'pinned sentence')} are nowhere, so {pins} with the old hash"
-            f" key: {', '.join(map(str, found[:5]))}{' …' if found[5:] else ''}"
-        )
+        pins = counted(len(found), "sentence pin ends", "sentence pins end")
+        hashes = f"{', '.join(map(str, found[:5]))}{' …' if found[5:] else ''}"
+        output.say(f"{pins} with the old hash key, because the words are not stored: {hashes}")

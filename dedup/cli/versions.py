@@ -1,4 +1,4 @@
-"""Commands about sentences: versions of a story, quotes, and sentences, which keeps both for SQL."""
+"""The commands `versions` and `sentences`: alterations of stories, and their words in SQL."""
 
 from __future__ import annotations
 
@@ -23,16 +23,15 @@ NUMBERS = ("version", "published", "against", *KINDS)
 def versions(
     story: Annotated[str, Argument(metavar="STORY", help="The id of any article of the story.")],
     against: Annotated[
-        Literal["before", "original"],
-        Option(help="What each version is compared with: the one before it, or the original."),
+        Literal["before", "original"], Option(help="Compare with the version before, or with the original.")
     ] = "before",
     json: JsonOption = False,
 ) -> None:
-    """Say how a story was altered along the way: what each version added, removed and changed.
+    """Show how a story was altered: the sentences that each version added, removed and changed.
 
-    The versions are the original and its duplicates by time, each beside the one before. An update that grew
-    so far that it is `similar` is an original of its own: those most like this story follow at the end,
-    beside its original. Compared are sentences that count, wherever they stand; common ones are marked.
+    Versions are the original and its duplicates by time, each compared with the one before. An update that
+    grew so much that it is only `similar` is an original too: the most similar ones follow at the end,
+    compared with this original. Sentences count wherever they stand in a text; common ones are marked.
 
     For all stories at once, and for SQL: `dedup sentences`.
 
@@ -85,24 +84,19 @@ def _print_alterations(console: Console, one: dedup.Version) -> None:
 
 
 def sentences(
-    outlets: Annotated[
-        int, Option(min=2, help="Outlets that share a sentence at least, for it to be a quote.")
-    ] = MIN_OUTLETS,
+    outlets: Annotated[int, Option(min=2, help="Fewest outlets that share a quote.")] = MIN_OUTLETS,
     every: Annotated[
-        int | None,
-        Option(
-            min=0, metavar="MINUTES", help="From now on `dedup worker` does so too, so often; 0: no more."
-        ),
+        int | None, Option(min=0, metavar="MINUTES", help="Let `dedup worker` repeat it so often; 0 ends it.")
     ] = None,
     json: JsonOption = False,
 ) -> None:
-    """Cut texts into sentences for the views `alteration` and `quote`, and for `dedup quotes`.
+    """Fill the views `alteration` and `quote` with sentences, for analysts and for `dedup quotes`.
 
-    The database has hashes of sentences, and words in whole texts only. This keeps what each version of a
-    story altered, and the sentences that several outlets share (100,000 at most), with their words. Run it
-    after a backfill, as often as you ask. Versions that are as they were are not compared again. Marks do not
-    depend on it, and neither `check` nor `backfill` waits for it. Sentences of attached tables are kept too,
-    until their rows change. May be stopped at any moment.
+    It stores the alterations of each version of a story, and the sentences that several outlets share
+    (100,000 at most), with their words; everything else in the database has only hashes of sentences. Run it
+    after a backfill when you need them. Unchanged versions are skipped. Marks do not depend on it, and
+    `check` and `backfill` never wait for it. Sentences of attached tables are kept too, until their rows
+    change. You may stop it at any moment.
 
     **Examples**
 
@@ -121,7 +115,7 @@ def sentences(
         altered, quoted = counted(report.alterations, "alteration"), counted(report.quotes, "quote")
         output.say(f"compared {compared}: {altered}; {quoted}")
     if report.stopped:
-        output.say("stopped as asked; the same command goes on")
+        output.say("stopped as asked; run the same command again to continue")
         unfinished()
     if not json:
         output.say("next: dedup quotes, or in SQL the views dedup.alteration and dedup.quote")

@@ -1,4 +1,4 @@
-"""The command `worker`: settles what arrives, until it is stopped."""
+"""The command `worker`."""
 
 from __future__ import annotations
 
@@ -21,36 +21,30 @@ log = logging.getLogger("dedup.worker")
 
 
 def worker(
-    once: Annotated[
-        bool, Option("--once", help="Settle what waits and end, as `backfill` does; for cron.")
-    ] = False,
+    once: Annotated[bool, Option("--once", help="Settle once and end, as `dedup backfill`.")] = False,
     poll: Annotated[
-        float,
-        Option(
-            min=0.1, max=3600, help="Seconds after which an article is noticed that no notification told of."
-        ),
+        float, Option(min=0.1, max=3600, help="Seconds between looks for articles without a notification.")
     ] = 1.0,
     workers: Annotated[
-        int | None,
-        Option(min=1, max=MAX_WORKERS, help="Threads that fingerprint texts; default: one more than cores."),
+        int | None, Option(min=1, max=MAX_WORKERS, help="Threads for texts; default: one more than cores.")
     ] = None,
     metrics_port: Annotated[
-        int | None, Option(min=0, max=65535, help="Answer Prometheus there; needs the extra `metrics`.")
+        int | None, Option(min=0, max=65535, help="Port for Prometheus; needs the extra `metrics`.")
     ] = None,
     metrics_host: Annotated[
-        str, Option(help="The address that it listens on; others than this one are open to the network.")
+        str, Option(help="Address for Prometheus; any other is open to the network.")
     ] = "127.0.0.1",
     log_format: LogFormatOption = "text",
     log_level: LogLevelOption = "info",
 ) -> None:
-    """Settle what arrives within a second, until stopped.
+    """Settle new articles within a second of their arrival, until stopped.
 
-    Any number of them may run, on any machines: one works, the others stand by and take over when it is gone.
-    A database that is away is waited for; a refused login, or a schema that is not this program's, ends it
-    with exit code 1.
+    You may run several workers, on any machines: one works, the others stand by and take over when it is
+    gone. A worker waits for a database that does not answer; a refused login, or a schema of another version,
+    ends it with exit code 1.
 
-    SIGTERM, SIGHUP or Ctrl-C has it finish the batch in hand and end with exit code 0, within 10 seconds. A
-    second signal ends it at once. Whatever it leaves unfinished the next one goes on with.
+    At SIGTERM, SIGHUP or Ctrl-C it finishes its batch and ends with exit code 0, within 10 seconds; a second
+    signal ends it at once. The next worker continues unfinished work.
 
     **Examples**
 
@@ -68,6 +62,7 @@ def worker(
         try:
             dedup.worker.work(stop=leave.is_set, poll=poll, workers=workers)
         except KeyboardInterrupt:
+            # After a second signal the worker exits with its code; the time limit is a clean end.
             if not leave.late:
                 raise
             log.warning("stopped in the middle of a statement, which is undone; nothing is lost")

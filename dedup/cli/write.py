@@ -1,4 +1,4 @@
-"""Commands that change the corpus: backfill, retry, check, delete, prune; and load, in `load.py`."""
+"""Commands that change the corpus: backfill, retry, check, delete, prune. `load.py` has load."""
 
 from __future__ import annotations
 
@@ -23,40 +23,28 @@ def backfill(
         int, Option(min=1, max=100_000, help="Articles per transaction; the marks do not depend on it.")
     ] = 1_000,
     workers: Annotated[
-        int | None,
-        Option(min=0, max=MAX_WORKERS, help="Threads that fingerprint texts; default: one more than cores."),
+        int | None, Option(min=0, max=MAX_WORKERS, help="Threads for texts; default: one more than cores.")
     ] = None,
     engine: Annotated[
-        EngineName,
-        Option(
-            metavar="|".join(ENGINE_NAMES),
-            help="What settles: `postgres` a batch at a time, `memory` everything at once, `auto` whichever"
-            " is quicker. The marks do not depend on it.",
-        ),
+        EngineName, Option(metavar="|".join(ENGINE_NAMES), help="Engine that settles; auto: the quicker one.")
     ] = "auto",
     memory: Annotated[
-        int | None,
-        Option(
-            min=16,
-            metavar="MB",
-            help="Megabytes that the memory engine may use, more or less; default: a quarter of all.",
-        ),
+        int | None, Option(min=16, metavar="MB", help="Memory for that engine; default: a quarter of all.")
     ] = None,
     json: shared.JsonOption = False,
 ) -> None:
-    """Give every pending or stale article its mark; the nightly run.
+    """Settle every pending or stale article, as a nightly run or after a load.
 
-    Puts changed settings in force, fingerprints texts on all cores, brings the common sentences up to date,
-    settles. Where much is unsettled, as after a first load or a changed setting, everything is settled at
-    once in memory; a few articles are looked up through the indexes of Postgres. May be stopped at any
-    moment and is resumed by the next run. Marks stay readable all the while.
+    It puts changed settings in force, fingerprints texts on all cores, counts common sentences, and settles.
+    Much work, as after a first load or a changed setting, is done at once by the memory engine; a few
+    articles are settled in batches by the postgres engine, through its indexes. Both give the same marks. You
+    may stop it at any moment: the next run continues. Marks stay readable meanwhile.
 
-    If another backfill is at work, this one says who runs it, since when and how far it is, and ends. One
-    that was killed is taken over at once. `dedup status` shows the one at work.
+    If another backfill is running, this one says who runs it, since when and how far it is, and ends. It
+    continues a killed one at once. `dedup status` shows a running backfill.
 
-    A text that cannot be read fails alone, with its reason; see `dedup retry`. Where the machine has no
-    memory or threads to spare, no article is to blame: the backfill ends with exit code 1, and the next one
-    goes on.
+    An unreadable text fails alone, with its reason; see `dedup retry`. If the machine lacks memory or
+    threads, no article fails: the backfill ends with exit code 1, and the next one continues.
 
     Next: `dedup stories`, `dedup marks`.
     """
@@ -87,16 +75,16 @@ def _say_done(report: dedup.BackfillReport) -> None:
     if report.running:
         output.say(f"{report.running.kind} is running already, {report.running}; this one has nothing to do")
     elif report.superseded:
-        output.say("another backfill took this one for gone and goes on in its place; this one ended")
+        output.say("another backfill took over, because this one seemed dead; this one ended")
     elif not (report.settled or report.failed or report.archived or report.stopped):
         output.say("everything was settled already")
     else:
-        failed = f", {report.failed:,} cannot have one (dedup marks --status failed)" if report.failed else ""
+        failed = f", {report.failed:,} failed (dedup marks --status failed)" if report.failed else ""
         texts = shared.counted(report.fingerprinted, "text")
         gone = f"; archived {shared.counted(report.archived, 'article')}" if report.archived else ""
         output.say(f"fingerprinted {texts}{failed}; wrote {shared.counted(report.settled, 'mark')}{gone}")
         if report.stopped:
-            output.say("stopped as asked; run `dedup backfill` again to go on")
+            output.say("stopped as asked; run `dedup backfill` again to continue")
         else:
             if report.reprints:
                 output.say(_found(report.reprints))
@@ -105,8 +93,8 @@ def _say_done(report: dedup.BackfillReport) -> None:
         output.say(problem)
     if report.deferred:
         output.say(
-            f"{shared.counted(report.deferred, 'article is', 'articles are')} held by others' transactions"
-            " (`dedup status`): run it again"
+            f"{shared.counted(report.deferred, 'article is', 'articles are')} locked by other transactions"
+            " (`dedup status` shows them): run `dedup backfill` again"
         )
 
 
@@ -117,7 +105,7 @@ def _copies(story: dedup.StorySummary) -> str:
 def _found(reprints: dedup.Reprints) -> str:
     if not reprints.duplicates:
         return "no article is a duplicate of another"
-    # By titles only: what this prints is kept in logs, where no words of a text belong.
+    # Titles only: logs keep this line, and must not hold words of a text.
     most = ", ".join(
         f'"{line(story.title, most=shared.TITLE_CHARACTERS)}" ({story.id}, {_copies(story)})'
         if story.title
@@ -132,19 +120,14 @@ def _found(reprints: dedup.Reprints) -> str:
 
 def retry(
     failed: Annotated[
-        str,
-        Option(
-            metavar="REASON",
-            help="How the reason begins: `unreadable`, `empty`, `too long`; `dedup status` lists them.",
-        ),
+        str, Option(metavar="REASON", help="Beginning of the reason, as `dedup status` lists them.")
     ] = "unreadable",
     json: shared.JsonOption = False,
 ) -> None:
-    """Make failed articles pending again, so that the next backfill reads them once more.
+    """Make failed articles pending again, so that the next backfill reads them.
 
-    By default, those that could not be read, as an error of the program stopped them. Do it when the cause is
-    gone: an older dedup.
-    An article whose text is empty or too long fails again until it is edited or the setting changed.
+    The default is articles that an error of the program made unreadable: run it after an upgrade of dedup.
+    An article whose text is empty or too long fails again until the text or the setting is changed.
 
     **Examples**
 
@@ -157,7 +140,9 @@ def retry(
     if json:
         output.write_json({"pending": total})
     elif not total:
-        output.say(f"no article failed with a reason that begins {output.printable(failed)!r}: dedup status")
+        output.say(
+            f"no failed article has a reason that begins with {output.printable(failed)!r}; see dedup status"
+        )
     else:
         output.say(
             f"{shared.counted(total, 'failed article is', 'failed articles are')} pending again;"
@@ -178,12 +163,11 @@ def check(
     date_format: shared.DateFormatOption = None,
     day_first: shared.DayFirstOption = None,
 ) -> None:
-    """Store and settle articles one by one: JSON articles in, JSON verdicts out.
+    """Store and settle articles one by one, for a scraper: JSON articles in, JSON verdicts out.
 
-    One line for every line read, at once, so it can serve as a co-process of a scraper. What cannot be
-    read, a blank line included, gets a verdict too, with the status `refused` and its id where it has one;
-    `repairs` names fields that were not taken as they were. Names and bounds are those of `load`. Exit code 1
-    if not one line is an article.
+    Each line gets its verdict at once, so a scraper can run it as a co-process. A line that is no article,
+    even a blank one, gets the status `refused`, with its id if it has one; `repairs` names fields that were
+    changed or left out. Names and limits are those of `load`. Exit code 1 if no line is an article.
 
     **Example**
 
@@ -196,14 +180,16 @@ def check(
     reading = Reading(shared.field_map(map_), format_, publication, language, html, date_format, day_first)
     with ExitStack() as stack:
         stop = stack.enter_context(shared.stopping())
-        try_out(file, reading, every_line=True)  # a typo starts no server
+        # Tried before the corpus is opened: a typo must not start a server.
+        try_out(file, reading, every_line=True)
         dd = stack.enter_context(shared.corpus())
         bound = dd.settings.max_record_bytes()
         reader = stack.enter_context(ArticleReader(file, reading, bound, every_line=True))
         repairs: list[Repair] = []
         answered = refused = 0
         for item in reader:
-            if isinstance(item, Repair):  # its article comes next
+            # Repairs come before their article.
+            if isinstance(item, Repair):
                 repairs.append(item)
                 continue
             if isinstance(item, Reject):
@@ -213,25 +199,26 @@ def check(
                 verdict = dd.lookup(item) if dry_run else dd.submit(item)
             noted = [{"field": r.field, "reason": r.reason, "value": r.value} for r in repairs]
             output.write_json({**verdict.as_dict(), "repairs": noted}, indent=None)
+            # A scraper waits for this verdict before it writes the next line.
             sys.stdout.flush()
             repairs.clear()
             answered += 1
             if stop.is_set():
                 unfinished()
         if reader.truncated:
-            raise InputError(f"{file} is damaged and ends early: check it again when it is whole")
+            raise InputError(f"{file} is damaged and ends early: check a whole copy of it")
     if answered and answered == refused:
-        output.say("not one line is an article")
+        output.say("no line is an article: see the reasons in the verdicts")
         raise typer.Exit(1)
 
 
 def delete(
-    source_ids: Annotated[list[str], Argument(metavar="SOURCE_ID", help="The articles' own ids.")],
+    source_ids: Annotated[list[str], Argument(metavar="SOURCE_ID", help="Your ids of the articles.")],
     json: shared.JsonOption = False,
 ) -> None:
-    """Delete articles; their duplicates and partners are judged again.
+    """Delete articles, and settle their duplicates and similar articles again.
 
-    Exit code 1 if one of them is unknown; the others are deleted all the same.
+    Exit code 1 if an id is unknown; the others are deleted all the same.
     """
     with shared.corpus() as dd:
         deleted = dd.delete_many(source_ids)
@@ -248,26 +235,22 @@ def delete(
 
 def prune(
     older_than: Annotated[
-        str,
-        Option(
-            metavar="AGE|DAY",
-            help="Before the newest article: `90d`, `12w`, `2y`; or the day from which on articles stay.",
-        ),
+        str, Option(metavar="AGE|DAY", help="Age before the newest article: `90d`, `12w`, `2y`; or a day.")
     ],
     dry_run: Annotated[bool, Option("--dry-run", help="Say what would be archived; change nothing.")] = False,
     yes: shared.YesOption = False,
     json: shared.JsonOption = False,
 ) -> None:
-    """Archive old articles: they keep text and marks, and are compared with nothing any more.
+    """Archive old articles, which keeps a corpus fast: they keep text and mark, but are never compared again.
 
-    First everything is settled, so that what leaves has its mark. Then the horizon moves; articles before it
-    lose their fingerprints, and the room of these is used for the articles that come. A copy inside whose
-    original leaves is settled again: the earliest copy inside becomes the original. The horizon never goes
-    back. What comes later and is dated before it is archived at once, as `failed` with the reason `archived`.
+    Everything is settled first, so that each archived article has its mark. Then the horizon moves; articles
+    before it lose their fingerprints, and new articles use the space. A copy after the horizon whose original
+    is archived is settled again: the earliest such copy becomes the original. The horizon never moves back.
+    Articles that arrive later with a date before it are archived at once, as `failed` with the reason
+    `archived`.
 
-    Says how many articles it would archive, and asks; without a terminal it needs `--yes`.
-
-    May be stopped at any moment; the next backfill goes on. To do this every night:
+    The command says how many articles it would archive, and asks; without a terminal it needs `--yes`. You
+    may stop it at any moment: the next backfill continues. To archive with every backfill:
     `dedup settings set keep_window=90d`.
 
     **Example**
@@ -293,18 +276,18 @@ def prune(
             articles = shared.counted(found.articles, "article")
             copies = shared.counted(found.settled_again, "copy", "copies")
             output.say(
-                f"horizon {horizon}: {articles} would be archived ({found.archived:,} are already),"
-                f" {copies} whose original is among them settled again"
+                f"horizon {horizon}: would archive {articles} (already archived: {found.archived:,}),"
+                f" and settle {copies} of archived originals again"
             )
         return
     if json:
         output.write_json({**report.as_dict(), "horizon": found.horizon.isoformat()})
     elif report.running:
         output.say(
-            f"{report.running.kind} is running, {report.running}: the horizon is moved to {horizon} after it"
+            f"{report.running.kind} is running, {report.running}: after it the horizon moves to {horizon}"
         )
     elif report.stopped:
-        output.say("stopped as asked; run `dedup backfill` to go on")
+        output.say("stopped as asked; run `dedup backfill` to continue")
     else:
         output.say(
             f"horizon {horizon}: archived {shared.counted(report.archived, 'article')};"

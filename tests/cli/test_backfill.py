@@ -102,7 +102,7 @@ def test_retry(dedup: Dedup, database: Database, tmp_path: Path) -> None:
         )
     assert "next, once the cause is gone: dedup retry" in dedup("status").err
     assert "1 failed article is pending again; next: dedup backfill" in dedup("retry").err
-    assert "no article failed with a reason that begins 'unreadable'" in dedup("retry").err
+    assert "no failed article has a reason that begins with 'unreadable'" in dedup("retry").err
     assert json.loads(dedup("retry", "--failed", "empty", "--json").out) == {"pending": 1}
     counts = json.loads(dedup("status", "--json").out)["counts"]
     assert counts == {"pending": 2}

@@ -45,7 +45,7 @@ def test_off_it_says_how_to_start_it_and_then_what_is_next(
     assert dedup("changes").code == 0
     refused = dedup("changes", "--stop")
     assert refused.code == 2
-    assert "no cursor of changes counts any more; this cannot be undone: add --yes" in refused.err
+    assert "all its cursors become invalid; this cannot be undone: add --yes" in refused.err
     assert dedup("changes").code == 0
     assert "is dropped" in dedup("changes", "--stop", "--yes").err
     assert "was off" in dedup("changes", "--stop", "--yes").err
@@ -97,9 +97,9 @@ def test_json_is_one_document(dedup: Dedup, filled: None) -> None:
     [
         (["--since", "yesterday"], "no cursor of changes"),
         (["--since", "0123456789ab.1.2.3.4"], "read all of them: `dedup changes` without --since"),
-        (["--start", "--stop"], "go alone"),
-        (["--start", "--since", "x"], "go alone"),
-        (["--json", "--follow"], "take the lines"),
+        (["--start", "--stop"], "take no other option"),
+        (["--start", "--since", "x"], "take no other option"),
+        (["--json", "--follow"], "leave one out"),
         (["--limit", "0"], "--limit"),
     ],
     ids=" ".join,

@@ -221,7 +221,7 @@ def test_a_changed_setting_waits_for_the_next_backfill(dedup: Dedup, news: Path)
     dedup("load", str(news))
     dedup("backfill", "--workers", "0")
     said = dedup("settings", "set", "canonical_order=added", "common_stories=5").err
-    assert "in force from the next backfill on; until then nothing changes" in said
+    assert "the next backfill puts them in force" in said
     assert "next: dedup backfill (3 articles to settle, about 1 s)" in said
     shown = dedup("settings").out
     assert "published → added" in shown

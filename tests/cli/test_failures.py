@@ -208,7 +208,7 @@ def test_ctrl_c_ends_every_command_in_one_line(
         patched.setattr(place, _interrupt)
         file = [str(news)] if command in ("load", "check") else []
         line = _one_line(dedup(command, *file), main.INTERRUPTED)
-    assert line.startswith("interrupted: what was finished is kept; run the same command again")
+    assert line.startswith("interrupted: finished work is kept; run the same command again")
     assert dedup("backfill", "--workers", "0").code == 0
     assert dedup("verify").code == 0
 

@@ -208,7 +208,7 @@ def test_a_load_that_is_asked_to_stop_stores_what_it_read_and_says_that_work_is_
         stopped = dedup("load", str(file))
     assert stopped.code == 143
     assert "read 100 lines: 100 new" in stopped.err
-    assert "stopped as asked; run the same command again to go on" in stopped.err
+    assert "stopped as asked; run the same command again to continue" in stopped.err
     assert len(stored(database)) == 100
     again = dedup("load", str(file))
     assert again.code == 0

@@ -165,7 +165,7 @@ def test_an_upgrade_tells_to_grant_again(own: Database, run: Dedup) -> None:
     with next_revision():
         upgraded, again = run("init"), run("init")
     assert (upgraded.code, again.code) == (0, 0)
-    assert "`dedup grant`: run it again" in upgraded.err
+    assert "run `dedup grant` again" in upgraded.err
     assert "grant" not in again.err
 
 

@@ -23,7 +23,7 @@ from dedup.cli import main, output, shared, signals
 from dedup.db.database import Database
 from tests.cli.conftest import Dedup
 
-WORDS = "interrupted: what was finished is kept; run the same command again to go on\n"
+WORDS = "interrupted: finished work is kept; run the same command again to continue\n"
 NUMBERS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 

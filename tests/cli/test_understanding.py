@@ -209,7 +209,7 @@ def test_reasons_of_refusals_are_counted_on_the_screen(dedup: Dedup, tmp_path: P
 def test_a_file_whose_every_line_is_refused_is_a_failure(dedup: Dedup, tmp_path: Path) -> None:
     result = dedup("load", str(lines(tmp_path / "news.jsonl", [{"id": "a"}, {"id": "b"}])))
     assert result.code == 1
-    assert "nothing was loaded: say which name holds the text: --map text=NAME" in result.err
+    assert "nothing was loaded: name the field that holds the text: --map text=NAME" in result.err
     assert dedup("load", str(lines(tmp_path / "none.jsonl", []))).code == 0
 
 
@@ -246,7 +246,7 @@ def test_kinds_of_a_wordpress_export_beyond_those_shown_are_counted(dedup: Dedup
     (tmp_path / "export.xml").write_text(wordpress(post(10, HARBOUR), *others), "utf-8")
     shown = ", ".join(f"1 kind-{number}" for number in range(8))
     result = dedup("load", "export.xml", "--dry-run")
-    assert f"  left out, as no published posts or pages: {shown} and 2 more\n" in result.err
+    assert f"  left out, not published posts or pages: {shown} and 2 more\n" in result.err
 
 
 PAGE = f"<html><body><nav>Menu</nav><article><p>{HARBOUR}</p><p>{MUSEUM}</p></article></body></html>"
@@ -299,7 +299,7 @@ def test_marks_can_be_filtered_on_the_command_line(dedup: Dedup, news: Path) -> 
     assert ids("--marked-since", "2999-01-01") == []
     for wrong in (["--status", "new"], ["--since", "sometime"], ["--limit", "-1"], ["--since", ""]):
         assert dedup("marks", *wrong).code == 2, wrong
-    assert "'24' is no time: write 2026-11-20, 2026-11-20T08:00Z, or so long ago: 30m, 24h, 7d" in (
+    assert "'24' is no time: write 2026-11-20, 2026-11-20T08:00Z, or an age: 30m, 24h, 7d" in (
         dedup("marks", "--since", "24").err
     )
 
@@ -315,7 +315,7 @@ def test_check_fails_if_not_one_line_is_an_article(dedup: Dedup, tmp_path: Path)
     (tmp_path / "stream.jsonl").write_text("{\n\n")
     result = dedup("check", "stream.jsonl")
     assert (result.code, len(result.lines)) == (1, 2)
-    assert "not one line is an article" in result.err
+    assert "no line is an article" in result.err
 
 
 def test_a_full_disk_under_the_output_is_said(dedup: Dedup, corpus_url: str, news: Path) -> None:

@@ -126,7 +126,7 @@ def test_the_check_of_status_says_what_is_missing_and_init_what_it_mended(
     assert main.run(["init"]) == 0
     told = capsys.readouterr().err
     assert "mended: the table sentence_schedule\n" in told
-    assert "if roles have rights from `dedup grant`: run it again" in told
+    assert "run `dedup grant` again for each role" in told
     assert main.run(["init", "--json"]) == 0
     said = json.loads(capsys.readouterr().out)
     assert said["mended"] == said["left"] == []

@@ -265,7 +265,7 @@ def test_a_signal_ends_the_command_in_every_stage(
             process.kill()
     said = (tmp_path / "stderr").read_text()
     assert process.exitcode == 128 + number, said
-    assert "again to go on" in said
+    assert "again to continue" in said
     assert "Traceback" not in said
     backfill(database, workers=0, factory=make_function)
     assert_right(database)

@@ -1,8 +1,4 @@
-"""An invented newsroom, written for this project: 82 articles whose marks are known.
-
-Every line of `newsroom.jsonl` says in `kind` what the article is and in `expect` what its mark must be,
-so the demonstration is also a test.
-"""
+"""An invented newsroom: 82 articles with a description in `kind`, and the expected mark in `expect`."""
 
 from __future__ import annotations
 
@@ -12,6 +8,6 @@ from typing import Any
 
 
 def newsroom() -> list[dict[str, Any]]:
-    """The articles of the demonstration, in the order of the file."""
+    """Return the articles of the demonstration, in the order of the file."""
     lines = (resources.files("dedup.cli.newsroom") / "newsroom.jsonl").read_text("utf-8").splitlines()
     return [json.loads(line) for line in lines]
