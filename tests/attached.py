@@ -69,7 +69,7 @@ def attach(database: Database, name: str = "news", **given: Any) -> list[str]:
 
 
 def right(database: Database) -> Answer:
-    """Settle, and check the marks against the oracle and a corpus that stores the same articles itself."""
+    """Settle; return the marks, checked against the oracle and a corpus that stores the articles itself."""
     settle(database)
     found = assert_right(database)
     with database.transaction() as cursor:

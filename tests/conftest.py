@@ -74,7 +74,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 def is_there(extra: str) -> bool:
-    """Return whether an extra is installed."""
+    """Return whether an extra was not removed from the package."""
     return (Path(plugins.__file__).parents[1] / "extras" / extra).is_dir()
 
 
@@ -86,7 +86,7 @@ class Told(Protocol):
 
 @pytest.fixture
 def told(record_property: Callable[[str, object], None]) -> Told:
-    """Report of a `torture` test to `scripts/torture`: its promises, trials and faults."""
+    """Return a function that reports promises, trials and faults of a `torture` test to `scripts/torture`."""
 
     def tell(promises: str, trials: str, faults: str) -> None:
         record_property("promises", promises)

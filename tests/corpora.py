@@ -108,7 +108,7 @@ def article(source_id: str, codes: Iterable[Code], minute: float | None = 0, **f
 
 
 class AnyDatabase(Protocol):
-    """The methods of `Database` that these helpers use."""
+    """The method of `Database` that these helpers use."""
 
     def transaction(self, *, settling: bool = False) -> Any: ...
 
@@ -133,7 +133,7 @@ class Answer:
 
 
 def answer(database: AnyDatabase) -> Answer:
-    """Marks, pairs and common sentences in the database."""
+    """Return the marks, pairs and common sentences in the database."""
     with database.transaction() as cursor:
         marks = cursor.execute(EXPORTED("marks", conditions="true", kept=""), {"limit": None}).fetchall()
         pairs = cursor.execute(EXPORTED("matches")).fetchall()
@@ -251,7 +251,7 @@ def each(settings: Settings, function: Callable[[TextTask], Fingerprint | str]) 
 
 
 def _as_arrays(settings: Settings, made: Fingerprint | str) -> Fingerprints:
-    """Return a fingerprint, or the reason for its refusal."""
+    """Return a fingerprint, or the reason for its refusal, as arrays of one row."""
     rows = Fingerprints.unmade(1, settings.signature_bytes, settings.buckets)
     if isinstance(made, str):
         return replace(rows, reasons=(made,))
@@ -285,7 +285,7 @@ def rows(database: Database, query: str) -> list[tuple[Any, ...]]:
 
 
 def of(source_id: str) -> str:
-    """Assignments for an UPDATE of an article's mark."""
+    """Return the condition for an UPDATE of the mark of an article."""
     return f"WHERE id = (SELECT id FROM dedup.article WHERE source_id = '{source_id}')"
 
 
@@ -305,7 +305,7 @@ def blocked(database: Database) -> bool:
 
 
 def assert_right(database: AnyDatabase) -> Answer:
-    """Check a settled corpus against the oracle, and return the oracle's answer."""
+    """Check a corpus after a backfill against the oracle, and return its answer."""
     found, wanted = answer(database), expected(database)
     assert_equal(found, wanted)
     assert_best_match(database)
@@ -350,7 +350,7 @@ def assert_consistent(database: AnyDatabase) -> None:
 
 
 def divided(database: AnyDatabase) -> bool:
-    """Check that every settled article is on the right side of the horizon."""
+    """Return whether every settled article is on its side of the horizon."""
     with database.transaction() as cursor:
         state = window_of.load(cursor)
         return state.divided == window_of.dividing(state.horizon, rulebooks.load_settings(cursor))
@@ -432,7 +432,7 @@ def change_settings(database: AnyDatabase, **values: Any) -> Settings:
 
 
 class _Borrowed(Deduplicator):
-    """Lend the database without closing it."""
+    """A door that leaves the database open for its lender."""
 
     def close(self) -> None:
         pass

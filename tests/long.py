@@ -45,7 +45,7 @@ def recorded() -> dict[str, str]:
 
 
 def is_due(names: tuple[str, ...], test: Path) -> bool:
-    """Return whether a test is due: the test, or a file that it names, has changed."""
+    """Return whether a test is due: the test, or a file or folder that it names, has changed."""
     return any(recorded().get(name) != digest(name) for name in (*names, SHARED, str(test.relative_to(ROOT))))
 
 

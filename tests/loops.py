@@ -1,4 +1,4 @@
-"""Loops over many small cases in one test: separate tests cost more than they do."""
+"""Loops over many small cases in one test: collecting and reporting a case costs more than running it."""
 
 from __future__ import annotations
 

@@ -55,7 +55,7 @@ class Replica:
         self.told: list[tuple[int, int]] = []
 
     def read(self, limit: int = 1_000) -> list[MarkChange]:
-        """Apply changes, after checking that they are in order and new."""
+        """Read and apply changes, after checking that they are in order and new; return them."""
         with self.database.transaction() as cursor:
             found = changes(cursor, self.since, limit)
         assert len(found) <= limit
@@ -73,7 +73,7 @@ class Replica:
         return heard
 
     def assert_equal(self) -> None:
-        """A replica of the marks; unknown articles count as pending."""
+        """Check that the replica equals the table; articles that it was never told of count as pending."""
         stored = answer(self.database).marks
         assert self.marks.keys() <= stored.keys()
         assert {name: self.marks.get(name, PENDING) for name in stored} == stored

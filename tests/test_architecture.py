@@ -48,7 +48,7 @@ def is_within(module: str, packages: tuple[str, ...]) -> bool:
 
 @cache
 def imported(found: ast.Module) -> list[str]:
-    """Yield every module that a file imports, also within functions."""
+    """Return every module that a file imports, also within functions."""
     return list(_imported(found))
 
 
@@ -66,7 +66,7 @@ def _imported(found: ast.Module) -> Iterator[str]:
 
 @cache
 def calls(found: ast.Module) -> list[str]:
-    """Yield every call as it is written, such as `sys.exit`."""
+    """Return every call as it is written, such as `sys.exit`."""
     return [ast.unparse(node.func) for node in ast.walk(found) if isinstance(node, ast.Call)]
 
 

@@ -166,7 +166,7 @@ def test_every_name_that_the_page_for_contributors_tells_is_in_the_code() -> Non
 
 ELSEWHERE = re.compile(r"\.\./shared|work/shared|SEMANTICS|RELIABILITY|METHODS\.md")
 LOCATORS = {"scripts/sandbox.py", "scripts/train_english.py", "tests/conftest.py"}
-"""Matches references to the data folder beside the checkout."""
+"""Files that look for the data folder beside the checkout."""
 
 
 def repository() -> list[str]:

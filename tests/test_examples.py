@@ -39,7 +39,7 @@ def pod(manifest: dict[str, Any]) -> dict[str, Any]:
 
 
 def commands() -> list[list[str]]:
-    """Yield the calls of `dedup` in the examples, without comments, as words after the program's name."""
+    """Return the calls of `dedup` in the examples, without comments, as words after the program's name."""
     found = []
     for path in FILES:
         lines = [line for line in path.read_text("utf-8").splitlines() if not line.lstrip().startswith("#")]

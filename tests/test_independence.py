@@ -130,7 +130,7 @@ for name, command in typer.main.get_command(program()).commands.items():
 
 @cache
 def listed() -> list[str]:
-    """Return every command as its words."""
+    """Return every command as a line of words."""
     return python(ROOT, "-c", LISTED).stdout.splitlines()
 
 

@@ -1,4 +1,4 @@
-"""Pictures of three ways through the code: each is walked, and passes the drawn files."""
+"""The README's picture of three ways of an article through the code: each is walked, and passes its files."""
 
 from __future__ import annotations
 

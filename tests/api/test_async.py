@@ -51,7 +51,7 @@ def settle_lock(url: str) -> Iterator[psycopg.Connection]:
 
 
 def at_work(database: Database) -> list[str]:
-    """Return the other sessions of this database that are in a transaction or a statement."""
+    """Return state and query of other sessions of this database that are in a transaction or statement."""
     with database.transaction() as cursor:
         rows = cursor.execute(
             "SELECT state || ': ' || query FROM pg_stat_activity WHERE datname = current_database()"

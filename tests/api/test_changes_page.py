@@ -1,4 +1,4 @@
-"""docs/changes.md: its commands run, and its program keeps marks in a file."""
+"""docs/changes.md: its commands work, and its program keeps the marks of the table in a file."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A corpus in a separate database, whose attached tables the owner takes apart.
+"""A corpus in a separate database whose attached tables an owner takes apart, and checks of the outcome.
 
 Owners drop things with CASCADE here: in the database that tests share, that could reach the tests after them.
 """

@@ -210,7 +210,7 @@ def test_a_row_that_the_condition_does_not_hold_for_is_no_article(database: Data
 def test_a_text_that_changes_while_it_is_read_leaves_no_fingerprint_of_another(
     database: Database, owner: Owner
 ) -> None:
-    """A text that changes from A to B and back to A between two notes."""
+    """A, B and A again: a text that is read between two notes must stand for neither."""
     news(owner)
     put(owner, 1, window(0, 6), 0)
     attach(database)

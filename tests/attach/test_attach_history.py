@@ -29,7 +29,7 @@ def some_text(rng: random.Random) -> str:
 
 
 def change(owner: Owner, rng: random.Random, key: int) -> None:
-    """A statement of the owner, which may be undone."""
+    """Run a random statement of the owner, and perhaps undo it."""
     name = sql.Identifier(rng.choice(["news", "wire"]))
     choices: list[tuple[str, list[Any]]] = [
         (

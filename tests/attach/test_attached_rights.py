@@ -32,7 +32,7 @@ __all__ = ["granted", "names", "target"]
 
 @pytest.fixture
 def bare(server: Server) -> Iterator[Database]:
-    """A corpus in a separate database, with a table of news beside it."""
+    """A corpus in a separate database with a table of news beside it, which a test may take apart."""
     name = "dedup_taken_apart"
     made = Database(server.create(name))
     opening.initialize(made)

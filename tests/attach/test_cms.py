@@ -387,7 +387,7 @@ def test_how_a_view_is_followed_can_be_changed(database: Database, owner: Owner)
 
 @pytest.mark.parametrize("seed", range(3))
 def test_killed_looks_lose_no_change_of_a_view(database: Database, owner: Owner, seed: int) -> None:
-    """A comparison that is stopped after any page continues where the last whole page ended."""
+    """A comparison that is stopped after any page: the next one starts from the last completed one."""
     rng = random.Random(seed)
     cms(owner)
     for key in range(6):

@@ -185,7 +185,7 @@ def hook(owner: psycopg.Connection[Any], statements: str) -> None:
 
 
 def used(database: Database, url: str) -> None:
-    """Run statements that touch attached tables as one role, and ignore their errors."""
+    """Call the functions that touch attached tables as one role, and ignore errors of dedup."""
     with Deduplicator(url) as dd:
         for work in (
             lambda: dd.backfill(workers=0),
@@ -204,7 +204,7 @@ def used(database: Database, url: str) -> None:
 
 
 def caught(database: Database) -> list[Any]:
-    """Code that ran with other rights than the owner's, or saw values of others."""
+    """Return traces of code that ran with other rights than the owner's, or saw values of others."""
     with psycopg.connect(database.url, autocommit=True) as root:
         found = root.execute(
             "SELECT * FROM public.loot WHERE runs_as <> %s OR logged_in_as <> %s OR text <> ''",

@@ -1,4 +1,4 @@
-"""DDL of owners: no statement fails, and no change is missed.
+"""DDL of owners on attached tables: none of their statements fails, and no change goes unseen.
 
 Random histories of it are in `test_owner_torture.py`.
 """
@@ -63,7 +63,7 @@ def database(server: Server, template: str) -> Iterator[Database]:
 
 @pytest.fixture
 def corpus_url(database: Database) -> str:
-    """The corpus of this test, for `dedup`."""
+    """The address of the corpus of this test, for `dedup`."""
     return database.url
 
 
@@ -488,10 +488,10 @@ class Drift:
     """Statements of an owner on `news`, and the shape of the table afterwards.
 
     Attributes:
-        statements: what the owner does.
-        named: what a line about it says, each of them.
-        table, key, body: as they are named now.
-        now: field to column, as it is mapped in the end.
+        statements: statements of the owner, `SETTLE` for a backfill.
+        named: words that stand together in a line about the change.
+        table, key: their names after the statements.
+        now: field to column, as mapped in the end.
         given: options of `remap`.
         changed: whether marks may have changed, because rows have.
     """
@@ -763,7 +763,7 @@ def test_a_worker_settles_the_rest_and_says_what_drifted(
 def test_rows_of_a_drifted_table_that_wait_for_their_first_mark_hold_nobody_up(
     database: Database, owner: Owner
 ) -> None:
-    """The noted texts are outdated, and their notes wait until the table is mapped again."""
+    """Rows with other texts than the noted ones: their notes wait until the table is mapped again."""
     news(owner)
     put(owner, 1, window(0, 6), 0)
     put(owner, 2, window(3, 6), 1)

@@ -47,7 +47,7 @@ WIDTH = 50
 """Keys in a partition."""
 
 TRANSACTIONS = 6
-"""Statements of the writers, beside each change of a table."""
+"""Transactions of the writers, beside each change of a table."""
 
 KINDS = {
     "text": "text",
@@ -100,7 +100,7 @@ class Table:
         return f"{self.schema}.{self.now}"
 
     def options(self, known: Mapping[str, str]) -> dict[str, Any]:
-        """Arguments of `remap` for names that nobody could guess."""
+        """Arguments of `remap`: names that cannot be guessed from the known columns."""
         given: dict[str, Any] = {}
         if self.another and self.place != self.mapped_place:
             given["table"] = self.place

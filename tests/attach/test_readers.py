@@ -43,7 +43,7 @@ def entry(owner: Owner, user: Any, number: int, outlet: int = 1) -> None:
 
 
 def told(database: Database, **given: Any) -> list[str]:
-    """Return the hint that the owner reads."""
+    """Attach the entries, and return the hints to the owner."""
     columns = {"text": "body", "title": "headline", "publication": "outlet"}
     done = deduplicator(database).attachments.attach(
         f"{SCHEMA}.entries", keys=["id"], columns=columns, **given

@@ -1,4 +1,4 @@
-"""Messages about missing packages name a command that works."""
+"""Messages about missing packages name a command that works where dedup is installed."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ Requires-Dist: pyspark<5,>=3.5; extra == 'spark'
 
 
 class Installation:
-    """A newsdedup in a separate environment, which Python finds first."""
+    """A pretended newsdedup in a separate environment, which Python finds first."""
 
     def __init__(self, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         self.info = folder / "site-packages" / "newsdedup-9.9.dist-info"

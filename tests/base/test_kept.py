@@ -1,4 +1,4 @@
-"""Kept values: JSON of any form, within bounds."""
+"""Kept values: any form becomes JSON within bounds, or is refused."""
 
 from __future__ import annotations
 

@@ -293,7 +293,7 @@ def _wait_until(condition: Callable[[], bool]) -> None:
 
 
 class _failing:  # noqa: N801 - used like a function
-    """Make writes to a table fail with an SQLSTATE within the block."""
+    """Make inserts into a table fail with an SQLSTATE within the block."""
 
     def __init__(self, database: Database, table: str, state: str) -> None:
         self._database, self._table, self._state = database, table, state

@@ -174,7 +174,7 @@ def test_a_key_that_could_be_guessed_is_refused(
 
 @pytest.mark.long("dedup", "migrations")
 def test_a_pinned_sentence_follows_the_key(dedup: Dedup, database: Database, tmp_path: Path) -> None:
-    """Pins: with words, with the hash of a stored article, and with a hash whose words are lost."""
+    """Pins: one with its words, one with a hash that an article carries, one whose words are lost."""
     sentences = HARBOUR.split(". ")
     long = "The mayor, who " + "spoke for a long time and " * 30 + "went home at noon."
     file = tmp_path / "long.jsonl"

@@ -1,4 +1,4 @@
-"""Help: it teaches every command, docs/commands.md has all of it, and pages name existing commands only."""
+"""Help: all commands have it, docs/commands.md has all of it; pages name existing commands and options."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Load: it accounts for every record, in bounded batches, and keeps the records before a failure."""
+"""Load: every record is accounted for, in bounded batches; a failure stores and reports earlier records."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ def test_the_counts_add_up_for_any_files(
 
 @pytest.fixture
 def batches(monkeypatch: pytest.MonkeyPatch) -> list[list[Article]]:
-    """Articles that are stored at a time."""
+    """Record the batches of articles as they are stored."""
     found: list[list[Article]] = []
 
     def spy(cursor: Cursor, given: list[Article]) -> articles.LoadCounts:

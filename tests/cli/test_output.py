@@ -1,4 +1,4 @@
-"""Output: harmless text, tables that fit the terminal, and progress bars."""
+"""Output: harmless text, tables that fit the terminal, and the progress of long work."""
 
 from __future__ import annotations
 

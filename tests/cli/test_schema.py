@@ -15,7 +15,7 @@ from tests.cli.conftest import Dedup
 
 @pytest.fixture(autouse=True)
 def second(database: Database, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Remove the corpus in `dedup`."""
+    """Leave no corpus but the one in `dedup`."""
     monkeypatch.delenv(VARIABLE, raising=False)
     for name in ("wires", "cables"):
         with database.transaction() as cursor:

@@ -1,4 +1,4 @@
-"""Signals: finished work is kept; the exit code is 128 plus the signal if work is left."""
+"""Signals: finished work is kept; the exit code is 128 plus the number of the signal if work is left."""
 
 from __future__ import annotations
 

@@ -25,8 +25,8 @@ class Corpus:
 
     Attributes:
         articles: each has an added_at.
-        settings: those that are not the defaults.
-        pairs: pinned pairs; some are of articles that are not there.
+        settings: values other than the defaults.
+        pairs: pinned pairs; some name absent articles.
         sentences: pinned sentences, and whether they are always or never common.
     """
 
@@ -241,7 +241,7 @@ def wrong_dates() -> Corpus:
 
 
 def order_of_arrival() -> Corpus:
-    """The same corpus, ordered by added_at."""
+    """Articles whose canonical order is that of added_at, not that of their dates."""
     rng = random.Random(3)
     return Corpus(
         [made(f"a{i}", window(i % 7, 6), rng.randrange(9), added=rng.randrange(9)) for i in range(20)],

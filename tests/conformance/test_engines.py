@@ -45,7 +45,7 @@ pytestmark = pytest.mark.timeout(120)
 
 
 class Engine(Protocol):
-    """An engine: it settles an empty corpus that has the settings of the given one."""
+    """An engine: it fills and settles an empty corpus that has the settings of the given one."""
 
     name: str
 
@@ -54,7 +54,7 @@ class Engine(Protocol):
 
 
 class OneAtATime:
-    """The hook: it submits in a different order, with half of the pins before and half after."""
+    """The hook: articles in a random order, half of the pins before and half after, then a backfill."""
 
     def __init__(self, seed: int) -> None:
         self.name, self._seed = f"one at a time, order {seed}", seed
@@ -315,7 +315,7 @@ def test_the_corpora_are_about_what_they_say() -> None:
 
 
 def test_pins_act_on_originals_and_not_on_copies() -> None:
-    """Check that the pins of a corpus act, unless they name a copy."""
+    """Check that some pins of a corpus act, and that some pins of copies do not."""
     for name in ("pins_of_copies", "mix_with_many_pins"):
         found = reference(name)
         said = [tuple(pair[:2]) for pair in CORPORA[name]().pairs]

@@ -84,7 +84,7 @@ PASSWORDS = st.lists(
 
 
 def told(url: str) -> str:
-    """Check the description of an address, and the error of a connection to it."""
+    """Return everything said of an address: its location, and the error of a connection to it."""
     try:
         database = Database(url)
     except DedupError as error:

@@ -1,4 +1,4 @@
-"""Guards: only dedup writes marks and bookkeeping, despite forged columns, TRUNCATE and replica mode."""
+"""Guards of marks and bookkeeping: forged columns, TRUNCATE, replica mode, and rights to call functions."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def filled(database: Database) -> Database:
 
 
 def test_a_mark_given_with_an_insert_is_ignored(filled: Database) -> None:
-    """Restore data only: the article comes first, with its pending mark."""
+    """Insert like a restore of data alone: the article has come before, with its pending mark."""
     with psycopg.connect(filled.url) as connection:
         connection.execute(
             "INSERT INTO dedup.article (source_id, published_at, text, revision)"

@@ -44,7 +44,7 @@ def new(server: Server) -> Iterator[list[str]]:
 
 
 def _lines(database: Database) -> list[str]:
-    """The schema, object by object, and the rights on its functions."""
+    """Return the lines of the schema, object by object, and of the rights on its functions."""
     with database.transaction() as cursor:
         rights = cursor.execute(RIGHTS.encode()).fetchall()
     rows = [*sorted(catalogue(database), key=lambda row: row[0] != "column"), *rights]

@@ -79,7 +79,7 @@ def fill(database: Database, *, defaults: bool = False) -> Answer:
 
 
 def assert_whole(database: Database, *, settled: bool = False, switched_off: bool = False) -> None:
-    """Restores: everything works afterwards, also an article that arrives early.
+    """Check that everything works after a restore, an article that arrives early included.
 
     Args:
         settled: all marks came back, so that only the pending article is to be settled.

@@ -38,7 +38,7 @@ Names = dict[str, str]
 
 
 class Grants(TypedDict, total=False):
-    """Roles and their rights."""
+    """Names of the database roles that get the rights of each kind."""
 
     worker: list[str]
     scraper: list[str]
@@ -468,7 +468,7 @@ EVERYONE = (*roles.ROLES, "stranger")
 
 
 def refused(role: str) -> list[list[str]]:
-    """Statements that a role may not run."""
+    """Return the commands that a role may not run."""
     without = [
         *allowed(role),
         ["db", "url"],

@@ -87,7 +87,7 @@ def family(count: int, step: int = 1) -> list[Any]:
 
 
 def alone(number: int) -> list[int]:
-    """Return an article that repeats nothing."""
+    """Return the codes of sentences that no other article has."""
     return [code(100 * number + i) for i in range(6)]
 
 

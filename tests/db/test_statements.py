@@ -56,7 +56,7 @@ PARTS = {
     "store/stories": {"known": known("m"), "delay": delay("at", "top.first_at")},
     "store/verdicts": {"fields": "a.id"},
 }
-"""Return parts of the types that the code passes."""
+"""Parts of statements as the code passes them, or others of the same type."""
 
 for of_extra in sorted(Path(__file__).parents[1].glob("extras/*/parts.py")):  # each extra knows its own
     PARTS |= import_module(f"tests.extras.{of_extra.parent.name}.parts").PARTS

@@ -1,4 +1,4 @@
-"""Items of a reader, for the tests of one format."""
+"""Items and refusals of a reader, for the tests of one format."""
 
 from __future__ import annotations
 

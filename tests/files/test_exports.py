@@ -1,4 +1,4 @@
-"""Exports of newsrooms: usual names, delimiters and objects are recognised, with hints for the rest."""
+"""Exports of newsrooms: usual names, delimiters and objects are recognised, and the reader says how."""
 
 from __future__ import annotations
 

@@ -187,7 +187,7 @@ def mutated(dice: random.Random, base: str) -> tuple[bytes, str | None]:
 
 
 def polled_articles(content: bytes, charset: str | None) -> Iterator[Article]:
-    """Read an answer like `dedup watch`; raise InputError only."""
+    """Yield the articles of an answer as `dedup watch` reads them; raise InputError only."""
     from dedup.extras.watch import identity, polled, sitemaps
 
     size = len(content) // 3 + 1

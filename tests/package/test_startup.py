@@ -44,7 +44,7 @@ def heavy(modules: list[str]) -> list[str]:
 
 
 def groups(command: Any, path: tuple[str, ...] = ()) -> Iterator[tuple[str, ...]]:
-    """Return every command as its words."""
+    """Yield every command as its words."""
     yield path
     for name, inner in getattr(command, "commands", {}).items():
         yield from groups(inner, (*path, name))
@@ -99,7 +99,7 @@ def test_it_takes_less_than_a_third_of_a_second(code: str, tmp_path: Path) -> No
 
 
 def cpu_seconds(code: str, environment: dict[str, str]) -> float:
-    """Run code in a fresh interpreter; return its cost, start and end included."""
+    """Run code in a fresh interpreter; return its CPU seconds, start and end included."""
     process = os.posix_spawn(
         sys.executable,
         [sys.executable, "-c", code],
@@ -132,7 +132,7 @@ NOT_FOR_ONE_ARTICLE = (
     *("dedup.db.migrate", "dedup.text.training", "dedup.extras.lab", "dedup.extras.judging"),
 )
 MOST_MODULES = {"submit": 520, "check": 720}
-"""Modules that a submit may import, including Python's own, with some room."""
+"""Modules that a submit or a check may import, including Python's own, with some room."""
 
 
 @pytest.mark.parametrize(("what", "code"), [("submit", SUBMIT), ("check", CHECK)])

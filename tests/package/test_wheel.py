@@ -97,7 +97,7 @@ def test_what_is_imported_is_the_wheel(installed: Environment, newsroom: User) -
 
 
 def works_as_the_demonstration_promises(user: User) -> None:
-    """The main steps of `scripts/demo`."""
+    """Check the main steps of `scripts/demo`."""
     marks = [json.loads(line) for line in user.dedup("marks").stdout.splitlines()]
     expected = {
         one["source_id"]: (one["expect"]["status"], one["expect"]["duplicate_of"]) for one in articles()

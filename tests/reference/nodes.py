@@ -55,7 +55,7 @@ class Node:
 
     @property
     def weight(self) -> int:
-        """Articles that a node represents."""
+        """Number of articles that a node represents."""
         return len(self.members)
 
 

@@ -1,4 +1,4 @@
-"""The definition of a fingerprint's sentences, word by word and slow.
+"""The definition of a fingerprint's sentences, word by word and without shortcuts.
 
 `dedup/text/batch.py` makes the same of many texts over arrays, and is held equal to this by tests.
 """

@@ -137,7 +137,7 @@ def test_decisions_are_those_of_the_oracle(
 def test_some_are_decided_among_settled_ones_as_among_all(
     given: tuple[list[Subject], Pins], chosen: int, at_once: int, kept: int
 ) -> None:
-    """Articles outside know their best matches there; new articles find the rest, and update it."""
+    """Articles outside know their best matches there; articles that come in find the rest, and report it."""
     settings = SETTINGS.with_values({"similar_pairs": kept})
     subjects, pins = sorted(given[0], key=lambda s: s.order), given[1]
     common = set(oracle.common_sentences([s.fingerprint for s in subjects], settings))

@@ -27,7 +27,7 @@ RULES = Settings(
     containment_shingles=30,
 )
 SIZE = 256
-"""Signature Jaccard: e equal bytes give the estimate (e - 1) / 255."""
+"""Bytes of a signature: e equal ones give the estimate (e - 1) / 255."""
 
 
 def profile(

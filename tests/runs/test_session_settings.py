@@ -155,7 +155,7 @@ def _work(database: Database) -> None:
 
 @pytest.fixture(scope="module")
 def plain(server: Server, template: str) -> dict[str, Any]:
-    """The result with the session defaults of Postgres."""
+    """Return the results with the session defaults of Postgres."""
     return use(server.create("dedup_plain_sessions", template))
 
 

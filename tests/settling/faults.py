@@ -55,7 +55,7 @@ class Faults:
 
 @contextmanager
 def failing(faults: Faults, places: Sequence[tuple[Any, str]]) -> Iterator[None]:
-    """Count calls of these attributes within the block."""
+    """Count calls of these attributes within the block, and fail the chosen ones."""
     with pytest.MonkeyPatch.context() as patch:
         for owner, name in places:
             patch.setattr(owner, name, faults.wrap(getattr(owner, name)))
@@ -83,7 +83,7 @@ class _File:
 
 @contextmanager
 def failing_files(faults: Faults, folder: Path) -> Iterator[None]:
-    """Count operations on files of a folder within the block, opening included."""
+    """Count operations on files of a folder within the block, opening included, and fail the chosen ones."""
     real = io.open
 
     def opened(file: Any, *given: Any, **options: Any) -> Any:

@@ -54,7 +54,7 @@ def threads() -> Iterator[ThreadPoolExecutor]:
 
 
 def blocked(database: Database, count: int = 1) -> bool:
-    """Return whether that many sessions of this database wait for a lock."""
+    """Return whether at least that many sessions of this database wait for a lock."""
     with database.transaction() as cursor:
         row = cursor.execute(
             "SELECT count(*) FROM pg_stat_activity"

@@ -151,7 +151,7 @@ FAULTY_TABLES = ("article", "fingerprint", "match", "common_sentence", "run")
 @pytest.mark.long("dedup", "migrations")
 @pytest.mark.parametrize("every", [4, pytest.param(1, marks=pytest.mark.torture)])
 def test_a_fault_at_every_write(database: Database, every: int) -> None:
-    """Points of a crash: every fourth by default, with the first and the last."""
+    """Faults at every fourth write by default, the first and the last included."""
     given = news(16, seed=5)
     fill(database, given)
     change_settings(database, common_stories=2)

@@ -119,7 +119,7 @@ def test_a_notification_is_answered_at_once(database: Database, corpus_url: str)
 @pytest.mark.long("dedup", "migrations")
 def test_one_row_for_a_working_period_and_none_for_idle_polls(database: Database, corpus_url: str) -> None:
     def ended() -> int:
-        """Count the runs when no run is active."""
+        """Return the number of runs, or 0 during a run."""
         rows = query(database, "SELECT ended_at IS NULL FROM dedup.run")
         return 0 if (True,) in rows else len(rows)
 
@@ -146,7 +146,7 @@ def test_one_row_for_a_working_period_and_none_for_idle_polls(database: Database
 
 @pytest.fixture
 def seconds() -> Callable[[Database, str], float]:
-    """Seconds until an article has its mark."""
+    """Return a function that measures the seconds until an article has its mark."""
 
     def measure(database: Database, name: str) -> float:
         load(database, article(name, window(3, 6), 5))
@@ -198,7 +198,7 @@ def test_a_dropped_notification_costs_one_poll(
 
 @pytest.fixture
 def heard(database: Database) -> Iterator[Callable[[], int]]:
-    """Return the number of notifications since the last call."""
+    """Yield a function that counts the notifications since its last call."""
     with psycopg.connect(database.url, autocommit=True) as connection:
         connection.execute("LISTEN dedup")
 

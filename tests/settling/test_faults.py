@@ -65,10 +65,10 @@ ALLOCATIONS: Places = [
 
 @dataclass(frozen=True)
 class Kind:
-    """Faults, and their kinds.
+    """A kind of fault: the places that fail, and their error.
 
     Attributes:
-        lasting: every call from the N-th on.
+        lasting: whether all calls from the N-th on fail, or this one only.
         workers: threads beside the one that waits for them.
     """
 

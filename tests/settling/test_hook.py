@@ -291,7 +291,7 @@ def test_while_the_whole_corpus_is_settled_at_once_a_hook_settles_nothing(databa
 @pytest.mark.long("dedup", "migrations")
 @pytest.mark.parametrize("minutes", [(0, 1, 2, 3), (3, 2, 1, 0), (2, 0, 3, 1)])
 def test_newcomers_in_any_order_are_right(database: Database, minutes: tuple[int, ...]) -> None:
-    """The fast path of the hook, and the cases that it leaves to the general one."""
+    """Mix articles for the fast path of the hook with cases that it leaves to the general one."""
     given = [article(f"a{i}", window(2 * (i % 5), 6), minutes[i % 4] * 10 + i) for i in range(20)]
     given += [article(f"short {i}", [code(i % 3)], minutes[i % 4], title=f"Title {i % 2}") for i in range(8)]
     with deduplicator(database) as dd:

@@ -1,7 +1,7 @@
 """A replica of the marks equals the table after any events and kills (docs/changes.md).
 
-docs/reliability.md, promise 19. The long test has 100,000 marks change under ten kills of who writes and ten
-of who reads; each change that a reader has stored must be one that it had not stored before.
+docs/reliability.md, promise 19. The long test changes 100,000 marks under ten kills of writers and ten
+of readers; each change that a reader has stored must be one that it had not stored before.
 """
 
 from __future__ import annotations

@@ -31,10 +31,10 @@ pytestmark = pytest.mark.timeout(300)
 ARTICLES = 20_000
 LARGE = ("article", "article_mark", "fingerprint", "match", "common_sentence", "sentence_count")
 ROWS = 600
-"""Rows that may be fetched for an article with about 10 relatives and 36 keys."""
+"""Most rows that may be fetched for an article, which has about 10 relatives and 36 keys."""
 
 SHARED = 10
-"""Fingerprints that a look-up of all keys may fetch, because some bits of keys collide."""
+"""Further fingerprints that each look-up of all keys may fetch, because some bits of keys collide."""
 
 FILL = """
     SET LOCAL dedup.settling = 'on';
@@ -207,7 +207,7 @@ def test_looking_for_work(large: Database) -> None:
 
 
 def test_a_page_of_what_waits_reads_no_more_than_that(large: Database) -> None:
-    """Rows that a page may sort: at 1,000,000 articles, sorting all waiting ones would take hours."""
+    """Bound the rows that a page reads: pages that sort all 1,000,000 waiting articles would take hours."""
     with rolled_back(large, settling=True) as cursor:
         cursor.execute("UPDATE dedup.article SET revision = revision + 1")
         cursor.execute("UPDATE dedup.article_mark SET stale = true")
@@ -262,7 +262,7 @@ STATISTICS = {
 
 @contextmanager
 def explained(monkeypatch: pytest.MonkeyPatch) -> Iterator[dict[str, int]]:
-    """Return every statement of the program, with the rows of its plan nodes.
+    """Yield the statements of the program, with the rows that went through the nodes of their plans.
 
     Rows that a join looks at and throws away count too; these are in no statistics of the tables.
     """

@@ -69,7 +69,7 @@ def chunked(given: Chunk, size: int = 50) -> list[Chunk]:
 
 
 def made_by(database: Database, workers: int, *more: Any) -> FingerprintPool:
-    """A pool for the waiting articles of a database."""
+    """Return a pool for the waiting articles of a database."""
     with database.transaction() as cursor:
         return FingerprintPool(database, rulebooks.load_rulebook(cursor), workers, *more)
 

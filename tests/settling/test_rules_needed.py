@@ -26,7 +26,7 @@ pytestmark = pytest.mark.timeout(300)
 
 STEPS = 15
 HISTORIES = 500
-"""Histories to try; most mutants are noticed at once, the rarest in the 306th."""
+"""Most histories to try; most mutants are noticed at once, the rarest in the 306th."""
 
 
 @dataclass(frozen=True)

@@ -50,7 +50,7 @@ def unrelated(number: int, sentences: int = 200) -> str:
 
 
 def poisoned(number: int) -> str:
-    """Crafted words in a different order, so that no sentence is shared."""
+    """Return an unrelated article with the crafted words in a new order, so that no sentence is shared."""
     block = random.Random(number).sample(crafted(), len(crafted()))
     return f"{unrelated(number)}\n\n{' '.join(block)}."
 

@@ -25,7 +25,7 @@ from tests.settling.test_crash import news
 
 ARTICLES = 60
 BACKFILLS = 6
-"""Articles added in each pass, between two arrivals."""
+"""Backfills in each pass over everything, between arrivals."""
 
 VERSIONS = """
     SELECT 'article', id::text, xmin::text FROM dedup.article
@@ -34,7 +34,7 @@ VERSIONS = """
     UNION ALL SELECT 'common', sentence_hash::text, xmin::text FROM dedup.common_sentence
     UNION ALL SELECT 'count', sentence_hash::text, xmin::text FROM dedup.sentence_count
 """
-"""Return every row with its transaction."""
+"""Every row with the transaction that wrote it."""
 
 
 def by_hook(database: Database, given: Article) -> None:

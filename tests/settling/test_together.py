@@ -13,7 +13,7 @@ from tests.settling.test_daemon import working
 pytestmark = pytest.mark.timeout(120)
 
 FAR = 60 * 24 * 40
-"""Minutes between articles: a window of 30 days leaves the earliest behind."""
+"""Minutes from the first articles: far enough for a window of 30 days to leave them behind."""
 
 
 def waits(database: Database) -> bool:

@@ -149,7 +149,7 @@ def its_original_edited(database: Database, original: Article) -> None:
 
 
 BLIND: list[Stage] = [only_loaded, prints_adopted]
-"""An original without a fingerprint, which no copy can be compared with."""
+"""Stages at which the original has no fingerprint to compare a copy with."""
 
 SEEING: list[Stage] = [
     all_settled,

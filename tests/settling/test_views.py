@@ -46,7 +46,7 @@ class Reader:
         self._marked = {name for name, status in self._statuses().items() if status in MARKED}
 
     def look(self) -> None:
-        """Check that each article is in one of the two views, has a story, and keeps a mark."""
+        """Check that each article is in exactly one of the two views, has a story, and keeps a mark."""
         self.looks += 1
         statuses = self._statuses()
         assert None not in statuses.values()

@@ -1,4 +1,4 @@
-"""Reasons why two similar articles are no duplicates."""
+"""Reasons why two articles that are alike enough are no duplicates; other pairs get no reason."""
 
 from __future__ import annotations
 

@@ -501,7 +501,7 @@ def test_what_crosses_the_horizon_while_a_backfill_works_is_archived_by_it(
 
 
 def test_marks_inside_depend_on_what_is_inside_and_on_the_horizon(database: Database) -> None:
-    """Articles before the horizon, whenever they left."""
+    """Articles before the horizon make no difference, whenever they left."""
 
     def bare(found: Answer) -> tuple[Any, ...]:
         inside = {name for name in found.marks if name not in archived(database)}

@@ -68,7 +68,7 @@ TEXTS = [
 
 
 def stored(database: Database) -> dict[str, dict[str, Any]]:
-    """Return the callers' fields of every article by source_id."""
+    """Return the fields and the status of every article by source_id."""
     names = (
         "source_id, url, title, publication, published_at, added_at, language, text, revision, status, stale"
     )

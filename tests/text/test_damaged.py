@@ -1,5 +1,4 @@
-"""Prints: compiled, NumPy's and plain Python's are equal; damage differs from edits and from
-templates."""
+"""Prints: compiled, NumPy's and plain Python's are equal; damage is told from edits and from templates."""
 
 from __future__ import annotations
 

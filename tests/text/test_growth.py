@@ -15,7 +15,7 @@ DEFAULTS = Fingerprinter(Settings())
 N = DEFAULTS.settings.text_max_characters
 
 PEAK_BYTES = 100
-"""Bytes of memory for each character of a text; a million one-letter words take half of it."""
+"""Most bytes of memory for each character of a text; a million one-letter words take half of it."""
 
 GROWING = {
     "a phrase": "\ufdfa" * N,

@@ -110,7 +110,7 @@ def test_any_text(text: str, title: str | None, language: str, few: bool) -> Non
     ],
 )
 def test_every_character(context: str, first: int, last: int) -> None:
-    """Pairs of characters whose classes differ much; the torture tests try all others."""
+    """Characters whose classes differ much; the torture tests try all others."""
     for start in range(first, last, 64):
         if not 0x31400 <= start < 0xE0000:
             lines = [context.format(chr(code)) for code in range(start, start + 64)]

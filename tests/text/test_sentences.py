@@ -49,7 +49,7 @@ CURLY = "\u201c"
 
 
 class Patterns(PunktLanguageVars):  # type: ignore[misc]  # NLTK has no types
-    """A copy of NLTK with its patterns, as fixed in the code."""
+    """NLTK with the patterns of one version, which are fixed in the code."""
 
     __slots__ = ()
     _non_word = "(?:[)\";}\\]*:@'({\\[\u2018\u2019\u201c\u201d\u00ab\u00bb?!])"

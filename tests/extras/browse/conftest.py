@@ -175,7 +175,7 @@ def crawl(browser: Browser, *, start: str = "/", days: bool = True) -> dict[str,
 
 
 def corpus_of(server: Server, name: str, articles: list[Article]) -> str:
-    """A separate database with settled articles and a word index."""
+    """Make a separate database with settled articles and a word index; return its address."""
     url = server.create(name)
     Deduplicator.initialize(url)
     fill(url, articles)

@@ -45,7 +45,7 @@ CREDITED = b"""
 
 
 def credits_of(row: Row) -> set[str]:
-    """Return the credits of `CREDITED`, without contributions."""
+    """Return the agencies that `CREDITED` gives an article, without contributions."""
     each = {"AP": row.id % 2 == 0, "dpa": row.id % 3 == 0}
     return {name for name, credits in each.items() if credits and row.id % 5}
 

@@ -1,4 +1,4 @@
-"""Judgements on pages: they take effect at once, feed `tune`, and can be undone."""
+"""Judgements on pages: they take effect at once, are shown, feed `tune`, and can be undone."""
 
 from __future__ import annotations
 

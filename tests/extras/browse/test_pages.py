@@ -27,7 +27,7 @@ NAMES = [place for place in PLACES if place.name]
 
 @pytest.fixture(scope="module")
 def crawled(reading: Browser) -> dict[str, str]:
-    """Return the addresses of all pages."""
+    """Return all pages by address."""
     return crawl(reading)
 
 

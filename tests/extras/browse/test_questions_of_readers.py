@@ -30,7 +30,7 @@ NEW = Article("new", text(window(2, 6)))
 
 @dataclass
 class Doors:
-    """A corpus for two roles."""
+    """Doors of two roles to the same corpus."""
 
     owner: Deduplicator
     reader: Deduplicator
@@ -137,11 +137,11 @@ IDLE = [
     "EXECUTE ON FUNCTION dedup.changes(text,integer)",
     "EXECUTE ON FUNCTION dedup.journal_triggers()",
 ]
-"""Tables and columns that no page reads."""
+"""Rights that no question needs: for fingerprints not in use at present, and for commands and SQL."""
 
 
 def test_every_right_is_needed(doors: Doors) -> None:
-    """Rights without which a question fails, except `IDLE`."""
+    """Revoke each right in turn: a question fails, unless the right is in `IDLE`."""
     idle = []
     with psycopg.connect(doors.owner._database.url, autocommit=True) as owner:
         for right in rights(owner):
@@ -153,7 +153,7 @@ def test_every_right_is_needed(doors: Doors) -> None:
 
 
 def rights(owner: psycopg.Connection[Any]) -> Iterator[str]:
-    """Return the rights of a reader on tables and functions, as GRANT takes them."""
+    """Yield the rights of a reader on tables and functions, as GRANT takes them."""
     for table, given in roles.RIGHTS["table"].items():
         yield from (f"{privilege} ON dedup.{table}" for privilege in given.get("reader", ()))
     for function, given in roles.RIGHTS["function"].items():
@@ -167,7 +167,7 @@ def rights(owner: psycopg.Connection[Any]) -> Iterator[str]:
 
 
 def missing(doors: Doors) -> Iterator[bool]:
-    """Return, for each question, whether a right is missing."""
+    """Yield for each question whether a right is missing."""
     asked = [partial(ask, doors.reader.browsing, doors) for ask in PAGES.values()]
     for question in [*asked, *(partial(ask, doors.reader) for ask in QUESTIONS.values())]:
         try:

@@ -26,7 +26,7 @@ QUERIES: dict[str, dict[str, str]] = {
     "/outlet": {"publication": "Newsbasket", **DAYS},
     "/copied": {"copier": "Newsbasket", "original": "Vantage", **DAYS},
 }
-"""Addresses of pages that need a reader."""
+"""Queries for the pages that need one."""
 
 
 @pytest.fixture(scope="module")

@@ -29,7 +29,7 @@ def corpus(newsroom_url: str, monkeypatch: pytest.MonkeyPatch) -> str:
 
 
 def stands_alone(page: str) -> str:
-    """A report: its text; no external resources; a policy that allows its own style only."""
+    """Check that a page loads nothing and that its policy allows its style only; return its text."""
     document = Document(page)
     assert document.unclosed == []
     for tag, attrs in document.tags:

@@ -42,7 +42,7 @@ def json_rows(reply: Reply) -> list[dict[str, Any]]:
 
 @pytest.fixture(scope="module")
 def links(reading: Browser) -> dict[str, str]:
-    """Return all links to data, with their pages."""
+    """Return all links to data, with the addresses of their pages."""
     found: dict[str, str] = {}
     for address, page in crawl(reading).items():
         found |= {link: address for link in Document(page).links if "format=" in link}

@@ -1,4 +1,4 @@
-"""Quality of groups: measures worked by hand, by definition, or by a library."""
+"""Quality of groups: measures against values by hand, their definition, or a library."""
 
 from __future__ import annotations
 

@@ -81,7 +81,7 @@ def contained(part: str, whole: str) -> float:
 
 
 def named_pairs(name: str) -> Iterator[CasePair]:
-    """Return the pairs of a case, including pairs within its stories."""
+    """Yield the pairs of a case, including pairs within its stories."""
     for row in made(name).truth:
         if isinstance(row, CasePair):
             yield row

@@ -1,4 +1,4 @@
-"""Measures of methods, worked by hand or by a library; the judging tests hold measures of groups."""
+"""Measures of methods, against values by hand or a library; measures of groups are tested in judging."""
 
 from __future__ import annotations
 

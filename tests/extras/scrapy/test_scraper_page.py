@@ -1,4 +1,4 @@
-"""docs/scraper.md: every block works, and its tables name existing things."""
+"""docs/scraper.md: every block works, and its tables name the settings, counts and statuses that exist."""
 
 from __future__ import annotations
 

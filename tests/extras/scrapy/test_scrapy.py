@@ -65,7 +65,7 @@ class NewspaperSite:
         )
 
     def articles(self) -> list[Article]:
-        """Expected marks, from copying every page by hand."""
+        """Return the articles of a reader who copies every readable page by hand."""
         return [
             Article(
                 f"{self.address}/{number}",
@@ -121,7 +121,7 @@ def served(newspaper: NewspaperSite) -> Iterator[NewspaperSite]:
 
 @dataclass
 class Crawled:
-    """The stored articles and the spool after a crawl."""
+    """The statistics, items and log of a crawl."""
 
     stats: dict[str, Any]
     items: list[dict[str, Any]]
@@ -132,7 +132,7 @@ class Crawled:
 
 
 def crawl(folder: Path, address: str, url: str, **settings: Any) -> Crawled:
-    """Run the spider in a separate process."""
+    """Run the spider in a separate process, and return its statistics, items and log."""
     items, stats = folder / "items.jsonl", folder / "stats.json"
     given = {
         "DEDUP_DATABASE_URL": url,

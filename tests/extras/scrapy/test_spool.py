@@ -1,4 +1,4 @@
-"""The spool: entries are on disk and delivered in order, at least once."""
+"""The spool: entries are on disk and delivered in order, at least once, after any interruption."""
 
 from __future__ import annotations
 

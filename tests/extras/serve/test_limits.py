@@ -250,7 +250,7 @@ def test_room_is_given_back() -> None:
 
 @contextmanager
 def blocked(dd: Deduplicator, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[], int]]:
-    """Hold all questions for a mark until the block ends; yield the number of held ones."""
+    """Hold all questions for a mark until the block ends; yield a function that counts them."""
     go, came, real = threading.Event(), [0], dd.get
 
     def waiting(source_id: str) -> Any:
@@ -372,7 +372,7 @@ def opened(door: Door, count: int, *sent: bytes) -> Iterator[list[socket.socket]
 
 
 def ended(connection: socket.socket) -> bool:
-    """Return whether the server has closed it."""
+    """Return whether the server has closed the connection."""
     connection.settimeout(0.02)
     try:
         return connection.recv(65_536) == b""
@@ -420,7 +420,7 @@ def test_what_is_worked_on_does_not_give_way_and_what_is_only_kept_open_does(
 
 
 class Held:
-    """Attributes of a connection that the tests read."""
+    """A connection with the attributes that decide whether it gives way."""
 
     def __init__(self, client: str, since: float, *, waits: bool = True, idle: bool = False) -> None:
         self.client_key, self.waits_since, self.waits, self.idle = client, since, waits, idle

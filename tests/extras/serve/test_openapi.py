@@ -33,7 +33,7 @@ KNOWN = {
 
 
 def faults(value: Any, schema: Any, where: str = "") -> list[str]:
-    """Yield the faults of a value against a schema, unknown names included."""
+    """Return the faults of a value against a schema, unknown names included."""
     assert set(schema) <= KNOWN, set(schema) - KNOWN
     if "$ref" in schema:
         return faults(value, resolved(schema["$ref"]), where)
@@ -187,7 +187,7 @@ def operations() -> Iterator[tuple[str, Any]]:
 
 
 def test_generators_of_clients_can_make_every_operation() -> None:
-    """Generators skip operations and types with unknown media types or keywords."""
+    """Generators leave out operations and types with media types or keywords that they do not know."""
     names = [operation["operationId"] for _, operation in operations()]
     assert len(set(names)) == len(names)
     for where, operation in operations():
@@ -236,7 +236,7 @@ def test_what_can_be_sent_is_described() -> None:
 
 
 def test_an_id_has_one_name() -> None:
-    """Names mean source_ids in questions and answers; ids of other articles are named so."""
+    """An id is called source_id in questions and answers; ids of other articles say whose they are."""
     named = {parameter["name"] for _, operation in operations() for parameter in operation["parameters"]}
     assert {name for name in named if "id" in name} == {"source_id", "other_source_id"}
     assert not named & {"a", "b"}

@@ -99,7 +99,7 @@ class Outcome:
 
 
 def answer(result: Any) -> Outcome:
-    """Marks and pairs of a result."""
+    """Return the marks, pairs, common sentences and best matches of a result."""
     found = Answer()
     for mark in result.marks.collect():
         assert mark.source_id not in found.marks
@@ -173,7 +173,7 @@ class FingerprintMaker:
         self._base = (seed + 1) << 32
 
     def fingerprint(self, sentences: Sequence[int], noise: float = 0.0) -> Fingerprint:
-        """Return the fingerprint of numbered sentences, with a number of other bytes in the signature."""
+        """Return the fingerprint of numbered sentences; `noise`: the share of random signature bytes."""
         settings, rng = self._settings, self.rng
         size, rows = settings.signature_size, settings.rows
         values = np.empty(size, np.int64)

@@ -70,7 +70,7 @@ class Options:
         budget: pairs of places a round may look at, summed over the keys, unless the smallest head has
             more; None: `PAIRS_PER_ENTRY` for each entry of a group.
         part: how classes are divided into nodes; see `nodes`.
-        starts: of the round, from 1, and a node inside the head: whether it becomes eligible in this round.
+        starts: given the round, from 1, and a node inside the head: whether it becomes eligible in it.
             The first undecided node always does.
     """
 
@@ -86,11 +86,11 @@ class Round:
 
     Attributes:
         head: places in the head.
-        undecided: at the start of the round.
-        eligible: that became so in this round.
-        waiting: eligible and undecided at the end of the round.
-        head_pairs, star_later, star_earlier: scored by HEAD, and by the two cases of STAR.
-        put_out: by STAR.
+        undecided: undecided nodes at the start of the round.
+        eligible: nodes that became eligible in this round.
+        waiting: eligible nodes that are undecided at the end of the round.
+        head_pairs, star_later, star_earlier: pairs scored by HEAD, and by the two cases of STAR.
+        put_out: nodes put out by STAR.
         edges: related pairs among all that were scored.
     """
 
@@ -117,8 +117,8 @@ class ReferenceMarks:
     Attributes:
         marks: of every article, by id.
         pairs: the rows of `match`.
-        best match: (article_id, other_id) of those whose later article is the one most like the earlier one.
-        rounds: what happened.
+        best_match: (article_id, other_id) of pairs whose later article is the one most like the earlier one.
+        rounds: the counts of each round.
     """
 
     marks: dict[int, Mark]
@@ -129,12 +129,12 @@ class ReferenceMarks:
 
 @dataclass(slots=True)
 class State:
-    """Decided nodes, by number.
+    """The state of the nodes, by number: undecided, eligible or decided.
 
     Attributes:
-        eligible_in, decided_in: in which round they became so.
-        canonical: of those that are decided.
-        duplicates: of an eligible node the earlier duplicates that HEAD has found.
+        eligible_in, decided_in: the round in which a node became eligible, or was decided.
+        canonical: whether a decided node is canonical.
+        duplicates: earlier duplicates of an eligible node that HEAD has found.
         edges: the related pairs.
     """
 
@@ -239,8 +239,8 @@ def peel(
     """DECIDE: return the eligible undecided nodes that can be decided, and whether they are canonical.
 
     Args:
-        duplicates: of each the earlier duplicates that HEAD has found.
-        canonical: of the nodes that are decided.
+        duplicates: earlier duplicates of each node that HEAD has found.
+        canonical: whether a decided node is canonical.
     """
     found: dict[int, bool] = {}
     for b in sorted(waiting):  # what is before b is decided before it, if it can be
@@ -260,7 +260,7 @@ def decided(
     said: Said,
     options: Options,
 ) -> tuple[State, list[Round]]:
-    """Decide all nodes, round by round."""
+    """Decide all nodes, round by round; return their state, and the rounds."""
     state = State({node.first for node in found})
     last = {node.first: node.last for node in found}
     entries = sum(len(own) for own in given.values())

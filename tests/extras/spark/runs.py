@@ -13,7 +13,7 @@ from dedup.base.times import from_microseconds
 
 @dataclass
 class Run:
-    """Outcome of a table.
+    """Outcome of a pass over a table.
 
     Attributes:
         articles: source_id to its times, digest, reason, and what is kept of its text.

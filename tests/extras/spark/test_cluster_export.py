@@ -1,4 +1,4 @@
-"""`dedup export corpus`: the folder holds every article at one moment, without text."""
+"""`dedup export corpus`: the folder holds the facts about all articles at one moment, and no text."""
 
 from __future__ import annotations
 

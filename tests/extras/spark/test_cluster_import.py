@@ -98,7 +98,7 @@ def assert_taken_up(database: Database) -> Answer:
 
 
 def hook_agrees(database: Database, given: Sequence[Article], further: Sequence[Article]) -> None:
-    """Submit more articles: the marks equal a corpus settled from nothing."""
+    """Submit more articles, and check that the marks equal those of a corpus settled from nothing."""
     with deduplicator(database) as door:
         for one in further:
             assert not door.submit(one).provisional
@@ -343,7 +343,7 @@ def test_whatever_people_do_meanwhile_the_next_backfill_makes_it_right(
 
 
 def meddle(database: Database, rng: random.Random, given: Sequence[Article]) -> str:
-    """Make a random change, as people and scrapers do."""
+    """Make a random change, as people and scrapers do; return its kind."""
     one, other = rng.sample(list(given), 2)
     what = rng.choice(["edit", "delete", "date", "pin", "submit", "sentence"])
     with deduplicator(database) as door:

@@ -59,7 +59,7 @@ def rounds(result: Any) -> list[dict[str, Any]]:
 
 @pytest.mark.parametrize("division", DIVISIONS)
 def test_hundreds_of_small_corpora_have_the_oracles_answer(spark: Any, tmp_path: Path, division: str) -> None:
-    """Corpora without a common key: one run settles all of them."""
+    """Corpora without a common key: one run settles each as it would be settled alone."""
     values, options = DIVISIONS[division]
     settings = Settings().with_values(values)
     start = 1_000 * list(DIVISIONS).index(division)
@@ -101,7 +101,7 @@ def pairs_scored(result: Any) -> int:
 
 
 def test_a_story_of_edited_copies_costs_pairs_in_proportion(spark: Any, tmp_path: Path) -> None:
-    """A family whose pairs are counted at 2,500 and 10,000 copies: 3 and 50 million."""
+    """Count the scored pairs of 2,500 and 10,000 copies, which have 3 and 50 million pairs in all."""
     counts = {}
     for size in (2_500, 10_000):
         result = settle(spark, tmp_path / str(size), story(size, Settings()))
@@ -119,7 +119,7 @@ def test_the_marks_of_a_story_of_three_hundred_copies(spark: Any, tmp_path: Path
 
 
 def test_a_long_chain_ends(spark: Any, tmp_path: Path) -> None:
-    """A chain of duplicates, of which the window shows one at a time."""
+    """A chain in which each text is a duplicate of the next one; the window shows one at a time."""
     maker = FingerprintMaker(77, Settings())
     corpus = joined([maker.corpus(0, "")])
     texts = [maker.fingerprint([i + j for j in range(6)]) for i in range(24)]

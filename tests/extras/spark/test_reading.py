@@ -24,7 +24,7 @@ from tests.extras.spark.runs import reading
 pytestmark = [pytest.mark.spark, pytest.mark.timeout(600)]
 
 ADDED = datetime(2026, 11, 1, tzinfo=UTC)
-"""Expected articles without an added_at."""
+"""The added_at of articles that have none."""
 
 SECOND = 1_000_000
 PAST_9999 = 253_402_300_800 * SECOND
@@ -184,7 +184,7 @@ def test_a_table_is_read_as_a_file(spark: Any, tmp_path: Path, name: str) -> Non
 
 
 def comparable(refused: list[tuple[str | None, str]]) -> list[tuple[str, str]]:
-    """Differences for rows that are too long: the file reader knows no ids and counts other bytes."""
+    """Return refusals, without ids and numbers for too long rows, which the file reader counts otherwise."""
     found = []
     for id, reason in refused:
         long = "the limit is" in reason

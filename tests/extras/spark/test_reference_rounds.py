@@ -150,7 +150,7 @@ def best_match(case: RoundsCase, pairs: set[Pair]) -> set[tuple[int, int]]:
 
 
 def happened(case: RoundsCase, found: ReferenceMarks, common: set[int]) -> set[str]:
-    """Features of a corpus and its rounds."""
+    """Return the noteworthy features of a corpus and its rounds."""
     kept = Counter(pair.article_id for pair in found.pairs if pair.rule != "pinned")
     copied = Counter(pair.article_id for pair in found.pairs if pair.relation == "duplicate")
     weights = [node.weight for node in nodes_of(case)]
@@ -251,7 +251,7 @@ def test_every_pair_is_scored_once_and_with_all_that_it_shares(monkeypatch: pyte
 
 
 def ring(size: int) -> list[Subject]:
-    """A chain of duplicates, each later than the one before it."""
+    """A ring in which each is a duplicate of its neighbours, and later than the one before it."""
     return [
         subject(i, i, fingerprint([1 + (i + j) % size for j in range(5)], content=i)) for i in range(size)
     ]

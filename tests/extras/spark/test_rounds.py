@@ -1,4 +1,4 @@
-"""Parts of the rounds: decisions of one task, and pairs not worth a score. No Spark."""
+"""Decisions of one task in the rounds, against the model. No Spark."""
 
 from __future__ import annotations
 

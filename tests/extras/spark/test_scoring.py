@@ -42,7 +42,7 @@ def batch(pairs: list[tuple[int, Fingerprint, Fingerprint, Relation | None]]) ->
 
 
 def texts_of(settings: Settings) -> list[Fingerprint]:
-    """Invented fingerprints; those with prints come from misread stories and a short text."""
+    """Return invented fingerprints; those with prints come from misread stories and short texts."""
     if not settings.prints:
         return [
             e.made

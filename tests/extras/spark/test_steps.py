@@ -112,7 +112,7 @@ def stop_if_made(steps: Any, name: str, seconds: float, rows: int) -> None:
 def test_a_run_that_is_stopped_after_any_step_goes_on_there(
     spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Stop after each step in turn, before its marker is written: that step runs again."""
+    """Stop after each step in turn, at times as if before its marker was written: that step runs again."""
     from dedup.extras.spark.engine import settle as run
     from dedup.extras.spark.fingerprinting import Taken
     from dedup.extras.spark.options import CorpusState, Options, Pins

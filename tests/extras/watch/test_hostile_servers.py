@@ -379,7 +379,7 @@ def test_a_sitemap_of_many_pages_is_read_over_several_polls(
 def test_a_feed_that_the_database_refuses_is_left_alone_and_the_others_are_polled(
     news: Site, poll: Watch, database: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Store an id that is too long for an index, as earlier versions did."""
+    """Raise an error of the database for an entry, as an id too long for an index once did."""
     real = feeds.note_entry
 
     def note_entry(cursor: Any, feed: int, source_id: str, *more: Any) -> None:

@@ -43,7 +43,7 @@ def news() -> Iterator[Site]:
 
 
 class Watch:
-    """Poll once, and keep the events."""
+    """Polls once, and keeps the verdicts that it was told."""
 
     def __init__(self, url: str) -> None:
         self._url = url

@@ -1,4 +1,4 @@
-"""Feeds of strangers change their own articles only, never articles of a feed, file, table or hook."""
+"""Feeds of strangers change their own articles only, none of another feed, a file, a table or a hook."""
 
 from __future__ import annotations
 

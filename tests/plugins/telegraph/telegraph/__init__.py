@@ -33,7 +33,7 @@ class Telegrams:
         self.bytes_read, self.bytes_total = 0, Path(path).stat().st_size
 
     def records(self, _plan: Plan, _needed: Collection[str], _understood: Understanding) -> Iterator[Record]:
-        """Read one record per line."""
+        """Yield a record, or the reason for its refusal, per line."""
         for number, line in enumerate(self._opened, 1):
             self.bytes_read += len(line)
             name, colon, text = line.decode("utf-8", "replace").partition(":")
