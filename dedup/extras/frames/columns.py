@@ -145,8 +145,7 @@ def _blocks(rows: Iterable[Any], size: int) -> Iterator[bytes]:
 
 def _parsed(block: bytes, schema: pa.Schema) -> pa.RecordBatch:
     # Lists are read as repeated texts first: few differ, and only the different ones are parsed as JSON.
-    repeated = _TYPES["word"]
-    types = {one.name: repeated if pa.types.is_list(one.type) else one.type for one in schema}
+    types = {one.name: _TYPES["word"] if pa.types.is_list(one.type) else one.type for one in schema}
     (batch,) = pyarrow.csv.read_csv(
         pa.BufferReader(block),
         pyarrow.csv.ReadOptions(use_threads=False, block_size=len(block) + 1, column_names=schema.names),

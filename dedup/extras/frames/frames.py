@@ -15,7 +15,7 @@ dictionaries, which pandas shows as categories. Columns are named as in the view
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from datetime import datetime
 
 import pyarrow as pa
 
@@ -25,9 +25,6 @@ from dedup.base.errors import InputError
 from dedup.base.times import Time
 from dedup.extras.frames import columns
 from dedup.extras.frames.columns import TABLE_NAMES, TableName
-
-if TYPE_CHECKING:
-    from datetime import datetime
 
 __all__ = ["duplicates", "marks", "matches", "reader", "stories"]
 

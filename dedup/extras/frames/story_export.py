@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator
 from contextlib import closing
 from datetime import datetime
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet
@@ -26,7 +26,6 @@ from dedup.files.whole import new_file
 
 # Tables of an SQLite file. A Parquet file has the rows of `article` only.
 _TABLES: dict[str, TableName] = {"story": "stories", "article": "marks", "match": "matches"}
-
 _LEFT_OUT = {"copy_source_ids"}  # In SQLite, `article.story_source_id` has the same facts
 
 _KEYS = {
@@ -43,8 +42,6 @@ _INDEXES = {
     "article": ("story_source_id", "published_at", "publication", "status"),
     "match": ("other_source_id",),
 }
-
-_Read: TypeAlias = Callable[[str], Iterator[pa.RecordBatch]]
 
 
 class _StoppedError(Exception):
@@ -97,7 +94,7 @@ def export(
     return report
 
 
-def _write_sqlite(path: Path, read: _Read, *, whole: bool) -> None:
+def _write_sqlite(path: Path, read: Callable[[str], Iterator[pa.RecordBatch]], *, whole: bool) -> None:
     with closing(sqlite3.connect(path, isolation_level=None)) as connection:
         # `new_file` removes the file of an export that failed, so SQLite need not survive a crash.
         connection.executescript("PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF")
