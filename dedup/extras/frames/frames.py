@@ -34,8 +34,8 @@ def stories(corpus: Deduplicator | str | None = None, *, since: Time = None) -> 
 
     Args:
         corpus: a `Deduplicator`, or the address that it takes.
-        since: only stories with an article published then or later (stored, if the publication time is
-            unknown). A time in any of the forms of `Article`.
+        since: only rows of articles published then or later (stored, if the publication time is unknown):
+            any article of a story, the later one of a pair. A time in any of the forms of `Article`.
 
     Raises:
         InputError: `since` is not a time, or the address is not usable.
@@ -45,26 +45,17 @@ def stories(corpus: Deduplicator | str | None = None, *, since: Time = None) -> 
 
 
 def duplicates(corpus: Deduplicator | str | None = None, *, since: Time = None) -> pa.Table:
-    """Return every duplicate beside its original, with the scores of the pair and the delay in seconds.
-
-    Args and Raises: as in `stories`; `since` applies to the duplicate.
-    """
+    """Return every duplicate with its original, their scores and the delay in seconds; see `stories`."""
     return _table("duplicates", corpus, since)
 
 
 def matches(corpus: Deduplicator | str | None = None, *, since: Time = None) -> pa.Table:
-    """Return every scored pair once: the later article, the earlier one, relation, rule and scores.
-
-    Args and Raises: as in `stories`; `since` applies to the later article.
-    """
+    """Return every scored pair once: later and earlier article, relation, rule and scores; see `stories`."""
     return _table("matches", corpus, since)
 
 
 def marks(corpus: Deduplicator | str | None = None, *, since: Time = None) -> pa.Table:
-    """Return every article with its mark and its story, without its text.
-
-    Args and Raises: as in `stories`; `since` applies to the article.
-    """
+    """Return every article with its mark and its story, without its text; see `stories`."""
     return _table("marks", corpus, since)
 
 
