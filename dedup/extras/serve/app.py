@@ -13,7 +13,6 @@ from starlette.responses import Response
 from starlette.routing import Route, Router
 from starlette.types import ASGIApp
 
-from dedup import Explanation, MarkedArticle
 from dedup.api.deduplicator import Deduplicator
 from dedup.base.errors import DatabaseError, NotFoundError
 from dedup.base.printable import as_json
@@ -84,7 +83,11 @@ class Service:
         found = await self._handling.worked(lambda: self._dd.get(source_id))
         if found is None:
             raise NotFoundError.of(source_id)
-        return marked(found, text=text)
+        answer: dict[str, Any] = _named(found.as_dict())
+        answer["article"]["kept"] = found.article.kept  # under the names that its owner gave
+        if not text:
+            del answer["article"]["text"]
+        return answer
 
     async def delete(self, _request: Request, source_id: str) -> dict[str, Any]:
         if not await self._handling.worked(lambda: self._dd.delete(source_id)):
@@ -103,7 +106,13 @@ class Service:
         self, _request: Request, source_id: str, other_source_id: str, *, text: bool
     ) -> dict[str, Any]:
         found = await self._handling.worked(lambda: self._dd.explain(source_id, other_source_id))
-        return explanation(found, text=text)
+        answer: dict[str, Any] = _named(found.as_dict())
+        answer["shared_sentences"] = len(found.shared)
+        answer["differing_sentences"] = len(found.differing)
+        if not text:
+            del answer["shared"], answer["differing"]
+            del answer["earlier"]["ignored"], answer["later"]["ignored"]
+        return answer
 
     async def changes(self, _request: Request, since: str, limit: int) -> dict[str, Any]:
         if not 1 <= limit <= self._limits.changes:
@@ -129,7 +138,6 @@ class Service:
         return document()
 
     def _judged(self, given: Any, what: str, store: bool) -> dict[str, Any]:
-        # An item of an array is parsed already; a line or a body is still bytes.
         article, flaws = article_of(given, what) if what == "item" else read_article(given, what)
         return judged(self._dd.submit(article) if store else self._dd.lookup(article), flaws)
 
@@ -212,32 +220,10 @@ def _parsed(name: str, kind: str, value: str) -> str | bool | int:
     return value
 
 
-# Answers of the library, with the names of the service. Texts are left out unless asked for.
-
-
 def judged(found: Verdict, flaws: Iterable[Flaw]) -> dict[str, Any]:
     """Return a verdict with the repairs of its article: fields that could not be used as they were sent."""
     repairs = [{"field": field, "reason": reason, "value": value} for field, reason, value in flaws]
     return {**_named(found.as_dict()), "repairs": repairs}
-
-
-def marked(found: MarkedArticle, *, text: bool) -> dict[str, Any]:
-    answer: dict[str, Any] = _named(found.as_dict())
-    answer["article"]["kept"] = found.article.kept  # by the names that its owner gave
-    if not text:
-        del answer["article"]["text"]
-    return answer
-
-
-def explanation(found: Explanation, *, text: bool) -> dict[str, Any]:
-    """Return a comparison of two articles. Without `text` it has the numbers of sentences only."""
-    answer: dict[str, Any] = _named(found.as_dict())
-    answer["shared_sentences"] = len(found.shared)
-    answer["differing_sentences"] = len(found.differing)
-    if not text:
-        del answer["shared"], answer["differing"]
-        del answer["earlier"]["ignored"], answer["later"]["ignored"]
-    return answer
 
 
 def _named(value: Any) -> Any:

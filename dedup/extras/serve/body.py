@@ -1,7 +1,5 @@
-"""Read articles as JSON from a network, with the same bounds and repairs as for a line of JSONL.
-
-Names differ in two things: the id is only `source_id`, and the text of an `html` page is extracted as by
-`dedup load --html`.
+"""Read articles as JSON from a network, with the same bounds and repairs as for a line of JSONL. The
+id has one name, `source_id`, and the text of an `html` page is extracted as by `dedup load --html`.
 """
 
 from __future__ import annotations

@@ -1,8 +1,4 @@
-"""The OpenAPI document, and the routes that are made from it.
-
-`openapi.json` lacks facts of the program, which are added here: its version, the schemas of the answers, the
-names of fields, and the refusals that any request may get.
-"""
+"""The OpenAPI document: `openapi.json` with schemas made of the types of answers; and its routes."""
 
 from __future__ import annotations
 
@@ -26,7 +22,6 @@ PROBLEM = "application/problem+json"
 
 NAMES = {"id": "source_id"}  # Names in the library's answers -> names in answers of the service
 ANY_REFUSAL = (400, 401, 421, 429, 500, 503)  # Statuses that every endpoint may have
-
 # Orchestrators send no token and ask often; their checks are cheap and tell no secret.
 PROBES = frozenset(("/v1/health", "/v1/ready"))
 OPEN = PROBES | {"/openapi.json"}  # Addresses that need no token
@@ -137,5 +132,4 @@ ENDPOINTS = tuple(
     for path, methods in document()["paths"].items()
     for method, about in methods.items()
 )
-
 PATHS = frozenset(document()["paths"])

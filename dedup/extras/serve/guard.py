@@ -1,7 +1,6 @@
-"""Check the token and the rate of every request, and answer errors.
+"""Check the token and the rate of every request, and answer errors as application/problem+json (RFC 9457).
 
-Refusals are application/problem+json (RFC 9457). They never hold a traceback, the text of an article, or the
-host of the database.
+Answers never hold a traceback, the text of an article not asked for, or the host of the database.
 """
 
 from __future__ import annotations
@@ -14,7 +13,7 @@ import time
 import traceback
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import KW_ONLY, dataclass, field
 from http import HTTPStatus
 from math import ceil
 from typing import Any
@@ -41,15 +40,11 @@ from dedup.extras.serve.endpoints import OPEN, PROBLEM
 from dedup.extras.serve.limits import FullError, Limits, Rates, client_key
 
 LOG = logging.getLogger("dedup.serve")
-
 # Many clients read no answer before they have sent the whole body, so a refused body is read for so long.
 LINGER_SECONDS = 2.0
-
 LOOPBACK_NAMES = frozenset(("localhost", "127.0.0.1", "::1"))
-
 # Marks change, so no answer is cached. `nosniff`: a browser must not take JSON with words of others for HTML.
 HEADERS = {"Cache-Control": "no-store", "X-Content-Type-Options": "nosniff"}
-
 BUSY_SECONDS = 1  # Wait before a request is repeated that others blocked
 OUTAGE_SECONDS = 5  # Wait before a request is repeated that the database did not answer
 
@@ -77,7 +72,7 @@ def problem_of(error: Exception, place: str) -> ProblemError:
     """Return the problem of an error, without `place` (host and database), which clients must not learn."""
     words = str(error).replace(place, "the database")
     match error:
-        case FullError():
+        case FullError() | BusyError() | CollisionError():
             return ProblemError(503, words, BUSY_SECONDS)
         case MemoryError():
             return ProblemError(503, "no memory for this request; send it again later", BUSY_SECONDS)
@@ -89,8 +84,6 @@ def problem_of(error: Exception, place: str) -> ProblemError:
             return ProblemError(404, words.rpartition("; ")[0])
         case MissingExtraError():
             return ProblemError(501, f"on the server, {words}")
-        case BusyError() | CollisionError():
-            return ProblemError(503, words, BUSY_SECONDS)
         case RightsError() | SchemaError():
             return ProblemError(503, words, OUTAGE_SECONDS * 12)  # somebody must act first
         case DatabaseError() | ClosedError():
@@ -101,12 +94,10 @@ def problem_of(error: Exception, place: str) -> ProblemError:
     return ProblemError(500, f"unexpected {type(error).__name__}; the log of the server says where")
 
 
-Refuse = Callable[[ProblemError, Scope], tuple[bytes, dict[str, str]]]
-"""A function that makes the body and the headers of a refusal."""
+Refuse = Callable[[ProblemError, Scope], tuple[bytes, dict[str, str]]]  # Its body and headers
 
 
 def in_json(problem: ProblemError, scope: Scope) -> tuple[bytes, dict[str, str]]:  # noqa: ARG001
-    """Return a problem as RFC 9457 defines it."""
     return as_json(problem.body()).encode(), {"Content-Type": PROBLEM, **HEADERS}
 
 
@@ -135,43 +126,40 @@ def check_host(scope: Scope, hosts: frozenset[str] | None) -> None:
         raise ProblemError(421, "this server answers to the names of this machine only, such as 127.0.0.1")
 
 
+@dataclass(eq=False)
 class Guard:
     """A wrapper of an ASGI application that answers its errors. `check` raises ProblemError to refuse."""
 
-    def __init__(
-        self,
-        app: ASGIApp,
-        limits: Limits,
-        check: Callable[[Scope], None],
-        place: str,
-        *,
-        paths: frozenset[str],
-        probes: frozenset[str] = frozenset(),
-        nowhere: str,
-        refuse: Refuse = in_json,
-        log_requests: bool = False,
-    ) -> None:
-        self._app, self._check, self._place = app, check, place
-        self._paths, self._probes, self._refuse = paths, probes, refuse
-        self._nowhere, self._log_requests = nowhere, log_requests
-        self._rates = Rates(limits.rate)
+    app: ASGIApp
+    limits: Limits
+    check: Callable[[Scope], None]
+    place: str
+    _: KW_ONLY
+    paths: frozenset[str]  # those that are logged
+    probes: frozenset[str] = frozenset()  # paths that no rate limits
+    nowhere: str  # what a 404 adds
+    refuse: Refuse = in_json
+    log_requests: bool = False
+
+    def __post_init__(self) -> None:
+        self._rates = Rates(self.limits.rate)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         exchange, began = Exchange(scope, receive, send), time.monotonic()
         problem: ProblemError | None = None
         try:
-            if scope["path"] not in self._probes:
+            if scope["path"] not in self.probes:
                 client = scope.get("client")
                 if wait := self._rates.wait(client_key(client[0] if client else None)):
                     raise ProblemError(429, "too many requests in a second: send them more slowly", wait)
-            self._check(scope)
+            self.check(scope)
             scope["app"] = self  # Starlette's router then raises what it cannot find
-            await self._app(scope, exchange.receive, exchange.send)
+            await self.app(scope, exchange.receive, exchange.send)
         except ProblemError as error:
             problem = error
         except HTTPException as error:  # of the router
             headers = dict(error.headers or {})
-            words = f"there is nothing at this address; {self._nowhere}"
+            words = f"there is nothing at this address; {self.nowhere}"
             if error.status_code == 405:
                 words = f"this address takes {headers['Allow']}"
             problem = ProblemError(error.status_code, words, headers=headers)
@@ -180,17 +168,17 @@ class Guard:
         except asyncio.CancelledError:  # the server ends, and its grace is over
             problem = ProblemError(503, "the server ends before this is done: ask whether it was", 1)
         except Exception as error:
-            problem = problem_of(error, self._place)
+            problem = problem_of(error, self.place)
             if problem.status == 500:
                 # Log the place only: a traceback could hold the text of an article.
                 frames = traceback.extract_tb(error.__traceback__)
                 where = f"{frames[-1].filename}:{frames[-1].lineno}" if frames else "an unknown place"
                 LOG.error("unexpected %s in %s", type(error).__name__, where)
         if problem is not None:
-            await exchange.refuse(problem, *self._refuse(problem, scope))
-        if self._log_requests:
-            # An unknown path may hold anything, such as a password that was pasted, or a forged log line.
-            path = scope["path"] if scope["path"] in self._paths else "(unknown)"
+            await exchange.refuse(problem, *self.refuse(problem, scope))
+        if self.log_requests:
+            # An unknown path may hold a secret, or line ends that forge a line of the log.
+            path = scope["path"] if scope["path"] in self.paths else "(unknown)"
             took = (time.monotonic() - began) * 1000
             LOG.info("%s %s %d %.0f ms", scope["method"], path, exchange.status, took)
 
@@ -215,7 +203,6 @@ class Exchange:
 
     async def refuse(self, problem: ProblemError, body: bytes, headers: dict[str, str]) -> None:
         """Answer with a problem, unless an answer has begun."""
-        # HTTP has no way to change an answer that has begun.
         if self.status:
             return
         headers = headers | {"Content-Length": str(len(body))} | problem.headers

@@ -17,6 +17,7 @@ from dedup.base.errors import BusyError, CollisionError, DatabaseError
 from dedup.extras.serve.guard import BUSY_SECONDS, LOG, ProblemError
 from dedup.extras.serve.limits import THREADS, Limits, Room
 
+MAX_FIELDS = 16  # Of a query, or of a form
 _Value = TypeVar("_Value")
 
 
@@ -44,9 +45,6 @@ async def in_thread(free: asyncio.Semaphore, work: Callable[[], _Value], seconds
             free.release()
             raise
         return await asyncio.wrap_future(done)
-
-
-MAX_FIELDS = 16  # Of a query, or of a form
 
 
 class RequestBody(NamedTuple):
@@ -82,9 +80,8 @@ class Handling:
 
     def note(self, error: DatabaseError | None) -> None:
         """Log an outage when it begins and when it ends."""
-        # Others who hold a lock are no outage.
         if isinstance(error, BusyError | CollisionError):
-            return
+            return  # others who hold a lock are no outage
         words = str(error or "")
         if words and not self._outage:
             LOG.error("%s; requests are answered with 503", words)
@@ -112,8 +109,7 @@ class Handling:
                 async with asyncio.timeout(self._limits.body_seconds):
                     async for chunk in request.stream():
                         if len(chunks) + len(chunk) > most:
-                            words = f"the body has more than {most:,} bytes, which is the limit"
-                            raise ProblemError(413, words)
+                            raise ProblemError(413, f"the body has more than {most:,} bytes")
                         self._bytes.take(len(chunk))
                         chunks += chunk
             except TimeoutError:

@@ -16,7 +16,6 @@ HEAD_BYTES = 16_384  # Of request line and headers; two ids of 1,024 bytes take 
 HEAD_SECONDS = 10.0  # For the whole head of a request, and between requests on a connection kept open
 REQUEST_SECONDS = 90.0  # For a whole request, with the answer's way to a slow reader
 MAX_CLIENTS = 10_000  # Clients whose rate is remembered
-
 # For a lock or a statement. Shorter than `work_seconds`, so that the answer can say what happened.
 DATABASE_SECONDS = 5.0
 # A `Deduplicator` has ten connections, and the health check needs one besides the threads.
@@ -52,7 +51,6 @@ class Rates:
         left = min(self._room, left + (now - at) * self._rate)
         allowed = left >= 1
         self._buckets[client] = (left - 1 if allowed else left, now)
-        # `pop` above moved this client to the end, so the first one was silent the longest.
         if len(self._buckets) > MAX_CLIENTS:
             self._buckets.popitem(last=False)
         return 0.0 if allowed else (1 - left) / self._rate

@@ -30,7 +30,6 @@ from dedup.extras.serve.limits import HEAD_BYTES, HEAD_SECONDS, MAX_CONNECTIONS,
 
 GRACE_SECONDS = 7  # For the requests in hand at the end; the whole end may take ten seconds
 BACKLOG = 128
-
 # Heads in lower case that h11 accepts and a proxy may read another way. If the two disagree where a request
 # ends, an attacker can smuggle a second one past the proxy.
 AMBIGUOUS = (

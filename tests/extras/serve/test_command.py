@@ -218,7 +218,7 @@ def test_a_socket_that_was_left_behind_is_replaced_and_no_other_file(tmp_path: P
     server.bind_unix(path).close()
     other = tmp_path / "kept"
     other.write_text("words")
-    with pytest.raises(InputError, match="no socket"):
+    with pytest.raises(InputError, match="not a socket"):
         server.bind_unix(other)
     assert other.read_text() == "words"
     with pytest.raises(InputError, match="cannot listen"):

@@ -136,9 +136,8 @@ def started(log_format: LogFormat, log_level: LogLevel) -> Iterator[tuple[dedup.
         with corpus() as patient:
             longest = patient.settings.max_record_bytes()
         waits = dedup.Timeouts.from_environment()
-        brief = {
-            name: min(getattr(waits, name), DATABASE_SECONDS) for name in ("connect", "lock", "statement")
-        }
+        names = ("connect", "lock", "statement")
+        brief = {name: min(getattr(waits, name), DATABASE_SECONDS) for name in names}
         with dedup.Deduplicator(timeouts=replace(waits, **brief)) as found:
             configure(log_format, log_level)
             yield found, longest, stop
