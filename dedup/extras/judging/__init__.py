@@ -1,5 +1,4 @@
-"""Pairs chosen for people to judge (`sampling`), and what follows: `estimate`, `tuning`, `judgements`.
+"""Judgements of people: pairs are drawn (`sampling`) and kept (`storing`), and judgements measure and tune.
 
-`truth` holds the marks against a file of known duplicates. `dedup.extras.judging.storing` keeps the
-answers; other methods than dedup's own are the lab's matter.
+`truth` compares the marks with a file of known duplicates.
 """
