@@ -1,4 +1,1 @@
-"""Judgements of people: pairs are drawn (`sampling`) and kept (`storing`), and judgements measure and tune.
-
-`truth` compares the marks with a file of known duplicates.
-"""
+"""Judgements of people about pairs of articles: drawn, stored, and used to measure and tune the marks."""

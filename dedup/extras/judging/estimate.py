@@ -16,7 +16,6 @@ from dedup.extras.judging.sampling import Numbers
 
 REPLICATES = 1_000  # Samples drawn again for an interval: its ends then move by about 0.002 from seed to seed
 CONFIDENCE = 0.95  # Share of intervals that hold the truth; more if all answers are alike
-
 # Jeffreys' prior for a share (Brown, Cai and DasGupta 2001), in judged pairs, for strata of equal answers.
 # After 7 times "different" up to 29 % of the pairs may be duplicates.
 DOUBT = 0.5

@@ -1,7 +1,4 @@
-"""`Deduplicator.judgements`: record judgements of picked pairs, and measure and tune the marks by them.
-
-Needs NumPy, so it is imported when first used. The extra `lab` finds and draws the pairs.
-"""
+"""`Deduplicator.judgements`: record judgements of picked pairs, measure and tune the marks. Needs NumPy."""
 
 from __future__ import annotations
 
@@ -139,24 +136,8 @@ class Judgements(OfCorpus):
     waiting = transacted(storing.waiting)
     judged = transacted(storing.judged)
     read = transacted(storing.read)
+    record = transacted(storing.record)
     take_back = transacted(storing.take_back)
-
-    def record(
-        self,
-        pair: Key,
-        judge: str,
-        label: str,
-        note: str | None = None,
-        hashes: tuple[bytes | None, bytes | None] = (None, None),
-    ) -> None:
-        """Keep a judgement, in place of an earlier one by the same judge.
-
-        `label`: "duplicate", "similar", "different" or "unsure". `hashes`: of the two texts that were read;
-        None for the stored ones. Raises InputError for another label or an impossible pair, NotFoundError for
-        an article that is not stored.
-        """
-        with self.recording() as record:
-            record(pair, judge, label, note, hashes)
 
     @contextmanager
     def recording(self) -> Iterator[Record]:
@@ -178,8 +159,7 @@ class Judgements(OfCorpus):
     def score(self, truth: str | Path, min_jaccard: float = NEAR_JACCARD) -> tuple[GroupScore, int]:
         """Score the marks against a truth; return also how many of its pairs name articles not stored.
 
-        Raises InputError: the truth cannot be read, or names no duplicates in the corpus; or articles are
-        unsettled.
+        Raises InputError for a truth without duplicates of the corpus, or unsettled articles.
         """
         numbers, stories = marked_stories(self._database)
         known = read_truth(truth, numbers, min_jaccard)
@@ -188,10 +168,7 @@ class Judgements(OfCorpus):
         return score_groups(stories, known), known.unknown
 
     def tune(self, newest: int) -> list[Proposal]:
-        """Return the best thresholds by the judgements, and their effect on so many `newest` articles.
-
-        Raises InputError if too little is judged.
-        """
+        """Return the best thresholds and their effect on so many `newest` articles, or raise InputError."""
         with self._database.transaction() as cursor:
             settings = rulebooks.load_settings(cursor)
             judged = storing.listed(cursor)

@@ -21,7 +21,6 @@ from dedup.text.hashing import Hashes
 NEAR = 0.05  # Half the width of the zone around a duplicate threshold: more than the error of a signature
 
 LEAST = 3  # Pairs from each stratum: two are needed to know its spread, and one may turn out unsure
-
 # More pairs are drawn near a threshold and where methods disagree: the more the answers of a stratum differ,
 # the more each of them improves the estimate (Neyman 1934).
 MORE_NEAR = 3.0

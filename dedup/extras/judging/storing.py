@@ -138,7 +138,11 @@ def record(
     note: str | None = None,
     hashes: tuple[bytes | None, bytes | None] = (None, None),
 ) -> None:
-    """Keep a judgement, in place of an earlier one by the same judge; see `Judgements.record`."""
+    """Keep a judgement, in place of an earlier one by the same judge.
+
+    `hashes`: of the two texts that were read; None for the stored ones. Raises InputError for another label
+    or an impossible pair, NotFoundError for an article that is not stored.
+    """
     if label not in LABELS:
         raise InputError(f"a label is one of {', '.join(LABELS)}, not {label!r}")
     if not 1 <= len(judge) <= LONGEST_JUDGE or "\0" in judge:

@@ -92,10 +92,7 @@ class Truth:
 
 
 def read_truth(path: str | Path, numbers: Mapping[str, int], min_jaccard: float = NEAR_JACCARD) -> Truth:
-    """Return the truth of a file, with ids replaced by their `numbers`.
-
-    Raises InputError if the file cannot be read, or a line has another form.
-    """
+    """Return the truth of a file, with ids replaced by `numbers`; raise InputError for another form."""
     graded: dict[tuple[int, int], int] = {}
     kinds: dict[tuple[int, int], tuple[str, ...]] = {}
     unknown = 0
@@ -140,7 +137,7 @@ STORY_SIZES: tuple[tuple[int, int | None], ...] = ((2, 4), (5, 19), (20, 49), (5
 
 @dataclass(frozen=True, slots=True)
 class Tally:
-    """Pairs found rightly, found wrongly, and missed. A measure is None rather than 0 / 0."""
+    """Pairs found rightly, found wrongly, and missed. No measure is 0 / 0; it is then None."""
 
     right: int
     wrong: int

@@ -1,7 +1,4 @@
-"""Find the thresholds that agree best with judgements, and whether the gain is more than noise.
-
-It only proposes; `dedup settings set` adopts. Uses no database.
-"""
+"""Find the thresholds that agree best with judgements, and whether the gain is more than noise."""
 
 from __future__ import annotations
 
@@ -91,10 +88,7 @@ def tune(
 def related(
     pairs: Sequence[JudgedPair], level: Level, grid: npt.NDArray[np.float64], rule: Settings
 ) -> Flags:
-    """Return which pairs the rule relates under each row of `grid` (sentence, signature): (thresholds, n).
-
-    The level "similar" includes duplicates.
-    """
+    """Return which pairs the rule relates under each row of `grid` (sentence, signature): (thresholds, n)."""
     scored = Scored.of([pair.scores for pair in pairs])
     found = []
     for sentence, signature in grid.tolist():

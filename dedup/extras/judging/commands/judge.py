@@ -47,16 +47,11 @@ def tune(newest: NewestOption = 20_000, json: JsonOption = False) -> None:
         settings = dd.settings.in_force()
         found = dd.judgements.tune(newest)
     if json:
-        output.write_json(
-            [
-                {
-                    **asdict(proposal.tuned),
-                    "worthwhile": proposal.tuned.worthwhile,
-                    "change": asdict(proposal.effect) if proposal.effect else None,
-                }
-                for proposal in found
-            ]
-        )
+        rows = [
+            {**asdict(p.tuned), "worthwhile": p.tuned.worthwhile, "change": p.effect and asdict(p.effect)}
+            for p in found
+        ]
+        output.write_json(rows)
         return
     for proposal in found:
         _print_tuned(proposal.tuned, proposal.effect, settings)

@@ -80,9 +80,7 @@ def _interactive(judgements: Judgements, judge: str) -> None:
     _needs_pairs(judgements, judge)
     _Review(judgements, judge).run()
     progress = judgements.progress(judge)
-    missing = (
-        f"; {progress.missing:,} cannot be shown, as an article is not stored" if progress.missing else ""
-    )
+    missing = f"; {progress.missing:,} cannot be shown: an article is not stored" if progress.missing else ""
     output.say(f"{judge} has judged {progress.judged:,} of {progress.picked:,} pairs{missing}")
     output.say("next: dedup judge review" if progress.left else "next: dedup judge tune")
 
