@@ -180,6 +180,7 @@ class Site:
         async def endpoint(request: Request) -> Response:
             _, given = await self._form(request, action.fields)
             address = await self._handling.worked(lambda: action.work(self._dd, given))
+            # 303: the browser opens the page with GET, so reloading it does not send the form again.
             return Response(status_code=303, headers=SAFE_HEADERS | {"Location": address})
 
         return endpoint

@@ -106,6 +106,7 @@ class AsJSON:
 
     def rows(self, part: TablePart) -> bytes:
         lines = []
+        # A comma before each row but the very first: whether another part follows is not known yet.
         for row in part.rows:
             lines.append(f"{self._comma}\n{as_json(self._table.cells(row))}")
             self._comma = ","

@@ -14,7 +14,7 @@ from dedup.base.words import heading, line
 from dedup.extras.browse.asking import Fields
 from dedup.extras.browse.questions.story import StoryPage
 from dedup.extras.browse.ranges import day_values
-from dedup.extras.browse.views import SEARCHED, found_by, side_by_side, story_values
+from dedup.extras.browse.views import SEARCHED, found_by, headline, side_by_side, story_values
 from dedup.extras.pages.environment import environment
 
 STORIES = 3  # Stories of a day shown in full
@@ -58,7 +58,7 @@ def _story(dd: Deduplicator, found: StoryPage, number: int, *, versions: int) ->
     pairs = []
     for copy in changed[:versions]:
         pair = dd.browsing.compare(found.original.source_id, copy.article.source_id)
-        pairs.append((pair, side_by_side(pair)))
+        pairs.append((pair, side_by_side(pair), headline(pair)))
     return {
         **story_values(found, f"timeline-{number}"),
         "listed": found.copies[:COPIES],

@@ -65,7 +65,45 @@ def compared(dd: Deduplicator, given: Fields) -> View:
     found = dd.browsing.compare(id_of(given["a"]), id_of(given["b"]))
     decision = sentence_of(found.explanation.decision)
     values = {"found": found, "decision": decision, "blocks": side_by_side(found), "by": given["by"]}
-    return View("compare.html.j2", values)
+    return View("compare.html.j2", {**values, "headline": headline(found)})
+
+
+NUMBERS = ("no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")
+PINNED = {
+    "duplicate": "A person said: the same story",
+    "similar": "A person said: similar",
+    "unrelated": "A person said: not the same story",
+}
+BY_RULE = {
+    "content": "The same text, word for word",
+    "damaged": "The same text, with misread letters",
+    "containment": "Most of the shorter text is in the longer one",
+}
+
+
+def headline(found: Compared) -> str:
+    """Return in a line what matters to an editor about two articles; the figures are in the decision."""
+    why, related = found.explanation, found.explanation.related
+    if found.pin:
+        return PINNED[found.pin.relation]
+    if why.decision.startswith("not compared"):
+        return "Not compared"
+    in_common = f" with {_sentences(len(why.shared))} in common" if why.shared else ""
+    if related is None:
+        return f"Different texts{in_common}"
+    if related.rule.value in BY_RULE:
+        return BY_RULE[related.rule.value]
+    if related.relation.value == "similar":
+        return f"Similar texts{in_common}"
+    # Texts may be duplicates by their shingles though a correction in each sentence leaves few equal ones.
+    if why.differing and len(why.differing) < len(why.shared):
+        return f"The same text but for {_sentences(len(why.differing))}"
+    return "Nearly the same text"
+
+
+def _sentences(count: int) -> str:
+    number = NUMBERS[count] if count < len(NUMBERS) else f"{count:,}"
+    return f"{number} {'sentence' if count == 1 else 'sentences'}"
 
 
 def side_by_side(found: Compared) -> list[Block]:

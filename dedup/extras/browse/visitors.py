@@ -51,6 +51,7 @@ class Visitors:
     def check(self, scope: Scope) -> None:
         """Raise ProblemError for a Host of another machine, or a visitor without the token."""
         check_host(scope, self._hosts)
+        # The page that asks for the token needs its style, too.
         if scope["path"] != ENTER and not scope["path"].startswith(STATIC):
             self.met(scope)
 
@@ -70,6 +71,7 @@ class Visitors:
     def enter(self, scope: Scope, given: str) -> Visitor:
         """Return a visitor who knows the token and did not come from another site."""
         self.check_origin(scope)
+        # As bytes: `compare_digest` raises TypeError for a str beyond ASCII.
         if self._token is None or not hmac.compare_digest(given.strip().encode(), self._token):
             raise ProblemError(401, "that is not the token of this server")
         return self._made()
@@ -88,6 +90,7 @@ class Visitors:
         headers = dict(scope["headers"])
         site, origin = headers.get(b"sec-fetch-site"), headers.get(b"origin")
         host = headers.get(b"host", b"").decode("latin-1").lower()
+        # Old browsers do not send Sec-Fetch-Site; then Origin must be there.
         named = site in (None, b"same-origin") and (site is not None or origin is not None)
         if named and origin is not None:
             try:

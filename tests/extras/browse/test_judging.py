@@ -108,7 +108,7 @@ def test_health_says_how_sure_the_marks_are(editing: Browser, corpus_url: str) -
     words = " ".join(Document(editing.page("/health")).words.split())
     assert "Duplicates that are right 100 %" in words
     assert "Duplicates that are missed 0 %" in words
-    assert "Some 100 judgements tell much" in words
+    assert "Judge about 100 pairs" in words
 
 
 def test_what_is_pinned_makes_the_marks_no_surer(editing: Browser, corpus_url: str) -> None:

@@ -170,6 +170,7 @@ def counted(
     number, earliest, *rest = one_row(cursor, _sql(statement, **parts), {**values, **bounds})
     reading.allow(cursor, hashjoin=False)
     time = None
+    # As many as the bound: only a look before the earliest shows whether there are more.
     if number == COUNTED:
         before = {**values, "time": from_microseconds(earliest[0]), "id": earliest[1]}
         more = cursor.execute(_sql("any_before", **only.by_outlet), before).fetchone()

@@ -78,6 +78,7 @@ def after(day: date) -> datetime:
 
 def token(*values: Any) -> str:
     """Return the token of a place in a list, from the values of its last row."""
+    # Whole microseconds are exact in JSON.
     told = [microseconds(value) if isinstance(value, datetime) else value for value in values]
     return base64.urlsafe_b64encode(json.dumps(told).encode()).decode().rstrip("=")
 
@@ -91,6 +92,7 @@ def position(word: str, *kinds: type) -> list[Any]:
             raise ValueError
         padded = word.encode("ascii") + b"=" * (-len(word) % 4)
         values = json.loads(base64.b64decode(padded, altchars=b"-_", validate=True))
+        # Compared by type, since `True` is an instance of int.
         if not isinstance(values, list) or [type(value) for value in values] != plain:
             raise ValueError
         if any(type(value) is str and storable(value) != value for value in values):

@@ -125,6 +125,7 @@ def search(
         if not index_is_complete(cursor):
             command = f"{program(schema_of(cursor))} init --search"
             raise InputError(f"words cannot be searched yet: `{command}` makes the index")
+        # Only bitmap scans can read the GIN index of words; other scans would walk the index of times.
         reading.allow(cursor, bitmapscan=True, indexscan=False, indexonlyscan=False)
         positions, goes_on = _with_words(cursor, what, words)
         reading.allow(cursor, bitmapscan=False, indexscan=True, indexonlyscan=True)
@@ -228,6 +229,7 @@ def _snippet(text: str, pattern: re.Pattern[str]) -> Snippet | None:
     start, end = hit.span()
     first, last = max(0, start - AROUND), min(len(text), end + AROUND)
     before, behind = text[first:start], text[end:last]
+    # The cut may be within a word; drop its rest.
     if first:
         before = "…" + before.partition(" ")[2]
     if last < len(text):
