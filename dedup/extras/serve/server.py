@@ -1,20 +1,16 @@
 """Run uvicorn, with protection that it lacks: requests with ambiguous framing are refused, heads and requests
-have a time limit, and a waiting connection is closed when all are taken. Also bind its sockets.
+have a time limit, and a waiting connection is closed when all are taken.
 """
 
 from __future__ import annotations
 
 import asyncio
-import errno
-import ipaddress
 import logging
-import os
 import re
 import socket
 from collections import Counter
 from collections.abc import Callable
 from contextlib import nullcontext
-from pathlib import Path
 from typing import Any, cast
 
 import h11
@@ -22,14 +18,14 @@ import uvicorn
 from starlette.types import ASGIApp
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
-from dedup.base.errors import InputError
 from dedup.base.printable import as_json
 from dedup.extras.serve.endpoints import PROBLEM
 from dedup.extras.serve.guard import ProblemError
 from dedup.extras.serve.limits import HEAD_BYTES, HEAD_SECONDS, MAX_CONNECTIONS, REQUEST_SECONDS, client_key
+from dedup.extras.serve.sockets import BACKLOG
 
 GRACE_SECONDS = 7  # For the requests in hand at the end; the whole end may take ten seconds
-BACKLOG = 128
+
 # Heads in lower case that h11 accepts and a proxy may read another way. If the two disagree where a request
 # ends, an attacker can smuggle a second one past the proxy.
 AMBIGUOUS = (
@@ -169,69 +165,3 @@ def serve(app: ASGIApp, sockets: list[socket.socket], stop: Callable[[], bool]) 
         timeout_graceful_shutdown=GRACE_SECONDS,
     )
     asyncio.run(_Server(config, stop).serve(sockets=sockets))
-
-
-def bind(
-    host: str, port: int, *, loopback_only: bool, variable: str = "DEDUP_SERVE_TOKEN"
-) -> list[socket.socket]:
-    """Listen on every address of a host; with port 0, on a free port of one. Raise InputError on failure."""
-    try:
-        found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
-    except (OSError, UnicodeError):
-        raise InputError(
-            f"there is no host {host!r}; give an address of this machine, such as 127.0.0.1"
-        ) from None
-    addresses = list(dict.fromkeys((family, address) for family, _, _, _, address in found))
-    numbers = [ipaddress.ip_address(str(address[0]).partition("%")[0]) for _, address in addresses]
-    if loopback_only and not all(number.is_loopback for number in numbers):
-        raise InputError(
-            f"other machines can reach {host}, so a token is needed: put a secret into a file"
-            f" (`openssl rand -hex 32 > token`), give --token-file token, or set {variable}"
-        )
-    made: list[socket.socket] = []
-    try:
-        for family, address in addresses[:1] if port == 0 else addresses:
-            made.append(socket.create_server(address, family=family, backlog=BACKLOG))
-            # Connections inherit it, and asyncio does not set it: without, an answer's body comes 40 ms late.
-            made[-1].setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-    except OSError as error:
-        for listener in made:
-            listener.close()
-        why = os.strerror(error.errno or 0)
-        raise InputError(f"cannot listen on port {port} of {host}: {why}; choose another --port") from None
-    return made
-
-
-def address_of(listener: socket.socket) -> str:
-    host, port = listener.getsockname()[:2]
-    return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
-
-
-def bind_unix(path: Path) -> socket.socket:
-    """Listen on a socket in the file system that only its owner may use; replace a dead server's socket."""
-    _remove_stale(path)
-    listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
-    # By the mask, not by chmod afterwards: in between others could connect.
-    mask = os.umask(0o177)
-    try:
-        listener.bind(str(path))
-        listener.listen(BACKLOG)
-    except OSError as error:
-        listener.close()
-        why = error.strerror or str(error)
-        raise InputError(f"cannot listen on {path}: {why}; choose another --unix") from None
-    finally:
-        os.umask(mask)
-    return listener
-
-
-def _remove_stale(path: Path) -> None:
-    if not path.exists():
-        return
-    if not path.is_socket():
-        raise InputError(f"{path} exists and is not a socket; choose another --unix")
-    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as trial:
-        if trial.connect_ex(str(path)) == errno.ECONNREFUSED:
-            path.unlink()
-            return
-    raise InputError(f"another server listens on {path}; stop it, or choose another --unix")

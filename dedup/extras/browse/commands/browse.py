@@ -38,10 +38,7 @@ def browse(
     ] = False,
     token_file: Annotated[
         Path | None,
-        Option(
-            metavar="FILE",
-            help="A file with the token that people enter once; or set `DEDUP_BROWSE_TOKEN`.",
-        ),
+        Option(metavar="FILE", help="A file with the token of visitors; or set `DEDUP_BROWSE_TOKEN`."),
     ] = None,
     open_it: Annotated[bool, Option("--open", help="Open the first page in the browser.")] = False,
     rate: RateOption = BROWSE_RATE,
@@ -68,10 +65,11 @@ def browse(
     from dedup.extras.serve import server
     from dedup.extras.serve.guard import LOOPBACK_NAMES
     from dedup.extras.serve.limits import Limits
+    from dedup.extras.serve.sockets import address_of, bind
 
     token = token_from(token_file, BROWSE_VARIABLE)
-    sockets = server.bind(host, port, loopback_only=token is None, variable=BROWSE_VARIABLE)
-    addresses = [server.address_of(listener) for listener in sockets]
+    sockets = bind(host, port, loopback_only=token is None, variable=BROWSE_VARIABLE)
+    addresses = [address_of(listener) for listener in sockets]
     with started(log_format, log_level) as (dd, longest, stop):
         # A form writes most bytes of other scripts as three: %C3.
         limits = Limits(body_bytes=3 * longest, rate=rate)

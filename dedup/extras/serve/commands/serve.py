@@ -41,26 +41,16 @@ def serve(
     port: PortOption = SERVE_PORT,
     unix: Annotated[
         Path | None,
-        Option(
-            metavar="PATH",
-            help="Listen on a socket in the file system instead; only this user may use it.",
-        ),
+        Option(metavar="PATH", help="Listen on a socket file instead, which only this user may use."),
     ] = None,
     token_file: Annotated[
         Path | None,
-        Option(
-            metavar="FILE",
-            help="A file with the token that clients must send; or set `DEDUP_SERVE_TOKEN`.",
-        ),
+        Option(metavar="FILE", help="A file with the token of clients; or set `DEDUP_SERVE_TOKEN`."),
     ] = None,
     rate: RateOption = SERVE_RATE,
     max_body: Annotated[
         int | None,
-        Option(
-            min=1_000,
-            metavar="BYTES",
-            help="Limit of a request's body; default: room for the longest text that the corpus reads.",
-        ),
+        Option(min=1_000, metavar="BYTES", help="Most bytes of a body; default: fits the longest text."),
     ] = None,
     texts: Annotated[
         bool, Option("--texts", help="Let clients read the texts of articles, with `text=true`.")
@@ -86,17 +76,18 @@ def serve(
     from dedup.extras.serve.app import make_app
     from dedup.extras.serve.guard import LOOPBACK_NAMES, Access
     from dedup.extras.serve.limits import Limits
+    from dedup.extras.serve.sockets import address_of, bind, bind_unix
 
     token = token_from(token_file, SERVE_VARIABLE)
     access = Access(token, None if token is not None or unix is not None else LOOPBACK_NAMES | {host.lower()})
     with ExitStack() as stack:
         if unix is not None:
-            sockets = [server.bind_unix(unix)]
+            sockets = [bind_unix(unix)]
             stack.callback(unix.unlink, missing_ok=True)
             places = str(unix)
         else:
-            sockets = server.bind(host, port, loopback_only=token is None, variable=SERVE_VARIABLE)
-            places = " and ".join(map(server.address_of, sockets))
+            sockets = bind(host, port, loopback_only=token is None, variable=SERVE_VARIABLE)
+            places = " and ".join(map(address_of, sockets))
         dd, longest, stop = stack.enter_context(started(log_format, log_level))
         limits = Limits(body_bytes=max_body or longest, rate=rate)
         app = make_app(dd, limits, access, texts=texts, log_requests=log_requests)
