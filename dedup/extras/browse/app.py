@@ -112,13 +112,13 @@ class Site:
         async def endpoint(request: Request) -> Response:
             known = (*place.fields, "done", "table", "format")
             given = _fields(request.scope["query_string"], known, "the query")
-            visitor = self._visitors.met(request.scope)
+            visitor = self._visitors.visitor_of(request.scope)
             fields = {name: given.get(name, "") for name in place.fields}
             fields = {name: value if name in EXACT else value.strip() for name, value in fields.items()}
             if "format" in given or "table" in given:
                 return await self._data(request, place, fields, given)
             done = DONE.get(given.get("done", ""), "")
-            body = await self._handling.worked(
+            body = await self._handling.run(
                 lambda: self._rendered(place.view(self._dd, fields), place.path, visitor, done, fields)
             )
             return self._html(body, visitor)
@@ -130,7 +130,7 @@ class Site:
         table = table_of(place.path, given.get("table", ""))
         form = form_of(given.get("format", ""), table)
         # Read before the answer begins, so that an error can still be a page.
-        first = await self._handling.worked(lambda: table.read(self._dd, fields))
+        first = await self._handling.run(lambda: table.read(self._dd, fields))
         days = "-".join(fields[name] for name in ("first", "last") if fields.get(name))
         name = "-".join(filter(None, (place.path.strip("/") or "today", table.name, days)))
         ending = given["format"]
@@ -149,7 +149,7 @@ class Site:
         yield form.begin() + form.rows(part)
         while part.after is not None and told < MOST_ROWS and time.monotonic() < until:
             goes_on = {**fields, "after": part.after}
-            part = await self._handling.worked(partial(table.read, self._dd, goes_on))
+            part = await self._handling.run(partial(table.read, self._dd, goes_on))
             told += len(part.rows)
             yield form.rows(part)
         if part.after is not None and told < MOST_ROWS and isinstance(form, AsCSV):
@@ -160,7 +160,7 @@ class Site:
     async def _new(self, request: Request) -> Response:
         # POST, though nothing changes: a text is too long and too private for an address.
         visitor, given = await self._form(request, ("text", "title"))
-        body = await self._handling.worked(lambda: self._rendered(new(self._dd, given), "/new", visitor, ""))
+        body = await self._handling.run(lambda: self._rendered(new(self._dd, given), "/new", visitor, ""))
         return self._html(body, visitor)
 
     async def _enter(self, request: Request) -> Response:
@@ -179,7 +179,7 @@ class Site:
     def _action(self, action: Action) -> Callable[[Request], Awaitable[Response]]:
         async def endpoint(request: Request) -> Response:
             _, given = await self._form(request, action.fields)
-            address = await self._handling.worked(lambda: action.work(self._dd, given))
+            address = await self._handling.run(lambda: action.work(self._dd, given))
             # 303: the browser opens the page with GET, so reloading it does not send the form again.
             return Response(status_code=303, headers=SAFE_HEADERS | {"Location": address})
 

@@ -29,7 +29,7 @@ def go(path: str, **query: object) -> str:
     return f"{path}?{urlencode(given)}" if given else path
 
 
-def some(given: Fields, *names: str) -> dict[str, Any]:
+def chosen(given: Fields, *names: str) -> dict[str, Any]:
     """Return fields of a query, None for those not given."""
     return {name: given[name] or None for name in names}
 

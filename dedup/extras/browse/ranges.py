@@ -16,7 +16,7 @@ from dedup.api.deduplicator import Deduplicator
 from dedup.base.errors import InputError
 from dedup.base.folding import same_word
 from dedup.base.words import line, long_day, percent
-from dedup.extras.browse.asking import Fields, View, day_of, go, moved, some
+from dedup.extras.browse.asking import Fields, View, chosen, day_of, go, moved
 from dedup.extras.browse.browsing import Browsing
 from dedup.extras.browse.questions.counting import Figures, Grouping, end_of, start_of
 from dedup.extras.browse.questions.day import SPREAD_OUTLETS, Day
@@ -93,7 +93,7 @@ def asked(dd: Deduplicator, given: Fields, days: int | None, *, by: bool = True)
     grouping: Any = given["by"] or None if by else None
     given, names, near = as_stored(dd, given)
     groupings = get_args(Grouping) if by else ()
-    return Asked(first, last, grouping, some(given, *NAMES), near, names, groupings)
+    return Asked(first, last, grouping, chosen(given, *NAMES), near, names, groupings)
 
 
 def as_stored(
@@ -217,7 +217,7 @@ def copied_by(dd: Deduplicator, given: Fields, rows: int | None = None) -> Copie
     if not (given["copier"] and given["original"]):
         raise InputError("copier and original are needed")
     return dd.browsing.copied(
-        **some(given, "copier", "original", "language", "credit", "after"),
+        **chosen(given, "copier", "original", "language", "credit", "after"),
         first=day_of(given["first"]),
         last=day_of(given["last"]),
         rows=rows,

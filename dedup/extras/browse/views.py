@@ -12,7 +12,7 @@ from dedup.api.deduplicator import Deduplicator
 from dedup.base.article import Article
 from dedup.base.errors import InputError
 from dedup.base.words import heading, later, line, moment
-from dedup.extras.browse.asking import Fields, View, day_of, go, id_of, sentence_of, some
+from dedup.extras.browse.asking import Fields, View, chosen, day_of, go, id_of, sentence_of
 from dedup.extras.browse.questions.article import Compared
 from dedup.extras.browse.questions.search import Page
 from dedup.extras.browse.questions.sentences import QUOTES_PAGE, QuotesPage, SentencesPage
@@ -131,7 +131,7 @@ def found_by(dd: Deduplicator, given: Fields, rows: int | None = None) -> Page:
     if given["dated"] not in DATED:
         raise InputError("dated is yes or no")
     return dd.browsing.search(
-        **some(given, "words", "publication", "language", "credit", "status", "url", "after"),
+        **chosen(given, "words", "publication", "language", "credit", "status", "url", "after"),
         dated=DATED[given["dated"]],
         first=day_of(given["first"]),
         last=day_of(given["last"]),

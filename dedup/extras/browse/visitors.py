@@ -53,9 +53,9 @@ class Visitors:
         check_host(scope, self._hosts)
         # The page that asks for the token needs its style, too.
         if scope["path"] != ENTER and not scope["path"].startswith(STATIC):
-            self.met(scope)
+            self.visitor_of(scope)
 
-    def met(self, scope: Scope) -> Visitor:
+    def visitor_of(self, scope: Scope) -> Visitor:
         """Return the visitor of a request, or a new one if no token is needed."""
         cookies = cookie_parser(dict(scope["headers"]).get(b"cookie", b"").decode("latin-1"))
         value = cookies.get(self.cookie, "")
@@ -79,7 +79,7 @@ class Visitors:
     def check_form(self, scope: Scope, form: str) -> Visitor:
         """Return the visitor who sends a form; raise ProblemError for a form of elsewhere, or too old."""
         self.check_origin(scope)
-        visitor = self.met(scope)
+        visitor = self.visitor_of(scope)
         if not self._forms.verify_signature(visitor.value, form):
             raise ProblemError(403, "this form is too old, or of another page: open the page again")
         return visitor

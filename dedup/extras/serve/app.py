@@ -45,7 +45,7 @@ def make_app(
 
 
 class Service:
-    """Answers requests. Each endpoint is a method of its name."""
+    """The endpoints, each a method of its name."""
 
     def __init__(self, dd: Deduplicator, limits: Limits, *, texts: bool) -> None:
         self._dd, self._limits, self._texts = dd, limits, texts
@@ -72,15 +72,15 @@ class Service:
 
     async def submit(self, request: Request, *, store: bool) -> dict[str, Any]:
         async with self._handling.body(request, JSON) as body:
-            return await self._handling.worked(lambda: self._judged(body.content, "body", store))
+            return await self._handling.run(lambda: self._judged(body.content, "body", store))
 
     async def submit_batch(self, request: Request, *, store: bool) -> dict[str, Any]:
         async with self._handling.body(request, JSON, LINES) as body:
             what = "item" if body.media_type == JSON else "line"
-            return await self._handling.worked(lambda: self._batch(body.content, what, store))
+            return await self._handling.run(lambda: self._batch(body.content, what, store))
 
     async def mark(self, _request: Request, source_id: str, *, text: bool) -> dict[str, Any]:
-        found = await self._handling.worked(lambda: self._dd.get(source_id))
+        found = await self._handling.run(lambda: self._dd.get(source_id))
         if found is None:
             raise NotFoundError.of(source_id)
         answer: dict[str, Any] = _named(found.as_dict())
@@ -90,12 +90,12 @@ class Service:
         return answer
 
     async def delete(self, _request: Request, source_id: str) -> dict[str, Any]:
-        if not await self._handling.worked(lambda: self._dd.delete(source_id)):
+        if not await self._handling.run(lambda: self._dd.delete(source_id)):
             raise NotFoundError.of(source_id)
         return {"source_id": source_id}
 
     async def story(self, _request: Request, source_id: str, limit: int) -> dict[str, Any]:
-        found = await self._handling.worked(lambda: self._dd.story(source_id))
+        found = await self._handling.run(lambda: self._dd.story(source_id))
         return {
             "original": _named(found.original.as_dict()),
             "copies": [_named(copy.as_dict()) for copy in found.copies[:limit]],
@@ -105,7 +105,7 @@ class Service:
     async def explain(
         self, _request: Request, source_id: str, other_source_id: str, *, text: bool
     ) -> dict[str, Any]:
-        found = await self._handling.worked(lambda: self._dd.explain(source_id, other_source_id))
+        found = await self._handling.run(lambda: self._dd.explain(source_id, other_source_id))
         answer: dict[str, Any] = _named(found.as_dict())
         answer["shared_sentences"] = len(found.shared)
         answer["differing_sentences"] = len(found.differing)
@@ -117,7 +117,7 @@ class Service:
     async def changes(self, _request: Request, since: str, limit: int) -> dict[str, Any]:
         if not 1 <= limit <= self._limits.changes:
             raise ProblemError(400, f"limit is a whole number from 1 to {self._limits.changes:,}")
-        found = await self._handling.worked(lambda: self._dd.changes(since or None, limit=limit))
+        found = await self._handling.run(lambda: self._dd.changes(since or None, limit=limit))
         told = [_named(change.as_dict()) for change in found]
         for change in told:
             del change["cursor"]

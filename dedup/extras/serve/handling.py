@@ -64,7 +64,7 @@ class Handling:
         )
         self._outage = ""
 
-    async def worked(self, work: Callable[[], _Value]) -> _Value:
+    async def run(self, work: Callable[[], _Value]) -> _Value:
         """Do work in a thread, within the bounds, and return its result."""
         try:
             with self.requests.one():

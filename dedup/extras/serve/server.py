@@ -74,7 +74,7 @@ class ClientConnection(H11Protocol):
         self.waits_since = self.loop.time()
         if len(self.connections) > MAX_CONNECTIONS:
             others = [one for one in cast("set[ClientConnection]", self.connections) if one is not self]
-            (_least_missed(others) or self)._abort()
+            (_first_to_close(others) or self)._abort()
 
     @property
     def waits(self) -> bool:
@@ -113,7 +113,7 @@ class ClientConnection(H11Protocol):
         self.transport.close()
 
     def _allow(self, seconds: float) -> None:
-        """Cut the connection after this time, unless it is allowed more before."""
+        """Cut the connection after so many seconds; another call sets another time."""
         if self._alarm is not None:
             self._alarm.cancel()
         self._alarm = self.loop.call_later(seconds, self._abort)
@@ -124,7 +124,7 @@ class ClientConnection(H11Protocol):
         self.transport.abort()
 
 
-def _least_missed(held: list[ClientConnection]) -> ClientConnection | None:
+def _first_to_close(held: list[ClientConnection]) -> ClientConnection | None:
     """Return the connection to close for a new one: never one whose request is in work."""
     waiting = [one for one in held if one.waits]
     # A client that opens hundreds must lose its own, so the one with most comes first; then idle connections,

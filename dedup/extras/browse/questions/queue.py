@@ -52,7 +52,7 @@ class PinsPage(Answer):
 
 
 def queue(cursor: Cursor, kind: QueueKind = "duplicate") -> tuple[DoubtfulPair, ...]:
-    """Return the pairs most worth judging, the closest to a threshold first; InputError: no such kind."""
+    """Return the pairs most worth judging, the closest to a threshold first, or raise InputError."""
     if kind not in get_args(QueueKind):
         raise InputError(f"there is no queue {kind!r}; there are {', '.join(get_args(QueueKind))}")
     # In the order in which they were drawn: a judge who stops early leaves a sample of every kind of pair.

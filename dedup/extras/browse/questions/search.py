@@ -76,7 +76,7 @@ class Page(Answer):
 
 @dataclass(frozen=True, slots=True)
 class SearchWanted:
-    """A search."""
+    """A checked search."""
 
     only: Only
     condition: str  # SQL, besides the range of time
