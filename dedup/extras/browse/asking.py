@@ -10,7 +10,7 @@ from urllib.parse import urlencode
 
 from dedup.base.errors import InputError, NotFoundError
 
-Fields = Mapping[str, str]  # Fields of a query: all that the page knows, "" if not given
+Fields = Mapping[str, str]  # Fields of a query: all fields of the page, "" if not given
 
 # Spaces around other fields are dropped; a source_id or the name of an outlet may begin or end with one.
 EXACT = frozenset(("id", "a", "b", "publication", "copier", "original", "after"))

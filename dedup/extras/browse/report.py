@@ -75,7 +75,7 @@ def _page(**values: Any) -> str:
     given = {"day": None, "stories": [], "page": None, "whole_story": False, "spread_outlets": 0, **values}
     return templates.get_template("report.html.j2").render(
         **given,
-        go=lambda _path, **_query: None,  # no address: the file stands alone
+        go=lambda _path, **_query: None,  # without addresses: the file has no server
         data=lambda _table, _form: None,
         style=Markup(style),  # noqa: S704 - our own files
         policy=f"default-src 'none'; style-src 'sha256-{digest}'",

@@ -21,7 +21,7 @@ CONFIDENCE = 0.95  # Share of intervals that hold the truth; more if all answers
 DOUBT = 0.5
 
 Values = npt.NDArray[np.float64]  # Shape (replicates,) or (replicates, methods)
-Weights = npt.NDArray[np.float64]  # Shape (n,) or (replicates, n): how many pairs each judged pair stands for
+Weights = npt.NDArray[np.float64]  # Shape (n,) or (replicates, n): pairs that each judged pair represents
 
 
 @dataclass(frozen=True, slots=True)

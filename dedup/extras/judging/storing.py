@@ -55,7 +55,7 @@ def pick(cursor: Cursor, picks: Iterable[Pick]) -> int:
     rows = []
     for place, (_, item) in enumerate(sorted(placed, key=itemgetter(0)), start=1):
         a, b = key(item.id, item.other_id)
-        # JSON knows no NaN and no numbers of numpy.
+        # JSON has no NaN, and cannot write the numbers of NumPy.
         scores = {
             n: None if s is None or math.isnan(s) else round(float(s), 6) for n, s in item.scores.items()
         }
