@@ -39,6 +39,7 @@ from dedup.extras.browse.visitors import Visitors
 from dedup.extras.serve import server
 from dedup.extras.serve.guard import LOOPBACK_NAMES
 from dedup.extras.serve.limits import Limits
+from dedup.extras.serve.sockets import bind
 from dedup.files.readers import read_articles
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))  # for sandbox, which is beside this folder
@@ -237,7 +238,7 @@ def _open(corpus: Deduplicator, given: argparse.Namespace) -> None:
         "judge": lambda: "/judge",
         "health": lambda: "/health",
     }
-    sockets, stop = server.bind("127.0.0.1", 0, loopback_only=True), threading.Event()
+    sockets, stop = bind("127.0.0.1", 0, loopback_only=True), threading.Event()
     app = make_app(corpus, Limits(rate=1e6), Visitors(None, LOOPBACK_NAMES), editing=True)
     thread = threading.Thread(target=server.serve, args=(app, sockets, stop.is_set))
     thread.start()

@@ -1,4 +1,1 @@
-"""Pages for people who would rather look than read: the extra `browse`.
-
-They stand before the library's door, as `dedup serve` does, and share its guard and its limits.
-"""
+"""The extra `browse`: the corpus as HTML pages, with the guard and the limits of `serve`."""

@@ -1,8 +1,4 @@
-"""The pages over HTTP: a request becomes a question to a `Deduplicator`, its answer HTML.
-
-Requests pass `serve/guard.py` first, with the check of `visitors.py`. `views.py` makes the pages,
-`editing.py` the changes.
-"""
+"""The pages over HTTP. `views.py` makes them, `editing.py` the changes; `visitors.py` checks each request."""
 
 from __future__ import annotations
 
@@ -51,13 +47,12 @@ POLICY = (
 SAFE_HEADERS = {
     **HEADERS,
     "Content-Security-Policy": POLICY,
-    # Not "no-referrer": with that browsers send `Origin: null` with our own forms. Other sites get none.
+    # "no-referrer" would make browsers send `Origin: null` with our own forms. Other sites get no referrer.
     "Referrer-Policy": "same-origin",
     "Cross-Origin-Resource-Policy": "same-origin",
 }
-"""Of every answer."""
 
-STATIC_SECONDS = 86_400  # How long a browser keeps a file whose address holds its hash
+STATIC_SECONDS = 86_400  # Time in the browser's cache of a file whose address has its hash
 
 PATHS = frozenset(place.path for place in PLACES)
 
@@ -101,7 +96,7 @@ class Site:
         return Router(routes, redirect_slashes=False)
 
     def refuse(self, problem: ProblemError, scope: Scope) -> tuple[bytes, dict[str, str]]:
-        """A problem as a page; where the token is missing, with a field for it."""
+        """Return a problem as a page, with a field for a missing token."""
         query = scope["query_string"].decode("latin-1")
         asked = f"{scope['path']}?{query}" if query else scope["path"]
         values = {
@@ -113,19 +108,17 @@ class Site:
         body = self._rendered(View("problem.html.j2", values), scope["path"], None, "")
         return body, {"Content-Type": "text/html; charset=utf-8", **SAFE_HEADERS}
 
-    # What the addresses do.
-
     def _page(self, place: Position) -> Callable[[Request], Awaitable[Response]]:
         async def endpoint(request: Request) -> Response:
             known = (*place.fields, "done", "table", "format")
             given = _fields(request.scope["query_string"], known, "the query")
-            visitor = self._visitors.met(request.scope)
+            visitor = self._visitors.visitor_of(request.scope)
             fields = {name: given.get(name, "") for name in place.fields}
             fields = {name: value if name in EXACT else value.strip() for name, value in fields.items()}
             if "format" in given or "table" in given:
                 return await self._data(request, place, fields, given)
             done = DONE.get(given.get("done", ""), "")
-            body = await self._handling.worked(
+            body = await self._handling.run(
                 lambda: self._rendered(place.view(self._dd, fields), place.path, visitor, done, fields)
             )
             return self._html(body, visitor)
@@ -133,10 +126,11 @@ class Site:
         return endpoint
 
     async def _data(self, request: Request, place: Position, fields: Fields, given: Fields) -> Response:
-        """A table of a page, row by row; what goes wrong with the first of them is a page."""
+        """Answer with a table of a page as data, in parts."""
         table = table_of(place.path, given.get("table", ""))
         form = form_of(given.get("format", ""), table)
-        first = await self._handling.worked(lambda: table.read(self._dd, fields))
+        # Read before the answer begins, so that an error can still be a page.
+        first = await self._handling.run(lambda: table.read(self._dd, fields))
         days = "-".join(fields[name] for name in ("first", "last") if fields.get(name))
         name = "-".join(filter(None, (place.path.strip("/") or "today", table.name, days)))
         ending = given["format"]
@@ -151,30 +145,29 @@ class Site:
     async def _rows(
         self, table: PageTable, form: AsCSV | AsJSON, fields: Fields, part: TablePart
     ) -> AsyncIterator[bytes]:
-        """What a table is in a form, part by part, until it ends or there is too much."""
         until, told = time.monotonic() + MOST_SECONDS, len(part.rows)
         yield form.begin() + form.rows(part)
         while part.after is not None and told < MOST_ROWS and time.monotonic() < until:
             goes_on = {**fields, "after": part.after}
-            part = await self._handling.worked(partial(table.read, self._dd, goes_on))
+            part = await self._handling.run(partial(table.read, self._dd, goes_on))
             told += len(part.rows)
             yield form.rows(part)
         if part.after is not None and told < MOST_ROWS and isinstance(form, AsCSV):
-            # Too late to be said: the answer is cut off.
+            # The status is sent already, and CSV has no place for a note: only a broken answer shows the gap.
             raise ProblemError(503, "there is no time for the rest")
         yield form.end(part)
 
     async def _new(self, request: Request) -> Response:
-        """Whether a pasted text is new. Nothing changes, but a text does not belong in an address."""
+        # POST, though nothing changes: a text is too long and too private for an address.
         visitor, given = await self._form(request, ("text", "title"))
-        body = await self._handling.worked(lambda: self._rendered(new(self._dd, given), "/new", visitor, ""))
+        body = await self._handling.run(lambda: self._rendered(new(self._dd, given), "/new", visitor, ""))
         return self._html(body, visitor)
 
     async def _enter(self, request: Request) -> Response:
         async with self._handling.body(request, FORM) as body:
             given = fields_of(body.content, ("token", "to"), "the form")
         visitor = self._visitors.enter(request.scope, given.get("token", ""))
-        # An address of this server; its first page instead of any other.
+        # Redirect to pages of this server only: `//evil` or `/\evil` in the form would lead to another site.
         address = given.get("to", "/")
         parts = urlsplit(address) if address.startswith("/") and "\\" not in address else None
         plain = address.isprintable() and address.isascii()
@@ -186,7 +179,8 @@ class Site:
     def _action(self, action: Action) -> Callable[[Request], Awaitable[Response]]:
         async def endpoint(request: Request) -> Response:
             _, given = await self._form(request, action.fields)
-            address = await self._handling.worked(lambda: action.work(self._dd, given))
+            address = await self._handling.run(lambda: action.work(self._dd, given))
+            # 303: the browser opens the page with GET, so reloading it does not send the form again.
             return Response(status_code=303, headers=SAFE_HEADERS | {"Location": address})
 
         return endpoint
@@ -196,10 +190,8 @@ class Site:
         kept = {"Cache-Control": f"public, max-age={STATIC_SECONDS}, immutable"}
         return Response(content, media_type=kind, headers=SAFE_HEADERS | kept)
 
-    # What they share.
-
     async def _form(self, request: Request, known: tuple[str, ...]) -> tuple[Visitor, dict[str, str]]:
-        """The visitor and the fields of a form of ours."""
+        """Return the visitor and the fields of a form."""
         self._visitors.check_origin(request.scope)
         async with self._handling.body(request, FORM) as body:
             given = _fields(body.content, (*known, "form"), "the form")
@@ -216,7 +208,6 @@ class Site:
             "here": path,
             "visitor": visitor,
             "done": done,
-            # The address of a table of this page as data.
             "data": lambda table, form: go(path, **asked, table=table, format=form),
             **view.values,
         }
@@ -230,15 +221,15 @@ class Site:
 
 
 def _fields(raw: bytes, known: tuple[str, ...], where: str) -> dict[str, str]:
-    """As `fields_of`, without NUL, which Postgres cannot store and a pasted text may have."""
     given = fields_of(raw, known, where)
+    # Postgres cannot store NUL. A pasted text may have it: cleaning removes it.
     if any("\0" in value for name, value in given.items() if name != "text"):
         raise ProblemError(400, f"{where} holds a NUL character")
     return given
 
 
 def _static_files() -> dict[str, tuple[str, str, bytes]]:
-    """Files that pages refer to, by their names in templates: address, with a hash in it, kind, content."""
+    """Return the files of pages by their names in templates: address with a hash, media type, content."""
     style = environment("dedup.extras.browse").get_template("style.css.j2").render().encode()
     folder = resources.files("dedup.extras.browse") / "static"
     files = {

@@ -1,4 +1,4 @@
-"""What the pages share: the fields of a query, and the addresses that have them."""
+"""Read the fields of a query, and make addresses that have them."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from urllib.parse import urlencode
 
 from dedup.base.errors import InputError, NotFoundError
 
-Fields = Mapping[str, str]  # Those of a query: all that the page knows; "" where one is not given
+Fields = Mapping[str, str]  # Fields of a query: all fields of the page, "" if not given
 
+# Spaces around other fields are dropped; a source_id or the name of an outlet may begin or end with one.
 EXACT = frozenset(("id", "a", "b", "publication", "copier", "original", "after"))
-"""Fields whose spaces count; around others they are dropped."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,13 +23,14 @@ class View:
 
 
 def go(path: str, **query: object) -> str:
-    """The address of a page. Ids are in the query: most are addresses themselves."""
+    """Return the address of a page."""
+    # Ids are in the query, not in the path: most are addresses themselves.
     given = {name: str(value) for name, value in query.items() if value not in (None, "")}
     return f"{path}?{urlencode(given)}" if given else path
 
 
-def some(given: Fields, *names: str) -> dict[str, Any]:
-    """These fields of a query; None where one is not given."""
+def chosen(given: Fields, *names: str) -> dict[str, Any]:
+    """Return fields of a query, None for those not given."""
     return {name: given[name] or None for name in names}
 
 

@@ -1,8 +1,4 @@
-"""`Deduplicator.browsing`: what pages ask, each answer bounded in size and in what is read for it.
-
-`explain`, `lookup` and `runs` are the Deduplicator's; pins are written by `Deduplicator.pins`.
-Every answer reads only, and sees one moment of the corpus.
-"""
+"""`Deduplicator.browsing`: questions of pages. Each answer is bounded in size and in the rows it reads."""
 
 from __future__ import annotations
 
@@ -22,15 +18,15 @@ from dedup.extras.browse.questions import sentences as of_sentences
 from dedup.extras.browse.questions import story as stories
 from dedup.extras.judging.judgements import quality_of
 
-READ_SECONDS = 10.0  # A page that takes longer has failed: something else is wrong with the server
+READ_SECONDS = 10.0  # Every question is bounded, so one that takes longer has another problem
 
 
 class Browsing(OfCorpus):
-    """Questions of pages about a corpus. `after` is always what the page before said, and opaque."""
+    """Questions of pages about a corpus, read-only. `after` is an opaque token from the page before."""
 
     @contextmanager
     def _transaction(self) -> Iterator[Cursor]:
-        """A transaction that sees one moment and reads by indexes."""
+        """Open a transaction that sees one moment and reads by indexes."""
         with (
             self._database.session(READ_SECONDS) as session,
             session.transaction(snapshot=True, seconds=READ_SECONDS) as cursor,

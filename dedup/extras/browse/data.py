@@ -1,4 +1,4 @@
-"""A table of a page as data: how its rows become CSV or JSON. Which tables there are: `tables.py`."""
+"""Write the rows of a table of a page as CSV or JSON. `tables.py` lists the tables."""
 
 from __future__ import annotations
 
@@ -21,35 +21,28 @@ MEDIA_TYPES: Mapping[str, str] = {
     "json": "application/json",
 }
 
-MOST_ROWS = 100_000
-"""Of one table. JSON says where to go on."""
-
-MOST_SECONDS = 60.0
-"""For all of a table: shorter than a request may take."""
+MOST_ROWS = 100_000  # Of one answer; in JSON `after` continues it
+MOST_SECONDS = 60.0  # For one answer; less than REQUEST_SECONDS, after which the connection is cut
 
 
 @dataclass(frozen=True, slots=True)
 class TablePart:
-    """Some rows of a table. `after`: what to give for the next; None on the last. `counted_from`: where a
-    range has more than is counted, from when on it is.
-    """
+    """Some rows of a table."""
 
     rows: Sequence[Any]
-    after: str | None = None
-    counted_from: datetime | None = None
+    after: str | None = None  # token of the next part; None on the last
+    counted_from: datetime | None = None  # as in `counting.Counted`
 
 
 @dataclass(frozen=True, slots=True)
 class PageTable:
-    """A table of a page. `columns`: their names, and for each the path to its value from a row. `rows`: of an
-    answer. `goes_on`: an answer holds a part of them, and says how to go on.
-    """
+    """A table of a page."""
 
     name: str
-    columns: Mapping[str, str]
+    columns: Mapping[str, str]  # name -> path to the value from a row
     ask: Callable[[Deduplicator, Fields], Any]
-    rows: Callable[[Any], Sequence[Any]]
-    goes_on: bool = False
+    rows: Callable[[Any], Sequence[Any]]  # of an answer
+    goes_on: bool = False  # an answer has a part of the rows, and a token for the next
 
     def read(self, dd: Deduplicator, given: Fields) -> TablePart:
         found = self.ask(dd, given)
@@ -61,7 +54,7 @@ class PageTable:
 
 
 def _value(row: Any, path: str) -> Any:
-    """A value as JSON has it: times in ISO 8601, spans in seconds; None where there is nothing on the way."""
+    """Return a value as in JSON: times in ISO 8601, spans in seconds, None if the path ends early."""
 
     def step(value: Any, name: str) -> Any:
         return value.get(name) if isinstance(value, Mapping) else getattr(value, name, None)
@@ -72,13 +65,8 @@ def _value(row: Any, path: str) -> Any:
     return value.isoformat() if hasattr(value, "isoformat") else plain(value)
 
 
-# --- the forms
-
-
 class AsCSV:
-    """RFC 4180, with a header, and a byte order mark by which spreadsheets know that it is UTF-8. Texts are
-    guarded against being run as formulas.
-    """
+    """A table as CSV by RFC 4180, with a header; texts cannot run as formulas."""
 
     def __init__(self, table: PageTable) -> None:
         self._table = table
@@ -89,6 +77,7 @@ class AsCSV:
         return to.getvalue().encode("utf-8", "replace")
 
     def begin(self) -> bytes:
+        # By the byte order mark spreadsheets recognise UTF-8.
         return "\ufeff".encode() + self._lines([self._table.columns])
 
     def rows(self, part: TablePart) -> bytes:
@@ -107,7 +96,7 @@ def _in_csv(value: Any) -> Any:
 
 
 class AsJSON:
-    """One object: `table`, `rows` as objects, then `counted_from` and `after` as of `TablePart`."""
+    """A table as a JSON object: `table`, `rows` as objects, then `counted_from` and `after`."""
 
     def __init__(self, table: PageTable) -> None:
         self._table, self._comma = table, ""
@@ -117,6 +106,7 @@ class AsJSON:
 
     def rows(self, part: TablePart) -> bytes:
         lines = []
+        # A comma before each row but the very first: whether another part follows is not known yet.
         for row in part.rows:
             lines.append(f"{self._comma}\n{as_json(self._table.cells(row))}")
             self._comma = ","

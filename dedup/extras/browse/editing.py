@@ -1,4 +1,4 @@
-"""What people change on pages (`--edit`): pins of pairs and sentences, with who and why; and back."""
+"""Changes that people make on pages (`--edit`): pins of pairs and sentences, and their removal."""
 
 from __future__ import annotations
 
@@ -11,28 +11,28 @@ from dedup.extras.browse.asking import Fields, go
 from dedup.extras.browse.views import KINDS, hash_of
 
 DONE = {
-    "said": "Noted. Both articles were judged again; below is what they are now.",
-    "unsure": "Noted: you cannot tell. The pair stays as the rules have it.",
-    "undone": "Undone. Both articles were judged again by the rules.",
-    "waits": "Noted. It acts with the next backfill, or when a worker has settled both articles.",
-    "pinned": "Noted. It acts with the next backfill.",
+    "said": "Saved. Both articles were settled again; below are their new marks.",
+    "unsure": "Saved: you cannot tell. The rules still decide the pair.",
+    "undone": "Undone. The rules have settled both articles again.",
+    "waits": "Saved. It takes effect with the next backfill, or when a worker has settled both articles.",
+    "pinned": "Saved. It takes effect with the next backfill.",
 }
-"""What a page says after a change, by the word in its address."""
+"""Messages after a change, by the word in the address."""
 
+# Relations of pins, and the label of a judgement for each.
 LABELS = {"duplicate": "duplicate", "similar": "similar", "unrelated": "different", "unsure": "unsure"}
-"""What is said of a pair -> the judgement that `dedup judge tune` reads."""
 
 LONGEST_REASON = 1_000  # Characters
 
 
 def judge(dd: Deduplicator, given: Fields) -> str:
-    """Say what two articles are to each other: a pin, and a judgement for `tune`."""
+    """Store what a person says of a pair: a pin for the marks, and a judgement for `dedup judge tune`."""
     a, b, by, reason = given["a"], given["b"], given["by"].strip(), given["reason"].strip()
     say = given["say"]
     if say not in LABELS:
-        raise InputError("say what the two are to each other")
+        raise InputError("choose what the two are to each other")
     if not by:
-        raise InputError("say who you are")
+        raise InputError("give your name")
     if a == b:
         raise InputError("a pair has two articles; both ids are the same")
     if len(reason) > LONGEST_REASON:
@@ -69,7 +69,7 @@ def sentence(dd: Deduplicator, given: Fields) -> str:
 
 
 def _settled(dd: Deduplicator, done: str, a: str, b: str) -> str:
-    """Settle two articles at once; returns a word for the outcome."""
+    """Settle two articles at once, and return a key of `DONE`."""
     found = dd.pins.settle(a, b)
     return "waits" if any(one.stale or one.verdict.status == "pending" for one in found) else done
 
@@ -84,7 +84,7 @@ def _shown(given: Fields, by: str, done: str) -> str:
 class Action:
     path: str
     fields: tuple[str, ...]
-    work: Callable[[Deduplicator, Fields], str]  # does it, and returns where to go then
+    work: Callable[[Deduplicator, Fields], str]  # returns the address of the next page
 
 
 ACTIONS = (

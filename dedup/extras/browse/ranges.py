@@ -1,7 +1,6 @@
-"""Pages of a range of days: Today, who copies whom, an outlet; and what their forms ask for.
+"""Make the pages of a range of days: Today, who copies whom, an outlet; and read their forms.
 
-A range has a first and a last day, or is the whole corpus. Its articles can be those of an outlet or of a
-language only; both are found however they are typed.
+A range has a first and a last day, or is the whole corpus.
 """
 
 from __future__ import annotations
@@ -17,72 +16,58 @@ from dedup.api.deduplicator import Deduplicator
 from dedup.base.errors import InputError
 from dedup.base.folding import same_word
 from dedup.base.words import line, long_day, percent
-from dedup.extras.browse.asking import Fields, View, day_of, go, moved, some
+from dedup.extras.browse.asking import Fields, View, chosen, day_of, go, moved
 from dedup.extras.browse.browsing import Browsing
 from dedup.extras.browse.questions.counting import Figures, Grouping, end_of, start_of
 from dedup.extras.browse.questions.day import SPREAD_OUTLETS, Day
 from dedup.extras.browse.questions.outlets import CopiedPage, Matrix, OutletPage
 from dedup.extras.pages.charts import Bar, Tie, bars, tie_graph
 
-TIES = 30  # Pairs of outlets that are drawn: more are a thicket
-OUTLET_DAYS = 30  # Days of the page of outlets where none are given
+TIES = 30  # Pairs of outlets that are drawn; more cannot be told apart
+OUTLET_DAYS = 30  # Days of the page of outlets by default
 HEAT = 5  # Shades of the matrix
-NEAR = 10  # Outlets that are offered in place of one that is not there
+NEAR = 10  # Outlets offered in place of an unknown one
 
 RANGE = ("first", "last", "whole", "publication", "language", "credit")
-"""Fields of a query that say which articles are counted; `whole` says "yes" for the whole corpus."""
+"""Fields of a query that choose the articles to count; `whole=yes` chooses the whole corpus."""
 
-LABELS = {"day": "%d %b", "week": "%d %b", "month": "%b %Y", "year": "%Y"}
-"""Forms of the first day of a period below its bar."""
-
-PERIODS = {"week": "%G-W%V", "month": "%Y-%m", "year": "%Y"}
-"""Forms of the names of periods."""
+LABELS = {"day": "%d %b", "week": "%d %b", "month": "%b %Y", "year": "%Y"}  # Of a period, below its bar
+PERIODS = {"week": "%G-W%V", "month": "%Y-%m", "year": "%Y"}  # Names of periods
 
 NAMES: Mapping[str, Callable[[Browsing], tuple[str, ...]]] = {
     "publication": Browsing.outlet_names,
     "language": Browsing.languages,
     "credit": Browsing.agencies,
 }
-"""Fields of a query that hold a name -> which names there are."""
 
-
-Names = Mapping[str, tuple[str, ...]]
-"""By field: names that there are."""
+Names = Mapping[str, tuple[str, ...]]  # Existing names, by field of a query
 
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """What is asked for, and what the forms of the page offer.
+    """The choices of a query, and the choices that the forms of the page offer."""
 
-    Attributes:
-        first, last: None for the whole corpus.
-        only: publication, language and credit; None for all.
-        near: outlets that are called nearly so, where there is none of that name.
-        names: that there are.
-        groupings: what its articles can be counted by; none where the page does not say.
-    """
-
-    first: date | None
+    first: date | None  # first, last: None for the whole corpus
     last: date | None
     by: Grouping | None
-    only: dict[str, Any]
-    near: tuple[str, ...]
+    only: dict[str, Any]  # publication, language and credit; None for all
+    near: tuple[str, ...]  # outlets with a similar name, if the given one does not exist
     names: Names
-    groupings: tuple[Grouping, ...]
+    groupings: tuple[Grouping, ...]  # empty if the page has no periods
 
     @property
     def query(self) -> dict[str, object]:
-        """The same as the fields of an address."""
+        """The choices as fields of an address."""
         whole = "yes" if self.first is None and self.last is None else None
         return {"first": self.first, "last": self.last, "whole": whole, "by": self.by, **self.only}
 
     @property
     def days(self) -> dict[str, object]:
-        """The same without outlet and grouping."""
+        """The choices without outlet and grouping."""
         return {name: value for name, value in self.query.items() if name not in ("by", "publication")}
 
     def steps(self) -> list[tuple[str, dict[str, object]]]:
-        """Other ranges, with their names: those before and behind, and larger ones."""
+        """Return other ranges with their names: before, after, and larger ones."""
         if self.first is None or self.last is None:
             return []
         length = timedelta(days=(self.last - self.first).days + 1)
@@ -98,9 +83,7 @@ class Asked:
 
 
 def asked(dd: Deduplicator, given: Fields, days: int | None, *, by: bool = True) -> Asked:
-    """What a query asks for. `days`: the newest ones are the range where it names none; None: the whole
-    corpus is.
-    """
+    """Return the choices of a query. `days`: newest days of the default range; None: the whole corpus."""
     first, last = day_of(given["first"]), day_of(given["last"])
     if first is None and last is None and days is not None and not given["whole"]:
         last = dd.browsing.newest_day() or datetime.now(UTC).date()
@@ -110,15 +93,14 @@ def asked(dd: Deduplicator, given: Fields, days: int | None, *, by: bool = True)
     grouping: Any = given["by"] or None if by else None
     given, names, near = as_stored(dd, given)
     groupings = get_args(Grouping) if by else ()
-    return Asked(first, last, grouping, some(given, *NAMES), near, names, groupings)
+    return Asked(first, last, grouping, chosen(given, *NAMES), near, names, groupings)
 
 
 def as_stored(
     dd: Deduplicator, given: Fields, *, offered: bool = True
 ) -> tuple[Fields, Names, tuple[str, ...]]:
-    """A query with names as they are stored, whatever their case and accents; the names that there are, where
-    they are offered or one is given; and outlets that are called nearly so, where there is none of that name.
-    """
+    """Return a query with names as stored, the existing names, and similar outlets for an unknown one."""
+    # Lists of names cost a query each, so a table reads only those of the names that it was given.
     names = {field: ask(dd.browsing) for field, ask in NAMES.items() if offered or given[field]}
     found = {field: named(given[field], names[field]) for field in names}
     near = found["publication"][1] if "publication" in found else ()
@@ -126,7 +108,7 @@ def as_stored(
 
 
 def named(typed: str, names: Sequence[str]) -> tuple[str, tuple[str, ...]]:
-    """The name that is meant; and those like it where there is none of it."""
+    """Return the name as stored, in spite of case and accents; or similar names for an unknown one."""
     if not typed or typed in names:
         return typed, ()
     word = same_word(typed)
@@ -155,7 +137,7 @@ def heading_of(first: date | None, last: date | None) -> str:
 
 
 def day_values(day: Day, what: Asked | None = None) -> dict[str, Any]:
-    """Values for the components of a day; with what was asked for, its periods are links."""
+    """Return the values of the components of a day; with `what`, its periods are links."""
     hours = [Bar(f"{hour:02}", count) for hour, count in enumerate(day.hours)]
     pictures = {
         "hours": bars(hours, "Articles by hour of the day", "hours"),
@@ -167,7 +149,7 @@ def day_values(day: Day, what: Asked | None = None) -> dict[str, Any]:
 
 
 def period_pictures(path: str, page: Figures, what: Asked | None) -> dict[str, Any]:
-    """A chart of periods and its numbers; undated articles stand apart, at its end."""
+    """Return a chart of periods and its numbers, with undated articles at its end."""
     marks = [(f"{one.first:{LABELS[page.by]}}", one.marks) for one in page.periods]
     names = [_linked(path, one.first, page.by, what) for one in page.periods]
     if page.undated.articles:
@@ -187,7 +169,7 @@ def period_pictures(path: str, page: Figures, what: Asked | None) -> dict[str, A
 
 
 def period_name(first: date, by: Grouping) -> str:
-    """A period as ISO 8601 writes it."""
+    """Return a period as ISO 8601 writes it."""
     return first.isoformat() if by == "day" else f"{first:{PERIODS[by]}}"
 
 
@@ -235,7 +217,7 @@ def copied_by(dd: Deduplicator, given: Fields, rows: int | None = None) -> Copie
     if not (given["copier"] and given["original"]):
         raise InputError("copier and original are needed")
     return dd.browsing.copied(
-        **some(given, "copier", "original", "language", "credit", "after"),
+        **chosen(given, "copier", "original", "language", "credit", "after"),
         first=day_of(given["first"]),
         last=day_of(given["last"]),
         rows=rows,

@@ -1,4 +1,4 @@
-"""A day, a story or a search as one HTML file to send around: no script, and no links but to sources."""
+"""Make a day, a story or a search one HTML file: without script, and with links to sources only."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from dedup.base.words import heading, line
 from dedup.extras.browse.asking import Fields
 from dedup.extras.browse.questions.story import StoryPage
 from dedup.extras.browse.ranges import day_values
-from dedup.extras.browse.views import SEARCHED, found_by, side_by_side, story_values
+from dedup.extras.browse.views import SEARCHED, found_by, headline, side_by_side, story_values
 from dedup.extras.pages.environment import environment
 
-STORIES = 3  # Stories of a day that are told in full
-COPIES = 50  # Copies of a story that are listed
-VERSIONS = 3  # Copies of a story that are set beside the original: those that differ most
+STORIES = 3  # Stories of a day shown in full
+COPIES = 50  # Copies listed of a story
+VERSIONS = 3  # Copies shown beside the original: those that differ most
 
 
 def of_day(dd: Deduplicator, first: date, last: date | None = None) -> str:
@@ -44,14 +44,13 @@ def of_story(dd: Deduplicator, source_id: str) -> str:
 
 
 def of_search(dd: Deduplicator, words: str) -> str:
-    """The report of what a search for words finds, the newest first."""
     given: Fields = {**dict.fromkeys((*SEARCHED, "after"), ""), "words": words}
     page = found_by(dd, given)
     return _page(heading=f"Search: {line(words)}", kicker="Articles with these words", page=page)
 
 
 def _story(dd: Deduplicator, found: StoryPage, number: int, *, versions: int) -> dict[str, Any]:
-    """A story for the report, with the copies that differ most beside the original."""
+    # Copies of the same content show nothing beside the original; the lowest scores differ most.
     changed = sorted(
         (copy for copy in found.copies if copy.article.reason != "content"),
         key=lambda copy: (copy.article.score or 0.0, copy.article.source_id),
@@ -59,7 +58,7 @@ def _story(dd: Deduplicator, found: StoryPage, number: int, *, versions: int) ->
     pairs = []
     for copy in changed[:versions]:
         pair = dd.browsing.compare(found.original.source_id, copy.article.source_id)
-        pairs.append((pair, side_by_side(pair)))
+        pairs.append((pair, side_by_side(pair), headline(pair)))
     return {
         **story_values(found, f"timeline-{number}"),
         "listed": found.copies[:COPIES],
@@ -69,14 +68,14 @@ def _story(dd: Deduplicator, found: StoryPage, number: int, *, versions: int) ->
 
 
 def _page(**values: Any) -> str:
-    """A whole page. Its policy lets in its own style, by its hash, and nothing else."""
+    # The policy allows only the page's own style, by its hash. The line ends around it are part of the hash.
     templates = environment("dedup.extras.browse")
     style = templates.get_template("style.css.j2").render()
     digest = base64.b64encode(sha256(f"\n{style}\n".encode()).digest()).decode()
     given = {"day": None, "stories": [], "page": None, "whole_story": False, "spread_outlets": 0, **values}
     return templates.get_template("report.html.j2").render(
         **given,
-        go=lambda _path, **_query: None,  # no address: the file stands alone
+        go=lambda _path, **_query: None,  # without addresses: the file has no server
         data=lambda _table, _form: None,
         style=Markup(style),  # noqa: S704 - our own files
         policy=f"default-src 'none'; style-src 'sha256-{digest}'",

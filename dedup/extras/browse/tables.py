@@ -1,7 +1,6 @@
-"""Every table of every page: its columns, and where its rows come from.
+"""List the tables of all pages: their columns, and the question that gives their rows.
 
-A table asks what its page asks, for more rows. A column is a path to a value of an answer, and its name is
-what readers rely on (docs/browse.md).
+The names of columns are public (docs/browse.md).
 """
 
 from __future__ import annotations
@@ -26,17 +25,16 @@ from dedup.extras.browse.ranges import (
 )
 from dedup.extras.browse.views import found_by, hash_of, kind_of, quotes_of, sentences_of
 
-PAGE_ROWS = 1_000
-"""That are asked for at a time where answers go on."""
+PAGE_ROWS = 1_000  # Rows asked for at a time, in tables of several parts
 
 
 def columns(*same: str, **others: str) -> dict[str, str]:
-    """Columns in this order. `same`: those that are called as what they hold; `others`: the path of each."""
+    """Return columns in this order. `same`: columns named as their values; `others`: their paths."""
     return {**{name: name for name in same}, **others}
 
 
 def under(path: str, given: Mapping[str, str], *names: str) -> dict[str, str]:
-    """Columns of what stands at a path, all or some."""
+    """Return columns of the object at a path, all or some."""
     return {name: f"{path}.{place}" for name, place in given.items() if not names or name in names}
 
 
@@ -82,9 +80,7 @@ Rows = Callable[[Any], Sequence[Any]]
 
 
 def tables(ask: Query, **given: Mapping[str, str] | tuple[Mapping[str, str], Rows]) -> tuple[PageTable, ...]:
-    """Tables that one answer holds whole. `given`: their columns, and what makes rows of an answer where that
-    is not what it has by the name of the table.
-    """
+    """Return tables that one answer holds whole. `given`: columns, perhaps with a function for the rows."""
     found = []
     for name, one in given.items():
         told, rows = one if isinstance(one, tuple) else (one, attrgetter(name))
@@ -93,7 +89,7 @@ def tables(ask: Query, **given: Mapping[str, str] | tuple[Mapping[str, str], Row
 
 
 def paged(ask: Query, name: str, told: Mapping[str, str], rows: str | None = None) -> PageTable:
-    """A table whose answers say how to go on. `rows`: what they call them, where that is another name."""
+    """Return a table of several answers. `rows`: the attribute of an answer with the rows, if not `name`."""
     return PageTable(name, told, ask, attrgetter(rows or name), goes_on=True)
 
 
@@ -213,11 +209,10 @@ TABLES: Mapping[str, tuple[PageTable, ...]] = {
         settings=columns("name", "value", "wanted", "default", "meaning"),
     ),
 }
-"""Path of a page -> its tables."""
 
 
 def table_of(path: str, name: str) -> PageTable:
-    """A table of a page; without a name its first one."""
+    """Return a table of a page, the first one without a name."""
     tables = TABLES.get(path, ())
     for table in tables:
         if name in ("", table.name):

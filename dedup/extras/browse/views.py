@@ -1,4 +1,4 @@
-"""What the pages show: an answer of the library, and the charts made of it. `report.py` uses the same."""
+"""Make the pages: answers of the library with their charts. `report.py` uses parts of them."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from dedup.api.deduplicator import Deduplicator
 from dedup.base.article import Article
 from dedup.base.errors import InputError
 from dedup.base.words import heading, later, line, moment
-from dedup.extras.browse.asking import Fields, View, day_of, go, id_of, sentence_of, some
+from dedup.extras.browse.asking import Fields, View, chosen, day_of, go, id_of, sentence_of
 from dedup.extras.browse.questions.article import Compared
 from dedup.extras.browse.questions.search import Page
 from dedup.extras.browse.questions.sentences import QUOTES_PAGE, QuotesPage, SentencesPage
@@ -21,11 +21,9 @@ from dedup.extras.browse.ranges import RANGE, as_stored, copied, outlet, outlets
 from dedup.extras.pages.charts import Print, story_timeline
 from dedup.extras.pages.comparison import Block, compare
 
-TIMELINE_ROWS = 200  # Outlets in the table beside the picture of a story
-TABLES = 6  # Tables whose size is told; the others are told together
-
-COMPARED_CHARACTERS = 100_000
-"""Of two texts that are compared word by word; `Browsing.compare` tells no more of them."""
+TIMELINE_ROWS = 200  # Outlets in the table below the chart of a story
+TABLES = 6  # Tables whose size is shown; the others are summed up
+COMPARED_CHARACTERS = 100_000  # Of each text; `Browsing.compare` returns no more
 
 
 def story(dd: Deduplicator, given: Fields) -> View:
@@ -33,7 +31,7 @@ def story(dd: Deduplicator, given: Fields) -> View:
 
 
 def story_values(found: StoryPage, name: str = "timeline") -> dict[str, Any]:
-    """Values for the components of a story; `name` tells the pictures of one page apart."""
+    """Return the values of the components of a story; `name` tells the charts of a page apart."""
     original = found.original.source_id
     prints = [
         Print(line(one.publication, "no outlet"), one.time, one.source_id == original)
@@ -67,11 +65,48 @@ def compared(dd: Deduplicator, given: Fields) -> View:
     found = dd.browsing.compare(id_of(given["a"]), id_of(given["b"]))
     decision = sentence_of(found.explanation.decision)
     values = {"found": found, "decision": decision, "blocks": side_by_side(found), "by": given["by"]}
-    return View("compare.html.j2", values)
+    return View("compare.html.j2", {**values, "headline": headline(found)})
+
+
+NUMBERS = ("no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")
+PINNED = {
+    "duplicate": "A person said: the same story",
+    "similar": "A person said: similar",
+    "unrelated": "A person said: not the same story",
+}
+BY_RULE = {
+    "content": "The same text, word for word",
+    "damaged": "The same text, with misread letters",
+    "containment": "Most of the shorter text is in the longer one",
+}
+
+
+def headline(found: Compared) -> str:
+    """Return in a line what matters to an editor about two articles; the figures are in the decision."""
+    why, related = found.explanation, found.explanation.related
+    if found.pin:
+        return PINNED[found.pin.relation]
+    if why.decision.startswith("not compared"):
+        return "Not compared"
+    in_common = f" with {_sentences(len(why.shared))} in common" if why.shared else ""
+    if related is None:
+        return f"Different texts{in_common}"
+    if related.rule.value in BY_RULE:
+        return BY_RULE[related.rule.value]
+    if related.relation.value == "similar":
+        return f"Similar texts{in_common}"
+    # Texts may be duplicates by their shingles though a correction in each sentence leaves few equal ones.
+    if why.differing and len(why.differing) < len(why.shared):
+        return f"The same text but for {_sentences(len(why.differing))}"
+    return "Nearly the same text"
+
+
+def _sentences(count: int) -> str:
+    number = NUMBERS[count] if count < len(NUMBERS) else f"{count:,}"
+    return f"{number} {'sentence' if count == 1 else 'sentences'}"
 
 
 def side_by_side(found: Compared) -> list[Block]:
-    """The texts of both articles, aligned."""
     texts = (found.earlier_text.text[:COMPARED_CHARACTERS], found.later_text.text[:COMPARED_CHARACTERS])
     return compare(*texts, found.common, letters=bool(found.explanation.letters))
 
@@ -85,7 +120,7 @@ def search(dd: Deduplicator, given: Fields) -> View:
     if asked:
         try:
             page = found_by(dd, given)
-        except InputError as error:  # such as words where there is no index for them
+        except InputError as error:  # such as words without their index
             refused = sentence_of(str(error))
     more = go("/search", **{**given, "after": page.after}) if page else ""
     values = {"given": given, "searched": asked, "page": page, "next": more, "refused": refused}
@@ -96,7 +131,7 @@ def found_by(dd: Deduplicator, given: Fields, rows: int | None = None) -> Page:
     if given["dated"] not in DATED:
         raise InputError("dated is yes or no")
     return dd.browsing.search(
-        **some(given, "words", "publication", "language", "credit", "status", "url", "after"),
+        **chosen(given, "words", "publication", "language", "credit", "status", "url", "after"),
         dated=DATED[given["dated"]],
         first=day_of(given["first"]),
         last=day_of(given["last"]),
@@ -105,19 +140,17 @@ def found_by(dd: Deduplicator, given: Fields, rows: int | None = None) -> Page:
     )
 
 
-DATED = {"": None, "yes": True, "no": False}
-"""What a query says of times of publication -> whether there is to be one."""
+DATED = {"": None, "yes": True, "no": False}  # Value of the field `dated` -> argument of the search
 
 ANSWERS = {
     "unique": "Yes: nothing like it is here",
     "similar": "Mostly: it is similar to others",
     "duplicate": "No: it is a copy",
 }
-"""Whether a text is new, by the status of the verdict."""
 
 
 def new(dd: Deduplicator, given: Fields) -> View:
-    """A form for a text; where one was given, whether it is new."""
+    """Make the form for a text, and answer whether a given text is new."""
     if not given:
         return View("new.html.j2", {"verdict": None, "answer": "", "text": "", "title": "", "headings": {}})
     text, title = given["text"], given["title"]
@@ -151,8 +184,7 @@ def sentence(dd: Deduplicator, given: Fields) -> View:
     return View("sentences.html.j2", {"one": dd.browsing.sentence(hash_of(given["hash"]))})
 
 
-ONLY_SPEECH = "only"
-"""The value of `speech` for sentences with a quotation mark."""
+ONLY_SPEECH = "only"  # The value of `speech` for sentences with a quotation mark
 
 
 def quotes(dd: Deduplicator, given: Fields) -> View:
@@ -184,7 +216,6 @@ KINDS = (("duplicate", "Duplicates or not"), ("similar", "Similar or not"), ("pi
 
 
 def judge(dd: Deduplicator, given: Fields) -> View:
-    """The pairs most worth judging, and what was said."""
     values = {"kind": kind_of(given), "kinds": KINDS, "by": given["by"]}
     values |= {"pairs": dd.browsing.queue(kind_of(given)), "pins": dd.browsing.pins(given["after"] or None)}
     return View("judge.html.j2", values)
@@ -206,9 +237,9 @@ def health(dd: Deduplicator, _given: Fields) -> View:
 @dataclass(frozen=True, slots=True)
 class Position:
     path: str
-    name: str | None  # in the navigation; None for pages that are reached from others
-    fields: tuple[str, ...]  # those its query may have
-    view: Callable[[Deduplicator, Fields], View]  # makes it
+    name: str | None  # in the navigation; None for pages reached from others
+    fields: tuple[str, ...]  # that its query may have
+    view: Callable[[Deduplicator, Fields], View]
 
 
 PLACES = (

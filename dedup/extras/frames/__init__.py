@@ -9,13 +9,7 @@ from dedup.base.answer import Answer
 
 @dataclass(slots=True)
 class StoryExport(Answer):
-    """An export that was written.
-
-    Attributes:
-        file: where it is.
-        rows: the tables of the file, and how many rows each has.
-        stopped: it was asked to stop; there is no file.
-    """
+    """A report of an export: the rows of each table of `file`. `stopped`: as asked, so there is no file."""
 
     file: str
     rows: dict[str, int] = field(default_factory=dict)

@@ -1,8 +1,7 @@
-"""Rows of the views, as batches of Arrow. Read-only.
+"""Read rows of the views as batches of Arrow. Changes nothing.
 
-The server copies rows out as CSV, and pyarrow parses them: no value becomes a Python object but for lists of
-texts, of which few differ. A page begins after the key of the last one and is found by an index, so a table
-of any size costs the same per row; of a page only a batch is held.
+The server copies rows out as CSV, and pyarrow parses them. A page begins after the last key of the page
+before, which an index finds, so a row costs the same in a table of any size. Only one batch is in memory.
 """
 
 from __future__ import annotations
@@ -23,27 +22,23 @@ from dedup.store.stories import delay, known
 _sql = Statements("extras/frames/columns")
 
 PAGE_ROWS = 16_384
-
-BATCH_BYTES = 2_000_000
-"""Bytes of CSV in a batch, more or less: a row that crosses it is the last."""
+BATCH_BYTES = 2_000_000  # Bytes of CSV in a batch; the row that exceeds it is still part of the batch
 
 _TYPES: Mapping[str, pa.DataType] = {
     "text": pa.string(),
-    "word": pa.dictionary(pa.int32(), pa.string()),
+    "word": pa.dictionary(pa.int32(), pa.string()),  # A text that often repeats
     "bool": pa.bool_(),
     "int": pa.int64(),
     "float": pa.float64(),
     "time": pa.timestamp("us", "UTC"),
     "texts": pa.list_(pa.string()),
 }
-"""Kinds of columns: a `word` is a text that often repeats."""
 
 TableName: TypeAlias = Literal["stories", "duplicates", "matches", "marks"]
 TABLE_NAMES: tuple[TableName, ...] = get_args(TableName)
 
 
 def _schema(columns: str) -> pa.Schema:
-    """The schema of columns that are listed as `source_id text, score float`."""
     listed = (column.split() for column in columns.split(", "))
     return pa.schema([(column, _TYPES[kind]) for column, kind in listed])
 
@@ -72,11 +67,11 @@ SCHEMAS: Mapping[TableName, pa.Schema] = {
         " credits texts",
     ),
 }
-"""The tables. What `since` is compared with is the time of the article; of a pair that of the later one, of a
-story that of any of its articles. Where the publication time is unknown it is that of storing."""
+"""Tables and their columns. `since` applies to the time of the article, of the later article of a pair, or of
+any article of a story. An article without a publication time has the time at which it was stored."""
 
+# The tables that `id` does not order.
 _KEYS: Mapping[TableName, tuple[str, ...]] = {"matches": ("article_id", "other_id")}
-"""The columns by which rows are ordered and found, where that is not `id`."""
 
 _COUNTS: Mapping[TableName, str] = {
     "marks": "count_marks",
@@ -100,17 +95,19 @@ def batches(
     rows: int = PAGE_ROWS,
     size: int = BATCH_BYTES,
 ) -> Iterator[pa.RecordBatch]:
-    """The rows of a table in the order in which articles were stored. `cursor`: of a transaction that sees
-    one moment. `since`: see `SCHEMAS`. `rows`: of a page at most. `size`: bytes of CSV in a batch.
+    """Yield the rows of a table in the order in which articles were stored.
+
+    `cursor`: of a transaction that sees one moment. `since`: see `SCHEMAS`. `rows`: of a page, at most.
     """
     schema, key = SCHEMAS[name], _KEYS.get(name, ("id",))
     prefer_indexes(cursor)
-    # These would read, and sort, all that is left for each page.
+    # Bitmap scans and sorts would read all remaining rows again for each page.
     cursor.execute("SET LOCAL enable_bitmapscan = off")
     cursor.execute("SET LOCAL enable_sort = off")
     written = b"COPY (" + page(name, since, rows) + b") TO STDOUT (FORMAT csv, NULL '\\N')"
     described = pa.schema([*schema, *((column, _TYPES["int"]) for column in key)])
     before, last = None, [-1] * len(key)
+    # An empty page leaves the key as it was: there are no more rows.
     while last != before:
         before = last
         with cursor.copy(written, {**dict(zip(key, last, strict=True)), "since": since}) as copied:
@@ -121,16 +118,17 @@ def batches(
 
 
 def page(name: TableName, since: datetime | None, rows: int) -> bytes:
-    """The statement of a page, which ends with the columns of the key."""
+    """Return the statement of a page. The columns of the key come last."""
     parts = {"first_at": known("c"), "at": known("m"), "delay": delay("at", "c.first_at"), "limit": str(rows)}
     source = _sql(name, **parts, **_unasked(name, since)).decode()
+    # pyarrow reads no lists from CSV, so lists travel as JSON.
     columns = [f"to_json({one.name})" if pa.types.is_list(one.type) else one.name for one in SCHEMAS[name]]
     key = _KEYS.get(name, ("id",))
     return _sql("page", columns=", ".join([*columns, *key]), source=source, key=", ".join(key))
 
 
 def _unasked(name: TableName, since: datetime | None) -> dict[str, str]:
-    """The part of a statement that asks for the time, left out where no time is asked for."""
+    # An empty part takes the place of the condition in the file.
     return {f"{name}_since": ""} if since is None else {}
 
 
@@ -146,9 +144,8 @@ def _blocks(rows: Iterable[Any], size: int) -> Iterator[bytes]:
 
 
 def _parsed(block: bytes, schema: pa.Schema) -> pa.RecordBatch:
-    """Some rows of CSV as they are described."""
-    repeated = _TYPES["word"]  # the reader makes no lists: the different ones are parsed one by one
-    types = {one.name: repeated if pa.types.is_list(one.type) else one.type for one in schema}
+    # Lists are read as repeated texts first: few differ, and only the different ones are parsed as JSON.
+    types = {one.name: _TYPES["word"] if pa.types.is_list(one.type) else one.type for one in schema}
     (batch,) = pyarrow.csv.read_csv(
         pa.BufferReader(block),
         pyarrow.csv.ReadOptions(use_threads=False, block_size=len(block) + 1, column_names=schema.names),

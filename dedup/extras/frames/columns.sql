@@ -1,15 +1,15 @@
--- What the views show, as columns.
+-- Rows of the views, a page at a time.
 
 -- name: page
--- A page of rows in their order.
+-- Read a page of rows in the order of the key.
 SELECT ${columns} FROM (${source}) AS page ORDER BY ${key}
 
 -- name: since
--- An article that is not before a time.
+-- Keep articles published (or else stored) at a time or later.
 coalesce(published_at, added_at) >= %(since)s
 
 -- name: marks
--- The next articles with their marks.
+-- Read the next articles with their marks.
 SELECT id, source_id, url, title, publication, published_at, added_at, language, status, stale, original_source_id,
        coalesce(original_source_id, source_id) AS story_source_id, score, reason, marked_at, archived, byline,
        ARRAY(SELECT agency FROM dedup.article_credit WHERE article_id = m.id AND place <> 'contribution'
@@ -17,42 +17,42 @@ SELECT id, source_id, url, title, publication, published_at, added_at, language,
 FROM dedup.mark m WHERE id > %(id)s ${marks_since} ORDER BY id LIMIT ${limit}
 
 -- name: count_marks
--- How many there are.
+-- Count the articles.
 SELECT count(*) FROM dedup.mark WHERE true ${marks_since}
 
 -- name: marks_since
--- By its time.
+-- Apply `since` to the article.
 AND ${since}
 
 -- name: duplicates
--- The next duplicates.
+-- Read the next duplicates.
 SELECT *, extract(epoch FROM delay)::double precision AS delay_seconds
 FROM dedup.duplicate d WHERE id > %(id)s ${duplicates_since} ORDER BY id LIMIT ${limit}
 
 -- name: count_duplicates
--- How many there are.
+-- Count the duplicates.
 SELECT count(*) FROM dedup.duplicate d WHERE true ${duplicates_since}
 
 -- name: duplicates_since
--- By its time: the view has no added_at.
+-- Apply `since` to the duplicate; through `mark`, since the view has no added_at.
 AND EXISTS (SELECT FROM dedup.mark WHERE mark.id = d.id AND ${since})
 
 -- name: matches
--- The next pairs.
+-- Read the next pairs.
 SELECT * FROM dedup.scored_pair p
 WHERE (article_id, other_id) > (%(article_id)s, %(other_id)s) ${matches_since}
 ORDER BY article_id, other_id LIMIT ${limit}
 
 -- name: count_matches
--- How many there are.
+-- Count the pairs.
 SELECT count(*) FROM dedup.scored_pair p WHERE true ${matches_since}
 
 -- name: matches_since
--- By the time of the later article.
+-- Apply `since` to the later article.
 AND EXISTS (SELECT FROM dedup.mark WHERE mark.id = p.article_id AND ${since})
 
 -- name: stories
--- The next stories: as dedup.story, which would count the copies of all stories for each page.
+-- Read the next stories, as the view dedup.story does; the view would count the copies of all stories for each page.
 SELECT c.*, d.copies, 1 + d.copies AS articles, d.credits, d.copied_by, d.also_in, d.copy_source_ids,
        CASE WHEN coalesce(d.times_known, true) THEN greatest(c.first_at, d.last_at) END AS last_at,
        coalesce(d.times_known, c.first_at IS NOT NULL) AS times_known
@@ -79,9 +79,9 @@ CROSS JOIN LATERAL (
           CROSS JOIN LATERAL (SELECT ${at} AS at) AS k) AS m) AS d
 
 -- name: count_stories
--- How many there are.
+-- Count the stories.
 SELECT count(*) FROM dedup.mark c WHERE status <> 'duplicate' ${stories_since}
 
 -- name: stories_since
--- By the time of any of its articles.
+-- Apply `since` to any article of the story.
 AND (${since} OR EXISTS (SELECT FROM dedup.article_mark d WHERE d.duplicate_of = c.id AND d.time >= %(since)s))

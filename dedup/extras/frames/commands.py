@@ -1,4 +1,4 @@
-"""`dedup export stories`: a corpus as one file."""
+"""The command `dedup export stories`."""
 
 from __future__ import annotations
 
@@ -28,11 +28,10 @@ def stories(
     """Write every article with its story, score, reason and times, for DuckDB, Datasette and notebooks.
 
     A Parquet file has one row per article. An SQLite file has the tables story, article and match with keys
-    between them: `datasette news.sqlite` shows it in a browser. Neither holds texts. The file is as of one
-    moment, and whole or not there. Needs the extra `frames`.
+    between them: `datasette news.sqlite` shows it in a browser. Texts are left out. The file shows the corpus
+    at one moment; an interrupted export leaves no file. Needs the extra `frames`.
 
-    With `--since` it holds the articles since then, their stories, and the pairs of which they are the later
-    one.
+    With `--since` it holds the articles since then, their stories, and their pairs with earlier articles.
 
     **Examples**
 

@@ -1,21 +1,21 @@
-"""Stories, duplicates, matches and marks as Arrow tables, for notebooks: the extra `frames`.
+"""Read stories, duplicates, matches and marks as Arrow tables, for notebooks: the extra `frames`.
 
     from dedup import frames
 
     stories = frames.stories()                  # a pyarrow.Table, of the corpus that `Deduplicator()` opens
     stories.to_pandas().nlargest(10, "copies")  # Polars: pl.from_arrow(stories); DuckDB finds it by its name
 
-Few values become Python objects on the way. Rows come in the order in which articles were stored, as of one
-moment, and only from views: whoever may read these (`dedup grant --analyst`) may use it. Nothing is changed.
+Rows come in the order in which articles were stored, all from one moment. They come from views only, so a
+role with `dedup grant --analyst` may read them. Nothing is changed.
 
-Times are in UTC, scores are doubles, and columns that repeat few words (status, reason, publication, …) are
+Times are in UTC, scores are doubles, and columns of few different words (status, reason, publication, …) are
 dictionaries, which pandas shows as categories. Columns are named as in the views of docs/analyst.md.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from datetime import datetime
 
 import pyarrow as pa
 
@@ -26,65 +26,46 @@ from dedup.base.times import Time
 from dedup.extras.frames import columns
 from dedup.extras.frames.columns import TABLE_NAMES, TableName
 
-if TYPE_CHECKING:
-    from datetime import datetime
-
 __all__ = ["duplicates", "marks", "matches", "reader", "stories"]
 
 
 def stories(corpus: Deduplicator | str | None = None, *, since: Time = None) -> pa.Table:
-    """Every story: its original, when it ran first and last, how often, and by whom it was copied.
+    """Return every story: its original, its first and last time, the number of copies, and who copied it.
 
     Args:
-        corpus: a `Deduplicator`, or what it takes as its address.
-        since: only stories of which an article was published then or later; where the publication time is
-            unknown, stored. A time in any of the forms of `Article`.
+        corpus: a `Deduplicator`, or the address that it takes.
+        since: only rows of articles published then or later (stored, if the publication time is unknown):
+            any article of a story, the later one of a pair. A time in any of the forms of `Article`.
 
     Raises:
-        InputError: that is no time, or the address is none.
+        InputError: `since` is not a time, or the address is not usable.
         DatabaseError: the server refused or went away.
     """
     return _table("stories", corpus, since)
 
 
 def duplicates(corpus: Deduplicator | str | None = None, *, since: Time = None) -> pa.Table:
-    """Every duplicate beside its original, with the scores of the pair and the delay in seconds.
-
-    Args and Raises: as of `stories`; `since` is of the duplicate.
-    """
+    """Return every duplicate with its original, their scores and the delay in seconds; see `stories`."""
     return _table("duplicates", corpus, since)
 
 
 def matches(corpus: Deduplicator | str | None = None, *, since: Time = None) -> pa.Table:
-    """Every scored pair, once: the later article, the earlier one, relation, rule and scores.
-
-    Args and Raises: as of `stories`; `since` is of the later article.
-    """
+    """Return every scored pair once: later and earlier article, relation, rule and scores; see `stories`."""
     return _table("matches", corpus, since)
 
 
 def marks(corpus: Deduplicator | str | None = None, *, since: Time = None) -> pa.Table:
-    """Every article with its mark and its story, without its text.
-
-    Args and Raises: as of `stories`; `since` is of the article.
-    """
+    """Return every article with its mark and its story, without its text; see `stories`."""
     return _table("marks", corpus, since)
 
 
 def reader(
     name: TableName, corpus: Deduplicator | str | None = None, *, since: Time = None
 ) -> pa.RecordBatchReader:
-    """A table in batches of some thousand rows: memory does not grow with it. To be read once.
+    """Return a table in batches of some thousand rows, to be read once; memory does not grow with the table.
 
-    The corpus is seen as of the moment of the first batch, until the last one; a `Deduplicator` that is given
-    lends a connection for so long.
-
-    Args:
-        name: stories, duplicates, matches or marks.
-        corpus, since: as of `stories`.
-
-    Raises:
-        InputError: there is no such table; and as of `stories`.
+    All batches show the corpus at the moment of the first one. A `Deduplicator` lends a connection until the
+    last batch is read. Args and Raises: as in `stories`; InputError also if there is no such table.
     """
     if name not in TABLE_NAMES:
         raise InputError(f"there is no table {name!r}; there are {', '.join(TABLE_NAMES)}")

@@ -1,8 +1,7 @@
-"""`dedup export stories`: every article with its story and its mark as one file, whole or not there.
+"""Write a corpus into one file, for `dedup export stories`. An export that fails leaves no file.
 
-A Parquet file has one row per article, the columns of `dedup.frames.marks`. An SQLite file has the tables
-story, article and match with keys between them, for Datasette and whoever has no Postgres. Neither holds the
-text of an article.
+A Parquet file has one row per article, with the columns of `dedup.frames.marks`. An SQLite file has the
+tables story, article and match with keys between them. Texts are left out.
 """
 
 from __future__ import annotations
@@ -13,7 +12,7 @@ from collections.abc import Callable, Iterator
 from contextlib import closing
 from datetime import datetime
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet
@@ -25,10 +24,9 @@ from dedup.extras.frames import StoryExport, columns
 from dedup.extras.frames.columns import SCHEMAS, TableName
 from dedup.files.whole import new_file
 
+# Tables of an SQLite file. A Parquet file has the rows of `article` only.
 _TABLES: dict[str, TableName] = {"story": "stories", "article": "marks", "match": "matches"}
-"""Tables of an SQLite file and the views that they are read from. A Parquet file is the second."""
-
-_LEFT_OUT = {"copy_source_ids"}  # Of the SQLite file: `article.story_source_id` says it
+_LEFT_OUT = {"copy_source_ids"}  # In SQLite, `article.story_source_id` has the same facts
 
 _KEYS = {
     "story": "PRIMARY KEY (source_id)",
@@ -36,8 +34,8 @@ _KEYS = {
     "match": "PRIMARY KEY (source_id, other_source_id),"
     " FOREIGN KEY (source_id) REFERENCES article (source_id)",
 }
+# With `since`, the file may lack the earlier article of a pair, so the key is for whole exports only.
 _OTHER_KEY = ", FOREIGN KEY (other_source_id) REFERENCES article (source_id)"
-"""Of a match: since some time the earlier article may be missing."""
 
 _INDEXES = {
     "story": ("first_at", "copies", "publication"),
@@ -45,12 +43,9 @@ _INDEXES = {
     "match": ("other_source_id",),
 }
 
-_Read: TypeAlias = Callable[[str], Iterator[pa.RecordBatch]]
-"""Gives the batches of a table of the file by its name there."""
-
 
 class _StoppedError(Exception):
-    """It was asked to stop."""
+    """The export was asked to stop."""
 
 
 def export(
@@ -72,7 +67,7 @@ def export(
             session.transaction(snapshot=True) as cursor,
         ):
             called = ("article",) if path.suffix == ".parquet" else tuple(_TABLES)
-            # At first: to read rows makes the session avoid what counts quickly.
+            # Count first: `batches` turns off the plans that count quickly, for the rest of the transaction.
             totals = {table: columns.count(cursor, _TABLES[table], since) for table in called}
 
             def read(table: str) -> Iterator[pa.RecordBatch]:
@@ -99,9 +94,9 @@ def export(
     return report
 
 
-def _write_sqlite(path: Path, read: _Read, *, whole: bool) -> None:
+def _write_sqlite(path: Path, read: Callable[[str], Iterator[pa.RecordBatch]], *, whole: bool) -> None:
     with closing(sqlite3.connect(path, isolation_level=None)) as connection:
-        # Whoever is interrupted leaves no file, so there is nothing to keep whole on the way.
+        # `new_file` removes the file of an export that failed, so SQLite need not survive a crash.
         connection.executescript("PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF")
         for table, name in _TABLES.items():
             kept = [one for one in SCHEMAS[name] if one.name not in _LEFT_OUT]
@@ -121,14 +116,14 @@ def _write_sqlite(path: Path, read: _Read, *, whole: bool) -> None:
 
 
 def _type(kind: pa.DataType) -> str:
-    """The type of a column in SQLite: times are texts in UTC, lists are JSON."""
+    """Return the type of a column in SQLite: times are texts in UTC, lists are JSON."""
     if pa.types.is_floating(kind):
         return "REAL"
     return "INTEGER" if pa.types.is_boolean(kind) or pa.types.is_integer(kind) else "TEXT"
 
 
 def _values(column: pa.Array) -> list[Any]:
-    """A column as SQLite takes it: times as `2026-03-12 08:00:00.000000Z`, lists as JSON."""
+    """Return a column as SQLite takes it: times as `2026-03-12 08:00:00.000000Z`, lists as JSON."""
     if pa.types.is_timestamp(column.type):
         column = column.cast("string")
     values: list[Any] = column.to_pylist()

@@ -1,5 +1,1 @@
-"""Pairs chosen for people to judge (`sampling`), and what follows: `estimate`, `tuning`, `judgements`.
-
-`truth` holds the marks against a file of known duplicates. `dedup.extras.judging.storing` keeps the
-answers; other methods than dedup's own are the lab's matter.
-"""
+"""Judgements of people about pairs of articles: drawn, stored, and used to measure and tune the marks."""

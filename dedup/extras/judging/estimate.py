@@ -1,7 +1,6 @@
 """Estimates with confidence intervals for all pairs, from the judged pairs of a stratified sample.
 
-They are about pairs that at least one method found: nobody else's can be drawn, as in every pooled
-evaluation.
+All pairs are the pairs that at least one method found, as in every pooled evaluation: others cannot be drawn.
 """
 
 from __future__ import annotations
@@ -16,19 +15,18 @@ from dedup.base.numbers import Flags
 from dedup.extras.judging.sampling import Numbers
 
 REPLICATES = 1_000  # Samples drawn again for an interval: its ends then move by about 0.002 from seed to seed
-CONFIDENCE = 0.95  # Share of intervals that hold the truth, at least; where answers are all alike it is more
-
+CONFIDENCE = 0.95  # Share of intervals that hold the truth; more if all answers are alike
+# Jeffreys' prior for a share (Brown, Cai and DasGupta 2001), in judged pairs, for strata of equal answers.
+# After 7 times "different" up to 29 % of the pairs may be duplicates.
 DOUBT = 0.5
-"""Judged pairs that the doubt about answers that are all alike is worth: Jeffreys' prior for a share (Brown,
-Cai and DasGupta 2001). After 7 times "different" up to 29 % of the pairs may be duplicates."""
 
 Values = npt.NDArray[np.float64]  # Shape (replicates,) or (replicates, methods)
-Weights = npt.NDArray[np.float64]  # Shape (n,) or (replicates, n): how many pairs each judged pair stands for
+Weights = npt.NDArray[np.float64]  # Shape (n,) or (replicates, n): pairs that each judged pair represents
 
 
 @dataclass(frozen=True, slots=True)
 class Estimate:
-    """A value with the interval that holds the truth 95 times of 100; all None where it is not defined."""
+    """A value with its 95 % interval; all None if it is not defined."""
 
     value: float | None = None
     low: float | None = None
@@ -37,17 +35,17 @@ class Estimate:
 
 @dataclass(frozen=True, slots=True)
 class Quality:
-    """How good a method is, estimated from judged pairs."""
+    """The quality of a method, estimated from judged pairs."""
 
     precision: Estimate
     recall: Estimate
     f1: Estimate
-    judged: int  # pairs it rests on
-    covered: float  # the share of all pairs that is in strata with a judged pair; the estimate is about those
+    judged: int  # number of judged pairs
+    covered: float  # share of all pairs in strata with a judged pair; the estimate is about these strata
 
     @property
     def missed(self) -> Estimate:
-        """The share of the duplicates that it does not find: what recall leaves."""
+        """The share of duplicates that the method does not find, 1 - recall."""
         value, low, high = self.recall.value, self.recall.low, self.recall.high
         if value is None or low is None or high is None:
             return Estimate()
@@ -56,7 +54,7 @@ class Quality:
 
 @dataclass(frozen=True, slots=True)
 class Design:
-    """The judged pairs as a sample of strata. Pairs of which nobody was sure are left out before."""
+    """The judged pairs as a sample of strata, without unsure ones."""
 
     sizes: Numbers  # shape (strata,): pairs in each stratum
     stratum: Numbers  # shape (n,): the stratum of each judged pair
@@ -68,15 +66,13 @@ class Design:
         return cls(np.array([*sizes.values()], np.int64), np.array(numbers, np.int64))
 
     def weights(self) -> Weights:
-        """How many pairs each judged one stands for, N_h / n_h (Horvitz and Thompson 1952); shape (n,).
-
-        n_h counts judged pairs, not picked ones, so a sample judged in part has the right weights too.
-        """
+        """Return the pairs that each judged one represents: N_h / n_h (Horvitz and Thompson 1952)."""
+        # n_h counts judged pairs, not picked ones, so a sample judged in part has the right weights too.
         judged = np.bincount(self.stratum, minlength=len(self.sizes))
         return np.asarray(self.sizes[self.stratum] / judged[self.stratum], np.float64)
 
     def covered(self) -> float:
-        """The share of all pairs that is in strata with a judged pair."""
+        """Return the share of all pairs that are in strata with a judged pair."""
         return float(self.sizes[np.unique(self.stratum)].sum() / max(self.sizes.sum(), 1))
 
     def replicates(
@@ -88,17 +84,13 @@ class Design:
         finite: bool = True,
         count: int = REPLICATES,
     ) -> Weights:
-        """The weights of `count` samples drawn again; shape (count, 2 n): of the judged pairs, then of their
-        twins.
+        """Return the weights of `count` samples drawn again, shape (count, 2 n): judged pairs, then twins.
 
         The rescaling bootstrap with its finite population correction (Rao and Wu 1988; Chipperfield and
-        Preston 2007): of the n pairs of a stratum n - 1 are drawn with replacement, and the weights are
-        stretched so that their spread is that of the estimate.
-
-        A few answers that are all alike would leave no spread, and do not prove that all pairs of the stratum
-        are alike. So with `doubt` twins, the same pairs with the opposite label, take a share of the weight
-        there that is drawn from what these answers leave possible. `finite` asks about the pairs of the
-        strata themselves, so that a stratum judged in full does not vary; else about further pairs like them.
+        Preston 2007): n - 1 of the n pairs of a stratum are drawn with replacement, and the weights are
+        stretched so that their spread is that of the estimate. `finite`: estimate the pairs of the strata
+        themselves, so that a stratum judged in full does not vary; else further pairs like them. `doubt`:
+        twins, the same pairs with the opposite label, take a share of the weight if all labels are alike.
         """
         random = np.random.default_rng(seed)
         half = len(self.stratum)
@@ -110,6 +102,7 @@ class Design:
             if n > 1:
                 times = random.multinomial(n - 1, np.full(n, 1 / n), size=count)
                 drawn[:, members] *= 1 - stretch + stretch * times * n / (n - 1)
+            # A few equal answers would leave no spread, and do not prove that the whole stratum is alike.
             if doubt and len(set(duplicate[members].tolist())) == 1:
                 share = stretch * random.beta(DOUBT, n + DOUBT, (count, 1))
                 drawn[:, half + members] = drawn[:, members] * share
@@ -118,12 +111,12 @@ class Design:
 
 
 def with_twins(found: Flags, duplicate: Flags) -> tuple[Flags, Flags]:
-    """What `replicates` weighs: the judged pairs, then each again with the opposite label."""
+    """Return the pairs that `replicates` weighs: the judged pairs, then each with the opposite label."""
     return np.concatenate([found, found], axis=-1), np.concatenate([duplicate, ~duplicate])
 
 
 def interval(value: float, replicates: Values) -> Estimate:
-    """A value with the middle 95 % of its replicates; those in which it is not defined are left out."""
+    """Return a value with the middle 95 % of its replicates, without undefined ones."""
     if np.isnan(value):
         return Estimate()
     tail = (1 - CONFIDENCE) / 2
@@ -132,10 +125,7 @@ def interval(value: float, replicates: Values) -> Estimate:
 
 
 def measures(weights: Weights, found: Flags, duplicate: Flags) -> tuple[Values, Values, Values]:
-    """Return precision, recall and F1 for each replicate of `weights`; NaN where they are not defined.
-
-    `found` has shape (n,), or (methods, n) for many at once.
-    """
+    """Return precision, recall and F1 for each replicate, or NaN. `found`: shape (n,) or (methods, n)."""
     right, called, there = (
         np.asarray(weights @ flags.T.astype(np.float64))
         for flags in (found & duplicate, found, np.broadcast_to(duplicate, found.shape))
@@ -147,9 +137,9 @@ def measures(weights: Weights, found: Flags, duplicate: Flags) -> tuple[Values, 
 def quality(
     design: Design, found: Flags, duplicate: Flags, seed: int = 0, count: int = REPLICATES
 ) -> Quality:
-    """Precision, recall and F1 of a method; `found`, `duplicate` (both (n,)): what it and people say."""
+    """Estimate precision, recall and F1; shape (n,): `found` by the method, `duplicate` for people."""
     point = design.weights()[np.newaxis]
-    # Three doubts: the sample itself, labels that are all alike in a stratum, findings that are.
+    # Three sources of doubt: the sample, equal labels in a stratum, equal findings in a stratum.
     other_labels = with_twins(found, duplicate)
     other_findings = with_twins(duplicate, found)[::-1]
     drawn = (
@@ -167,7 +157,7 @@ def quality(
 
 
 def _widest(intervals: Sequence[Estimate]) -> Estimate:
-    """Return all intervals in one: doubt moves one to one side, and must not move it off the other."""
+    # Doubt shifts an interval to one side; the union keeps what the plain one holds on the other side.
     lows = [found.low for found in intervals if found.low is not None]
     highs = [found.high for found in intervals if found.high is not None]
     return Estimate(intervals[0].value, min(lows, default=None), max(highs, default=None))

@@ -1,7 +1,4 @@
-"""`Deduplicator.judgements`: pairs picked for people, what people said of them, and what follows from it.
-
-Needs NumPy, so it is imported when it is first asked for. How pairs are found and drawn is the lab's matter.
-"""
+"""`Deduplicator.judgements`: record judgements of picked pairs, measure and tune the marks. Needs NumPy."""
 
 from __future__ import annotations
 
@@ -40,25 +37,24 @@ Record = Callable[..., None]  # `Judgements.record`, within one transaction
 class SettingsEffect:
     """The effect of other settings on the newest articles."""
 
-    articles: int  # how many were looked at
-    # duplicates, duplicates_then: duplicates under the present settings, and under the others.
-    duplicates: int
-    duplicates_then: int
-    joined: int  # articles that would become duplicates; left: that would no longer be
-    left: int
-    moved: int  # duplicates that would be those of another article
+    articles: int  # looked at
+    duplicates: int  # under the present settings
+    duplicates_then: int  # under the other settings
+    joined: int  # articles that would become duplicates
+    left: int  # articles that would no longer be duplicates
+    moved: int  # duplicates that would get another original
 
 
 @dataclass(frozen=True, slots=True)
 class Proposal(Answer):
-    """The best thresholds of a level, and what they would change where they are worth it."""
+    """The best thresholds of a level, and their effect if they are worth it."""
 
     tuned: Tuned
     effect: SettingsEffect | None
 
 
 def _scores(cursor: Cursor, settings: Settings, pairs: Collection[Key]) -> dict[Key, Scores]:
-    """Return the scores that the rule gives pairs now, where both articles have a fingerprint."""
+    # Pairs of articles without a fingerprint have no score and are left out.
     known = [found.id for name in set(chain(*pairs)) if (found := articles.find(cursor, name))]
     common = snapshots.common_sentences(cursor)
     profiles = {
@@ -92,10 +88,7 @@ def what_would_change(cursor: Cursor, present: Settings, other: Settings, count:
 
 
 def marked_stories(database: Database) -> tuple[dict[str, int], Groups]:
-    """The number of every article's source_id, and the stories that the marks make.
-
-    Raises InputError if articles are unsettled.
-    """
+    """Return the number of every source_id, and the stories of the marks; raise InputError if unsettled."""
     with database.transaction() as cursor:
         _refuse_unsettled(cursor)
     marks = {row["id"]: row["duplicate_of"] or row["id"] for row in exports.marks(database)}
@@ -109,10 +102,9 @@ def _refuse_unsettled(cursor: Cursor) -> None:
 
 
 def quality_of(cursor: Cursor) -> Quality | None:
-    """Measure the marks by judgements of people: two articles of one story are called duplicates.
+    """Measure the marks by judgements: two articles of one story count as duplicates.
 
-    A pair that is pinned is marked as people said, which tells nothing of the pairs that nobody saw: of it
-    counts what the rules alone say. Left out are pairs of which an article is pending. None: no pair is left.
+    Pairs with a pending article are left out. None: no pair is left.
     """
     judged = [said for said in storing.listed(cursor) if said.label != "unsure"]
     story = storing.stories_of(cursor, set(chain(*(said.pair for said in judged))))
@@ -120,6 +112,7 @@ def quality_of(cursor: Cursor) -> Quality | None:
     if not judged:
         return None
     settings = rulebooks.load_settings(cursor)
+    # Pins make marks right by hand, which says nothing about pairs that nobody saw. Use the rules for them.
     pinned = {(pin.id, pin.other_id) for pin in pins.pair_pins(cursor)} & {said.pair for said in judged}
     by_rules = {
         pair: relate_scored(scores, settings)
@@ -136,43 +129,24 @@ def quality_of(cursor: Cursor) -> Quality | None:
 
 
 class Judgements(OfCorpus):
-    """What people say of pairs of articles; a judge is a name."""
+    """Judgements that people give pairs of articles; a judge is a name."""
 
     pick = transacted(storing.pick)
     progress = transacted(storing.progress)
     waiting = transacted(storing.waiting)
     judged = transacted(storing.judged)
     read = transacted(storing.read)
+    record = transacted(storing.record)
     take_back = transacted(storing.take_back)
-
-    def record(
-        self,
-        pair: Key,
-        judge: str,
-        label: str,
-        note: str | None = None,
-        hashes: tuple[bytes | None, bytes | None] = (None, None),
-    ) -> None:
-        """Keep a judgement, in place of an earlier one by the same judge.
-
-        `label`: "duplicate", "similar", "different" or "unsure". `hashes`: of the two texts that were read;
-        None for those stored now. Raises InputError: there is no such label, or no such pair, as of an
-        article with itself. Raises NotFoundError: an article is not stored.
-        """
-        with self.recording() as record:
-            record(pair, judge, label, note, hashes)
 
     @contextmanager
     def recording(self) -> Iterator[Record]:
-        """`record` for several judgements: all are kept at the end, or none if anything is raised."""
+        """Yield `record` for several judgements: all are kept at the end, or none after an error."""
         with self._database.transaction() as cursor:
             yield partial(storing.record, cursor)
 
     def quality(self) -> Quality:
-        """Measure the marks by judgements of people; see `quality_of`.
-
-        Raises InputError: nobody judged a pair, or articles are unsettled.
-        """
+        """Measure the marks by judgements; raise InputError without judgements or with unsettled articles."""
         with self._database.transaction() as cursor:
             _refuse_unsettled(cursor)
             found = quality_of(cursor)
@@ -183,10 +157,9 @@ class Judgements(OfCorpus):
         return found
 
     def score(self, truth: str | Path, min_jaccard: float = NEAR_JACCARD) -> tuple[GroupScore, int]:
-        """The marks against a truth; also how many of its pairs name articles that are not stored.
+        """Score the marks against a truth; return also how many of its pairs name articles not stored.
 
-        Raises InputError: the truth cannot be read, or names no duplicates among the articles of the corpus;
-        or articles are unsettled.
+        Raises InputError for a truth without duplicates of the corpus, or unsettled articles.
         """
         numbers, stories = marked_stories(self._database)
         known = read_truth(truth, numbers, min_jaccard)
@@ -195,11 +168,7 @@ class Judgements(OfCorpus):
         return score_groups(stories, known), known.unknown
 
     def tune(self, newest: int) -> list[Proposal]:
-        """The thresholds that are best for what people judged.
-
-        `newest`: so many of the newest articles tell what would change. Raises InputError: too little is
-        judged.
-        """
+        """Return the best thresholds and their effect on so many `newest` articles, or raise InputError."""
         with self._database.transaction() as cursor:
             settings = rulebooks.load_settings(cursor)
             judged = storing.listed(cursor)

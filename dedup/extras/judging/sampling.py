@@ -1,8 +1,7 @@
-"""Which pairs people judge: a stratified random sample of all pairs that some method found.
+"""Draw a stratified random sample of all pairs that some method found, for people to judge.
 
-Strata are bands of the product's score, and whether the methods agree; more is drawn near a threshold and
-where methods disagree. In a stratum every pair has the same chance, so the answers tell about all pairs
-(`estimate.py`).
+Strata are bands of dedup's score, divided by whether the methods agree. In a stratum every pair has the same
+chance, so `estimate.py` can conclude from the sample to all pairs.
 """
 
 from __future__ import annotations
@@ -21,13 +20,11 @@ from dedup.text.hashing import Hashes
 
 NEAR = 0.05  # Half the width of the zone around a duplicate threshold: more than the error of a signature
 
-LEAST = 3
-"""Pairs drawn at least from each stratum: with two or more its spread is known, and one may be unclear."""
-
+LEAST = 3  # Pairs from each stratum: two are needed to know its spread, and one may turn out unsure
+# More pairs are drawn near a threshold and where methods disagree: the more the answers of a stratum differ,
+# the more each of them improves the estimate (Neyman 1934).
 MORE_NEAR = 3.0
 MORE_DISPUTED = 2.0
-"""How many times more pairs are drawn near a threshold, and where methods disagree: there the answers differ
-from pair to pair, and an answer tells most (Neyman 1934)."""
 
 Numbers = npt.NDArray[np.int64]
 """Shape (m,): the number of a stratum for each pair, or counts per stratum of shape (strata,)."""
@@ -39,19 +36,17 @@ class Strata:
 
     names: tuple[str, ...]  # of the strata, each with at least one pair, the lowest scores first
     sizes: Numbers  # shape (strata,): pairs in each
-    # shape (strata,): how many times more pairs than from a plain one are wanted.
-    importance: npt.NDArray[np.float64]
+    importance: npt.NDArray[np.float64]  # shape (strata,): factor on the pairs to draw, at least 1
     stratum: Numbers  # shape (m,): the number of each pair's stratum
 
 
 def stratify(scores: Likeness, opinions: Flags, settings: Settings) -> Strata:
     """Divide pairs by band of score and agreement of methods.
 
-    `scores` (m,) is NaN where only another method found the pair; `opinions` (m, methods) is who calls it a
-    duplicate.
+    `scores` (m,) is NaN if only another method found the pair; `opinions` (m, methods): calls it a duplicate.
     """
     edges, near = _edges(settings)
-    # Band 0 is for what the product did not find; a score on an edge is above it, as in the rules. Scores are
+    # Band 0 is for pairs that dedup did not find; a score on an edge is above it, as in the rules. Scores are
     # in single precision, so the edges are too.
     band = np.where(np.isnan(scores), 0, 1 + np.searchsorted(edges, scores, side="right"))
     disputed = opinions.any(axis=1) & ~opinions.all(axis=1)
@@ -66,7 +61,7 @@ def stratify(scores: Likeness, opinions: Flags, settings: Settings) -> Strata:
 
 
 def _edges(settings: Settings) -> tuple[Likeness, list[bool]]:
-    """Where bands meet; and for each band, that of pairs not found first, whether it is near a threshold."""
+    """Return the edges of bands, and for each band (first: not found) whether it is near a threshold."""
     duplicate = (settings.duplicate_sentence_jaccard, settings.duplicate_signature_jaccard)
     similar = (settings.similar_sentence_jaccard, settings.similar_signature_jaccard)
     around = {round(t + d, 6) for t in duplicate for d in (-NEAR, 0, NEAR)}
@@ -83,10 +78,9 @@ def _band_names(edges: Likeness) -> list[str]:
 
 
 def allocate(sizes: Numbers, importance: npt.NDArray[np.float64], total: int) -> Numbers:
-    """How many pairs to draw from each stratum; shape (strata,). Raises InputError if `total` is below one
-    each.
+    """Return the number of pairs to draw from each stratum; shape (strata,).
 
-    `LEAST` from each where it has them, the rest in proportion to the square root of the size (the power
+    `LEAST` from each that has them, the rest in proportion to the square root of the size (the power
     allocation of Bankier 1988: big strata do not drown small ones) times the importance.
     """
     if total < len(sizes):
@@ -97,16 +91,15 @@ def allocate(sizes: Numbers, importance: npt.NDArray[np.float64], total: int) ->
         room = np.flatnonzero(counts < sizes)
         if not len(room):
             break
-        # One at a time to whoever is furthest behind its share; of equals to the first.
+        # One at a time, to the stratum that is furthest behind its share: rounding shares could miss `total`.
         counts[room[np.argmin((counts[room] + 1) / share[room])]] += 1
     return counts
 
 
 def draw(strata: Strata, total: int, numbers: npt.NDArray[np.uint64]) -> list[npt.NDArray[np.int64]]:
-    """The rows drawn from each stratum without replacement, in random order: those of the smallest `numbers`
-    (m,).
+    """Return the rows drawn from each stratum, in random order: the ones with the smallest `numbers` (m,).
 
-    There may be fewer than `total`. Raises InputError if fewer are wanted than there are strata.
+    May return fewer than `total`. Raises InputError if `total` is less than the number of strata.
     """
     counts = allocate(strata.sizes, strata.importance, total)
     order = np.lexsort((numbers, strata.stratum))
@@ -115,10 +108,10 @@ def draw(strata: Strata, total: int, numbers: npt.NDArray[np.uint64]) -> list[np
 
 
 def permanent_numbers(ids: Sequence[str], pairs: Pairs, seed: int = 0) -> npt.NDArray[np.uint64]:
-    """A random number for each pair, of its two ids and the seed only; shape (m,).
+    """Return a random number for each pair, made only of its two ids and the seed; shape (m,).
 
     Permanent random numbers (Ohlsson 1995): a later sample of other strata, another size or a bigger corpus
-    draws the same pairs as far as it can, so that earlier judgements count and it is still a random sample.
+    draws the same pairs as far as possible. So earlier judgements count, and the sample is still random.
     """
     hashed = np.array([xxh3_64_intdigest(name.encode("utf-8", "replace"), seed) for name in ids], np.uint64)
     one, other = np.sort(hashed[pairs], axis=1).T
@@ -126,10 +119,8 @@ def permanent_numbers(ids: Sequence[str], pairs: Pairs, seed: int = 0) -> npt.ND
 
 
 def mixed(first: Hashes, second: Hashes) -> Hashes:
-    """Return one hash for each pair of hashes, in this order; the shapes broadcast.
-
-    The finaliser of SplitMix64 (Steele, Lea, Flood 2014); products wrap, as they should.
-    """
+    """Return one hash for each pair of hashes by the finaliser of SplitMix64 (Steele, Lea, Flood 2014)."""
+    # NumPy wraps products of uint64, as the finaliser requires.
     found = first * np.uint64(0x9E3779B97F4A7C15) + second
     found = (found ^ (found >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     found = (found ^ (found >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)

@@ -1,7 +1,7 @@
-"""The pairs picked for people, and what people said about them.
+"""Store the pairs picked for people, and their judgements.
 
-A judgement is kept under the callers' ids with a hash of both texts: it outlives deletes and fresh loads, and
-no longer counts once a text was edited. Samples are drawn in `sampling.py`, and `estimate.py` estimates.
+A judgement is kept under the callers' ids with a hash of both texts. So it survives deletions and new loads,
+and no longer counts once a text is edited.
 """
 
 from __future__ import annotations
@@ -26,11 +26,8 @@ _sql = Statements("extras/judging/storing")
 _BODIES = {"body": body("a"), "other_body": body("o")}
 
 Label = Literal["duplicate", "similar", "different", "unsure"]
-"""What a person calls a pair. (A verdict is what the program says of an article.)"""
 LABELS: tuple[Label, ...] = get_args(Label)
-
-LONGEST_JUDGE = 100
-"""Characters in the name of a judge; the schema holds the same bound."""
+LONGEST_JUDGE = 100  # Characters in the name of a judge, as in the schema
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,20 +35,18 @@ class Pick:
     id: str
     other_id: str
     stratum: str
-    # stratum_size, stratum_picked: pairs in the stratum, and how many of them are drawn
-    stratum_size: int
-    stratum_picked: int
-    # name of a method to its score, None or NaN where it did not see the pair
-    scores: Mapping[str, float | None]
+    stratum_size: int  # pairs in the stratum
+    stratum_picked: int  # pairs drawn from it
+    scores: Mapping[str, float | None]  # by method; None or NaN: the method did not see the pair
 
 
 def pick(cursor: Cursor, picks: Iterable[Pick]) -> int:
-    """Replace the selection; judgements stay, and count again where their pair is picked again.
+    """Replace the selection, and return how many of its pairs lack a stored article.
 
-    `picks` has every pair once; those of a stratum in the order in which they were drawn. Strata are asked in
-    turn, the big ones more often, so that whoever stops early leaves a sample of them all. Returns how many
-    pairs cannot be shown, since one of their articles is not stored.
+    `picks` has every pair once, each stratum in the order drawn. Judgements stay; those of a pair that is
+    picked again count again.
     """
+    # Strata are asked in turn, big ones more often: judges who stop early leave a sample of all strata.
     drawn: Counter[str] = Counter()
     placed: list[tuple[float, Pick]] = []
     for item in picks:
@@ -60,7 +55,7 @@ def pick(cursor: Cursor, picks: Iterable[Pick]) -> int:
     rows = []
     for place, (_, item) in enumerate(sorted(placed, key=itemgetter(0)), start=1):
         a, b = key(item.id, item.other_id)
-        # JSON knows no NaN and no numbers of numpy.
+        # JSON has no NaN, and cannot write the numbers of NumPy.
         scores = {
             n: None if s is None or math.isnan(s) else round(float(s), 6) for n, s in item.scores.items()
         }
@@ -73,12 +68,12 @@ def pick(cursor: Cursor, picks: Iterable[Pick]) -> int:
 
 @dataclass(frozen=True, slots=True)
 class ReviewProgress:
-    """How far a judge has come with the selection."""
+    """The progress of a judge with the selection, in pairs."""
 
-    picked: int  # pairs in the selection
-    judged: int  # those this judge has judged
-    edited: int  # those among the ones left that were judged before a text was edited
-    missing: int  # those of which an article is not stored, so that nobody can judge them now
+    picked: int  # in the selection
+    judged: int  # by this judge
+    edited: int  # judged before a text was edited, so to be judged again
+    missing: int  # an article is not stored, so nobody can judge the pair now
 
     @property
     def left(self) -> int:
@@ -86,30 +81,29 @@ class ReviewProgress:
 
 
 def progress(cursor: Cursor, judge: str) -> ReviewProgress:
-    """How far a judge is."""
     return ReviewProgress(*one_row(cursor, _sql("progress", **_BODIES), {"judge": judge}))
 
 
 def waiting(cursor: Cursor, judge: str) -> list[Key]:
-    """The picked pairs that a judge has not judged, in the order in which they are asked."""
+    """Return the picked pairs that a judge has not judged, in the order in which they are asked."""
     return cursor.execute(_sql("waiting", **_BODIES), {"judge": judge}).fetchall()
 
 
 def judged(cursor: Cursor, judge: str) -> list[Key]:
-    """The picked pairs that a judge has judged, the oldest judgement first."""
+    """Return the picked pairs that a judge has judged, the oldest judgement first."""
     return cursor.execute(_sql("judged", **_BODIES), {"judge": judge}).fetchall()
 
 
 @dataclass(frozen=True, slots=True)
 class ReviewArticle:
-    """One article of a pair, as a judge reads it."""
+    """An article of a pair, as a judge reads it."""
 
     id: str
     title: str | None
     publication: str | None
-    time: datetime  # when it was published, or else added
+    time: datetime  # of publication, or else of storing
     text: str
-    text_hash: bytes  # of the text, to be handed back to `record`
+    text_hash: bytes  # of the text, for `record`
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,15 +112,12 @@ class ReviewPair:
     b: ReviewArticle
     stratum: str
     scores: dict[str, float | None]  # of the methods, when it was picked
-    # label, note: what this judge said about these texts, if anything
-    label: Label | None
+    label: Label | None  # by this judge, about these texts
     note: str | None
 
 
 def read(cursor: Cursor, pair: Key, judge: str) -> ReviewPair:
-    """Both articles of a pair as they are now, and what this judge said. Raises NotFoundError: one of them is
-    not stored.
-    """
+    """Return both articles of a pair and the judgement; raise NotFoundError if one is not stored."""
     values = {"judge": judge, "a": pair[0], "b": pair[1]}
     query = _sql("read", **_BODIES, html=html("a"), other_html=html("o"))
     row = cursor.execute(query, values).fetchone()
@@ -147,8 +138,10 @@ def record(
     note: str | None = None,
     hashes: tuple[bytes | None, bytes | None] = (None, None),
 ) -> None:
-    """Keep what a judge says about a pair, in place of what this judge said before. `hashes`: `text_hash` of
-    the two texts that were read; None takes the present ones.
+    """Keep a judgement, in place of an earlier one by the same judge.
+
+    `hashes`: of the two texts that were read; None for the stored ones. Raises InputError for another label
+    or an impossible pair, NotFoundError for an article that is not stored.
     """
     if label not in LABELS:
         raise InputError(f"a label is one of {', '.join(LABELS)}, not {label!r}")
@@ -163,31 +156,28 @@ def record(
 
 
 def take_back(cursor: Cursor, pair: Key, judge: str) -> bool:
-    """Forget what a judge said about a pair; false if there was nothing."""
+    """Delete the judgement of a pair; return whether there was one."""
     cursor.execute(_sql("take_back"), {"a": pair[0], "b": pair[1], "judge": judge})
     return cursor.rowcount > 0
 
 
 @dataclass(frozen=True, slots=True)
 class Judged:
-    """A pair of the selection, as all its judges together see it."""
+    """A pair of the selection with the label of the majority."""
 
     pair: Key
-    label: Label  # that of most judges of the present texts; "unsure" where as many say another thing
-    stratum: str  # where it was drawn from; `dedup/extras/judging/estimate.py` makes weights of it
+    label: Label  # by most judges of the present texts; "unsure" in a tie
+    stratum: str  # decides the weight of the pair
 
 
 def stories_of(cursor: Cursor, source_ids: Iterable[str]) -> dict[str, str]:
-    """The canonical article of each of these that has a mark: itself, where it is no duplicate."""
+    """Return the original of each article that has a mark: itself unless it is a duplicate."""
     return dict(cursor.execute(_sql("stories_of"), {"source_ids": list(source_ids)}).fetchall())
 
 
 def listed(cursor: Cursor) -> list[Judged]:
-    """Return the pairs of the selection whose present texts were judged, in the order they were asked.
-
-    Those that were judged for an earlier selection only have no known chance of having been drawn, so they
-    are left out.
-    """
+    """Return the pairs of the selection whose present texts were judged, in the order they were asked."""
+    # Pairs of earlier selections are left out: without their chance of being drawn they have no weight.
     said: dict[tuple[Key, str], list[Label]] = defaultdict(list)
     for one, other, stratum, label in cursor.execute(_sql("listed")):
         said[(one, other), stratum].append(label)
@@ -195,12 +185,11 @@ def listed(cursor: Cursor) -> list[Judged]:
 
 
 def strata(cursor: Cursor) -> dict[str, int]:
-    """The strata of the selection and how many pairs each has, judged or not."""
+    """Return the strata of the selection and how many pairs each has, judged or not."""
     return dict(cursor.execute(_sql("strata")).fetchall())
 
 
 def _majority(votes: list[Label]) -> Label:
-    """The label of most of those who are sure."""
     most = Counter(vote for vote in votes if vote != "unsure").most_common(2)
     if not most or (len(most) == 2 and most[0][1] == most[1][1]):
         return "unsure"

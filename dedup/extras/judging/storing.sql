@@ -1,7 +1,7 @@
--- The pairs picked for people, and what people said about them.
+-- Pairs picked for people, and their judgements.
 
 -- name: own
--- The selection as one judge sees it: `judged` only where both texts are still the ones that were read.
+-- Join the selection with the judgements of one judge; `judged`: both texts are still the ones that were read.
 FROM dedup.review_pair p
 LEFT JOIN dedup.article a ON a.source_id = p.source_id
 LEFT JOIN dedup.article o ON o.source_id = p.other_source_id
@@ -13,33 +13,33 @@ CROSS JOIN LATERAL (SELECT
         AND dedup.text_hash(${other_body}) = j.other_text_hash AS judged) AS s
 
 -- name: count_missing
--- Pairs of the selection of which an article is not stored.
+-- Count pairs of the selection without a stored article.
 SELECT count(*) FROM dedup.review_pair p
 WHERE NOT EXISTS (SELECT FROM dedup.article WHERE source_id = p.source_id)
    OR NOT EXISTS (SELECT FROM dedup.article WHERE source_id = p.other_source_id)
 
 -- name: delete_picks
--- The selection.
+-- Delete the selection.
 DELETE FROM dedup.review_pair
 
 -- name: judged
--- The pairs that a judge has judged, in that order.
+-- List the pairs that a judge has judged, in order of judgement.
 SELECT p.source_id, p.other_source_id ${own} WHERE stored AND judged ORDER BY j.judged_at, p.place
 
 -- name: listed
--- What all judges said of the present texts of the selection, pair by pair.
+-- List all judgements of the present texts of the selection, pair by pair.
 SELECT p.source_id, p.other_source_id, p.stratum, j.label
 FROM dedup.review_pair p JOIN dedup.judged_pair j USING (source_id, other_source_id) WHERE NOT j.stale
 ORDER BY p.place, j.judged_by
 
 -- name: progress
--- How many pairs there are, how many a judge has judged, how many before a text was edited, and how many are missing.
+-- Count the pairs, the judged ones, the ones judged before a text was edited, and the ones without an article.
 SELECT count(*), count(*) FILTER (WHERE stored AND judged),
        count(*) FILTER (WHERE stored AND NOT judged AND j.label IS NOT NULL), count(*) FILTER (WHERE NOT stored)
 ${own}
 
 -- name: read
--- A pair with both texts, and what a judge said of it.
+-- Read a pair with both texts and the judgement of a judge.
 SELECT a.source_id, a.title, a.publication, coalesce(a.published_at, a.added_at), ${body}, dedup.text_hash(${body}), ${html},
        o.source_id, o.title, o.publication, coalesce(o.published_at, o.added_at), ${other_body},
        dedup.text_hash(${other_body}), ${other_html},
@@ -48,7 +48,7 @@ ${own}
 WHERE stored AND p.source_id = %(a)s AND p.other_source_id = %(b)s
 
 -- name: record
--- What a judge says of a pair, in place of what this judge said before; nothing where an article is not stored.
+-- Store a judgement, in place of an earlier one by the same judge; store nothing if an article is missing.
 INSERT INTO dedup.judgement (source_id, other_source_id, judged_by, label, note, text_hash, other_text_hash)
 SELECT %(a)s, %(b)s, %(judge)s, %(label)s, %(note)s, h.one, h.other
 FROM (SELECT
@@ -61,24 +61,24 @@ ON CONFLICT (source_id, other_source_id, judged_by) DO UPDATE SET
     text_hash = excluded.text_hash, other_text_hash = excluded.other_text_hash
 
 -- name: stories_of
--- The canonical articles of some that have a mark. OFFSET 0: looked up one by one, whatever the statistics say.
+-- Read the originals of articles with a mark. OFFSET 0 forces one index lookup per article, despite stale statistics.
 SELECT m.source_id, coalesce(m.original_source_id, m.source_id) FROM unnest(%(source_ids)s::text[]) AS given (source_id)
 CROSS JOIN LATERAL (SELECT * FROM dedup.mark WHERE source_id = given.source_id OFFSET 0) AS m
 WHERE m.status <> 'pending'
 
 -- name: strata
--- The strata of the selection, and how many pairs each has.
+-- List the strata of the selection, and the number of pairs of each.
 SELECT stratum, max(stratum_size) FROM dedup.review_pair GROUP BY stratum ORDER BY min(place)
 
 -- name: take_back
--- What a judge said of a pair.
+-- Delete the judgement of a pair.
 DELETE FROM dedup.judgement WHERE (source_id, other_source_id, judged_by) = (%(a)s, %(b)s, %(judge)s)
 
 -- name: waiting
--- The pairs that a judge can still judge, in the order in which they are asked.
+-- List the pairs that a judge can still judge, in the order in which they are asked.
 SELECT p.source_id, p.other_source_id ${own} WHERE stored AND NOT judged ORDER BY p.place
 
 -- name: write_pick
--- A pair of the selection.
+-- Store a pair of the selection.
 INSERT INTO dedup.review_pair (source_id, other_source_id, place, stratum, stratum_size, stratum_picked, scores)
 VALUES (%(a)s, %(b)s, %(place)s, %(stratum)s, %(size)s, %(picked)s, %(scores)s)

@@ -1,4 +1,4 @@
-"""What is known about a corpus: which pairs are duplicates, from a file of pairs or of stories.
+"""Read known duplicates of a corpus from a file of pairs or stories, and score groups of articles by them.
 
 Three forms, one JSON object a line, plain or gzipped:
 
@@ -6,14 +6,9 @@ Three forms, one JSON object a line, plain or gzipped:
     {"a": ID, "b": ID, "jaccard5": 0.83}            graded: a duplicate from a bound on, unclear below
     {"cluster": NAME, "ids": [ID, ...]}             a story: every two of them are duplicates
 
-A pair that is neither clearly a duplicate nor clearly none ("similar", "unsure", a graded pair below the
-bound) counts for nobody: no method is blamed for finding it or for missing it. A pair that is not named is
-no duplicate. Whoever shows a score says how many such pairs were found. The keys `band`, `kind`, `level` and
-`share` are kept, so that recall can be told for each of their values.
-
-`score_groups` says how good groups of articles are against a truth. Pairs: two articles in one group count as
-found. Groups: adjusted Rand index (Hubert and Arabie 1985) and B-cubed (Bagga and Baldwin 1998). Recall is
-told by the size of the story: an overall one would hide the loss of the big stories.
+An unclear pair ("similar", "unsure", a graded pair below the bound) counts neither as right nor as wrong. A
+pair that is not named is not a duplicate; `GroupScore.unnamed` counts those found. The keys `band`, `kind`,
+`level` and `share` are kept, for recall by their values.
 """
 
 from __future__ import annotations
@@ -33,9 +28,7 @@ from dedup.base.numbers import Groups, Pairs, linked, pair_keys
 from dedup.files.jsonl import jsonl_records
 from dedup.files.source import LineSource
 
-NEAR_JACCARD = 0.8
-"""Graded pairs of at least this Jaccard are duplicates: the near-duplicates of an exact join."""
-
+NEAR_JACCARD = 0.8  # Graded pairs of at least this Jaccard are duplicates, as in an exact join
 DUPLICATE, UNCLEAR, DIFFERENT = 1, 0, -1
 
 GRADES = {
@@ -48,7 +41,6 @@ GRADES = {
     "unsure": UNCLEAR,
     "different": DIFFERENT,
 }
-"""What a label says of a pair."""
 
 KINDS = ("band", "kind", "level", "share", "extractor", "part", "language")
 _NAMES = ("a", "b", "label", "jaccard5", "cluster", "ids", *KINDS)
@@ -58,14 +50,13 @@ Grades = npt.NDArray[np.int8]  # Shape (m,): DUPLICATE, UNCLEAR or DIFFERENT for
 
 @dataclass(frozen=True)
 class Truth:
-    """The named pairs of a corpus, and the stories that its duplicates make."""
+    """The named pairs of a corpus, and the stories of its duplicates."""
 
-    pairs: Pairs  # pairs, grades: the named pairs, sorted, and what is known of each
+    pairs: Pairs  # sorted
     grades: Grades
-    # for each pair its `band`, `kind`, `level` and `share`, those it has, such as "level 10".
-    kinds: tuple[tuple[str, ...], ...]
-    stories: Groups  # the story of every document; those in none are alone
-    unknown: int = 0  # lines that name an id the corpus does not have
+    kinds: tuple[tuple[str, ...], ...]  # for each pair its `band`, `kind`, `level`, `share`, as in "level 10"
+    stories: Groups  # the story of every document; other documents are alone in theirs
+    unknown: int = 0  # lines with an id that the corpus does not have
 
     @property
     def duplicates(self) -> int:
@@ -76,7 +67,7 @@ class Truth:
         return int((self.grades == UNCLEAR).sum())
 
     def grade(self, pairs: Pairs) -> Grades:
-        """What is known of some pairs; shape (m,)."""
+        """Return the grades of pairs, shape (m,)."""
         size = len(self.stories)
         known, asked = pair_keys(self.pairs, size), pair_keys(pairs, size)
         if not len(known):
@@ -92,7 +83,7 @@ class Truth:
         kinds: Mapping[tuple[int, int], tuple[str, ...]],
         unknown: int = 0,
     ) -> Truth:
-        """Truth from grades by pair of numbers i < j."""
+        """Make a truth from grades by pair of numbers i < j."""
         ordered = sorted(graded)
         pairs = np.array(ordered, np.int32).reshape(-1, 2)
         grades = np.array([graded[pair] for pair in ordered], np.int8)
@@ -101,11 +92,7 @@ class Truth:
 
 
 def read_truth(path: str | Path, numbers: Mapping[str, int], min_jaccard: float = NEAR_JACCARD) -> Truth:
-    """The truth of a file for a corpus that numbers its ids so; graded pairs are duplicates from
-    `min_jaccard` on.
-
-    Raises InputError if the file cannot be read, or a line is in none of the forms.
-    """
+    """Return the truth of a file, with ids replaced by `numbers`; raise InputError for another form."""
     graded: dict[tuple[int, int], int] = {}
     kinds: dict[tuple[int, int], tuple[str, ...]] = {}
     unknown = 0
@@ -132,7 +119,6 @@ def read_truth(path: str | Path, numbers: Mapping[str, int], min_jaccard: float 
 
 
 def _named(row: Mapping[str, Any], min_jaccard: float) -> tuple[list[tuple[str, str]], int]:
-    """Return the pairs that a line names, and their grade."""
     if "ids" in row:
         return list(itertools.combinations(dict.fromkeys(map(str, row["ids"])), 2)), DUPLICATE
     if "label" in row:
@@ -145,13 +131,13 @@ def _named(row: Mapping[str, Any], min_jaccard: float) -> tuple[list[tuple[str, 
 Counts = npt.NDArray[np.int64]
 """Shape (k,): a count, or the number of a story or a group, for each overlap of the two."""
 
+# Bands of story sizes for recall. An overall recall would hide the loss of the few big stories.
 STORY_SIZES: tuple[tuple[int, int | None], ...] = ((2, 4), (5, 19), (20, 49), (50, 99), (100, None))
-"""Articles in a story, from and to: the bands in which recall is told."""
 
 
 @dataclass(frozen=True, slots=True)
 class Tally:
-    """Pairs found rightly, found wrongly, and missed."""
+    """Pairs found rightly, found wrongly, and missed. No measure is 0 / 0; it is then None."""
 
     right: int
     wrong: int
@@ -160,12 +146,10 @@ class Tally:
 
     @property
     def precision(self) -> float | None:
-        """Of what was found, the share that is right; None where nothing was found."""
         return self.right / (self.right + self.wrong) if self.right + self.wrong else None
 
     @property
     def recall(self) -> float | None:
-        """Of what there is, the share that was found; None where there is nothing to find."""
         return self.right / (self.right + self.missed) if self.right + self.missed else None
 
     @property
@@ -176,13 +160,13 @@ class Tally:
 
 @dataclass(frozen=True, slots=True)
 class SizeBand:
-    """Recall among the stories of a size."""
+    """The recall of stories of some sizes."""
 
-    least: int  # least, most: members of the stories; no `most` for the last band
-    most: int | None
-    stories: int  # stories, pairs: how many there are; found: pairs whose two articles end in one group
+    least: int  # articles of a story
+    most: int | None  # None in the last band
+    stories: int
     pairs: int
-    found: int
+    found: int  # pairs whose two articles are in one group
 
     @property
     def recall(self) -> float | None:
@@ -191,10 +175,10 @@ class SizeBand:
 
 @dataclass(frozen=True, slots=True)
 class GroupScore:
-    """How good groups are; pairs count two articles in one group as found."""
+    """The quality of groups; two articles in one group are a found pair."""
 
     pairs: Tally
-    unnamed: int  # pairs that are wrong because the truth does not name them
+    unnamed: int  # found pairs that are wrong because the truth does not name them
     adjusted_rand: float
     b_cubed_precision: float
     b_cubed_recall: float
@@ -206,7 +190,7 @@ class GroupScore:
 
 
 def score_groups(groups: Groups, truth: Truth) -> GroupScore:
-    """The groups of all documents against the truth about them."""
+    """Score the groups of all documents against a truth."""
     together = groups[truth.pairs[:, 0]] == groups[truth.pairs[:, 1]]
     right = int((together & (truth.grades == DUPLICATE)).sum())
     members = np.bincount(groups) if len(groups) else np.empty(0, np.int64)
@@ -224,7 +208,7 @@ def score_groups(groups: Groups, truth: Truth) -> GroupScore:
 
 
 def adjusted_rand(truth: Groups, groups: Groups) -> float:
-    """The adjusted Rand index (Hubert and Arabie 1985): 1 for equal groupings, about 0 for chance."""
+    """Return the adjusted Rand index (Hubert and Arabie 1985): 1 for equal groupings, about 0 for chance."""
     story, group, both = _overlaps(truth, groups)
     total = len(truth) * (len(truth) - 1) // 2
     together, in_story, in_group = (
@@ -233,17 +217,17 @@ def adjusted_rand(truth: Groups, groups: Groups) -> float:
     )
     if together == in_story == in_group:
         return 1.0
-    # With everything multiplied by 2 * total: (found - expected) / (most - expected).
+    # (found - expected) / (most - expected), all times 2 * total: whole numbers until the last division.
     expected = 2 * in_story * in_group
     most = (in_story + in_group) * total
     return float((2 * together * total - expected) / (most - expected))
 
 
 def b_cubed(truth: Groups, groups: Groups) -> tuple[float, float]:
-    """B-cubed precision and recall (Bagga and Baldwin 1998), on average over documents; 1 and 1 where there
-    are none.
+    """Return B-cubed precision and recall (Bagga and Baldwin 1998), averages over documents.
 
-    Of a document's group, the share that is of its story; of its story, the share that is in its group.
+    Precision: the share of a document's group that belongs to its story. Recall: the share of its story that
+    is in its group.
     """
     if not len(truth):
         return 1.0, 1.0
@@ -256,7 +240,7 @@ def b_cubed(truth: Groups, groups: Groups) -> tuple[float, float]:
 
 
 def _overlaps(truth: Groups, groups: Groups) -> tuple[Counts, Counts, Counts]:
-    """The stories and groups that have documents in common, and how many; three of shape (overlaps,)."""
+    """Return the stories and groups with common documents, and how many; three of shape (overlaps,)."""
     most = int(groups.max(initial=0)) + 1
     codes, both = np.unique(truth.astype(np.int64) * most + groups, return_counts=True)
     return codes // most, codes % most, both.astype(np.int64)

@@ -1,7 +1,4 @@
-"""The thresholds that agree best with what people judged, and whether the gain is more than noise.
-
-It proposes; `dedup settings set` adopts. Pure: it knows no database.
-"""
+"""Find the thresholds that agree best with judgements, and whether the gain is more than noise."""
 
 from __future__ import annotations
 
@@ -15,23 +12,24 @@ import numpy.typing as npt
 from dedup.base.errors import InputError
 from dedup.base.numbers import Flags
 from dedup.base.settings import Settings
+from dedup.base.words import counted
 from dedup.extras.judging.estimate import Design, Estimate, Weights, interval, measures, with_twins
 from dedup.rules.pair import Scores
 from dedup.rules.pairs import Scored
 
-FEWEST = 20  # Judged pairs below which no threshold is proposed: the interval of F1 is then wider than 0.2
-STEP = 0.01  # Of the thresholds that are tried; the error of a signature of 256 bytes is about 0.03
-LOWEST = 0.1  # The lowest threshold tried: below it the buckets hardly find a pair
+FEWEST = 20  # Judged pairs; with fewer the interval of F1 is wider than 0.2, and nothing is proposed
+STEP = 0.01  # Between thresholds that are tried; the error of a signature of 256 bytes is about 0.03
+LOWEST = 0.1  # The lowest threshold tried; below it the buckets hardly find a pair
 
 Level = Literal["duplicate", "similar"]
 
 
 @dataclass(frozen=True, slots=True)
 class JudgedPair:
-    """A pair that people judged, and what the rule sees of it."""
+    """A judged pair with the scores that the rule uses."""
 
-    label: str  # duplicate, similar, different or unsure; the unsure ones are left out
-    stratum: str  # where it was drawn from
+    label: str  # duplicate, similar, different or unsure; unsure ones are left out
+    stratum: str
     scores: Scores
 
 
@@ -40,26 +38,25 @@ class Tuned:
     """The best thresholds for one relation, with 95 % intervals."""
 
     level: Level
-    # sentence, signature: the thresholds. Their intervals hold the best thresholds of samples drawn again: a
-    # wide one says that the judged pairs do not tell where the threshold should be.
+    # Thresholds, with the intervals of the best thresholds of samples drawn again. A wide interval means that
+    # the judged pairs do not determine the threshold.
     sentence: Estimate
     signature: Estimate
-    # at these thresholds, less what they owe to having been chosen on the same pairs (the optimism of Efron
-    # 1983); present: at the present ones.
+    # Less the optimism (Efron 1983): thresholds look better on the pairs on which they were chosen.
     f1: Estimate
-    present: Estimate
-    gain: Estimate  # f1 less present; 0 where nothing is better than the present thresholds
-    judged: int  # judged, positive: pairs it rests on, and how many of them people call related
-    positive: int
-    covered: float  # the share of all pairs that is in strata with a judged pair
+    present: Estimate  # F1 at the present thresholds
+    gain: Estimate  # f1 less present; 0 if the present thresholds are the best
+    judged: int  # pairs
+    positive: int  # judged pairs that people call related
+    covered: float  # share of all pairs in strata with a judged pair
 
     @property
     def worthwhile(self) -> bool:
-        """Whether the gain is more than noise: its whole interval is above 0."""
+        """True if the gain is more than noise: its whole interval is above 0."""
         return self.gain.low is not None and self.gain.low > 0
 
     def values(self) -> dict[str, float]:
-        """The thresholds under the names of their settings."""
+        """Return the thresholds under the names of their settings."""
         assert self.sentence.value is not None
         assert self.signature.value is not None
         return {
@@ -71,17 +68,17 @@ class Tuned:
 def tune(
     pairs: Sequence[JudgedPair], sizes: Mapping[str, int], settings: Settings, seed: int = 0
 ) -> tuple[Tuned, Tuned]:
-    """The best duplicate thresholds, and the best similar thresholds below them; `sizes` counts all pairs by
-    stratum.
+    """Return the best duplicate thresholds and the best similar ones; `sizes` counts all pairs by stratum.
 
-    Either may be adopted without the other: duplicate thresholds are sought from the present similar ones up,
-    similar thresholds up to the lower of the present and the proposed duplicate ones. Raises InputError if
-    too few pairs are judged, or all alike.
+    Raises InputError if too few pairs are judged, or all alike.
     """
+    # Either result may be adopted without the other: duplicate thresholds are not below the present similar
+    # ones, and similar thresholds not above the present or the proposed duplicate ones.
     sure = [pair for pair in pairs if pair.label != "unsure"]
     if len(sure) < FEWEST:
         raise InputError(
-            f"{len(sure)} pairs are judged, and {FEWEST} are needed: go on with `dedup judge review`"
+            f"{counted(len(sure), 'pair is', 'pairs are')} judged, and {FEWEST} are needed: continue with"
+            " `dedup judge review`"
         )
     first = _tune("duplicate", sure, sizes, settings, (1.0, 1.0), seed)
     most = tuple(min(value, getattr(settings, name)) for name, value in first.values().items())
@@ -91,10 +88,7 @@ def tune(
 def related(
     pairs: Sequence[JudgedPair], level: Level, grid: npt.NDArray[np.float64], rule: Settings
 ) -> Flags:
-    """Which pairs the rule relates under each row of `grid` (sentence, signature); shape (thresholds, n).
-
-    `level` "similar" asks for similar or duplicate.
-    """
+    """Return which pairs the rule relates under each row of `grid` (sentence, signature): (thresholds, n)."""
     scored = Scored.of([pair.scores for pair in pairs])
     found = []
     for sentence, signature in grid.tolist():
@@ -117,20 +111,20 @@ def _tune(
     if truth.all() or not truth.any():
         said, how_many = " or ".join(wanted), "all" if truth.all() else "none"
         raise InputError(
-            f"{how_many} of {len(pairs)} judged pairs are called {said}: that tells no"
-            " threshold: go on with `dedup judge review`, or pick more with `dedup judge pairs`"
+            f"{how_many} of {len(pairs)} judged pairs are called {said}, so no threshold can be found:"
+            " continue with `dedup judge review`, or pick more pairs with `dedup judge pairs`"
         )
     grid, found = _choices(level, pairs, settings, most)
     design = Design.of([pair.stratum for pair in pairs], sizes)
     point = _scores(design.weights()[np.newaxis], found, truth)[0]
-    # The thresholds are for articles to come, of which even a stratum judged in full is but a sample.
+    # Thresholds serve future articles; for them even a stratum judged in full is only a sample.
     again = _scores(design.replicates(truth, seed, finite=False), *with_twins(found, truth))
-    # Equal ones stand in the order of their distance from the present thresholds, which are the first.
+    # `argmax` takes the first of equals, and choices are in order of distance from the present thresholds.
     best, favourites = int(point.argmax()), again.argmax(axis=1)
     rows = np.arange(len(again))
     flattered = np.mean(again[rows, favourites] - again[:, 0] - (point[favourites] - point[0]))
     optimism = max(0.0, float(flattered))
-    if point[best] - optimism <= point[0]:  # then the choice itself is all that is gained
+    if point[best] - optimism <= point[0]:  # the gain is not more than the optimism
         best, optimism = 0, 0.0
     gain = interval(point[best] - point[0] - optimism, again[:, best] - again[:, 0] - optimism)
     return Tuned(
@@ -149,7 +143,7 @@ def _tune(
 def _choices(
     level: Level, pairs: Sequence[JudgedPair], settings: Settings, most: tuple[float, float]
 ) -> tuple[npt.NDArray[np.float64], Flags]:
-    """The thresholds worth trying and what each relates: the present ones first, then the closest to them."""
+    """Return thresholds to try, and the pairs each relates: the present ones first, then by distance."""
     axes, present = [], []
     for channel, high in zip(("sentence", "signature"), most, strict=True):
         low: float = getattr(settings, f"similar_{channel}_jaccard")
@@ -167,5 +161,6 @@ def _choices(
 
 
 def _scores(weights: Weights, found: Flags, truth: Flags) -> npt.NDArray[np.float64]:
-    """F1 of each choice under each sample; shape (samples, choices). Rounded, for equals to compare equal."""
+    """Return the F1 of each choice under each sample; shape (samples, choices)."""
+    # Rounded, so that equal choices compare equal in spite of the order of sums.
     return np.asarray(np.round(np.nan_to_num(measures(weights, found, truth)[2]), 9))

@@ -1,1 +1,1 @@
-"""What HTML pages are made of: one environment of templates, and the components that pages share."""
+"""Parts of HTML pages: one environment of templates, and the components that pages share."""

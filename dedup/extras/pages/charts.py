@@ -1,8 +1,7 @@
-"""Inline SVG charts: a story's timeline (outlets against time), bars, and who copies whom (outlets on a
-circle, lines from those that were first to those that copied); styled by `templates/charts.css`.
+"""Inline SVG charts, styled by `templates/charts.css`: timelines, bars, and outlets on a circle.
 
 Every label is escaped. Each chart has a title and a description for screen readers; the macro `chart` of
-`components.html.j2` sets its numbers beside it as a table.
+`components.html.j2` adds its numbers as a table.
 """
 
 from __future__ import annotations
@@ -18,21 +17,16 @@ from markupsafe import Markup
 from dedup.base.words import counted, later
 from dedup.extras.pages.environment import printable
 
-WIDTH, LEFT, RIGHT, TOP, BOTTOM = 720, 170, 24, 10, 34
-"""A timeline in its own pixels: its width and its margins."""
+WIDTH, LEFT, RIGHT, TOP, BOTTOM = 720, 170, 24, 10, 34  # Width and margins of a timeline, in SVG pixels
+LINE = 18  # Pixels from one label to the next, in a timeline or a circle: the height of its letters, and room
+LETTERS = 22  # Characters of a label that fit left of a timeline; the rest is cut
+OUTLETS_DRAWN = 40  # Outlets with a line of their own; the table lists all
 
-LINE = 18
-"""Pixels from one label to the next, of a timeline or a circle: the height of its letters, and some room."""
-
-LETTERS = 22  # Characters of a label that fit left of a timeline; the rest of it is cut
-OUTLETS_DRAWN = 40  # Outlets with a line of their own; the table tells all
-
+# Time between two marks of the axis: the first step that needs at most `MARKS` of them.
 STEPS = tuple(
     timedelta(minutes=m)
     for m in (1, 2, 5, 10, 15, 30, 60, 120, 180, 360, 720, 1_440, 2_880, 10_080, 43_200, 525_600)
 )
-"""What stands between two marks of the axis: the first step that needs at most `MARKS` of them."""
-
 MARKS = 7
 
 
@@ -45,7 +39,7 @@ class Print:
 
 @dataclass(frozen=True, slots=True)
 class Bar:
-    """One bar; `share` of it, from 0 to 1, is drawn in the main colour."""
+    """A bar of which a `share`, from 0 to 1, is drawn in the main colour."""
 
     label: str
     value: int
@@ -53,14 +47,16 @@ class Bar:
 
 
 def story_timeline(prints: Sequence[Print], name: str = "timeline") -> Markup:
-    """Outlets against time, the earliest on top; empty without prints. `name` prefixes ids, once a page."""
+    """Draw outlets against time, the earliest on top; empty without prints. `name` prefixes the ids."""
     if not prints:
         return Markup("")
     every = sorted(prints, key=lambda p: (p.time, not p.canonical, p.outlet))
     lines = {outlet: n for n, outlet in enumerate(dict.fromkeys(p.outlet for p in every))}
     drawn = min(len(lines), OUTLETS_DRAWN)
     first, last = every[0].time, every[-1].time
+    # Beyond seven years one step covers the whole time.
     step = next((s for s in STEPS if (last - first) / s <= MARKS), STEPS[-1] * -((first - last) // STEPS[-1]))
+    # Never 0, which would divide by zero where all prints have the same time.
     span = max(last - first, step)
     floor = TOP + drawn * LINE
 
@@ -80,7 +76,7 @@ def story_timeline(prints: Sequence[Print], name: str = "timeline") -> Markup:
         if n < drawn:
             kind, radius = ("dot strong", 7) if one.canonical else ("dot", 5)
             place = f'cx="{across(one.time - first)}" cy="{TOP + n * LINE + LINE // 2}"'
-            # Numbers of our own; thousands of dots would take a third of a page's time to escape.
+            # Numbers of our own: escaping thousands of dots would take a third of the page's time.
             parts.append(Markup(f'<circle class="{kind}" {place} r="{radius}"/>'))  # noqa: S704
     told = (
         f"{counted(len(every), 'article')} of {counted(len(lines), 'outlet')}"
@@ -92,16 +88,12 @@ def story_timeline(prints: Sequence[Print], name: str = "timeline") -> Markup:
     return _picture("timeline", name, (WIDTH, floor + BOTTOM), "Who printed it when", told, parts)
 
 
-BAR_WIDTH, BAR_HEIGHT, BAR_TOP, BAR_BOTTOM = 720, 120, 18, 22
-"""Bars in their own pixels, with what stands above and below."""
-
-BAR_LABELS = 12  # Labels below the bars at most; of more bars, some have none
+BAR_WIDTH, BAR_HEIGHT, BAR_TOP, BAR_BOTTOM = 720, 120, 18, 22  # In pixels of the SVG, with room for labels
+BAR_LABELS = 12  # Labels below the bars, at most; with more bars some have no label
 
 
 def bars(values: Sequence[Bar], title: str, name: str = "bars") -> Markup:
-    """Upright bars from 0, such as articles by hour, a share of each in the main colour; empty without
-    values.
-    """
+    """Draw upright bars from 0, such as articles by hour; empty without values."""
     if not values:
         return Markup("")
     most = max(bar.value for bar in values)
@@ -129,11 +121,8 @@ def _tick(x: str, y: float | str, words: str) -> Markup:
     return Markup('<text class="tick middle" x="{}" y="{}">{}</text>').format(x, y, words)
 
 
-CIRCLE, RADIUS = (760, 500), 190
-"""A circle in its own pixels: left and right of it is room for labels."""
-
-BEND = 0.18  # How far a line leaves the straight way, as a share of its length: two outlets have two lines
-
+CIRCLE, RADIUS = (760, 500), 190  # In SVG pixels, with room for labels left and right of the circle
+BEND = 0.18  # Bend of a line as a share of its length: outlets that copy each other have two visible lines
 THINNEST, THICKEST = 1.0, 9.0
 
 
@@ -145,7 +134,7 @@ class Tie:
 
 
 def tie_graph(ties: Sequence[Tie], name: str = "ties") -> Markup:
-    """Outlets and their ties; empty without ties. `name` prefixes the ids on the page."""
+    """Draw outlets on a circle, and lines from original to copier; empty without ties. `name` as above."""
     if not ties:
         return Markup("")
     outlets = list(dict.fromkeys(outlet for tie in ties for outlet in (tie.original, tie.copier)))
@@ -158,14 +147,12 @@ def tie_graph(ties: Sequence[Tie], name: str = "ties") -> Markup:
             '<path class="head" d="M0 0L10 5L0 10Z"/></marker></defs>'
         ).format(name)
     ]
+    line = Markup('<path class="tie" stroke-width="{}" marker-end="url(#{}-head)" d="{}"/>')
+    # The most copies come last: SVG draws later lines on top.
     for tie in sorted(ties, key=lambda tie: tie.copies):
         if tie.original != tie.copier:
-            width = THINNEST + (THICKEST - THINNEST) * tie.copies / most
-            parts.append(
-                Markup('<path class="tie" stroke-width="{}" marker-end="url(#{}-head)" d="{}"/>').format(
-                    coordinate(width), name, _way(places[tie.original], places[tie.copier])
-                )
-            )
+            width = coordinate(THINNEST + (THICKEST - THINNEST) * tie.copies / most)
+            parts.append(line.format(width, name, _way(places[tie.original], places[tie.copier])))
     dot = Markup('<circle class="dot strong" cx="{}" cy="{}" r="5"/>')
     heights = _label_heights([*places.values()])
     for (outlet, (x, y, angle)), height in zip(places.items(), heights, strict=True):
@@ -179,12 +166,12 @@ def tie_graph(ties: Sequence[Tie], name: str = "ties") -> Markup:
 
 
 def _upright(angle: float) -> bool:
-    """Whether a label stands above or below its outlet, in the middle, and not beside it."""
+    # At the top and the bottom, where the cosine is 0 but for rounding, labels are centred.
     return abs(math.cos(angle)) < 1e-6
 
 
 def _label_heights(places: Sequence[tuple[float, float, float]]) -> list[float]:
-    """Where the labels stand: on each side of the circle at least a line apart, from its middle outwards."""
+    """Return the heights of labels: on each side at least a line apart, from the middle outwards."""
     heights = [y + 4 + 14 * math.sin(angle) for _, y, angle in places]
     for side in (-1, 1):
         beside = [
@@ -202,13 +189,13 @@ def _label_heights(places: Sequence[tuple[float, float, float]]) -> list[float]:
 
 
 def _place(n: int, count: int) -> tuple[float, float, float]:
-    """Where an outlet stands, the first on top, and its angle."""
+    """Return the place of an outlet (the first is on top) and its angle."""
     angle = 2 * math.pi * n / count - math.pi / 2
     return CIRCLE[0] / 2 + RADIUS * math.cos(angle), CIRCLE[1] / 2 + RADIUS * math.sin(angle), angle
 
 
 def _way(start: tuple[float, float, float], end: tuple[float, float, float]) -> str:
-    """A curve that bends to its left."""
+    """Return a curve that bends to its left."""
     (x1, y1, _), (x2, y2, _) = start, end
     middle = (x1 + x2) / 2 + BEND * (y2 - y1), (y1 + y2) / 2 - BEND * (x2 - x1)
     points = (x1, y1, *middle, x2, y2)
@@ -218,15 +205,11 @@ def _way(start: tuple[float, float, float], end: tuple[float, float, float]) -> 
 def _picture(
     kind: str, name: str, size: tuple[int, int], title: str, told: str, parts: Sequence[Markup]
 ) -> Markup:
-    """An SVG image with a title and words for screen readers; `name` prefixes its ids, `size` is in its
-    pixels.
-    """
-    width, height = size
     return Markup(
         '<svg class="{kind}" viewBox="0 0 {width} {height}" role="img" aria-labelledby="{name}-t {name}-d">'
         '<title id="{name}-t">{title}</title><desc id="{name}-d">{told}</desc>{parts}</svg>'
     ).format(
-        **{"kind": kind, "width": width, "height": height, "name": name},
+        **{"kind": kind, "width": size[0], "height": size[1], "name": name},
         **{"title": printable(title), "told": printable(told), "parts": Markup("").join(parts)},
     )
 

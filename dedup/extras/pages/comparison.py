@@ -1,7 +1,4 @@
-"""Two texts side by side as a page shows them: the rows of `text/alignment.py`, long stretches folded or cut.
-
-How they look is in `templates/components.html.j2` (macro `comparison`) and `templates/comparison.css`.
-"""
+"""Compare two texts side by side, for a page: rows of `text/alignment.py`, long stretches folded or cut."""
 
 from __future__ import annotations
 
@@ -11,19 +8,17 @@ from itertools import groupby
 
 from dedup.text.alignment import AlignedRow, Kind, Passage, align, align_letters, reflowed
 
-SHOWN, OPENED, SIDE = 1_000, 6_000, 20_000
-"""Characters: of a longer segment only the ends are shown; a longer stretch that both texts have is left out,
-not folded; of a longer text the rest is left out. An editor reads a page, and a browser opens it at once."""
-
+# Limits in characters, for a page that an editor can read and a browser opens at once.
+SHOWN = 1_000  # Of a longer segment only the ends are shown
+OPENED = 6_000  # A longer stretch that both texts have is left out, not folded
+SIDE = 20_000  # The rest of a longer text is left out
 HEAD, TAIL = 240, 160  # Characters that remain of a long segment, at its start and its end
-
-FOLDED_ROWS = 4
-"""Rows that both texts have are folded if so many stand between the ones that stay beside a difference."""
+FOLDED_ROWS = 4  # Fewer common rows between the two beside differences are shown, not folded
 
 
 @dataclass(frozen=True, slots=True)
 class ShownPart:
-    """What is shown of a segment: its text, or how many characters of it are left out (`cut`, else 0)."""
+    """A segment as shown: its text, or the number of characters left out (`cut`, else 0)."""
 
     text: str
     kind: Kind
@@ -40,7 +35,7 @@ class TextCell:
 
 @dataclass(frozen=True, slots=True)
 class ComparedLine:
-    """A passage beside its version; None where there is none."""
+    """A passage beside its version in the other text. None: only one text has it."""
 
     a: TextCell | None
     b: TextCell | None
@@ -58,15 +53,14 @@ class Block:
 
 
 def compare(a: str, b: str, common: Iterable[str] = (), *, letters: bool = False) -> list[Block]:
-    """Two texts as blocks in reading order, bounded in size; `common` sentences are grey. `letters`: of one
-    text of which a machine misread letters, which are compared one by one."""
+    """Return blocks in reading order, bounded in size. `letters`: two prints of one text, by letters."""
     found: list[Block] = []
     a, b, shown = reflowed(a), reflowed(b), 0
     rows = align_letters(a, b) if letters else align(a, b, common)
     left = sum(map(_characters, rows))
     for same, group in groupby(rows, key=lambda row: row.same):
         stretch = list(group)
-        # What both texts have is folded, except beside a difference.
+        # Rows beside a difference stay open: they show where it is.
         middle = stretch[1:-1] if same and len(stretch) >= FOLDED_ROWS + 2 else []
         ends = (stretch[:1], middle, stretch[-1:]) if middle else (stretch, [], [])
         for number, piece in enumerate(ends):
@@ -116,7 +110,7 @@ def _parts(text: str, kind: Kind) -> Iterator[ShownPart]:
 
 
 def _bounded(parts: tuple[ShownPart, ...]) -> tuple[ShownPart, ...]:
-    """The parts of one passage; what goes beyond the size of a side is left out."""
+    # One passage may be longer than a whole side.
     shown = 0
     for number, part in enumerate(parts):
         shown += len(part.text)
@@ -127,6 +121,6 @@ def _bounded(parts: tuple[ShownPart, ...]) -> tuple[ShownPart, ...]:
 
 
 def _word_end(text: str, place: int) -> int:
-    """The end of the word at a place, if it is near."""
+    """Return the end of the word at a place if it is near, else the place."""
     space = text.find(" ", place, place + TAIL // 2)
     return place if space < 0 else space + 1

@@ -1,4 +1,1 @@
-"""The HTTP door, for scrapers in other languages: the extra `serve`.
-
-It stands before the Python API: every answer is that of a `Deduplicator`, as JSON.
-"""
+"""The extra `serve`: answers of a `Deduplicator` as JSON over HTTP, for scrapers in other languages."""

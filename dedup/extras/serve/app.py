@@ -1,7 +1,4 @@
-"""The endpoints of the HTTP service: a request becomes a question to a `Deduplicator`, its answer JSON.
-
-Requests pass `guard.py` first; `endpoints.py` lists what there is to ask.
-"""
+"""The endpoints of the HTTP service: each asks a `Deduplicator` and answers with JSON."""
 
 from __future__ import annotations
 
@@ -16,7 +13,6 @@ from starlette.responses import Response
 from starlette.routing import Route, Router
 from starlette.types import ASGIApp
 
-from dedup import Explanation, MarkedArticle
 from dedup.api.deduplicator import Deduplicator
 from dedup.base.errors import DatabaseError, NotFoundError
 from dedup.base.printable import as_json
@@ -28,13 +24,13 @@ from dedup.extras.serve.handling import Handling, fields_of, in_thread
 from dedup.extras.serve.limits import Limits
 from dedup.files.record import Flaw
 
-HEALTH_SECONDS = 1.0  # How long an answer of the health check holds: whoever asks more often costs nothing
+HEALTH_SECONDS = 1.0  # Life of an answer of the health check: more frequent checks cost the database nothing
 
 
 def make_app(
     dd: Deduplicator, limits: Limits, access: Access, *, texts: bool = False, log_requests: bool = False
 ) -> ASGIApp:
-    """The application; `texts` lets answers hold words of articles."""
+    """Make the application; `texts` lets answers hold words of articles."""
     service = Service(dd, limits, texts=texts)
     return Guard(
         service.router(),
@@ -49,7 +45,7 @@ def make_app(
 
 
 class Service:
-    """Answers requests. Each endpoint is a method of its name."""
+    """The endpoints, each a method of its name."""
 
     def __init__(self, dd: Deduplicator, limits: Limits, *, texts: bool) -> None:
         self._dd, self._limits, self._texts = dd, limits, texts
@@ -68,37 +64,38 @@ class Service:
             endpoint = by_method["GET" if request.method == "HEAD" else request.method]
             query = _query(request, endpoint)
             if query.get("text") and not self._texts:
-                raise ProblemError(403, "this server tells no texts; start it with `dedup serve --texts`")
+                raise ProblemError(403, "this server sends no texts; start it with `dedup serve --texts`")
             answer = await getattr(self, endpoint.name)(request, **query)
             return Response(as_json(answer).encode(), media_type=JSON, headers=HEADERS)
 
         return endpoint
 
-    # The endpoints.
-
     async def submit(self, request: Request, *, store: bool) -> dict[str, Any]:
         async with self._handling.body(request, JSON) as body:
-            return await self._handling.worked(lambda: self._judged(body.content, "body", store))
+            return await self._handling.run(lambda: self._judged(body.content, "body", store))
 
     async def submit_batch(self, request: Request, *, store: bool) -> dict[str, Any]:
-        """Verdicts on the articles in the array or the lines of the body, as far as time allows."""
         async with self._handling.body(request, JSON, LINES) as body:
             what = "item" if body.media_type == JSON else "line"
-            return await self._handling.worked(lambda: self._batch(body.content, what, store))
+            return await self._handling.run(lambda: self._batch(body.content, what, store))
 
     async def mark(self, _request: Request, source_id: str, *, text: bool) -> dict[str, Any]:
-        found = await self._handling.worked(lambda: self._dd.get(source_id))
+        found = await self._handling.run(lambda: self._dd.get(source_id))
         if found is None:
             raise NotFoundError.of(source_id)
-        return marked(found, text=text)
+        answer: dict[str, Any] = _named(found.as_dict())
+        answer["article"]["kept"] = found.article.kept  # under the names that its owner gave
+        if not text:
+            del answer["article"]["text"]
+        return answer
 
     async def delete(self, _request: Request, source_id: str) -> dict[str, Any]:
-        if not await self._handling.worked(lambda: self._dd.delete(source_id)):
+        if not await self._handling.run(lambda: self._dd.delete(source_id)):
             raise NotFoundError.of(source_id)
         return {"source_id": source_id}
 
     async def story(self, _request: Request, source_id: str, limit: int) -> dict[str, Any]:
-        found = await self._handling.worked(lambda: self._dd.story(source_id))
+        found = await self._handling.run(lambda: self._dd.story(source_id))
         return {
             "original": _named(found.original.as_dict()),
             "copies": [_named(copy.as_dict()) for copy in found.copies[:limit]],
@@ -108,13 +105,19 @@ class Service:
     async def explain(
         self, _request: Request, source_id: str, other_source_id: str, *, text: bool
     ) -> dict[str, Any]:
-        found = await self._handling.worked(lambda: self._dd.explain(source_id, other_source_id))
-        return explanation(found, text=text)
+        found = await self._handling.run(lambda: self._dd.explain(source_id, other_source_id))
+        answer: dict[str, Any] = _named(found.as_dict())
+        answer["shared_sentences"] = len(found.shared)
+        answer["differing_sentences"] = len(found.differing)
+        if not text:
+            del answer["shared"], answer["differing"]
+            del answer["earlier"]["ignored"], answer["later"]["ignored"]
+        return answer
 
     async def changes(self, _request: Request, since: str, limit: int) -> dict[str, Any]:
         if not 1 <= limit <= self._limits.changes:
             raise ProblemError(400, f"limit is a whole number from 1 to {self._limits.changes:,}")
-        found = await self._handling.worked(lambda: self._dd.changes(since or None, limit=limit))
+        found = await self._handling.run(lambda: self._dd.changes(since or None, limit=limit))
         told = [_named(change.as_dict()) for change in found]
         for change in told:
             del change["cursor"]
@@ -125,7 +128,7 @@ class Service:
         return {"status": "ok"}
 
     async def ready(self, _request: Request) -> dict[str, Any]:
-        """The state of the database, and whether there is room."""
+        # A full server is alive, but a balancer should send requests elsewhere.
         with self._handling.requests.one():
             pass
         await self._probe.check()
@@ -134,10 +137,7 @@ class Service:
     async def openapi(self, _request: Request) -> dict[str, Any]:
         return document()
 
-    # What they share.
-
     def _judged(self, given: Any, what: str, store: bool) -> dict[str, Any]:
-        """The verdict on one article: as bytes, or an item of an array that was read."""
         article, flaws = article_of(given, what) if what == "item" else read_article(given, what)
         return judged(self._dd.submit(article) if store else self._dd.lookup(article), flaws)
 
@@ -171,7 +171,7 @@ class Service:
 
 
 class Probe:
-    """Asks the database how it is, at most once in `HEALTH_SECONDS`, however many want to know."""
+    """A check of the database, made at most once in `HEALTH_SECONDS` for any number of clients."""
 
     def __init__(self, dd: Deduplicator, limits: Limits) -> None:
         self._dd, self._seconds = dd, limits.work_seconds
@@ -180,7 +180,7 @@ class Probe:
         self._problem: ProblemError | None = None
 
     async def check(self) -> None:
-        """Raise a ProblemError unless the database answers and has this program's schema."""
+        """Raise ProblemError unless the database answers and has the schema of this version."""
         async with self._asking:
             if time.monotonic() - self._at > HEALTH_SECONDS:
                 self._problem = None
@@ -197,7 +197,7 @@ class Probe:
 
 
 def _query(request: Request, endpoint: Endpoint) -> dict[str, Any]:
-    """The parameters of a request; ProblemError if one is missing, unknown, double or of another type."""
+    """Return the parameters of a request; raise ProblemError for a missing, unknown, double or wrong one."""
     known = {parameter["name"]: parameter["schema"] for parameter in endpoint.parameters}
     given = fields_of(request.scope["query_string"], known, "the query")
     found: dict[str, Any] = {}
@@ -220,36 +220,14 @@ def _parsed(name: str, kind: str, value: str) -> str | bool | int:
     return value
 
 
-# Answers of the library: the same values with the names of this door, and no text unless asked for.
-
-
 def judged(found: Verdict, flaws: Iterable[Flaw]) -> dict[str, Any]:
-    """A verdict on an article that was sent, with the fields that could not be taken as they were."""
+    """Return a verdict with the repairs of its article: fields that could not be used as they were sent."""
     repairs = [{"field": field, "reason": reason, "value": value} for field, reason, value in flaws]
     return {**_named(found.as_dict()), "repairs": repairs}
 
 
-def marked(found: MarkedArticle, *, text: bool) -> dict[str, Any]:
-    answer: dict[str, Any] = _named(found.as_dict())
-    answer["article"]["kept"] = found.article.kept  # by the names that its owner gave
-    if not text:
-        del answer["article"]["text"]
-    return answer
-
-
-def explanation(found: Explanation, *, text: bool) -> dict[str, Any]:
-    """Two articles compared; without text, the sentences are counted."""
-    answer: dict[str, Any] = _named(found.as_dict())
-    answer["shared_sentences"] = len(found.shared)
-    answer["differing_sentences"] = len(found.differing)
-    if not text:
-        del answer["shared"], answer["differing"]
-        del answer["earlier"]["ignored"], answer["later"]["ignored"]
-    return answer
-
-
 def _named(value: Any) -> Any:
-    """The same with the names of this door."""
+    """Return a value with the names of the service: an id is a `source_id`."""
     if isinstance(value, dict):
         return {NAMES.get(name, name): _named(item) for name, item in value.items()}
     return [_named(item) for item in value] if isinstance(value, list) else value

@@ -1,7 +1,5 @@
-"""Articles as JSON from a network, under the same bounds and repairs as a line of JSONL.
-
-Names differ in two things: the id has one name, and `html` is a page whose text is extracted, as `dedup load
---html` does it.
+"""Read articles as JSON from a network, with the same bounds and repairs as for a line of JSONL. The
+id has one name, `source_id`, and the text of an `html` page is extracted as by `dedup load --html`.
 """
 
 from __future__ import annotations
@@ -26,11 +24,11 @@ FIELDS: dict[str, tuple[str, ...]] = {
     ),
     "html": PAGES,
 }
-"""Field -> the names it goes by, in the order they are tried."""
+"""Names of each field, in the order in which they are tried."""
 
 
 class RefusedError(InputError):
-    """A body is no article: the reason, and its id where that can be told all the same."""
+    """A body that is not an article: the reason, and its id if it could still be read."""
 
     def __init__(self, reason: str, source_id: object = None) -> None:
         super().__init__(reason)
@@ -38,16 +36,16 @@ class RefusedError(InputError):
 
 
 class MissingExtraError(DedupError):
-    """A page can not be read, because trafilatura is not installed; the message names the extra."""
+    """A page cannot be read without trafilatura; the message names the extra."""
 
 
 def read_article(body: bytes, what: str = "body") -> tuple[Article, Sequence[Flaw]]:
-    """The article that a JSON object is, and what had to be repaired. `what` names the object in reasons."""
+    """Return the article of a JSON object, and its repairs. `what` names the object in reasons."""
     return article_of(value_of(body, what), what)
 
 
 def value_of(body: bytes, what: str) -> Any:
-    """The value that JSON is."""
+    """Return the value of JSON; raise RefusedError if it is damaged or empty."""
     if not body or body.isspace():
         raise RefusedError(BLANK if what == "line" else f"the {what} is empty")
     found, reason = json_value(body, what)
@@ -57,7 +55,7 @@ def value_of(body: bytes, what: str) -> Any:
 
 
 def article_of(content: Any, what: str) -> tuple[Article, Sequence[Flaw]]:
-    """The same as `read_article` for a value of JSON that was read."""
+    """Return the same as `read_article`, for a value that is already parsed."""
     if not isinstance(content, dict):
         raise RefusedError(f"{what} is not a JSON object")
     understood = Understanding(what, "jsonl")

@@ -1,8 +1,4 @@
-"""The OpenAPI document, and the routes that are made from it.
-
-`openapi.json` is the document without what the program knows better: its version, the schemas of the answers,
-made of their types, the names that fields go by, and the refusals that any request may meet.
-"""
+"""The OpenAPI document: `openapi.json` with schemas made of the types of answers; and its routes."""
 
 from __future__ import annotations
 
@@ -24,30 +20,23 @@ JSON = "application/json"
 LINES = "application/x-ndjson"
 PROBLEM = "application/problem+json"
 
-NAMES = {"id": "source_id"}  # Members of the library's answers -> what they are called here
-
+NAMES = {"id": "source_id"}  # Names in the library's answers -> names in answers of the service
 ANY_REFUSAL = (400, 401, 421, 429, 500, 503)  # Statuses that every endpoint may have
-
+# Orchestrators send no token and ask often; their checks are cheap and tell no secret.
 PROBES = frozenset(("/v1/health", "/v1/ready"))
-"""What orchestrators ask: not counted, and without a token. Nor does it cost much, or tell a secret."""
-
-OPEN = PROBES | {"/openapi.json"}  # What needs no token
+OPEN = PROBES | {"/openapi.json"}  # Addresses that need no token
 
 Schema = dict[str, Any]
 
 
 class Endpoint(NamedTuple):
-    """A method of an address. `name`: of the method of `Service` that answers. `parameters`: as OpenAPI has
-    them.
-    """
+    """An HTTP method of an address."""
 
-    name: str
+    name: str  # of the method of `Service` that answers
     method: str
     path: str
-    parameters: list[Schema]
+    parameters: list[Schema]  # as in OpenAPI
 
-
-# Types as schemas.
 
 _PLAIN: dict[Any, Schema] = {
     str: {"type": "string"},
@@ -60,7 +49,7 @@ _PLAIN: dict[Any, Schema] = {
 
 
 def schema_of(kind: Any) -> Schema:
-    """The schema of what `dedup.base.answer.plain` makes of such a value; TypeError if there is none."""
+    """Return the schema of values of a type as `dedup.base.answer.plain` writes them, or raise TypeError."""
     if kind in _PLAIN:
         return _PLAIN[kind]
     origin, inner = get_origin(kind), get_args(kind)
@@ -93,7 +82,7 @@ def _object(members: Schema, *optional: str) -> Schema:
 
 
 def _answers() -> Schema:
-    """The library's answers, with what this door adds. Texts are there only where they are told."""
+    """Return the schemas of the library's answers, with the members that the service adds."""
     count: Schema = {"type": "integer", "minimum": 0}
     statuses = ("unique", "similar", "duplicate", "pending", "failed")
     judged = _members(Verdict) | {
@@ -101,6 +90,7 @@ def _answers() -> Schema:
         "status": {"enum": [*statuses, "refused"]},
     }
     repair = dict.fromkeys(("field", "reason", "value"), schema_of(str))
+    # Texts are required by the types, but sent only if asked for.
     marked = _members(MarkedArticle) | {"verdict": _object(judged)}
     marked["article"]["required"].remove("text")
     explained = _members(Explanation) | {"shared_sentences": count, "differing_sentences": count}
@@ -142,5 +132,4 @@ ENDPOINTS = tuple(
     for path, methods in document()["paths"].items()
     for method, about in methods.items()
 )
-
 PATHS = frozenset(document()["paths"])

@@ -1,8 +1,6 @@
-"""What every request passes: who may ask, how often, and how whatever goes wrong is answered.
+"""Check the token and the rate of every request, and answer errors as application/problem+json (RFC 9457).
 
-A refusal does not wait for the body of the request: the rest is read and dropped for a moment, so that the
-client gets to see the answer, and then the connection is closed. What is said is application/problem+json
-(RFC 9457): never a traceback, the text of an article, or the host of the database.
+Answers never hold a traceback, the text of an article not asked for, or the host of the database.
 """
 
 from __future__ import annotations
@@ -15,7 +13,7 @@ import time
 import traceback
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import KW_ONLY, dataclass, field
 from http import HTTPStatus
 from math import ceil
 from typing import Any
@@ -42,18 +40,13 @@ from dedup.extras.serve.endpoints import OPEN, PROBLEM
 from dedup.extras.serve.limits import FullError, Limits, Rates, client_key
 
 LOG = logging.getLogger("dedup.serve")
-
+# Many clients read no answer before they have sent the whole body, so a refused body is read for so long.
 LINGER_SECONDS = 2.0
-"""How long a refused body is read and dropped, for clients that read no answer before they have sent all."""
-
-LOOPBACK_NAMES = frozenset(("localhost", "127.0.0.1", "::1"))  # What a client of this machine may call it
-
+LOOPBACK_NAMES = frozenset(("localhost", "127.0.0.1", "::1"))
+# Marks change, so no answer is cached. `nosniff`: a browser must not take JSON with words of others for HTML.
 HEADERS = {"Cache-Control": "no-store", "X-Content-Type-Options": "nosniff"}
-"""Of every answer: marks change, and a browser is not to guess what it has got."""
-
-
-BUSY_SECONDS = 1  # To wait before a request is sent again that others were in the way of
-OUTAGE_SECONDS = 5  # To wait before a database is asked again that did not answer
+BUSY_SECONDS = 1  # Wait before a request is repeated that others blocked
+OUTAGE_SECONDS = 5  # Wait before a request is repeated that the database did not answer
 
 
 @dataclass
@@ -61,10 +54,9 @@ class ProblemError(Exception):
     """A request that is refused, or could not be answered."""
 
     status: int  # of HTTP
-    detail: str  # what happened, and what to do, in a sentence
-    # seconds after which the same request may be sent again; None if that does not help.
-    retry_after: float | None = None
-    headers: dict[str, str] = field(default_factory=dict)  # further ones
+    detail: str  # one sentence: what happened, and what to do
+    retry_after: float | None = None  # seconds until the request may be repeated; None: that does not help
+    headers: dict[str, str] = field(default_factory=dict)  # of the answer, besides the usual ones
 
     def body(self) -> dict[str, Any]:
         """The members of RFC 9457."""
@@ -77,10 +69,10 @@ class ProblemError(Exception):
 
 
 def problem_of(error: Exception, place: str) -> ProblemError:
-    """The problem that an error is; clients are not told `place`, host and database."""
+    """Return the problem of an error, without `place` (host and database), which clients must not learn."""
     words = str(error).replace(place, "the database")
     match error:
-        case FullError():
+        case FullError() | BusyError() | CollisionError():
             return ProblemError(503, words, BUSY_SECONDS)
         case MemoryError():
             return ProblemError(503, "no memory for this request; send it again later", BUSY_SECONDS)
@@ -92,10 +84,8 @@ def problem_of(error: Exception, place: str) -> ProblemError:
             return ProblemError(404, words.rpartition("; ")[0])
         case MissingExtraError():
             return ProblemError(501, f"on the server, {words}")
-        case BusyError() | CollisionError():
-            return ProblemError(503, words, BUSY_SECONDS)
         case RightsError() | SchemaError():
-            return ProblemError(503, words, OUTAGE_SECONDS * 12)  # somebody has to do something
+            return ProblemError(503, words, OUTAGE_SECONDS * 12)  # somebody must act first
         case DatabaseError() | ClosedError():
             return ProblemError(503, words, OUTAGE_SECONDS)
         case DedupError():
@@ -104,20 +94,18 @@ def problem_of(error: Exception, place: str) -> ProblemError:
     return ProblemError(500, f"unexpected {type(error).__name__}; the log of the server says where")
 
 
-Refuse = Callable[[ProblemError, Scope], tuple[bytes, dict[str, str]]]
-"""Says no to a request: the body, and its headers without the length."""
+Refuse = Callable[[ProblemError, Scope], tuple[bytes, dict[str, str]]]  # Its body and headers
 
 
 def in_json(problem: ProblemError, scope: Scope) -> tuple[bytes, dict[str, str]]:  # noqa: ARG001
-    """A problem as RFC 9457 has it."""
     return as_json(problem.body()).encode(), {"Content-Type": PROBLEM, **HEADERS}
 
 
 @dataclass(frozen=True, slots=True)
 class Access:
-    token: bytes | None = None  # of `Authorization: Bearer`; None lets everybody in who can connect
-    # what the header Host may name, without its port; None is everything. A page in a browser of this machine
-    # can send requests here under a name of its own (DNS rebinding), and then names that.
+    token: bytes | None = None  # of `Authorization: Bearer`; None lets in everybody who can connect
+    # Names in the header Host, without the port; None allows all. By DNS rebinding a page in a browser of
+    # this machine can reach the server, but then Host has the name of the page's site.
     hosts: frozenset[str] | None = None
 
     def check(self, scope: Scope) -> None:
@@ -132,75 +120,71 @@ class Access:
 
 
 def check_host(scope: Scope, hosts: frozenset[str] | None) -> None:
-    """Refuse a request that calls this machine by another name."""
+    """Raise ProblemError for a request that calls this machine by another name."""
     given = dict(scope["headers"]).get(b"host", b"").decode("latin-1")
     if hosts is not None and re.sub(r":\d*$", "", given).strip("[]").lower() not in hosts:
         raise ProblemError(421, "this server answers to the names of this machine only, such as 127.0.0.1")
 
 
+@dataclass(eq=False)
 class Guard:
-    """Stands before an ASGI application, and answers for it where it raises. `check`: raises a ProblemError
-    unless the request may pass.
-    """
+    """A wrapper of an ASGI application that answers its errors. `check` raises ProblemError to refuse."""
 
-    def __init__(
-        self,
-        app: ASGIApp,
-        limits: Limits,
-        check: Callable[[Scope], None],
-        place: str,
-        *,
-        paths: frozenset[str],
-        probes: frozenset[str] = frozenset(),
-        nowhere: str,
-        refuse: Refuse = in_json,
-        log_requests: bool = False,
-    ) -> None:
-        self._app, self._check, self._place = app, check, place
-        self._paths, self._probes, self._refuse = paths, probes, refuse
-        self._nowhere, self._log_requests = nowhere, log_requests
-        self._rates = Rates(limits.rate)
+    app: ASGIApp
+    limits: Limits
+    check: Callable[[Scope], None]
+    place: str
+    _: KW_ONLY
+    paths: frozenset[str]  # those that are logged
+    probes: frozenset[str] = frozenset()  # paths that no rate limits
+    nowhere: str  # what a 404 adds
+    refuse: Refuse = in_json
+    log_requests: bool = False
+
+    def __post_init__(self) -> None:
+        self._rates = Rates(self.limits.rate)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         exchange, began = Exchange(scope, receive, send), time.monotonic()
         problem: ProblemError | None = None
         try:
-            if scope["path"] not in self._probes:
+            if scope["path"] not in self.probes:
                 client = scope.get("client")
                 if wait := self._rates.wait(client_key(client[0] if client else None)):
                     raise ProblemError(429, "too many requests in a second: send them more slowly", wait)
-            self._check(scope)
+            self.check(scope)
             scope["app"] = self  # Starlette's router then raises what it cannot find
-            await self._app(scope, exchange.receive, exchange.send)
+            await self.app(scope, exchange.receive, exchange.send)
         except ProblemError as error:
             problem = error
         except HTTPException as error:  # of the router
             headers = dict(error.headers or {})
-            words = f"there is nothing at this address; {self._nowhere}"
+            words = f"there is nothing at this address; {self.nowhere}"
             if error.status_code == 405:
                 words = f"this address takes {headers['Allow']}"
             problem = ProblemError(error.status_code, words, headers=headers)
         except ClientDisconnect:
             return
-        except asyncio.CancelledError:  # the grace of a server that ends is over
+        except asyncio.CancelledError:  # the server ends, and its grace is over
             problem = ProblemError(503, "the server ends before this is done: ask whether it was", 1)
         except Exception as error:
-            problem = problem_of(error, self._place)
+            problem = problem_of(error, self.place)
             if problem.status == 500:
-                # Where it came up, and no more: a traceback could hold what may not be told.
+                # Log the place only: a traceback could hold the text of an article.
                 frames = traceback.extract_tb(error.__traceback__)
                 where = f"{frames[-1].filename}:{frames[-1].lineno}" if frames else "an unknown place"
                 LOG.error("unexpected %s in %s", type(error).__name__, where)
         if problem is not None:
-            await exchange.refuse(problem, *self._refuse(problem, scope))
-        if self._log_requests:
-            path = scope["path"] if scope["path"] in self._paths else "(unknown)"
+            await exchange.refuse(problem, *self.refuse(problem, scope))
+        if self.log_requests:
+            # An unknown path may hold a secret, or line ends that forge a line of the log.
+            path = scope["path"] if scope["path"] in self.paths else "(unknown)"
             took = (time.monotonic() - began) * 1000
             LOG.info("%s %s %d %.0f ms", scope["method"], path, exchange.status, took)
 
 
 class Exchange:
-    """One request and its answer; `status` is 0 before there is one."""
+    """A request and its answer; `status` is 0 before the answer begins."""
 
     def __init__(self, scope: Scope, receive: Receive, send: Send) -> None:
         self.status = 0

@@ -1,6 +1,4 @@
-"""Work for requests within bounds: in threads, since it waits for a database, for so long, with bodies of so
-many bytes.
-"""
+"""Bounds on the work for requests: threads, seconds, and bytes of bodies."""
 
 from __future__ import annotations
 
@@ -19,20 +17,18 @@ from dedup.base.errors import BusyError, CollisionError, DatabaseError
 from dedup.extras.serve.guard import BUSY_SECONDS, LOG, ProblemError
 from dedup.extras.serve.limits import THREADS, Limits, Room
 
+MAX_FIELDS = 16  # Of a query, or of a form
 _Value = TypeVar("_Value")
 
 
 async def in_thread(free: asyncio.Semaphore, work: Callable[[], _Value], seconds: float) -> _Value:
-    """What the work returns, or raises. TimeoutError if it had no thread or did not end in time; it may still
-    end. `free`: how many threads there may be, one for each piece of work.
-
-    They are daemons, so work that does not end keeps no process alive; its thread counts until it ends.
-    """
+    """Do work in a thread and return its result; raise TimeoutError if it takes longer. It may still end."""
     loop = asyncio.get_running_loop()
     async with asyncio.timeout(seconds):
         await free.acquire()
         done: Future[_Value] = Future()
-        done.set_running_or_notify_cancel()  # who waits may go away; the work ends as it ends
+        # Then the future cannot be cancelled: a caller that goes away must not make `set_result` raise.
+        done.set_running_or_notify_cancel()
 
         def run() -> None:
             try:
@@ -42,6 +38,7 @@ async def in_thread(free: asyncio.Semaphore, work: Callable[[], _Value], seconds
             with suppress(RuntimeError):  # the loop has ended
                 loop.call_soon_threadsafe(free.release)
 
+        # A daemon: work that never ends must not keep the process alive. A pool's threads would.
         try:
             Thread(target=run, daemon=True, name="dedup-serve").start()
         except BaseException:
@@ -50,18 +47,13 @@ async def in_thread(free: asyncio.Semaphore, work: Callable[[], _Value], seconds
         return await asyncio.wrap_future(done)
 
 
-MAX_FIELDS = 16  # Of a query, or of a form
-
-
 class RequestBody(NamedTuple):
-    """Of a request; without a byte order mark."""
-
     media_type: str
-    content: bytes
+    content: bytes  # without a byte order mark
 
 
 class Handling:
-    """What the requests of one server share; `place` is host and database, for the log."""
+    """The bounds that all requests of a server share; `place` (host and database) is for the log."""
 
     def __init__(self, limits: Limits, place: str) -> None:
         self._limits, self._place = limits, place
@@ -72,8 +64,8 @@ class Handling:
         )
         self._outage = ""
 
-    async def worked(self, work: Callable[[], _Value]) -> _Value:
-        """The result of work in a thread, within the bounds."""
+    async def run(self, work: Callable[[], _Value]) -> _Value:
+        """Do work in a thread, within the bounds, and return its result."""
         try:
             with self.requests.one():
                 found = await in_thread(self._free, work, self._limits.work_seconds)
@@ -89,7 +81,7 @@ class Handling:
     def note(self, error: DatabaseError | None) -> None:
         """Log an outage when it begins and when it ends."""
         if isinstance(error, BusyError | CollisionError):
-            return  # others at work are no outage
+            return  # others who hold a lock are no outage
         words = str(error or "")
         if words and not self._outage:
             LOG.error("%s; requests are answered with 503", words)
@@ -99,11 +91,9 @@ class Handling:
 
     @asynccontextmanager
     async def body(self, request: Request, *media_types: str) -> AsyncIterator[RequestBody]:
-        """The body of a request of one of these media types, which counts as held meanwhile; ProblemError if
-        too large, too slow or of another kind.
-        """
+        """Yield the body of a request, which counts as held until the block ends, or raise ProblemError."""
         given = request.headers.get("content-type", "").partition(";")[0].strip().lower()
-        # This also keeps pages of other sites out: their browsers would ask first.
+        # JSON also keeps out pages of other sites: their browsers would send a preflight (CORS) first.
         if given not in media_types:
             listed = " or ".join(f"`Content-Type: {one}`" for one in media_types)
             raise ProblemError(415, f"send the header {listed}")
@@ -111,7 +101,7 @@ class Handling:
             raise ProblemError(415, "send the body as it is, without Content-Encoding")
         most = self._limits.body_bytes
         length = request.headers.get("content-length", "")
-        if length and int(length) > most:  # h11 lets no other pass than digits, and 20 of them
+        if length and int(length) > most:  # h11 lets only digits pass, 20 at most
             raise ProblemError(413, f"the body has {int(length):,} bytes, the limit is {most:,}")
         chunks = bytearray()
         try:
@@ -119,8 +109,7 @@ class Handling:
                 async with asyncio.timeout(self._limits.body_seconds):
                     async for chunk in request.stream():
                         if len(chunks) + len(chunk) > most:
-                            words = f"the body has more than {most:,} bytes, which is the limit"
-                            raise ProblemError(413, words)
+                            raise ProblemError(413, f"the body has more than {most:,} bytes")
                         self._bytes.take(len(chunk))
                         chunks += chunk
             except TimeoutError:
@@ -132,9 +121,7 @@ class Handling:
 
 
 def fields_of(raw: bytes, known: Collection[str], where: str) -> dict[str, str]:
-    """The fields of `where` ("the query"), each at most once; ProblemError if unknown, given twice or not
-    UTF-8.
-    """
+    """Return the fields of `where` ("the query"); raise ProblemError for an unknown or a repeated field."""
     try:
         pairs = parse_qsl(
             raw.decode("ascii"), keep_blank_values=True, errors="strict", max_num_fields=MAX_FIELDS

@@ -1,4 +1,4 @@
-"""The bounds of the HTTP service, and what counts against them. No HTTP here."""
+"""The bounds of the HTTP service, and the counters that keep them. No HTTP here."""
 
 from __future__ import annotations
 
@@ -11,42 +11,32 @@ from dataclasses import dataclass
 
 from dedup.files.record import MAX_RECORD_BYTES
 
-MAX_CONNECTIONS = 400
-"""Open at a time; then one that waits for its client gives way. A process may usually open 1,024 files."""
-
-HEAD_BYTES = 16_384
-"""Of the request line and the headers together. Two ids of 1,024 bytes take 6,144 in a query."""
-
-HEAD_SECONDS = 10.0
-"""For the whole head of a request to come, or for the next one on a connection that is kept open."""
-
+MAX_CONNECTIONS = 400  # Open ones; a process may usually open 1,024 files
+HEAD_BYTES = 16_384  # Of request line and headers; two ids of 1,024 bytes take 6,144 in a query
+HEAD_SECONDS = 10.0  # For the whole head of a request, and between requests on a connection kept open
+REQUEST_SECONDS = 90.0  # For a whole request, with the answer's way to a slow reader
+MAX_CLIENTS = 10_000  # Clients whose rate is remembered
+# For a lock or a statement. Shorter than `work_seconds`, so that the answer can say what happened.
 DATABASE_SECONDS = 5.0
-"""At most, for a lock or for one statement: shorter than the work, so that an answer says what happened."""
-
-REQUEST_SECONDS = 90.0
-"""All of it together, the answer's way to a slow reader included; then the connection is cut."""
-
-MAX_CLIENTS = 10_000  # Of which the rate is kept in mind
-
+# A `Deduplicator` has ten connections, and the health check needs one besides the threads.
 THREADS = 8
-"""That work at a time. A `Deduplicator` has ten connections; the health check needs one of the others."""
 
 
 @dataclass(frozen=True, slots=True)
 class Limits:
     body_bytes: int = MAX_RECORD_BYTES  # of a request's body
-    bodies: int = 4  # so many bodies of that size may be held at a time
-    rate: float = 100.0  # requests a second of one client, which may come all at once
-    requests: int = 32  # that are worked on, or wait for a thread
-    body_seconds: float = 30.0  # for the whole body to come; 16 MiB at 5 Mbit/s
-    work_seconds: float = 20.0  # from the body to the answer, the wait for a thread included
+    bodies: int = 4  # bodies of that size that may be held at a time
+    rate: float = 100.0  # requests a second of one client; they may come all at once
+    requests: int = 32  # in work, or waiting for a thread
+    body_seconds: float = 30.0  # for the whole body; 16 MiB at 5 Mbit/s
+    work_seconds: float = 20.0  # from the body to the answer, with the wait for a thread
     batch_articles: int = 1_000
-    batch_seconds: float = 10.0  # of one batch; what is not reached is left, and the answer says so
+    batch_seconds: float = 10.0  # of one batch; the answer says how many articles are left
     changes: int = 10_000  # in one answer; 2 MB
 
 
 class Rates:
-    """A token bucket for every client: it fills with `rate` a second, and holds what comes in one second."""
+    """A token bucket for every client: it gets `rate` tokens a second, and never holds more than that."""
 
     def __init__(self, rate: float, clock: Callable[[], float] = time.monotonic) -> None:
         self._rate = rate
@@ -55,7 +45,7 @@ class Rates:
         self._buckets: OrderedDict[str, tuple[float, float]] = OrderedDict()
 
     def wait(self, client: str) -> float:
-        """Take one; returns 0, or the seconds until there is one."""
+        """Take a token and return 0, or return the seconds until there is one."""
         now = self._clock()
         left, at = self._buckets.pop(client, (self._room, now))
         left = min(self._room, left + (now - at) * self._rate)
@@ -67,7 +57,7 @@ class Rates:
 
 
 def client_key(host: str | None) -> str:
-    """Whom an address belongs to: of IPv6 the network of 64 bits, which one client may have all of."""
+    """Return the client of an address: in IPv6 the network of 64 bits, as one client may have all of it."""
     try:
         address = ipaddress.ip_address((host or "").partition("%")[0])
     except ValueError:
@@ -78,12 +68,12 @@ def client_key(host: str | None) -> str:
 
 
 class FullError(Exception):
-    """There is no room now; the message says of what."""
+    """The room is full; the message says which one."""
 
 
 @dataclass(slots=True)
 class Room:
-    """A count that stays below a bound: of requests, or of bytes that are held."""
+    """A bounded count of requests, or of bytes that are held."""
 
     most: int
     words: str = ""  # of the FullError

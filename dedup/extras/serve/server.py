@@ -1,22 +1,16 @@
-"""The server under the HTTP service: sockets, connections that take too long, and the end.
-
-It is uvicorn, with what it lacks: a request whose end could be counted in two ways is refused, a head and a
-whole request have only so much time, and where all connections are taken, one that waits gives way.
+"""Run uvicorn, with protection that it lacks: requests with ambiguous framing are refused, heads and requests
+have a time limit, and a waiting connection is closed when all are taken.
 """
 
 from __future__ import annotations
 
 import asyncio
-import errno
-import ipaddress
 import logging
-import os
 import re
 import socket
 from collections import Counter
 from collections.abc import Callable
 from contextlib import nullcontext
-from pathlib import Path
 from typing import Any, cast
 
 import h11
@@ -24,35 +18,34 @@ import uvicorn
 from starlette.types import ASGIApp
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
-from dedup.base.errors import InputError
 from dedup.base.printable import as_json
 from dedup.extras.serve.endpoints import PROBLEM
 from dedup.extras.serve.guard import ProblemError
 from dedup.extras.serve.limits import HEAD_BYTES, HEAD_SECONDS, MAX_CONNECTIONS, REQUEST_SECONDS, client_key
+from dedup.extras.serve.sockets import BACKLOG
 
-GRACE_SECONDS = 7  # For the requests in hand when the server is to end, of the ten seconds that it may take
+GRACE_SECONDS = 7  # For the requests in hand at the end; the whole end may take ten seconds
 
-BACKLOG = 128
-
+# Heads in lower case that h11 accepts and a proxy may read another way. If the two disagree where a request
+# ends, an attacker can smuggle a second one past the proxy.
 AMBIGUOUS = (
     (rb"\n[ \t]", "a header is folded over two lines"),
-    (rb"\ncontent-length:(.*,|(?s:.*)\ncontent-length:)", "Content-Length is said more than once"),
+    (rb"\ncontent-length:(.*,|(?s:.*)\ncontent-length:)", "Content-Length is sent more than once"),
     (
         rb"(?s)\n(content-length:.*\ntransfer-encoding|transfer-encoding:.*\ncontent-length):",
         "Content-Length and Transfer-Encoding exclude each other: send one of them",
     ),
-    (rb"^.*http/1\.0\r?\n(?s:.*\n)?transfer-encoding:", "HTTP/1.0 knows no Transfer-Encoding"),
+    (rb"^.*http/1\.0\r?\n(?s:.*\n)?transfer-encoding:", "HTTP/1.0 has no Transfer-Encoding"),
 )
-"""Heads in small letters that h11 takes, and a proxy may understand in another way; what is said of each."""
 
 
 class Framing(h11.Connection):
-    """The server's side of one connection; `ambiguous`: what was wrong with a refused head."""
+    """The server's side of a connection; `ambiguous` is the reason for a refused head."""
 
     ambiguous: str | None = None
 
     def next_event(self) -> h11.Event | type[h11.NEED_DATA] | type[h11.PAUSED]:
-        # h11 tells of the head what it has made of it, so the head as it came is looked at.
+        # The event has the head as h11 understood it; the check needs the bytes as they came.
         before = self.trailing_data[0] if self.their_state is h11.IDLE else b""
         event = super().next_event()
         if isinstance(event, h11.Request):
@@ -64,13 +57,10 @@ class Framing(h11.Connection):
 
 
 class ClientConnection(H11Protocol):
-    """A connection on which nothing lasts for ever, not even the head of a request. `client_key`: whom it
-    belongs to, as the rates count. `waits_since`: when its client's turn began, by the clock of the event
-    loop.
-    """
+    """A connection with a time limit for each head and each request."""
 
     client_key = ""
-    waits_since = 0.0
+    waits_since = 0.0  # when the client's turn began, by the clock of the event loop
     _alarm: asyncio.TimerHandle | None = None
 
     def __init__(self, *args: Any, **options: Any) -> None:
@@ -84,17 +74,17 @@ class ClientConnection(H11Protocol):
         self.waits_since = self.loop.time()
         if len(self.connections) > MAX_CONNECTIONS:
             others = [one for one in cast("set[ClientConnection]", self.connections) if one is not self]
-            (_least_missed(others) or self)._abort()
+            (_first_to_close(others) or self)._abort()
 
     @property
     def waits(self) -> bool:
-        """Whether it is the client's turn: no request, half of one, or an answer that is not read."""
+        """True if it is the client's turn: no request yet, half of one, or an answer it has not read."""
         cycle = self.cycle
         return cycle is None or cycle.response_complete or cycle.more_body or self.flow.write_paused
 
     @property
     def idle(self) -> bool:
-        """Whether it had its answers, and is kept open for another request that has not begun."""
+        """True if all is answered, and the connection is only kept open."""
         return self.cycle is not None and self.cycle.response_complete and not self.conn.trailing_data[0]
 
     def connection_lost(self, exc: Exception | None) -> None:
@@ -114,7 +104,7 @@ class ClientConnection(H11Protocol):
         super().on_response_complete()
 
     def send_400_response(self, msg: str) -> None:  # noqa: ARG002
-        """Answer what is no HTTP like every other problem, unless an answer has begun."""
+        """Answer invalid HTTP as any other problem, unless an answer has begun."""
         if self.conn.our_state in (h11.IDLE, h11.SEND_RESPONSE):
             detail = self.conn.ambiguous or "this is no valid HTTP request"
             body = as_json(ProblemError(400, detail).body()).encode()
@@ -123,25 +113,22 @@ class ClientConnection(H11Protocol):
         self.transport.close()
 
     def _allow(self, seconds: float) -> None:
-        """Cut the connection after this time, unless something else comes first."""
+        """Cut the connection after so many seconds; another call sets another time."""
         if self._alarm is not None:
             self._alarm.cancel()
         self._alarm = self.loop.call_later(seconds, self._abort)
 
     def _abort(self) -> None:
-        self.connections.discard(
-            self
-        )  # at once, so that it is not counted until the event loop has come round
+        # At once: the event loop would remove it a round later, and count it until then.
+        self.connections.discard(self)
         self.transport.abort()
 
 
-def _least_missed(held: list[ClientConnection]) -> ClientConnection | None:
-    """The connection that gives way to a new one: never one whose request is being worked on.
-
-    Of the client that has most of them, since whoever takes all the room is to lose it; first what is only
-    kept open, then what has waited longest.
-    """
+def _first_to_close(held: list[ClientConnection]) -> ClientConnection | None:
+    """Return the connection to close for a new one: never one whose request is in work."""
     waiting = [one for one in held if one.waits]
+    # A client that opens hundreds must lose its own, so the one with most comes first; then idle connections,
+    # then those that have waited longest.
     counts = Counter(one.client_key for one in waiting)
     return min(
         waiting, key=lambda one: (-counts[one.client_key], not one.idle, one.waits_since), default=None
@@ -149,9 +136,9 @@ def _least_missed(held: list[ClientConnection]) -> ClientConnection | None:
 
 
 class _Server(uvicorn.Server):
-    """Ends when it is asked to; signals are the business of the command line."""
+    """A uvicorn server that ends when `stop` says so."""
 
-    capture_signals = staticmethod(nullcontext)  # type: ignore[assignment]
+    capture_signals = staticmethod(nullcontext)  # type: ignore[assignment]  # the command handles signals
 
     def __init__(self, config: uvicorn.Config, stop: Callable[[], bool]) -> None:
         super().__init__(config)
@@ -162,7 +149,7 @@ class _Server(uvicorn.Server):
 
 
 def serve(app: ASGIApp, sockets: list[socket.socket], stop: Callable[[], bool]) -> None:
-    """Answer requests on bound sockets, closed in the end, until `stop`; those in hand are finished."""
+    """Answer requests on bound sockets until `stop`; finish those in hand, and close the sockets."""
     config = uvicorn.Config(
         app,
         http=ClientConnection,
@@ -178,74 +165,3 @@ def serve(app: ASGIApp, sockets: list[socket.socket], stop: Callable[[], bool]) 
         timeout_graceful_shutdown=GRACE_SECONDS,
     )
     asyncio.run(_Server(config, stop).serve(sockets=sockets))
-
-
-def bind(
-    host: str, port: int, *, loopback_only: bool, variable: str = "DEDUP_SERVE_TOKEN"
-) -> list[socket.socket]:
-    """Listen at every address of a host; port 0 takes any free one, at one address.
-
-    With `loopback_only` other machines must not reach it; the message of the InputError names the `variable`
-    for a token.
-    """
-    try:
-        found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
-    except (OSError, UnicodeError):
-        raise InputError(
-            f"there is no host {host!r}; give an address of this machine, such as 127.0.0.1"
-        ) from None
-    addresses = list(dict.fromkeys((family, address) for family, _, _, _, address in found))
-    numbers = [ipaddress.ip_address(str(address[0]).partition("%")[0]) for _, address in addresses]
-    if loopback_only and not all(number.is_loopback for number in numbers):
-        raise InputError(
-            f"other machines can reach {host}, so a token is needed: put a secret into a file"
-            f" (`openssl rand -hex 32 > token`), give --token-file token, or set {variable}"
-        )
-    made: list[socket.socket] = []
-    try:
-        for family, address in addresses[:1] if port == 0 else addresses:
-            made.append(socket.create_server(address, family=family, backlog=BACKLOG))
-            # Connections inherit it, and asyncio does not set it: an answer would wait 40 ms for its body.
-            made[-1].setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-    except OSError as error:
-        for listener in made:
-            listener.close()
-        why = os.strerror(error.errno or 0)
-        raise InputError(f"cannot listen on port {port} of {host}: {why}; choose another --port") from None
-    return made
-
-
-def address_of(listener: socket.socket) -> str:
-    host, port = listener.getsockname()[:2]
-    return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
-
-
-def bind_unix(path: Path) -> socket.socket:
-    """Listen at a socket in the file system, which only its owner may use; replaces one left by a killed
-    server.
-    """
-    _remove_stale(path)
-    listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
-    mask = os.umask(0o177)
-    try:
-        listener.bind(str(path))
-        listener.listen(BACKLOG)
-    except OSError as error:
-        listener.close()
-        why = error.strerror or str(error)
-        raise InputError(f"cannot listen at {path}: {why}; choose another --unix") from None
-    finally:
-        os.umask(mask)
-    return listener
-
-
-def _remove_stale(path: Path) -> None:
-    if not path.exists():
-        return
-    if not path.is_socket():
-        raise InputError(f"{path} is there and is no socket; choose another --unix")
-    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as trial:
-        if trial.connect_ex(str(path)) == errno.ECONNREFUSED:
-            path.unlink()
-            return
-    raise InputError(f"another server listens at {path}; stop it, or choose another --unix")

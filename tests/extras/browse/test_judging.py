@@ -35,7 +35,7 @@ def test_a_pair_is_judged_and_the_effect_is_there_within_a_second(editing: Brows
     assert time.monotonic() - began < 1
     words = Document(editing.follow(reply)).words
     assert status(corpus_url, UPDATE) != "duplicate"
-    assert "Noted. Both articles were judged again" in words
+    assert "Saved. Both articles were settled again" in words
     assert "Unrelated: a person has said so" in words
     assert "Ann <b> said these are not the same story" in " ".join(words.split())
     with Deduplicator(corpus_url) as dd:
@@ -79,7 +79,7 @@ def test_a_sentence_is_pinned_and_unpinned(opening: Opening, corpus_url: str) ->
     page = editing.page("/sentences")
     assert "Unpin" not in page
     pinned = editing.follow(editing.send(page, "/sentences", say="never"))
-    assert "acts with the next backfill" in pinned
+    assert "takes effect with the next backfill" in pinned
     assert "Unpin" in pinned
     with Deduplicator(corpus_url) as dd:
         (found,) = [one for one in dd.common_sentences.list() if one.pin]
@@ -108,7 +108,7 @@ def test_health_says_how_sure_the_marks_are(editing: Browser, corpus_url: str) -
     words = " ".join(Document(editing.page("/health")).words.split())
     assert "Duplicates that are right 100 %" in words
     assert "Duplicates that are missed 0 %" in words
-    assert "Some 100 judgements tell much" in words
+    assert "Judge about 100 pairs" in words
 
 
 def test_what_is_pinned_makes_the_marks_no_surer(editing: Browser, corpus_url: str) -> None:

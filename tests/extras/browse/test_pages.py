@@ -93,6 +93,7 @@ def test_a_story_shows_who_had_it_when(reading: Browser) -> None:
 
 def test_two_versions_side_by_side_with_the_rule_above(reading: Browser) -> None:
     page = reading.page("/compare", a=UPDATE, b=STORM)
+    assert "<h1>The same text but for four sentences</h1>" in page
     assert "Duplicate by sentences: sentence Jaccard 0.810 is at least 0.7" in page
     assert "<ins>By two in the afternoon" in page
     assert "<del>Most customers would be reconnected" in page
@@ -113,6 +114,7 @@ def test_of_a_misread_text_the_letters_are_marked(opening: Opening, corpus_url: 
         ],
     )
     page = opening(corpus_url).page("/compare", a="misread", b="read")
+    assert "<h1>The same text, with misread letters</h1>" in page
     assert "Duplicate by damaged: one text, of which letters were misread" in page
     assert page.count("<li>each has 0.") == 1
     assert "<dt>Print Jaccard</dt>" in page

@@ -145,7 +145,7 @@ def test_both_proposals_can_be_adopted_alone_or_together() -> None:
 
 def test_too_few_judgements_are_refused() -> None:
     with pytest.raises(
-        InputError, match=r"19 pairs are judged, and 20 are needed: go on with `dedup judge review`"
+        InputError, match=r"19 pairs are judged, and 20 are needed: continue with `dedup judge review`"
     ):
         tune([pair("duplicate")] * 19 + [pair("unsure")] * 9, ALL, DEFAULTS)
 

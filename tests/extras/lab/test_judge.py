@@ -102,7 +102,7 @@ def test_a_truth_that_names_few_pairs_is_said_to(dedup: Dedup, news: Path, tmp_p
     truth = lines(tmp_path / "t.jsonl", [other])
     shown = dedup("judge", "score", "--truth", str(truth), "--json")
     assert (
-        f"counted as wrong: 1 pair of one story that {truth} does not name; of 0 that it names 0" in shown.err
+        f"counted as wrong: 1 pair of one story that {truth} does not name; 0 of 0 that it names" in shown.err
     )
     found = json.loads(shown.out)
     assert (found["right"], found["wrong"], found["unnamed"], found["unclear"]) == (0, 1, 1, 0)

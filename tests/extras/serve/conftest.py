@@ -20,6 +20,7 @@ from dedup.extras.serve import server
 from dedup.extras.serve.app import make_app
 from dedup.extras.serve.guard import LOOPBACK_NAMES, Access
 from dedup.extras.serve.limits import Limits
+from dedup.extras.serve.sockets import bind
 
 SECONDS = 60
 """Seconds after which a wait counts as a hang."""
@@ -89,7 +90,7 @@ def is_problem(reply: Reply, status: int, *words: str) -> None:
 @contextmanager
 def running(dd: Deduplicator, app: ASGIApp) -> Iterator[Door]:
     """A server in a thread, which ends with the block."""
-    sockets = server.bind("127.0.0.1", 0, loopback_only=True)
+    sockets = bind("127.0.0.1", 0, loopback_only=True)
     port = sockets[0].getsockname()[1]
     stop = threading.Event()
     thread = threading.Thread(target=server.serve, args=(app, sockets, stop.is_set))

@@ -23,7 +23,7 @@ import pytest
 
 from dedup.base.errors import InputError
 from dedup.db.database import URL_VARIABLE, Database
-from dedup.extras.serve import server
+from dedup.extras.serve import sockets
 from tests.cli.conftest import HARBOUR
 from tests.corpora import wait_until
 from tests.extras.serve.conftest import SECONDS
@@ -206,23 +206,23 @@ def test_a_socket_of_the_file_system_is_its_owners_and_removed_at_the_end(
             client.sendall(b"GET /v1/health HTTP/1.1\r\nHost: any\r\nConnection: close\r\n\r\n")
             assert client.recv(65_536).startswith(b"HTTP/1.1 200 ")
         with pytest.raises(InputError, match="another server listens"):
-            server.bind_unix(path)
+            sockets.bind_unix(path)
         assert running.end() == 0
     assert not path.exists()
 
 
 def test_a_socket_that_was_left_behind_is_replaced_and_no_other_file(tmp_path: Path) -> None:
     path = tmp_path / "s"
-    server.bind_unix(path).close()
+    sockets.bind_unix(path).close()
     assert path.exists()
-    server.bind_unix(path).close()
+    sockets.bind_unix(path).close()
     other = tmp_path / "kept"
     other.write_text("words")
-    with pytest.raises(InputError, match="no socket"):
-        server.bind_unix(other)
+    with pytest.raises(InputError, match="not a socket"):
+        sockets.bind_unix(other)
     assert other.read_text() == "words"
     with pytest.raises(InputError, match="cannot listen"):
-        server.bind_unix(tmp_path / "no" / "such" / "folder")
+        sockets.bind_unix(tmp_path / "no" / "such" / "folder")
 
 
 @pytest.mark.long("dedup", "migrations")

@@ -428,7 +428,7 @@ class Held:
 
 def test_who_has_most_connections_gives_way_first() -> None:
     def gives_way(*held: Held) -> int | None:
-        found: Any = server._least_missed(list(held))  # type: ignore[arg-type]
+        found: Any = server._first_to_close(list(held))  # type: ignore[arg-type]
         return None if found is None else held.index(found)
 
     assert gives_way(Held("a", 0, idle=True), Held("b", 1), Held("b", 2)) == 1

@@ -1,4 +1,4 @@
-"""The commands `browse`, `report` and `quotes`: the corpus as pages, as one file, and what outlets share."""
+"""The commands `dedup browse`, `dedup report` and `dedup quotes`."""
 
 from __future__ import annotations
 
@@ -24,25 +24,21 @@ from dedup.extras.serve.commands.serve import (
 )
 from dedup.files.whole import new_file
 
-BROWSE_PACKAGES = (*SERVER_PACKAGES, "itsdangerous", "jinja2")  # What the extra `browse` brings
-REPORT_PACKAGES = ("jinja2",)  # What of it a report needs
-
+BROWSE_PACKAGES = (*SERVER_PACKAGES, "itsdangerous", "jinja2")  # Brought by the extra `browse`
+REPORT_PACKAGES = ("jinja2",)
 BROWSE_VARIABLE = "DEDUP_BROWSE_TOKEN"
-BROWSE_RATE = 50.0  # Requests a second of a person, whose browser asks for a page and its three files
+BROWSE_RATE = 50.0  # Requests a second of a person; a browser asks for a page and its three files
 
 
 def browse(
     host: HostOption = "127.0.0.1",
     port: PortOption = 0,
     edit: Annotated[
-        bool, Option("--edit", help="Pairs can be judged, and sentences pinned; else it only shows.")
+        bool, Option("--edit", help="Let people judge pairs and pin sentences; without it, pages only show.")
     ] = False,
     token_file: Annotated[
         Path | None,
-        Option(
-            metavar="FILE",
-            help="A file that holds the token which people enter once; or set `DEDUP_BROWSE_TOKEN`.",
-        ),
+        Option(metavar="FILE", help="A file with the token of visitors; or set `DEDUP_BROWSE_TOKEN`."),
     ] = None,
     open_it: Annotated[bool, Option("--open", help="Open the first page in the browser.")] = False,
     rate: RateOption = BROWSE_RATE,
@@ -52,8 +48,8 @@ def browse(
 ) -> None:
     """Look at the corpus in a browser: days, stories, versions side by side, who copies whom.
 
-    It listens at this machine only, unless told otherwise, and prints its address. SIGTERM and Ctrl-C end it
-    with exit code 0. The pages are described in docs/browse.md. Needs the extra `browse`.
+    It listens on this machine only, unless `--host` says otherwise, and prints its address. SIGTERM and
+    Ctrl-C end it with exit code 0. See docs/browse.md for the pages. Needs the extra `browse`.
 
     **Examples**
 
@@ -69,12 +65,14 @@ def browse(
     from dedup.extras.serve import server
     from dedup.extras.serve.guard import LOOPBACK_NAMES
     from dedup.extras.serve.limits import Limits
+    from dedup.extras.serve.sockets import address_of, bind
 
     token = token_from(token_file, BROWSE_VARIABLE)
-    sockets = server.bind(host, port, loopback_only=token is None, variable=BROWSE_VARIABLE)
-    addresses = [server.address_of(listener) for listener in sockets]
+    sockets = bind(host, port, loopback_only=token is None, variable=BROWSE_VARIABLE)
+    addresses = [address_of(listener) for listener in sockets]
     with started(log_format, log_level) as (dd, longest, stop):
-        limits = Limits(body_bytes=3 * longest, rate=rate)  # a form writes most bytes as three
+        # A form writes most bytes of other scripts as three: %C3.
+        limits = Limits(body_bytes=3 * longest, rate=rate)
         visitors = Visitors(token, None if token is not None else LOOPBACK_NAMES | {host.lower()})
         app = make_app(dd, limits, visitors, editing=edit, log_requests=log_requests)
         output.say(
@@ -96,11 +94,11 @@ def report(
     search: Annotated[str | None, Option(metavar="WORDS", help="Articles with these words instead.")] = None,
     force: Annotated[bool, Option("--force", help="Replace a file of this name.")] = False,
 ) -> None:
-    """Write a day, a story or a search as one HTML file, to be opened anywhere and sent around.
+    """Write a day, a story or a search as one HTML file that opens anywhere.
 
-    It holds what the pages of `dedup browse` show, with its style inside, without a script, and with links
-    to the addresses of the articles only: figures, pictures, lists, and versions side by side. Parts of the
-    texts are in it. Needs the extra `browse`.
+    It has the figures, charts, lists and side-by-side versions of the pages of `dedup browse`. Its style is
+    inside, it has no script, and its only links are the addresses of the articles. It contains parts of the
+    texts. Needs the extra `browse`.
 
     **Examples**
 
@@ -130,16 +128,16 @@ def report(
 
 def quotes(
     by: Annotated[
-        Literal["outlets", "stories"], Option(help="Those of the most outlets first, or of the most stories.")
+        Literal["outlets", "stories"], Option(help="First the sentences of the most outlets, or stories.")
     ] = "outlets",
     speech: Annotated[bool, Option("--speech", help="Only sentences with a quotation mark.")] = False,
     limit: Annotated[int, Option(min=1, help="How many to show.")] = 20,
     json: JsonOption = False,
 ) -> None:
-    """List sentences that several outlets share, with their words, as `dedup sentences` counted them.
+    """List sentences that several outlets share, as `dedup sentences` counted them.
 
-    A sentence of one story was reprinted with the rest of it; one of several stories was quoted. Common ones,
-    which are ignored where articles are compared, are listed too.
+    A sentence of one story was reprinted with the rest of the text; a sentence of several stories was quoted.
+    The list includes common sentences, which comparisons ignore.
 
     **Example**
 

@@ -1,4 +1,1 @@
-"""Questions of pages about a corpus: every one is bounded, read-only, and found by an index.
-
-One module per question; `reading.py` has what they share. `browsing.py` hands them on.
-"""
+"""Questions of pages about a corpus: bounded, read-only, answered by indexes. `browsing.py` lists them."""

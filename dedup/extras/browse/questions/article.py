@@ -1,4 +1,4 @@
-"""One article with all that is known of it, and two side by side: why they are related, or not."""
+"""Show an article with all that is stored of it, and two articles side by side with their relation."""
 
 from __future__ import annotations
 
@@ -19,19 +19,16 @@ from dedup.store.pins import PairPin, key
 
 _sql = Statements("extras/browse/questions/questions")
 
-TEXT_CHARACTERS = 100_000
-"""Of a text that are shown."""
-
-SAID = 100
-"""Pins, and judgements, of an article that are shown."""
+TEXT_CHARACTERS = 100_000  # Shown of a text
+SAID = 100  # Pins shown of an article, and judgements
 
 
 @dataclass(frozen=True, slots=True)
 class Text(Answer):
-    """A text as it is stored. `text`: the first `TEXT_CHARACTERS` of it. `characters`: how many it has."""
+    """A text as it is stored."""
 
-    text: str = field(repr=False)
-    characters: int
+    text: str = field(repr=False)  # its first `TEXT_CHARACTERS`
+    characters: int  # of the whole text
 
     @property
     def cut(self) -> bool:
@@ -40,31 +37,27 @@ class Text(Answer):
 
 @dataclass(frozen=True, slots=True)
 class FingerprintFigures(Answer):
-    """What is kept of a text, in figures. `sentences`: distinct ones that count. common: those of them that
-    are ignored as common. `short`: whether the text has too few words to be compared by its parts.
-    """
+    """Figures of a fingerprint."""
 
     words: int
-    sentences: int
-    common: int
+    sentences: int  # distinct ones that count
+    common: int  # of the sentences, ignored as common
     shingles: int
-    short: bool
+    short: bool  # too few words to be compared by parts
 
 
 @dataclass(frozen=True, slots=True)
 class MatchedArticle(Answer):
-    """An article, and the pair that it is with another one. `words`: of the article, for another story; None
-    where it has no fingerprint.
-    """
+    """An article with the pair that it makes with another one."""
 
     article: ArticleLine
     match: Match
-    words: int | None = None
+    words: int | None = None  # of the article, in a list of stories; None without a fingerprint
 
 
 @dataclass(frozen=True, slots=True)
 class PairJudgement(Answer):
-    """What a person said of a pair, for estimates and tuning. `stale`: a text was edited since."""
+    """A judgement of a pair, for estimates and tuning."""
 
     id: str
     other_id: str
@@ -72,40 +65,30 @@ class PairJudgement(Answer):
     label: str
     note: str | None
     judged_at: datetime
-    stale: bool
+    stale: bool  # a text was edited since
 
 
 @dataclass(frozen=True, slots=True)
 class ArticlePage(Answer):
-    """An article.
-
-    Attributes:
-        text: None where it is in an attached table and no longer there.
-        attachment: the name of the attached table it is a row of, or None.
-        fingerprint: None where it has none.
-        verdict: its mark, and the pairs behind it.
-        matches: the same pairs, with the other articles.
-        pins, judgements: of pairs with this article, the newest.
-        limit: the safety limit that left it to the next backfill, or None.
-    """
+    """An article with all that is stored of it."""
 
     line: ArticleLine
     language: str | None
     published_at: datetime | None
     added_at: datetime
     marked_at: datetime | None
-    text: Text | None
-    attachment: str | None
+    text: Text | None  # None: its row in the attached table is gone
+    attachment: str | None  # name of its attached table
     fingerprint: FingerprintFigures | None
     verdict: Verdict
-    matches: tuple[MatchedArticle, ...]
-    pins: tuple[PairPin, ...]
-    judgements: tuple[PairJudgement, ...]
-    limit: str | None
+    matches: tuple[MatchedArticle, ...]  # the pairs of the verdict, with the other articles
+    pins: tuple[PairPin, ...]  # of pairs with this article, the newest
+    judgements: tuple[PairJudgement, ...]  # of pairs with this article, the newest
+    limit: str | None  # the safety limit that left it to the next backfill
 
 
 def article(cursor: Cursor, source_id: str) -> ArticlePage:
-    """An article with all that is known of it. Raises NotFoundError: it is not stored."""
+    """Return an article with all that is stored of it, or raise NotFoundError."""
     mark = verdicts.stored_mark(cursor, checks.text("source_id", source_id))
     row = cursor.execute(_sql("article"), {"source_id": source_id}).fetchone()
     if mark is None or row is None:
@@ -136,16 +119,17 @@ def article(cursor: Cursor, source_id: str) -> ArticlePage:
 
 
 def text_of(cursor: Cursor, article_id: int) -> Text | None:
-    """The text of an article; None where it is in an attached table and no longer there."""
+    """Return the text of an article; None if its row in the attached table is gone."""
     row = cursor.execute(_sql("text"), {"characters": TEXT_CHARACTERS, "id": article_id}).fetchone()
     if row is None or row[0] is None or not row[2]:
         return Text(*row[:2]) if row else None
+    # HTML comes whole: cut markup could not be read.
     text = readable(row[0], html=True)
     return Text(text[:TEXT_CHARACTERS], len(text))
 
 
 def said_of(cursor: Cursor, a: str, b: str) -> tuple[PairPin | None, tuple[PairJudgement, ...]]:
-    """What people have said of a pair: its pin, and the judgements, the newest first."""
+    """Return the pin of a pair, and its judgements, the newest first."""
     first, second = key(a, b)
     values = {"a": first, "b": second, "limit": SAID}
     pin = cursor.execute(_sql("pin_of_pair"), values).fetchone()
@@ -153,36 +137,22 @@ def said_of(cursor: Cursor, a: str, b: str) -> tuple[PairPin | None, tuple[PairJ
     return PairPin(*pin) if pin else None, tuple(PairJudgement(*row) for row in rows.fetchall())
 
 
-# --- two
-
-
 @dataclass(frozen=True, slots=True)
 class Compared(Answer):
-    """Two articles side by side.
-
-    Attributes:
-        explanation: why they are, or are not, related.
-        earlier, later: in canonical order, as in `explanation`.
-        common: the common sentences of either, for `pages.comparison`.
-        pin: what a person said they are, or None.
-        judgements: what people said of the pair, the newest first.
-    """
+    """Two articles side by side."""
 
     explanation: Explanation
-    earlier: ArticleLine
+    earlier: ArticleLine  # in canonical order, as in `explanation`
     later: ArticleLine
     earlier_text: Text
     later_text: Text
-    common: tuple[str, ...] = field(repr=False)
+    common: tuple[str, ...] = field(repr=False)  # common sentences of either
     pin: PairPin | None
-    judgements: tuple[PairJudgement, ...]
+    judgements: tuple[PairJudgement, ...]  # the newest first
 
 
 def compare(cursor: Cursor, a: str, b: str) -> Compared:
-    """Two articles side by side, in canonical order.
-
-    Raises NotFoundError: one of them is not stored. InputError: both are one article.
-    """
+    """Compare two articles; raise NotFoundError if one is not stored, InputError if both are the same."""
     if checks.text("source_id", a) == checks.text("source_id", b):
         raise InputError("a pair has two articles; both ids are the same")
     explanation = explain(cursor, rulebooks.load_rulebook(cursor), a, b)

@@ -1,7 +1,6 @@
-"""What is counted of a range of days: which articles, their marks, and the days, weeks or months they are of.
+"""Count the articles of a range of days by mark and by day, week, month or year.
 
-`day.py`, `outlets.py` and `outlet.py` count with this. They read the newest articles of a range up to a
-bound, and say from when on they do where it has more.
+A range with more than `COUNTED` articles is counted from a later time on, and the answer says from when.
 """
 
 from __future__ import annotations
@@ -23,16 +22,12 @@ from dedup.store.stories import known
 
 _sql = Statements("extras/browse/questions/questions")
 
-COUNTED = 100_000
-"""Articles of a range that are counted at most, the newest: half a second. A day of a large newsroom has
-5,000."""
+COUNTED = 100_000  # Articles of a range, the newest, in half a second. A large newsroom has 5,000 a day
 
-Grouping = Literal["day", "week", "month", "year"]
-"""What articles are counted together by; weeks begin on Mondays."""
+Grouping = Literal["day", "week", "month", "year"]  # Weeks begin on Mondays
 
+# With more periods a larger grouping is taken: of a grouping that is chosen here, and of one asked for.
 PERIODS, PERIODS_ASKED = 100, 370
-"""Periods at most: of the grouping that is chosen where none is asked for, and of one that is. Where there
-would be more, the next larger grouping takes its place."""
 
 _DAYS_OF = {"day": 1, "week": 7, "month": 28, "year": 365}
 _ZERO = date(2000, 1, 1)
@@ -40,9 +35,7 @@ _ZERO = date(2000, 1, 1)
 
 @dataclass(frozen=True, slots=True)
 class Marks(Answer):
-    """Articles by mark. `stale`: of those that are unique, similar or duplicates: with a mark that is to be
-    settled again.
-    """
+    """Numbers of articles by mark."""
 
     articles: int = 0
     unique: int = 0
@@ -50,40 +43,38 @@ class Marks(Answer):
     duplicate: int = 0
     pending: int = 0
     failed: int = 0
-    stale: int = 0
+    stale: int = 0  # unique, similar or duplicate, with a mark that is to be settled again
 
     def __add__(self, other: Marks) -> Marks:
         return Marks(*map(add, astuple(self), astuple(other)))
 
     @property
     def new(self) -> int:
-        """Articles that are no copies."""
+        """Originals."""
         return self.unique + self.similar
 
     @property
     def share_new(self) -> float | None:
-        """Of the articles that have a mark those that are no copies, from 0 to 1; None without any."""
+        """The share of originals among settled articles, from 0 to 1; None without any."""
         marked = self.new + self.duplicate
         return self.new / marked if marked else None
 
 
 @dataclass(frozen=True, slots=True)
 class PeriodMarks(Answer):
-    """The marks of a day, a week, a month or a year, in UTC. `first`: its first day."""
+    """The marks of a day, a week, a month or a year, in UTC."""
 
-    first: date
+    first: date  # its first day
     marks: Marks
 
 
 @dataclass(frozen=True, slots=True)
 class Only(Answer):
-    """Which articles of a range are counted: those of an outlet, of a language, that credit an agency; None:
-    whatever it is.
-    """
+    """A filter of the articles of a range."""
 
     publication: str | None = None
     language: str | None = None
-    credit: str | None = None
+    credit: str | None = None  # an agency that the article credits
 
     def __post_init__(self) -> None:
         for name, value in self.given.items():
@@ -96,26 +87,27 @@ class Only(Answer):
 
     @property
     def parts(self) -> dict[str, str]:
-        """For statements that read a range: the condition, and by which index it is read."""
+        """Parts of statements that read a range: the condition, and the index that reads it."""
         return {"only": condition_of(self.given), **self.by_outlet}
 
     @property
     def by_outlet(self) -> dict[str, str]:
-        """For statements that read a range: whether by the index of outlets."""
+        """The part of statements that reads a range by the index of outlets, or by time only."""
         return {"of_outlet": "true"} if self.publication is None else {}
 
 
 def condition_of(names: Iterable[str]) -> str:
-    """SQL: that articles are as is given; `credit` names an agency, other names are of columns."""
+    """Return a condition in SQL on columns, and on agencies for the name `credit`."""
     return " AND ".join(_CREDIT if name == "credit" else f"{name} = %({name})s" for name in names) or "true"
 
 
-# A sub-select, and no join, which would read all credits. Whose is a part of a text is not whose text it is.
+# A sub-select: a join would read all credits. A contribution to a text does not make an agency its source.
 _CREDIT = (
     "(SELECT true FROM dedup.credit WHERE article_id = id AND place <> 'contribution'"
     " AND agency_id = (SELECT g.id FROM dedup.agency g WHERE g.name = %(credit)s) OFFSET 0)"
 )
 
+# The fields of `Marks`, in SQL, from a tally of articles.
 COUNTS = ", ".join(
     f"(coalesce(sum(articles) FILTER (WHERE {which}), 0))::bigint"
     for which in (
@@ -124,7 +116,6 @@ COUNTS = ", ".join(
         "stale",
     )
 )
-"""SQL: the fields of `Marks`, of a tally of articles."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,41 +128,25 @@ class CreditCount(Answer):
 
 @dataclass(frozen=True, slots=True)
 class Counted(Answer):
-    """Counts of a range of days, in UTC. An article counts on the day of its time.
+    """Counts of a range of days, in UTC. An article counts on the day of its time."""
 
-    Attributes:
-        first, last: both days are in it. Without a first one it begins with the corpus; without a last one it
-            is the whole corpus.
-        only: which articles are counted.
-        counted_from: None: all is counted. Else the range has more articles than are counted, and every
-            figure is of those from this time on (the first of `periods` may be a part of one).
-    """
-
-    first: date | None
-    last: date | None
+    first: date | None  # None: from the beginning of the corpus
+    last: date | None  # included; None: the whole corpus
     only: Only
+    # None: all articles are counted. Else only articles from this time on; the first period may be cut.
     counted_from: datetime | None
 
 
 @dataclass(frozen=True, slots=True)
 class Figures(Counted):
-    """Marks and credits of a range.
-
-    Attributes:
-        marks: of all that is counted.
-        undated: of those without a time of publication that can be true. They have a time, of storing, and so
-            are in `marks`, but not in `periods`.
-        credited: articles that credit an agency, themselves; `credits`: which ones, the most first.
-        by: what `periods` are: days, weeks, months or years that are counted, the earliest first, those
-            without articles too.
-    """
+    """Marks and credits of a range."""
 
     marks: Marks
-    undated: Marks
-    credited: int
-    credits: tuple[CreditCount, ...]
-    by: Grouping
-    periods: tuple[PeriodMarks, ...]
+    undated: Marks  # without a plausible time of publication: in `marks`, not in `periods`
+    credited: int  # articles that credit an agency
+    credits: tuple[CreditCount, ...]  # the most first
+    by: Grouping  # of `periods`
+    periods: tuple[PeriodMarks, ...]  # the earliest first, with periods without articles
 
 
 def counted(
@@ -182,19 +157,20 @@ def counted(
     bounds: Mapping[str, int],
     **parts: str,
 ) -> tuple[dict[str, Any], Sequence[Any]]:
-    """Run a statement that reads a range of days; without a last one it is the first one alone.
+    """Run a statement that reads a range of days, or the first day alone if there is no last one.
 
-    Returns the fields of `Counted`, and what else is in its one row. Raises InputError: the last day is
-    before the first.
+    Returns the fields of `Counted`, and the other columns of its row. Raises InputError if the range ends
+    before it begins.
     """
     first, last = days[0], days[0] if days[1] is None else days[1]
     since, until = reading.days(first, last)
     values = {"since": since, "until": until, "limit": COUNTED, **only.given}
     parts |= {"known": known("a"), "counts": COUNTS, **only.parts}
-    reading.allow(cursor, hashjoin=True)  # of what was read with itself, and not of tables
+    reading.allow(cursor, hashjoin=True)  # joins rows that were read with themselves, not tables
     number, earliest, *rest = one_row(cursor, _sql(statement, **parts), {**values, **bounds})
     reading.allow(cursor, hashjoin=False)
     time = None
+    # As many as the bound: only a look before the earliest shows whether there are more.
     if number == COUNTED:
         before = {**values, "time": from_microseconds(earliest[0]), "id": earliest[1]}
         more = cursor.execute(_sql("any_before", **only.by_outlet), before).fetchone()
@@ -205,11 +181,10 @@ def counted(
 def figures(
     of: dict[str, Any], tally: list[list[Any]] | None, credits: list[Any], by: Grouping | None
 ) -> dict[str, Any]:
-    """The fields of `Figures`.
+    """Return the fields of `Figures`; raise InputError for an unknown grouping.
 
-    `of`: those of `Counted`. `tally`: days since 2000, or None for undated articles, each with the fields of
-    `Marks`. `credits`: how many articles have some, and for each agency its name and theirs. `by`: what is
-    asked for. Raises InputError: there is no such grouping.
+    `of`: fields of `Counted`. `tally`: days since 2000 (None: undated), each with the fields of `Marks`.
+    `credits`: the number of articles with credits, and names and numbers of agencies.
     """
     if by is not None and by not in get_args(Grouping):
         raise InputError(f"there is no grouping {by!r}; there are {', '.join(get_args(Grouping))}")
@@ -218,7 +193,7 @@ def figures(
     marks_of = {_ZERO + timedelta(days=number): marks for number, marks in numbers.items()}
     first, last = of["first"], of["last"]
     if first and last and (last - first).days > PERIODS_ASKED * _DAYS_OF["year"]:
-        first = last = None  # of centuries only the years that there are
+        first = last = None  # of centuries show only years with articles
     first, last = first or min(marks_of, default=None), last or max(marks_of, default=None)
     if first and of["first"] and of["counted_from"]:
         first = max(first, of["counted_from"].date())
@@ -245,7 +220,7 @@ def figures(
 
 
 def _chosen(first: date | None, last: date | None, by: Grouping | None) -> Grouping:
-    """The finest grouping from the asked one on that has no more periods than a page shows."""
+    """Return the finest grouping, from the asked one on, that has few enough periods for a page."""
     every: tuple[Grouping, ...] = get_args(Grouping)
     most = PERIODS if by is None else PERIODS_ASKED
     days = (last - first).days + 1 if first and last else 1
@@ -256,18 +231,18 @@ def _chosen(first: date | None, last: date | None, by: Grouping | None) -> Group
 
 
 def start_of(day: date, by: Grouping) -> date:
-    """The first day of the period that a day is in.
+    """Return the first day of the period of a day.
 
     >>> start_of(date(2026, 3, 12), "week"), start_of(date(2026, 3, 12), "month")
     (datetime.date(2026, 3, 9), datetime.date(2026, 3, 1))
     """
     if by == "week":
-        return day - timedelta(days=day.weekday())  # the first day that there is, is a Monday
+        return day - timedelta(days=day.weekday())  # never too early: date.min is a Monday
     return day.replace(**{"day": {}, "month": {"day": 1}, "year": {"month": 1, "day": 1}}[by])
 
 
 def end_of(day: date, by: Grouping) -> date:
-    """The last day of the period that a day is in."""
+    """Return the last day of the period of a day."""
     try:
         return _next(start_of(day, by), by) - timedelta(days=1)
     except OverflowError:
@@ -275,5 +250,5 @@ def end_of(day: date, by: Grouping) -> date:
 
 
 def _next(start: date, by: Grouping) -> date:
-    """The first day of the period after the one that begins on a day."""
+    # The most days of a period lead into the next one, at its beginning or shortly after.
     return start_of(start + timedelta(days={"day": 1, "week": 7, "month": 31, "year": 366}[by]), by)

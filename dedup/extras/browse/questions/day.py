@@ -1,4 +1,4 @@
-"""What happened on a day, or in a range of days: figures, stories, outlets, and what waits or failed."""
+"""Show a day or a range of days: figures, stories, outlets, and articles that wait or failed."""
 
 from __future__ import annotations
 
@@ -16,70 +16,52 @@ from dedup.store.stories import delay
 
 _sql = Statements("extras/browse/questions/questions")
 
-LISTED = 10
-"""Stories of a list."""
-
-OUTLETS, TROUBLES, EXAMPLES = 20, 20, 5
-"""Outlets, kinds of troubles, and examples of each that are shown."""
-
-SPREAD_OUTLETS = 3
-"""Outlets but its own that a story has to reach to be one of the fastest."""
+LISTED = 10  # Stories of a list
+OUTLETS, TROUBLES, EXAMPLES = 20, 20, 5  # Outlets, kinds of trouble, and examples of each kind
+SPREAD_OUTLETS = 3  # Other outlets that a story must reach to be one of the fastest
 
 
 @dataclass(frozen=True, slots=True)
 class OutletMarks(Answer):
-    """What an outlet printed; `publication` is None for articles of which that is unknown."""
+    """The marks of an outlet."""
 
-    publication: str | None
+    publication: str | None  # None: unknown
     marks: Marks
 
 
 @dataclass(frozen=True, slots=True)
 class Trouble(Answer):
-    """Articles without a mark that counts, of one kind and reason. `reason`: why they failed, or which safety
-    limit left them to the next backfill; without numbers. None: they wait for the next backfill as any other.
-    `examples`: the newest of them.
-    """
+    """Articles without a current mark, by kind and reason."""
 
     kind: Literal["pending", "stale", "failed"]
-    reason: str | None
+    reason: str | None  # of the failure, or the safety limit, without numbers; None: they wait for a backfill
     articles: int
-    examples: tuple[ArticleLine, ...]
+    examples: tuple[ArticleLine, ...]  # the newest
 
 
 @dataclass(frozen=True, slots=True)
 class LanguageMarks(Answer):
-    """What was printed in a language; `language` is None for articles of which that is not said."""
+    """The marks of a language."""
 
-    language: str | None
+    language: str | None  # None: not given
     marks: Marks
 
 
 @dataclass(frozen=True, slots=True)
 class Day(Figures):
-    """A day, or a range of days.
+    """A day, or a range of days."""
 
-    Attributes:
-        hours: articles by hour of the day, 24 numbers; without `undated`.
-        outlets: those of the most articles.
-        other_outlets: how many outlets more there are.
-        languages: those of the most articles.
-        biggest: the stories of the most copies among the articles counted.
-        fastest: stories that began in what is counted, those that reached `SPREAD_OUTLETS` soonest.
-        troubles: of the articles counted.
-    """
-
-    hours: tuple[int, ...]
-    outlets: tuple[OutletMarks, ...]
-    other_outlets: int
-    languages: tuple[LanguageMarks, ...]
-    biggest: tuple[StoryLine, ...]
-    fastest: tuple[StoryLine, ...]
+    hours: tuple[int, ...]  # articles by hour of the day, 24 numbers, without `undated`
+    outlets: tuple[OutletMarks, ...]  # the most articles first
+    other_outlets: int  # number of outlets not listed
+    languages: tuple[LanguageMarks, ...]  # the most articles first
+    biggest: tuple[StoryLine, ...]  # the most counted copies first
+    fastest: tuple[StoryLine, ...]  # began in the range, and reached `SPREAD_OUTLETS` soonest
     troubles: tuple[Trouble, ...]
 
 
 def newest_day(cursor: Cursor) -> date | None:
-    """The day of the newest article that is not in the future, in UTC; None where there is none."""
+    """Return the day of the newest article that is not in the future, in UTC; None without articles."""
     row = cursor.execute(_sql("newest_day")).fetchone()
     return row[0].date() if row else None
 
@@ -95,12 +77,11 @@ def day(
     credit: str | None = None,
     rows: int | None = None,
 ) -> Day:
-    """A day, a range of days with both ends, or without any the whole corpus.
+    """Return a day, a range of days with both ends, or without days the whole corpus.
 
-    `by`: what its articles are counted by; the next larger grouping takes its place where a page would have
-    too many periods, and None takes the finest that makes few. `publication`, `language`: only these
-    articles; `credit`: only those that credit this agency. `rows`: of every list at most, in place of what a
-    page shows. Raises InputError: the last day is before the first, or there is no such grouping.
+    `by`: the smallest grouping; a larger one is taken if there are too many periods. `credit`: only articles
+    that credit this agency. `rows`: the most rows of each list, other than on a page. Raises InputError for
+    a range that ends before it begins, or an unknown grouping.
     """
     found, (tally, credits, hours, outlets, languages, biggest, fastest, troubles) = counted(
         cursor,
@@ -133,7 +114,7 @@ def day(
 
 
 def stories_of(rows: list[list[Any]] | None, lines: dict[int, ArticleLine]) -> tuple[StoryLine, ...]:
-    """Stories as they were counted: id, copies, outlets, and two times in microseconds, or None."""
+    """Return stories from counted rows: id, copies, outlets, and two times in microseconds or None."""
     found = []
     for id, copies, outlets, last_at, reached in rows or []:
         if id in lines:

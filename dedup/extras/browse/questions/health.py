@@ -1,4 +1,4 @@
-"""The state of a corpus as a page shows it: cheap at any size, and partly an estimate (see `Vitals`)."""
+"""Show the state of a corpus: cheap at any size, and partly an estimate (see `Vitals`)."""
 
 from __future__ import annotations
 
@@ -17,52 +17,37 @@ from dedup.store import overview, rulebooks, word_index
 
 _sql = Statements("extras/browse/questions/questions")
 
-RUNS = 20
-"""Runs that are shown."""
-
-LATE_SECONDS = 86_400.0
-"""What waits for longer is a problem, and a last success that is longer ago."""
+RUNS = 20  # Runs shown
+LATE_SECONDS = 86_400.0  # Articles that wait longer are a problem, and a last success longer ago
 
 
 @dataclass(frozen=True, slots=True)
 class SettingLine(Answer):
-    """A setting; secrets are masked. `meaning`: in words. `value`: in force; `wanted`: from the next backfill
-    on, where that differs, else the same.
-    """
+    """A setting; secrets are masked."""
 
     name: str
-    meaning: str
-    value: Any
-    wanted: Any
+    meaning: str  # in words
+    value: Any  # in force
+    wanted: Any  # from the next backfill on
     default: Any
 
 
 @dataclass(frozen=True, slots=True)
 class Health(Answer):
-    """The state of a corpus.
-
-    Attributes:
-        problems: what is wrong, in words; empty where all is well.
-        runs: the last ones, the latest first.
-        sizes: table to bytes, indexes and out-of-line texts included, the largest first.
-        horizon: articles before it are archived; None: none is.
-        searchable: whether words can be searched (`dedup init --search`).
-        attachments: names of the attached tables.
-    """
+    """The state of a corpus."""
 
     vitals: Vitals
-    problems: tuple[str, ...]
-    runs: tuple[PastRun, ...]
-    sizes: dict[str, int]
+    problems: tuple[str, ...]  # in words
+    runs: tuple[PastRun, ...]  # the latest first
+    sizes: dict[str, int]  # table -> bytes, with indexes and out-of-line texts, the largest first
     database_bytes: int
     settings: tuple[SettingLine, ...]
-    horizon: datetime | None
-    searchable: bool
-    attachments: tuple[str, ...]
+    horizon: datetime | None  # articles before it are archived
+    searchable: bool  # words can be searched, after `dedup init --search`
+    attachments: tuple[str, ...]  # names of attached tables
 
 
 def health(cursor: Cursor) -> Health:
-    """The state of a corpus as a page shows it."""
     vitals = monitoring.vitals(cursor, LATE_SECONDS)
     horizon, database_bytes, attachments = one_row(cursor, _sql("health"))
     present, wanted = rulebooks.load_settings(cursor), rulebooks.load_wanted(cursor)

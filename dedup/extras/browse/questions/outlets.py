@@ -1,4 +1,4 @@
-"""Outlets: who copies whom, the copies behind each cell; one of them: how original it is; which exist."""
+"""Show outlets: the matrix of copies between them, the copies behind a cell, and one outlet in detail."""
 
 from __future__ import annotations
 
@@ -27,52 +27,36 @@ from dedup.store.stories import delay, known
 
 _sql = Statements("extras/browse/questions/questions")
 
-MATRIX_OUTLETS = 40
-"""Outlets of a matrix, those of the most copies made and given."""
-
-CELL_PAGE = 50
-"""Copies of a page."""
-
-CELL_SCANNED = 5_000
-"""Articles of the copier that are looked at for a page."""
+MATRIX_OUTLETS = 40  # Outlets of a matrix, the ones with the most copies made and given
+CELL_PAGE = 50  # Copies of a page
+CELL_SCANNED = 5_000  # Articles of the copier read for a page
 
 
 @dataclass(frozen=True, slots=True)
 class Cell(Answer):
-    """How often one outlet had what another had before. `copier`, `original`: outlets of the copies and of
-    the canonical articles. `median_delay`: from the canonical articles to the copies.
-    """
+    """Copies that one outlet has of another."""
 
     copier: str
     original: str
     copies: int
-    median_delay: timedelta
+    median_delay: timedelta  # from the originals to the copies
 
 
 @dataclass(frozen=True, slots=True)
 class Matrix(Counted):
-    """Copies that appeared in a range of days, by the outlets of both articles.
+    """Copies that appeared in a range of days, by the outlets of both articles."""
 
-    Attributes:
-        copies: duplicates that are counted.
-        outlets: at most `MATRIX_OUTLETS`, those of the most copies first.
-        cells: those with a copy, the most copies first; both outlets are in `outlets`.
-        other: copies of which an outlet is not in `outlets`.
-        unknown: copies of which an outlet is not known; undated: of the others, those of which times do
-            not tell who was first. Neither is among `other` or in `cells`.
-    """
-
-    copies: int
-    outlets: tuple[str, ...]
-    cells: tuple[Cell, ...]
-    other: int
-    unknown: int
-    undated: int
+    copies: int  # all counted duplicates: in `cells`, other, unknown or undated
+    outlets: tuple[str, ...]  # the most copies first, at most `MATRIX_OUTLETS`
+    cells: tuple[Cell, ...]  # between these outlets, the most copies first
+    other: int  # copies with an outlet that is not in `outlets`
+    unknown: int  # copies with an unknown outlet
+    undated: int  # copies between known outlets whose times do not show the order
 
 
 @dataclass(frozen=True, slots=True)
 class Copied(Answer):
-    """A copy and the canonical article that it copies."""
+    """A copy and its original."""
 
     original: ArticleLine
     copy: CopyLine
@@ -80,9 +64,7 @@ class Copied(Answer):
 
 @dataclass(frozen=True, slots=True)
 class CopiedPage(Answer):
-    """The copies behind a cell, the newest first, those before `Matrix.counted_from` too. `after` and `more`
-    as of `search.Page`.
-    """
+    """The copies behind a cell, the newest first, also ones that are not counted; see also `search.Page`."""
 
     copies: tuple[Copied, ...]
     after: str | None
@@ -99,10 +81,9 @@ def outlets(
     credit: str | None = None,
     rows: int | None = None,
 ) -> Matrix:
-    """Copies between outlets; `first` and `last` as of `day`.
+    """Return the copies between outlets; `first`, `last` and `rows` (outlets) as in `day`.
 
-    `publication`, `language`, `credit`: only these copies. `rows`: outlets at most, in place of what a page
-    shows. Raises InputError: the last day is before the first.
+    The other arguments filter the copies. Raises InputError for a range that ends before it begins.
     """
     found, (copies, unknown, undated, names, cells) = counted(
         cursor,
@@ -133,10 +114,7 @@ def copied(
     credit: str | None = None,
     rows: int | None = None,
 ) -> CopiedPage:
-    """The copies behind a cell of the matrix, the newest first.
-
-    Raises InputError: the last day is before the first, or `after` is of no page.
-    """
+    """Return the copies behind a cell of the matrix; raise InputError for a wrong range or page."""
     only = Only(checks.text("copier", copier), language, credit)
     since, until = reading.page_of_days(first, first if last is None else last, after)
     page = rows_of(rows, CELL_PAGE)
@@ -145,6 +123,7 @@ def copied(
     shown, final = paged(cursor.execute(_sql("copied", **only.parts), given).fetchall(), page)
     lines = lines_of(cursor, {id for row in shown for id in row[:2]})
     place: Any = (lines[final[0]].time, final[0]) if final else None
+    # The page is not full: continue after the last article read, not after the last copy found.
     if final is None:
         place = cursor.execute(_sql("in_order_until"), given).fetchone()
     return CopiedPage(
@@ -157,57 +136,34 @@ def copied(
     )
 
 
-# --- one of them
-
-
-PARTNERS = 20
-"""Outlets of a list."""
-
-NAMES = 1_000
-"""Outlets, and languages, that a form offers."""
-
-RECENT = 5_000
-"""Articles whose languages a form offers, the newest."""
+PARTNERS = 20  # Outlets of a list
+NAMES = 1_000  # Outlets, or languages, that a form offers
+RECENT = 5_000  # Articles whose languages a form offers, the newest
 
 
 @dataclass(frozen=True, slots=True)
 class Partner(Answer):
-    """Copies that one outlet has of another, or another of it.
+    """Another outlet that copies an outlet or is copied by it."""
 
-    Attributes:
-        publication: the other one; None for articles of which that is unknown. It may be the outlet itself:
-            copies within it.
-        copies: those of which times tell which was first. `undated`: the others.
-        median_delay: from the canonical articles to the copies; None without any.
-    """
-
-    publication: str | None
-    copies: int
-    undated: int
-    median_delay: timedelta | None
+    publication: str | None  # None: unknown. May be the outlet itself, for copies within it
+    copies: int  # with times that show the order
+    undated: int  # other copies
+    median_delay: timedelta | None  # from the originals to the copies
 
 
 @dataclass(frozen=True, slots=True)
 class OutletPage(Figures):
-    """An outlet, in a range of days.
+    """An outlet, in a range of days."""
 
-    Attributes:
-        copies_from: whose articles its duplicates copy. `copied_by`: who copies its canonical articles. Both
-            by copies, the most first. `other_from`, `other_by`: how many outlets more there are.
-        delay_from, delay_by: the medians of all that are not of the outlet itself; None without any.
-        copied_counted: copies of its articles that are counted. `more_copied`: whether there are more.
-        biggest: the stories that it began, those of the most copies.
-    """
-
-    copies_from: tuple[Partner, ...]
-    other_from: int
-    delay_from: timedelta | None
-    copied_by: tuple[Partner, ...]
+    copies_from: tuple[Partner, ...]  # outlets of the originals of its duplicates, the most copies first
+    other_from: int  # number of such outlets not listed
+    delay_from: timedelta | None  # median, without copies of its own articles
+    copied_by: tuple[Partner, ...]  # outlets of the copies of its originals, the most copies first
     other_by: int
     delay_by: timedelta | None
-    copied_counted: int
-    more_copied: bool
-    biggest: tuple[StoryLine, ...]
+    copied_counted: int  # counted copies of its articles
+    more_copied: bool  # there are more than counted
+    biggest: tuple[StoryLine, ...]  # stories that it began, the most copies first
 
 
 def outlet(
@@ -221,10 +177,7 @@ def outlet(
     credit: str | None = None,
     rows: int | None = None,
 ) -> OutletPage:
-    """One outlet: how much of it is original, from whom it copies, who copies it; arguments as of `day`.
-
-    An outlet that nothing is stored of has no articles.
-    """
+    """Return the originality and the partners of an outlet, also of an unknown one; arguments as in `day`."""
     found, (tally, credits, copied, sides, biggest) = counted(
         cursor,
         "outlet",
@@ -249,7 +202,6 @@ def outlet(
 
 
 def _partners(rows: list[list[Any]], side: str, name: str) -> dict[str, Any]:
-    """The outlets of one side, how many more there are, and the median of all delays."""
     of_side = [row for row in rows if row[0] == side]
     more, seconds = (of_side[0][5] - len(of_side), of_side[0][6]) if of_side else (0, None)
     partners = (Partner(cut(row[1]), row[2], row[3], _span(row[4])) for row in of_side)
@@ -261,17 +213,17 @@ def _span(seconds: float | None) -> timedelta | None:
 
 
 def names(cursor: Cursor) -> tuple[str, ...]:
-    """The outlets that there are, by name; `NAMES` at most, and none of a longer name than is shown."""
+    """Return the outlets by name, without ones whose name is too long to be shown."""
     return _named(cursor, "outlet_names")
 
 
 def agencies(cursor: Cursor) -> tuple[str, ...]:
-    """The agencies whose credits are read, by name."""
+    """Return the agencies whose credits are read, by name."""
     return _named(cursor, "agency_names")
 
 
 def languages(cursor: Cursor) -> tuple[str, ...]:
-    """The languages of the newest articles, by name."""
+    """Return the languages of the newest articles, by name."""
     return _named(cursor, "language_names")
 
 

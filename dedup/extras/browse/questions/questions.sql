@@ -1,33 +1,33 @@
--- What the pages show, read by indexes alone.
+-- Questions of pages, answered by indexes only.
 
 -- name: pin_columns
--- What is shown of a pin of a pair.
+-- The columns of a pin of a pair.
 source_id, other_source_id, relation, pinned_by, reason, pinned_at
 
 -- name: judgement_columns
--- What is shown of a judgement.
+-- The columns of a judgement.
 source_id, other_source_id, judged_by, label, note, judged_at, stale IS NOT FALSE
 
 -- name: any_before
--- Whether a range, or an outlet in it, has articles before these: of a time, and among them of an id.
+-- Check whether a range, or an outlet in it, has articles before a place: a time, and among its articles an id.
 SELECT EXISTS (
     SELECT FROM dedup.article
     WHERE ${of_outlet} AND coalesce(published_at, added_at) >= %(since)s
       AND (coalesce(published_at, added_at), id) < (%(time)s, %(id)s))
 
 -- name: article
--- What is told of one article besides its mark.
+-- Read the facts of an article besides its mark.
 SELECT a.language, a.published_at, a.added_at, k.marked_at, t.name, k.limit_fired FROM dedup.article a
 CROSS JOIN LATERAL (SELECT * FROM dedup.article_mark WHERE id = a.id OFFSET 0) AS k
 LEFT JOIN LATERAL (SELECT name FROM dedup.attachment WHERE id = a.attachment_id OFFSET 0) AS t ON true
 WHERE a.source_id = %(source_id)s
 
 -- name: beginnings
--- How some texts begin.
+-- Read the beginnings of texts.
 SELECT id, left(text, %(characters)s) FROM dedup.article WHERE id = ANY (%(ids)s) AND text IS NOT NULL
 
 -- name: canonical_carriers
--- Canonical articles with a sentence: as `dedup.carrier` looks for them, but no more of them than are shown.
+-- Find originals with a sentence, as the view dedup.carrier does, but only as many as the page shows.
 SELECT h.article_id
 FROM dedup.holding('{true}', ARRAY[%(hash)s::bigint]) AS h
 CROSS JOIN LATERAL (
@@ -36,7 +36,7 @@ CROSS JOIN LATERAL (
 LIMIT %(limit)s
 
 -- name: copied
--- The copies behind a cell. OFFSET 0: looked up one by one, whatever the statistics say.
+-- Find the copies behind a cell. OFFSET 0 forces one index lookup per article, despite stale statistics.
 SELECT c.id, c.duplicate_of, p.sentence_jaccard, p.signature_jaccard, p.containment
 FROM (SELECT c.id, c.duplicate_of FROM (${scanned}) AS c
       CROSS JOIN LATERAL (
@@ -46,7 +46,7 @@ LEFT JOIN LATERAL (
     SELECT * FROM dedup.match WHERE article_id = c.id AND other_id = c.duplicate_of OFFSET 0) AS p ON true
 
 -- name: copies
--- A page of the copies of a story. OFFSET 0: looked up one by one, whatever the statistics say.
+-- Read a page of the copies of a story. OFFSET 0 forces one index lookup per pair, despite stale statistics.
 SELECT a.id, p.sentence_jaccard, p.signature_jaccard, p.containment
 FROM (SELECT id FROM dedup.article_mark
       WHERE duplicate_of = %(story)s AND (time, id) > (%(time)s, %(id)s) ORDER BY time, id LIMIT %(limit)s) AS a
@@ -54,12 +54,12 @@ LEFT JOIN LATERAL (
     SELECT * FROM dedup.match WHERE article_id = a.id AND other_id = %(story)s OFFSET 0) AS p ON true
 
 -- name: count_words
--- How many words there are in what is searched for.
+-- Count the words of a search.
 SELECT numnode(plainto_tsquery('simple', ${words}))
 
 -- name: read
--- The newest articles of a range, or those of an outlet. OFFSET 0: marks are looked up by key, whatever the
--- statistics say.
+-- Read the newest articles of a range, or of an outlet. OFFSET 0 forces lookups of marks by key, despite stale
+-- statistics.
 SELECT a.id, coalesce(published_at, added_at) AS at, ${known} AS known_at, publication, language, status, stale,
        duplicate_of, reason, limit_fired
 FROM dedup.article a
@@ -68,41 +68,41 @@ WHERE ${of_outlet} AND coalesce(published_at, added_at) >= %(since)s AND coalesc
 ORDER BY coalesce(published_at, added_at) DESC, a.id DESC LIMIT %(limit)s
 
 -- name: read_and_earliest
--- How many articles were read, and the first of them.
+-- Count the articles that were read, and return the earliest.
 (SELECT count(*) FROM read),
 (SELECT jsonb_build_array((extract(epoch FROM at) * 1000000)::bigint, id)
  FROM (SELECT at, id FROM read ORDER BY at, id LIMIT 1) AS earliest)
 
 -- name: tally
--- What marks are summed up from: few rows. Days are counted from 2000 on; undated articles have none.
+-- Sum up articles into few rows. Days are counted from 2000 on; undated articles have no day.
 SELECT (known_at AT TIME ZONE 'UTC')::date - date '2000-01-01' AS day, publication, language, status, stale,
        count(*) AS articles
 FROM counted GROUP BY 1, 2, 3, 4, 5
 
 -- name: credited
--- The credits of what is counted. OFFSET 0: looked up one by one, whatever the statistics say.
+-- Read the credits of counted articles. OFFSET 0 forces one index lookup per article, despite stale statistics.
 SELECT c.id, g.name AS agency FROM counted c
 CROSS JOIN LATERAL (
     SELECT agency_id FROM dedup.credit WHERE article_id = c.id AND place <> 'contribution' OFFSET 0) AS k
 CROSS JOIN LATERAL (SELECT name FROM dedup.agency WHERE id = k.agency_id OFFSET 0) AS g
 
 -- name: by_credit
--- How many articles have a credit, and how many of each agency.
+-- Count the articles with a credit, and the articles of each agency.
 (SELECT jsonb_build_array((SELECT count(DISTINCT id) FROM credited),
                           jsonb_agg(jsonb_build_array(agency, articles) ORDER BY articles DESC, agency))
  FROM (SELECT agency, count(*) AS articles FROM credited GROUP BY agency
        ORDER BY count(*) DESC, agency LIMIT %(outlets)s) AS by_agency)
 
 -- name: by_day
--- The marks by day.
+-- Sum up the marks by day.
 (SELECT jsonb_agg(jsonb_build_array(day) || to_jsonb(counts)) FROM (
     SELECT day, ARRAY[${counts}] AS counts FROM tally GROUP BY day) AS d)
 
 -- name: day
--- Figures of a range of days, of its newest articles: one row. Times are microseconds since 1970.
+-- Compute the figures of a range of days from its newest articles, in one row. Times are microseconds since 1970.
 WITH read AS MATERIALIZED (${read}), counted AS MATERIALIZED (
     SELECT *,
-           -- Who names no outlet counts as one of his own; no outlet is called so.
+           -- An article without an outlet counts as an outlet of its own; no name begins with this character.
            coalesce(publication, chr(1) || id) AS outlet,
            CASE WHEN status = 'failed' THEN split_part(reason, ':', 1)
                 WHEN status = 'pending' OR stale THEN limit_fired END AS why
@@ -111,7 +111,7 @@ WITH read AS MATERIALIZED (${read}), counted AS MATERIALIZED (
     SELECT duplicate_of AS id, count(*) AS copies, count(DISTINCT outlet) AS outlets,
            CASE WHEN bool_and(known_at IS NOT NULL) THEN max(known_at) END AS last_at
     FROM counted WHERE duplicate_of IS NOT NULL GROUP BY duplicate_of
-), print AS (  -- the first one of each other outlet
+), print AS (  -- the first article of each other outlet
     SELECT o.id, o.known_at AS began, c.outlet, min(c.known_at) AS at
     FROM counted c JOIN counted o ON o.id = c.duplicate_of
     WHERE c.outlet <> o.outlet AND c.known_at >= o.known_at AND ${delay} IS NOT NULL
@@ -152,7 +152,7 @@ SELECT ${read_and_earliest},
         ORDER BY articles DESC LIMIT %(troubles)s) AS t)
 
 -- name: duplicate_carriers
--- Duplicates with a sentence, in the same way.
+-- Find duplicates with a sentence, in the same way.
 SELECT h.article_id
 FROM dedup.holding('{false}', ARRAY[%(hash)s::bigint]) AS h
 CROSS JOIN LATERAL (
@@ -161,7 +161,7 @@ CROSS JOIN LATERAL (
 LIMIT %(limit)s
 
 -- name: figures
--- What is kept of a text, in figures. OFFSET 0: looked up one by one, whatever the statistics say.
+-- Read the figures of a fingerprint. OFFSET 0 forces one index lookup per sentence, despite stale statistics.
 SELECT word_count, cardinality(sentence_hashes),
        (SELECT count((SELECT true FROM dedup.common_sentence WHERE sentence_hash = s.hash OFFSET 0))
         FROM unnest(sentence_hashes) AS s (hash)),
@@ -169,41 +169,41 @@ SELECT word_count, cardinality(sentence_hashes),
 FROM dedup.fingerprint WHERE article_id = %(id)s
 
 -- name: free
--- Whether nobody has said anything of the pair of the articles a and o.
+-- Check that nobody has pinned or judged the pair of the articles a and o.
 NOT EXISTS (SELECT FROM dedup.pair_pin p WHERE p.source_id = least(a.source_id, o.source_id)
             AND p.other_source_id = greatest(a.source_id, o.source_id))
 AND NOT EXISTS (SELECT FROM dedup.judgement j WHERE j.source_id = least(a.source_id, o.source_id)
                 AND j.other_source_id = greatest(a.source_id, o.source_id))
 
 -- name: health
--- The horizon, the bytes of the database, and the attached tables.
+-- Read the horizon, the size of the database, and the attached tables.
 SELECT horizon, pg_database_size(current_database()), ARRAY(SELECT name FROM dedup.attachment ORDER BY id)
 FROM dedup.corpus_state
 
 -- name: in_order
--- The newest articles, or those of an outlet, of which all that is wanted holds.
+-- Read the newest articles, or the newest of an outlet, that fulfil a condition.
 SELECT at, id FROM (${scanned}) AS found WHERE ${condition} LIMIT %(page)s
 
 -- name: in_order_until
--- The last article that was looked at for a page of some of them, where there may be more.
+-- Return the last article that was read for a page, if there may be more.
 SELECT at, id FROM (SELECT at, id, row_number() OVER () AS place FROM (${scanned}) AS scanned) AS s
 WHERE place = %(limit)s
 
 -- name: judgements_of_article
--- The newest judgements of pairs with an article.
+-- Read the newest judgements of pairs with an article.
 SELECT * FROM (SELECT ${judgement_columns} FROM dedup.judged_pair WHERE source_id = %(id)s
                UNION ALL
                SELECT ${judgement_columns} FROM dedup.judged_pair WHERE other_source_id = %(id)s) AS j
 ORDER BY judged_at DESC, source_id, other_source_id, judged_by LIMIT %(limit)s
 
 -- name: judgements_of_pair
--- The newest judgements of a pair.
+-- Read the newest judgements of a pair.
 SELECT ${judgement_columns} FROM dedup.judged_pair WHERE source_id = %(a)s AND other_source_id = %(b)s
 ORDER BY judged_at DESC, judged_by LIMIT %(limit)s
 
 -- name: lines
--- Articles as lists show them; no more of a label is read than is shown. OFFSET 0: looked up one by one, whatever the
--- statistics say.
+-- Read articles for a list, with labels cut to what is shown. OFFSET 0 forces one index lookup per article, despite
+-- stale statistics.
 SELECT a.id, a.source_id, left(a.title, %(characters)s), left(a.publication, %(characters)s),
        coalesce(published_at, added_at), ${known} IS NOT NULL, a.status, a.stale, a.archived, o.source_id, a.score,
        left(a.reason, %(characters)s),
@@ -215,42 +215,43 @@ CROSS JOIN LATERAL (SELECT * FROM dedup.marked_article WHERE id = given.id OFFSE
 LEFT JOIN LATERAL (SELECT source_id FROM dedup.article WHERE id = a.duplicate_of OFFSET 0) AS o ON true
 
 -- name: matching
--- Articles with some words and marks, and whether all that is wanted holds of each.
+-- Find articles with words and marks of the word index, and check the condition for each.
 SELECT at, id, at >= %(since)s AND (at, id) < (%(until)s, %(before)s) AND ${condition}
 FROM (SELECT *, coalesce(published_at, added_at) AS at FROM dedup.marked_article
       WHERE ${indexed} @@ (plainto_tsquery('simple', ${words}) && %(marks)s::text::tsquery)
       LIMIT %(limit)s) AS found
 
 -- name: named
--- The articles of an address or a source_id, the newest first. OFFSET 0: looked up by that alone, and not by time.
+-- Find the articles of an address or a source_id, the newest first. OFFSET 0: the planner must not walk the index of
+-- times instead.
 SELECT at, id
 FROM (SELECT *, coalesce(published_at, added_at) AS at FROM dedup.marked_article
       WHERE ${column} = %(value)s LIMIT %(limit)s OFFSET 0) AS found
 WHERE at >= %(since)s AND (at, id) < (%(until)s, %(before)s) AND ${condition} ORDER BY at DESC, id DESC LIMIT %(page)s
 
 -- name: newest
--- The time of the newest article of a range.
+-- Read the time of the newest article of a range.
 SELECT coalesce(published_at, added_at) FROM dedup.article
 WHERE (coalesce(published_at, added_at), id) < (%(until)s, %(before)s)
   AND coalesce(published_at, added_at) >= %(since)s
 ORDER BY coalesce(published_at, added_at) DESC, id DESC LIMIT 1
 
 -- name: newest_day
--- The time of the newest article that is not in the future.
+-- Read the time of the newest article that is not in the future.
 SELECT coalesce(published_at, added_at) FROM dedup.mark WHERE coalesce(published_at, added_at) <= now()
 ORDER BY coalesce(published_at, added_at) DESC, id DESC LIMIT 1
 
 -- name: of_outlet
--- Whether an article is of an outlet, as the index of outlets has it.
+-- Select an outlet, in the form of the index of outlets.
 left(publication, 100) COLLATE "C" = left(%(publication)s, 100) AND publication IS NOT NULL
 
 -- name: outlets
--- Who copied whom in a range of days, of its newest articles: cells of the outlets of most copies, and what is left.
+-- Count who copied whom among the newest articles of a range: cells of the outlets with most copies, and the rest.
 WITH read AS MATERIALIZED (${read}), counted AS MATERIALIZED (
     SELECT publication, known_at, duplicate_of FROM read WHERE duplicate_of IS NOT NULL AND ${only}), copy AS MATERIALIZED (
     SELECT c.publication AS copier, o.publication AS original, ${delay} AS delay
     FROM counted c
-    -- OFFSET 0: each looked up by its key, whatever the statistics say.
+    -- OFFSET 0 forces one lookup by key per article, despite stale statistics.
     CROSS JOIN LATERAL (
         SELECT publication, ${known} AS known_at FROM dedup.article a
         WHERE a.id = c.duplicate_of OFFSET 0) AS o
@@ -276,14 +277,14 @@ SELECT ${read_and_earliest},
                       ORDER BY copies DESC, copier COLLATE "C", original COLLATE "C") FROM shown)
 
 -- name: outlet
--- An outlet: its marks, from whom it copies, who copies it, and the stories that it began. One row.
+-- Compute the figures of an outlet in one row: marks, whom it copies, who copies it, and the stories it began.
 WITH read AS MATERIALIZED (${read}), counted AS MATERIALIZED (SELECT * FROM read WHERE ${only}),
 tally AS MATERIALIZED (${tally}
 ), credited AS MATERIALIZED (${credited}
 ), copy AS MATERIALIZED (
     SELECT o.publication AS other, ${delay_from} AS delay
     FROM counted c
-    -- OFFSET 0: each looked up by its key, whatever the statistics say.
+    -- OFFSET 0 forces one lookup by key per article, despite stale statistics.
     CROSS JOIN LATERAL (
         SELECT publication, ${known_other} AS known_at FROM dedup.article o WHERE o.id = c.duplicate_of OFFSET 0) AS o
     WHERE c.duplicate_of IS NOT NULL
@@ -321,7 +322,7 @@ SELECT ${read_and_earliest},
                       ORDER BY copies DESC, id) FROM story)
 
 -- name: outlet_names
--- The outlets that there are, one step through their index for each. Longer names than its part of them are left out.
+-- List the outlets, one step through their index for each. Names longer than the indexed part are left out.
 WITH RECURSIVE outlet AS (
     (SELECT left(publication, 100) COLLATE "C" AS name FROM dedup.article
      WHERE publication IS NOT NULL ORDER BY left(publication, 100) COLLATE "C" LIMIT 1)
@@ -334,56 +335,56 @@ WITH RECURSIVE outlet AS (
 SELECT name FROM outlet WHERE length(name) < 100 LIMIT %(limit)s
 
 -- name: agency_names
--- The agencies whose credits are read: a short list.
+-- List the agencies whose credits are read.
 SELECT name FROM dedup.agency ORDER BY name LIMIT %(limit)s
 
 -- name: language_names
--- The languages of the newest articles.
+-- List the languages of the newest articles.
 SELECT language FROM (SELECT left(language, 100) AS language FROM dedup.article
     ORDER BY coalesce(published_at, added_at) DESC, id DESC LIMIT %(recent)s) AS recent
 WHERE language IS NOT NULL GROUP BY language ORDER BY language COLLATE "C" LIMIT %(limit)s
 
 -- name: pair
--- A pair as it is stored.
+-- Read a stored pair.
 SELECT o.source_id, m.relation, m.rule, m.score, m.sentence_jaccard, m.signature_jaccard, m.containment
 FROM dedup.match m JOIN dedup.article o ON o.id = m.other_id
 WHERE m.article_id = %(later)s AND m.other_id = %(earlier)s
 
 -- name: pair_columns
--- What is shown of a stored pair.
+-- The columns of a stored pair.
 m.article_id, m.other_id, o.source_id, m.relation, m.rule, m.score, m.sentence_jaccard, m.signature_jaccard,
 m.containment
 
 -- name: picked
--- The pairs picked for people, as far as nobody has said anything of them, in the order in which they are asked.
+-- Read picked pairs that nobody has pinned or judged, in the order in which they are asked.
 SELECT a.id, o.id, r.scores FROM dedup.review_pair r
 CROSS JOIN LATERAL (SELECT id, source_id FROM dedup.article WHERE source_id = r.source_id OFFSET 0) AS a
 CROSS JOIN LATERAL (SELECT id, source_id FROM dedup.article WHERE source_id = r.other_source_id OFFSET 0) AS o
 WHERE ${free} ORDER BY r.place LIMIT %(limit)s
 
 -- name: pin_of_pair
--- The pin of a pair.
+-- Read the pin of a pair.
 SELECT ${pin_columns} FROM dedup.pair_pin WHERE source_id = %(a)s AND other_source_id = %(b)s
 
 -- name: pinned
--- The pinned sentences, the newest first.
+-- Read the pinned sentences, the newest first.
 SELECT ${pinned_sentence} ORDER BY p.pinned_at DESC, p.sentence_hash DESC LIMIT %(limit)s
 
 -- name: pins_of_article
--- The newest pins of pairs with an article.
+-- Read the newest pins of pairs with an article.
 SELECT * FROM (SELECT ${pin_columns} FROM dedup.pair_pin WHERE source_id = %(id)s
                UNION ALL
                SELECT ${pin_columns} FROM dedup.pair_pin WHERE other_source_id = %(id)s) AS p
 ORDER BY pinned_at DESC, source_id, other_source_id LIMIT %(limit)s
 
 -- name: pins_page
--- A page of pins of pairs, the newest first.
+-- Read a page of pins of pairs, the newest first.
 SELECT ${pin_columns} FROM dedup.pair_pin
 WHERE (pinned_at, source_id, other_source_id) < (%(time)s, %(a)s, %(b)s)
 ORDER BY pinned_at DESC, source_id DESC, other_source_id DESC LIMIT %(limit)s
 
 -- name: scanned
--- The newest articles of a range, or those of an outlet.
+-- Read the newest articles of a range, or of an outlet.
 SELECT coalesce(published_at, added_at) AS at, a.id, publication, language, published_at, added_at, status,
        duplicate_of
 FROM dedup.article a
@@ -393,43 +394,42 @@ WHERE ${of_outlet} AND coalesce(published_at, added_at) >= %(since)s
 ORDER BY coalesce(published_at, added_at) DESC, a.id DESC LIMIT %(limit)s
 
 -- name: near
--- The pairs that a threshold has just let in, or just kept out, as far as nobody has said anything of them. `rules`,
--- `measure`: what it is a threshold of; `side`: `>=` or `<`; `direction`: the nearest first.
+-- Read the pairs next to a threshold that nobody has pinned or judged. `rules`, `measure`: what the threshold limits;
+-- `side`: `>=` or `<`; `direction`: the nearest first.
 SELECT ${pair_columns}
 FROM (SELECT * FROM dedup.match WHERE rule ${rules} AND ${measure} ${side} %(threshold)s
       ORDER BY ${measure} ${direction} LIMIT %(nearest)s) AS m
 ${unsaid}
 
 -- name: common_sentence
--- What is shown of a common sentence, and where from.
+-- The columns and the source of common sentences.
 c.sentence_hash, c.carriers, c.effective_stories, true, ${said}, coalesce(c.example, p.example), c.since
 FROM dedup.common_sentence c LEFT JOIN dedup.sentence_pin p ON p.sentence_hash = c.sentence_hash
 
 -- name: pinned_sentence
--- What is shown of a pinned sentence, and where from.
+-- The columns and the source of pinned sentences.
 p.sentence_hash, c.carriers, c.effective_stories, c.sentence_hash IS NOT NULL, ${said},
 coalesce(c.example, p.example), c.since
 FROM dedup.sentence_pin p LEFT JOIN dedup.common_sentence c ON c.sentence_hash = p.sentence_hash
 
 -- name: said
--- What the pin of a sentence says.
+-- Translate the pin of a sentence.
 CASE p.common WHEN true THEN 'always' WHEN false THEN 'never' END
 
 -- name: sentence
--- A common or pinned sentence.
+-- Read a common or pinned sentence.
 SELECT ${common_sentence} WHERE c.sentence_hash = %(hash)s
 UNION ALL
 SELECT ${pinned_sentence} WHERE p.sentence_hash = %(hash)s AND c.sentence_hash IS NULL
 
 -- name: sentences
--- A page of common sentences.
+-- Read a page of common sentences.
 SELECT ${common_sentence}
 WHERE (c.${order}, ~c.sentence_hash) < (%(place)s, ~%(hash)s::bigint)
 ORDER BY c.${order} DESC, ~c.sentence_hash DESC LIMIT %(limit)s
 
 -- name: story
--- The canonical article of the story that an article is of: its words, how many copies it has, as far as they are
--- counted, and its earliest ones.
+-- Read the original of the story of an article: its words, its number of copies up to a bound, and its earliest copies.
 SELECT c.id, (SELECT word_count FROM dedup.fingerprint WHERE article_id = c.id),
        (SELECT count(*) FROM (SELECT FROM dedup.article_mark WHERE duplicate_of = c.id LIMIT %(counted)s) AS copies),
        ARRAY(SELECT id FROM dedup.article_mark WHERE duplicate_of = c.id ORDER BY time, id LIMIT %(prints)s)
@@ -438,16 +438,16 @@ FROM (SELECT coalesce(k.duplicate_of, k.id) AS id
       WHERE a.source_id = %(source_id)s OFFSET 0) AS c
 
 -- name: text
--- How a text begins, and how long it is; of HTML all of it.
+-- Read the beginning of a text and its length; HTML is read whole, since cut markup could not be read.
 SELECT CASE WHEN html THEN text ELSE left(text, %(characters)s) END, length(text), html
 FROM dedup.article_text WHERE article_id = %(id)s
 
 -- name: unsaid
--- The articles of the pairs m. OFFSET 0: one by one, until there are enough.
+-- Join the articles of the pairs m. OFFSET 0: look them up one by one, until there are enough.
 CROSS JOIN LATERAL (SELECT source_id, archived FROM dedup.marked_article WHERE id = m.article_id OFFSET 0) AS a
 CROSS JOIN LATERAL (SELECT source_id FROM dedup.article WHERE id = m.other_id OFFSET 0) AS o
 WHERE NOT a.archived AND ${free} LIMIT %(limit)s
 
 -- name: word_counts
--- How many words some articles have.
+-- Read the numbers of words of articles.
 SELECT article_id, word_count FROM dedup.fingerprint WHERE article_id = ANY (%(ids)s)

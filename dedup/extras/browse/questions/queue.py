@@ -1,4 +1,4 @@
-"""The pairs that are most worth judging: those that a small change of a threshold would decide otherwise."""
+"""List the pairs most worth judging: a small change of a threshold would decide them otherwise."""
 
 from __future__ import annotations
 
@@ -22,62 +22,40 @@ from dedup.store.pins import PairPin
 _sql = Statements("extras/browse/questions/questions")
 
 QueueKind = Literal["duplicate", "similar", "picked"]
-"""Near a threshold of duplicates; near one of similar articles; or picked by `dedup judge pairs`.
+"""Near a threshold of duplicates, near one of similar articles, or picked by `dedup judge pairs`."""
 
-Picked ones come in the order in which they are asked, whether methods disagree or not: whoever stops early
-leaves a sample of every kind, which `dedup judge score` needs.
-"""
-
-QUEUE_PAIRS = 50
-"""Pairs of a queue."""
-
-NEAREST = 5_000
-"""Pairs on each side of a threshold that are looked at, the nearest."""
-
-PINS_PAGE = 100
-"""Pins of a page."""
-
+QUEUE_PAIRS = 50  # Pairs of a queue
+NEAREST = 5_000  # Pairs read on each side of a threshold
+PINS_PAGE = 100  # Pins of a page
 
 _ABOVE, _BELOW = {"side": ">=", "direction": "ASC"}, {"side": "<", "direction": "DESC"}
 
 
 @dataclass(frozen=True, slots=True)
 class DoubtfulPair(Answer):
-    """A pair that nobody has pinned or judged.
-
-    Attributes:
-        earlier, later: of the pair, in canonical order as far as times tell.
-        match: the pair as it is stored; `match.id` is the source_id of `earlier`. None for a picked pair
-            without one.
-        threshold: name of the setting that is near; None for a picked pair.
-        margin: how far the pair is above it, below 0 for one that is not; None for a picked pair.
-        scores: of the methods of the lab, for a picked pair; empty for others.
-    """
+    """A pair that nobody has pinned or judged."""
 
     earlier: ArticleLine
     later: ArticleLine
-    match: Match | None
-    threshold: str | None
-    margin: float | None
-    scores: dict[str, float | None]
+    match: Match | None  # as stored, with the source_id of `earlier`; a picked pair may have none
+    threshold: str | None  # name of the setting that is near; None for a picked pair
+    margin: float | None  # distance above the threshold, or below it if negative; None for a picked pair
+    scores: dict[str, float | None]  # of the methods of the lab, for a picked pair
 
 
 @dataclass(frozen=True, slots=True)
 class PinsPage(Answer):
-    """What people have said of pairs, the newest first; `after` goes on, None on the last page."""
+    """Pins of pairs, the newest first."""
 
     pins: tuple[PairPin, ...]
-    after: str | None
+    after: str | None  # token of the next page
 
 
 def queue(cursor: Cursor, kind: QueueKind = "duplicate") -> tuple[DoubtfulPair, ...]:
-    """The pairs most worth judging, of those that nobody has pinned or judged.
-
-    The closest to a threshold come first; picked ones in the order in which they are asked. Raises
-    InputError: there is no such kind.
-    """
+    """Return the pairs most worth judging, the closest to a threshold first, or raise InputError."""
     if kind not in get_args(QueueKind):
         raise InputError(f"there is no queue {kind!r}; there are {', '.join(get_args(QueueKind))}")
+    # In the order in which they were drawn: a judge who stops early leaves a sample of every kind of pair.
     if kind == "picked":
         return _picked(cursor)
     settings = rulebooks.load_settings(cursor)
@@ -95,7 +73,7 @@ def queue(cursor: Cursor, kind: QueueKind = "duplicate") -> tuple[DoubtfulPair, 
 
 
 def _near(cursor: Cursor, settings: Settings, kind: QueueKind) -> Iterator[tuple[Any, ...]]:
-    """The pairs on both sides of each threshold, as far as they are stored: below "similar" none is."""
+    # Pairs below the thresholds of "similar" are not stored.
     scored = {"rules": "IN ('sentences', 'signature')", "measure": "score"}
     looks = [(threshold, scored) for threshold in {getattr(settings, name) for name in _thresholds(kind)}]
     if kind == "similar":
@@ -107,12 +85,11 @@ def _near(cursor: Cursor, settings: Settings, kind: QueueKind) -> Iterator[tuple
 
 
 def _thresholds(kind: QueueKind) -> tuple[str, str]:
-    """The settings of sentences and of signatures that a kind is near to."""
     return f"{kind}_sentence_jaccard", f"{kind}_signature_jaccard"
 
 
 def _margin(match: Match, settings: Settings, kind: QueueKind) -> tuple[str, float]:
-    """The threshold that is most nearly missed, or most clearly passed, and how far the pair is above it."""
+    """Return the threshold that the pair passes most clearly or misses least, and the distance above it."""
     if match.rule == "containment" and kind == "similar":
         return "similar_containment", match.containment - settings.similar_containment
     measured = zip(_thresholds(kind), (match.sentence_jaccard, match.signature_jaccard), strict=True)
@@ -122,7 +99,6 @@ def _margin(match: Match, settings: Settings, kind: QueueKind) -> tuple[str, flo
 
 
 def _picked(cursor: Cursor) -> tuple[DoubtfulPair, ...]:
-    """The pairs that were picked for people, in the order in which they are asked."""
     rows = cursor.execute(_sql("picked"), {"limit": QUEUE_PAIRS}).fetchall()
     lines = lines_of(cursor, {id for row in rows for id in row[:2]})
     found = []
@@ -136,7 +112,7 @@ def _picked(cursor: Cursor) -> tuple[DoubtfulPair, ...]:
 
 
 def pins(cursor: Cursor, after: str | None = None, *, rows: int | None = None) -> PinsPage:
-    """Return judgements of pairs. Raises InputError: `after` is of no page."""
+    """Return a page of pins of pairs; raise InputError for a wrong `after`."""
     until = {"time": datetime.max.replace(tzinfo=UTC), "a": "", "b": ""}
     if after is not None:
         until = dict(zip(until, reading.position(after, datetime, str, str), strict=True))

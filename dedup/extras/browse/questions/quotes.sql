@@ -1,21 +1,21 @@
--- Pages of quotes.
+-- Pages of quotes: sentences that outlets share.
 
 -- name: columns
--- What is shown of a quote.
+-- The columns of a quote.
 sentence_hash, words, outlets, stories, articles, common, speech, source_id, publication, appeared_at, counted_at
 
 -- name: page
--- A page of quotes.
+-- Read a page of quotes.
 SELECT ${columns} FROM dedup.quote
 WHERE (${order}, sentence_hash) < (%(place)s, %(hash)s) AND (speech OR NOT %(speech)s)
 ORDER BY ${order} DESC, sentence_hash DESC LIMIT %(limit)s
 
 -- name: one
--- A quote.
+-- Read a quote.
 SELECT ${columns} FROM dedup.quote WHERE sentence_hash = %(hash)s
 
 -- name: articles
--- The earliest articles with a sentence. OFFSET 0: looked up one by one, whatever the statistics say.
+-- Find the earliest articles with a sentence. OFFSET 0 forces one index lookup per article, despite stale statistics.
 SELECT k.id
 FROM (SELECT DISTINCT h.article_id FROM dedup.holding('{true,false}', ARRAY[%(hash)s::bigint]) AS h
       LIMIT %(read)s) AS h

@@ -1,6 +1,6 @@
-"""Articles by words, outlet, date, address or source_id, the newest first, page by page.
+"""Search articles by words, outlet, date, address or source_id, the newest first, page by page.
 
-`dedup init --search` makes the index of words that this needs (`word_index.py`).
+Words need the index of `dedup init --search` (`word_index.py`).
 """
 
 from __future__ import annotations
@@ -36,37 +36,21 @@ from dedup.store.word_index import (
 
 _sql = Statements("extras/browse/questions/questions")
 
-SEARCH_PAGE = 50
-"""Articles of a page."""
+SEARCH_PAGE = 50  # Articles of a page
+WORDS_CHARACTERS = 1_000  # Of the words searched for, at most
+SCANNED = 10_000  # Articles read for a page if no index finds the ones that fit
+FEW = 2_000  # Up to so many articles with the words are all read; of more only the newest days
+STEPS = 60  # Days, or blocks of days, read for a page
+SNIPPET_FROM = 20_000  # Characters of a text in which a snippet is looked for
+AROUND = 120  # Characters of a snippet before the word, and after it
+GIVEN = FOLDED.format("%(words)s::text")  # SQL: the words as the index folds them
 
-WORDS_CHARACTERS = 1_000
-"""Of what is searched for, at most."""
-
-SCANNED = 10_000
-"""Articles that are looked at for a page where an index does not tell which ones fit."""
-
-FEW = 2_000
-"""So many articles with some words are all looked at; of more only those of the newest days."""
-
-STEPS = 60
-"""Days, or blocks of them, that are looked through for a page."""
-
-SNIPPET_FROM = 20_000
-"""Characters of a text among which the words are looked for."""
-
-AROUND = 120
-"""Characters of a snippet before the word, and behind it."""
-
-GIVEN = FOLDED.format("%(words)s::text")
-"""SQL: what is searched for, as the index has it."""
-
-Position = tuple[datetime, int]
-"""Of an article in the order of pages: its time and its id."""
+Position = tuple[datetime, int]  # The order of pages: time and id of an article
 
 
 @dataclass(frozen=True, slots=True)
 class Snippet(Answer):
-    """A piece of a text around the first of the words: what stands before it, the word, what follows."""
+    """A piece of a text around the first of the words."""
 
     before: str = field(repr=False)
     word: str = field(repr=False)
@@ -75,40 +59,31 @@ class Snippet(Answer):
 
 @dataclass(frozen=True, slots=True)
 class Found(Answer):
-    """An article that was found; `snippet` is None without words, or where only the title has them."""
+    """An article that was found."""
 
     article: ArticleLine
-    snippet: Snippet | None
+    snippet: Snippet | None  # None without words, or if only the title has them
 
 
 @dataclass(frozen=True, slots=True)
 class Page(Answer):
-    """A page of what was found. `found`: the newest first. `after`: what to give for the next page; None on
-    the last. `more`: looking ended before it was through: there may be more, also where little or nothing was
-    found, and `after` goes on from there.
-    """
+    """A page of found articles."""
 
-    found: tuple[Found, ...]
-    after: str | None
-    more: bool
+    found: tuple[Found, ...]  # the newest first
+    after: str | None  # token of the next page; None on the last
+    more: bool  # the search stopped early: there may be more, even after an empty page
 
 
 @dataclass(frozen=True, slots=True)
 class SearchWanted:
-    """A search.
-
-    Attributes:
-        condition: what no index of articles by time tells; `values`: of statements.
-        since: the first moment. `until`: the place that all that is found is before.
-        page: articles of a page.
-    """
+    """A checked search."""
 
     only: Only
-    condition: str
-    values: dict[str, Any]
-    since: datetime
-    until: Position
-    page: int
+    condition: str  # SQL, besides the range of time
+    values: dict[str, Any]  # of statements
+    since: datetime  # the first moment of the range
+    until: Position  # found articles are before it
+    page: int  # articles of a page
 
 
 def search(
@@ -127,12 +102,11 @@ def search(
     after: str | None = None,
     rows: int | None = None,
 ) -> Page:
-    """Articles that meet every condition, the newest first. Days are in UTC, both included.
+    """Return the articles that fulfil all conditions, the newest first. Days are in UTC, both included.
 
-    `words` must all be in the title or the text, whatever their case and accents, and need
-    `dedup init --search`. `dated`: with a time of publication that can be true, or without. `rows`: of the
-    page, where it is not 50; such a page has no snippets. Raises InputError without that index, or if `after`
-    is of no page.
+    `words` must all be in the title or the text, in any case and with any accents. `dated`: with a plausible
+    time of publication, or without. `rows`: another number of rows, without snippets. Raises InputError for
+    words without their index (`dedup init --search`), or for a wrong `after`.
     """
     for name, value in (("words", words), ("url", url), ("source_id", source_id)):
         checks.optional(checks.text, name, value)
@@ -151,6 +125,7 @@ def search(
         if not index_is_complete(cursor):
             command = f"{program(schema_of(cursor))} init --search"
             raise InputError(f"words cannot be searched yet: `{command}` makes the index")
+        # Only bitmap scans can read the GIN index of words; other scans would walk the index of times.
         reading.allow(cursor, bitmapscan=True, indexscan=False, indexonlyscan=False)
         positions, goes_on = _with_words(cursor, what, words)
         reading.allow(cursor, bitmapscan=False, indexscan=True, indexonlyscan=True)
@@ -170,14 +145,13 @@ def search(
 
 
 def _named(cursor: Cursor, what: SearchWanted, column: str) -> list[Position]:
-    """The articles of an address or a source_id, the newest first."""
     statement = _sql("named", column=column, condition=what.condition)
     values = {**what.values, "value": what.values[column], "limit": SCANNED, "page": what.page + 1}
     return [(at, id) for at, id in cursor.execute(statement, values).fetchall()]
 
 
 def _in_order(cursor: Cursor, what: SearchWanted) -> tuple[list[Position], Position | None]:
-    """The newest articles, or those of an outlet; and where to go on after `SCANNED` of them."""
+    """Return the newest articles that fit, and the place to continue from after `SCANNED` articles."""
     values, outlet = {**what.values, "limit": SCANNED, "page": what.page + 1}, what.only.by_outlet
     statement = _sql("in_order", condition=what.condition, **outlet)
     positions = [(at, id) for at, id in cursor.execute(statement, values).fetchall()]
@@ -188,7 +162,7 @@ def _in_order(cursor: Cursor, what: SearchWanted) -> tuple[list[Position], Posit
 
 
 def _with_words(cursor: Cursor, what: SearchWanted, words: str) -> tuple[list[Position], Position | None]:
-    """The newest articles with these words; and where to go on after `STEPS` looks."""
+    """Return the newest articles with these words, and the place to continue from after `STEPS` reads."""
     row = cursor.execute(_sql("count_words", words=GIVEN), {"words": words}).fetchone()
     if row is None or not row[0]:
         raise InputError("there is no word in what is searched for")
@@ -197,6 +171,8 @@ def _with_words(cursor: Cursor, what: SearchWanted, words: str) -> tuple[list[Po
     on_a_day = what.until[0] <= reading.after(day)
     if on_a_day:
         marks.append(mark(day))
+    # The index has words, days and outlets, but no order. So few articles are all read and sorted; of many,
+    # the newest block of days is read, and only if that has too many, its days one by one.
     found, all_of_them = _matching(cursor, what, words, marks, None if on_a_day else FEW)
     if all_of_them:
         return found[: what.page + 1], None
@@ -221,7 +197,7 @@ def _with_words(cursor: Cursor, what: SearchWanted, words: str) -> tuple[list[Po
 def _matching(
     cursor: Cursor, what: SearchWanted, words: str, marks: list[str], limit: int | None
 ) -> tuple[list[Position], bool]:
-    """The articles with the words and these marks, the newest first; and whether these are all of them."""
+    """Return the articles with the words and these marks, the newest first, and whether these are all."""
     quoted = (mark.replace("\\", "\\\\").replace("'", "''") for mark in marks)
     values = {**what.values, "words": words, "marks": " & ".join(f"'{mark}'" for mark in quoted)}
     values |= {"limit": None if limit is None else limit + 1}
@@ -240,7 +216,6 @@ def _newest(cursor: Cursor, until: Position, since: datetime) -> datetime | None
 
 
 def _snippets(cursor: Cursor, ids: Sequence[int], given: str) -> dict[int, Snippet]:
-    """Of each text the words around the first of those that were searched for."""
     values = {"characters": SNIPPET_FROM, "ids": bigints(list(ids))}
     rows = cursor.execute(_sql("beginnings"), values).fetchall()
     pattern = pattern_of(given)
@@ -254,6 +229,7 @@ def _snippet(text: str, pattern: re.Pattern[str]) -> Snippet | None:
     start, end = hit.span()
     first, last = max(0, start - AROUND), min(len(text), end + AROUND)
     before, behind = text[first:start], text[end:last]
+    # The cut may be within a word; drop its rest.
     if first:
         before = "…" + before.partition(" ")[2]
     if last < len(text):

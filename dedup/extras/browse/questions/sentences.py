@@ -1,6 +1,4 @@
-"""Sentences: the common ones, which are left out of every comparison, by what that hides; and those that
-several outlets share, as `store/quotes.py` keeps them (the view `quote` says the same).
-"""
+"""Show sentences: common ones, which comparisons ignore, and ones that several outlets share (quotes)."""
 
 from __future__ import annotations
 
@@ -20,41 +18,30 @@ from dedup.store.overview import CommonSentence
 
 _sql, _quotes = Statements("extras/browse/questions/questions"), Statements("extras/browse/questions/quotes")
 
-SentenceOrder = Literal["carriers", "stories"]
-"""The sentences of the most articles first, or those of the most effective stories."""
+SentenceOrder = Literal["carriers", "stories"]  # Most articles first, or most effective stories
+SENTENCES_PAGE = 100  # Sentences of a page
+CARRIERS = 20  # Articles shown of a sentence
 
-SENTENCES_PAGE = 100
-"""Sentences of a page."""
-
-CARRIERS = 20
-"""Articles with a sentence that are shown."""
-
-_ORDERS: Mapping[SentenceOrder, tuple[str, type]] = {
+_ORDERS: Mapping[SentenceOrder, tuple[str, type]] = {  # -> column and its kind
     "carriers": ("carriers", int),
     "stories": ("effective_stories", float),
 }
-"""The column that an order is by, and its kind."""
 
-
-FIRST = 2**31 - 1, 2**63 - 1
-"""Begin of the first page, as counts and a hash that no sentence reaches."""
+FIRST = 2**31 - 1, 2**63 - 1  # The first page begins before every count and hash
 
 
 @dataclass(frozen=True, slots=True)
 class SentencesPage(Answer):
-    """Common sentences. `sentences`: a page of those that are ignored. `pinned`: the pinned ones, common or
-    not, the newest first; at most a page. Only on the first page. `after`: what to give for the next page;
-    None on the last.
-    """
+    """A page of common sentences."""
 
     sentences: tuple[CommonSentence, ...]
-    pinned: tuple[CommonSentence, ...]
-    after: str | None
+    pinned: tuple[CommonSentence, ...]  # common or not, the newest first; on the first page only
+    after: str | None  # token of the next page
 
 
 @dataclass(frozen=True, slots=True)
 class SentencePage(Answer):
-    """One sentence, with some of the articles that carry it."""
+    """A sentence, with some of its articles."""
 
     sentence: CommonSentence
     articles: tuple[ArticleLine, ...]
@@ -63,10 +50,7 @@ class SentencePage(Answer):
 def common_sentences(
     cursor: Cursor, order: SentenceOrder = "carriers", after: str | None = None, *, rows: int | None = None
 ) -> SentencesPage:
-    """The sentences that are ignored, and the pinned ones.
-
-    Raises InputError: there is no such order, or `after` is of no page.
-    """
+    """Return common sentences, and pinned ones; raise InputError for an unknown order or a wrong `after`."""
     if order not in _ORDERS:
         raise InputError(f"there is no order {order!r}; there are {', '.join(get_args(SentenceOrder))}")
     column, kind = _ORDERS[order]
@@ -81,9 +65,7 @@ def common_sentences(
 
 
 def sentence(cursor: Cursor, sentence_hash: int) -> SentencePage:
-    """A common or pinned sentence with some of its articles, the originals first. Raises NotFoundError: it is
-    neither.
-    """
+    """Return a common or pinned sentence with some articles, originals first; or raise NotFoundError."""
     values = {"hash": checks.whole_number("sentence_hash", sentence_hash, -(2**63))}
     row = cursor.execute(_sql("sentence"), values).fetchone()
     if row is None:
@@ -96,55 +78,39 @@ def sentence(cursor: Cursor, sentence_hash: int) -> SentencePage:
     return SentencePage(CommonSentence(*row), tuple(lines[id] for id in dict.fromkeys(ids) if id in lines))
 
 
-# --- shared by outlets
-
-
-QUOTES_PAGE = 100
-"""Quotes of a page."""
-
-CARRIERS_SHOWN, CARRIERS_READ = 50, 10_000
-"""Articles with a sentence that are shown, and among how many the earliest are looked for: 100 ms."""
-
-QuoteOrder = Literal["outlets", "stories"]
-"""The sentences of the most outlets first, or those of the most stories."""
+QUOTES_PAGE = 100  # Quotes of a page
+CARRIERS_SHOWN, CARRIERS_READ = 50, 10_000  # Articles shown: the earliest of so many read, in 100 ms
+QuoteOrder = Literal["outlets", "stories"]  # Most outlets first, or most stories
 
 
 @dataclass(frozen=True, slots=True)
 class Quote(Answer):
-    """A sentence that several outlets share, as it was counted.
-
-    Attributes:
-        words: as the earliest article prints it; its first 500 characters.
-        outlets, stories, articles: how many have it. Of one story it was reprinted with the rest.
-        common: whether it is a common sentence, which counts for nothing.
-        speech: whether it holds a quotation mark.
-        source_id, publication, appeared_at: of the earliest article; the time in UTC, None where unknown.
-    """
+    """A sentence that several outlets share, as it was counted."""
 
     sentence_hash: int
-    words: str
+    words: str  # as the earliest article prints it, its first 500 characters
     outlets: int
-    stories: int
+    stories: int  # in 1 it was reprinted with the rest of the text
     articles: int
-    common: bool
-    speech: bool
-    source_id: str
+    common: bool  # ignored by comparisons
+    speech: bool  # has a quotation mark
+    source_id: str  # of the earliest article
     publication: str | None
-    appeared_at: datetime | None
+    appeared_at: datetime | None  # in UTC
     counted_at: datetime
 
 
 @dataclass(frozen=True, slots=True)
 class QuotesPage(Answer):
-    """Some quotes. `after`: what to give for the next page; None on the last."""
+    """A page of quotes."""
 
     quotes: tuple[Quote, ...]
-    after: str | None
+    after: str | None  # token of the next page
 
 
 @dataclass(frozen=True, slots=True)
 class QuotePage(Answer):
-    """A quote, with the earliest articles that have it."""
+    """A quote, with its earliest articles."""
 
     quote: Quote
     articles: tuple[ArticleLine, ...]
@@ -158,10 +124,10 @@ def quotes(
     after: str | None = None,
     limit: int = QUOTES_PAGE,
 ) -> QuotesPage:
-    """Sentences that several outlets share, as `keep_sentences` counted them, common ones included.
+    """Return sentences that several outlets share, common ones too, as `dedup sentences` counted them.
 
-    `speech`: only those with a quotation mark. `limit`: at most so many, up to `ROWS`. Raises InputError:
-    there is no such order, or `after` is of no page.
+    `speech`: only with a quotation mark. `limit`: up to `ROWS`. Raises InputError for an unknown order or a
+    wrong `after`.
     """
     checks.whole_number("limit", limit, 1, ROWS)
     if order not in get_args(QuoteOrder):
@@ -174,11 +140,11 @@ def quotes(
 
 
 def quote(cursor: Cursor, sentence_hash: int) -> QuotePage:
-    """A quote, with the earliest articles that have it. Raises NotFoundError: none is kept."""
+    """Return a quote with its earliest articles, or raise NotFoundError."""
     checks.whole_number("sentence_hash", sentence_hash, -(2**63))
     row = cursor.execute(_quotes("one"), {"hash": sentence_hash}).fetchone()
     if row is None:
-        raise NotFoundError(f"sentence {sentence_hash} is no quote that is kept")
+        raise NotFoundError(f"sentence {sentence_hash} is not a stored quote")
     values = {"hash": sentence_hash, "read": CARRIERS_READ, "limit": CARRIERS_SHOWN}
     ids = [id for (id,) in cursor.execute(_quotes("articles"), values).fetchall()]
     lines = lines_of(cursor, ids)

@@ -1,4 +1,4 @@
-"""A story as a page shows it: the canonical article, its copies page by page, and what is like it."""
+"""Show a story: the original, its copies page by page, and similar stories."""
 
 from __future__ import annotations
 
@@ -18,48 +18,30 @@ from dedup.store.verdicts import best_pairs
 
 _sql = Statements("extras/browse/questions/questions")
 
-STORY_PAGE = 200
-"""Copies of a page."""
-
-STORY_PRINTS = 2_000
-"""Articles of a story that a picture of it knows, the earliest."""
-
-COPIES_COUNTED = 10_000
-"""Copies are counted up to here."""
+STORY_PAGE = 200  # Copies of a page
+STORY_PRINTS = 2_000  # Articles in the chart of a story, the earliest
+COPIES_COUNTED = 10_000  # Copies are counted up to this number
 
 _FIRST = datetime.min.replace(tzinfo=UTC)
 
 
 @dataclass(frozen=True, slots=True)
 class StoryPage(Answer):
-    """A story.
+    """A story. `prints` and `beside` are on the first page only."""
 
-    Attributes:
-        asked: the source_id that was asked for: of the canonical article or of a copy.
-        words: of the canonical article; None where it has no fingerprint.
-        copies: a page of its duplicates, by time.
-        after: what to give for the next page; None on the last.
-        copies_counted: how many copies there are, at least.
-        more_copies: whether there are more than that.
-        prints: the earliest articles, by time, with the canonical one: at most `STORY_PRINTS`. Only on the
-            first page.
-        beside: canonical articles of similar stories, the best match first; those of the rule "containment"
-            are excerpts. Only on the first page.
-    """
-
-    asked: str
+    asked: str  # the source_id that was asked for, of the original or of a copy
     original: ArticleLine
-    words: int | None
-    copies: tuple[CopyLine, ...]
-    after: str | None
+    words: int | None  # of the original; None without a fingerprint
+    copies: tuple[CopyLine, ...]  # a page, by time
+    after: str | None  # token of the next page
     copies_counted: int
-    more_copies: bool
-    prints: tuple[ArticleLine, ...]
-    beside: tuple[MatchedArticle, ...]
+    more_copies: bool  # there are more than counted
+    prints: tuple[ArticleLine, ...]  # the original and the earliest copies, by time
+    beside: tuple[MatchedArticle, ...]  # originals of similar stories, the best match first
 
     @property
     def times_known(self) -> bool:
-        """Whether times tell of all of `prints` and `copies` which was first in this corpus."""
+        """True if times show for all of `prints` and `copies` which was first in this corpus."""
         every = [self.original, *self.prints, *(copy.article for copy in self.copies)]
         return self.original.published and all(
             one.source_id == self.original.source_id or one.after(self.original) is not None for one in every
@@ -67,12 +49,12 @@ class StoryPage(Answer):
 
     @property
     def lasted(self) -> timedelta | None:
-        """From the first to the last of `prints`; None where times do not tell."""
+        """The time from the first to the last of `prints`; None if unknown."""
         return self.prints[-1].after(self.prints[0]) if self.prints and self.times_known else None
 
     @property
     def versions(self) -> list[tuple[ArticleLine, ...]]:
-        """Articles of `prints` by outlet, of each outlet that has several, in sequence."""
+        """Articles of `prints` by outlet, for outlets with several, by time."""
         of: dict[str, list[ArticleLine]] = {}
         for one in self.prints:
             if one.publication is not None:
@@ -81,10 +63,7 @@ class StoryPage(Answer):
 
 
 def story(cursor: Cursor, source_id: str, after: str | None = None, *, rows: int | None = None) -> StoryPage:
-    """The story of an article, its copies 200 at a time, or so many.
-
-    Raises NotFoundError: the article is not stored. InputError: `after` is of no page.
-    """
+    """Return the story of an article; raise NotFoundError, or InputError for a wrong `after`."""
     page = rows_of(rows, STORY_PAGE)
     since = reading.position(after, datetime, int) if after is not None else (_FIRST, 0)
     values = {"source_id": checks.text("source_id", source_id), "counted": COPIES_COUNTED + 1}

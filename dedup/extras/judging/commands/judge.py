@@ -1,4 +1,4 @@
-"""`dedup judge`: pick pairs for people, take their judgements, and make figures and thresholds of them."""
+"""The command `dedup judge`: pick pairs for people, take their judgements, and compute figures from them."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 app = typer.Typer(
     no_args_is_help=True,
     help="""
-Your own judgement of pairs of articles: how good the marks are by it, and which thresholds fit it best.
+Judge pairs of articles yourself; then see how good the marks are, and which thresholds fit best.
 
 The commands, in this order:
 
@@ -29,7 +29,7 @@ The commands, in this order:
     dedup judge score     # precision and recall of the marks
     dedup judge tune      # better thresholds, and what they would change
 
-Some 100 pairs tell much. They are a random sample of each kind of pair, so what you say of them tells about
+About 100 pairs are enough to start. They are a random sample of each kind of pair, so the figures hold for
 all pairs. Several people may judge, and all judgements are kept.
 """,
 )
@@ -38,25 +38,20 @@ app.command()(review)
 
 @app.command()
 def tune(newest: NewestOption = 20_000, json: JsonOption = False) -> None:
-    """Find the thresholds that are best for what people judged, and what would change if they were adopted.
+    """Find the thresholds that agree best with the judgements, and show what they would change.
 
-    Every number comes with the interval that holds it 95 times of 100. A gain whose interval reaches below 0
-    may be luck: judge more pairs before you adopt it. Nothing is changed.
+    Every number has a 95 % interval. A gain whose interval reaches below 0 may be luck: judge more pairs
+    before you adopt it. Nothing is changed.
     """
     with corpus() as dd:
         settings = dd.settings.in_force()
         found = dd.judgements.tune(newest)
     if json:
-        output.write_json(
-            [
-                {
-                    **asdict(proposal.tuned),
-                    "worthwhile": proposal.tuned.worthwhile,
-                    "change": asdict(proposal.effect) if proposal.effect else None,
-                }
-                for proposal in found
-            ]
-        )
+        rows = [
+            {**asdict(p.tuned), "worthwhile": p.tuned.worthwhile, "change": p.effect and asdict(p.effect)}
+            for p in found
+        ]
+        output.write_json(rows)
         return
     for proposal in found:
         _print_tuned(proposal.tuned, proposal.effect, settings)
@@ -77,28 +72,29 @@ def _print_tuned(tuned: Tuned, change: SettingsEffect | None, settings: Any) -> 
         ("now", "best", "95 % interval"),
     )
     gain = f"gain in F1: {_shown(tuned.gain.value)} ({_interval(tuned.gain)})"
+    # The interval decides, not the value: thresholds chosen on few pairs always look a little better.
     if not tuned.worthwhile:
-        output.say(f"{gain}: no more than luck can give; keep the present thresholds, or judge more pairs")
+        output.say(f"{gain}: this may be luck; keep the present thresholds, or judge more pairs")
         output.say("")
         return
     if change:
         output.say(
             f"{gain}. Of the newest {change.articles:,} articles {change.joined:,} would become duplicates,"
-            f" {change.left:,} would no longer be, {change.moved:,} would be those of another article"
+            f" {change.left:,} would no longer be duplicates, {change.moved:,} would get another original"
         )
     else:
         output.say(gain)
     wanted = " ".join(f"{name}={value:g}" for name, value in values.items())
-    output.say(f"to adopt it: dedup settings set {wanted} && dedup backfill")
+    output.say(f"to adopt them: dedup settings set {wanted} && dedup backfill")
     output.say("")
 
 
 @app.command()
 def score(truth: TruthOption = None, min_jaccard: MinJaccardOption = 0.8, json: JsonOption = False) -> None:
-    """Score the marks of the live corpus: against a truth, or against what people judged.
+    """Score the marks of the corpus: against a truth, or against the judgements of people.
 
-    Two articles of one story (a canonical article with its duplicates) count as found. A truth is to name all
-    pairs of duplicates: a pair that is found and not named counts as wrong, and it is said how many do.
+    Two articles of one story (an original with its duplicates) count as found. The truth should name all
+    pairs of duplicates: a found pair that it does not name counts as wrong, and the output says how many do.
     """
     with corpus() as dd:
         if truth is None:
@@ -106,13 +102,13 @@ def score(truth: TruthOption = None, min_jaccard: MinJaccardOption = 0.8, json: 
             return
         found, unknown = dd.judgements.score(truth, min_jaccard)
     if unknown:
-        output.say(f"{unknown:,} pairs of {truth} name articles that the corpus does not have")
+        output.say(f"{counted(unknown, 'pair')} of {truth}: an article is not in the corpus")
     pairs = found.pairs
     if found.unnamed:
         named = pairs.right + pairs.wrong - found.unnamed
         output.say(
             f"counted as wrong: {counted(found.unnamed, 'pair')} of one story that {truth} does not name;"
-            f" of {named:,} that it names {pairs.right:,} are right"
+            f" {pairs.right:,} of {named:,} that it names are right"
         )
     if pairs.unclear:
         output.say(f"not counted: {counted(pairs.unclear, 'pair')} of one story that {truth} calls unclear")
@@ -154,7 +150,7 @@ def _print_quality(quality: Quality, json: bool) -> None:
         ),
         ("estimate", "95 % interval"),
     )
-    output.say("recall is among the pairs that at least one method found")
+    output.say("recall counts only pairs that at least one method found")
 
 
 def _interval(estimate: Estimate) -> str:

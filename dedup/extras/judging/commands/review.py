@@ -1,15 +1,10 @@
-"""`dedup judge review`: a person reads pairs of articles side by side and says what they are to each other.
+"""The command `dedup judge review`: a person reads pairs of articles side by side and labels them.
 
-Scores and methods' opinions stay hidden until asked for: they would lead the judge. Every judgement is
-committed at once.
-
-Without a terminal `--export` writes the pairs as lines of a file, and `--import` reads the labels back:
+`--export` writes pairs as lines of a file, and `--import` reads the labels back:
 
     {"a": {"id": …, "title": …, "text": …, "text_hash": …}, "b": {…}, "label": null, "note": null}
 
-Fill in `label` ("duplicate", "similar", "different", "unsure") and hand the file back; `text_hash` ties the
-judgement to the text that was read. For an import a line may be as short as
-{"a": ID, "b": ID, "label": …}.
+`text_hash` ties the judgement to the text that was read. An import may leave out all but the ids and labels.
 """
 
 from __future__ import annotations
@@ -39,19 +34,19 @@ QUESTION = "d duplicate, s similar, x different, u unsure; Enter later, b back, 
 
 HELP = """\
   d      duplicate: the same article, perhaps trimmed, updated or with another headline
-  s      similar: they share passages, but each says much of its own
-  x      different: two texts, be it on one event
+  s      similar: they share passages, but each has much of its own
+  x      different: two texts, even if about one event
   u      unsure: left out of every count
-  Enter  later: the pair comes again at the end
-  b      back to the pair before, to change its judgement
+  Enter  later: show the pair again at the end
+  b      go back to the pair before, to change its judgement
   r      take back the judgement of this pair
-  v      show the scores of methods: better after your own judgement
-  q      quit; judgements are kept, and the next run goes on from there"""
+  v      show the scores of methods; better after your own judgement
+  q      quit; judgements are kept, and the next run continues from there"""
 
 
 def review(
     judge: Annotated[
-        str | None, Option("--as", metavar="NAME", help="Who judges; default: your user name.")
+        str | None, Option("--as", metavar="NAME", help="The name of the judge; default: your user name.")
     ] = None,
     export: Annotated[
         Path | None, Option(metavar="FILE", help="Write the pairs you have not judged, and end.")
@@ -62,14 +57,14 @@ def review(
 ) -> None:
     """Judge the pairs that `dedup judge pairs` picked: duplicate, similar, different, or unsure.
 
-    Both texts side by side, what differs marked. Each judgement is stored at once: quit at any time, the next
-    run goes on. Several people may judge the same pairs. `dedup browse` has a page for it too.
+    It shows both texts side by side and marks what differs. Each judgement is stored at once: quit at any
+    time, the next run continues. Several people may judge the same pairs. `dedup browse` has a page for it.
 
     Without a terminal: `--export pairs.jsonl`, fill in every `label`, `--import pairs.jsonl`.
     """
     who = judge or os.environ.get("USER") or os.environ.get("LOGNAME")
     if not who:
-        raise InputError("who judges? name yourself with --as NAME")
+        raise InputError("the judge has no name: give yours with --as NAME")
     if export and import_:
         raise InputError("choose one of --export and --import")
     with corpus() as found:
@@ -85,9 +80,7 @@ def _interactive(judgements: Judgements, judge: str) -> None:
     _needs_pairs(judgements, judge)
     _Review(judgements, judge).run()
     progress = judgements.progress(judge)
-    missing = (
-        f"; {progress.missing:,} cannot be shown, as an article is not stored" if progress.missing else ""
-    )
+    missing = f"; {progress.missing:,} cannot be shown: an article is not stored" if progress.missing else ""
     output.say(f"{judge} has judged {progress.judged:,} of {progress.picked:,} pairs{missing}")
     output.say("next: dedup judge review" if progress.left else "next: dedup judge tune")
 
@@ -98,7 +91,7 @@ def _needs_pairs(judgements: Judgements, judge: str) -> None:
 
 
 class _Review:
-    """Asks for the label of one pair at a time, in plain lines."""
+    """A dialogue in plain lines that asks for the label of one pair at a time."""
 
     def __init__(self, judgements: Judgements, judge: str) -> None:
         self._judgements, self._judge = judgements, judge
@@ -108,14 +101,13 @@ class _Review:
         self._at = min(len(done), len(self._pairs) - 1)
 
     def run(self) -> None:
-        """Ask until all pairs are judged, or the judge quits."""
         if self._pairs:
             self._show()
         while self._pairs and self._take(_answer()):
             pass
 
     def _take(self, answer: str) -> bool:
-        """Do what an answer says; return whether to go on."""
+        """Do what an answer says; return whether to continue."""
         pair = self._pairs[self._at]
         if answer in KEYS:
             hashes = (self._pair.a.text_hash, self._pair.b.text_hash)
@@ -139,6 +131,7 @@ class _Review:
                 self._judged.discard(pair)
                 output.say("taken back")
                 self._show()
+            # Hidden until asked for: scores would lead the judge.
             case "v":
                 scores = self._pair.scores.items()
                 shown = (f"{name} {'–' if score is None else f'{score:.2f}'}" for name, score in scores)
@@ -174,7 +167,6 @@ class _Review:
 
 
 def _answer() -> str:
-    """Read an answer; the end of the input quits."""
     try:
         return input(QUESTION).strip().lower()
     except EOFError:
@@ -183,14 +175,12 @@ def _answer() -> str:
 
 
 def _head(side: ReviewArticle) -> Text:
-    """Title, or else the first words; publication, date and id in a line below."""
     facts = [side.publication, f"{side.time:%Y-%m-%d %H:%M}", side.id]
     title, below = side.title or first_words(side.text), " · ".join(fact for fact in facts if fact)
     return Text.assemble((output.printable(title), "bold"), "\n", (output.printable(below), "dim"))
 
 
 def _write(judgements: Judgements, judge: str, path: Path) -> None:
-    """Write the pairs this judge has not judged."""
     _needs_pairs(judgements, judge)
     pairs = (judgements.read(pair, judge) for pair in judgements.waiting(judge))
     rows = ({"a": _side(pair.a), "b": _side(pair.b), "label": None, "note": None} for pair in pairs)
@@ -211,7 +201,7 @@ def _side(side: ReviewArticle) -> dict[str, Any]:
 
 
 def _read(judgements: Judgements, judge: str, path: Path) -> None:
-    """Store the judgements of a file, all or none; lines without a label are passed over."""
+    """Store the judgements of a file, all or none; skip lines without a label."""
     from dedup.extras.judging.judgements import key
     from dedup.files.jsonl import BLANK, jsonl_records
     from dedup.files.source import LineSource
@@ -225,6 +215,7 @@ def _read(judgements: Judgements, judge: str, path: Path) -> None:
             try:
                 if isinstance(row, str):
                     raise InputError(f"not as --export writes it: {row}")
+                # Half-filled files are welcome: people judge some pairs today, others tomorrow.
                 if row.get("label") is None:
                     passed += 1
                     continue
@@ -250,7 +241,7 @@ def _read(judgements: Judgements, judge: str, path: Path) -> None:
 
 
 def _named(row: Mapping[str, Any], name: str) -> tuple[str, bytes | None]:
-    """The id of a side, and the hash of the text that was read, if the line has it."""
+    """Return the id of a side, and the hash of the text that was read, if the line has it."""
     side = row.get(name)
     given = side if isinstance(side, dict) else {"id": side}
     source_id, text_hash = given.get("id"), given.get("text_hash")

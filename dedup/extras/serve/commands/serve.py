@@ -1,4 +1,4 @@
-"""The command `serve`, and parts of every server: its options, its token, a corpus that waits briefly."""
+"""The command `dedup serve`, and parts of every server: options, token, a corpus with short timeouts."""
 
 from __future__ import annotations
 
@@ -21,19 +21,19 @@ from dedup.cli.shared import LogFormatOption, LogLevelOption, corpus, needs, sto
 from dedup.cli.signals import StopFlag
 
 HostOption = Annotated[
-    str, Option("--host", help="The address to listen at; one that other machines reach needs a token.")
+    str, Option("--host", help="The address to listen on; one that other machines can reach needs a token.")
 ]
-PortOption = Annotated[int, Option("--port", min=0, max=65_535, help="The port; 0 takes any that is free.")]
+PortOption = Annotated[int, Option("--port", min=0, max=65_535, help="The port; 0 takes any free one.")]
 RateOption = Annotated[float, Option("--rate", min=0.1, help="Requests a second that one client may send.")]
 LogRequestsOption = Annotated[
     bool, Option("--log-requests", help="Log a line for every request, without its query.")
 ]
 
-SERVER_PACKAGES = ("starlette", "uvicorn")  # What the extras `serve` and `browse` bring
-TOKEN_CHARACTERS = 16  # At least, so that it cannot be guessed
+SERVER_PACKAGES = ("starlette", "uvicorn")  # Brought by the extras `serve` and `browse`
+TOKEN_CHARACTERS = 16  # Fewer could be guessed
 SERVE_VARIABLE = "DEDUP_SERVE_TOKEN"
 SERVE_PORT = 8765
-SERVE_RATE = 100.0  # Requests a second of one client: a third of what one corpus answers on two cores
+SERVE_RATE = 100.0  # Requests a second of one client: one corpus answers three times as many on two cores
 
 
 def serve(
@@ -41,29 +41,19 @@ def serve(
     port: PortOption = SERVE_PORT,
     unix: Annotated[
         Path | None,
-        Option(
-            metavar="PATH",
-            help="Listen at a socket in the file system instead, which only this user may use.",
-        ),
+        Option(metavar="PATH", help="Listen on a socket file instead, which only this user may use."),
     ] = None,
     token_file: Annotated[
         Path | None,
-        Option(
-            metavar="FILE",
-            help="A file that holds the token which clients have to send; or set `DEDUP_SERVE_TOKEN`.",
-        ),
+        Option(metavar="FILE", help="A file with the token of clients; or set `DEDUP_SERVE_TOKEN`."),
     ] = None,
     rate: RateOption = SERVE_RATE,
     max_body: Annotated[
         int | None,
-        Option(
-            min=1_000,
-            metavar="BYTES",
-            help="Of the body of a request; default: room for the longest text that the corpus reads.",
-        ),
+        Option(min=1_000, metavar="BYTES", help="Most bytes of a body; default: fits the longest text."),
     ] = None,
     texts: Annotated[
-        bool, Option("--texts", help="Clients may read the texts of articles, with `text=true`.")
+        bool, Option("--texts", help="Let clients read the texts of articles, with `text=true`.")
     ] = False,
     log_format: LogFormatOption = "text",
     log_level: LogLevelOption = "info",
@@ -71,9 +61,9 @@ def serve(
 ) -> None:
     """Answer over HTTP, for scrapers in other languages: JSON articles in, JSON verdicts out.
 
-    It listens at this machine only, unless told otherwise. SIGTERM and Ctrl-C finish the requests in hand,
-    and end it with exit code 0. Addresses, answers and limits are in docs/http.md, and the server tells them
-    at `/openapi.json`. Needs the extra `serve`.
+    It listens on this machine only, unless `--host` says otherwise. After SIGTERM or Ctrl-C it finishes the
+    requests in hand and ends with exit code 0. See docs/http.md, or `/openapi.json` on the server, for
+    addresses, answers and limits. Needs the extra `serve`.
 
     **Examples**
 
@@ -86,17 +76,18 @@ def serve(
     from dedup.extras.serve.app import make_app
     from dedup.extras.serve.guard import LOOPBACK_NAMES, Access
     from dedup.extras.serve.limits import Limits
+    from dedup.extras.serve.sockets import address_of, bind, bind_unix
 
     token = token_from(token_file, SERVE_VARIABLE)
     access = Access(token, None if token is not None or unix is not None else LOOPBACK_NAMES | {host.lower()})
     with ExitStack() as stack:
         if unix is not None:
-            sockets = [server.bind_unix(unix)]
+            sockets = [bind_unix(unix)]
             stack.callback(unix.unlink, missing_ok=True)
             places = str(unix)
         else:
-            sockets = server.bind(host, port, loopback_only=token is None, variable=SERVE_VARIABLE)
-            places = " and ".join(map(server.address_of, sockets))
+            sockets = bind(host, port, loopback_only=token is None, variable=SERVE_VARIABLE)
+            places = " and ".join(map(address_of, sockets))
         dd, longest, stop = stack.enter_context(started(log_format, log_level))
         limits = Limits(body_bytes=max_body or longest, rate=rate)
         app = make_app(dd, limits, access, texts=texts, log_requests=log_requests)
@@ -105,10 +96,7 @@ def serve(
 
 
 def token_from(file: Path | None, variable: str) -> bytes | None:
-    """The token from a file or an environment variable; None where neither is given.
-
-    Raises InputError if it cannot be read, or could be guessed; the message does not hold it.
-    """
+    """Return the token of a file or a variable, or None; raise InputError for one that could be guessed."""
     if file is not None:
         try:
             given = file.read_text("utf-8").strip()
@@ -120,9 +108,10 @@ def token_from(file: Path | None, variable: str) -> bytes | None:
         given, where = os.environ.get(variable, "").strip(), variable
         if not given:
             return None
+    # The message must not hold the token: it may go to a log.
     if len(given) < TOKEN_CHARACTERS or not given.isascii() or not given.isprintable() or " " in given:
         raise InputError(
-            f"the token in {where} has to be one word of at least {TOKEN_CHARACTERS} ASCII characters;"
+            f"the token in {where} must be one word of at least {TOKEN_CHARACTERS} ASCII characters;"
             " make one: openssl rand -hex 32"
         )
     return given.encode()
@@ -130,16 +119,16 @@ def token_from(file: Path | None, variable: str) -> bytes | None:
 
 @contextmanager
 def started(log_format: LogFormat, log_level: LogLevel) -> Iterator[tuple[dedup.Deduplicator, int, StopFlag]]:
-    """The corpus of a server, which waits only briefly; the longest record in bytes; and when to end."""
+    """Yield the corpus of a server, its longest record in bytes, and the flag that ends the server."""
     from dedup.extras.serve.limits import DATABASE_SECONDS
 
     with stopping_gently() as stop:
-        with corpus() as patient:  # may make the schema of the embedded server, which takes its time
+        # Timeouts of a request would be too short to make the schema of an embedded server.
+        with corpus() as patient:
             longest = patient.settings.max_record_bytes()
         waits = dedup.Timeouts.from_environment()
-        brief = {
-            name: min(getattr(waits, name), DATABASE_SECONDS) for name in ("connect", "lock", "statement")
-        }
+        names = ("connect", "lock", "statement")
+        brief = {name: min(getattr(waits, name), DATABASE_SECONDS) for name in names}
         with dedup.Deduplicator(timeouts=replace(waits, **brief)) as found:
             configure(log_format, log_level)
             yield found, longest, stop
@@ -148,11 +137,11 @@ def started(log_format: LogFormat, log_level: LogLevel) -> Iterator[tuple[dedup.
 
 @contextmanager
 def stopping_gently() -> Iterator[StopFlag]:
-    """As `stopping`, and the first Ctrl-C too lets the requests in hand be finished."""
+    """Yield the flag of `stopping`; the first Ctrl-C also lets the requests in hand finish."""
     with stopping() as stop:
 
         def interrupted(_number: int, _frame: FrameType | None) -> None:
-            signal.signal(signal.SIGINT, before)  # a second one ends it at once
+            signal.signal(signal.SIGINT, before)  # the second one ends the server at once
             stop.set()
 
         before = signal.signal(signal.SIGINT, interrupted)
