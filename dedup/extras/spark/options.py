@@ -1,4 +1,4 @@
-"""Parameters of a run on Spark: those that marks depend on, and options, which change no result."""
+"""Parameters of a run on Spark: the state of the corpus, and options, on which no mark depends."""
 
 from __future__ import annotations
 
@@ -19,31 +19,29 @@ from dedup.text.punkt import PunktModel
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
+# Places in the smallest head: the first few of edited copies decide most of a story.
 HEAD_MINIMUM = 16
-"""Places in the smallest head. A story of edited copies is mostly decided by the first few of them."""
 
+# Pairs of places that a round may join for each entry of a group: the most that a head of 16 costs.
 PAIRS_PER_ENTRY = 8
-"""Pairs of places a round may look at, for each entry of a group: what a head of 16 costs at most."""
 
+# Duplicates among undecided nodes that one task decides: 32 MB of numbers, and about two seconds.
 EDGES_IN_ONE_TASK = 2_000_000
-"""Duplicates among undecided nodes that one task decides: 32 MB of numbers, and about two seconds."""
 
 SHUFFLE_PARTITIONS = "spark.sql.shuffle.partitions"
 
 
 @dataclass(frozen=True, slots=True)
 class Pins:
-    """What people have decided (docs/semantics.md, sections 2 and 4).
-
-    Attributes:
-        pairs: two `source_id`s to what was said of them; pairs of articles that are not there wait.
-        sentences: sentence hash to whether the sentence is always or never common.
+    """Pins of pairs and sentences (docs/semantics.md, sections 2 and 4).
 
     Raises:
         InputError: a pair of an article with itself, or one pair with two relations.
     """
 
+    # Two source_ids to their relation; a pair with an absent article has no effect.
     pairs: Mapping[tuple[str, str], Relation] = field(default_factory=dict)
+    # Sentence hash to True for a sentence that is always common, False for one that never is.
     sentences: Mapping[int, bool] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -59,21 +57,20 @@ class Pins:
 
 @dataclass(frozen=True, slots=True)
 class CorpusState:
-    """Parameters that marks depend on beside the articles of the input."""
+    """Parameters that marks depend on besides the articles of the input."""
 
     settings: Settings = field(default_factory=Settings)
     pins: Pins = field(default_factory=Pins)
     models: Mapping[str, PunktModel] = field(default_factory=dict)  # besides the shipped English ones
-    known: DataFrame | None = None  # fingerprints that are there already
-    horizon: int | None = None  # articles before it do not take part; microseconds since 1970, UTC
+    known: DataFrame | None = None  # fingerprints of earlier runs or an export
+    horizon: int | None = None  # articles before it are refused; microseconds since 1970, UTC
 
     @classmethod
     def read(cls, spark: SparkSession, folder: str, hash_key: str = "") -> CorpusState:
-        """The corpus of an exported folder, whose name is any URL that Spark reads.
+        """Read an exported folder at any URL that Spark reads.
 
-        `hash_key` is that of a corpus that has one, where the folder does not hold it. An InputError where
-        the folder is not whole, the hash key is missing or another one, or this program would make other
-        fingerprints.
+        `hash_key` is needed if the corpus has a key that the folder does not hold. Raises InputError: the
+        folder is incomplete, the hash key is missing or wrong, or this program would make other fingerprints.
         """
         folder = folder.rstrip("/")
         try:
@@ -149,24 +146,24 @@ class Options:
                 raise InputError(f"{name} must be at least {low}, not {value}")
 
     def budget_for(self, entries: int) -> int:
-        """Pairs that a round may join in a corpus whose groups have so many entries."""
+        """Return the pairs that a round may join if the groups have so many entries."""
         return PAIRS_PER_ENTRY * entries if self.budget is None else self.budget
 
     def configuration(self) -> dict[str, str]:
-        """What is set in the session while a run lasts."""
+        """Return the settings of the session during a run."""
         return {} if self.partitions is None else {SHUFFLE_PARTITIONS: str(self.partitions)}
 
     def digest(self) -> str:
-        """What the steps between depend on, as a text: they cannot go on under other options."""
+        """Return a text that is equal for options under which a run can continue."""
         values = asdict(self)
-        del values["allow_pairs"]
+        del values["allow_pairs"]  # it only ends a run, and is raised to continue it
         return json.dumps(values, sort_keys=True)
 
 
 def head(sizes: Mapping[int, int], minimum: int, budget: int) -> int:
-    """w, the largest head with sum over keys of min(n, w)^2 / 2 <= budget, or the smallest allowed.
+    """Return the largest head w with sum over keys of min(n, w)^2 / 2 <= budget, but at least `minimum`.
 
-    `sizes` has for a number n of undecided nodes under a key how many keys have so many.
+    `sizes`: number n of undecided nodes under a key to the number of keys with so many.
     """
 
     def twice(w: int) -> int:
@@ -176,6 +173,5 @@ def head(sizes: Mapping[int, int], minimum: int, budget: int) -> int:
 
 
 def _json(spark: SparkSession, path: str) -> list[dict[str, Any]]:
-    """One object a file."""
     rows = spark.read.text(path, wholetext=True).collect()
     return [dict(json.loads(row.value)) for row in rows]

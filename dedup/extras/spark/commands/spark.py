@@ -1,4 +1,4 @@
-"""`dedup spark`: marks made on a cluster, or on one machine without a database; and what they will cost."""
+"""`dedup spark`: marks made on a cluster, or on one machine without a database, and their cost."""
 
 from __future__ import annotations
 
@@ -23,18 +23,18 @@ from dedup.extras.spark.failures import explained
 if TYPE_CHECKING:
     from dedup.extras.spark.options import CorpusState
 
-SPARK_PACKAGES = ("pyspark", "pandas", "pyarrow")  # What the extra `spark` brings
+SPARK_PACKAGES = ("pyspark", "pandas", "pyarrow")  # of the extra `spark`
 
+# On one machine Spark listens only there, and serves no page.
 LOCAL = {
     "spark.driver.bindAddress": "127.0.0.1",
     "spark.driver.host": "127.0.0.1",
     "spark.ui.enabled": "false",
 }
-"""Settings of a Spark that is this machine alone: nobody else can reach it."""
 
 QUIET = {"spark.ui.showConsoleProgress": "false", "spark.log.level": "ERROR"}
 
-PARTITIONS_PER_CORE = 2  # Of shuffled data on one machine; Spark's own 200 make tasks of a few rows
+PARTITIONS_PER_CORE = 2  # of shuffled data on one machine; Spark's default of 200 makes tasks of a few rows
 
 spark_app = typer.Typer(
     no_args_is_help=True,
@@ -127,13 +127,13 @@ def run(
     memory: MemoryOption = "4g",
     json: JsonOption = False,
 ) -> None:
-    """Give every article of a table its mark: the marks that Postgres would give.
+    """Give every article of a table the mark that it would get in Postgres.
 
-    The columns are found as `dedup load` finds them. Rows that cannot be read are refused, fields that cannot
-    be read are left out; both are counted, with the reason, and the refused rows are a table of the result.
+    Columns are found as by `dedup load`. Unreadable rows are refused and unreadable fields left out; both are
+    counted by reason, and the refused rows are a table of the result.
 
-    Into the output go the tables `mark`, `match`, `common_sentence`, `fingerprint` and `refused`, and
-    `run.json` with settings, versions and costs.
+    The output has the tables `mark`, `match`, `common_sentence`, `fingerprint` and `refused`, and `run.json`
+    with settings, versions and costs.
 
     **Examples**
 
@@ -194,10 +194,10 @@ def estimate_(
     memory: MemoryOption = "4g",
     json: JsonOption = False,
 ) -> None:
-    """Tell what a run would cost: texts, pairs, bytes, and the keys that make most of the pairs.
+    """Estimate the cost of a run: texts, pairs, bytes, and the keys with most pairs.
 
-    The texts are read and grouped, and no pair is compared. With `--sample` it looks at a share of the
-    articles and tells what the whole is likely to have; keys that few texts have are not seen then.
+    The texts are read and grouped, and no pair is compared. With `--sample` the numbers for the whole are
+    estimated from a share of the articles, which misses keys that few texts share.
 
     **Example**
 
@@ -250,7 +250,7 @@ def _tell(name: str, seconds: float, rows: int) -> None:
 
 @contextmanager
 def _session(master: str | None, remote: str | None, memory: str, partitions: int | None) -> Iterator[Any]:
-    """A session of Spark: the one that spark-submit or the environment names, or one on this machine."""
+    """Open the session that the options, spark-submit or the environment name, or one on this machine."""
     if master and remote:
         raise InputError("--master and --remote exclude each other: give one of the two")
     given = "PYSPARK_GATEWAY_PORT" in os.environ or "SPARK_REMOTE" in os.environ
@@ -269,7 +269,8 @@ def _session(master: str | None, remote: str | None, memory: str, partitions: in
     elif local:
         builder = builder.master(local)
     if is_local:
-        os.environ.setdefault("PYSPARK_PYTHON", sys.executable)  # Spark would take the python3 of the system
+        # Otherwise Spark starts the python3 of the system, which may lack this package.
+        os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
         settings |= {**LOCAL, "spark.driver.memory": memory}
         settings[SHUFFLE_PARTITIONS] = partitions or PARTITIONS_PER_CORE * cores()
     for name, value in settings.items():
@@ -287,13 +288,11 @@ def _session(master: str | None, remote: str | None, memory: str, partitions: in
 def _given(
     map_: list[str] | None, set_: list[str] | None, key: str | None, folder: str | None, added: str | None
 ) -> tuple[dict[str, str], Settings, datetime | None]:
-    """What `run` and `estimate` are given: names of columns, settings, and when articles were added."""
     needs("dedup spark", "spark", SPARK_PACKAGES)
     return field_map(map_), _settings(set_, key, folder), None if added is None else moment(added)
 
 
 def _settings(values: list[str] | None, key: str | None, folder: str | None) -> Settings:
-    """The settings of `--set`, with the hash key; with an exported corpus only its own count."""
     if folder and values:
         raise InputError("--corpus brings its settings along: change them in Postgres, and export again")
     found: dict[str, Any] = {}
@@ -308,7 +307,6 @@ def _settings(values: list[str] | None, key: str | None, folder: str | None) -> 
 
 
 def _corpus(spark: Any, folder: str | None, settings: Settings) -> CorpusState:
-    """What `--corpus` names, or a corpus of which nothing is known yet."""
     from dedup.extras.spark.options import CorpusState
 
     return CorpusState.read(spark, folder, settings.hash_key) if folder else CorpusState(settings=settings)

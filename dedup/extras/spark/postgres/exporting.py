@@ -1,7 +1,6 @@
-"""`dedup export corpus`: what a cluster needs to know of a corpus, as one folder, whole or not there.
+"""`dedup export corpus`: fingerprints with digests of their texts, pins, settings and horizon, as one folder.
 
-That is fingerprints with the digests of their texts, pins, settings and the horizon. The folders are
-described in `../exchange.py`; what comes back is taken up by `importing.py`.
+`../exchange.py` describes the folder; `importing.py` reads the result of the cluster.
 """
 
 from __future__ import annotations
@@ -34,20 +33,18 @@ from dedup.text.fingerprint import Fingerprinter
 
 _sql = Statements("extras/spark/postgres/cluster")
 
-LEFT_OUT_NAMED = 100  # Articles without a fingerprint that are named; the others are only counted
-
-PAGE = 2_000
-"""Rows fetched from the server at a time: about 2 MB."""
+LEFT_OUT_NAMED = 100  # articles without a fingerprint that are named; the others are only counted
+PAGE = 2_000  # rows fetched from the server at a time: about 2 MB
 
 
 @dataclass(frozen=True, slots=True)
 class ClusterWanted:
-    """The state that the next backfill would settle by, and a cluster must."""
+    """The state by which the next backfill, and so a cluster, settles."""
 
-    corpus: CorpusState  # what a result must agree on
+    corpus: CorpusState
     fingerprinter: Fingerprinter
-    horizon: datetime | None  # articles before it do not belong to the corpus
-    failures: bool  # failed articles stay failed: neither texts nor fingerprints are about to be read again
+    horizon: datetime | None  # articles before it are outside the corpus
+    failures: bool  # failed articles stay failed, because no backfill is about to read all texts again
 
     @property
     def values(self) -> dict[str, Any]:
@@ -56,7 +53,7 @@ class ClusterWanted:
 
 
 def wanted(cursor: Cursor) -> ClusterWanted:
-    """Raises InputError: a cluster would read other texts than this corpus does."""
+    """Return the wanted state. Raises InputError: a cluster would read other texts than this corpus."""
     for attachment in attachments.present(cursor):
         if attachment.html:
             raise InputError(
@@ -73,7 +70,7 @@ def wanted(cursor: Cursor) -> ClusterWanted:
 
 
 def versions(cursor: Cursor, fingerprinter: Fingerprinter) -> dict[str, Any]:
-    """The fingerprint version for every language that articles name, as parameters of a statement."""
+    """Return the fingerprint version of every language in the corpus, as parameters of a statement."""
     rows = cursor.execute(_sql("languages")).fetchall()
     languages = [row[0] for row in rows]
     return {"languages": languages, "versions": [fingerprinter.version(name) for name in languages]}
@@ -87,12 +84,14 @@ def export(
     progress: Progress | None = None,
     stop: Callable[[], bool] = lambda: False,
 ) -> CorpusExport:
-    """Write a folder with what a cluster needs to know, or none; see `Deduplicator.export_corpus`."""
+    """Write the folder, or none; see `Deduplicator.export_corpus`."""
     path, shown = Path(folder), progress or SilentProgress()
     _refuse_used(path)
     report = CorpusExport(str(path), with_key=hash_key)
     try:
-        with tempfile.TemporaryDirectory(  # mode 0700
+        # Its mode is 0700: the folder may hold the hash key. Renaming at the end keeps half a folder from
+        # view.
+        with tempfile.TemporaryDirectory(
             prefix=f".{path.name}.", dir=path.absolute().parent, ignore_cleanup_errors=True
         ) as temporary:
             made = Path(temporary)
@@ -105,7 +104,7 @@ def export(
             if not report.stopped:
                 _write_others(made, found, report)
                 _refuse_used(path)
-                made.rename(path)  # takes the place of an empty folder
+                made.rename(path)  # replaces an empty folder
     except OSError as error:
         raise InputError(f"{path} cannot be written: {error.strerror}") from None
     return report
@@ -125,7 +124,7 @@ def _known(
     progress: Progress,
     stop: Callable[[], bool],
 ) -> Iterator[pa.RecordBatch]:
-    """Yield the articles inside, in no order, until told to stop; all are counted."""
+    """Yield the known fingerprints of articles that are not archived, in no order; counts every article."""
     query = _sql("fingerprints", text=articles.body("a"))
     values = found.values | versions(cursor, found.fingerprinter) | {"failures": found.failures}
     cursor.execute(b"DECLARE told NO SCROLL CURSOR FOR " + query, values)
@@ -147,7 +146,7 @@ def _known(
 
 
 def _write_others(folder: Path, found: ClusterWanted, report: CorpusExport) -> None:
-    """Write pins and sentence parameters, and last what the folder says of itself."""
+    """Write pins, sentence parameters, and last the description of the folder."""
     corpus, pins = found.corpus, found.corpus.pins
     report.pair_pins, report.sentence_pins = len(pins.pairs), len(pins.sentences)
     pairs = [(*pair, relation.value) for pair, relation in pins.pairs.items()]
