@@ -45,14 +45,14 @@ class Pins:
     sentences: Mapping[int, bool] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        said: dict[tuple[str, str], Relation] = {}
+        ordered: dict[tuple[str, str], Relation] = {}
         for (one, other), relation in self.pairs.items():
             if one == other:
-                raise InputError(f"a pin is of two articles, not of {one!r} and itself")
+                raise InputError(f"a pin needs two articles, not {one!r} and itself")
             pair = (min(one, other), max(one, other))
-            if said.setdefault(pair, Relation(relation)) != relation:
+            if ordered.setdefault(pair, Relation(relation)) != relation:
                 raise InputError(f"the pair {pair[0]!r}, {pair[1]!r} is pinned in two ways")
-        object.__setattr__(self, "pairs", said)
+        object.__setattr__(self, "pairs", ordered)
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,8 +74,8 @@ class CorpusState:
         """
         folder = folder.rstrip("/")
         try:
-            told = _json(spark, f"{folder}/{CORPUS_FILE}")[0]
-            basis = Basis.read(told, f"{folder}/{CORPUS_FILE}")
+            about = _json(spark, f"{folder}/{CORPUS_FILE}")[0]
+            basis = Basis.read(about, f"{folder}/{CORPUS_FILE}")
             files = _json(spark, f"{folder}/models/*.json") if basis.models else []
             models = {found["language"]: PunktModel.from_files(found) for found in files}
             pairs = {
@@ -89,14 +89,14 @@ class CorpusState:
             known = spark.read.schema(FINGERPRINT).parquet(f"{folder}/fingerprint")
         except failures.kinds() as error:
             raise InputError(
-                f"{folder} cannot be read ({failures.named(error)}); it is to be a whole folder of"
+                f"{folder} cannot be read ({failures.named(error)}); give a whole folder of"
                 " `dedup export corpus`"
             ) from None
         except (ValueError, KeyError, TypeError) as error:
             raise InputError(
                 f"{folder} is damaged ({type(error).__name__}); export the corpus again"
             ) from None
-        key = told.get("hash_key") or hash_key
+        key = about.get("hash_key") or hash_key
         if basis.hash_key_digest and not key:
             raise InputError(
                 f"the corpus of {folder} has a hash key: give it, or export with --include-hash-key"
@@ -115,29 +115,14 @@ class CorpusState:
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """How the work is divided. No option changes the result.
+    """Division of the work; no option changes the result. Raises InputError: a number out of range."""
 
-    Attributes:
-        head_minimum: members of a key that each round compares with each other at least.
-        budget: pairs that a round may join, where that leaves more than the minimum; None: in proportion to
-            the corpus.
-        collapse: whether articles with equal fingerprints are treated as one.
-        partitions: of shuffled data; None leaves it to the session.
-        edges_in_one_task: duplicates among undecided articles that one task decides; more are first peeled
-            off by all.
-        allow_pairs: a round that would join more pairs raises an error that shows the worst keys; None
-            allows any number.
-
-    Raises:
-        InputError: a number out of range.
-    """
-
-    head_minimum: int = HEAD_MINIMUM
-    budget: int | None = None
-    collapse: bool = True
-    partitions: int | None = None
-    edges_in_one_task: int = EDGES_IN_ONE_TASK
-    allow_pairs: int | None = None
+    head_minimum: int = HEAD_MINIMUM  # members of a key that each round compares with each other at least
+    budget: int | None = None  # pairs that a round may join beyond that; None: in proportion to the corpus
+    collapse: bool = True  # treat articles with equal fingerprints as one
+    partitions: int | None = None  # of shuffled data; None: as the session has it
+    edges_in_one_task: int = EDGES_IN_ONE_TASK  # if there are more, all executors first peel off duplicates
+    allow_pairs: int | None = None  # more in a round raise an error with the worst keys; None: no limit
 
     def __post_init__(self) -> None:
         for name in ("head_minimum", "budget", "partitions", "edges_in_one_task", "allow_pairs"):

@@ -114,8 +114,8 @@ def read_table(
     """
     if format in NOT_TABLES:
         raise InputError(
-            f"{NOT_TABLES[format]} is not read by Spark here: it changes what it cannot read, and says"
-            " nothing; convert it to Parquet first"
+            f"{NOT_TABLES[format]} is not read by Spark here: it changes values that it cannot read, without"
+            " a word; convert it to Parquet first"
         )
     try:
         if format == "table":

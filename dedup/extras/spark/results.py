@@ -37,7 +37,7 @@ def originals(
     `edges`: related nodes; `gone`: nodes that are duplicates; `members`: articles of classes with several;
     `own`: scores within these classes.
     """
-    found = _told(edges, gone).where("duplicate AND a_out != b_out")
+    found = _with_ends(edges, gone).where("duplicate AND a_out != b_out")
     found = found.select(
         fn.when(fn.col("a_out"), fn.col("a")).otherwise(fn.col("b")).alias("node"),
         fn.when(fn.col("a_out"), fn.col("b")).otherwise(fn.col("a")).alias("original"),
@@ -135,8 +135,8 @@ def matches(articles: DataFrame, originals: DataFrame, similar: DataFrame) -> Da
     return found.withColumn("rule", _rule_name())
 
 
-def _told(edges: DataFrame, gone: DataFrame) -> DataFrame:
-    """Edges with whether either end is no original: columns a_out, b_out."""
+def _with_ends(edges: DataFrame, gone: DataFrame) -> DataFrame:
+    """Add columns a_out and b_out: true if that end is a duplicate."""
     for end in ("a", "b"):
         out = gone.select(fn.col("node").alias(end), fn.lit(True).alias("out"))
         edges = edges.join(out, end, "left").withColumn(f"{end}_out", fn.coalesce("out", fn.lit(False)))
@@ -145,7 +145,7 @@ def _told(edges: DataFrame, gone: DataFrame) -> DataFrame:
 
 
 def _similar(edges: DataFrame, gone: DataFrame) -> DataFrame:
-    return _told(edges.where("NOT duplicate"), gone).where("NOT a_out AND NOT b_out")
+    return _with_ends(edges.where("NOT duplicate"), gone).where("NOT a_out AND NOT b_out")
 
 
 def _kept(settings: Settings) -> Column:

@@ -37,10 +37,10 @@ def _related(table: dict[str, pa.Array], settings: Settings) -> pa.RecordBatch:
     rule = scored.rules(settings).astype(np.int32)
     # A pin replaces the relation, never the scores (section 4).
     for relation, kind in PIN_KINDS.items():
-        said = kinds >> kind & 1 == 1
-        found[said] = relation is not Relation.UNRELATED
-        duplicate[said] = relation is Relation.DUPLICATE
-        rule[said] = RULES.index(Rule.PINNED)
+        pinned = kinds >> kind & 1 == 1
+        found[pinned] = relation is not Relation.UNRELATED
+        duplicate[pinned] = relation is Relation.DUPLICATE
+        rule[pinned] = RULES.index(Rule.PINNED)
     chosen = np.flatnonzero(found)
     made: tuple[npt.NDArray[Any], ...] = (
         *(_numbers(table["a"]), _numbers(table["b"]), duplicate, rule),

@@ -53,7 +53,7 @@ def test_what_does_not_fit_is_told_with_the_next_step(dedup: Dedup, result: Path
     said = dedup("import", "result")
     assert said.code == 2
     assert "result does not fit this corpus: 1 articles of this corpus are not in the result" in said.err
-    assert "`dedup import result --dry-run` tells all" in said.err
+    assert "`dedup import result --dry-run` lists all" in said.err
     assert dedup("import", "nothing").code == 2
 
 

@@ -89,7 +89,7 @@ def refused(corpus: Database, folder: Path, *words: str) -> None:
     with pytest.raises(InputError) as error:
         cluster_import.run(corpus, folder)
     assert f"{folder} does not fit this corpus: {told.problems[0]}" in str(error.value)
-    assert ("tells all" in str(error.value)) == (len(told.problems) > 1)
+    assert ("lists all" in str(error.value)) == (len(told.problems) > 1)
 
 
 def test_what_fits_is_not_refused(database: Database, tmp_path: Path) -> None:
@@ -359,7 +359,7 @@ def test_pages_that_were_overwritten(corpus: Database, tmp_path: Path) -> None:
         ("fingerprint", {"added_at": None}, "values are missing in the column added_at"),
         ("fingerprint", {"added_at": 2**62}, "outside the years 1 to 9999"),
         ("fingerprint", {"published_at": -(2**62)}, "outside the years 1 to 9999"),
-        ("fingerprint", {"text_digest": b"short"}, "digests of texts have not 32 bytes"),
+        ("fingerprint", {"text_digest": b"short"}, "digests of texts do not have 32 bytes"),
         ("fingerprint", {"buckets": [1, 2]}, "not of the shape"),
         ("fingerprint", {"signature": b"12"}, "not of the shape"),
         ("fingerprint", {"signature": b""}, "not of the shape"),

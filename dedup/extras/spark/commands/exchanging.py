@@ -62,7 +62,7 @@ def export_corpus(
 def import_(
     folder: Annotated[Path, Argument(metavar="DIR", help="The folder that the Spark engine wrote.")],
     dry_run: Annotated[
-        bool, Option("--dry-run", help="Only compare; tell all that does not agree. Exit code 3 if any.")
+        bool, Option("--dry-run", help="Only compare, and list all differences. Exit code 3 if any.")
     ] = False,
     json: JsonOption = False,
 ) -> None:

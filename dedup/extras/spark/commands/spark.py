@@ -39,10 +39,10 @@ PARTITIONS_PER_CORE = 2  # of shuffled data on one machine; Spark's default of 2
 spark_app = typer.Typer(
     no_args_is_help=True,
     help="""
-The same marks on Spark, for corpora that one machine is too small for.
+Make the same marks on Spark, for a corpus too large for one machine.
 
-No database is needed. `dedup import` brings the result into Postgres. docs/spark.md says how to run it on
-Databricks, EMR and other clusters. Needs the extra `spark` and Java 17.
+This needs no database; `dedup import` brings the result into Postgres. See docs/spark.md for Databricks, EMR
+and other clusters. Needs the extra `spark` and Java 17.
 """,
 )
 
@@ -62,50 +62,44 @@ CorpusOption = Annotated[
     Option(
         "--corpus",
         metavar="DIR",
-        help="What `dedup export corpus` wrote: settings, pins, sentence parameters and known fingerprints"
-        " are those.",
+        help="A folder of `dedup export corpus`, for its settings, pins, sentence parameters and known"
+        " fingerprints.",
     ),
 ]
 SetOption = Annotated[
     list[str] | None,
-    Option("--set", metavar="NAME=VALUE", help="A setting, where no corpus is given; may be repeated."),
+    Option("--set", metavar="NAME=VALUE", help="A setting, without --corpus; may be repeated."),
 ]
 HashKeyOption = Annotated[
     str | None, Option("--hash-key", help="The secret key of the corpus; `-` reads it from stdin.")
 ]
 AddedOption = Annotated[
     str | None,
-    Option(
-        "--added-at", help="When articles that do not say it were added, such as 2026-11-20. Default: now."
-    ),
+    Option("--added-at", help="The time of articles without an added_at, such as 2026-11-20. Default: now."),
 ]
 MasterOption = Annotated[
     str | None,
-    Option("--master", help="Where Spark runs; default: what spark-submit says, or else local[*]."),
+    Option("--master", help="The master of Spark; default: that of spark-submit, or else local[*]."),
 ]
 RemoteOption = Annotated[
     str | None, Option("--remote", metavar="URL", help="A server of Spark Connect, such as sc://host.")
 ]
-MemoryOption = Annotated[
-    str, Option("--memory", help="Of Spark's Java, where it runs on this machine alone.")
-]
+MemoryOption = Annotated[str, Option("--memory", help="Memory of Java, if Spark runs on this machine alone.")]
 PartitionsOption = Annotated[
-    int | None, Option("--partitions", min=1, help="Of shuffled data; default: what the session has.")
+    int | None, Option("--partitions", min=1, help="Partitions of shuffled data; default: the session's.")
 ]
 
 
 @spark_app.command()
 def run(
     input_: InputOption,
-    out: Annotated[
-        str, Option("--output", metavar="DIR", help="Where the tables of the result are written.")
-    ],
+    out: Annotated[str, Option("--output", metavar="DIR", help="A folder for the tables of the result.")],
     work: Annotated[
         str | None,
         Option(
             metavar="DIR",
-            help="Where the steps are written; a run that was stopped goes on there. Default: the output with"
-            " `.work` behind its name. It may be removed at the end.",
+            help="A folder for the steps, from which a stopped run continues; remove it at the end."
+            " Default: the output with `.work` behind its name.",
         ),
     ] = None,
     format_: TableFormatOption = "parquet",
@@ -118,7 +112,7 @@ def run(
         int | None,
         Option(
             min=0,
-            help="Stop where a round would join more pairs, and show the worst keys; default: no limit.",
+            help="Stop if a round would join more pairs, and show the worst keys; default: no limit.",
         ),
     ] = None,
     partitions: PartitionsOption = None,
@@ -178,9 +172,9 @@ def run(
 @spark_app.command("estimate")
 def estimate_(
     input_: InputOption,
-    sample: Annotated[float, Option(help="The share of the articles that is looked at, such as 0.01.")] = 1.0,
+    sample: Annotated[float, Option(help="The share of the articles to read, such as 0.01.")] = 1.0,
     work: Annotated[
-        str | None, Option(metavar="DIR", help="Where the steps are written. Default: ./dedup-estimate")
+        str | None, Option(metavar="DIR", help="A folder for the steps. Default: ./dedup-estimate")
     ] = None,
     format_: TableFormatOption = "parquet",
     map_: MapOption = None,
@@ -224,14 +218,12 @@ def estimate_(
         return
     _say_input(found.report)
     if found.sample < 1:
-        output.say(
-            f"from a sample of {found.sample:.3g}: the numbers are those that the whole is likely to have"
-        )
+        output.say(f"from a sample of {found.sample:.3g}: the numbers are estimates for the whole")
     facts = [
         ("articles", f"{found.articles:,}"),
         ("different texts", f"{found.texts:,}"),
         ("common sentences", f"{found.common:,}"),
-        ("keys that several texts have", f"{found.keys:,}"),
+        ("keys of several texts", f"{found.keys:,}"),
         ("pairs, if all were compared", f"{found.pairs:,}"),
         ("pairs of the first round", f"{found.first_round:,} (head {found.head:,})"),
         ("stored up to the groups", output.size(found.step_bytes)),
@@ -276,7 +268,7 @@ def _session(master: str | None, remote: str | None, memory: str, partitions: in
     for name, value in settings.items():
         if not given and not remote:
             builder = builder.config(name, value)
-    output.say("starting Spark" if not given else "taking the session of Spark")
+    output.say("starting Spark" if not given else "using the session of Spark")
     with explained("Spark does not start"):
         spark = builder.getOrCreate()
     try:
@@ -294,7 +286,7 @@ def _given(
 
 def _settings(values: list[str] | None, key: str | None, folder: str | None) -> Settings:
     if folder and values:
-        raise InputError("--corpus brings its settings along: change them in Postgres, and export again")
+        raise InputError("--corpus has its own settings: change them in Postgres, and export again")
     found: dict[str, Any] = {}
     for pair in values or ():
         name, equals, value = pair.partition("=")

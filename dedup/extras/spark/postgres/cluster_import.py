@@ -73,7 +73,7 @@ _CHECKS: tuple[dict[str, str], ...] = (
     {
         "contradicting_pairs": "pairs contradict the marks",
         "paired_twice": "pairs come twice",
-        "two_best_match": "articles have two best_match ones",
+        "two_best_match": "articles have two best matches",
         "marks_disagree": "marks do not follow from the pairs",
     },
 )
@@ -106,7 +106,7 @@ def differences(cursor: Cursor, basis: Basis) -> list[MarkDisagreement]:
     problems = [MarkDisagreement(words, next=agree) for words in basis.differences(corpus.basis())]
     state = window.load(cursor)
     if state.horizon is not None and state.divided != window.dividing(state.horizon, corpus.settings):
-        words = "the articles are not divided yet by the horizon in the present order"
+        words = "the articles are not divided yet by the present horizon"
         problems.append(MarkDisagreement(words, next="run `dedup backfill` first"))
     return problems
 

@@ -127,8 +127,8 @@ def _known(
     """Yield the known fingerprints of articles that are not archived, in no order; counts every article."""
     query = _sql("fingerprints", text=articles.body("a"))
     values = found.values | versions(cursor, found.fingerprinter) | {"failures": found.failures}
-    cursor.execute(b"DECLARE told NO SCROLL CURSOR FOR " + query, values)
-    while page := cursor.execute(f"FETCH {PAGE} FROM told".encode()).fetchall():
+    cursor.execute(b"DECLARE known NO SCROLL CURSOR FOR " + query, values)
+    while page := cursor.execute(f"FETCH {PAGE} FROM known".encode()).fetchall():
         if stop():
             report.stopped = True
             return
@@ -154,8 +154,8 @@ def _write_others(folder: Path, found: ClusterWanted, report: CorpusExport) -> N
         (PAIR_PIN, "pair_pin", pairs),
         (SENTENCE_PIN, "sentence_pin", list(pins.sentences.items())),
     ):
-        told = [dict(zip(table.names, row, strict=True)) for row in rows]
-        pa.parquet.write_table(pa.Table.from_pylist(told, table), folder / f"{name}.parquet")
+        named = [dict(zip(table.names, row, strict=True)) for row in rows]
+        pa.parquet.write_table(pa.Table.from_pylist(named, table), folder / f"{name}.parquet")
     (folder / "models").mkdir()
     for language, model in corpus.models.items():
         parameters = {"language": language, "checksum": model.checksum, **model.to_files()}

@@ -158,7 +158,7 @@ class _Work:
 
     def _refused(self) -> InputError:
         first, *others = self.report.problems
-        more = f" (and more: `dedup import {self.report.folder} --dry-run` tells all)" if others else ""
+        more = f" (and more: `dedup import {self.report.folder} --dry-run` lists all)" if others else ""
         return InputError(f"{self.report.folder} does not fit this corpus: {first}{more}")
 
     def stage(self, progress: Progress) -> bool:
@@ -194,7 +194,7 @@ class _Work:
             if bounds["min"] is not None and not _FIRST <= bounds["min"] <= bounds["max"] <= _LAST:
                 raise self._damaged(f"times of {name} are outside the years 1 to 9999")
         if (pa.compute.binary_length(batch.column("text_digest")).to_numpy() != DIGEST_BYTES).any():
-            raise self._damaged(f"digests of texts have not {DIGEST_BYTES} bytes")
+            raise self._damaged(f"digests of texts do not have {DIGEST_BYTES} bytes")
         names = ("source_id", "published_at", "added_at", "reason", "text_digest")
         places = range(first, first + batch.num_rows)
         return zip(places, *(batch.column(name).to_pylist() for name in names), strict=True)
@@ -214,7 +214,7 @@ class _Work:
             or (words < 0).any()
             or (shingles < 0).any()
         ):
-            raise self._damaged("fingerprints are not of the shape that the settings give them")
+            raise self._damaged("fingerprints have another shape than the settings give them")
         buckets = np.zeros((count, settings.buckets), np.int64)
         buckets[bands > 0] = batch.column("buckets").flatten().to_numpy().reshape(-1, settings.buckets)
         signature = np.zeros((count, settings.signature_bytes), np.uint8)
