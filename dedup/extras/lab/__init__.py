@@ -1,4 +1,4 @@
-"""The lab, the extra `lab`: every method of the field on the user's own articles, and a truth.
+"""The lab, the extra `lab`: methods of the field on your own articles, compared with a truth.
 
-Nothing but its own commands imports it. What people say of pairs is kept by `dedup.extras.judging`.
+Only its own commands import it. `dedup.extras.judging` keeps the judgements of pairs.
 """

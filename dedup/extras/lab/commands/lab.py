@@ -1,4 +1,4 @@
-"""The lab's commands on files: methods, compare, generate. Its packages (an extra) are imported on use."""
+"""Commands of the lab on files: methods, compare, generate."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ To judge pairs of your own corpus: `dedup judge pairs`.
 
 @lab.callback()
 def needs_extra() -> None:
-    """The lab."""
+    # On every command of the group: their packages are an extra.
     shared.needs("the lab", "lab", LAB_PACKAGES)
 
 
@@ -42,9 +42,9 @@ def methods(
     name: Annotated[str | None, Argument(metavar="NAME", help="A method or a row of the list.")] = None,
     json: shared.JsonOption = False,
 ) -> None:
-    """List the methods: what each computes, and who proposed it. With a NAME: its parameters too.
+    """List the methods with their computation and source; with a NAME, its parameters too.
 
-    A parameter is set with `NAME:parameter=value`, such as `minhash:bands=16:rows=8`.
+    Set a parameter with `NAME:parameter=value`, such as `minhash:bands=16:rows=8`.
     """
     from dedup.extras.lab.methods import parameters, parse
 
@@ -102,10 +102,10 @@ def compare(
     language: shared.LanguageOption = None,
     json: shared.JsonOption = False,
 ) -> None:
-    """Run methods on a file of articles: a table, and a report to open in a browser.
+    """Run methods on a file of articles; shows a table, and writes a report to open in a browser.
 
-    What has finished is kept in the folder `--out`: the same command goes on where it was interrupted. A
-    method that fails or takes too long is reported as such and does not stop the others.
+    Finished results stay in the folder `--out`, so the same command continues an interrupted comparison. A
+    method that fails or takes too long is reported and does not stop the others.
     """
     from dedup.extras.judging.truth import read_truth
     from dedup.extras.lab.evaluation.compare import Source, compare
@@ -141,7 +141,7 @@ def compare(
     output.say(f"wrote {page}; open it in a browser")
 
 
-NARROW = ("F1", "strict", "prec.", "recall", "tuned", "100+", "s")  # Columns of a narrow terminal
+NARROW = ("F1", "strict", "prec.", "recall", "tuned", "100+", "s")  # columns of a narrow terminal
 
 
 def _print(found: Comparison) -> None:
@@ -176,7 +176,7 @@ def _print(found: Comparison) -> None:
 
 
 def _columns(found: Comparison) -> list[FigureColumn]:
-    """The columns that fit; the others are in the report and in --json."""
+    """Return the columns that fit; the report and --json have the others."""
     from dedup.extras.lab.report.figures import JUDGED, UNJUDGED
 
     if not found.evaluations:
@@ -188,7 +188,7 @@ def _columns(found: Comparison) -> list[FigureColumn]:
 
 
 def as_json(found: Comparison) -> dict[str, Any]:
-    """A comparison for machines, without pairs, curves and texts."""
+    """Return a comparison as JSON, without pairs, curves and texts."""
     return {
         "corpus": found.corpus,
         "articles": found.documents,
@@ -248,7 +248,7 @@ def generate(
     seed: Annotated[int, Option(help="Another seed makes other texts of the same kind.")] = 1,
     list_: Annotated[bool, Option("--list", help="Only list the cases.")] = False,
 ) -> None:
-    """Write corpora of the phenomena that break such tools, with their truth; invented texts.
+    """Write corpora of invented texts that are hard for such tools, with their truth.
 
     Next: `dedup lab compare hard-cases/CASE.jsonl.gz --truth hard-cases/CASE.truth.jsonl.gz`.
     """

@@ -12,10 +12,10 @@ from dedup.cli.shared import JsonOption, corpus, counted, needs
 from dedup.extras.judging.commands import NewestOption
 from dedup.extras.lab.commands import LAB_PACKAGES, LARGE
 
+# Run besides the product's own rule: each finds other pairs.
 OTHERS = "sentences,spotsigs,minhash,tfidf"
-"""Methods asked beside the product's own rule: each sees something else."""
 
-LIMIT_SECONDS = 300.0  # That a method may take: with two cores all are over in 10 minutes
+LIMIT_SECONDS = 300.0  # for each method; with two cores all end within 10 minutes
 
 
 def pairs(
@@ -34,11 +34,11 @@ def pairs(
     seed: Annotated[int, Option(help="Another seed draws other pairs.")] = 0,
     json: JsonOption = False,
 ) -> None:
-    """Pick pairs worth a human look: near the thresholds, where methods disagree, and some of every kind.
+    """Pick pairs for people to judge: near the thresholds, on which methods disagree, and some of every kind.
 
-    A random sample of each kind, so that what people say of it tells about all pairs that any method found.
-    A new selection replaces the old one; judgements are kept, and a pair picked again is not asked again.
-    A method that fails or takes too long is left out, which is said.
+    Each kind gets a random sample, so that judgements of it hold for all pairs that any method found. A new
+    selection replaces the old one; judgements stay, and a judged pair is not asked again. A method that fails
+    or takes too long is left out with a message.
     """
     needs("picking pairs", "lab", LAB_PACKAGES)
     from dedup.extras.lab import picking

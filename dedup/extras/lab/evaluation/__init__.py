@@ -1,1 +1,1 @@
-"""Running methods, and what their answers are worth."""
+"""Methods are run here, and their results measured."""

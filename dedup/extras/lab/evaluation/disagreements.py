@@ -1,7 +1,7 @@
-"""The pairs on which methods are of different opinion, and that teach the most.
+"""Instructive pairs on which methods disagree.
 
-First what the product's own rule has wrong, then what it has right and others have not, then what divides the
-methods most. Few of each kind, and no article twice, so that a reader sees different causes.
+First errors of the product's own rule, then errors of the others, then the pairs that divide the methods
+most.
 """
 
 from __future__ import annotations
@@ -31,12 +31,11 @@ _WORDS = {
 class Disagreement:
     """A pair that some methods call a duplicate and others do not."""
 
-    kind: str  # why it is instructive, in words
-    truth: str  # in words too
+    kind: str  # the reason why it is instructive, in words
+    truth: str  # in words, too
     a: Document
     b: Document
-    # by label, the highest first; None where it did not see the pair or scored it too low.
-    scores: dict[str, float | None]
+    scores: dict[str, float | None]  # by label, the highest first; None: no candidate, or below the floor
     accepted: tuple[str, ...]  # labels of the methods that call it a duplicate
 
 
@@ -71,6 +70,7 @@ def disagreements(
     ]
     kinds = about_others if product is None else about_product
     kinds.append(("the methods are divided", split, grades == UNCLEAR))
+    # No article twice, so that a reader sees different causes.
     shown: set[int] = set()
     for kind, order, wanted in kinds:
         left = SHOWN_PER_KIND

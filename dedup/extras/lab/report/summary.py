@@ -1,7 +1,4 @@
-"""What the report says in words: the summary at its head, and what the plain cut-off loses.
-
-Every sentence is made of the figures; none is a judgement of its own.
-"""
+"""Sentences of the report, made from its figures: the summary, and the losses of the plain cut-off."""
 
 from __future__ import annotations
 
@@ -13,12 +10,14 @@ from dedup.extras.lab.evaluation.disagreements import PRODUCT_ROW
 from dedup.extras.lab.report.figures import FigureEntry, amount, percent, share
 
 CUT_OFF = "sentences"  # the method with the plain cut-off for common sentences
-CLOSE = 0.01  # methods whose tuned F1 differs by less are called level: another corpus may turn them around
-LOSS = 0.02  # so much less recall in a band of story sizes is worth a sentence
+CLOSE = (
+    0.01  # methods with a smaller difference of tuned F1 are level: another corpus may reverse their order
+)
+LOSS = 0.02  # a larger loss of recall in a band of story sizes gets a sentence
 
 
 def summary(comparison: Comparison, entries: Sequence[FigureEntry]) -> list[str]:
-    """What the page shows, in three sentences."""
+    """Return the summary of the page, in up to three sentences."""
     if not entries:
         return ["No method was run on this corpus."]
     ranked = sorted((e for e in entries if e.tuned is not None), key=lambda e: -(e.tuned or 0))
@@ -53,7 +52,7 @@ def _best(ranked: Sequence[FigureEntry]) -> str:
 
 
 def _strictly(tally: Tally) -> float:
-    """F1 where unclear pairs are wrong."""
+    """Return F1 with unclear pairs counted as wrong."""
     return Tally(tally.right, tally.wrong + tally.unclear, tally.missed).f1 or 0.0
 
 
@@ -105,7 +104,7 @@ def _listed(names: Sequence[str]) -> str:
 
 
 def losses(entries: Sequence[FigureEntry]) -> list[str]:
-    """What the plain cut-off loses against the product's rule, a sentence for each band."""
+    """Return a sentence for each band in which the plain cut-off loses against the product's rule."""
     ended = [entry for entry in entries if entry.tuned is not None]
     product = next((e for e in ended if e.result.row == PRODUCT_ROW), None)
     plain = next((e for e in ended if e.result.name == CUT_OFF), None)
