@@ -23,9 +23,9 @@ if TYPE_CHECKING:
 lab = typer.Typer(
     no_args_is_help=True,
     help="""
-The lab: every method of the field on your own articles, held against a truth.
+The lab: compare methods of the field on your own articles, with or without a truth.
 
-Without a truth: `dedup lab compare news.jsonl` shows what the methods find, and on what they disagree.
+Without a truth, `dedup lab compare news.jsonl` shows the pairs that methods find, and their disagreements.
 To judge pairs of your own corpus: `dedup judge pairs`.
 """,
 )
@@ -86,16 +86,16 @@ def compare(
         str | None,
         Option(
             "--methods",
-            help="Names or rows with commas, `all`, or `linear` (all that do not look at every pair)."
+            help="Names or rows with commas, `all`, or `linear` (without methods that look at every pair)."
             " Default: all; above 10,000 articles, linear.",
         ),
     ] = None,
     out: Annotated[
         Path | None, Option(help="Folder for results and report; default: FILE.lab in the current folder.")
     ] = None,
-    limit: Annotated[float, Option(min=1, help="Seconds a method may take before it is given up.")] = 900,
+    limit: Annotated[float, Option(min=1, help="Seconds after which a method is stopped.")] = 900,
     jobs: Annotated[
-        int | None, Option(min=1, help="Methods at work at a time; default: one per core.")
+        int | None, Option(min=1, help="Methods that run at the same time; default: one per core.")
     ] = None,
     map_: shared.MapOption = None,
     format_: shared.FormatOption = None,
@@ -163,13 +163,13 @@ def _print(found: Comparison) -> None:
             output.say(f"{result.label}: {result.outcome}: {result.reason}")
     if found.evaluations and found.unclear:
         output.say(
-            f"unclear in the truth: {shared.counted(found.unclear, 'pair')}, which no column but strict"
-            " counts: there it is wrong to find one"
+            f"unclear in the truth: {shared.counted(found.unclear, 'pair')}; only the column strict counts"
+            " them, as errors if found"
         )
     if found.evaluations:
         output.say(
-            "prec., recall, F1: pairs at the method's own threshold; tuned: F1 at the threshold that is best"
-            " on the other half; AP: area under the precision-recall curve; B³: B-cubed F1 of the groups;"
+            "prec., recall, F1: pairs at the method's own threshold; tuned: F1 at the best threshold of the"
+            " other half; AP: area under the precision-recall curve; B³: B-cubed F1 of the groups;"
             " 100+: recall in stories of 100 articles and more"
         )
     output.say("cand.: candidate pairs per article; s, MB: CPU seconds and memory per 1,000 articles")
@@ -240,7 +240,7 @@ def _measures(evaluation: Evaluation | None) -> dict[str, Any]:
 @lab.command()
 def generate(
     names: Annotated[
-        list[str] | None, Argument(metavar="CASE", help="Which cases to write; all if none is named.")
+        list[str] | None, Argument(metavar="CASE", help="The cases to write. Default: all.")
     ] = None,
     out: Annotated[Path, Option(help="Folder for CASE.jsonl.gz and CASE.truth.jsonl.gz.")] = Path(
         "hard-cases"

@@ -23,8 +23,8 @@ def pairs(
     methods: Annotated[
         str | None,
         Option(
-            help="Whose opinions to ask beside dedup's: names or rows with commas. Default:"
-            f" {OTHERS}; above {LARGE:,} articles, without those that look at every pair.",
+            help=f"Methods to run besides dedup: names or rows with commas. Default: {OTHERS}; above"
+            f" {LARGE:,} articles, without methods that look at every pair.",
         ),
     ] = None,
     newest: NewestOption = 20_000,
@@ -68,7 +68,7 @@ def pairs(
         )
     else:
         output.table(
-            f"picked {len(picked):,} pairs",
+            f"picked {counted(len(picked), 'pair')}",
             ("dedup's score", "pairs", "picked"),
             ((name, n, k) for name, (n, k) in strata.items()),
             ("pairs", "picked"),

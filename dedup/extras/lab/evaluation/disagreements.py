@@ -16,15 +16,9 @@ from dedup.extras.judging.truth import DIFFERENT, DUPLICATE, UNCLEAR, Truth
 from dedup.extras.lab.documents import Document, DocumentSet
 from dedup.extras.lab.evaluation.results import MethodResult, opinions
 
-SHOWN_PER_KIND = 4
-"""Examples of each kind of disagreement."""
-
-PRODUCT_ROW = "0"  # the row of the product's own rule, whatever its parameters
-_WORDS = {
-    DUPLICATE: "duplicates",
-    UNCLEAR: "unclear; the pair counts for nobody",
-    DIFFERENT: "no duplicates",
-}
+SHOWN_PER_KIND = 4  # examples of each kind of disagreement
+PRODUCT_ROW = "0"  # the row of the product's own rule, with any parameters
+_WORDS = {DUPLICATE: "duplicates", UNCLEAR: "unclear; the pair is not counted", DIFFERENT: "no duplicates"}
 
 
 @dataclass(frozen=True, slots=True)

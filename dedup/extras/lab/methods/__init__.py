@@ -100,7 +100,7 @@ def _named(text: str) -> list[Method]:
         found.append(method(**values))
         if found[-1].threshold < found[-1].floor:
             raise InputError(
-                f"{text}: pairs below the floor {found[-1].floor:g} are not kept: lower :floor= too"
+                f"{text}: pairs below the floor {found[-1].floor:g} are not kept: lower :floor= as well"
             )
     return found
 

@@ -36,15 +36,18 @@ def _best(ranked: Sequence[FigureEntry]) -> str:
     best = ranked[0]
     tally = best.evaluation.tuned if best.evaluation else None
     level = [e.result.label for e in ranked[1:] if (best.tuned or 0) - (e.tuned or 0) < CLOSE]
-    text = f"With its threshold tuned, {best.result.label} tells duplicates best"
+    text = f"With its threshold tuned, {best.result.label} is best"
     if tally and tally.precision is not None and tally.recall is not None:
-        what = "the clear pairs that it calls duplicates" if tally.unclear else "what it calls duplicates"
-        text += f": {percent(tally.precision)} of {what} are, and it finds {percent(tally.recall)} of them"
+        clear = "clear " if tally.unclear else ""
+        text += (
+            f": {percent(tally.precision)} of its {clear}pairs are duplicates, and it finds"
+            f" {percent(tally.recall)} of all duplicates"
+        )
     text += f" (F1\u00a0{share(best.tuned or 0)})"
     if tally and tally.unclear:
         text += (
-            f"; it calls {tally.unclear:,} more duplicates of which the truth says nothing clear, and were"
-            f" these wrong, its F1 would be {share(_strictly(tally))}"
+            f"; it finds {tally.unclear:,} more pairs that are unclear in the truth, and if these were wrong,"
+            f" its F1 would be {share(_strictly(tally))}"
         )
     if level:
         text += f"; {_listed(level)} {'is' if len(level) == 1 else 'are'} level with it (within {CLOSE})"
@@ -59,7 +62,7 @@ def _strictly(tally: Tally) -> float:
 def _product(ranked: Sequence[FigureEntry]) -> str:
     place = next((i for i, e in enumerate(ranked) if e.result.row == PRODUCT_ROW), None)
     if place is None:
-        return "The product's own rule was not among the methods that could be judged."
+        return "The product's own rule could not be judged."
     entry = ranked[place]
     own = entry.evaluation.own.f1 if entry.evaluation else None
     text = f"{entry.result.label}, the product's own rule, is number {place + 1} of {len(ranked)}"
@@ -76,13 +79,13 @@ def _product(ranked: Sequence[FigureEntry]) -> str:
 
 def _accepted(done: Sequence[FigureEntry]) -> str:
     if not done:
-        return "No method came to its end."
+        return "No method finished."
     counts = sorted((int(e.result.accepted.sum()), e.result.label) for e in done)
     (least, few), (most, many) = counts[0], counts[-1]
     product = next((e for e in done if e.result.row == PRODUCT_ROW), None)
-    text = f"What they call duplicates reaches from {least:,} pairs ({few}) to {most:,} ({many})"
+    text = f"Methods accept between {least:,} pairs ({few}) and {most:,} ({many})"
     if least == most:
-        return f"Of all pairs, each of the {len(done)} methods that came to an end calls {most:,} duplicates."
+        return f"Each of the {len(done)} finished methods accepts {most:,} pairs."
     if product:
         text += f"; {product.result.label}, the product's own rule, accepts {product.result.accepted.sum():,}"
     return text + "."
@@ -95,7 +98,7 @@ def _unfinished(entries: Sequence[FigureEntry]) -> str:
         if not e.result.done
     ]
     if not missing:
-        return "Every method came to its end; none failed, and none was too slow."
+        return "Every method finished; none failed, and none was too slow."
     return f"{len(missing)} of {len(entries)} methods gave no result: {_listed(missing)}."
 
 
