@@ -52,9 +52,3 @@ class Method(ABC):
     def groups(self, size: int, pairs: Pairs, accepted: Flags) -> Groups:
         """Group `size` documents by the accepted pairs, linked directly or through others."""
         return linked(size, pairs[accepted])
-
-
-def similarity(method: Method, a: str, b: str) -> float:
-    """Return the score of two texts as the whole corpus; for examples and tests."""
-    method.fit(DocumentSet.of_texts([a, b]))
-    return float(method.score(np.array([[0, 1]], np.int32))[0])

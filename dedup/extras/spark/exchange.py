@@ -53,6 +53,7 @@ FINGERPRINT = _table(
 )
 """Times are microseconds since 1970, UTC. A row with a reason holds zeros instead of a fingerprint."""
 
+# In an export `fingerprint` is a folder of Parquet files, and each table of pins one file.
 PAIR_PIN = _table("source_id string, other_source_id string, relation string")
 SENTENCE_PIN = _table("sentence_hash long, common boolean")
 
@@ -65,9 +66,6 @@ MATCH = _table(
 
 COMMON_SENTENCE = _table("sentence_hash long, carriers long, effective_stories double")
 REFUSED = _table("source_id string?, reason string")
-
-EXPORTED = {"fingerprint": FINGERPRINT, "pair_pin": PAIR_PIN, "sentence_pin": SENTENCE_PIN}
-"""Tables of an export: `fingerprint` is a folder of Parquet files, each table of pins one file."""
 
 RESULT = {
     "mark": MARK,

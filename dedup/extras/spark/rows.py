@@ -59,9 +59,6 @@ class Layout:
         """Return the cells that may hold a field, in the order in which they are tried."""
         return [option.key for option in dict(self.shape.fields).get(field, ())]
 
-    def names(self) -> dict[str, list[str]]:
-        return {field: [option.label for option in options] for field, options in self.shape.fields}
-
 
 @dataclass(frozen=True, slots=True)
 class Recipe:

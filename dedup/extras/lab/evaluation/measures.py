@@ -155,6 +155,6 @@ def _by_kind(result: MethodResult, truth: Truth) -> Iterable[KindRecall]:
 
 
 def _in_order(kind: str) -> tuple[str, float, str]:
-    """Sort kinds by the values of their numbers: "level 5" before "level 10"."""
+    """Return the sort key of a kind, which puts "level 5" before "level 10"."""
     key, _, value = kind.partition(" ")
     return key, float(value) if value.replace(".", "", 1).isdigit() else 0.0, value

@@ -67,7 +67,7 @@ class Draft:
 
 
 class Writer:
-    """Writes about one subject; equal seeds write equal texts."""
+    """A writer about one subject; equal seeds write equal texts."""
 
     def __init__(self, seed: str) -> None:
         self.dice = dice = Dice(seed)

@@ -64,16 +64,8 @@ def unaccented(text: str) -> str:
 def everything(text: str) -> str:
     """Apply all kinds at once."""
     # Ligatures come last: the other kinds do not look into them.
-    for kind in (
-        "headings",
-        "british",
-        "abbreviations",
-        "numbers",
-        "accents",
-        "quotes",
-        "dashes",
-        "ellipsis",
-    ):
+    order = ("headings", "british", "abbreviations", "numbers", "accents", "quotes", "dashes", "ellipsis")
+    for kind in order:
         text = KINDS[kind](text)
     return compatible(text)
 

@@ -43,8 +43,8 @@ class WordsOnce(Method):
         self._sets = incidence(self._once)
 
     def _said_once(self, words: list[str]) -> list[str]:
-        said = Counter(words)
-        return [word for word in words if said[word] == 1 and len(word) >= self.least]
+        counts = Counter(words)
+        return [word for word in words if counts[word] == 1 and len(word) >= self.least]
 
     def candidates(self) -> Iterator[Pairs]:
         for pairs, both in shared(self._sets):

@@ -45,18 +45,14 @@ def _best(ranked: Sequence[FigureEntry]) -> str:
         )
     text += f" (F1\u00a0{share(best.tuned or 0)})"
     if tally and tally.unclear:
+        strict = Tally(tally.right, tally.wrong + tally.unclear, tally.missed).f1 or 0.0
         text += (
             f"; it finds {tally.unclear:,} more pairs that are unclear in the truth, and if these were wrong,"
-            f" its F1 would be {share(_strictly(tally))}"
+            f" its F1 would be {share(strict)}"
         )
     if level:
         text += f"; {_listed(level)} {'is' if len(level) == 1 else 'are'} level with it (within {CLOSE})"
     return text + "."
-
-
-def _strictly(tally: Tally) -> float:
-    """Return F1 with unclear pairs counted as wrong."""
-    return Tally(tally.right, tally.wrong + tally.unclear, tally.missed).f1 or 0.0
 
 
 def _product(ranked: Sequence[FigureEntry]) -> str:
