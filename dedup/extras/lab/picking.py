@@ -1,7 +1,4 @@
-"""Pairs to be judged, drawn from the pairs that methods find among the newest articles of the corpus.
-
-`extras/judging/sampling.py` draws them.
-"""
+"""Pairs to be judged, drawn from the pairs that methods find among the newest articles of the corpus."""
 
 from __future__ import annotations
 

@@ -283,10 +283,7 @@ def histogram_of(sizes: DataFrame) -> dict[int, int]:
 
 
 def check_allowed(joined: DataFrame, allowed: int) -> None:
-    """Raise a WorkError with the worst keys if a round would join more pairs than are allowed.
-
-    `joined` has the columns kind, key, nodes, pairs.
-    """
+    """Raise a WorkError with the worst keys if `joined` (kind, key, nodes, pairs) has too many pairs."""
     pairs = fn.col("pairs").cast("decimal(38,0)")
     joined = joined.withColumn("pairs", pairs)
     total = joined.agg(fn.sum("pairs")).collect()[0][0] or 0
@@ -303,10 +300,7 @@ def check_allowed(joined: DataFrame, allowed: int) -> None:
 
 
 def pairs_of(joined: DataFrame, settings: Settings) -> DataFrame:
-    """Count the keys that two nodes share, for pairs that may be related; schema `PAIR`.
-
-    `joined` has one row per shared key: kind, a, b, packed_a, packed_b.
-    """
+    """Count shared keys (kind, a, b, packed_a, packed_b) of pairs that may be related; schema `PAIR`."""
     # The large signatures are joined only to the pairs that are left here.
     counted = joined.groupBy("a", "b").agg(
         fn.sum(fn.when(fn.col("kind") == SENTENCE, 1).otherwise(0)).cast("int").alias("shared"),

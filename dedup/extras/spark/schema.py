@@ -1,7 +1,4 @@
-"""Schemas of the tables between the steps of the Spark engine, as texts that Spark parses.
-
-`dedup.extras.spark.exchange` describes the tables of the input and of the result.
-"""
+"""Schemas of the tables between the steps, as texts that Spark parses; `exchange.py` has input and result."""
 
 from __future__ import annotations
 

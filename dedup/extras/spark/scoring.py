@@ -22,10 +22,7 @@ Bigints = npt.NDArray[np.int64]
 
 
 def related(batches: Iterable[pa.RecordBatch], settings: Settings) -> Iterator[pa.RecordBatch]:
-    """Yield the related pairs; schema `EDGE`.
-
-    `batches` have the columns of `PAIR`, then content_a, content_b, signature_a, signature_b.
-    """
+    """Yield related pairs (`EDGE`), from `PAIR` with content_a, content_b, signature_a, signature_b."""
     for batch in batches:
         yield _related({name: batch.column(i) for i, name in enumerate(batch.schema.names)}, settings)
 

@@ -116,9 +116,8 @@ def fingerprints(text: str) -> Hashes:
 
     In every window of consecutive 32-grams the smallest hash is selected, the last of equals (Schleimer,
     Wilkerson, Aiken, "Winnowing", SIGMOD 2003). The choice depends on the window alone, so texts with a
-    common run select the same places in it. Disjoint windows select different places: a run of n 32-grams
-    shares at least n // WINDOW of them. Repeated hashes become different items, so that shared items count
-    repetitions.
+    common run select the same places in it. Disjoint windows select different ones: a run of n 32-grams
+    shares at least n // WINDOW.
     """
     if len(text) < SHORTEST_RUN:
         return np.empty(0, np.uint64)
@@ -128,6 +127,7 @@ def fingerprints(text: str) -> Hashes:
     windows = sliding_window_view(hashes, WINDOW)[:, ::-1]  # reversed: argmin takes the first of equals
     places = np.unique(np.arange(len(windows)) + WINDOW - 1 - windows.argmin(axis=1))
     selected = np.sort(hashes[places])
+    # A repeated hash becomes different items, so that shared items count repetitions.
     _, sizes = runs(selected)
     occurrence = ranges(0, sizes)
     return mixed(selected, occurrence.astype(np.uint64))

@@ -1,8 +1,4 @@
-"""Instructive pairs on which methods disagree.
-
-First errors of the product's own rule, then errors of the others, then the pairs that divide the methods
-most.
-"""
+"""Instructive pairs on which methods disagree: errors of the product's own rule first, then of others."""
 
 from __future__ import annotations
 

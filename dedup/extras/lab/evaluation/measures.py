@@ -1,7 +1,4 @@
-"""Measures of a method's result: its pairs at every threshold, its groups, and recall by kind of pair.
-
-`dedup/extras/judging/truth.py` measures groups.
-"""
+"""Measures of a method's result: its pairs at every threshold, its groups, and recall by kind of pair."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""The result of a method on a corpus, and its cost, kept in two files so that a comparison can resume.
-
-`NAME.json` holds facts and counts, `NAME.npz` the scored pairs. Nothing is pickled.
-"""
+"""Results of methods, kept in `NAME.json` (facts and counts) and `NAME.npz` (pairs); nothing is pickled."""
 
 from __future__ import annotations
 
@@ -55,10 +52,7 @@ class MethodResult:
 
 
 def opinions(results: Sequence[MethodResult], keys: Keys, size: int) -> tuple[Likeness, Flags]:
-    """Return scores (NaN if missing) and acceptance of the pairs of ascending `keys` among `size` documents.
-
-    Both have the shape (methods, pairs).
-    """
+    """Return scores (NaN if missing) and acceptance for ascending `keys`; both of shape (methods, pairs)."""
     scores = np.full((len(results), len(keys)), np.nan, np.float32)
     accepted = np.zeros(scores.shape, np.bool_)
     for row, result in enumerate(results):

@@ -51,10 +51,7 @@ FIELDS = ("source_id", "title", "publication", "published_at", "language", "text
 
 
 def generate(name: str, seed: int, folder: str | Path, **sizes: int) -> tuple[Path, Path]:
-    """Write a case to NAME.jsonl.gz and NAME.truth.jsonl.gz, and return both paths.
-
-    `sizes` replace the defaults of the case.
-    """
+    """Write a case, with `sizes` instead of its defaults, and return the paths of its articles and truth."""
     if name not in CASES:
         raise InputError(f"no hard case is called {name!r}; there are {', '.join(CASES)}")
     made = CASES[name].make(seed, **sizes)

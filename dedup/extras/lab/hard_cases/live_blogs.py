@@ -1,8 +1,7 @@
 """Live blogs: versions of one page, each with more posts on top.
 
 Neighbours overlap strongly, the first and the last hardly, so linking them makes one story of texts without
-common words. Two versions of a blog are duplicates from a word-5-shingle Jaccard of 0.8, and are not counted
-below.
+common words. The truth is given by pair: duplicates from a word-5-shingle Jaccard of 0.8, below not counted.
 """
 
 from __future__ import annotations

@@ -43,7 +43,7 @@ class Sketches(SameKey):
 
 @dataclass
 class ContentHash(SameKey):
-    """Method 9: MD5 of the raw text (MD5Signature of Apache Nutch): exact copies, without empty texts."""
+    """Method 9: MD5 of the raw text, for exact copies; an empty text has no key."""
 
     row = "9"
     name = "content-hash"
@@ -58,10 +58,7 @@ class ContentHash(SameKey):
 
 @dataclass
 class TextProfile(SameKey):
-    """Method 10: MD5 of the frequent words and their rounded counts (TextProfileSignature of Apache Nutch).
-
-    A tolerant match: small edits change no rounded count, or only words too rare for the profile.
-    """
+    """Method 10: MD5 of the frequent words and their rounded counts, which small edits seldom change."""
 
     row = "10"
     name = "text-profile"

@@ -61,8 +61,7 @@ class WeightedSentences(Sentences):
     - its rarity, ln((n + 1) / df): n articles, df of them have it. With n + 1, a sentence of all articles has
       a weight, too;
     - its length, the square root of its words: long sentences weigh more, but not in proportion;
-    - its names, 1 + the share of capitalised words after the first: from 1 to 2, or 1 in scripts without
-        capitals.
+    - its names, 1 + the share of capitalised words after the first: from 1 to 2.
     """
 
     row = "1w"

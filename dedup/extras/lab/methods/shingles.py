@@ -148,10 +148,7 @@ class WordShingles(WordSets):
 
 @dataclass
 class CharacterShingles(WordShingles):
-    """Method 5, characters: every pair. An article has a gram per character, of 40 bytes of memory each.
-
-    The grams are taken from the normalised words, so case, punctuation and line breaks do not matter.
-    """
+    """Method 5, characters of normalised words: every pair. Each character takes 40 bytes of memory."""
 
     row = "5"
     name = "character-shingles"

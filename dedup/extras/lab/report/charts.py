@@ -1,7 +1,4 @@
-"""Coordinates of charts: small precision-recall curves, and a scatter of cost and quality.
-
-`templates/charts.html.j2` draws them.
-"""
+"""Coordinates of charts: small precision-recall curves, and a scatter of cost and quality."""
 
 from __future__ import annotations
 

@@ -19,7 +19,7 @@ NONE = "–"  # shown for a missing number
 
 @dataclass(frozen=True, slots=True)
 class FigureEntry:
-    """A result and its evaluation, None without truth; a figure is None if it cannot be computed."""
+    """A result and its evaluation, None without truth; figures that cannot be computed are missing."""
 
     result: MethodResult
     evaluation: Evaluation | None

@@ -1,7 +1,4 @@
-"""`dedup export corpus`: fingerprints with digests of their texts, pins, settings and horizon, as one folder.
-
-`../exchange.py` describes the folder; `importing.py` reads the result of the cluster.
-"""
+"""`dedup export corpus`: fingerprints with digests of their texts, pins, settings and horizon in a folder."""
 
 from __future__ import annotations
 
