@@ -117,7 +117,7 @@ def compare(
     corpus = source.read()
     known = read_truth(truth, corpus.numbers, min_jaccard) if truth else None
     if known and known.unknown:
-        output.say(f"{known.unknown:,} pairs of {truth} name articles that {file} does not have")
+        output.say(f"{truth} has {shared.counted(known.unknown, 'pair')} of articles that are not in {file}")
     if chosen is None:
         chosen = "all" if len(corpus) <= LARGE else "linear"
         if chosen == "linear":

@@ -55,26 +55,26 @@ _AGAIN = "run the cluster again over the whole corpus"
 
 _CHECKS: tuple[dict[str, str], ...] = (
     {
-        "marked_twice": "articles come twice among the marks",
-        "fingerprinted_twice": "articles come twice among the fingerprints",
+        "marked_twice": "article(s) with several marks",
+        "fingerprinted_twice": "article(s) with several fingerprints",
     },
     {
-        "not_here": "articles of the result are not in this corpus",
-        "not_there": "articles of this corpus are not in the result",
-        "before_horizon": "articles of the result are before the horizon of this corpus",
-        "other_text": "articles have another text, title or language than the result was made from",
-        "other_time": "articles have another time than the result was made with",
-        "other_version": "fingerprints are of another version than this corpus wants",
-        "readable": "articles failed in the cluster, and can be read here",
-        "other_fingerprint": "articles have another fingerprint here than in the result",
-        "unmatched": "articles have a mark and no fingerprint, or the reverse",
-        "contradicting_marks": "marks contradict themselves",
+        "not_here": "article(s) of the result missing from this corpus",
+        "not_there": "article(s) of this corpus missing from the result",
+        "before_horizon": "article(s) of the result before the horizon of this corpus",
+        "other_text": "article(s) with another text, title or language than in the result",
+        "other_time": "article(s) with another time than in the result",
+        "other_version": "fingerprint(s) of another version than this corpus wants",
+        "readable": "article(s) that failed in the cluster, and can be read here",
+        "other_fingerprint": "article(s) with another fingerprint here than in the result",
+        "unmatched": "article(s) with a mark and no fingerprint, or the reverse",
+        "contradicting_marks": "mark(s) with contradicting values",
     },
     {
-        "contradicting_pairs": "pairs contradict the marks",
-        "paired_twice": "pairs come twice",
-        "two_best_match": "articles have two best matches",
-        "marks_disagree": "marks do not follow from the pairs",
+        "contradicting_pairs": "pair(s) contradicting the marks",
+        "paired_twice": "pair(s) given several times",
+        "two_best_match": "article(s) with two best matches",
+        "marks_disagree": "mark(s) not following from the pairs",
     },
 )
 """Statements that check rows, articles, and pairs, with the words for what they find."""
@@ -136,8 +136,7 @@ def check(cursor: Cursor, basis: Basis, report: ImportReport, tell: Callable[[in
     _execute(cursor, "known", "index_known", "pairs", "index_pairs", "index_others", "analyze_known")
     (unknown,) = one_row(cursor, _sql("count_unknown_pairs"))
     if unknown:
-        words = "pairs name articles that have no mark"
-        report.problems.append(MarkDisagreement(words, unknown, next=_SPOILED))
+        _add(report, "pair(s) of articles without a mark", unknown)
     _disagree(cursor, found, 2, report, tell)
     report.articles, report.fingerprints = one_row(cursor, _sql("count_known"))
     _check_common(cursor, found.corpus.settings, checked, report)
@@ -160,8 +159,15 @@ def _disagree(
         count, named = one_row(cursor, _sql("found", check=check), found.values | {"named": NAMED})
         tell(0)
         if count:
-            report.problems.append(MarkDisagreement(words, count, named, _NEXT.get(name, _SPOILED)))
+            _add(report, words, count, named, _NEXT.get(name, _SPOILED))
     return bool(report.problems)
+
+
+def _add(
+    report: ImportReport, words: str, count: int, named: Sequence[str] = (), next: str = _SPOILED
+) -> None:
+    words = words.replace("(s)", "" if count == 1 else "s")
+    report.problems.append(MarkDisagreement(words, count, list(named), next))
 
 
 def _check_common(cursor: Cursor, settings: Settings, checked: Checked, report: ImportReport) -> None:
@@ -177,8 +183,7 @@ def _check_common(cursor: Cursor, settings: Settings, checked: Checked, report: 
     staged = [(row[0], (row[1], row[2])) for row in cursor.execute(_sql("common")).fetchall()]
     wrong = len(set(staged) ^ set(present.items())) + len(staged) - len(set(staged))
     if wrong:
-        words = "common sentences do not follow from the fingerprints of the result"
-        report.problems.append(MarkDisagreement(words, wrong, next=_SPOILED))
+        _add(report, "common sentence(s) not following from the fingerprints of the result", wrong)
     # Staged fingerprints are counted by place; the table of common sentences wants the id of a carrier.
     places = bigints([c.carrier for c in changes if c.carrier is not None])
     ids = dict(cursor.execute(_sql("ids_of_places"), {"places": places}).fetchall())
