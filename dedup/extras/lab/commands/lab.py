@@ -84,19 +84,11 @@ def compare(
     min_jaccard: MinJaccardOption = 0.8,
     chosen: Annotated[
         str | None,
-        Option(
-            "--methods",
-            help="Names or rows with commas, `all`, or `linear` (without methods that look at every pair)."
-            " Default: all; above 10,000 articles, linear.",
-        ),
+        Option("--methods", help="Names or rows with commas, `all`, or `linear`. Default: see above."),
     ] = None,
-    out: Annotated[
-        Path | None, Option(help="Folder for results and report; default: FILE.lab in the current folder.")
-    ] = None,
+    out: Annotated[Path | None, Option(help="Folder for results and report; default: FILE.lab.")] = None,
     limit: Annotated[float, Option(min=1, help="Seconds after which a method is stopped.")] = 900,
-    jobs: Annotated[
-        int | None, Option(min=1, help="Methods that run at the same time; default: one per core.")
-    ] = None,
+    jobs: Annotated[int | None, Option(min=1, help="Methods at a time; default: one per core.")] = None,
     map_: shared.MapOption = None,
     format_: shared.FormatOption = None,
     language: shared.LanguageOption = None,
@@ -104,6 +96,7 @@ def compare(
 ) -> None:
     """Run methods on a file of articles; shows a table, and writes a report to open in a browser.
 
+    By default all methods run; above 10,000 articles only `linear` ones, which do not look at every pair.
     Finished results stay in the folder `--out`, so the same command continues an interrupted comparison. A
     method that fails or takes too long is reported and does not stop the others.
     """
@@ -239,12 +232,8 @@ def _measures(evaluation: Evaluation | None) -> dict[str, Any]:
 
 @lab.command()
 def generate(
-    names: Annotated[
-        list[str] | None, Argument(metavar="CASE", help="The cases to write. Default: all.")
-    ] = None,
-    out: Annotated[Path, Option(help="Folder for CASE.jsonl.gz and CASE.truth.jsonl.gz.")] = Path(
-        "hard-cases"
-    ),
+    names: Annotated[list[str] | None, Argument(metavar="CASE", help="Cases to write. Default: all.")] = None,
+    out: Annotated[Path, Option(help="Folder for articles and truth of each case.")] = Path("hard-cases"),
     seed: Annotated[int, Option(help="Another seed makes other texts of the same kind.")] = 1,
     list_: Annotated[bool, Option("--list", help="Only list the cases.")] = False,
 ) -> None:

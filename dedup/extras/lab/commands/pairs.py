@@ -28,9 +28,7 @@ def pairs(
         ),
     ] = None,
     newest: NewestOption = 20_000,
-    limit: Annotated[
-        float, Option(min=1, help="Seconds a method may take before it is left out.")
-    ] = LIMIT_SECONDS,
+    limit: Annotated[float, Option(min=1, help="Seconds after which a method is left out.")] = LIMIT_SECONDS,
     seed: Annotated[int, Option(help="Another seed draws other pairs.")] = 0,
     json: JsonOption = False,
 ) -> None:

@@ -47,39 +47,27 @@ and other clusters. Needs the extra `spark` and Java 17.
 )
 
 InputOption = Annotated[
-    str,
-    Option(
-        "--input",
-        metavar="PATH",
-        help="A table of articles: a file, a folder or any address that Spark reads.",
-    ),
+    str, Option("--input", metavar="PATH", help="A table of articles, at any address that Spark reads.")
 ]
 TableFormatOption = Annotated[
     str, Option("--format", help="parquet; delta, iceberg or orc, where Spark has it; or table, for a name.")
 ]
 CorpusOption = Annotated[
     str | None,
-    Option(
-        "--corpus",
-        metavar="DIR",
-        help="A folder of `dedup export corpus`, for its settings, pins, sentence parameters and known"
-        " fingerprints.",
-    ),
+    Option("--corpus", metavar="DIR", help="A folder of `dedup export corpus`, whose state counts."),
 ]
 SetOption = Annotated[
-    list[str] | None,
-    Option("--set", metavar="NAME=VALUE", help="A setting, without --corpus; may be repeated."),
+    list[str] | None, Option("--set", metavar="NAME=VALUE", help="A setting, without --corpus; repeatable.")
 ]
 HashKeyOption = Annotated[
     str | None, Option("--hash-key", help="The secret key of the corpus; `-` reads it from stdin.")
 ]
 AddedOption = Annotated[
     str | None,
-    Option("--added-at", help="The time of articles without an added_at, such as 2026-11-20. Default: now."),
+    Option("--added-at", help="For articles without an added_at, such as 2026-11-20. Default: now."),
 ]
 MasterOption = Annotated[
-    str | None,
-    Option("--master", help="The master of Spark; default: that of spark-submit, or else local[*]."),
+    str | None, Option("--master", help="The master of Spark; default: of spark-submit, or else local[*].")
 ]
 RemoteOption = Annotated[
     str | None, Option("--remote", metavar="URL", help="A server of Spark Connect, such as sc://host.")
@@ -96,11 +84,7 @@ def run(
     out: Annotated[str, Option("--output", metavar="DIR", help="A folder for the tables of the result.")],
     work: Annotated[
         str | None,
-        Option(
-            metavar="DIR",
-            help="A folder for the steps, from which a stopped run continues; remove it at the end."
-            " Default: the output with `.work` behind its name.",
-        ),
+        Option(metavar="DIR", help="A folder for the steps. Default: the output's name with `.work`."),
     ] = None,
     format_: TableFormatOption = "parquet",
     map_: MapOption = None,
@@ -109,11 +93,7 @@ def run(
     hash_key_: HashKeyOption = None,
     added_at: AddedOption = None,
     allow_pairs: Annotated[
-        int | None,
-        Option(
-            min=0,
-            help="Stop if a round would join more pairs, and show the worst keys; default: no limit.",
-        ),
+        int | None, Option(min=0, help="Stop before a round with more pairs, and show the worst keys.")
     ] = None,
     partitions: PartitionsOption = None,
     master: MasterOption = None,
@@ -127,7 +107,7 @@ def run(
     counted by reason, and the refused rows are a table of the result.
 
     The output has the tables `mark`, `match`, `common_sentence`, `fingerprint` and `refused`, and `run.json`
-    with settings, versions and costs.
+    with settings, versions and costs. A stopped run continues from the folder of steps; remove it at the end.
 
     **Examples**
 
