@@ -81,18 +81,18 @@ def grouped(taken: Taken, corpus: CorpusState, options: Options) -> GroupedCorpu
         "order", lambda: grouping.ordered(taken.fingerprints, settings, options.partitions), schema.ORDERED
     )
     numbered = grouping.numbered(order)
-    said: DataFrame | None = None
+    pinned: DataFrame | None = None
     if pins.pairs:
-        said = steps.table("pins", lambda: grouping.pinned(numbered, pins.pairs), schema.PINNED)
+        pinned = steps.table("pins", lambda: grouping.pinned(numbered, pins.pairs), schema.PINNED)
     members: DataFrame | None = None
     if options.collapse:
-        members = steps.table("members", lambda: grouping.members(numbered, said), schema.MEMBER)
+        members = steps.table("members", lambda: grouping.members(numbered, pinned), schema.MEMBER)
         if not steps.rows("members"):
             members = None
     classes = steps.table("nodes", lambda: grouping.nodes(numbered, members), schema.NODE)
     counted = steps.table("common", lambda: grouping.common(classes, settings, pins.sentences), schema.COMMON)
     carried = steps.table("carried", lambda: grouping.carried(classes, counted), schema.CARRIED)
-    found = steps.table("groups", lambda: grouping.groups(classes, carried, counted, said), schema.GROUP)
+    found = steps.table("groups", lambda: grouping.groups(classes, carried, counted, pinned), schema.GROUP)
     return GroupedCorpus(numbered, members, classes, counted, carried, found)
 
 

@@ -48,5 +48,5 @@ def explained(what: str) -> Iterator[None]:
     except kinds() as error:
         raise ours(error) or DedupError(
             f"{what}: Spark failed ({named(error)}); its log says more. What was finished is kept in the work"
-            " folder: run it again to go on"
+            " folder: run it again to continue"
         ) from error

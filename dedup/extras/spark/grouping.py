@@ -69,13 +69,13 @@ def numbered(ordered: DataFrame) -> DataFrame:
 def pinned(articles: DataFrame, pins: Mapping[tuple[str, str], Relation]) -> DataFrame:
     """Return the pinned pairs with both articles in the corpus; schema `PINNED`."""
     rows = [(i, *pair, PIN_KINDS[relation]) for i, (pair, relation) in enumerate(sorted(pins.items()))]
-    said = articles.sparkSession.createDataFrame(rows, "number long, one string, other string, kind int")
+    table = articles.sparkSession.createDataFrame(rows, "number long, one string, other string, kind int")
     ids = articles.select("id", "source_id")
     for name in ("one", "other"):
         named = ids.select(fn.col("id").alias(f"{name}_id"), fn.col("source_id").alias(name))
-        said = named.join(fn.broadcast(said), name)
+        table = named.join(fn.broadcast(table), name)
     both = (fn.col("one_id"), fn.col("other_id"))
-    return said.select("number", fn.least(*both).alias("a"), fn.greatest(*both).alias("b"), "kind")
+    return table.select("number", fn.least(*both).alias("a"), fn.greatest(*both).alias("b"), "kind")
 
 
 def _digest() -> Column:
@@ -125,8 +125,8 @@ def common(nodes: DataFrame, settings: Settings, pins: Mapping[int, bool]) -> Da
     counted = carried.groupBy("sentence").agg(fn.sum("weight").alias("carriers"))
     many = fn.col("carriers") > settings.common_stories
     if pins:
-        said = nodes.sparkSession.createDataFrame(list(pins.items()), "sentence long, always boolean")
-        counted = counted.join(said, "sentence", "full").where("coalesce(always, true)")
+        pin_rows = nodes.sparkSession.createDataFrame(list(pins.items()), "sentence long, always boolean")
+        counted = counted.join(pin_rows, "sentence", "full").where("coalesce(always, true)")
         counted = counted.where(many | fn.col("always"))
         counted = counted.withColumn("carriers", fn.coalesce("carriers", fn.lit(0)))
     else:
@@ -197,8 +197,8 @@ def groups(nodes: DataFrame, carried: DataFrame, common: DataFrame, pins: DataFr
         ends = pins.select(
             "kind", fn.col("number").alias("key"), fn.explode(fn.array("a", "b")).alias("node")
         )
-        said = found.select("node", "packed").join(fn.broadcast(ends), "node")
-        rows = rows.union(said.select("kind", "key", "node", "packed"))
+        pin_rows = found.select("node", "packed").join(fn.broadcast(ends), "node")
+        rows = rows.union(pin_rows.select("kind", "key", "node", "packed"))
     # A neighbour shows that a key has several nodes, so no second pass counts them.
     order = Window.partitionBy("kind", "key").orderBy("node")
     rows = rows.withColumns(

@@ -1,1 +1,1 @@
-"""Methods are run here, and their results measured."""
+"""Runs of methods, and measures of their results."""

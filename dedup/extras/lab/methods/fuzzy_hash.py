@@ -34,7 +34,7 @@ class FuzzyHash(Method):
     source = "Kornblum 2006; the diary"
     finds = "articles whose digests share 7 characters in a row"
 
-    threshold: float = 0.5  # half; the diary names none
+    threshold: float = 0.5  # a half: the source names no threshold
     floor: float = 0.01  # every score above 0
 
     def fit(self, corpus: DocumentSet) -> None:

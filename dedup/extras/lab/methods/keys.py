@@ -33,7 +33,7 @@ class Sketches(SameKey):
     source = "a news-technology blog, 2012"
     finds = "articles in one bucket"
 
-    buckets: int = 2**20  # 100,000 articles meet by chance in 5,000 pairs
+    buckets: int = 2**20  # 100,000 articles make 5,000 pairs by chance
     stop_word_length: int = Settings().stop_word_length  # words of fewer characters start a shingle
 
     def key(self, document: Document) -> int | None:

@@ -111,7 +111,7 @@ def differences(cursor: Cursor, basis: Basis) -> list[MarkDisagreement]:
     return problems
 
 
-def check(cursor: Cursor, basis: Basis, report: ImportReport, tell: Callable[[int], object]) -> Checked:
+def check(cursor: Cursor, basis: Basis, report: ImportReport, advance: Callable[[int], object]) -> Checked:
     """Compare the staged result with the corpus, and prepare the writing; differences go to the report.
 
     The transaction must be a snapshot. For a result that agrees it makes two tables:
@@ -119,7 +119,7 @@ def check(cursor: Cursor, basis: Basis, report: ImportReport, tell: Callable[[in
         import_known    its articles by id, with the id of the original; place of the fingerprint if it is new
         import_pair     its pairs by ids
 
-    `tell` is called with 0 as a sign of life after statements that may take minutes.
+    `advance` is called with 0 as a sign of life after statements that may take minutes.
     """
     whole_tables(cursor)
     checked = Checked(memory_engine.last_change(cursor), common_sentences.take_changes(cursor)[1])
@@ -127,17 +127,17 @@ def check(cursor: Cursor, basis: Basis, report: ImportReport, tell: Callable[[in
     report.problems = differences(cursor, basis)
     found = wanted(cursor)
     _execute(cursor, "analyze_staged")
-    if report.problems or _disagree(cursor, found, 0, report, tell):
+    if report.problems or _disagree(cursor, found, 0, report, advance):
         return checked
     cursor.execute(_sql("rows"), found.values | versions(cursor, found.fingerprinter))
     _execute(cursor, "index_rows", "analyze_rows")
-    if _disagree(cursor, found, 1, report, tell):
+    if _disagree(cursor, found, 1, report, advance):
         return checked
     _execute(cursor, "known", "index_known", "pairs", "index_pairs", "index_others", "analyze_known")
     (unknown,) = one_row(cursor, _sql("count_unknown_pairs"))
     if unknown:
         _add(report, "pair(s) of articles without a mark", unknown)
-    _disagree(cursor, found, 2, report, tell)
+    _disagree(cursor, found, 2, report, advance)
     report.articles, report.fingerprints = one_row(cursor, _sql("count_known"))
     _check_common(cursor, found.corpus.settings, checked, report)
     report.common_entered = sum(change.enters for change in checked.changes)
@@ -151,13 +151,13 @@ def _execute(cursor: Cursor, *names: str) -> None:
 
 
 def _disagree(
-    cursor: Cursor, found: ClusterWanted, part: int, report: ImportReport, tell: Callable[[int], object]
+    cursor: Cursor, found: ClusterWanted, part: int, report: ImportReport, advance: Callable[[int], object]
 ) -> bool:
     """Do one part of the checks; returns True if the report has problems."""
     for name, words in _CHECKS[part].items():
         check = _sql(name, text=articles.body("a")).decode()
         count, named = one_row(cursor, _sql("found", check=check), found.values | {"named": NAMED})
-        tell(0)
+        advance(0)
         if count:
             _add(report, words, count, named, _NEXT.get(name, _SPOILED))
     return bool(report.problems)
@@ -213,11 +213,11 @@ def write(
     checked: Checked,
     examples: Mapping[int, str],
     report: ImportReport,
-    tell: Callable[[int], object],
+    advance: Callable[[int], object],
 ) -> None:
     """Write marks, pairs, flags, common sentences and counts, under the settle lock; counts go to the report.
 
-    `examples`: words of sentences that become common. `tell`: as in `check`.
+    `examples`: words of sentences that become common. `advance`: as in `check`.
     """
     whole_tables(cursor)
     changed = memory_engine.changed_since(cursor, checked.since)
@@ -226,10 +226,10 @@ def write(
     left = bigints({*changed.tolist(), *orphans.tolist()})
     report.left = len(left)
     report.marks = cursor.execute(_sql("write_marks"), {"left": left}).rowcount
-    tell(0)
+    advance(0)
     cursor.execute(_sql("drop_pairs"))
     report.pairs = cursor.execute(_sql("write_pairs"), {"gone": gone}).rowcount
-    tell(0)
+    advance(0)
     cursor.execute(_sql("write_flags"))
     common_sentences.apply(cursor, checked.changes, (), dict(examples))
     common_sentences.finish(cursor, checked.counts, checked.taken, settings, everything=True)
