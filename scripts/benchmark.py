@@ -4,8 +4,7 @@
 
 Loads a file on an embedded server, does a backfill and another one without work, and submits the articles
 held back from the load one by one, like a scraper. Every stage calls the functions behind the commands.
-Memory is that of this process and its workers, without Postgres. About 5 minutes; do not quote numbers of a
-busy machine.
+Memory is that of this process and its workers, without Postgres. About 5 minutes on an idle machine.
 """
 
 from __future__ import annotations

@@ -2,8 +2,7 @@
 
     scripts/benchmarks/plot.py RESULTS docs/growth.svg
 
-Both scales of each panel are logarithmic, so that growth by a power is a straight line, labelled with the
-power.
+Both scales of each panel are logarithmic: growth by a power is a straight line, labelled with the power.
 """
 
 from __future__ import annotations

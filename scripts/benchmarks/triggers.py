@@ -6,8 +6,8 @@
 Two tables of real articles on an embedded server, one of them attached, and no worker. Both get in turns: one
 INSERT of 10,000 rows from a client, one of rows of the database, INSERTs of single rows, each a transaction,
 and UPDATEs of an unmapped column, of all rows and of single ones. Then 16 clients at once insert articles,
-whole and short ones, each a transaction. Prints the medians and their ratios. Later work of `dedup backfill`
-is not counted.
+whole and short ones, each a transaction. Prints the medians and their ratios. A later backfill is
+not counted.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """The Spark engine: from articles to marks, step by step (docs/spark.md).
 
-docs/semantics.md defines the marks; `tests/extras/spark/reference.py` proves that the rounds give the same.
+docs/semantics.md defines the marks; `tests/extras/spark/reference.py` shows that the rounds give the same.
 Only the DataFrame API is used, so a session may be classic or remote, of Spark 3.5 or 4.
 """
 

@@ -1,7 +1,6 @@
 """The cost of a run, estimated before pairs are compared: texts, keys, pairs, and the keys with most pairs.
 
-Fingerprints are made and grouped, at a cost in proportion to the articles; only the number of pairs can
-explode.
+Fingerprints are made and grouped, at a cost in proportion to the articles; only pairs can explode.
 """
 
 from __future__ import annotations

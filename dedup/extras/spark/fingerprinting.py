@@ -104,8 +104,7 @@ def fingerprint(
     missing from `df`, or refused there, stays as it is. Without `added_at`, an article that has neither an
     `added_at` nor a plausible `published_at` is refused: its place in the order is unknown.
 
-    No source_id is repeated. The report has `articles`, `failed`, `reused`, and by reason `refused` and
-    `repaired`.
+    No source_id is repeated. The report has `articles`, `failed`, `reused`, `refused` and `repaired`.
     """
     settings, known = corpus.settings, corpus.known
     longest = record_bytes(settings.text_max_characters)

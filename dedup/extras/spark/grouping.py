@@ -1,7 +1,6 @@
 """Steps from fingerprints to groups: articles in order, classes of equal fingerprints, nodes by key.
 
-Articles are numbered in canonical order (docs/semantics.md, section 5); later steps compare numbers, not
-times.
+Articles are numbered in canonical order (docs/semantics.md, section 5), and later steps compare numbers.
 
 A node is a class of articles with equal fingerprints, named by the number of its first article. Its members
 have the same relations, and the later ones are duplicates of the first. So a class is decided once, by its

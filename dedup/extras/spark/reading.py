@@ -40,8 +40,7 @@ USABLE: dict[str, frozenset[str]] = {
 }
 """Types that a field can be made of; `void` holds nothing. Other fields are repaired, as in files."""
 
-# Formats that Spark reads and dedup refuses: Spark's JSON reader replaces lone surrogates with `?` in
-# silence.
+# Formats that Spark reads and dedup refuses: Spark's JSON reader silently replaces lone surrogates by `?`.
 NOT_TABLES = {"json": "JSON", "csv": "CSV", "text": "text", "xml": "XML"}
 
 FILES_ASKED = 100  # at most, to find out whether a column of whole numbers holds times
@@ -106,8 +105,7 @@ def read_table(
 
     Args:
         path: a file or folder at any address that Spark reads; with the format `table` the name of a table.
-        mapping: field to column. A column of nanoseconds, which Spark refuses, is read if it is a time of
-            articles.
+        mapping: field to column. Nanoseconds, which Spark refuses, are read in a column with a time.
 
     Raises:
         InputError: the table is missing or unreadable, or its files do not agree with each other.

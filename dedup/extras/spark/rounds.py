@@ -211,8 +211,7 @@ class Rounds:
             )
         joined = _star_pairs(never, centres, "x > c")
         if self.members is not None and self._gone:
-            # A duplicate may be earlier than a canonical node, and its copies later: they are related to it,
-            # too.
+            # Copies of an earlier duplicate may come after a canonical node, and are related to it, too.
             gone = self.steps.tables(self._gone, FATE).where("out").select("node", _as("round", "gone"))
             late = self.members.where("id = node").select("node", "last").join(gone, "node")
             joined = joined.union(

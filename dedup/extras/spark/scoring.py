@@ -82,8 +82,7 @@ def _numbers(column: pa.Array) -> Bigints:
 def fates(batches: Iterable[pa.RecordBatch], number: int) -> Iterator[pa.RecordBatch]:
     """Yield the eligible nodes that are not canonical; schema `FATE`.
 
-    `batches`, of schema `OPEN`, hold all duplicates among undecided nodes; the later node of each is
-    eligible.
+    `batches`, of schema `OPEN`, hold all duplicates of undecided nodes; the later of each two is eligible.
     """
     tables = [[column.to_numpy(zero_copy_only=False) for column in batch.columns] for batch in batches]
     if not tables:

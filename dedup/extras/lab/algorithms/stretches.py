@@ -20,8 +20,7 @@ from dedup.text.hashing import Hashes
 # Characters. Any two texts of one language share shorter stretches, so testing for them is wasted time.
 SURELY_SHARED = 8
 
-# Characters per gram, a power of two: about six words. With 16, set phrases of news made 20 times as many
-# candidates.
+# Characters per gram, a power of two: about six words. With 16, set phrases made 20 times as many candidates.
 GRAM = 32
 
 WINDOW = 17  # grams per window. One gram in nine is selected: 2 / (WINDOW + 1)
@@ -59,8 +58,7 @@ def longest_common_substring(a: str, b: str) -> CommonRun:
         return CommonRun(len(a), 0, start)
     if len(b) < len(a) and (start := a.find(b)) >= 0:
         return CommonRun(len(b), start, 0)
-    # Colliding hashes can only make the run too long: compare the characters, and try other hashes if they
-    # differ.
+    # Colliding hashes can only make the run too long: if the characters differ, try other hashes.
     for seed in count():
         length, i, j = found = _longest(a, b, seed)
         if a[i : i + length] == b[j : j + length]:

@@ -2,8 +2,7 @@
 
     generate("wire-300", seed=1, folder="cases")     # wire-300.jsonl.gz, wire-300.truth.jsonl.gz
 
-`dedup load` reads the one file, `extras/judging/truth.py` the other. Equal seeds give equal articles on
-every machine.
+`dedup load` reads the one file, `extras/judging/truth.py` the other. Equal seeds give equal articles.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
 """Edits with which papers print a wire story, and the lines that they put around it.
 
 Each edit takes dice and paragraphs of sentences, and returns paragraphs. `printed` draws each independently
-of the others, so one paper in fifteen prints the body unchanged. The shares are an editor's guess, not a
-measurement.
+of the others, so one paper in fifteen prints the body unchanged. The shares are guesses, not measured.
 """
 
 from __future__ import annotations

@@ -52,8 +52,7 @@ class WordSets(SetMethod):
 class SpotSigs(SetMethod):
     """Method 2: shingles that begin with a stop word, frequent in prose and rare in page furniture.
 
-    Theobald, Siddharth, Paepcke, "SpotSigs", SIGIR 2008. The exact join replaces the paper's own exact filter
-    by length and rarity.
+    Theobald, Siddharth, Paepcke, "SpotSigs", SIGIR 2008; an exact join replaces the paper's exact filter.
     """
 
     row = "2"

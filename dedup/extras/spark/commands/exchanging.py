@@ -73,8 +73,7 @@ def import_(
     horizon. If anything differs, it imports nothing and names the next step. Afterwards the corpus is as
     after a backfill; articles that people change meanwhile wait for the next one.
 
-    You can stop it at any moment: all marks are written in one transaction at the end. Needs the extra
-    `parquet`.
+    You can stop it at any moment: one transaction at the end writes all marks. Needs the extra `parquet`.
 
     **Example**
 

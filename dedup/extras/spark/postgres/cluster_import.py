@@ -1,8 +1,7 @@
 """The result of a cluster: staged in temporary tables of one session, compared with the corpus, and written.
 
 It must agree with the present corpus in every article, text, time, pair and count. They are compared by
-content at one moment, by statements over whole tables. The next backfill settles articles that people change
-afterwards.
+content at one moment, by statements over whole tables. The next backfill settles articles that change later.
 """
 
 from __future__ import annotations
@@ -236,14 +235,12 @@ def write(
     # The fingerprints of the result are in use now: any that wait were left behind by a stopped engine.
     _execute(cursor, "forget_waiting", "note_unread")
     memory_engine.settled_through(cursor, one_row(cursor, _sql("last_settled"))[0])
-    # The triggers of people's changes fired before these marks were written: make stale again what they
-    # touched.
+    # Triggers of people's changes fired before these marks were written: make stale again what they touched.
     if len(left):
         articles.remove_pairs(cursor, rewritten)
         articles.withdraw(cursor, left)
         settling.make_stale(cursor, _ids(cursor, "partners", gone).tolist())
-        # Articles that changed before their new fingerprints were stored: triggers noted no sentences of
-        # theirs.
+        # Triggers noted no sentences of articles that changed before their new fingerprints were stored.
         if len(_ids(cursor, "newly_fingerprinted", bigints({*gone.tolist(), *rewritten.tolist()}))):
             _execute(cursor, "recount_all")
 

@@ -86,8 +86,7 @@ def export(
     _refuse_used(path)
     report = CorpusExport(str(path), with_key=hash_key)
     try:
-        # Its mode is 0700: the folder may hold the hash key. Renaming at the end keeps half a folder from
-        # view.
+        # Its mode is 0700, because it may hold the hash key. The rename at the end is atomic.
         with tempfile.TemporaryDirectory(
             prefix=f".{path.name}.", dir=path.absolute().parent, ignore_cleanup_errors=True
         ) as temporary:
