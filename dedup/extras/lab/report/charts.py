@@ -34,8 +34,8 @@ class Curve:
 def thinned(points: Sequence[Point], most: int = MAX_POINTS) -> list[Point]:
     """Return at most `most` + 1 points of a line: its ends, and one for each equal stretch of its length.
 
-    >>> thinned([(0.0, 0.0), (0.1, 0.0), (0.2, 0.0), (1.0, 0.0)], most=2)
-    [(0.0, 0.0), (1.0, 0.0)]
+    >>> thinned([(0.0, 0.0), (0.1, 0.0), (0.5, 0.0), (1.0, 0.0)], most=2)
+    [(0.0, 0.0), (0.5, 0.0), (1.0, 0.0)]
     """
     if len(points) <= most:
         return list(points)
