@@ -1,12 +1,12 @@
-"""Every method on every set of real news with silver truth: F1 over the near-duplicate pairs.
+"""Run all methods on all sets of real news with silver truth: F1 over the near-duplicate pairs.
 
     scripts/all_sets.py [SET ...] [--data FOLDER] [--methods LIST] [--keep FOLDER] [--limit SECONDS] [--json]
 
 Runs `dedup lab compare` on each set and prints one table per measure: sets down, methods across. Above 10,000
-articles only the methods that do not look at every pair. `own`: at the method's own threshold. `tuned`: at
-the threshold that is best on the other half of the articles. `strict`: as own, where pairs of a Jaccard
-between 0.5 and 0.8, which otherwise count for nobody, are wrong. Methods that compute the measure of the
-silver truth are marked with *. About 20 minutes; with --keep, what has finished is not run again.
+articles, methods that look at every pair are left out. `own`: at the method's own threshold. `tuned`: at the
+best threshold of the other half of the articles. `strict`: as own, but pairs of a Jaccard between 0.5 and
+0.8, which are otherwise not counted, are wrong. Methods that compute the measure of the silver truth are
+marked with *. About 20 minutes; --keep reuses finished results.
 """
 
 from __future__ import annotations
@@ -27,10 +27,10 @@ from dedup.extras.lab.evaluation.measures import Evaluation, evaluate
 from dedup.extras.lab.methods import parse
 
 LARGE = 10_000
-"""From so many articles on, methods that look at every pair are left out."""
+"""Articles above which methods that look at every pair are left out."""
 
 CIRCULAR = ("minhash", "word-shingles", "length-groups")
-"""They compute what the silver truth is made of: the Jaccard of word 5-shingles."""
+"""Methods that compute the measure of the silver truth: the Jaccard of word 5-shingles."""
 
 MEASURES: dict[str, Callable[[Evaluation], float | None]] = {
     "own": lambda e: e.own.f1,
@@ -39,7 +39,7 @@ MEASURES: dict[str, Callable[[Evaluation], float | None]] = {
 }
 
 Scores = Mapping[str, Mapping[str, float | None]]
-"""Label of a method -> measure -> its value."""
+"""Label of a method to measure to its value."""
 
 
 def main() -> int:
@@ -66,7 +66,7 @@ def main() -> int:
 def measure(
     source: Source, truth: Path, methods: str, folder: Path, limit: float
 ) -> dict[str, dict[str, float | None]]:
-    """The measures of every method on one set, and how many pairs they rest on."""
+    """Return the measures of every method on one set, and the number of pairs in its truth."""
     corpus = source.read()
     known = read_truth(truth, corpus.numbers)
     chosen = [method for method in parse(methods) if len(corpus) <= LARGE or not method.quadratic]
@@ -82,7 +82,7 @@ def measure(
 
 
 def show(name: str, found: Mapping[str, Scores]) -> None:
-    """One measure: a row per set, a column per method."""
+    """Print one measure: a row per set, a column per method."""
     labels = list(dict.fromkeys(label for scores in found.values() for label in scores if label != "pairs"))
     heads = [f"{label[:11]}*" if label in CIRCULAR else label[:11] for label in labels]
     print(f"\n{name:24}{'pairs':>7}" + "".join(f"{head:>13}" for head in heads))

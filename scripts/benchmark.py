@@ -1,11 +1,10 @@
-"""How fast is it, how much memory does it take, and how large does the database get?
+"""Measure speed, memory, and the size of the database.
 
     scripts/benchmark.py [FILE] [--held N] [--workers N] [--settings NAME=VALUE]... [--json]
 
-On an embedded server of its own: load a file, backfill, backfill again with nothing to do, then submit
-the articles held back from the load one by one, as a scraper would. Every stage calls what the commands
-call. Memory is that of this process and its workers, without Postgres. About 5 minutes; quote nothing
-from a machine that did other work meanwhile.
+Loads a file on an embedded server, does a backfill and another one without work, and submits the articles
+held back from the load one by one, like a scraper. Every stage calls the functions behind the commands.
+Memory is that of this process and its workers, without Postgres. About 5 minutes on an idle machine.
 """
 
 from __future__ import annotations
@@ -39,17 +38,17 @@ FILE = "reuters_web_2006_2010.jsonl.gz"
 """58,051 stories in time order: the largest of the given sets."""
 
 HELD_ARTICLES = 2_000
-"""The last articles of the file: held back from the load and submitted one at a time."""
+"""Last articles of the file, held back from the load and submitted one at a time."""
 
 SAMPLE_SECONDS = 0.05
-"""Between two looks at the memory in use; a worker holds its chunk for about as long."""
+"""Seconds between two samples of memory; a worker holds its chunk for about as long."""
 
 TABLES = ("article", "fingerprint", "match", "common_sentence")
 
 
 @dataclass(slots=True)
 class Report:
-    """What was measured. Seconds, megabytes (10^6 bytes), articles per second; latencies in ms."""
+    """The measurements: seconds, megabytes (10^6 bytes), articles per second; latencies in ms."""
 
     file: str = ""
     cores: int = 0
@@ -103,7 +102,7 @@ def main() -> int:
 
 
 def prepare(database: Database, report: Report, settings: dict[str, str], workers: int | None) -> None:
-    """An empty corpus, and what the numbers depend on."""
+    """Make an empty corpus, and note the conditions of the measurement."""
     fresh_corpus(database)
     with database.transaction(settling=True) as cursor:
         rulebooks.change_settings(cursor, settings)
@@ -114,7 +113,7 @@ def prepare(database: Database, report: Report, settings: dict[str, str], worker
 
 
 def measure_load(database: Database, report: Report, file: Path, hold: int, held: deque[Article]) -> None:
-    """Store the articles of a file in batches, except the last `hold`, which are put into `held`."""
+    """Store the articles of a file in batches, without the last `hold`, which go into `held`."""
     started = time.perf_counter()
     report.loaded = store(database, _all_but_last(hold, _accepted(file, report), held))
     report.load_seconds = time.perf_counter() - started
@@ -122,7 +121,7 @@ def measure_load(database: Database, report: Report, file: Path, hold: int, held
 
 
 def measure_backfill(database: Database, report: Report, workers: int | None) -> None:
-    """Everything pending gets its mark."""
+    """Settle all pending articles."""
     with _peak_memory() as peak:
         started = time.perf_counter()
         done = backfill(database, workers=workers)
@@ -134,14 +133,14 @@ def measure_backfill(database: Database, report: Report, workers: int | None) ->
 
 
 def measure_idle_backfill(database: Database, report: Report, workers: int | None) -> None:
-    """A backfill that finds nothing to do."""
+    """Time a backfill without work."""
     started = time.perf_counter()
     backfill(database, workers=workers)
     report.idle_backfill_seconds = time.perf_counter() - started
 
 
 def measure_check(url: str, report: Report, held: Iterable[Article]) -> None:
-    """The per-article hook, in this process, one article after the other."""
+    """Time the hook in this process, one article after the other."""
     latencies = []
     with Deduplicator(url) as deduplicator:
         for article in held:
@@ -158,7 +157,7 @@ def measure_check(url: str, report: Report, held: Iterable[Article]) -> None:
 
 
 def measure_sizes(database: Database, report: Report) -> None:
-    """What it all takes on disk; a table with its indexes and long texts."""
+    """Measure the size on disk; a table counts with its indexes and long texts."""
     with database.transaction() as cursor:
         row = cursor.execute("SELECT pg_database_size(current_database())").fetchone()
         report.database_mb = row[0] / 1e6 if row else 0.0
@@ -169,7 +168,7 @@ def measure_sizes(database: Database, report: Report) -> None:
 
 @contextmanager
 def _peak_memory() -> Iterator[dict[int, int]]:
-    """Peak resident bytes per process id, of this process and its children, while the block runs."""
+    """Yield the peak resident bytes per process id, of this process and its children, during the block."""
     peak: dict[int, int] = {}
     done = threading.Event()
 
@@ -201,7 +200,7 @@ def _accepted(file: Path, report: Report) -> Iterator[Article]:
 
 
 def _all_but_last(count: int, found: Iterable[Article], held: deque[Article]) -> Iterator[Article]:
-    """Pass articles on, always `count` behind; what is still in `held` at the end are the last ones."""
+    """Yield all articles but the last `count`, which stay in `held`."""
     for article in found:
         held.append(article)
         if len(held) > count:

@@ -1,9 +1,9 @@
-"""Builds the compiled kernel, `dedup/text/native.c`: as a part of `pip install`, or by hand.
+"""Build the compiled kernel, `dedup/text/native.c`: as a part of `pip install`, or by hand.
 
-With the C compiler that CC names, or `cc`, or that of the `ziglang` wheel, which pip is told to bring where
-there is no other. The code is for any processor of its kind; what newer ones can do is found out at run time.
-DEDUP_WHEEL_PLATFORM names another platform to build for, by its wheel tag; that takes ziglang. Where nothing
-compiles, the wheel has no kernel, and dedup goes on without one, slower.
+Uses the C compiler named by CC, or `cc`, or that of the `ziglang` wheel, which pip installs if there is no
+other. The code runs on any processor of its kind, and finds out at run time what newer ones support.
+DEDUP_WHEEL_PLATFORM names another platform by its wheel tag, which needs ziglang. Without a compiler the
+wheel has no kernel, and dedup is slower.
 """
 
 from __future__ import annotations
@@ -32,11 +32,11 @@ TARGETS = {
     "macosx_11_0_x86_64": "x86_64-macos.11.0",
     "macosx_11_0_arm64": "aarch64-macos.11.0",
 }
-"""By the tag of a wheel, what `zig cc` calls the platform."""
+"""Tag of a wheel to the name of the platform for `zig cc`."""
 
 
 class NotCompiledError(Exception):
-    """There is no compiler, or it failed; the message says which."""
+    """Raised if there is no compiler, or it failed."""
 
 
 def compile_into(library: Path, root: Path, platform: str = "") -> None:
@@ -59,7 +59,7 @@ def _compiler(platform: str) -> list[str | Path] | None:
         return [found]
     if importlib.util.find_spec("ziglang"):
         target = ["-target", TARGETS[platform]] if platform else []
-        # Unless told, it compiles for the very processor at hand.
+        # By default it compiles for the processor of this machine, with instructions that others may lack.
         return [sys.executable, "-m", "ziglang", "cc", *target, "-mcpu=baseline"]
     return None
 
@@ -69,7 +69,7 @@ def _local_compiler() -> str | None:
 
 
 class NativeKernelHook(BuildHookInterface[Any]):
-    """What hatchling asks when it builds a wheel, or an installation that uses this checkout."""
+    """The hook of hatchling for building a wheel, or an editable installation."""
 
     PLUGIN_NAME = "custom"
 

@@ -1,10 +1,10 @@
-"""Every command as a page, docs/commands.md, made from what `--help` is made from.
+"""Write docs/commands.md, the page of all commands, from the same source as `--help`.
 
     .venv/bin/python scripts/command_pages.py
 
-Writes the page again. Help texts are changed in `dedup/cli/`, not in the page. It shows the names, values and
-defaults of options by itself, so that neither the version of Python or Typer nor the width of a terminal
-changes the page. Exit codes and variables of the environment are told here, with their numbers from the code.
+Change help texts in the code of the commands, not in the page. The page does not depend on the version of
+Python or Typer, nor on the width of a terminal. Exit codes and environment variables are described here, with
+their numbers from the code.
 """
 
 from __future__ import annotations
@@ -31,39 +31,39 @@ from dedup.db.database import URL_VARIABLE
 PAGE = Path(__file__).parents[1] / "docs" / "commands.md"
 
 REMAKE = ".venv/bin/python scripts/command_pages.py"
-"""What makes the page."""
+"""Command that writes the page."""
 
 PROGRAM = "dedup"
 
 _KINDS = {"int": "a whole number", "float": "a number", "Path": "a path", "str": "text"}
-"""What a value is, where its help does not name it otherwise."""
+"""Words for types of values, unless the help names them."""
 
 
 def commands(group: Any, path: str = PROGRAM) -> Iterator[tuple[str, Any]]:
-    """The program and every command, each after its group; groups are commands too."""
+    """Yield the program and every command, each after its group; groups are commands too."""
     yield path, group
     for name, command in getattr(group, "commands", {}).items():
         yield from commands(command, f"{path} {name}")
 
 
 def options(command: Any) -> list[Any]:
-    """What a command takes by name, in the order of its help."""
+    """Return the options of a command, in the order of its help."""
     return [parameter for parameter in command.params if parameter.param_type_name == "option"]
 
 
 def names(option: Any) -> list[str]:
-    """The names of an option, the long one first."""
+    """Return the names of an option, the long one first."""
     return sorted([*option.opts, *option.secondary_opts], key=lambda name: not name.startswith("--"))
 
 
 def help_names() -> list[str]:
-    """The names by which every command shows its help."""
+    """Return the names of the option for help."""
     settings = app.info.context_settings or {}
     return sorted(settings["help_option_names"], key=len, reverse=True)
 
 
 def page() -> str:
-    """The whole page."""
+    """Return the whole page."""
     program = typer.main.get_command(every_command())
     found = list(commands(program))
     parts = [
@@ -89,12 +89,12 @@ def _contents(found: list[tuple[str, Any]]) -> Iterator[str]:
 
 
 def _first_sentence(command: Any) -> str:
-    """What the list of commands in the help says of it."""
+    """Return the words of a command in the list of commands."""
     return " ".join(cleandoc(command.help).split("\n\n")[0].split())
 
 
 def _section(path: str, command: Any) -> str:
-    """A command: its help, how it is called, its arguments and options."""
+    """Return the section of a command: help, usage, arguments and options."""
     arguments = [p for p in command.params if p.param_type_name == "argument"]
     rows = [_option(option) for option in options(command)]
     if path == PROGRAM:
@@ -145,7 +145,7 @@ def _choices(parameter: Any) -> list[str]:
 
 
 def _kind(parameter: Any) -> str:
-    """What a value may be, in words."""
+    """Describe the possible values of a parameter."""
     if choices := _choices(parameter):
         return _code(choices)
     kind = parameter.type_descriptor.annotation
@@ -159,7 +159,7 @@ def _kind(parameter: Any) -> str:
 
 
 def _default(parameter: Any) -> str:
-    """The default that the program has; one that it chooses when it runs is told in the help."""
+    """Return the fixed default of a parameter; the help describes a default chosen at run time."""
     default = parameter.default
     return "" if default is None or default is False else _code([str(default)])
 
@@ -239,7 +239,7 @@ def _code(words: list[str]) -> str:
 
 
 def _table(header: tuple[str, ...], rows: list[Any]) -> str:
-    """A table of Markdown; a column that would be empty is left out."""
+    """Return a table of Markdown without empty columns."""
     kept = [n for n in range(len(header)) if any(row[n] for row in rows)]
     lines = [[header[n] for n in kept], ["---"] * len(kept)]
     lines += [[" ".join(str(row[n]).split()).replace("|", "\\|") for n in kept] for row in rows]

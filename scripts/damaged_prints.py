@@ -1,13 +1,14 @@
-"""How many misread reprints does `damaged_print=on` find, and what does it wrongly call one?
+"""Count the misread reprints that `damaged_print=on` finds, and its false duplicates.
 
     scripts/damaged_prints.py [SET ...] [--data FOLDER] [--ablation] [--picture FILE] [--json]
 
-- papers: pairs of one print, once read by people and once by a machine, by share of wrong characters
-  (*error*), and the same with both sides damaged: the clean side is spoilt as that of another pair of that
-  error is. Of texts of at least 24 words, how many pairs are duplicates with the setting off and on.
-- false: of each set of news, and of the hard case `templates`, the pairs that are duplicates by this rule and
-  not otherwise; less: those whose exact containment of word 5-shingles is under 0.5.
-- ablation: the same with one condition of the rule taken out at a time, on the sets where that matters.
+- papers: pairs of one print, read by people and by a machine, by share of wrong characters (*error*), and the
+  same with both sides damaged: the clean side gets the errors of another pair of that error. Shows the pairs
+  of texts of at least 24 words that are duplicates with the setting off and on.
+- false: in each set of news, and in the hard case `templates`, the pairs that are duplicates by this rule
+    alone;
+  less: those with an exact containment of word 5-shingles under 0.5.
+- ablation: the same without one condition of the rule at a time, on the sets on which it matters.
 
 About 3 minutes.
 """
@@ -60,14 +61,14 @@ ABLATIONS: dict[str, dict[str, Any]] = {
     "goes on behind": {"LEAST_MENDED": ((1 << 62, 0.0),)},
     "short texts stricter": {"LEAST_MENDED": ((1 << 62, 0.3),)},
 }
-"""Conditions by name, and what of `dedup/text/damaged.py` takes each out."""
+"""Conditions by name, with the values in `dedup/text/damaged.py` that disable them."""
 ABLATED = ("reuters21578", "reuters_web_2006_2010", "masakhanews", TEMPLATES)
 
 Table = dict[str, dict[str, float]]
 
 
 class Prints:
-    """Texts under the setting off and on."""
+    """Fingerprints of texts with the setting off and on."""
 
     def __init__(self, texts: Sequence[str], languages: Sequence[str | None]) -> None:
         self.texts = texts
@@ -83,7 +84,7 @@ class Prints:
         return profiles.score(pairs, settings).duplicates(settings)
 
     def damaged(self) -> Pairs:
-        """The pairs that are duplicates by this rule alone."""
+        """Return the pairs that are duplicates by this rule alone."""
         settings, profiles = self._profiles["on"]
         pairs: Pairs = profiles.candidates()
         scored = profiles.score(pairs, settings)
@@ -92,7 +93,7 @@ class Prints:
 
 
 class Papers:
-    """The pairs of one print read twice, and made pairs of which both sides are damaged."""
+    """Pairs of one print read twice, and invented pairs with two damaged sides."""
 
     def __init__(self, data: Path) -> None:
         articles = {a["id"]: a for a in lines(data / f"{PAPERS}.jsonl.gz")}
@@ -124,7 +125,7 @@ class Papers:
         self._prints = Prints(texts, languages)
 
     def recall(self) -> Table:
-        """By error: how many pairs, and per cent of them that are duplicates with the setting off and on."""
+        """Count pairs by error, with the percentages of duplicates with the setting off and on."""
         on, off = (self._prints.duplicates(self._pairs, setting) for setting in ("on", "off"))
         names = np.array(
             [
@@ -144,20 +145,19 @@ class Papers:
         return found
 
     def others(self) -> int:
-        """Pairs of different papers that are duplicates by this rule."""
+        """Count the pairs of different papers that are duplicates by this rule."""
         pairs = self._prints.damaged()
         stories = self._story[pairs]
         return int(((stories >= 0).all(axis=1) & (stories[:, 0] != stories[:, 1])).sum())
 
 
 def _band(side: str, low: float, high: float) -> str:
-    """The row of pairs of an error: which sides are damaged, and how much."""
+    """Name the row of an error: the damaged sides, and the share."""
     return f"{side} {low:.0%}-{high:.0%}"
 
 
 class _Donors:
-    """Spoils a text as another one of its part and language was: the same gaps between errors and lengths of
-    what is wrong."""
+    """Damaged texts whose errors another text can get: the same gaps between errors, and the same lengths."""
 
     def __init__(
         self, truth: Sequence[dict[str, Any]], texts: Sequence[str], numbers: dict[str, int]
@@ -183,7 +183,7 @@ class _Donors:
             self._errors.append((found, len(clean) - last))
 
     def spoil(self, number: int, low: float, high: float) -> str | None:
-        """The clean side of a pair, spoilt as one of that error; None where there is no other."""
+        """Damage the clean side of a pair like another pair of that error; None if there is no other."""
         own = self._truth[number]
         kind = own["part"], own["language"]
         others = [
@@ -252,7 +252,7 @@ def show(title: str, table: Table) -> None:
 
 
 def drawn(recall: Table) -> Figure:
-    """Bars of what is found, by error, with the setting off and on."""
+    """Draw bars of the found pairs, by error, with the setting off and on."""
     figure = Figure(figsize=(10, 3.6), layout="constrained")
     axes = figure.subplots()
     sides, errors = zip(*(name.rsplit(" ", 1) for name in recall), strict=True)

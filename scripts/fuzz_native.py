@@ -1,6 +1,6 @@
-"""Has the compiled kernel read random texts, in a build that a wrong access of memory ends.
+"""Let the compiled kernel read random texts, in a build that stops at a wrong access of memory.
 
-Needs gcc and its sanitizers. The room that the kernel is given is just as large as it asks for.
+Needs gcc and its sanitizers. The kernel gets exactly the memory that it asks for.
     python scripts/fuzz_native.py --seconds 60
 """
 
@@ -37,7 +37,7 @@ def build_and_run(seconds: float, seed: int) -> int:
         runtime = subprocess.run(
             ["gcc", "-print-file-name=libasan.so"], check=True, capture_output=True, text=True
         ).stdout.strip()
-        # Python itself leaks by design, and is told to take memory as everyone does.
+        # Python itself leaks by design; with plain malloc the sanitizer sees every allocation.
         env = {"LD_PRELOAD": runtime, "ASAN_OPTIONS": "detect_leaks=0", "PYTHONMALLOC": "malloc"}
         command: list[str | Path] = [
             sys.executable,

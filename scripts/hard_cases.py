@@ -1,10 +1,10 @@
-"""What every method does with every hard case: the phenomena that break tools for near-duplicates.
+"""Run all methods on all hard cases: texts that are difficult for tools for near-duplicates.
 
     scripts/hard_cases.py [CASE ...] [--seed N] [--methods LIST] [--keep FOLDER]
 
 Makes each case (`dedup lab generate`), runs the methods on it, and prints a table per case: precision, recall
-and F1 of pairs, F1 of the pairs that end in one group, and recall of each kind of pair that the case tells
-apart, or by size of story. Invented texts, so the same numbers on every machine; about 20 minutes.
+and F1 of pairs, F1 of the pairs that end in one group, and recall by kind of pair, or by size of story. The
+texts are invented, so every machine has the same numbers; about 20 minutes.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from dedup.extras.lab.hard_cases import CASES, generate
 from dedup.extras.lab.methods import parse
 
 LIMIT_SECONDS = 120.0
-"""After this long on one case a method counts as too slow."""
+"""Seconds on one case after which a method counts as too slow."""
 
 
 def main() -> int:
@@ -44,7 +44,7 @@ def main() -> int:
 
 
 def show(name: str, seed: int, methods: str, home: Path) -> None:
-    """Make one case, run the methods on it, and print what they do."""
+    """Make one case, run the methods on it, and print their results."""
     articles, truth = generate(name, seed, home)
     source = Source(articles)
     corpus = source.read()
@@ -69,7 +69,7 @@ def _cells(result: MethodResult, evaluation: Evaluation | None) -> Sequence[str]
 
 
 def _details(evaluation: Evaluation) -> dict[str, float | None]:
-    """Recall of each kind of pair; where the case knows no kinds, of pairs grouped by size of story."""
+    """Return recall by kind of pair; for a case without kinds, of grouped pairs by size of story."""
     if evaluation.by_kind:
         return {_short(kind.name): kind.found / kind.pairs for kind in evaluation.by_kind}
     bands = [band for band in evaluation.groups.by_size if band.pairs]

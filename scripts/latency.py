@@ -1,13 +1,12 @@
-"""How long does a scraper wait for its verdict while others are at work?
+"""Measure how long a scraper waits for a verdict while others work.
 
     scripts/latency.py [FILE] [--articles N] [--family N] [--only CASE] [--json]
 
-On an embedded server of its own: articles are submitted one after another, at a steady pace, beside each of
-these: nothing; a backfill of 30,000 articles; a backfill of 8,000 items of one template, with items of that
-template submitted; someone's transaction that has edited an article and stays open; changed settings that a
-backfill puts in force. Stories that were submitted already are submitted again as edits; items of the
-template are all new. What cannot be had in time is answered with `pending`, and counted. About 4 minutes;
-quote nothing from a machine that did other work meanwhile.
+Submits articles to an embedded server, one after another at a steady pace, beside each of these: nothing; a
+backfill of 30,000 articles; a backfill of 8,000 items of one template, with items of that template submitted;
+a transaction that has edited an article and stays open; changed settings that a backfill puts in force.
+Stories are submitted again as edits; items of the template are all new. Late verdicts are `pending`, and
+counted. About 4 minutes; do not quote numbers of a busy machine.
 """
 
 from __future__ import annotations
@@ -42,19 +41,19 @@ FILE = "reuters_web_2006_2010.jsonl.gz"
 ARTICLES = 30_000
 FAMILY = 8_000
 SUBMITTED = 200
-"""Articles of the file that are kept to be submitted beside each."""
+"""Articles of the file that are submitted in each case."""
 
 MORE_ITEMS = 2_000
-"""Items of the template that are kept to be submitted."""
+"""Items of the template that are submitted."""
 
 PACE_SECONDS = 0.05
 OPEN_SECONDS = 60.0
-"""How long the open transaction stays open."""
+"""Seconds that the open transaction stays open."""
 
 
 @dataclass(slots=True)
 class Latencies:
-    """What was measured beside one thing; milliseconds."""
+    """The measurements of one case, in milliseconds."""
 
     beside: str
     submitted: int = 0
@@ -85,7 +84,7 @@ def main() -> int:
 
 
 def measure(url: str, database: Database, options: argparse.Namespace) -> Iterator[Latencies]:
-    """Each case in turn, on one corpus that grows; the family on one of its own."""
+    """Measure each case in turn on one growing corpus, and the family on another one."""
     if options.only != "family":
         yield from measure_news(url, database, options)
     if options.only != "news":
@@ -93,7 +92,7 @@ def measure(url: str, database: Database, options: argparse.Namespace) -> Iterat
 
 
 def measure_news(url: str, database: Database, options: argparse.Namespace) -> Iterator[Latencies]:
-    """Beside nothing, a backfill, an open edit and changed settings."""
+    """Measure beside nothing, a backfill, an open edit and changed settings."""
     news = _accepted(options.file)
     given = list(islice(news, options.articles + 4 * SUBMITTED))
     pending, kept = given[: options.articles], iter(given[options.articles :])
@@ -111,7 +110,7 @@ def measure_news(url: str, database: Database, options: argparse.Namespace) -> I
 
 
 def measure_family(url: str, database: Database, options: argparse.Namespace) -> Latencies:
-    """Beside a backfill of the items of one template."""
+    """Measure beside a backfill of the items of one template."""
     fresh_corpus(database)
     items = CASES["templates"].make(1, items=2 * (options.family + MORE_ITEMS), twice=0).articles
     family = [as_published(item) for item in items if item.source_id.startswith("quake")]
@@ -122,7 +121,7 @@ def measure_family(url: str, database: Database, options: argparse.Namespace) ->
 
 @contextmanager
 def command(url: str, *words: str) -> Iterator[Callable[[], bool]]:
-    """A command at work in its own process; tells whether it still is."""
+    """Run a command in its own process; yields a function that returns True while it runs."""
     program = [sys.executable, "-m", "dedup.cli.main", *words]
     process = subprocess.Popen(program, env={**os.environ, "DEDUP_DATABASE_URL": url})
     try:
@@ -134,7 +133,7 @@ def command(url: str, *words: str) -> Iterator[Callable[[], bool]]:
 
 @contextmanager
 def open_edit(url: str) -> Iterator[Callable[[], bool]]:
-    """A transaction that has edited an article and stays open; tells whether it still is."""
+    """Keep a transaction open that has edited an article; yields a function that returns True meanwhile."""
     end = time.monotonic() + OPEN_SECONDS
     with psycopg.connect(url) as connection:
         connection.execute(
@@ -149,10 +148,10 @@ Beside = Callable[[], AbstractContextManager[Callable[[], bool]]] | None
 def submit_beside(
     beside: str, url: str, articles: Iterator[Article], start: Beside, *, again: bool = True
 ) -> Latencies:
-    """Submit articles at a steady pace for as long as something else is at work.
+    """Submit articles at a steady pace while something else runs.
 
     Args:
-        again: when all are submitted, submit edits of them.
+        again: submit edits of the articles after all are submitted.
     """
     given = list(articles)
     seconds: list[float] = []
@@ -197,7 +196,7 @@ def _accepted(file: Path) -> Iterator[Article]:
 
 
 def as_published(article: Article) -> Article:
-    """An article that came when it was published, as in a corpus that has grown."""
+    """Return an article that was added when it was published, as in a grown corpus."""
     return replace(article, added_at=article.published_at)
 
 

@@ -1,11 +1,10 @@
-"""What does a nightly run cost, stage by stage, and how does that grow with the corpus?
+"""Measure the stages of a nightly run, and their growth with the corpus.
 
     scripts/nightly.py [FILE] [--new N] [--base N ...] [--workers N] [--json]
 
-For each base: the first articles of a file are loaded and settled, then N new ones come, as on any night, and
-one backfill does the rest; the median of three nights. `first` is the first backfill, of everything. The
-counts of common sentences are changed by difference, so the nightly columns should hardly grow with the base.
-About 6 minutes.
+For each base, the first articles of a file are loaded and settled; then N new ones are loaded, and a backfill
+settles them; the median of three nights. `first` is the first backfill, of everything. Counts of common
+sentences are changed by difference, so the nightly columns should hardly grow with the base. About 6 minutes.
 """
 
 from __future__ import annotations
@@ -55,7 +54,7 @@ def main() -> int:
 
 
 def measure(database: Database, file: Path, base: int, new: int, workers: int | None) -> dict[str, Any]:
-    """The seconds of each stage of a night on a corpus of `base` articles."""
+    """Return the seconds of each stage of a night on a corpus of `base` articles."""
     articles = _read(file, base + NIGHTS * new)
     if len(articles) < base + NIGHTS * new:
         raise DedupError(f"{file} has {len(articles):,} articles; name a smaller --base")

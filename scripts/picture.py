@@ -1,7 +1,4 @@
-"""Charts of measurements as SVG: the same bytes for the same numbers, on a ground of their own.
-
-A page, light or dark, shows them as they are.
-"""
+"""Charts of measurements as SVG, with a background of their own. Equal numbers give equal bytes."""
 
 from __future__ import annotations
 
@@ -12,6 +9,6 @@ from matplotlib.figure import Figure
 
 
 def save(figure: Figure, file: Path) -> None:
-    # Ids that are drawn by chance and the hour would make each picture another file.
+    # Random ids and the time would make every picture another file.
     with rc_context({"svg.hashsalt": "dedup", "svg.fonttype": "none"}):
         figure.savefig(file, format="svg", metadata={"Date": None})

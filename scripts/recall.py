@@ -1,19 +1,19 @@
-"""How much of what an exact join finds do the marks find, and how much of what they say does it confirm?
+"""Measure the recall and precision of the marks against an exact join.
 
     scripts/recall.py [SET ...] [--data FOLDER] [--settings NAME=VALUE]... [--pairs FILE] [--json]
 
-For each set of real news with silver truth (an exact join over the 5-shingles of normalised words): a fresh
-corpus on an embedded server of its own, load, backfill, count.
+Each set of real news with silver truth (an exact join over the 5-shingles of normalised words) is loaded into
+a fresh corpus on an embedded server, and settled; then these are counted.
 
-- near: pairs with a Jaccard of at least 0.8; in one story: both have the same canonical article; apart: both
-  are canonical, so that a reader of `canonical_article` meets the text twice.
-- duplicates: articles marked so; confirmed: with a Jaccard or containment of at least 0.5 with their
+- near: pairs with a Jaccard of at least 0.8; in one story: both have the same original; apart: both are
+  originals, so that a reader of `canonical_article` sees the text twice.
+- duplicates: articles with this mark; confirmed: with a Jaccard or containment of at least 0.5 with their
   original.
-- contained: pairs with a containment of at least 0.7 and a Jaccard below 0.5; related: their stories are one,
-  or are similar to each other.
+- contained: pairs with a containment of at least 0.7 and a Jaccard below 0.5; related: in one story, or in
+  two similar ones.
 - by containment: pairs that only this rule relates; confirmed: with a containment of at least 0.5.
-- pages: whole web pages, furniture and all, whose article is there too, in words that a person took out of
-  the page; related, as above.
+- pages: whole web pages, with their furniture, whose article is in the set too, as a person extracted it;
+  related, as above.
 
 Exit code 3 if a bound below is missed. About 5 minutes.
 """
@@ -44,26 +44,25 @@ from dedup.text.normalize import words
 NEAR_JACCARD = 0.8
 CONFIRMING = 0.5
 CONTAINED = 0.7
-"""See the head of this file; all over word 5-shingles."""
+"""Bounds of the counts above, all over word 5-shingles."""
 
 VERSION_CHAINS = "wiki_versions"
-"""Its chains of versions straddle stories, so it has a bound of its own."""
+"""A set whose chains of versions straddle stories, so it has its own bound."""
 
 PAGES = "extracted_pages_a"
 WHOLE_OR_BODY = ("-html-text", "-inscriptis", "-gold")
-"""The set of pages, as many extractors read them. Those count that keep the whole page, and what people took
-out of it; their ids end so."""
+"""Endings of ids in the set of pages: extractors that keep the whole page, and the extraction by people."""
 
 NOTHING = "-"
-"""Shown where there is nothing to divide by."""
+"""Shown for a share of nothing."""
 
 
 @dataclass(frozen=True, slots=True)
 class Bounds:
-    """Per cent. `apart` is at most, the others at least.
+    """Bounds in per cent: `apart` is at most, the others are at least.
 
     Attributes:
-        least_*: of any one set; chains: recall of the set of version chains.
+        least_*: bounds for any single set; chains: recall of the set of version chains.
     """
 
     recall: float = 99.8
@@ -82,7 +81,7 @@ BOUNDS = Bounds()
 
 @dataclass(slots=True)
 class Score:
-    """The counts of one set, or of several together; the head of this file says what they count."""
+    """The counts of one set, or of several together, as described at the top of this file."""
 
     name: str
     articles: int = 0
@@ -104,16 +103,16 @@ class Score:
     misses: list[dict[str, Any]] = field(default_factory=list)
 
     def share(self, part: str, whole: str) -> float | None:
-        """Per cent; None without a whole."""
+        """Return the share in per cent; None without a whole."""
         count: int = getattr(self, whole)
         return 100 * getattr(self, part) / count if count else None
 
     def shares(self) -> dict[str, float | None]:
-        """Every share that has a bound."""
+        """Return the shares that have bounds."""
         return {name: self.share(*of) for name, of in SHARES.items()}
 
     def as_json(self) -> dict[str, Any]:
-        """The counts, and the shares in per cent."""
+        """Return the counts, and the shares in per cent."""
         counts = {name: value for name, value in asdict(self).items() if name != "misses"}
         return {**counts, **self.shares()}
 
@@ -126,11 +125,11 @@ SHARES = {
     "containment_precision": ("containment_confirmed", "by_containment"),
     "pages": ("pages_related", "pages"),
 }
-"""Share -> what of what."""
+"""Name of a share to its part and its whole."""
 
 
 def missed(scores: Iterable[Score]) -> list[str]:
-    """The bounds that are missed, in words."""
+    """Describe the missed bounds."""
     every = list(scores)
     news = total("news", (s for s in every if s.name != VERSION_CHAINS))
     whole = total("total", every)
@@ -189,7 +188,7 @@ def main() -> int:
 
 
 def _sets(data: Path, names: Sequence[str]) -> dict[str, tuple[Path, Path]]:
-    """Set -> its articles and its truth: those of `silver_sets`, and the pages."""
+    """Return the articles and the truth of each set: the silver sets, and the pages."""
     silver = [name for name in names if name != PAGES]
     found = silver_sets(data, silver) if silver or not names else {}
     pages = data / f"{PAGES}.jsonl.gz"
@@ -229,13 +228,13 @@ def compare(
     truth: Iterable[dict[str, Any]],
     texts: Mapping[str, str],
 ) -> None:
-    """Count into `score` what the marks and the silver pairs say of each other.
+    """Compare the marks with the silver pairs, and count into `score`.
 
     Args:
         marks: rows of `exports.marks` by id; matches: rows of `exports.matches`.
         truth: rows of a silver file, `a`, `b`, `jaccard5`, `containment5`, or of the set of pages, with
             `extractor` too.
-        texts: of the articles; the silver files leave out articles of fewer than 20 shingles.
+        texts: texts of the articles; the silver files leave out articles of fewer than 20 shingles.
     """
     story = {id: mark["duplicate_of"] or id for id, mark in marks.items() if mark["status"] != "failed"}
     score.articles = len(marks)
@@ -289,7 +288,7 @@ def compare(
 
 
 def overlap(a: str, b: str) -> tuple[float, float]:
-    """Jaccard and containment of the word 5-shingles of two texts; of shorter texts, of all their words."""
+    """Return Jaccard and containment of the word 5-shingles of two texts; of short texts, of their words."""
     one, other = _shingles(a), _shingles(b)
     both, fewer = len(one & other), min(len(one), len(other))
     return both / max(len(one | other), 1), both / max(fewer, 1)
@@ -301,7 +300,7 @@ def _shingles(text: str) -> set[tuple[str, ...]]:
 
 
 def total(name: str, scores: Iterable[Score]) -> Score:
-    """Several sets together."""
+    """Add up several sets."""
     whole = Score(name)
     for score in scores:
         for count in COUNTS:

@@ -1,10 +1,11 @@
-"""Is this commit ready to be released? Builds what would be published, and tries it.
+"""Check that this commit can be released: build the distributions, and try them.
 
     scripts/release [--dry-run]
 
-Each check is told as it ends; exit code 1 if one failed. `--dry-run` makes all of them and no tag. Without it
-the first that fails ends the release, and in the end the commit is tagged, in this clone only. Nothing is
-uploaded or pushed: a person does that, and is told how.
+Prints each check as it ends; exit code 1 if one failed. `--dry-run` does all checks and makes no tag. Without
+it the first failure ends the release; at the end the commit is tagged, in this clone only. Nothing is
+uploaded or
+pushed: the last message shows how to do that.
 """
 
 from __future__ import annotations
@@ -35,11 +36,11 @@ SUMS = "SHA256SUMS"
 
 
 class NotReadyError(Exception):
-    """A check failed; the message says on what, and what to do."""
+    """Raised by a failed check; the message names the fault and the next step."""
 
 
 def version(root: Path = ROOT) -> str:
-    """The version of pyproject.toml, if it is one to release and has no tag yet."""
+    """Return the version of pyproject.toml, if it can be released and has no tag yet."""
     written: str = tomllib.loads((root / "pyproject.toml").read_text("utf-8"))["project"]["version"]
     try:
         found = Version(written)
@@ -53,7 +54,7 @@ def version(root: Path = ROOT) -> str:
 
 
 def changelog(root: Path = ROOT) -> str:
-    """The newest section of CHANGELOG.md, which is of this version, with its date; nothing is unreleased."""
+    """Check that the newest section of CHANGELOG.md has this version and a date."""
     released = version(root)
     sections = re.split(r"^## ", (root / "CHANGELOG.md").read_text("utf-8"), flags=re.MULTILINE)[1:]
     unreleased = [text for text in sections if text.startswith("[Unreleased]")]
@@ -76,7 +77,7 @@ def changelog(root: Path = ROOT) -> str:
 
 
 def clean_tree(root: Path = ROOT) -> str:
-    """The commit, on the branch that is released, with nothing beside it."""
+    """Check that the branch is the released one, and that nothing is uncommitted."""
     branch = _git(root, "rev-parse", "--abbrev-ref", "HEAD")
     if branch != BRANCH:
         raise NotReadyError(f"this is {branch}: type `git switch {BRANCH}`")
@@ -87,7 +88,7 @@ def clean_tree(root: Path = ROOT) -> str:
 
 
 def long_tests(root: Path = ROOT) -> str:
-    """Whether the long tests ran on this very code; their record is part of the commit."""
+    """Check that the long tests ran on this code; the commit holds their record."""
     code = (
         "from tests import long\n"
         "print(*(name for name, was in long.recorded().items()"
@@ -103,7 +104,7 @@ def long_tests(root: Path = ROOT) -> str:
 
 
 def build(root: Path = ROOT) -> str:
-    """dist/: the source distribution and a wheel for each platform, with their digests."""
+    """Build the source distribution and a wheel for each platform in dist/, with their digests."""
     _run(root / "scripts" / "wheels", cwd=root)
     files = built(root)
     digests = [f"{hashlib.sha256(file.read_bytes()).hexdigest()}  {file.name}\n" for file in files]
@@ -116,7 +117,7 @@ def built(root: Path = ROOT) -> list[Path]:
 
 
 def metadata(root: Path = ROOT) -> str:
-    """What is built describes itself as an index wants it, and holds the licence and its kernel."""
+    """Check that each distribution has valid metadata, the licence, and its kernel."""
     released = version(root)
     files = built(root)
     if [file.suffix for file in files].count(".whl") != len(files) - 1:
@@ -140,7 +141,7 @@ def metadata(root: Path = ROOT) -> str:
 
 
 def _held(file: Path) -> tuple[list[str], bytes]:
-    """The names of what a distribution holds, and its metadata."""
+    """Return the names of the files in a distribution, and its metadata."""
     if file.suffix == ".whl":
         with zipfile.ZipFile(file) as wheel:
             names = wheel.namelist()
@@ -154,7 +155,7 @@ def _held(file: Path) -> tuple[list[str], bytes]:
 
 
 def installed(root: Path = ROOT) -> str:
-    """The wheel of this machine does the demonstration, in a fresh environment of what the index has."""
+    """Run the demonstration with the wheel of this machine, in a fresh environment from the index."""
     fitting = set(sys_tags())
     wheels = [file for file in built(root) if file.suffix == ".whl"]
     wheel = next((file for file in wheels if fitting & parse_wheel_filename(file.name)[3]), None)
@@ -235,7 +236,7 @@ def _git(root: Path, *words: str) -> str:
 
 
 def _run(*command: str | Path, cwd: str | Path, env: dict[str, str] | None = None) -> str:
-    """What a program prints; NotReadyError with the end of what it said if it fails."""
+    """Return the output of a program. Raises NotReadyError with the end of its output if it fails."""
     clean = {name: value for name, value in os.environ.items() if not name.startswith(("DEDUP_", "PYTHON"))}
     done = subprocess.run(
         [str(word) for word in command], cwd=cwd, env=clean | (env or {}), capture_output=True, text=True

@@ -1,6 +1,6 @@
-"""What measurements share: the given sets, a throwaway corpus on a server of its own, files into it.
+"""Tools of measurements: the given sets, a throwaway server, and a corpus on it.
 
-Nothing here touches a user's own database.
+They never touch a user's own database.
 """
 
 from __future__ import annotations
@@ -21,23 +21,23 @@ from dedup.db.database import Database
 from dedup.store import articles, opening
 
 DATA = Path(__file__).resolve().parents[2] / "shared" / "data"
-"""Where the real news lies: beside the checkout."""
+"""Folder of the real news, beside the checkout."""
 
 BATCH_ARTICLES = 500
 BATCH_CHARACTERS = 4_000_000
-"""Articles per transaction while loading, as `dedup load` has it: the smaller of both bounds."""
+"""Bounds of a transaction while loading, as for `dedup load`; the smaller one counts."""
 
 _TRUTH = re.compile(r"(?P<name>.+)\.truth_silver(?P<part>_\d+)?\.jsonl\.gz")
 
 UNDATED = datetime(2000, 1, 1, tzinfo=UTC)
-"""`added_at` of articles that name no time: the hour of the measurement must not decide their order."""
+"""`added_at` of articles without a time: their order must not depend on the time of the measurement."""
 
 
 def silver_sets(data: Path, names: Sequence[str] = ()) -> dict[str, tuple[Path, Path]]:
-    """Set -> its articles and its silver truth, by name; all that have truth, or only those named.
+    """Return the articles and the silver truth of each set, by name; all sets with truth, or those named.
 
     Raises:
-        InputError: the folder holds no truth, or none of a name.
+        InputError: the folder holds no truth, or none for a name.
     """
     found: dict[str, tuple[Path, Path]] = {}
     for truth in sorted(data.glob("*.truth_silver*.jsonl.gz")):
@@ -54,10 +54,10 @@ def silver_sets(data: Path, names: Sequence[str] = ()) -> dict[str, tuple[Path, 
 
 @contextmanager
 def throwaway_server(home: Path | None = None) -> Iterator[str]:
-    """The URL of a fresh embedded server, which is stopped at the end.
+    """Yield the URL of a fresh embedded server, which is stopped at the end.
 
     Args:
-        home: its folder, which must not exist yet and is kept; None takes one that is removed at the end.
+        home: its folder, which must not exist yet and is kept; None uses a temporary one.
 
     Raises:
         InputError: the folder exists.
@@ -91,14 +91,14 @@ def read_settings(pairs: Iterable[str]) -> dict[str, str]:
 
 
 def fresh_corpus(database: Database) -> None:
-    """Drop the schema, with all that is in it, and make it again. Only for a server of `throwaway_server`."""
+    """Drop the schema with everything in it, and make it again; only for a server of `throwaway_server`."""
     with database.transaction() as cursor:
         cursor.execute("DROP SCHEMA IF EXISTS dedup CASCADE")
     opening.initialize(database)
 
 
 def store(database: Database, found: Iterable[Article]) -> int:
-    """Store articles as `dedup load` does; returns how many."""
+    """Store articles as `dedup load` does; returns their number."""
     count, size = 0, 0
     batch: list[Article] = []
     for article in found:

@@ -1,13 +1,14 @@
-"""Every default of the rules against its alternatives, on real news, with half of it kept aside.
+"""Compare the defaults of the rules with alternatives, on real news, with half of it kept aside.
 
     scripts/settle_defaults.py [SET ...] [--data FOLDER] [--jobs N] [--json]
 
-For each setting and each of its values, all others at their defaults: how good are the marks? What is counted
-is what `recall.py` counts: recall (near pairs in one story), precision (duplicates confirmed), contained
-pairs that are related, and pairs that only containment relates, confirmed. F1 is of the first two; its mean
-over all sets with 10 near pairs or more is what a value is chosen by: on one half of the stories (`tuning`);
-the other half (`kept aside`) tells what the choice is worth. Uses the rules over arrays
-(`dedup/rules/pairs.py`), no database. About 20 minutes for all sets but the largest.
+Measures the marks for each value of each setting, with all other settings at their defaults. The counts are
+those of
+`recall.py`: recall (near pairs in one story), precision (duplicates confirmed), contained pairs that are
+related, and pairs that only containment relates, confirmed. A value is chosen by the mean F1 of the first
+two, over all sets with 10 near pairs or more, on one half of the stories (`tuning`); the other half (`kept
+aside`) tests the choice. Uses the rules over arrays (`dedup/rules/pairs.py`), without a database. About 20
+minutes for all sets but the largest.
 """
 
 from __future__ import annotations
@@ -44,42 +45,42 @@ from dedup.text.normalize import words
 from dedup.text.signature import EMPTY, buckets, minhash, shingles, signature
 
 LEAST_PAIRS = 10
-"""A set with fewer near-duplicate pairs has no say in the mean: one pair would be a tenth of it."""
+"""Near-duplicate pairs that a set needs to count in the mean: in a smaller set one pair weighs too much."""
 
 STOP_WORDS = (
     "a an and are as at be been but by can could did do for from had has have he her his in is it its may not"
     " of on or she that the their they this to was we were will with would"
 )
-"""English function words, as the authors of SpotSigs choose antecedents."""
+"""English function words, chosen like the antecedents of SpotSigs."""
 
 Prints = list[Fingerprint | None]
 Common = Callable[[Prints, Settings], set[int]]
 
 
 def by_stories(prints: Prints, settings: Settings) -> set[int]:
-    """Sentences of too many effective stories: the rule of the product."""
+    """Return the sentences of too many effective stories: the rule of the product."""
     return set(oracle.common_sentences([p for p in prints if p is not None], settings))
 
 
 def none(_prints: Prints, _settings: Settings) -> set[int]:
-    """No sentence."""
+    """Return no sentence."""
     return set()
 
 
 def by_articles(limit: int, prints: Prints, _settings: Settings) -> set[int]:
-    """Sentences of more than `limit` other articles: the plain cut-off of method 1."""
+    """Return the sentences of more than `limit` other articles: the plain cut-off of method 1."""
     counts = Counter(h for p in prints if p is not None for h in p.sentence_hashes)
     return {h for h, count in counts.items() if count - 1 > limit}
 
 
 @dataclass(frozen=True)
 class Variant:
-    """One value of one setting.
+    """A value of a setting.
 
     Attributes:
-        changes: settings that differ from the defaults.
-        anchors: words that start a shingle, in place of the length rule.
-        common: another rule for which sentences do not count.
+        changes: settings with other values than the defaults.
+        anchors: words that start a shingle, instead of the length rule.
+        common: another rule for common sentences.
     """
 
     setting: str
@@ -90,17 +91,17 @@ class Variant:
 
     @property
     def settings(self) -> Settings:
-        """The settings of this variant."""
+        """Return the settings of this variant."""
         return Settings().with_values(dict(self.changes))
 
     @property
     def default(self) -> bool:
-        """Whether this is what the program does."""
+        """Return True for the default."""
         return self.settings == Settings() and not self.anchors and self.common is by_stories
 
     @property
     def scoring(self) -> tuple[object, ...]:
-        """What the scores of the pairs depend on: variants that agree in it are scored once, if in a row."""
+        """Return the key of the scores: neighbouring variants with an equal key are scored once."""
         kept = ("common_stories", "containment_sentences", "containment_shingles")
         kinds = {f.name: f.metadata["kind"] for f in fields(Settings)}
         changes = [(n, v) for n, v in self.changes if kinds[n] == "fingerprint" or n in kept]
@@ -108,7 +109,7 @@ class Variant:
 
 
 def variants() -> Iterator[Variant]:
-    """Everything that is tried."""
+    """Yield all variants."""
     for sentence in (0.5, 0.6, 0.65, 0.7, 0.75, 0.8):
         for likeness in (0.5, 0.55, 0.6, 0.65, 0.7, 0.75, 0.8):
             yield Variant(
@@ -150,7 +151,7 @@ def variants() -> Iterator[Variant]:
 
 @dataclass(frozen=True, slots=True)
 class Count:
-    """What the marks are worth on half of one set; the numbers of `recall.py`."""
+    """Counts of the marks on half of one set, as in `recall.py`."""
 
     near: int
     together: int
@@ -163,7 +164,7 @@ class Count:
 
     @property
     def f1(self) -> float:
-        """The harmonic mean of recall and precision; 1 for what cannot be divided."""
+        """Return the harmonic mean of recall and precision; a share of nothing is 1."""
         recall = self.together / self.near if self.near else 1.0
         precision = self.confirmed / self.duplicates if self.duplicates else 1.0
         return 2 * recall * precision / ((recall + precision) or 1)
@@ -171,10 +172,10 @@ class Count:
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """One variant on one set: its marks on either half, and what finding them took.
+    """A variant on a set: its counts on both halves, and its cost.
 
     Attributes:
-        articles: in the set; compared: candidate pairs.
+        articles: size of the set; compared: candidate pairs.
     """
 
     tuning: Count
@@ -184,7 +185,7 @@ class Found:
 
 
 class Silver:
-    """The silver pairs of a set, and the exact overlap of any other pair."""
+    """Silver pairs of a set, and the exact overlap of any other pair."""
 
     def __init__(self, corpus: DocumentSet, file: Path) -> None:
         self._corpus = corpus
@@ -202,11 +203,11 @@ class Silver:
         self.overlaps = np.array([self._of(a, b) for a, b in pairs]).reshape(-1, 2)
 
     def half(self, documents: Groups) -> Flags:
-        """Which half each document's story is in."""
+        """Return the half of each document, by its story."""
         return np.asarray(halves(self._truth, documents), np.bool_)
 
     def of(self, pairs: Pairs) -> Any:
-        """Jaccard and containment of each pair; shape (m, 2)."""
+        """Return Jaccard and containment of each pair; shape (m, 2)."""
         return np.array([self._of(a, b) for a, b in pairs.tolist()]).reshape(-1, 2)
 
     def _of(self, a: int, b: int) -> tuple[float, float]:
@@ -217,7 +218,7 @@ class Silver:
 
 
 def measure(files: tuple[Path, Path]) -> list[Found]:
-    """Every variant on one set, in the order of `variants`."""
+    """Measure all variants on one set, in the order of `variants`."""
     corpus = DocumentSet.read(files[0])
     silver = Silver(corpus, files[1])
     prints = fingerprinted(corpus, Settings(text_min_words=1))
@@ -241,7 +242,7 @@ def measure(files: tuple[Path, Path]) -> list[Found]:
 def resigned(
     prints: Prints, texts: Sequence[list[str]], titles: Sequence[list[str]], variant: Variant
 ) -> Prints:
-    """The fingerprints under the settings of a variant, from those without a minimum of words."""
+    """Return the fingerprints of a variant, from fingerprints without a minimum of words."""
     settings, hasher = variant.settings, Hasher()
     changed = {name for name, _ in variant.changes} & {"stop_word_length", "signature_size", "bands", "rows"}
     found: Prints = []
@@ -269,7 +270,7 @@ def resigned(
 def count(
     groups: Groups, scored: Scored, silver: Silver, readable: Flags, settings: Settings
 ) -> tuple[Count, Count]:
-    """What the stories are worth on each half."""
+    """Count the marks on each half."""
     a, b = silver.pairs.T
     jaccard, containment = silver.overlaps.T
     seen = readable[a] & readable[b]
@@ -305,7 +306,7 @@ def main() -> int:
     options = _options()
     try:
         sets = silver_sets(options.data, options.sets)
-        # The largest first, so that no process is left alone with it at the end.
+        # The largest set first, so that it does not run alone at the end.
         ordered = sorted(sets, key=lambda name: -sets[name][0].stat().st_size)
         with ProcessPoolExecutor(options.jobs, mp_context=get_context("spawn")) as pool:
             measured = dict(zip(ordered, pool.map(measure, (sets[name] for name in ordered)), strict=True))
@@ -341,11 +342,11 @@ COLUMNS = {
     "added ok": ("added_confirmed", 1),
     "compared": ("compared", 2),
 }
-"""Heading -> the key of a row, and digits after the point."""
+"""Heading to the key of a row, and digits after the point."""
 
 
 def row(variant: Variant, found: Sequence[Found]) -> dict[str, Any]:
-    """One value of one setting over all sets."""
+    """Return the row of a variant over all sets."""
     says = [f for f in found if min(f.tuning.near, f.kept.near) >= LEAST_PAIRS / 2]
     kept = {name: sum(getattr(f.kept, name) for f in found) for name in Count.__slots__}
     articles = sum(f.articles for f in found)

@@ -1,7 +1,8 @@
-"""Run the tests with the marker `torture` and tabulate what they say of themselves (docs/reliability.md).
+"""Run the tests with the marker `torture` and tabulate their reports (docs/reliability.md).
 
-A test says through the fixture `told` which promises it tries, on what, and which faults it made. A loss is a
-test that fails: each compares with an undisturbed run. Seeds are in the tests, and are told.
+A test reports through the fixture `told` which promises it tries, on what, and its faults. A loss is a test
+that
+fails: each compares with an undisturbed run. Seeds are in the tests, and in their reports.
 """
 
 from __future__ import annotations
@@ -21,12 +22,12 @@ COLUMNS = ("promises", "test", "trials", "faults", "seconds", "losses")
 
 
 SHOWN = 4
-"""Different words of the cases of one test that are shown; where they have more to say, their number is."""
+"""Different words of the cases of one test that are shown; of more, only the number is."""
 
 
 @dataclass(frozen=True)
 class Case:
-    """One case of a long test as it went."""
+    """The result of a case of a long test."""
 
     promises: str
     test: str
@@ -37,7 +38,7 @@ class Case:
 
 
 def cases(report: Path) -> list[Case]:
-    """The cases of a JUnit report that were run."""
+    """Return the cases of a JUnit report that were run."""
     found = []
     for case in ElementTree.parse(report).getroot().iter("testcase"):
         if case.find("skipped") is not None:
@@ -59,7 +60,7 @@ def cases(report: Path) -> list[Case]:
 
 
 def rows(found: Sequence[Case]) -> list[tuple[str, ...]]:
-    """A row for each test, by promise; cases that are lost tell no promise."""
+    """Return a row for each test, by promise; lost cases have no promise."""
     tests: dict[str, list[Case]] = {}
     for case in found:
         tests.setdefault(case.test, []).append(case)
@@ -77,13 +78,13 @@ def rows(found: Sequence[Case]) -> list[tuple[str, ...]]:
 
 
 def _words(said: Sequence[str]) -> str:
-    """What cases say, once each."""
+    """Return the different words of the cases."""
     different = list(dict.fromkeys(filter(None, said)))
     return "; ".join(different) if len(different) <= SHOWN else f"{len(said)} cases"
 
 
 def table(found: Sequence[Case]) -> str:
-    """The rows as Markdown."""
+    """Return the rows as Markdown."""
     lines = [COLUMNS, ("---",) * len(COLUMNS), *rows(found)]
     return "\n".join("| " + " | ".join(cell.replace("|", "\\|") for cell in line) + " |" for line in lines)
 

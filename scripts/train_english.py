@@ -3,7 +3,7 @@
     scripts/train_english.py [DATA_FOLDER]
 
 Reads a seeded sample of each English set, trains with NLTK's PunktTrainer (dedup/text/training.py), adds
-what news write and training does not learn (`with_known`), writes `dedup/text/punkt_english/` in NLTK's tab
+words of news that training does not learn (`with_known`), writes `dedup/text/punkt_english/` in NLTK's tab
 format and prints the checksum for `punkt.py`. Only lists of words leave this script: abbreviations, pairs,
 sentence starters, frequent words.
 """
@@ -39,9 +39,9 @@ def _words(text: str) -> frozenset[str]:
 
 
 TITLES = _words("mr mrs ms messrs dr prof rev sen sens rep reps gov govs gen lt col maj capt sgt pres atty")
-"""Before a name. Punkt ends a sentence between an abbreviation and a word that often starts one; in news that
-is also "Trump" and "Obama": of all ends that it found at an abbreviation in the English sets, 58 % were "Mr.
-Trump" and the like. After a title no word starts a sentence."""
+"""Titles before a name, after which no word starts a sentence. Punkt ends a sentence between an abbreviation
+and a word that often starts one; in news that is also "Trump" and "Obama": of all ends that it found at an
+abbreviation in the English sets, 58 % were "Mr. Trump" and the like."""
 
 ABBREVIATIONS = (
     TITLES
@@ -51,8 +51,8 @@ ABBREVIATIONS = (
     | _words("n.h n.j n.m n.y n.c n.d r.i s.c s.d d.c w.va tenn tex vt va wash wis wyo")
     | _words("u.s u.n u.k e.u bros cos ltd ft mt")
 )
-"""Months, days, ranks, states and other names as news write them. Not the words "mass", "miss", "ark", "sat",
-"sun" and "wed": most full stops after these end a sentence."""
+"""Months, days, ranks, states and other names as news write them, without the words "mass", "miss", "ark",
+"sat", "sun" and "wed": most full stops after these end a sentence."""
 
 PAIRS = frozenset(
     {
@@ -60,7 +60,7 @@ PAIRS = frozenset(
         *((country, "general") for country in ("u.s", "u.n", "u.k")),
     }
 )
-"""Words between which no sentence ends, though the second may start one: "No. 1", "U.N. General Assembly"."""
+"""Pairs of words between which no sentence ends, though the second may start one: "No. 1"."""
 
 TARGET = Path(__file__).parent.parent / "dedup" / "text" / "punkt_english"
 
@@ -74,7 +74,7 @@ def sample(file: Path, share: float) -> Iterator[str]:
 
 
 def with_known(model: PunktModel) -> PunktModel:
-    """A model with the abbreviations and pairs above."""
+    """Return a model with the abbreviations and pairs above."""
     titled = {(title, starter) for title in TITLES for starter in model.sent_starters}
     return replace(
         model,
@@ -85,8 +85,8 @@ def with_known(model: PunktModel) -> PunktModel:
 
 def main() -> None:
     folder = Path(sys.argv[1]) if len(sys.argv) > 1 else Path(__file__).parents[2] / "shared" / "data"
-    # House by house, because Punkt learns an abbreviation from how consistently its period is written,
-    # and "Mr." of one house is "Mr" at the next.
+    # Each house apart: Punkt learns an abbreviation from the consistency of its period, and houses differ:
+    # one writes "Mr.", another "Mr".
     model = NEUTRAL
     for name, share in SETS.items():
         model |= train(sample(folder / f"{name}.jsonl.gz", share))

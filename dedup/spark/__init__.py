@@ -1,4 +1,4 @@
-"""The same marks on Spark, for those who outgrow one machine: docs/spark.md; the extra `spark`.
+"""Marks made on Spark, for a corpus too large for one machine: docs/spark.md; the extra `spark`.
 
 from dedup.spark import deduplicate
 

@@ -1,4 +1,4 @@
-"""How long it takes to align two texts of 100,000 characters, the cases that cost most among them.
+"""Measure the time to align two texts of 100,000 characters, with the most expensive cases.
 
 scripts/benchmarks/aligning.py
 """
@@ -19,7 +19,7 @@ RUNS = 5
 
 
 def texts(case: str, characters: int = CHARACTERS) -> tuple[str, str]:
-    """Two invented texts of at least so many characters."""
+    """Return two invented texts of at least so many characters."""
     rng = random.Random(5)
     letters = [a + b for a in "bdfgklmnprst" for b in "aeiou"]
     vocabulary = ["".join(rng.choices(letters, k=rng.randint(1, 4))) for _ in range(6_000)]

@@ -1,13 +1,12 @@
 #!/usr/bin/env python3
-"""How long does each query of docs/analyst.md take?
+"""Measure the time of each query of docs/analyst.md.
 
     scripts/benchmarks/analyst.py [FILE] [--outlets N] [--asked N]
     scripts/benchmarks/analyst.py --url URL
 
-On an embedded server: the articles of the file, of 60 invented outlets, loaded and settled as anyone's, and
-then `keep_sentences`; or a corpus where all that was done. Each query is asked on a connection of its own;
-printed are the median of its seconds, and how many rows came. Where a query names a story, it is the one of
-the most copies.
+Loads and settles the articles of the file, of 60 invented outlets, on an embedded server, and then does
+`keep_sentences`; or uses a corpus in that state. Each query has its own connection. Prints the median of its
+seconds, and the number of rows. A query of one story gets the story with the most copies.
 """
 
 from __future__ import annotations
@@ -37,7 +36,7 @@ PAGE = Path(__file__).resolve().parents[2] / "docs" / "analyst.md"
 
 
 def queries() -> Iterator[tuple[str, str]]:
-    """What each query of the page answers, and the query."""
+    """Yield the question of each query of the page, and the query."""
     for block in re.findall(r"^```sql\n(.*?)^```", PAGE.read_text("utf-8"), re.MULTILINE | re.DOTALL):
         for query in filter(str.strip, block.split(";")):
             title, _, statement = query.strip().partition("\n")

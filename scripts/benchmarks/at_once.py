@@ -1,12 +1,11 @@
-"""Do many processes that submit at the same instant get the marks that one gets, and how long do they wait?
+"""Compare the marks and latencies of many processes that submit at the same instant with one process.
 
     scripts/benchmarks/at_once.py [FILE] [--articles N] [--processes N] [--json]
 
-On an embedded server of its own: one process submits articles of a file one after another. Then, to an empty
-corpus, several processes submit the same ones, dealt out so that the copies of a story are submitted by
-different processes at the same instant. After a backfill each, all marks and all pairs are compared. What
-could not be had in time was answered with `pending`, and is counted. How long one submitter waits beside a
-backfill and other work is measured by `scripts/latency.py`.
+On an embedded server, one process submits articles of a file one after another. Then, to an empty corpus,
+several processes submit the same ones, dealt out so that different processes submit the copies of a story at
+the same instant. After a backfill each, all marks and all pairs are compared. Late verdicts are `pending`,
+and counted. `scripts/latency.py` measures one submitter beside a backfill and other work.
 """
 
 from __future__ import annotations
@@ -35,14 +34,14 @@ FILE = "reuters21578.jsonl.gz"
 ARTICLES = 4_000
 PROCESSES = 8
 SECONDS = 600.0
-"""A process that has not ended by then hangs."""
+"""Seconds after which a process counts as hanging."""
 
 Rows = list[dict[str, Any]]
 
 
 @dataclass(slots=True)
 class Submitted:
-    """What one way of submitting took; latencies in milliseconds."""
+    """Cost of one way of submitting; latencies in milliseconds."""
 
     processes: int
     articles: int
@@ -73,7 +72,7 @@ def main() -> int:
 
 
 def compare(url: str, given: Sequence[Article], processes: int) -> tuple[list[Submitted], int]:
-    """Submit articles by one process, and by several; what each took, and in how many rows they differ."""
+    """Submit articles by one process, and by several; returns the costs and the number of different rows."""
     alone = submit_all(url, [given])
     wanted = marks_and_pairs(url)
     stories = {row["id"]: row["duplicate_of"] or row["id"] for row in wanted[0]}
@@ -84,7 +83,7 @@ def compare(url: str, given: Sequence[Article], processes: int) -> tuple[list[Su
 
 
 def submit_all(url: str, shares: Sequence[Sequence[Article]]) -> Submitted:
-    """Submit articles to an empty corpus, a process to each share, all beginning at the same instant."""
+    """Submit articles to an empty corpus, with a process for each share, all starting at the same instant."""
     database = Database(url)
     try:
         fresh_corpus(database)
@@ -118,7 +117,7 @@ def submit_all(url: str, shares: Sequence[Sequence[Article]]) -> Submitted:
 
 
 def marks_and_pairs(url: str) -> tuple[Rows, Rows]:
-    """Every mark and every pair, after a backfill."""
+    """Return all marks and all pairs after a backfill."""
     with Deduplicator(url) as corpus:
         corpus.backfill(workers=0)  # nearly all is settled
         return [dict(row) for row in corpus.marks()], [dict(row) for row in corpus.matches()]
@@ -141,9 +140,9 @@ def _differences(wanted: Rows, found: Rows) -> int:
 
 
 def many_alike(file: Path, count: int) -> list[Article]:
-    """Articles of a file, first those that its silver truth pairs with others, if there is one.
+    """Return articles of a file; first the articles in pairs of its silver truth, if there is one.
 
-    They came when they were published: the moment of the measurement must not decide their order.
+    Their `added_at` is the time of publication: their order must not depend on the time of the measurement.
     """
     truth = file.with_name(file.name.replace(".jsonl", ".truth_silver.jsonl"))
     paired: set[str] = set()

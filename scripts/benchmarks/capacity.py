@@ -1,9 +1,9 @@
-"""What does an article cost, and what do 10 million, 100 million and a billion of them need of one machine?
+"""Compute the cost of an article, and the needs of 10 million, 100 million and a billion on one machine.
 
     scripts/benchmarks/capacity.py RESULTS [--memory GB]
 
-RESULTS are those of `growth.py`, of two sizes at least: time and disk are taken from the largest, memory from
-the difference of the two largest. What is beyond them is computed, not measured; see docs/capacity.md.
+RESULTS come from `growth.py`, with at least two sizes: time and disk are taken from the largest, memory from
+the difference of the two largest. Larger sizes are computed, not measured; see docs/capacity.md.
 """
 
 from __future__ import annotations
@@ -24,14 +24,14 @@ SIZES = (10**6, 10**7, 10**8, 10**9)
 MACHINE_GB = 64
 
 READ_SECONDS = 12e-6
-"""To read a fingerprint once more, and a memory engine of s slices reads each 2 s times more."""
+"""Seconds to read a fingerprint again; a memory engine of s slices reads each 2 s times more."""
 
 KEPT_BYTES = 400
-"""What stays in memory of an article where keys are read in slices. Both by `dedup backfill --memory 16` of
-58,051 and 174,153 stories."""
+"""Bytes of an article that stay in memory if keys are read in slices. Both numbers were measured with
+`dedup backfill --memory 16` of 58,051 and 174,153 stories."""
 
 ARRAY_VALUES = (1 << 26) - 1
-"""Postgres makes no longer arrays of numbers; the memory engine asks for the ids of all articles in one."""
+"""Largest array of numbers in Postgres; the memory engine asks for the ids of all articles in one."""
 
 ENTRY_IDS = (1 << 32) - 1  # of articles, in the entries of keys
 KEY_VALUES = 1 << 31  # What entries tell apart
@@ -39,7 +39,7 @@ KEY_VALUES = 1 << 31  # What entries tell apart
 
 @dataclass(frozen=True, slots=True)
 class Cost:
-    """What one article costs: seconds, and bytes."""
+    """Cost of an article in seconds and bytes."""
 
     text: float
     load: float
@@ -78,7 +78,7 @@ def main() -> int:
 
 
 def cost_of(smaller: Mapping[str, Any], larger: Mapping[str, Any]) -> Cost:
-    """By the results of two sizes."""
+    """Return the cost of an article from the results of two sizes."""
     size, backfill = larger["size"], larger["backfill"]
     disk: dict[str, float] = {}
     for relation, megabytes in larger["relations_mb"].items():
@@ -104,7 +104,7 @@ def cost_of(smaller: Mapping[str, Any], larger: Mapping[str, Any]) -> Cost:
 
 
 def row(cost: Cost, size: int, memory: float) -> str:
-    """What so many articles need of a machine with so many bytes of memory."""
+    """Return the needs of so many articles on a machine with so many bytes of memory."""
     slices = max(1, math.ceil(size * ARTICLE_BYTES / (MEMORY_SHARE * memory)))
     held = size * cost.memory if slices == 1 else MEMORY_SHARE * memory + size * KEPT_BYTES
     again = 0.0 if slices == 1 else 2 * slices * READ_SECONDS
@@ -121,7 +121,7 @@ def row(cost: Cost, size: int, memory: float) -> str:
 
 
 def limit(cost: Cost, size: int, slices: int, held: float, memory: float) -> str:
-    """The first limit that so many articles meet, the hardest one first."""
+    """Return the hardest limit that so many articles exceed."""
     if size > ENTRY_IDS:
         return f"ids: entries hold {ENTRY_IDS:,}"
     if size > ARRAY_VALUES:

@@ -1,7 +1,7 @@
-"""Many clients at once: how many transactions a second a server takes.
+"""Many clients at once: the transactions that a server does in a second.
 
-Clients are threads of several processes, so that Python is not what is measured; `Rate.busy` says how much of
-the machine they took themselves. They live for all measurements, with their connections open.
+Clients are threads of several processes, so that Python does not limit the rate; `Rate.busy` is their own
+share of the machine. They stay for all measurements, with open connections.
 """
 
 from __future__ import annotations
@@ -18,15 +18,15 @@ from multiprocessing.connection import Connection
 import psycopg
 
 THREADS = 4
-"""Clients in a process: more would wait for each other's interpreter."""
+"""Clients in a process; more would wait for each other's interpreter."""
 
 NUMBERS = 1_000_000
-"""Keys that a client has for itself in one measurement."""
+"""Keys reserved for a client in one measurement."""
 
 
 @dataclass(frozen=True, slots=True)
 class Rate:
-    """What clients got done together.
+    """The work of all clients together.
 
     Attributes:
         transactions: committed in a second.
@@ -38,7 +38,7 @@ class Rate:
 
 
 class Clients:
-    """Clients that wait for work; use `clients` to have some."""
+    """Clients that wait for work; `clients` makes them."""
 
     def __init__(self, pipes: list[Connection]) -> None:
         self._pipes = pipes
@@ -48,8 +48,8 @@ class Clients:
         """Run a statement in each client again and again, each time with its commit.
 
         Args:
-            statement: its first placeholder is a number that no other statement has, the others are values.
-            values: taken in turns.
+            statement: its first placeholder is a unique number, the others are values.
+            values: used in turns.
 
         Raises:
             psycopg.Error: a statement failed.
@@ -72,7 +72,7 @@ class Clients:
 
 @contextmanager
 def clients(url: str, count: int) -> Iterator[Clients]:
-    """So many clients, a multiple of `THREADS`, or fewer than that in one process."""
+    """Yield so many clients: a multiple of `THREADS`, or fewer than that in one process."""
     context = multiprocessing.get_context("forkserver")
     context.set_forkserver_preload([__name__])
     threads = [min(THREADS, count - first) for first in range(0, count, THREADS)]
@@ -94,7 +94,7 @@ def clients(url: str, count: int) -> Iterator[Clients]:
 
 
 def _serve(url: str, pipe: Connection, size: int) -> None:
-    """In a process: measure whenever told to, until nobody is there any more."""
+    """Measure on request, in a process of its clients, until the parent has gone."""
     connections = [psycopg.connect(url, autocommit=True) for _ in range(size)]
     while True:
         try:

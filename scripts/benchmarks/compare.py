@@ -1,14 +1,14 @@
-"""dedup beside other programs on the same texts: time, memory, disk and how right, in one table.
+"""Compare dedup with other programs on the same texts: time, memory, disk and quality, in one table.
 
     scripts/benchmarks/compare.py [FILE] [--truth FILE] [--limit N | --grown N] [--only NAME ...] [--json]
 
-Every contestant runs in processes of its own, under one meter (`meter.py`), one after the other. The texts
-are in place before the clock starts: in Postgres for what works there, in a file for the others. Judged are
-the pairs that were found: those of a Jaccard of at least 0.8 over word 5-shingles are wanted, those from 0.5
-on count for nobody, all others are wrong. What each row is, and what is fair, is in docs/benchmarks.md.
+Each contestant runs in its own processes, under one meter (`meter.py`), one after the other. The texts are in
+place before the clock starts: in Postgres for programs that work there, in a file for the others. Of the
+found pairs, a Jaccard of at least 0.8 over word 5-shingles is right, one from 0.5 on is not counted, and a
+lower one is wrong. docs/benchmarks.md describes each row, and its fairness.
 
-The other programs are installed once, with pinned hashes, into `.rivals` of this checkout (0.9 GB). One that
-cannot run is a row that says why. About 40 minutes; quote nothing from a machine that did other work.
+The other programs are installed once, with pinned hashes, into `.rivals` of this checkout (0.9 GB). A program
+that cannot run has a row with the reason. About 40 minutes; do not quote numbers of a busy machine.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ TRUTH = "reuters_web_2006_2010.truth_silver.jsonl.gz"
 REPEATS = 2
 
 VERSION = re.compile(r"^(datasketch|datatrove|rensa|text-dedup)==(\S+)", re.MULTILINE)
-"""The programs that are compared, among what is pinned."""
+"""Pinned packages that are compared."""
 
 
 def main() -> int:
@@ -80,7 +80,7 @@ def main() -> int:
 
 
 def _of_copies(truth: Path, copies: int, place: Path) -> Path:
-    """The pairs of each copy of the articles, as `rotated.copied` names them."""
+    """Return the pairs of each copy of the articles, with the names of `rotated.copied`."""
     with gzip.open(truth, "rt", encoding="utf-8") as given, place.open("w", encoding="utf-8") as made:
         for row in map(json.loads, given):
             for end in ("", *(f"+{copy}" for copy in range(1, copies))):
@@ -97,7 +97,7 @@ def _rows(bench: Bench, names: list[str]) -> Iterator[Row]:
 
 
 def _machine(url: str) -> dict[str, object]:
-    """What the figures depend on besides the texts."""
+    """Return the conditions of the measurement besides the texts."""
     return {
         "cores": meter.cores(),
         "load_average_before": round(os.getloadavg()[0], 2),
@@ -135,7 +135,7 @@ def _line(row: Row) -> str:
 
 
 def _table(rows: list[Row]) -> str:
-    """A table in Markdown, for docs/benchmarks.md."""
+    """Return a table in Markdown, for docs/benchmarks.md."""
     heads = ["", *(head for head, _ in COLUMNS.values()), "note"]
     lines = [" | ".join(heads), " | ".join(["---", *["---:"] * len(COLUMNS), "---"])]
     lines += [" | ".join([row.name, *_cells(row), row.failure or row.note]) for row in rows]

@@ -1,7 +1,6 @@
-"""Who takes part in `compare.py`, what of it is timed, and how what it found is judged.
+"""Contestants of `compare.py`: functions from a `Bench` to rows.
 
-A contestant is a function from a `Bench` to its rows. What is timed is always a whole process, with its
-start-up.
+The timed part is always a whole process, with its start-up.
 """
 
 from __future__ import annotations
@@ -39,16 +38,16 @@ PINNED = ROOT / "requirements" / "rivals.txt"
 HERE = Path(__file__).parent
 
 NIGHT, HELD = 2_000, 500
-"""New articles of the nightly run, and those held back for the hook; of a small corpus at most a tenth."""
+"""New articles of the nightly run, and articles for the hook; in a small corpus at most a tenth."""
 
 CHANGED = ("duplicate_sentence_jaccard", "0.72")
-"""The setting that is changed before marks are settled again; its default is 0.7."""
+"""Setting that is changed before marks are settled again; its default is 0.7."""
 
 ASKED = 50
-"""Articles that are searched by trigrams: of those that have a partner, evenly spread."""
+"""Articles that are searched by trigrams: evenly spread among articles with a partner."""
 
 TRUTH_SHINGLES = 20
-"""The silver truth holds only pairs whose articles both have this many word 5-shingles."""
+"""Word 5-shingles that both articles of a pair of the silver truth have at least."""
 
 Found = npt.NDArray[np.int32]
 """Groups, shape (n,), or pairs, shape (m, 2), of the articles' numbers."""
@@ -56,12 +55,12 @@ Found = npt.NDArray[np.int32]
 
 @dataclass(slots=True)
 class Row:
-    """One line of the table: seconds, megabytes (10^6 bytes), shares; None where it does not apply.
+    """A line of the table: seconds, megabytes (10^6 bytes), shares; None if it does not apply.
 
     Attributes:
-        disk_mb: what is kept on disk besides the texts.
-        note: what else there is to say; failure: why there are no figures.
-        details: every figure behind the row, for `--json`.
+        disk_mb: size on disk without the texts.
+        note: further words; failure: the reason why there are no figures.
+        details: all figures behind the row, for `--json`.
     """
 
     name: str
@@ -89,7 +88,7 @@ class Row:
 
 @dataclass
 class Bench:
-    """What all contestants share."""
+    """Inputs and tools of all contestants."""
 
     server: Server
     articles: Sequence[Article]
@@ -100,7 +99,7 @@ class Bench:
 
     @cached_property
     def texts(self) -> Path:
-        """The texts in files, as `rivals.py` reads them: all, and dealt out to one file a core."""
+        """Return the texts in files for `rivals.py`: all, and dealt out to one file per core."""
         folder = self.work / "texts"
         folder.mkdir()
         parts = meter.cores()
@@ -114,7 +113,7 @@ class Bench:
 
     @cached_property
     def _installed(self) -> str | None:
-        """Install the other programs if need be; why that failed, or None. Tried once."""
+        """Install the other programs, if needed; returns the reason of a failure, or None. Tried once."""
         mark, wanted = RIVALS / "installed", PINNED.read_text()
         if mark.exists() and mark.read_text() == wanted:
             return None
@@ -130,7 +129,7 @@ class Bench:
         return None
 
     def rivals(self) -> Path:
-        """The Python of the other programs.
+        """Return the Python of the other programs.
 
         Raises:
             MissingError: they cannot be installed.
@@ -141,13 +140,13 @@ class Bench:
 
     @cached_property
     def short(self) -> npt.NDArray[np.bool_]:
-        """The articles that the truth leaves out: so short that nothing is said of them."""
+        """Return the articles that are too short for the truth."""
         return np.array([len(_shingles(article.text)) < TRUTH_SHINGLES for article in self.articles])
 
     def judge(self, found: Found) -> Tally:
-        """Pairs found rightly, wrongly and not; of groups, every two members are a pair.
+        """Count right, wrong and missed pairs; every two members of a group are a pair.
 
-        Pairs with an article that the truth leaves out count for nobody.
+        Pairs with an article that is not in the truth are not counted.
         """
         if found.ndim == 1:
             alone = int(found.max(initial=0)) + 1 + np.arange(len(found), dtype=np.int32)
@@ -157,7 +156,7 @@ class Bench:
 
     @contextmanager
     def filled(self, server: Server, name: str) -> Iterator[str]:
-        """A database with the texts in the table `doc`."""
+        """Yield a database with the texts in the table `doc`."""
         with server.database(name) as url:
             in_postgres.fill(url, (article.text for article in self.articles))
             server.settle()
@@ -170,14 +169,14 @@ def _shingles(text: str) -> set[tuple[str, ...]]:
 
 
 def read(file: Path, limit: int | None) -> list[Article]:
-    """The first articles of a file; of a repeated id the last counts."""
+    """Return the first articles of a file; of a repeated id the last counts."""
     with read_articles(file) as reader:
         found = (item for item in reader if isinstance(item, Article))
         return list({article.source_id: article for article in islice(found, limit)}.values())
 
 
 def run(name: str, bench: Bench) -> Iterator[Row]:
-    """The rows of a contestant; whatever goes wrong is one too."""
+    """Yield the rows of a contestant; an error is a row, too."""
     try:
         yield from CONTESTANTS[name](bench)
     except MissingError as error:
@@ -187,7 +186,7 @@ def run(name: str, bench: Bench) -> Iterator[Row]:
 
 
 def cold(bench: Bench) -> Iterator[Row]:
-    """Our backfill of everything, twice or more; then again after a threshold was changed."""
+    """Measure our backfill of everything, at least twice, and again after a change of a threshold."""
     costs: list[Cost] = []
     for repeat in range(bench.repeats):
         with bench.server.database("ours_cold") as url:
@@ -212,7 +211,7 @@ def cold(bench: Bench) -> Iterator[Row]:
 
 
 def daily(bench: Bench) -> Iterator[Row]:
-    """Our nightly run, and our hook, on a corpus that has the rest."""
+    """Measure our nightly run and our hook, on a corpus with the other articles."""
     share = len(bench.articles) // 10
     night, held = min(NIGHT, share), min(HELD, share)
     base = len(bench.articles) - night - held
@@ -242,7 +241,7 @@ def daily(bench: Bench) -> Iterator[Row]:
 
 
 def floor(bench: Bench) -> Iterator[Row]:
-    """The least that any program in Postgres has to do."""
+    """Measure the least work of any program in Postgres."""
     with bench.filled(bench.server, "floor") as url:
         row = _postgres_row(bench, "floor: out, one hash, back", "floor", url)
         yield (
@@ -253,7 +252,7 @@ def floor(bench: Bench) -> Iterator[Row]:
 
 
 def self_join(bench: Bench) -> Iterator[Row]:
-    """Sentences in SQL."""
+    """Measure a self-join of sentences in SQL."""
     with bench.filled(bench.server, "self_join") as url:
         row = _postgres_row(bench, "SQL self-join on sentences", "self-join", url)
         yield row if row.failure else row.judged(bench.judge(in_postgres.self_join_pairs(url)))
@@ -268,7 +267,7 @@ def _postgres_row(bench: Bench, name: str, command: str, url: str) -> Row:
 
 
 def trigrams(bench: Bench) -> Iterator[Row]:
-    """pg_trgm: the index of all texts, and then one article at a time."""
+    """Measure pg_trgm: the index of all texts, and then searches one by one."""
     wanted = bench.truth.pairs[bench.truth.grades == DUPLICATE]
     partnered = np.unique(wanted)
     asked = partnered[np.linspace(0, len(partnered) - 1, min(ASKED, len(partnered))).astype(int)]
@@ -303,7 +302,7 @@ def trigrams(bench: Bench) -> Iterator[Row]:
 
 
 def rival(name: str, label: str, bench: Bench) -> Iterator[Row]:
-    """One of `rivals.py`."""
+    """Measure a program of `rivals.py`."""
     work, found = bench.work / name, bench.work / f"{name}.npy"
     command: list[str | Path] = [bench.rivals(), HERE / "rivals.py", name, bench.texts, work, found]
     row = Row.of(label, meter.measure(command))
@@ -312,7 +311,7 @@ def rival(name: str, label: str, bench: Bench) -> Iterator[Row]:
 
 
 def _median(costs: Sequence[Cost]) -> Cost:
-    """Each figure the median of its own."""
+    """Return the medians of each figure."""
     figures = (
         "wall",
         "cpu",
@@ -348,4 +347,4 @@ CONTESTANTS: dict[str, Callable[[Bench], Iterator[Row]]] = {
     "self-join": self_join,
     "trigrams": trigrams,
 }
-"""By the names of `--only`."""
+"""Contestants by their names for `--only`."""

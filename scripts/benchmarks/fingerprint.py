@@ -1,10 +1,10 @@
-"""What one text costs on its way to a fingerprint, step by step, in a batch and alone, and beside NLTK.
+"""Measure the steps from a text to its fingerprint, in batches and alone, and compare with NLTK.
 
     .venv/bin/python scripts/benchmarks/fingerprint.py [FILE] [--articles N] [--json]
 
-Reads articles of a file that `dedup load` reads, by default the web news beside the checkout, and needs no
+Reads articles in any format of `dedup load`, by default the web news beside the checkout, and needs no
 database. Each figure is the best of several runs, in processor time of one core. The steps after the split
-are measured on the arrays of one batch after the other, as `fingerprint_many` takes them.
+are measured on the arrays of one batch after the other, as in `fingerprint_many`.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ ARTICLES = 2_000
 RUNS = 5
 
 Steps = dict[str, float]
-"""What each step took, in seconds for all texts."""
+"""Seconds of each step for all texts."""
 
 
 def main() -> None:
@@ -71,7 +71,7 @@ def main() -> None:
 
 
 def best(function: Callable[[], object], runs: int = RUNS) -> float:
-    """The least processor time of several runs, in seconds."""
+    """Return the least processor time of several runs, in seconds."""
     found = []
     for _ in range(runs):
         started = time.process_time()
@@ -81,7 +81,7 @@ def best(function: Callable[[], object], runs: int = RUNS) -> float:
 
 
 def in_batches(texts: list[str]) -> Steps:
-    """Each step over all texts; arrays in batches."""
+    """Measure each step over all texts, with arrays in batches."""
     settings = Settings()
     splitter, hasher = SentenceSplitter(english()), Hasher()
     steps = {"clean": best(lambda: [glued_blocks(text) for text in texts])}
@@ -120,7 +120,7 @@ def in_batches(texts: list[str]) -> Steps:
 
 
 def batched(parts: list[bytes]) -> list[list[bytes]]:
-    """Texts together, up to the size of a batch."""
+    """Return batches of texts."""
     found: list[list[bytes]] = [[]]
     size = 0
     for part in parts:
@@ -133,7 +133,7 @@ def batched(parts: list[bytes]) -> list[list[bytes]]:
 
 
 def hashed(data: list[bytes], hasher: Hasher) -> None:
-    """The hashes of all words, sentences and texts of a batch."""
+    """Hash all words, sentences and texts of a batch."""
     tokens = Tokens(b"".join(data), hasher)
     full = np.flatnonzero(np.diff(tokens.lines))
     tokens.sequences(tokens.lines[full], tokens.lines[full + 1])
@@ -143,7 +143,7 @@ def hashed(data: list[bytes], hasher: Hasher) -> None:
 
 
 def chosen(tokens: Tokens, starts: np.ndarray, settings: Settings) -> tuple[np.ndarray, np.ndarray]:
-    """Where shingles begin, and in which text."""
+    """Return the places of shingles, and the numbers of their texts."""
     stops = tokens.lengths < settings.stop_word_length
     stops[np.maximum(starts[1:] - 1, 0)] = stops[np.maximum(starts[1:] - 2, 0)] = False
     at = np.flatnonzero(stops)
@@ -151,14 +151,14 @@ def chosen(tokens: Tokens, starts: np.ndarray, settings: Settings) -> tuple[np.n
 
 
 def shingled(tokens: Tokens, at: np.ndarray, text_of: np.ndarray) -> np.ndarray:
-    """The distinct shingles of a batch, each with the number of its text above it."""
+    """Return the distinct shingles of a batch, each with the number of its text in the upper bits."""
     keys = text_of.astype(np.uint64) << np.uint64(32) | tokens.shingles(at)
     keys.sort()
     return keys[begins_run(keys)]
 
 
 def alone(texts: list[str]) -> Steps:
-    """One text after the other."""
+    """Measure one text after the other."""
     fingerprinter = Fingerprinter(Settings())
 
     def each() -> None:
@@ -172,7 +172,7 @@ def alone(texts: list[str]) -> Steps:
 
 
 def beside_nltk(texts: list[str]) -> float:
-    """How many times as fast as NLTK blocks are split, with the same parameters."""
+    """Return the speed of splitting relative to NLTK, with the same parameters."""
     found = [block for text in texts[:500] for block in blocks(text)]
     nltk = punkt.PunktSentenceTokenizer(to_nltk(english()))
     splitter = SentenceSplitter(english())

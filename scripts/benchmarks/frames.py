@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
-"""How fast do the marks come into a notebook, as Arrow tables and row by row?
+"""Measure reading the marks into a notebook, as Arrow tables and row by row.
 
     scripts/benchmarks/frames.py [--articles N]
 
-On an embedded server: invented articles, of which every fourth is a duplicate and every eighth has a similar
-one, with marks and pairs as a backfill writes them. Each table is read by `dedup.frames` as a whole, in
-batches of which none is kept, and by pandas from the view, row by row. Each reading is a process of its own.
-Printed are the seconds of the reading, the processor seconds of the program and of Postgres, the rows in
-a second, and the most memory of the program; the first line is what it holds before it reads.
+On an embedded server with invented articles, of which every fourth is a duplicate and every eighth has a
+similar one, with marks and pairs as a backfill writes them. Each table is read by `dedup.frames` as a whole,
+in batches that are dropped, and by pandas from the view, row by row, each in its own process. Prints the
+seconds of the reading, the processor seconds of the program and of Postgres, rows per second, and the peak
+memory of the program; the first line is its memory before it reads.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ WAYS = {
 
 
 def measure(url: str, postmaster: int, articles: int) -> None:
-    """Make a corpus, read it in every way, and print what it took."""
+    """Make a corpus, read it in every way, and print the costs."""
     Deduplicator.initialize(url)
     database = Database(url)
     with database.transaction(settling=True) as cursor:
@@ -92,7 +92,7 @@ def measure(url: str, postmaster: int, articles: int) -> None:
 
 
 def read(url: str, postmaster: int, code: str) -> tuple[float, float, meter.Cost]:
-    """Seconds and processor seconds of reading something, and what the whole program costs."""
+    """Measure the seconds and processor seconds of a reading, and the cost of the whole program."""
     with tempfile.TemporaryDirectory(prefix="dedup-frames-") as folder:
         log = Path(folder) / "log"
         command = [sys.executable, "-c", PROGRAM.format(code), url]

@@ -1,13 +1,13 @@
-"""How do time, memory and disk grow with the corpus? From 10,000 articles to 1,000,000.
+"""Measure the growth of time, memory and disk with the corpus, from 10,000 articles to 1,000,000.
 
     scripts/benchmarks/growth.py [FILE] [--sizes N ...] [--nights N ...] --json RESULTS
 
-For each size a fresh corpus on an embedded server: load (not counted), one cold backfill, the bytes of every
-table and index; then a night of 2,000 new articles; at the largest size the hook beside a bare INSERT. Beyond
-the articles of the file the corpus is made of copies in words of their own (`rotated.py`).
+For each size, on a fresh corpus on an embedded server: load (not counted), one cold backfill, the bytes of
+every table and index; then a night of 2,000 new articles; at the largest size the hook, compared with a bare
+INSERT. A corpus larger than the file has copies in other words (`rotated.py`).
 
-Every size is written to RESULTS as soon as it is done, and the same command goes on after the last one that
-is there. `plot.py` draws them. At 1,000,000 articles a run takes half an hour and 20 GB of disk.
+Each size is written to RESULTS when it is done, and the same command continues after the last one. `plot.py`
+draws them. A run with 1,000,000 articles takes half an hour and 20 GB of disk.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ NIGHT, HELD = 2_000, 500
 
 LIMIT_SECONDS = 24 * 3600.0
 TOLD_ARTICLES = 50_000
-"""While loading, a line after so many."""
+"""Loaded articles after which a line is printed."""
 
 MEASURES = {
     "backfill seconds": ("backfill", "wall"),
@@ -53,7 +53,7 @@ MEASURES = {
     "disk": ("disk_mb",),
     "night seconds": ("night", "wall"),
 }
-"""What an exponent is fitted to, and where it is in the result of a size."""
+"""Measures that get an exponent, with their places in the result of a size."""
 
 
 def main() -> int:
@@ -86,7 +86,7 @@ def main() -> int:
 def measure(
     server: Server, file: Path, have: int, size: int, nightly: bool, hooked: bool, folder: Path
 ) -> dict[str, Any]:
-    """Everything about one size. A part that fails is told in place of its figures."""
+    """Measure everything of one size; the reason of a failure replaces its figures."""
     found: dict[str, Any] = {"size": size, "text_mb": 0.0}
     articles = grown(lambda: _articles(file), have, size + NIGHT + HELD)
     with server.database(f"growth_{size}") as url:
@@ -117,7 +117,7 @@ def measure(
 
 
 def exponents(found: Sequence[Mapping[str, Any]]) -> dict[str, float]:
-    """By measure, the power of the size with which it grows."""
+    """Return, for each measure, the power of the size with which it grows."""
     fitted = {}
     for name, path in MEASURES.items():
         points = [(size["size"], value) for size in found if (value := figure(size, path))]
@@ -127,7 +127,7 @@ def exponents(found: Sequence[Mapping[str, Any]]) -> dict[str, float]:
 
 
 def figure(found: Mapping[str, Any], path: Sequence[str]) -> float | None:
-    """One figure of the result of a size; None where it was not measured or failed."""
+    """Return a figure of the result of a size; None if it was not measured or failed."""
     value: Any = found
     for name in path:
         if value is None or value.get("failure"):
@@ -138,7 +138,7 @@ def figure(found: Mapping[str, Any], path: Sequence[str]) -> float | None:
 
 
 def exponent(points: Sequence[tuple[float, float]]) -> float:
-    """The slope of the straight line through the logarithms, by least squares."""
+    """Return the slope of the straight line through the logarithms, by least squares."""
     logs = [(math.log(x), math.log(y)) for x, y in points]
     middle = (sum(x for x, _ in logs) / len(logs), sum(y for _, y in logs) / len(logs))
     above = sum((x - middle[0]) * (y - middle[1]) for x, y in logs)
@@ -146,7 +146,7 @@ def exponent(points: Sequence[tuple[float, float]]) -> float:
 
 
 def _counted(articles: Iterator[Article], found: dict[str, Any]) -> Iterator[Article]:
-    """Pass articles on, add up the bytes of their texts, and say how far it is."""
+    """Yield the articles, add up the bytes of their texts, and print the progress."""
     for number, article in enumerate(articles, 1):
         found["text_mb"] += len(article.text.encode()) / 1e6
         yield article
@@ -160,10 +160,10 @@ def _articles(file: Path) -> Iterator[Article]:
 
 
 def _resumed(json_file: Path, file: Path) -> dict[str, Any]:
-    """The results so far, or none; sizes that failed are measured again.
+    """Return the results so far; failed sizes are measured again.
 
     Raises:
-        InputError: they are of another file of articles, or no results.
+        InputError: the file holds results of other articles, or no results.
     """
     new = {"file": file.name, "cores": meter.cores(), "python": platform.python_version()}
     if not json_file.exists():

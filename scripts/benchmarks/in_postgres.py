@@ -1,10 +1,9 @@
-"""What a newsroom could do with Postgres alone, one a process: the floor, a self-join, trigrams.
+"""Methods with Postgres alone, each in its own process: the floor, a self-join, trigrams.
 
     scripts/benchmarks/in_postgres.py floor|self-join|trigram-index URL
     scripts/benchmarks/in_postgres.py trigrams URL ANSWER NUMBER...
 
-The texts are in a table `doc (id integer, text text)` before the clock starts; `fill` puts them there. It
-does not judge what is found.
+`fill` puts the texts into a table `doc (id integer, text text)` before the clock starts.
 """
 
 from __future__ import annotations
@@ -21,19 +20,19 @@ import psycopg
 import xxhash
 
 SENTENCE_CHARACTERS = 40
-"""Shorter sentences say little: bylines, "He said so."."""
+"""Characters of the shortest sentence that counts; shorter ones are bylines, or "He said so."."""
 
 MOST_CARRIERS = 100
-"""A sentence in more articles than this is boilerplate; without such a bound the join does not end."""
+"""Articles above which a sentence is boilerplate; without such a bound the join does not end."""
 
 SHARED = 0.5
-"""Of the different sentences of two articles together, the share that both must have."""
+"""Share of the different sentences of two articles that both must have."""
 
 TRIGRAM_SIMILARITY = 0.6
-"""`pg_trgm.similarity_threshold`: of the trigrams of both texts, the share that both have."""
+"""Value of `pg_trgm.similarity_threshold`: the share of all trigrams that both texts have."""
 
 LONGEST_MS = 60_000
-"""For one search by trigrams; a longer one is given up and counts as this long."""
+"""Limit of one search by trigrams; a longer one is cancelled and counts as this long."""
 
 SIMILAR = "SELECT id FROM doc WHERE text %% (SELECT text FROM doc WHERE id = %s) AND id <> %s"
 
@@ -60,7 +59,7 @@ SELF_JOIN = f"""
 
 
 def fill(url: str, texts: Iterable[str]) -> None:
-    """The table of texts, by number; NUL, which Postgres cannot hold, is left out."""
+    """Fill the table of texts, by number, without NUL, which Postgres cannot hold."""
     with psycopg.connect(url) as connection, connection.cursor() as cursor:
         cursor.execute("CREATE TABLE doc (id integer PRIMARY KEY, text text NOT NULL)")
         with cursor.copy("COPY doc FROM STDIN") as copy:
@@ -71,7 +70,7 @@ def fill(url: str, texts: Iterable[str]) -> None:
 
 
 def floor(url: str) -> None:
-    """Every text out by binary COPY, one hash each, one row each back by binary COPY."""
+    """Read all texts by binary COPY, hash each, and write a row each by binary COPY."""
     with psycopg.connect(url) as source, psycopg.connect(url) as target:
         target.execute("CREATE TABLE mark (id integer, hash bigint)")
         with (
@@ -86,7 +85,7 @@ def floor(url: str) -> None:
 
 
 def floor_groups(url: str, size: int) -> npt.NDArray[np.int32]:
-    """Articles of equal hash are a group."""
+    """Return the groups of articles with equal hashes."""
     with psycopg.connect(url) as connection:
         rows = connection.execute("SELECT id, dense_rank() OVER (ORDER BY hash) FROM mark").fetchall()
     groups = np.zeros(size, np.int32)
@@ -96,7 +95,7 @@ def floor_groups(url: str, size: int) -> npt.NDArray[np.int32]:
 
 
 def self_join(url: str) -> None:
-    """Pairs that share enough sentences, in nothing but SQL."""
+    """Find the pairs that share enough sentences, in SQL alone."""
     with psycopg.connect(url) as connection:
         connection.execute(SELF_JOIN)
 
@@ -108,14 +107,14 @@ def self_join_pairs(url: str) -> npt.NDArray[np.int32]:
 
 
 def trigram_index(url: str) -> None:
-    """The GIN index over the trigrams of all texts."""
+    """Create the GIN index over the trigrams of all texts."""
     with psycopg.connect(url) as connection:
         connection.execute("CREATE EXTENSION IF NOT EXISTS pg_trgm")
         connection.execute("CREATE INDEX doc_trigrams ON doc USING gin (text gin_trgm_ops)")
 
 
 def trigrams(url: str, answer: Path, numbers: Iterable[int]) -> None:
-    """For each of some articles, those of similar trigrams."""
+    """Find, for each of some articles, the articles with similar trigrams."""
     with psycopg.connect(url, autocommit=True) as connection:
         connection.execute(f"SET pg_trgm.similarity_threshold = {TRIGRAM_SIMILARITY}")
         connection.execute(f"SET statement_timeout = {LONGEST_MS}")

@@ -1,13 +1,11 @@
-"""What a command costs: seconds, processor seconds, and memory, over all of its processes. Linux only.
+"""Measure the cost of a command: seconds, processor seconds, and memory of all its processes. Linux only.
 
     meter.measure(["dedup", "backfill"], postmaster=4711)
 
-The command runs under a process of its own that adopts whatever the command leaves behind, so that the system
-itself adds up the processor time of every process, also of those that lived for a moment. Memory is sampled:
-the proportional set size (PSS) of `/proc/PID/smaps_rollup`, in which a page that n processes share counts
-1/n in each. Of Postgres it is the private part; its shared buffers are told apart.
-
-It does not know what the command is.
+A process of its own runs the command and adopts its orphans, so that the system adds up the processor time of
+every process, also of short-lived ones. Memory is sampled: the proportional set size (PSS) of
+`/proc/PID/smaps_rollup`, in which a page of n processes counts 1/n in each. Of Postgres it is the private
+part; shared buffers are counted apart.
 """
 
 from __future__ import annotations
@@ -30,19 +28,19 @@ from pathlib import Path
 import psutil
 
 SAMPLE_SECONDS = 0.1
-"""Between two looks at the memory; reading it for ten processes takes about 10 ms."""
+"""Seconds between two samples of memory; a sample of ten processes takes about 10 ms."""
 
 END_SECONDS = 10.0
-"""What a command left behind may take this long to end by itself; then it is killed."""
+"""Seconds after which orphans of a command are killed."""
 
 LIMIT_SECONDS = 4 * 3600.0
-"""A command may take this long by default."""
+"""Seconds that a command may take by default."""
 
 SET_CHILD_SUBREAPER = 36
-"""Of prctl(2): orphans become children of this process."""
+"""Option of prctl(2): orphans become children of this process."""
 
 PLAIN_REASONS = ("ModuleNotFoundError", "ImportError", "DedupError")
-"""Errors whose message never holds a text; of others only the name is told."""
+"""Errors whose messages never quote a text; of others only the name is shown."""
 
 
 @dataclass(slots=True)
@@ -52,11 +50,11 @@ class Cost:
     Attributes:
         wall: from the start of the command to the end of its last process, its start-up included.
         cpu: user and system time of the command and of Postgres.
-        cpu_postgres: of Postgres alone.
-        peak_mb: the most that all held at one moment, of Postgres the private memory.
-        peak_program_mb, peak_postgres_mb: the most of either part; they need not have been at one moment.
-        shared_buffers_mb: the most of Postgres' shared memory that was in use.
-        failure: why it did not come to an end; None when it did.
+        cpu_postgres: user and system time of Postgres alone.
+        peak_mb: peak of all memory at one moment, with the private memory of Postgres.
+        peak_program_mb, peak_postgres_mb: peaks of both parts, perhaps at different moments.
+        shared_buffers_mb: peak of Postgres' used shared memory.
+        failure: the reason why it did not finish; None if it did.
     """
 
     wall: float = 0.0
@@ -70,7 +68,7 @@ class Cost:
 
 
 def cores() -> int:
-    """The cores that this process may use."""
+    """Return the number of cores that this process may use."""
     return len(os.sched_getaffinity(0))
 
 
@@ -85,10 +83,10 @@ def measure(
     """Run a command to its end.
 
     Args:
-        postmaster: the process of the Postgres that works for it, which is measured with it.
-        env: variables beside those of this process.
-        log: where its output goes; None drops it.
-        limit_seconds: after this long it is killed, and that is its failure.
+        postmaster: the process of the Postgres that works for it, and is measured with it.
+        env: variables besides the environment of this process.
+        log: a file for its output; None drops it.
+        limit_seconds: after this long it is killed, and has failed.
     """
     if sys.platform != "linux":
         return Cost(failure="costs are measured on Linux only")
@@ -115,7 +113,7 @@ def measure(
 
 
 def reason(output: str) -> str:
-    """The error that the output of a failed command ends with, as `: NAME`, or nothing."""
+    """Return the last error in the output of a failed command as `: NAME`, or an empty text."""
     for line in reversed(output.splitlines()):
         if found := re.match(r"([A-Za-z_][\w.]*(?:Error|Exception|Interrupt))\b(.*)", line):
             name = found[1].rpartition(".")[2]
@@ -124,7 +122,7 @@ def reason(output: str) -> str:
 
 
 class _Memory:
-    """The peaks of the processes of a command and of a Postgres, sampled in a thread."""
+    """Peaks of the processes of a command and of a Postgres, sampled in a thread."""
 
     def __init__(self, postmaster: int) -> None:
         self.cost = Cost()
@@ -153,7 +151,7 @@ class _Memory:
 
 
 def pss(pid: int) -> dict[str, int]:
-    """The proportional set size of a process in bytes, whole and by kind; zeros if it is gone."""
+    """Return the proportional set size of a process in bytes, whole and by kind; zeros if it has ended."""
     found = {"Pss": 0, "Pss_Anon": 0, "Pss_Shmem": 0}
     with suppress(OSError, ValueError):
         for line in Path(f"/proc/{pid}/smaps_rollup").read_text().splitlines():
@@ -173,7 +171,7 @@ def _postgres(postmaster: int) -> list[psutil.Process]:
 
 
 def _cpu(processes: Iterable[psutil.Process]) -> float:
-    """Seconds of processes, and of their children that have ended."""
+    """Return the processor seconds of processes, and of their children that have ended."""
     total = 0.0
     for process in processes:
         with suppress(psutil.NoSuchProcess):
@@ -183,7 +181,7 @@ def _cpu(processes: Iterable[psutil.Process]) -> float:
 
 
 def _run(command: Sequence[str], postmaster: int, limit_seconds: float) -> Cost:
-    """In the process that measures: the command, and all that it leaves behind."""
+    """Run the command in the measuring process, and wait for its orphans."""
     ctypes.CDLL(None).prctl(SET_CHILD_SUBREAPER, 1, 0, 0, 0)
     before = _cpu(_postgres(postmaster))
     memory = _Memory(postmaster)
@@ -208,7 +206,7 @@ def _run(command: Sequence[str], postmaster: int, limit_seconds: float) -> Cost:
 
 
 def _reap(patience: float) -> None:
-    """Wait for every child, so that the system adds their times up; kill those that stay."""
+    """Wait for all children, so that the system adds up their times; kill them after a while."""
     deadline = time.monotonic() + patience
     own = psutil.Process()
     while True:

@@ -1,8 +1,8 @@
-"""dedup through its public door, for the benchmarks: load, backfill, the hook beside a bare INSERT, sizes.
+"""Run dedup through its public interface, for the benchmarks: load, backfill, hook and bare INSERT, sizes.
 
     scripts/benchmarks/ours.py hook URL FILE ANSWER
 
-What is timed as a whole is the command `dedup` itself, as a newsroom runs it. It does not judge the marks.
+Whole runs are timed as the command `dedup`, as a newsroom runs it.
 """
 
 from __future__ import annotations
@@ -26,13 +26,13 @@ from servers import Server
 from dedup import Article, Deduplicator
 
 DEDUP = Path(sys.executable).with_name("dedup")
-"""The command of this environment."""
+"""Command of this environment."""
 
 UNDATED = datetime(2000, 1, 1, tzinfo=UTC)
-"""`added_at` of articles that name no time: the hour of the measurement must not decide their order."""
+"""`added_at` of articles without a time: their order must not depend on the time of the measurement."""
 
 WARM_UP = 10
-"""Articles that the hook gets before those that count: the first opens connections and reads settings."""
+"""Articles for the hook that are not counted: the first opens connections and reads settings."""
 
 BARE = """
     CREATE TABLE bare (
@@ -43,7 +43,7 @@ BARE = """
     INSERT INTO bare (source_id, title, url, publication, published_at, added_at, text)
         SELECT source_id, title, url, publication, published_at, added_at, text FROM dedup.article;
 """
-"""What a newsroom without dedup has: the same articles in a table with a key. It is filled beforehand."""
+"""Table of a newsroom without dedup: the same articles with a key. It is filled beforehand."""
 
 INSERT = """
     INSERT INTO bare (source_id, title, url, publication, published_at, text)
@@ -60,7 +60,7 @@ RELATIONS = """
 
 @dataclass(frozen=True, slots=True)
 class Hook:
-    """Milliseconds of `submit`, of a bare INSERT with its commit, and of the one over the other."""
+    """Milliseconds of `submit` and of a bare INSERT with its commit, and their ratios."""
 
     articles: int
     submit_median: float
@@ -70,21 +70,21 @@ class Hook:
 
     @property
     def ratio_median(self) -> float:
-        """The median of the one over that of the other."""
+        """Return the ratio of the medians."""
         return self.submit_median / self.insert_median
 
     @property
     def ratio_p99(self) -> float:
-        """The 99th percentile of the one over that of the other."""
+        """Return the ratio of the 99th percentiles."""
         return self.submit_p99 / self.insert_p99
 
     def as_json(self) -> dict[str, float]:
-        """The figures and both ratios."""
+        """Return the figures and both ratios."""
         return {**asdict(self), "ratio_median": self.ratio_median, "ratio_p99": self.ratio_p99}
 
 
 def load(url: str, articles: Iterable[Article]) -> int:
-    """Store articles in a corpus, which is made if need be; returns how many. `added_at` follows the date."""
+    """Store articles in a corpus, made if needed, and return their number; `added_at` follows the date."""
     Deduplicator.initialize(url)
     with Deduplicator(url) as deduplicator:
         dated = (replace(a, added_at=a.added_at or a.published_at or UNDATED) for a in articles)
@@ -93,8 +93,8 @@ def load(url: str, articles: Iterable[Article]) -> int:
 
 
 def backfill(server: Server, url: str, **how: Any) -> meter.Cost:
-    """The cost of `dedup backfill`. What was stored before is written down before the clock starts, and
-    vacuumed as autovacuum does within a minute of a load; so are the tables of the floor."""
+    """Return the cost of `dedup backfill`. Before the clock starts there is a checkpoint, and a vacuum as
+    autovacuum does within a minute of a load; the same holds for the tables of the floor."""
     with psycopg.connect(url, autocommit=True) as connection:
         connection.execute("VACUUM ANALYZE")
     server.settle()
@@ -109,7 +109,7 @@ def change(url: str, name: str, value: str) -> None:
 
 
 def groups(url: str, numbers: dict[str, int]) -> npt.NDArray[np.int32]:
-    """The story of every article, by its number; those that are not stored are alone."""
+    """Return the story of every article, by its number; articles that are not stored are alone."""
     found = np.arange(len(numbers), dtype=np.int32)
     with Deduplicator(url) as deduplicator:
         for mark in deduplicator.marks():
@@ -121,7 +121,7 @@ def groups(url: str, numbers: dict[str, int]) -> npt.NDArray[np.int32]:
 def hook(
     server: Server, url: str, articles: Sequence[Article], folder: Path
 ) -> tuple[meter.Cost, Hook | None]:
-    """Submit articles one by one, and insert each bare, in turns, in a process of its own."""
+    """Submit articles one by one, and insert each into the bare table, in turns, in a separate process."""
     with psycopg.connect(url) as connection:
         connection.execute(BARE)
     with psycopg.connect(url, autocommit=True) as connection:
@@ -136,14 +136,14 @@ def hook(
 
 
 def as_row(article: Article) -> dict[str, str | None]:
-    """An article as JSON; what the bare table takes too."""
+    """Return an article as JSON, also for the bare table."""
     time = article.published_at.isoformat() if article.published_at else None
     names = ("source_id", "title", "url", "publication", "language", "text")
     return {**{name: getattr(article, name) for name in names}, "published_at": time}
 
 
 def in_turns(url: str, rows: Iterator[dict[str, Any]]) -> Hook:
-    """Milliseconds of each way, article by article, the one and then the other."""
+    """Return the milliseconds of both ways, used in turns for each article."""
     submitted: list[float] = []
     inserted: list[float] = []
     with Deduplicator(url) as deduplicator, psycopg.connect(url, autocommit=True) as connection:
@@ -170,7 +170,7 @@ def _quantiles(found: list[float]) -> tuple[float, float]:
 
 
 def sizes(url: str) -> dict[str, float]:
-    """Megabytes of every table (with its long texts) and every index of a corpus, the largest first."""
+    """Return the megabytes of each table (with its long texts) and index of a corpus, the largest first."""
     with psycopg.connect(url) as connection:
         rows = connection.execute(RELATIONS).fetchall()
     kinds = {"r": "table", "i": "index"}

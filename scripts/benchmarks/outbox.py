@@ -1,13 +1,12 @@
 #!/usr/bin/env python3
-"""What does it take to work off the changes of an attached table?
+"""Measure the processing of changes of an attached table.
 
     scripts/benchmarks/outbox.py [--rows N] [--updates N]
 
-On an embedded server: a table of invented briefs is attached and filled by one INSERT, and its rows are
-read. Then it is changed as a whole, as often as asked, by one UPDATE each, and these changes are worked off.
-Of both passages the rows in a second are printed, and the most memory that program and server held. Nothing
-is fingerprinted: that is the backfill's work, and takes the same whoever brought the texts. By default ten
-million changes wait in the outbox.
+On an embedded server, a table of invented briefs is attached and filled by one INSERT, and its rows are read.
+Then `--updates` statements change all its rows, and these changes are processed. Prints, for both parts, rows
+per second and the peak memory of program and server. Nothing is fingerprinted: that is the backfill's work.
+By default ten million changes wait in the outbox.
 """
 
 from __future__ import annotations
@@ -34,7 +33,7 @@ print(sync(Database(sys.argv[1]), SilentProgress(), lambda: False))
 
 
 def measure(url: str, postmaster: int, rows: int, updates: int) -> None:
-    """Fill and change a table, and follow both."""
+    """Fill and change a table, and process both."""
     Deduplicator.initialize(url)
     with Deduplicator(url) as dd, psycopg.connect(url, autocommit=True) as owner:
         owner.execute("CREATE TABLE news (id bigint PRIMARY KEY, body text NOT NULL)")
@@ -49,7 +48,7 @@ def measure(url: str, postmaster: int, rows: int, updates: int) -> None:
 
 
 def passage(kind: str, dd: Deduplicator, url: str, postmaster: int) -> None:
-    """Work off what waits, and print what it took."""
+    """Process the waiting changes, and print the cost."""
     waiting = dd.attachments.waiting()
     cost = meter.measure([sys.executable, "-c", FOLLOW, url], postmaster=postmaster)
     if cost.failure:

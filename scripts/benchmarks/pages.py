@@ -1,15 +1,15 @@
 #!/usr/bin/env python3
-"""How long does each question of the pages take? The median and the 95th percentile, in milliseconds.
+"""Measure each question of the pages: the median and the 95th percentile, in milliseconds.
 
     scripts/benchmarks/pages.py [FILE] [--articles N] [--asked N] [--invented]
 
-A corpus on an embedded server, 3,000 articles a day of 60 outlets: the articles of the file, and copies of
-them in words of their own where more are asked for (`rotated.py`), loaded and settled as anyone's. Or, of
-any size within minutes, invented rows with marks and pairs, among them a story of 5,000 copies and an
-article that 5,000 are like; these have no fingerprints. Then the index of words is made, and one caller
-asks every question of `Deduplicator.browsing`, of days, stories and words that are drawn at random. A
-question that is asked for the first time on its connection is not counted: then the server has to plan it.
-At the end the pages themselves are asked for over HTTP, from the request to the last byte of the answer.
+The corpus on an embedded server has 3,000 articles a day of 60 outlets: the articles of the file, and copies
+in other words if more are wanted (`rotated.py`), loaded and settled. With `--invented` it has rows with marks
+and pairs but without fingerprints, of any size within minutes; among them a story of 5,000 copies and an
+article with 5,000 similar ones. Then the index of words is made, and one caller asks every question of
+`Deduplicator.browsing` about random days, stories and words. The first question on a connection is not
+counted, because the server has to plan it. At the end the pages are requested over HTTP, timed to the last
+byte of the answer.
 """
 
 from __future__ import annotations
@@ -101,7 +101,7 @@ def main() -> None:
 
 
 def _news(file: Path, count: int) -> Iterator[Article]:
-    """So many articles of the file and its copies, of invented outlets, 3,000 a day."""
+    """Yield articles of the file and its copies, of invented outlets, 3,000 a day."""
     have = sum(1 for _ in _articles(file))
     for number, article in enumerate(grown(lambda: _articles(file), have, count)):
         at = START + number * timedelta(days=1) / DAILY
@@ -197,7 +197,7 @@ def _ask(corpus: Deduplicator, given: argparse.Namespace) -> None:
 
 
 def _open(corpus: Deduplicator, given: argparse.Namespace) -> None:
-    """The same over HTTP: whole pages of a server with forms, as one browser asks for them."""
+    """Measure whole pages over HTTP, of a server with forms, requested by one browser."""
     rng = random.Random(11)
     with corpus._database.transaction() as cursor:
         pairs = cursor.execute(

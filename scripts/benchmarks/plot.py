@@ -2,8 +2,7 @@
 
     scripts/benchmarks/plot.py RESULTS docs/growth.svg
 
-Both scales of each panel are logarithmic, so that growth by a power is a straight line; the power is beside
-it.
+Both scales of each panel are logarithmic: growth by a power is a straight line, labelled with the power.
 """
 
 from __future__ import annotations
@@ -23,7 +22,7 @@ import picture
 
 Points = list[tuple[float, float]]
 Panels = Mapping[str, Mapping[str, Points]]
-"""Title of a panel -> label of a line -> its points."""
+"""Title of a panel to label of a line to its points."""
 
 
 def main() -> int:
@@ -45,7 +44,7 @@ def main() -> int:
 
 
 def drawn(panels: Panels) -> Figure:
-    """The picture: the panels side by side."""
+    """Draw the panels side by side."""
     made = Figure(figsize=(4 * len(panels), 3.3), layout="constrained")
     for axes, (title, lines) in zip(
         made.subplots(1, len(panels), squeeze=False)[0], panels.items(), strict=True

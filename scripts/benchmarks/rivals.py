@@ -1,13 +1,13 @@
-"""The other programs, one a process: texts in, pairs or groups of numbers out.
+"""Other programs, each in its own process: texts in, pairs or groups of numbers out.
 
     .rivals/bin/python scripts/benchmarks/rivals.py NAME TEXTS WORK FOUND
 
-Runs in the environment of `requirements/rivals.txt`, not in the project's, and imports nothing of dedup.
-TEXTS is a folder with `all.jsonl` and its lines dealt out to `part-0.jsonl`, `part-1.jsonl` and so on, each
-`{"id": "17", "text": "…"}`, where the id is the number of the article. WORK is a new folder for what the
-program keeps. FOUND is a file for numpy: pairs of shape (m, 2), or the group of each article, of shape (n,).
+Runs in the environment of `requirements/rivals.txt`, and imports nothing of dedup. TEXTS is a folder with
+`all.jsonl` and its lines dealt out to `part-0.jsonl`, `part-1.jsonl` and so on, each `{"id": "17", "text":
+"…"}`, where the id is the number of the article. WORK is a new folder for the files of the program. FOUND is
+a file for numpy: pairs of shape (m, 2), or the group of each article, of shape (n,).
 
-What each does is what its own manual shows, with the parameters named here. It does not judge the result.
+Each program is used as its manual shows, with the parameters named here.
 """
 
 from __future__ import annotations
@@ -28,11 +28,11 @@ import numpy as np
 SHINGLE_WORDS = 5
 
 THRESHOLD = 0.6
-"""Jaccard from which datasketch and rensa report a pair. The truth wants pairs from 0.8 on and counts those
-between 0.5 and 0.8 for nobody: halfway, an estimate that is a little off does no harm."""
+"""Jaccard from which datasketch and rensa report a pair. In the truth, pairs from 0.8 on are right, and pairs
+between 0.5 and 0.8 are not counted: between these, a small error of the estimate does no harm."""
 
 RENSA_VALUES, RENSA_BANDS = 128, 32
-"""Bands of 4 values let nearly every pair of Jaccard 0.6 through; the estimate then decides."""
+"""Values and bands of rensa: bands of 4 values find nearly all pairs of Jaccard 0.6; the estimate decides."""
 
 BATCH = 1_000
 """Articles whose shingles are in memory at a time."""
@@ -51,7 +51,7 @@ def main() -> int:
 
 
 def numbered(texts: Path) -> Iterator[tuple[int, str]]:
-    """Number and text of every article."""
+    """Yield number and text of every article."""
     with (texts / "all.jsonl").open(encoding="utf-8") as lines:
         for line in lines:
             row = json.loads(line)
@@ -59,7 +59,7 @@ def numbered(texts: Path) -> Iterator[tuple[int, str]]:
 
 
 def shingles(text: str) -> list[str]:
-    """The different runs of five lower-cased words; of a shorter text, all its words as one."""
+    """Return the different runs of five lower-cased words; of a shorter text, all its words as one."""
     words = WORD.findall(text.lower())
     runs = range(max(1, len(words) - SHINGLE_WORDS + 1))
     return list({" ".join(words[i : i + SHINGLE_WORDS]) for i in runs})
@@ -71,7 +71,7 @@ def save_pairs(found: Path, pairs: list[tuple[int, int]]) -> None:
 
 
 def save_groups(found: Path, groups: dict[int, Any], size: int) -> None:
-    """Articles that are in no group are alone."""
+    """Save the group of each article; an article without one is alone."""
     numbers: dict[Any, int] = {}
     rows = [numbers.setdefault(groups.get(i, ("alone", i)), len(numbers)) for i in range(size)]
     with found.open("wb") as file:
@@ -79,7 +79,7 @@ def save_groups(found: Path, groups: dict[int, Any], size: int) -> None:
 
 
 def datasketch(values: int, texts: Path, found: Path) -> None:
-    """`MinHashLSH`: each article asks for its candidates, then joins; those whose estimate suffices count."""
+    """Run `MinHashLSH`: each article queries candidates, and is inserted; enough estimated Jaccard counts."""
     from datasketch import MinHash, MinHashLSH
 
     index = MinHashLSH(threshold=THRESHOLD, num_perm=values)
@@ -98,7 +98,7 @@ def datasketch(values: int, texts: Path, found: Path) -> None:
 
 
 def rensa(texts: Path, found: Path) -> None:
-    """`RMinHash` and `RMinHashLSH`: batches go in, then all ask; those whose estimate suffices count."""
+    """Run `RMinHash` and `RMinHashLSH`: inserts all, then queries all; enough estimated Jaccard counts."""
     from rensa import RMinHash, RMinHashLSH
 
     index = RMinHashLSH(THRESHOLD, RENSA_VALUES, RENSA_BANDS)
@@ -124,9 +124,9 @@ def rensa(texts: Path, found: Path) -> None:
 
 
 def text_dedup(texts: Path, work: Path, found: Path) -> None:
-    """`python -m text_dedup.minhash` with its defaults, which are 250 values, threshold 0.7, 5-grams.
+    """Run `python -m text_dedup.minhash` with its defaults: 250 values, threshold 0.7, 5-grams.
 
-    It makes clusters of all that share a band, and compares nothing.
+    It clusters articles that share a band, without comparing them.
     """
     command = [sys.executable, "-m", "text_dedup.minhash", "--path", "json", "--split", "train"]
     command += ["--data_files", str(texts / "all.jsonl"), "--cache_dir", str(work / "cache")]
@@ -143,7 +143,7 @@ def text_dedup(texts: Path, work: Path, found: Path) -> None:
 
 
 def datatrove(texts: Path, work: Path, found: Path) -> None:
-    """The four stages of its MinHash example on this machine, with its defaults: 14 buckets of 8, 5-grams."""
+    """Run the four stages of its MinHash example, with its defaults: 14 buckets of 8, 5-grams."""
     from datatrove.executor import LocalPipelineExecutor
     from datatrove.pipeline.dedup import MinhashDedupSignature
     from datatrove.pipeline.dedup.minhash import (

@@ -1,11 +1,12 @@
-"""A corpus of any size that behaves like a given one: the same articles again, in words of their own.
+"""A corpus of any size that behaves like a given one: copies of its articles in other words.
 
-In copy k the letters of every long word are moved k places on in the alphabet, and beyond 25 copies taken by
-larger steps; short words, capitals, punctuation and all else stay. So lengths, sentences, boilerplate and the
-duplicates within a copy are those of real news, while articles of two copies share only runs of short words
-and are strangers to each other. Copies are interleaved: article by article, and by a small shift of dates.
+In copy k the letters of every long word are moved k places in the alphabet, and beyond 25 copies by larger
+steps; short words, capitals, punctuation and everything else stay. So lengths, sentences, boilerplate and the
+duplicates within a copy are those of real news, while articles of two copies share only runs of short words.
+Copies are
+interleaved: article by article, with slightly shifted dates.
 
-It is not new news: a word of copy 3 is as frequent as its original, and no copy knows another's stories.
+It differs from new news: a word of copy 3 is as frequent as its original, and no two copies share a story.
 """
 
 from __future__ import annotations
@@ -22,24 +23,24 @@ from string import ascii_uppercase as upper
 from dedup import Article
 
 LONG_WORD = re.compile(r"([^\W\d_]{5,})")
-"""Words of at least 5 letters; shorter ones are mostly grammar, and a language keeps them."""
+"""Words of at least 5 letters; shorter ones are mostly grammar, and stay."""
 
 STEPS = [step for step in range(1, len(lower)) if math.gcd(step, len(lower)) == 1]
-"""By which the alphabet is gone through once before it begins again."""
+"""Steps that visit every letter of the alphabet once before they repeat."""
 
 MOST_COPIES = len(STEPS) * len(lower)
-"""The alphabet goes round; the copy after the last would be the first."""
+"""Number of different copies; the next one would be equal to the first."""
 
 SHIFT = timedelta(seconds=97)
-"""Between the dates of two copies of an article; the stamps of real news are minutes."""
+"""Shift between the dates of two copies of an article; real news have full minutes."""
 
 
 class TooManyError(ValueError):
-    """More articles are asked for than there are different copies."""
+    """Raised if more articles are wanted than there are different copies."""
 
 
 def rotate(text: str, places: int, step: int = 1) -> str:
-    """The text with another alphabet in its long words: of letter n the one at n * step + places."""
+    """Replace letter n of long words by the letter n * step + places."""
     if (places, step) == (0, 1):
         return text
     parts = LONG_WORD.split(text)  # every second one is a long word
@@ -56,7 +57,7 @@ def _table(places: int, step: int) -> bytes:
 
 
 def copied(article: Article, copy: int) -> Article:
-    """An article as copy number `copy` has it; copy 0 is the article itself."""
+    """Return copy number `copy` of an article; copy 0 is the article itself."""
     if not copy:
         return article
     places, step = copy % len(lower), STEPS[copy // len(lower)]
@@ -71,13 +72,13 @@ def copied(article: Article, copy: int) -> Article:
 
 
 def grown(read: Callable[[], Iterable[Article]], have: int, count: int) -> Iterator[Article]:
-    """`count` articles, in the order of the given ones, each with its copies; nothing is held in memory.
+    """Yield `count` articles, in the given order, each with its copies; nothing is held in memory.
 
     Args:
-        read: gives the articles again; have: how many they are.
+        read: returns the articles again; have: their number.
 
     Raises:
-        TooManyError: that needs more copies than there are.
+        TooManyError: there are fewer different copies.
     """
     copies = -(-count // have)
     if copies > MOST_COPIES:

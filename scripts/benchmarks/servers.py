@@ -1,6 +1,6 @@
-"""Databases to measure in: new ones on the embedded server, and a second Postgres that has pg_trgm.
+"""Databases for measurements: new ones on the embedded server, and a second Postgres with pg_trgm.
 
-Nothing here touches a user's own database.
+They never touch a user's own database.
 """
 
 from __future__ import annotations
@@ -22,23 +22,23 @@ from sandbox import throwaway_server
 
 START_SECONDS = 60
 SAME_AS_EMBEDDED = ("shared_buffers=256MB", "work_mem=32MB", "maintenance_work_mem=128MB", "jit=off")
-"""What the embedded server has by default (`dedup/db/embedded.py`), for the second one too."""
+"""Settings of the embedded server (`dedup/db/embedded.py`), for the second one, too."""
 
 
 class MissingError(Exception):
-    """This machine lacks what a contestant needs; the message says what."""
+    """Raised if this machine lacks a program that a contestant needs."""
 
 
 @dataclass(frozen=True, slots=True)
 class Server:
-    """A running Postgres, and the process that is above all of its others."""
+    """A running Postgres, and the parent of its processes."""
 
     url: str
     postmaster: int
 
     @contextmanager
     def database(self, name: str) -> Iterator[str]:
-        """The URL of a new database, which is dropped at the end."""
+        """Yield the URL of a new database, which is dropped at the end."""
         with psycopg.connect(self.url, autocommit=True) as connection:
             connection.execute(f'CREATE DATABASE "{name}"')
         try:
@@ -48,14 +48,14 @@ class Server:
                 connection.execute(f'DROP DATABASE IF EXISTS "{name}" WITH (FORCE)')
 
     def settle(self) -> None:
-        """Write down what was stored before the clock starts, so that it is not done while it runs."""
+        """Make a checkpoint before the clock starts, so that none is due while it runs."""
         with psycopg.connect(self.url, autocommit=True) as connection:
             connection.execute("CHECKPOINT")
 
 
 @contextmanager
 def embedded_server(home: Path) -> Iterator[Server]:
-    """The server that dedup brings along, in a new folder."""
+    """Yield the embedded server of dedup, in a new folder."""
     with throwaway_server(home) as url:
         pid = (home / "postgres" / "postmaster.pid").read_text().split("\n")[0]
         yield Server(url, int(pid))
@@ -63,10 +63,10 @@ def embedded_server(home: Path) -> Iterator[Server]:
 
 @contextmanager
 def trigram_server() -> Iterator[Server]:
-    """The Postgres of this machine, on a folder of its own, if it has pg_trgm.
+    """Yield the Postgres of this machine, on a new folder, if it has pg_trgm.
 
     Raises:
-        MissingError: there is none, or it lacks the extension.
+        MissingError: there is no Postgres, or it lacks the extension.
     """
     if not shutil.which("pg_config"):
         raise MissingError("no pg_config on the PATH, so no Postgres with pg_trgm; the embedded one has none")
@@ -121,13 +121,13 @@ def _output(*words: str) -> str:
 
 
 def version(url: str) -> str:
-    """The version of Postgres behind a URL."""
+    """Return the version of Postgres behind a URL."""
     with psycopg.connect(url) as connection:
         return connection.info.parameter_status("server_version") or ""
 
 
 def database_mb(url: str) -> float:
-    """Megabytes on disk of a database."""
+    """Return the megabytes of a database on disk."""
     with psycopg.connect(url) as connection:
         row = connection.execute("SELECT pg_database_size(current_database())").fetchone()
     return row[0] / 1e6 if row else 0.0

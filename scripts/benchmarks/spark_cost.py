@@ -1,13 +1,13 @@
-"""What does each step of the Spark engine cost an article? Bytes, processor time, and how time grows.
+"""Measure the cost of each step of the Spark engine per article: bytes, processor time, and growth of time.
 
     scripts/benchmarks/spark_cost.py [FILE] [--sizes N ...] [--cores N] --json RESULTS
 
-For each size a fresh Spark on this machine: a table of Parquet (not counted), one run of `deduplicate`.
-Beyond the articles of the file the corpus is made of copies in words of their own (`rotated.py`). Of each
-step: seconds, processor time of Java and of Python, bytes that it stores, bytes that it shuffles. What runs
-between two steps belongs to the later one. Run it with the Python of an environment of `scripts/spark-test`.
+For each size, on a fresh Spark on this machine: a table of Parquet (not counted), and one run of
+`deduplicate`. A corpus larger than the file has copies in other words (`rotated.py`). Each step has its
+seconds, processor time of Java and of Python, and the bytes that it stores and shuffles. Work between two
+steps belongs to the later one. Run it with the Python of an environment of `scripts/spark-test`.
 
-Every size is written to RESULTS as soon as it is done; the table on stdout is Markdown.
+Each size is written to RESULTS when it is done; the table on stdout is Markdown.
 """
 
 from __future__ import annotations
@@ -41,10 +41,10 @@ from sandbox import DATA
 
 SIZES = (58_051, 580_510)
 GROUP_ROWS = 5_000
-"""Of the Parquet file: a task reads at least one group."""
+"""Rows of a group of the Parquet file; a task reads at least one group."""
 
 LOOK_SECONDS = 0.2
-"""Between two looks at the processes; a worker that ends may take as much unseen."""
+"""Seconds between two samples of the processes, and the most that an ending worker may use unseen."""
 
 MEASURES = {
     "python": "Python ms",
@@ -52,7 +52,7 @@ MEASURES = {
     "stored": "stored bytes",
     "shuffled": "shuffled bytes",
 }
-"""Per article, and how they are headed."""
+"""Measures per article, with their headings."""
 
 
 def main() -> int:
@@ -78,7 +78,7 @@ def main() -> int:
 
 
 def markdown(sizes: Sequence[Mapping[str, Any]]) -> Iterator[str]:
-    """A table of the steps of each size per article, and the exponent of time between sizes."""
+    """Yield a table of the steps of each size per article, with the exponent of time between sizes."""
     heads = [f"{size['articles']:,}: {head}" for size in sizes for head in ("s", *MEASURES.values())]
     yield f"| step | {' | '.join(heads)} |"
     yield f"|---|{'---:|' * len(heads)}"
@@ -97,12 +97,12 @@ def markdown(sizes: Sequence[Mapping[str, Any]]) -> Iterator[str]:
 
 
 def total(steps: Mapping[str, Mapping[str, float]]) -> dict[str, float]:
-    """All steps together."""
+    """Add up all steps."""
     return {name: sum(step[name] for step in steps.values()) for name in ("seconds", *MEASURES)}
 
 
 def merged(steps: Sequence[Mapping[str, Any]]) -> dict[str, dict[str, float]]:
-    """Steps by name, where those of several rounds are one."""
+    """Return the steps by name, with the rounds added up."""
     found: dict[str, dict[str, float]] = {}
     for step in steps:
         name = re.sub(r"\d+", "N", step["name"])
@@ -120,7 +120,7 @@ def _cells(step: Mapping[str, float] | None, articles: int) -> list[str]:
 
 
 def _run(size: int, folder: str, options: argparse.Namespace) -> dict[str, Any]:
-    """One size in a process of its own, so that its processor time is its own."""
+    """Measure one size in a separate process, for its processor time."""
     words = [sys.executable, __file__, "--one", size, "--folder", folder, "--cores", options.cores]
     words += ["--memory", options.memory]
     done = subprocess.run([str(word) for word in words], stdout=subprocess.PIPE, check=True, text=True)
@@ -188,9 +188,9 @@ def _measured(size: int, folder: Path, used: int, memory: str) -> dict[str, Any]
 
 
 class Processors:
-    """Seconds that Java, and Python below it, have used so far.
+    """Processor seconds of Java, and of Python below it, so far.
 
-    Nobody adds up the times of Python workers that end, so all processes are looked at all the while.
+    The times of Python workers that end are added up nowhere, so all processes are sampled all the time.
     """
 
     def __init__(self) -> None:
@@ -199,7 +199,7 @@ class Processors:
         threading.Thread(target=self._look, daemon=True).start()
 
     def seconds(self) -> tuple[float, float]:
-        """Of Java, and of Python."""
+        """Return the seconds of Java, and of Python."""
         self._update()
         with self._lock:
             java = sum(used for is_java, used in self._seen.values() if is_java)
@@ -222,7 +222,7 @@ class Processors:
 
 
 def _shuffles(folder: Path) -> list[tuple[float, int]]:
-    """When each stage was over, and the bytes that it wrote for others."""
+    """Return the end of each stage, and the bytes that it shuffled."""
     found = []
     for file in folder.rglob("*"):
         if not file.is_file():
@@ -241,7 +241,7 @@ def _shuffles(folder: Path) -> list[tuple[float, int]]:
 
 
 def _write(articles: Iterator[Article], path: Path) -> None:
-    """A Parquet file of articles, a group of rows in memory at a time."""
+    """Write a Parquet file of articles, with a group of rows in memory at a time."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 

@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
-"""What do the triggers cost the owner of an attached table?
+"""Measure the cost of triggers for the owner of an attached table.
 
     scripts/benchmarks/triggers.py [FILE] [--rounds N] [--seconds S]
 
-Two tables of real articles on an embedded server, one of them attached, and no worker. In turns: one INSERT
-of 10,000 rows that come from a client, the same of rows that are in the database already, rows one by one,
-each a transaction, and UPDATEs of a column that is not mapped, of all rows and one by one. Then 16 clients at
-once insert articles, whole and short ones, each a transaction. The medians and their ratios are printed. What
-`dedup backfill` does later is not counted.
+Two tables of real articles on an embedded server, one of them attached, and no worker. Both get in turns: one
+INSERT of 10,000 rows from a client, one of rows of the database, INSERTs of single rows, each a transaction,
+and UPDATEs of an unmapped column, of all rows and of single ones. Then 16 clients at once insert articles,
+whole and short ones, each a transaction. Prints the medians and their ratios. A later backfill is
+not counted.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ LENGTHS = {"whole articles": None, "200 characters each": 200}
 """Characters of the articles that many clients insert: the shorter they are, the more the triggers weigh."""
 
 LEAST_RATE, MOST_TIMES = 0.8, 1.2
-"""What is promised: of the rate of many clients, and of the time of an UPDATE that concerns no article."""
+"""Promised bounds: of the rate of many clients, and of the time of an UPDATE of an unmapped column."""
 
 TABLES = ("plain", "attached")
 COLUMNS = "id, body, headline, day"
@@ -59,7 +59,7 @@ Took = dict[str, dict[str, list[float]]]
 
 
 def measure(url: str, path: Path, rounds: int, seconds: float) -> None:
-    """Write in turns, and print what it took."""
+    """Write to both tables in turns, and print the times."""
     Deduplicator.initialize(url)
     with Deduplicator(url) as dd, psycopg.connect(url, autocommit=True) as connection:
         columns = (
@@ -94,12 +94,12 @@ def measure(url: str, path: Path, rounds: int, seconds: float) -> None:
 
 
 def in_turns(turn: int) -> tuple[str, ...]:
-    """Both tables, each first as often as the other."""
+    """Return both tables in alternating order."""
     return TABLES if turn % 2 else TABLES[::-1]
 
 
 def insert(connection: psycopg.Connection, name: str, given: list[Any], took: Took) -> None:
-    """Insert into an empty table, twice; in the end it holds all rows."""
+    """Insert into an empty table, twice; at the end it holds all rows."""
     emptied(connection, name)
     note(took, f"{ROWS:,} rows from a client", name, timed(connection, FROM_CLIENT.format(name), given))
     emptied(connection, name)
@@ -115,12 +115,12 @@ def update(connection: psycopg.Connection, name: str, took: Took) -> None:
 
 
 def note(took: Took, kind: str, name: str, seconds: float) -> None:
-    """Keep a measurement."""
+    """Record a measurement."""
     took.setdefault(kind, {}).setdefault(name, []).append(seconds)
 
 
 def emptied(connection: psycopg.Connection, name: str) -> None:
-    """Begin again: an empty table, no notes, and nothing left to write down."""
+    """Empty a table and its notes, and make a checkpoint."""
     connection.execute(f"TRUNCATE {name}".encode())
     connection.execute("TRUNCATE dedup.outbox")
     connection.execute("CHECKPOINT")
@@ -129,7 +129,7 @@ def emptied(connection: psycopg.Connection, name: str) -> None:
 def at_once(
     connection: psycopg.Connection, many: Clients, given: list[Any], rounds: int, seconds: float
 ) -> None:
-    """Many clients insert, each row a transaction; prints the rates."""
+    """Let many clients insert, each row a transaction, and print the rates."""
     for shown, length in LENGTHS.items():
         values = [
             (body[:length], title, day)
@@ -146,7 +146,7 @@ def compare(
     rounds: int,
     seconds: float,
 ) -> None:
-    """The same for rows of one length."""
+    """Compare the rates for rows of one length."""
     found: dict[str, list[Rate]] = {name: [] for name in TABLES}
     for turn in range(rounds):
         for name in in_turns(turn):
@@ -173,14 +173,14 @@ def tell(took: Took, promise: str = "") -> None:
 
 
 def timed(connection: psycopg.Connection, statement: str, values: list[Any] | None = None) -> float:
-    """The seconds that a statement takes, with its commit."""
+    """Return the seconds of a statement with its commit."""
     started = time.perf_counter()
     connection.execute(statement.encode(), values)
     return time.perf_counter() - started
 
 
 def rows(path: Path) -> list[Any]:
-    """The columns of the first articles of a file."""
+    """Return the columns of the first articles of a file."""
     found = list(islice((item for item in read_articles(path) if isinstance(item, Article)), ROWS))
     if len(found) < ROWS:
         raise SystemExit(f"{path} has fewer than {ROWS:,} articles")

@@ -1,7 +1,4 @@
-"""The articles a comparison runs on: read once from a file, numbered from 0, held in memory.
-
-The lab's methods see numbers, never ids.
-"""
+"""Articles of a comparison: read once from a file, and numbered from 0. Methods see numbers, never ids."""
 
 from __future__ import annotations
 
@@ -16,8 +13,8 @@ from dedup.files.readers import Reject, read_articles
 from dedup.rules.marks import OrderKey, order_key
 from dedup.text.normalize import words
 
+# The time of articles without one: a fixed time, so that results do not depend on the time of the run.
 UNDATED = datetime(1970, 1, 1, tzinfo=UTC)
-"""The time of articles that name none, so that the order never depends on when the lab is run."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,17 +28,17 @@ class Document:
 
     @classmethod
     def of(cls, article: Article, language: str | None = None) -> Document:
-        """The document of an article; `language` is for an article that names none."""
+        """Return the document of an article; `language` is for articles without one."""
         time = article.published_at or article.added_at
         named = article.language or language
         return cls(article.source_id, article.text, article.title, article.publication, time, named)
 
     def words(self) -> list[str]:
-        """The normalised words of the text, in order."""
         return words(self.text)
 
     def order(self, settings: Settings | None = None) -> OrderKey:
-        """Its place in canonical order; the lab knows no `added_at`, so no date is too late."""
+        """Return its key in canonical order."""
+        # Documents have no `added_at`; with `published_at` in its place, no date is too far in the future.
         added_at = self.published_at or UNDATED
         return order_key(settings or Settings(), self.published_at, added_at, self.id)
 
@@ -78,7 +75,7 @@ class DocumentSet:
         format: str | None = None,
         language: str | None = None,
     ) -> DocumentSet:
-        """The articles of a file in any format that `dedup load` reads; the last line of an id counts."""
+        """Read a file in any format that `dedup load` reads; the last article of each id counts."""
         found: dict[str, Document] = {}
         refused = repeated = 0
         with read_articles(path, fields=fields, format=format, lose_dates=True) as reader:

@@ -1,7 +1,4 @@
-"""Reads the newest articles of the live corpus, what methods find in them, and draws the pairs to be judged.
-
-The newest, since a random share would tear stories apart. How pairs are drawn: `extras/judging/sampling.py`.
-"""
+"""Pairs to be judged, drawn from the pairs that methods find among the newest articles of the corpus."""
 
 from __future__ import annotations
 
@@ -27,6 +24,7 @@ from dedup.extras.lab.methods.product import Product
 
 
 def read(dd: Deduplicator, count: int) -> DocumentSet:
+    # The newest articles: a random share would tear stories apart.
     found = dd.newest(count)
     if not found:
         raise InputError("the corpus is empty: `dedup load FILE` first")
@@ -41,10 +39,9 @@ def find_pairs(
     limit_seconds: float = LIMIT_SECONDS,
     progress: Progress | None = None,
 ) -> list[MethodResult]:
-    """Return what the product's own rule, with the settings of the database, and other methods find.
+    """Run the product's own rule, with the settings of the database, and then other methods.
 
-    The others get the articles through a temporary file. A method that fails or is too slow has a result that
-    is not done. `progress` counts methods.
+    A method that fails or is too slow has a result that is not done. `progress` counts methods.
     """
     bar = progress or SilentProgress()
     bar.start("comparing", 1 + len(methods))
@@ -76,7 +73,7 @@ def _row(document: Document) -> dict[str, str | None]:
 def picks(
     corpus: DocumentSet, results: Sequence[MethodResult], settings: Settings, total: int, seed: int
 ) -> list[Pick]:
-    """A stratified sample of all that the methods found; the first result is the product's own rule."""
+    """Draw a stratified sample of all pairs that the methods found; the first result is the product's."""
     keys = np.unique(np.concatenate([pair_keys(result.pairs, len(corpus)) for result in results]))
     if not len(keys):
         raise InputError("no method finds a pair in this corpus: there is nothing to judge")

@@ -1,4 +1,4 @@
-"""The same marks on Spark, for corpora that one machine is too small for; `dedup.spark` has the public names.
+"""Marks made on Spark, for a corpus too large for one machine; `dedup.spark` has the public names.
 
-Executors import only modules that need no database: none of `postgres/`, none of `commands/`.
+Executors import only modules without a database: nothing of `postgres/` or `commands/`.
 """

@@ -1,8 +1,7 @@
-"""A corpus from its articles to its marks, step by step, on Spark (docs/spark.md).
+"""The Spark engine: from articles to marks, step by step (docs/spark.md).
 
-docs/semantics.md says what the marks are; `tests/extras/spark/reference.py` argues that the rounds
-give the same. Only the DataFrame API is used, so a session may be a classic or a remote one, of Spark 3.5 or
-4.
+docs/semantics.md defines the marks; `tests/extras/spark/reference.py` shows that the rounds give the same.
+Only the DataFrame API is used, so a session may be classic or remote, of Spark 3.5 or 4.
 """
 
 from __future__ import annotations
@@ -38,19 +37,19 @@ def deduplicate(
     horizon: int | None = None,
     told: Told | None = None,
 ) -> Result:
-    """The marks, pairs and common sentences of a corpus.
+    """Return the marks, pairs and common sentences of a corpus.
 
     Args:
         df: one row per article, with the columns that the file readers take.
-        work: a folder of this run alone, as any URL that Spark writes. A run that was killed goes on there
-            with the first step that is not done.
-        known: fingerprints of earlier runs (schema `FINGERPRINT`). Articles with the same text keep theirs,
-            and those that are not in `df` stay part of the corpus.
+        work: a folder for this run alone, at any URL that Spark writes. A run that was killed continues there
+            with its first unfinished step.
+        known: fingerprints of earlier runs (schema `FINGERPRINT`). Articles with the same text keep theirs;
+            articles missing from `df` stay in the corpus.
         models: sentence parameters per language besides the shipped English ones.
         mapping: field of an article to the column that holds it, where the names differ.
-        added_at: when articles without an `added_at` were added; None: now.
+        added_at: the time given to articles without an `added_at`; None: now.
         horizon: articles before it are refused (section 10); microseconds since 1970 in UTC.
-        told: told of each step: its name, seconds and rows.
+        told: called after each step with its name, seconds and rows.
 
     Raises:
         InputError: columns are missing or of a wrong type.
@@ -65,10 +64,10 @@ def deduplicate(
 
 @dataclass(frozen=True, slots=True)
 class GroupedCorpus:
-    """A corpus up to its groups: schemas `NODE`, `COMMON`, `CARRIED`, `GROUP`."""
+    """A corpus divided into groups: schemas `NODE`, `COMMON`, `CARRIED`, `GROUP`."""
 
     articles: DataFrame  # with `id`, their number in canonical order
-    members: DataFrame | None  # of classes with several articles; None: there are none
+    members: DataFrame | None  # of classes with several articles; None if every class has one
     nodes: DataFrame
     common: DataFrame
     carried: DataFrame
@@ -76,29 +75,29 @@ class GroupedCorpus:
 
 
 def grouped(taken: Taken, corpus: CorpusState, options: Options) -> GroupedCorpus:
-    """The steps from fingerprints to groups, from which a run can be estimated."""
+    """Do the steps from fingerprints to groups, which an estimate needs too."""
     steps, settings, pins = taken.steps, corpus.settings, corpus.pins
     order = steps.table(
         "order", lambda: grouping.ordered(taken.fingerprints, settings, options.partitions), schema.ORDERED
     )
     numbered = grouping.numbered(order)
-    said: DataFrame | None = None
+    pinned: DataFrame | None = None
     if pins.pairs:
-        said = steps.table("pins", lambda: grouping.pinned(numbered, pins.pairs), schema.PINNED)
+        pinned = steps.table("pins", lambda: grouping.pinned(numbered, pins.pairs), schema.PINNED)
     members: DataFrame | None = None
     if options.collapse:
-        members = steps.table("members", lambda: grouping.members(numbered, said), schema.MEMBER)
+        members = steps.table("members", lambda: grouping.members(numbered, pinned), schema.MEMBER)
         if not steps.rows("members"):
             members = None
     classes = steps.table("nodes", lambda: grouping.nodes(numbered, members), schema.NODE)
     counted = steps.table("common", lambda: grouping.common(classes, settings, pins.sentences), schema.COMMON)
     carried = steps.table("carried", lambda: grouping.carried(classes, counted), schema.CARRIED)
-    found = steps.table("groups", lambda: grouping.groups(classes, carried, counted, said), schema.GROUP)
+    found = steps.table("groups", lambda: grouping.groups(classes, carried, counted, pinned), schema.GROUP)
     return GroupedCorpus(numbered, members, classes, counted, carried, found)
 
 
 def settle(taken: Taken, corpus: CorpusState, options: Options) -> Result:
-    """The result for a corpus whose texts are read."""
+    """Do the steps from fingerprints to marks."""
     found = grouped(taken, corpus, options)
     steps, settings = taken.steps, corpus.settings
     budget = options.budget_for(steps.rows("groups"))
@@ -106,6 +105,7 @@ def settle(taken: Taken, corpus: CorpusState, options: Options) -> Result:
     edges, gone, members = decided.edges, decided.gone, found.members
     own: DataFrame | None = None
     if members is not None:
+        # Copies join no pair of their class, so the score of a copy with its original is computed apart.
         own = results.own_scores(found.nodes, found.carried, members, gone, settings)
     originals = steps.table(
         "originals", lambda: results.originals(edges, gone, members, own, settings), schema.ORIGINAL

@@ -1,7 +1,6 @@
-"""What a run will cost, before its pairs are compared: texts, keys, pairs, and which keys make most of them.
+"""The cost of a run, estimated before pairs are compared: texts, keys, pairs, and the keys with most pairs.
 
-Fingerprints are made and grouped, which costs about as much for every article; what can grow out of hand is
-the number of pairs. It may be done on a sample.
+Fingerprints are made and grouped, at a cost in proportion to the articles; only pairs can explode.
 """
 
 from __future__ import annotations
@@ -28,52 +27,36 @@ from dedup.extras.spark.steps import Told
 KEYS_SHOWN = 10  # of the worst keys
 PAIR_BYTES = 48  # of a pair on its way through a shuffle: two ids, two packed counts, the kind of its key
 
-SEED = 1
-"""Of samples: the same input gives the same sample."""
+SEED = 1  # the same input gives the same sample
 
 
 @dataclass(slots=True)
 class WorstKey(Answer):
-    """A key that many texts have."""
+    """A key that many texts share."""
 
     kind: str  # sentence, bucket, content or pinned pair
     key: int  # its hash
-    texts: int  # different ones that have it
+    texts: int  # different texts with the key
     pairs: int
-    source_id: str  # of the earliest article that has it
+    source_id: str  # of the earliest article with the key
 
 
 @dataclass(slots=True)
 class WorkEstimate(Answer):
-    """What a run will have to do. Of a sample all numbers are those that the whole is likely to have.
+    """The expected work of a run. A sample gives the numbers expected of the whole input."""
 
-    Attributes:
-        sample: the share of the input that was looked at; 1 for all of it.
-        articles: that can be read.
-        texts: different ones among them.
-        common: sentences that are common, and make no pairs.
-        keys: that several texts have.
-        pairs: of texts that share a key, counted for each key: what comparing everything would join.
-        head: members of a key, from the earliest on, that the first round compares with each other.
-        first_round: pairs that it joins.
-        step_bytes: of the steps up to the groups, as they are stored.
-        pair_bytes: of the pairs of the first round, before compression.
-        worst: the keys that make most of the pairs. Of a sample their texts are those in the sample.
-        report: what was refused and repaired in what was looked at.
-    """
-
-    sample: float
-    articles: int
-    texts: int
-    common: int
-    keys: int
-    pairs: int
-    head: int
-    first_round: int
-    step_bytes: int
-    pair_bytes: int
-    worst: list[WorstKey] = field(default_factory=list)
-    report: dict[str, Any] = field(default_factory=dict)
+    sample: float  # the share of the input that was read; 1 for all of it
+    articles: int  # readable ones
+    texts: int  # different ones
+    common: int  # common sentences, which make no pairs
+    keys: int  # shared by several texts
+    pairs: int  # of texts with the same key, counted for each key
+    head: int  # earliest members of a key that the first round compares with each other
+    first_round: int  # pairs that the first round joins
+    step_bytes: int  # of the steps up to the groups, as stored
+    pair_bytes: int  # of the pairs of the first round, before compression
+    worst: list[WorstKey] = field(default_factory=list)  # by pairs; their texts are those in the sample
+    report: dict[str, Any] = field(default_factory=dict)  # counts of refused and repaired rows
 
 
 def estimate(
@@ -87,12 +70,11 @@ def estimate(
     sample: float = 1.0,
     told: Told | None = None,
 ) -> WorkEstimate:
-    """What `deduplicate` would have to do with the same arguments.
+    """Estimate the work of `deduplicate` with the same arguments.
 
     Args:
-        work: a folder of its own; not that of a run.
-        sample: the share of the articles that is looked at. Small samples tell little: a key of few texts is
-            not seen at all.
+        work: a folder for the estimate alone, not the folder of a run.
+        sample: the share of the articles that is read. A small sample misses keys that few texts share.
 
     Raises:
         InputError: columns are missing or of a wrong type, or `sample` is out of range.
@@ -115,7 +97,7 @@ def _estimated(taken: Taken, corpus: CorpusState, options: Options, sample: floa
     sizes = steps.table("sizes", lambda: key_sizes(found.groups))
     histogram = histogram_of(sizes)
     texts, share = steps.rows("nodes"), 1 / sample
-    # Pairs grow with the square of the share: each of the two must be in the sample.
+    # Pairs grow with the square of the share: both of a pair must be in the sample.
     head = head_of(histogram, options.head_minimum, options.budget_for(texts))
     pairs = _pairs(histogram, max(histogram, default=0)) * share**2
     first = _pairs(histogram, head) * share**2
@@ -136,7 +118,6 @@ def _estimated(taken: Taken, corpus: CorpusState, options: Options, sample: floa
 
 
 def _pairs(histogram: Mapping[int, int], head: int) -> int:
-    """Pairs of the first members of each key, up to the head."""
     return sum(keys * (min(nodes, head) * (min(nodes, head) - 1) // 2) for nodes, keys in histogram.items())
 
 

@@ -1,8 +1,7 @@
-"""The folders that a corpus in Postgres and a cluster exchange: tables, digests, and what both must agree on.
+"""The folders that Postgres and a cluster exchange: tables, digests, the basis of marks, and Parquet files.
 
-`dedup export corpus` writes one with what is known already, the Spark engine writes one with its result, and
-`dedup import` takes that. Below the tables: their Parquet files, written and read in pieces; what is read is
-checked first: columns, types, missing values, texts that Postgres cannot hold.
+`dedup export corpus` writes a folder with known fingerprints, the Spark engine one with its result, and
+`dedup import` reads that. Tables are checked as they are read: columns, types, missing values, NUL in texts.
 """
 
 from __future__ import annotations
@@ -25,14 +24,14 @@ from dedup.base.errors import InputError
 from dedup.base.settings import Kind, Settings
 from dedup.text.fingerprint import ALGORITHM_REVISION, UNICODE_VERSION
 
-FORMAT = 1  # Of both folders; raised by one when an older program could misread a newer folder
+FORMAT = 1  # of both folders; raised by one when an older program could misread a newer folder
 
+# Written last: a folder without its file is incomplete.
 CORPUS_FILE, RUN_FILE = "corpus.json", "run.json"
-"""What an export, and a result, say of themselves. Written last: a folder without it is not whole."""
 
 
 def _table(columns: str) -> pa.Schema:
-    """The schema of columns that are listed as `score double, reason string?`, where `?` may be missing."""
+    """Return the schema of columns listed as `score double, reason string?`; `?` marks a nullable column."""
     listed = (column.split() for column in columns.split(", "))
     return pa.schema([pa.field(name, _ARROW[kind.rstrip("?")], kind[-1] == "?") for name, kind in listed])
 
@@ -44,7 +43,7 @@ _ARROW = {
     "double": pa.float64(),
     "boolean": pa.bool_(),
     "binary": pa.binary(),
-    "longs": pa.list_(pa.int64()),  # whose elements are never missing
+    "longs": pa.list_(pa.int64()),  # without missing elements
 }
 
 FINGERPRINT = _table(
@@ -52,8 +51,9 @@ FINGERPRINT = _table(
     " content_hash long, sentence_hashes longs, signature binary, buckets longs, word_count int,"
     " shingle_count int, reason string?"
 )
-"""Times are microseconds since 1970, UTC. A row with a reason has no fingerprint: zeros and nothing else."""
+"""Times are microseconds since 1970, UTC. A row with a reason holds zeros instead of a fingerprint."""
 
+# In an export `fingerprint` is a folder of Parquet files, and each table of pins one file.
 PAIR_PIN = _table("source_id string, other_source_id string, relation string")
 SENTENCE_PIN = _table("sentence_hash long, common boolean")
 
@@ -62,13 +62,10 @@ MATCH = _table(
     "source_id string, other_source_id string, relation string, rule string, score double,"
     " sentence_jaccard double, signature_jaccard double, containment double, best_match boolean"
 )
-"""As `dedup.match`: `source_id` is the later article of a pair."""
+"""The columns of `dedup.match`; `source_id` is the later article of a pair."""
 
 COMMON_SENTENCE = _table("sentence_hash long, carriers long, effective_stories double")
 REFUSED = _table("source_id string?, reason string")
-
-EXPORTED = {"fingerprint": FINGERPRINT, "pair_pin": PAIR_PIN, "sentence_pin": SENTENCE_PIN}
-"""The tables of an export: the first is a folder of Parquet files, the pins are a file each."""
 
 RESULT = {
     "mark": MARK,
@@ -77,16 +74,16 @@ RESULT = {
     "fingerprint": FINGERPRINT,
     "refused": REFUSED,
 }
-"""The tables of a result, a folder of files each. `fingerprint` has a row for every article of `mark`."""
+"""Tables of a result, a folder of files each. `fingerprint` has a row for every article of `mark`."""
 
 
 def text_digest(language: str | None, title: str | None, text: str) -> bytes:
-    """SHA-256 of what a fingerprint is made from, as it is stored; its twin: `postgres/cluster.sql`."""
+    """Return the SHA-256 of the stored text, title and language; its twin in SQL: `postgres/cluster.sql`."""
     return hashlib.sha256(f"{language or ''}\0{title or ''}\0{text}".encode()).digest()
 
 
 def pins_digest(pairs: Mapping[tuple[str, str], str], sentences: Mapping[int, bool]) -> str:
-    """SHA-256, in hexadecimal, of what people have said: pins of pairs, in any order, and of sentences."""
+    """Return the SHA-256, in hexadecimal, of pins of pairs and of sentences, in any order."""
     lines = sorted("\0".join((*sorted(pair), str(relation))).encode() for pair, relation in pairs.items())
     lines += sorted(f"{sentence}\0{bool(common):d}".encode() for sentence, common in sentences.items())
     return hashlib.sha256(b"\n".join(lines)).hexdigest()
@@ -94,21 +91,20 @@ def pins_digest(pairs: Mapping[tuple[str, str], str], sentences: Mapping[int, bo
 
 @dataclass(frozen=True, slots=True)
 class Basis(Answer):
-    """All that marks depend on beside the articles. Equal articles on an equal basis have equal marks."""
+    """Everything besides the articles that marks depend on: equal articles and basis give equal marks."""
 
-    settings: dict[str, Any]  # the values of all settings but secret ones, by name
-    digests: dict[str, str]  # kind of settings to their digest, the hash key included
-    hash_key_digest: str  # by which two keys can be compared; "" without one
-    pins_digest: str  # see `pins_digest`
-    models: dict[str, str]  # language to the checksum of the sentence parameters that were trained for it
-    algorithm_revision: int  # algorithm_revision, unicode_version: of the program that makes fingerprints
+    settings: dict[str, Any]  # all settings except secret ones, by name
+    digests: dict[str, str]  # kind of settings to their digest, which covers the hash key
+    hash_key_digest: str  # compares two keys without showing them; "" without a key
+    pins_digest: str
+    models: dict[str, str]  # language to the checksum of its trained sentence parameters
+    algorithm_revision: int
     unicode_version: str
-    # articles before it do not belong to the corpus; microseconds since 1970, UTC, or None.
-    horizon: int | None
+    horizon: int | None  # articles before it are outside the corpus; microseconds since 1970, UTC
 
     @classmethod
     def of(cls, settings: Settings, models: Mapping[str, str], pins_digest: str, horizon: int | None) -> Self:
-        """The basis of what this program computes."""
+        """Return the basis of marks that this program computes."""
         key = settings.hash_key
         shown = {f.name: getattr(settings, f.name) for f in fields(settings) if not f.metadata["secret"]}
         return cls(
@@ -124,7 +120,7 @@ class Basis(Answer):
 
     @classmethod
     def read(cls, found: Mapping[str, Any], where: str) -> Self:
-        """The basis that a JSON file tells; `where` is its name for the message of an InputError."""
+        """Return the basis in the JSON file `where`. Raises InputError: another format, or wrong types."""
         if found.get("format") != FORMAT:
             raise InputError(
                 f"{where} is of format {found.get('format')!r}, and this program knows {FORMAT}:"
@@ -138,7 +134,7 @@ class Basis(Answer):
         return cls(**{name: found[name] for name in types})
 
     def differences(self, other: Basis) -> list[str]:
-        """The differences from the basis of a corpus, in words; never a secret."""
+        """Describe the differences from the basis of a corpus, without secrets."""
         found = [
             f"the setting {name} is {self.settings.get(name)!r} there and {other.settings.get(name)!r} here"
             for name in sorted(self.settings.keys() | other.settings.keys())
@@ -147,6 +143,7 @@ class Basis(Answer):
         if self.hash_key_digest != other.hash_key_digest:
             found.append("the hash key is another one")
         if not found:
+            # Only if no setting is named yet: each changes the digest of its kind, too.
             found += [
                 f"the settings of the kind {kind} differ"
                 for kind in get_args(Kind)
@@ -168,18 +165,15 @@ _DIFFER = {
     "unicode_version": "Unicode is of version {} there and {} here",
 }
 
-BATCH_ROWS = 5_000  # Rows in memory at a time: of fingerprints about 5 MB
-
-FILE_ROWS = 200_000
-"""Rows of a file that is written: of fingerprints about 150 MB, what one task of a cluster reads."""
-
-GROUP_ROWS = 20_000  # Rows of a row group, which a reader may take for itself
+BATCH_ROWS = 5_000  # in memory at a time: about 5 MB of fingerprints
+FILE_ROWS = 200_000  # in a written file: about 150 MB of fingerprints, which one task of a cluster reads
+GROUP_ROWS = 20_000  # in a row group, which a reader may take for itself
 
 AGAIN = "make the folder again"
 
 
 def read_json(path: Path) -> dict[str, Any]:
-    """A JSON object from a file, or from a folder with one file of text, as Spark writes it."""
+    """Return the JSON object in a file, or in a folder with one file of text, as Spark writes it."""
     try:
         parts = sorted(path.glob("part-*")) if path.is_dir() else [path]
         found = json.loads(b"".join(part.read_bytes() for part in parts))
@@ -197,7 +191,7 @@ def write_json(path: Path, value: Mapping[str, Any]) -> None:
 
 
 def write_files(folder: Path, table: pa.Schema, batches: Iterator[pa.RecordBatch]) -> None:
-    """Write a table into a folder, in files of `FILE_ROWS`; into an empty one where there is no row."""
+    """Write a table as files of `FILE_ROWS` in a new folder; a table without rows is one empty file."""
     folder.mkdir()
     file, rows = 0, FILE_ROWS
     while rows >= FILE_ROWS:
@@ -209,6 +203,7 @@ def write_files(folder: Path, table: pa.Schema, batches: Iterator[pa.RecordBatch
         file += 1
 
 
+# Writers choose other widths for the same values; a cast then finds numbers that do not fit.
 _ALIKE: tuple[Callable[[pa.DataType], bool], ...] = (
     types.is_integer,
     types.is_floating,
@@ -217,21 +212,20 @@ _ALIKE: tuple[Callable[[pa.DataType], bool], ...] = (
     lambda kind: types.is_binary(kind) or types.is_large_binary(kind) or types.is_fixed_size_binary(kind),
     lambda kind: (types.is_list(kind) or types.is_large_list(kind)) and types.is_integer(kind.value_type),
 )
-"""Types that may hold the same: widths differ."""
 
 
 class TableFiles:
-    """A table that others have written: every `*.parquet` of its folder."""
+    """A table written by another program: every `*.parquet` of its folder."""
 
     def __init__(self, folder: Path, name: str, table: pa.Schema) -> None:
         self._table = table
         self._files = sorted(path for path in (folder / name).glob("*.parquet") if path.name[0] not in "._")
         if not self._files:
             raise InputError(f"{folder / name} holds no Parquet file; is the folder whole?")
-        self.rows = sum(map(self._checked, self._files))  # how many there are
+        self.rows = sum(map(self._checked, self._files))
 
     def batches(self) -> Iterator[pa.RecordBatch]:
-        """The rows with the columns of the table in its order and of its types."""
+        """Yield the rows, with the columns in the order and of the types of the table."""
         for path in self._files:
             with _readable(path), pa.parquet.ParquetFile(path) as file:
                 for batch in file.iter_batches(BATCH_ROWS, columns=self._table.names):
@@ -253,8 +247,8 @@ class TableFiles:
     def _as_described(self, path: Path, batch: pa.RecordBatch) -> pa.RecordBatch:
         arrays = []
         for column in self._table:
-            array = batch.column(column.name).cast(column.type)  # raises where a number does not fit
-            array.validate(full=True)  # texts are UTF-8
+            array = batch.column(column.name).cast(column.type)  # raises an error if a number does not fit
+            array.validate(full=True)  # a damaged file may hold texts that are not UTF-8
             within = array.flatten().null_count if types.is_list(column.type) else 0
             if within or (array.null_count and not column.nullable):
                 raise InputError(f"{path}: values are missing in the column {column.name}; {AGAIN}")
@@ -271,7 +265,6 @@ class TableFiles:
 
 @contextmanager
 def _readable(path: Path) -> Iterator[None]:
-    """Turn errors of pyarrow and of the file system into ours."""
     try:
         yield
     except (pa.ArrowException, OSError, ValueError, MemoryError) as error:

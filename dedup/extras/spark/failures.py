@@ -1,4 +1,4 @@
-"""What Spark raises, in the words of this package: no stack of Java, no plan, and nothing of an article."""
+"""Errors of Spark in the words of this package: no stack of Java, no plan, and nothing of an article."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from contextlib import contextmanager
 
 from dedup.base.errors import DedupError, InputError
 
+# Spark shows an error of ours that an executor raised only within the message of its own.
 _OURS = re.compile(r"dedup\.errors\.(\w+): (.+)")
-"""How an error of ours that an executor raised is shown within Spark's."""
 
 
 def kinds() -> tuple[type[Exception], ...]:
-    """The errors of Spark and of its bridge to Java, for `except`."""
+    """Return the errors of Spark and of its bridge to Java, for `except`."""
     from pyspark.errors import PySparkException
 
     found: tuple[type[Exception], ...] = (PySparkException,)
@@ -25,7 +25,7 @@ def kinds() -> tuple[type[Exception], ...]:
 
 
 def named(error: Exception) -> str:
-    """The name of an error of Spark, such as `PATH_NOT_FOUND`; never its message, which may quote data."""
+    """Return the name of an error of Spark, such as `PATH_NOT_FOUND`; its message may quote data."""
     condition = getattr(error, "getCondition", None) or getattr(error, "getErrorClass", None)
     name = condition() if condition else None
     if name:
@@ -35,18 +35,18 @@ def named(error: Exception) -> str:
 
 
 def ours(error: Exception) -> DedupError | None:
-    """The error of this package that made a task fail; None where it was another."""
+    """Return the error of this package that made a task fail, or None."""
     found = _OURS.search(str(error))
     return InputError(found[2].strip()) if found else None
 
 
 @contextmanager
 def explained(what: str) -> Iterator[None]:
-    """Errors of Spark become a DedupError with Spark's name for what happened; the rest is in its log."""
+    """Turn errors of Spark into a DedupError with the name of the error; Spark's log has the rest."""
     try:
         yield
     except kinds() as error:
         raise ours(error) or DedupError(
             f"{what}: Spark failed ({named(error)}); its log says more. What was finished is kept in the work"
-            " folder: run it again to go on"
+            " folder: run it again to continue"
         ) from error

@@ -1,7 +1,7 @@
-"""Articles of a DataFrame become fingerprints: one pass over the texts, written as the step `read`.
+"""Fingerprints of the articles of a DataFrame, from one pass over the texts, written as the step `read`.
 
-Whatever is refused or repaired is counted, with its reason. Articles that are known by an equal text keep the
-fingerprint they have; then only the other texts are read by Python. Conversions are in `rows.py`.
+Refused and repaired rows are counted by reason. A known article with an equal text keeps its fingerprint, and
+Python reads only the other texts. `rows.py` converts the values.
 """
 
 from __future__ import annotations
@@ -34,35 +34,33 @@ from dedup.files.record import record_bytes
 from dedup.files.report import NUMBER, OTHER_REASONS, REASONS_KEPT
 from dedup.text.fingerprint import Fingerprinter
 
+# Rows that Spark passes to Python at a time: 200 kB of news, or 1 GB of the longest texts that are accepted.
+# Spark's default of 10,000 would be 150 GB of those.
 BATCH_ROWS = 64
-"""Rows that Spark hands to Python at a time: with news 200 kB of text, with the longest texts that are read
-1 GB. Spark's own 10,000 would be 150 GB."""
 
+# Ids that are sent to every executor, about 100 MB, so that the larger table of a join is not shuffled.
 BROADCAST_ROWS = 2_000_000
-"""Ids that are sent to every executor, so that the larger table of a join stays where it is: about 100 MB."""
 
 DOUBLED = "the source_id comes more than once"
 OUTDATED = "its fingerprint is of another version, and its text is not in the input"
 READ = f"{FINGERPRINT}, {rows.READ}"  # the step `read`: a fingerprint, or why a row is refused
 
+# No language has this code: it stands for every language without parameters of its own.
 UNKNOWN_LANGUAGE = "x"
-"""No language has this code, so it has the parameters of all that have none of their own."""
 
 _BATCH = "spark.sql.execution.arrow.maxRecordsPerBatch"
 
-
-TABLES = 1
-"""Version of the tables between the steps: raised by one whenever the output of a step changes."""
+TABLES = 1  # version of the tables between the steps: raised by one whenever the output of a step changes
 
 
 @dataclass(frozen=True, slots=True)
 class Taken:
-    """An input whose texts are read."""
+    """An input after the pass over its texts."""
 
-    steps: SparkSteps  # the first ones are done
-    fingerprints: DataFrame  # of the articles that take part
+    steps: SparkSteps
+    fingerprints: DataFrame  # of the articles in the corpus
     refused: DataFrame  # all others
-    about: dict[str, Any]  # basis, versions, and what became of the rows
+    about: dict[str, Any]  # basis, versions, and counts of the rows
 
 
 def take(
@@ -76,13 +74,11 @@ def take(
     told: Told | None,
     sample: float | None = None,
 ) -> Taken:
-    """Read an input; the arguments are those of `deduplicate`.
-
-    `sample` is that of an estimate, whose folder is none of a run.
-    """
+    """Read an input, with the arguments of `deduplicate`; an estimate gives its `sample`."""
     basis = corpus.basis().as_dict()
     about = {"format": FORMAT, **basis, "dedup": _version(), "python": platform.python_version()}
     sources = [sorted(table.inputFiles()) for table in (df, corpus.known) if table is not None]
+    # The sample is part of the digest: a run must not continue from the steps of an estimate.
     given = [mapping and dict(mapping), added_at and added_at.isoformat(), sources, sample]
     made_with = [TABLES, about, options.digest(), *given]
     digest = hashlib.sha256(json.dumps(made_with, sort_keys=True).encode()).hexdigest()
@@ -101,16 +97,14 @@ def fingerprint(
     mapping: Mapping[str, str] | None = None,
     added_at: datetime | None = None,
 ) -> tuple[DataFrame, DataFrame, dict[str, Any]]:
-    """The fingerprints of the articles of a DataFrame, what was refused, and a report; `FINGERPRINT` and
-    `REFUSED`.
+    """Return fingerprints (schema `FINGERPRINT`), refused rows (`REFUSED`) and a report of counts.
 
-    `corpus.known` were made before, under the same sentence parameters. An article with an equal text,
-    title and language keeps its one; one that is not in `df`, or refused there, stays as it is. A time that
-    `df` leaves out is the known one. `added_at` is of articles that have none; without it that is now, and an
-    article without a plausible `published_at` is refused: nobody knows its place in the order.
+    `corpus.known` holds fingerprints made with the same sentence parameters. An article with an equal text,
+    title and language keeps its fingerprint, and known times replace missing ones. A known article that is
+    missing from `df`, or refused there, stays as it is. Without `added_at`, an article that has neither an
+    `added_at` nor a plausible `published_at` is refused: its place in the order is unknown.
 
-    The report has `articles`, `failed`, `reused`, and by reason `refused` and `repaired`. No source_id comes
-    twice in the result, which is made from steps that are written and may be read several times.
+    No source_id is repeated. The report has `articles`, `failed`, `reused`, `refused` and `repaired`.
     """
     settings, known = corpus.settings, corpus.known
     longest = record_bytes(settings.text_max_characters)
@@ -154,12 +148,12 @@ def fingerprint(
 
 
 def _mapped(cells: DataFrame, function: Callable[..., Any], recipe: Recipe, schema: str) -> DataFrame:
-    """Rows through Python. The recipe, which may hold a hash key, is no part of what a plan shows."""
+    # Within a partial, because the recipe may hold a hash key and Spark's plans must not show it.
     return cells.mapInArrow(partial(function, recipe), schema)
 
 
 def _compared(cells: DataFrame, layout: Layout, known: DataFrame) -> DataFrame:
-    """The rows without their texts, beside what is known of their articles; `same`: the text is."""
+    """Return the rows without texts, joined with the known articles; `same`: the text is unchanged."""
     texts = [f"c{number}" for number in layout.places("text")]
     narrow = cells.select(
         _given_id(layout).alias("source_id"),
@@ -180,21 +174,18 @@ def _compared(cells: DataFrame, layout: Layout, known: DataFrame) -> DataFrame:
 
 
 def _given_id(layout: Layout) -> Column:
-    """The source_id of a row as text, before it is checked."""
     return _first([fn.col(f"c{number}") for number in layout.places("source_id")])
 
 
 def _first(cells: list[Column]) -> Column:
-    """The first value that is no empty text, as `values_of` has it."""
+    # An empty text counts as missing, as for `values_of`.
     texts = [cell.cast("string") for cell in cells]
     return fn.coalesce(*(fn.when(text != "", text) for text in texts), fn.lit(None).cast("string"))
 
 
 def _digest(cells: DataFrame, layout: Layout) -> Column:
-    """`exchange.text_digest` of a row whose values are stored as they are; of others it is some number.
-
-    What is stored has no NUL, so a row that has one cannot have the digest of what is stored.
-    """
+    """Compute `exchange.text_digest` in Spark; a value that storing would change has another digest."""
+    # Stored values have no NUL, so a row with a NUL cannot forge the digest of a stored article.
     types, parts = dict(cells.dtypes), []
     for field in ("language", "title", "text"):
         names = [f"c{number}" for number in layout.places(field)]
@@ -206,20 +197,20 @@ def _digest(cells: DataFrame, layout: Layout) -> Column:
 
 
 def _changed(given: DataFrame, same: DataFrame) -> DataFrame:
-    """The ids whose texts have to be read, and what is known of their times."""
+    """Return the ids whose texts have to be read, with their known times."""
     left = given.join(same.select("source_id"), "source_id", "left_anti")
     ids = left.select(fn.col("source_id").alias("changed_id"), *rows.KNOWN_TIMES)
     return ids.dropDuplicates(["changed_id"])
 
 
 def _found(cells: DataFrame, layout: Layout, changed: DataFrame, count: int) -> DataFrame:
-    """The rows of these ids, which may be missing, with their texts and the known times."""
     ids = fn.broadcast(changed) if count <= BROADCAST_ROWS else changed
+    # Null-safe: rows without an id have to be read too, to be refused with a reason.
     return cells.join(ids, _given_id(layout).eqNullSafe(fn.col("changed_id"))).drop("changed_id")
 
 
 def _kept(known: DataFrame, made: DataFrame, moved: DataFrame, new: int) -> DataFrame:
-    """The known articles that were not read again, with the times that the input gives them."""
+    """Return the known articles that were not read again, with the times from the input."""
     kept = _without(known.select(*columns(FINGERPRINT)), made.select("source_id"), new)
     times = [name.removeprefix("known_") for name in rows.KNOWN_TIMES]
     given = moved.select(
@@ -236,7 +227,6 @@ def _doubled(ids: DataFrame) -> DataFrame:
 
 
 def _without(table: DataFrame, ids: DataFrame, count: int) -> DataFrame:
-    """The rows of a table without those of `count` ids."""
     return _of(table, ids, count, "left_anti") if count else table
 
 
@@ -245,7 +235,7 @@ def _of(table: DataFrame, ids: DataFrame, count: int, how: str) -> DataFrame:
 
 
 def _counted(made: DataFrame, refused: DataFrame, repaired: DataFrame) -> dict[str, Any]:
-    """How many failed, and how often a reason stands for what was refused or repaired."""
+    """Count failed articles, and refused and repaired rows by reason."""
     flaws = repaired.select(fn.explode("repaired").alias("reason"))
     failed = made.where("reason IS NOT NULL").select("reason")
     parts = {"failed": failed, "refused": refused.select("reason"), "repaired": flaws}
@@ -264,7 +254,7 @@ def _counted(made: DataFrame, refused: DataFrame, repaired: DataFrame) -> dict[s
 def _inside(
     fingerprints: DataFrame, refused: DataFrame, settings: Settings, horizon: int
 ) -> tuple[DataFrame, DataFrame]:
-    """The articles that are not before the horizon, and all others with the refused ones."""
+    """Move articles before the horizon to the refused ones."""
     time = canonical_time(settings)
     reason = fn.lit("before the horizon of the corpus").alias("reason")
     outside = fingerprints.where(time < horizon).select("source_id", reason)
@@ -272,7 +262,6 @@ def _inside(
 
 
 def _version() -> str | None:
-    """Return the version of the package; None where its files were shipped without it."""
-    with suppress(PackageNotFoundError):
+    with suppress(PackageNotFoundError):  # clusters may ship the files without the metadata of the package
         return version("newsdedup")
     return None

@@ -1,20 +1,12 @@
-"""From fingerprints to groups: articles in order, classes of equal ones, and nodes that share a key.
+"""Steps from fingerprints to groups: articles in order, classes of equal fingerprints, nodes by key.
 
-The numbers of articles are their order (docs/semantics.md, section 5): every later step compares them in
-place of times and names. They are made from places that were written, never computed twice.
+Articles are numbered in canonical order (docs/semantics.md, section 5), and later steps compare numbers.
 
-Nodes are classes of articles with equal fingerprints, each named by the number of its first article. The
-members of a class are related to every other article in the same way, and later ones are duplicates of
-the first. So a class is decided as one, by its first member; `results.py` gives each member its rows. An
-article that a pin names is a class of its own: what was said of it was not said of its copies.
-
-Common sentences are found by aggregation (section 2): carriers and agreeing pairs are counted in whole
-numbers, each node with the weight of its class. `rules.common` decides and divides, in Python, so that the
-floats are those of every engine.
+A node is a class of articles with equal fingerprints, named by the number of its first article. Its members
+have the same relations, and the later ones are duplicates of the first. So a class is decided once, by its
+first member; `results.py` gives each member its rows.
 
 A key is a sentence that is not common, a bucket, the content of a text without buckets, or a pinned pair.
-Every row of a group has what a score needs of its node besides the signature, so that one aggregation of
-joined rows counts what two nodes share.
 """
 
 from __future__ import annotations
@@ -35,12 +27,11 @@ from dedup.rules.common import effective_stories, is_common
 from dedup.rules.marks import FUTURE_TOLERANCE
 from dedup.rules.pair import Relation
 
-PARTITION_BITS = 33
-"""`monotonically_increasing_id` has the number of the row below, and that of its partition above."""
+PARTITION_BITS = 33  # of the row in `monotonically_increasing_id`; above them is the number of the partition
 
 
 def canonical_time(settings: Settings) -> Column:
-    """The time of an article in canonical order, as in `rules.marks.order_key`."""
+    """Return the time of an article in canonical order, as `rules.marks.order_key` does."""
     published, added = fn.col("published_at"), fn.col("added_at")
     if settings.canonical_order != "published":
         return added
@@ -51,10 +42,8 @@ def canonical_time(settings: Settings) -> Column:
 
 
 def ordered(fingerprints: DataFrame, settings: Settings, partitions: int | None) -> DataFrame:
-    """The articles that have a fingerprint, in canonical order, with their place; schema `ORDERED`.
-
-    Spark compares strings byte by byte, as the contract does. No two rows are equal in both columns.
-    """
+    """Return the articles with a fingerprint in canonical order, with their place; schema `ORDERED`."""
+    # Spark compares strings byte by byte, as section 5 wants; a source_id occurs once, so there are no ties.
     order = ("time", "source_id")
     found = fingerprints.where(fn.col("reason").isNull()).withColumn("time", canonical_time(settings))
     divided = found.repartitionByRange(*([partitions] if partitions else []), *order)
@@ -62,7 +51,8 @@ def ordered(fingerprints: DataFrame, settings: Settings, partitions: int | None)
 
 
 def numbered(ordered: DataFrame) -> DataFrame:
-    """The same with `id`, the number of each in the order of all, from 0 on."""
+    """Add `id`, the number of each article in the order of all, from 0 on."""
+    # Only from a written table: places computed twice may differ.
     partition = fn.shiftright("place", PARTITION_BITS)
     counts = ordered.groupBy(partition.alias("partition")).agg(fn.count("*").alias("rows")).collect()
     starts, start = [], 0
@@ -76,19 +66,19 @@ def numbered(ordered: DataFrame) -> DataFrame:
 
 
 def pinned(articles: DataFrame, pins: Mapping[tuple[str, str], Relation]) -> DataFrame:
-    """The pinned pairs whose articles both take part; schema `PINNED`."""
+    """Return the pinned pairs with both articles in the corpus; schema `PINNED`."""
     rows = [(i, *pair, PIN_KINDS[relation]) for i, (pair, relation) in enumerate(sorted(pins.items()))]
-    said = articles.sparkSession.createDataFrame(rows, "number long, one string, other string, kind int")
+    table = articles.sparkSession.createDataFrame(rows, "number long, one string, other string, kind int")
     ids = articles.select("id", "source_id")
     for name in ("one", "other"):
         named = ids.select(fn.col("id").alias(f"{name}_id"), fn.col("source_id").alias(name))
-        said = named.join(fn.broadcast(said), name)
+        table = named.join(fn.broadcast(table), name)
     both = (fn.col("one_id"), fn.col("other_id"))
-    return said.select("number", fn.least(*both).alias("a"), fn.greatest(*both).alias("b"), "kind")
+    return table.select("number", fn.least(*both).alias("a"), fn.greatest(*both).alias("b"), "kind")
 
 
 def _digest() -> Column:
-    """SHA-256 of all that relations are made of: 32 bytes in place of some 500."""
+    # SHA-256 of everything that relations depend on: 32 bytes to shuffle instead of some 500.
     hashes = (
         fn.array_join(fn.col(name).cast("array<string>"), ",") for name in ("sentence_hashes", "buckets")
     )
@@ -97,9 +87,10 @@ def _digest() -> Column:
 
 
 def members(articles: DataFrame, pins: DataFrame | None) -> DataFrame:
-    """The articles of classes that have several; schema `MEMBER`."""
+    """Return the articles of classes with several; schema `MEMBER`."""
     found = articles.select("id", _digest().alias("digest"))
     if pins is not None:
+        # A pin of an article does not hold for its copies, so a pinned article is a class of its own.
         ends = pins.select(fn.explode(fn.array("a", "b")).alias("id"))
         found = found.join(fn.broadcast(ends), "id", "left_anti")
     classes = found.groupBy("digest").agg(
@@ -109,7 +100,7 @@ def members(articles: DataFrame, pins: DataFrame | None) -> DataFrame:
 
 
 def nodes(articles: DataFrame, members: DataFrame | None) -> DataFrame:
-    """One row per class, with the fingerprint; schema `NODE`. No members: no class has several articles."""
+    """Return one row per class; schema `NODE`. Without members each class has one article."""
     if members is None:
         alone = {"node": fn.col("id"), "last": fn.col("id"), "weight": fn.lit(1).cast("long")}
         return articles.withColumns(alone)
@@ -123,13 +114,18 @@ def nodes(articles: DataFrame, members: DataFrame | None) -> DataFrame:
 
 
 def common(nodes: DataFrame, settings: Settings, pins: Mapping[int, bool]) -> DataFrame:
-    """Schema `COMMON`. `pins`: sentence hash to whether the sentence is always or never common."""
+    """Find the common sentences (section 2); schema `COMMON`.
+
+    `pins`: sentence hash to True for a sentence that is always common, False for one that never is.
+    """
+    # Each node counts with the weight of its class. Spark counts whole numbers only: `rules.common` divides
+    # them in Python, so that every engine has the same floats.
     carried = nodes.select("weight", "buckets", fn.explode("sentence_hashes").alias("sentence"))
     counted = carried.groupBy("sentence").agg(fn.sum("weight").alias("carriers"))
     many = fn.col("carriers") > settings.common_stories
     if pins:
-        said = nodes.sparkSession.createDataFrame(list(pins.items()), "sentence long, always boolean")
-        counted = counted.join(said, "sentence", "full").where("coalesce(always, true)")
+        pin_rows = nodes.sparkSession.createDataFrame(list(pins.items()), "sentence long, always boolean")
+        counted = counted.join(pin_rows, "sentence", "full").where("coalesce(always, true)")
         counted = counted.where(many | fn.col("always"))
         counted = counted.withColumn("carriers", fn.coalesce("carriers", fn.lit(0)))
     else:
@@ -137,7 +133,7 @@ def common(nodes: DataFrame, settings: Settings, pins: Mapping[int, bool]) -> Da
     banded = carried.join(counted.select("sentence"), "sentence").select(
         "sentence", "weight", fn.posexplode("buckets").alias("band", "bucket")
     )
-    # In decimals: n (n - 1) fits into a long, but not the sum over the bands of ten billion carriers.
+    # In decimals: n (n - 1) fits into a long, but the sum over the bands of ten billion carriers does not.
     alike = banded.groupBy("sentence", "band", "bucket").agg(
         fn.sum("weight").cast("decimal(18,0)").alias("n")
     )
@@ -150,7 +146,7 @@ def common(nodes: DataFrame, settings: Settings, pins: Mapping[int, bool]) -> Da
 
 
 def _judged(batches: Iterator[pa.RecordBatch], bands: int, limit: int) -> Iterator[pa.RecordBatch]:
-    """Choose the common ones from (sentence, carriers, agreeing pairs, whether it is pinned)."""
+    """Choose the common sentences from (sentence, carriers, agreeing pairs, pinned as common)."""
     for batch in batches:
         found: list[tuple[int, int, float]] = []
         for sentence, carriers, pairs, always in zip(*(c.to_pylist() for c in batch.columns), strict=True):
@@ -162,26 +158,27 @@ def _judged(batches: Iterator[pa.RecordBatch], bands: int, limit: int) -> Iterat
 
 
 def packed(sentences: Column, shingles: Column) -> Column:
-    """Two counts in one column: |S'| above, shingles in the lower 32 bits."""
+    """Pack two counts into one column: |S'| above, shingles in the lower 32 bits."""
     return fn.shiftleft(sentences.cast("long"), 32).bitwiseOR(shingles.cast("long"))
 
 
 def carried(nodes: DataFrame, common: DataFrame) -> DataFrame:
-    """Count the common sentences of each node that has some; schema `CARRIED`."""
+    """Count the common sentences of each node with any; schema `CARRIED`."""
     sentences = nodes.select("node", fn.explode("sentence_hashes").alias("sentence_hash"))
     found = sentences.join(common.select("sentence_hash"), "sentence_hash")
     return found.groupBy("node").agg(fn.count("*").cast("int").alias("common"))
 
 
 def sized(nodes: DataFrame, carried: DataFrame) -> DataFrame:
-    """Nodes with `packed`, their counts of sentences that are not common and of shingles."""
+    """Add `packed`: the counts of sentences that are not common, and of shingles."""
     counted = nodes.join(carried, "node", "left")
     sentences = fn.size("sentence_hashes") - fn.coalesce("common", fn.lit(0))
     return counted.withColumn("packed", packed(sentences, fn.col("shingle_count"))).drop("common")
 
 
 def groups(nodes: DataFrame, carried: DataFrame, common: DataFrame, pins: DataFrame | None) -> DataFrame:
-    """The nodes by key, where several have it, each with its place; schema `GROUP`."""
+    """Return the nodes by key, for keys that several nodes have; schema `GROUP`."""
+    # Each row has the counts that a score needs, so that one aggregation of joined rows counts shared keys.
     found = sized(nodes, carried)
     no_buckets = fn.size("buckets") == 0
     contents = fn.when(no_buckets, fn.array("content_hash")).otherwise(fn.array().cast("array<long>"))
@@ -199,9 +196,9 @@ def groups(nodes: DataFrame, carried: DataFrame, common: DataFrame, pins: DataFr
         ends = pins.select(
             "kind", fn.col("number").alias("key"), fn.explode(fn.array("a", "b")).alias("node")
         )
-        said = found.select("node", "packed").join(fn.broadcast(ends), "node")
-        rows = rows.union(said.select("kind", "key", "node", "packed"))
-    # Neighbours tell whether a key has several nodes, without a look at all of them.
+        pin_rows = found.select("node", "packed").join(fn.broadcast(ends), "node")
+        rows = rows.union(pin_rows.select("kind", "key", "node", "packed"))
+    # A neighbour shows that a key has several nodes, so no second pass counts them.
     order = Window.partitionBy("kind", "key").orderBy("node")
     rows = rows.withColumns(
         {

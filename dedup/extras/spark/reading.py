@@ -1,7 +1,7 @@
-"""Columns of a DataFrame as fields of an article, and tables of articles that Spark reads.
+"""Columns of a DataFrame as fields of articles, and tables of articles that Spark reads.
 
-Names are found as the file readers find them (`dedup.files.naming`), nested ones too. Whatever can be told
-from the schema is told here, before anything runs. Executors convert the values, in `rows.py`.
+Names, nested ones too, are matched as by the file readers (`dedup.files.naming`). Errors that the schema
+shows are raised here, before anything runs. Executors convert the values, in `rows.py`.
 """
 
 from __future__ import annotations
@@ -25,13 +25,13 @@ if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, SparkSession
     from pyspark.sql.types import DataType
 
-INPUT = "the input"  # how the DataFrame is called in messages
+INPUT = "the input"  # the name of the DataFrame in messages
 INTEGERS = frozenset(("tinyint", "smallint", "int", "bigint"))
 TEXTS = frozenset(("string",))
 NUMBERS = INTEGERS | {"float", "double", "decimal"}
 TIMESTAMPS = frozenset(("timestamp", "timestamp_ntz", "date"))
 PLAIN = TEXTS | NUMBERS | TIMESTAMPS | {"boolean", "binary"}
-"""Types whose values go to Python; of others only whether there is one."""
+"""Types whose values are passed to Python; of other types Python learns only whether there is a value."""
 
 USABLE: dict[str, frozenset[str]] = {
     "source_id": TEXTS | INTEGERS,
@@ -40,34 +40,33 @@ USABLE: dict[str, frozenset[str]] = {
 }
 """Types that a field can be made of; `void` holds nothing. Other fields are repaired, as in files."""
 
+# Formats that Spark reads and dedup refuses: Spark's JSON reader silently replaces lone surrogates by `?`.
 NOT_TABLES = {"json": "JSON", "csv": "CSV", "text": "text", "xml": "XML"}
-"""Formats that Spark reads and this does not: its JSON reader makes `?` of lone surrogates in silence."""
 
-FILES_ASKED = 100
-"""Whether a column of whole numbers holds times is asked of so many files at most; the first is to know."""
+FILES_ASKED = 100  # at most, to find out whether a column of whole numbers holds times
 
+# While the schema is inferred: nanoseconds raise no error, and a time without a zone is in UTC.
 _READER = {
     "spark.sql.legacy.parquet.nanosAsLong": "true",
     "spark.sql.parquet.inferTimestampNTZ.enabled": "true",
 }
-"""While the columns of files are found out: nanoseconds are no error, and a time without a zone is in UTC."""
 
 
 def arranged(df: DataFrame, mapping: Mapping[str, str] | None, record_bytes: int) -> tuple[DataFrame, Layout]:
-    """The columns that hold fields of articles as c0, c1, …, and `size`; and what they hold.
+    """Return the columns with fields of articles as c0, c1, … and `size`, and their layout.
 
-    In `mapping`, field to column, `publisher.name` is one within a struct. Of a row with more bytes of text
-    than `record_bytes` only the source_id is kept. An InputError where a required or mapped column is
-    missing, has an impossible type, or is there twice.
+    `mapping`: field to column; `publisher.name` is a column within a struct. A row with more bytes of text
+    than `record_bytes` keeps only its source_id. Raises InputError: a required or mapped column is missing,
+    repeated or of an impossible type.
     """
     mapping = mapping or {}
     for field in mapping:
         if field not in ARTICLE_FIELDS:
             raise InputError(f"unknown field '{field}'; the fields are {', '.join(ARTICLE_FIELDS)}")
-    plan = {  # what articles keep is no matter of marks
+    plan = {
         field: (mapping[field],) if field in mapping else names
         for field, names in DEFAULT_FIELDS.items()
-        if field != "kept"
+        if field != "kept"  # marks do not depend on it
     }
     names = df.columns
     types = [field.dataType for field in df.schema.fields]
@@ -78,7 +77,7 @@ def arranged(df: DataFrame, mapping: Mapping[str, str] | None, record_bytes: int
 
     shape = columns_of(INPUT, names, plan, {*REQUIRED_FIELDS, *mapping}, within, understood)
     columns, flat = flattened(shape, names)
-    # By number: names may differ in their case alone, which Spark does not tell apart.
+    # By number: names may differ in case alone, which Spark ignores.
     numbered = df.toDF(*(f"n{number}" for number in range(len(names))))
     kinds: list[str] = []
     cells: list[Column] = []
@@ -102,20 +101,19 @@ def arranged(df: DataFrame, mapping: Mapping[str, str] | None, record_bytes: int
 def read_table(
     spark: SparkSession, path: str, format: str = "parquet", mapping: Mapping[str, str] | None = None
 ) -> DataFrame:
-    """A table of articles: Parquet, or another format whose reader the session has, such as delta or iceberg.
+    """Read a table of articles: Parquet, or another format that the session reads, such as delta or iceberg.
 
     Args:
-        path: of a file or folder; any address that Spark reads. Of the format `table` the name of a table.
-        mapping: as of `arranged`; a column of nanoseconds, which Spark refuses, is read as a time if it is
-            one of an article.
+        path: a file or folder at any address that Spark reads; with the format `table` the name of a table.
+        mapping: field to column. Nanoseconds, which Spark refuses, are read in a column with a time.
 
     Raises:
-        InputError: it is not there, is no table, or its files do not agree with each other.
+        InputError: the table is missing or unreadable, or its files do not agree with each other.
     """
     if format in NOT_TABLES:
         raise InputError(
-            f"{NOT_TABLES[format]} is not read by Spark here: it changes what it cannot read, and says"
-            " nothing; convert it to Parquet first"
+            f"{NOT_TABLES[format]} is not read by Spark here: it changes values that it cannot read, without"
+            " a word; convert it to Parquet first"
         )
     try:
         if format == "table":
@@ -131,13 +129,13 @@ def read_table(
 
 
 def kind_of(kind: DataType) -> str:
-    """The name of a type without its parameters: `decimal(10,2)` is `decimal`."""
+    """Return the name of a type without its parameters: `decimal` for `decimal(10,2)`."""
     name = kind.simpleString().partition("(")[0].partition("<")[0].partition(" ")[0]
     return "string" if name in ("varchar", "char") else name
 
 
 def _path(kind: DataType, rest: str) -> tuple[str, ...] | None:
-    """The names down to a column within structs, as they are written there."""
+    """Return the names that lead to a column within structs, spelled as there; None if one is missing."""
     path: list[str] = []
     within: Any = kind
     for wanted in rest.split("."):
@@ -158,7 +156,7 @@ def _inner(kind: Any, name: str) -> DataType:
 
 
 def _refuse_types(shape: RecordShape, kinds: Sequence[str]) -> None:
-    """Raise an error for a field of which no column has a type that it can be made of."""
+    """Raise an InputError if no column of a field has a usable type."""
     for field, options in shape.fields:
         usable = USABLE.get(field)
         if usable is None or any(kinds[option.key] in usable for option in options):
@@ -173,7 +171,7 @@ def _refuse_types(shape: RecordShape, kinds: Sequence[str]) -> None:
 def _bounded(
     cells: Sequence[Column], kinds: Sequence[str], layout: Layout, record_bytes: int
 ) -> list[Column]:
-    """The cells as they go to Python, where a row too long loses its texts."""
+    """Return the cells as Python gets them; a row that is too long loses its texts."""
     sizes = [
         fn.coalesce(fn.octet_length(cell), fn.lit(0)).cast("bigint")
         for cell, kind in zip(cells, kinds, strict=True)
@@ -186,7 +184,7 @@ def _bounded(
         if kind not in PLAIN:
             cell = cell.isNotNull()
         elif kind in ("string", "binary"):
-            cell = cell.cast(kind)  # without a collation
+            cell = cell.cast(kind)  # removes a collation
             bound = fn.octet_length(cell) <= record_bytes if number in ids else size <= record_bytes
             cell = fn.when(bound, cell)
         made.append(cell.alias(f"c{number}"))
@@ -194,8 +192,8 @@ def _bounded(
 
 
 def _parquet(spark: SparkSession, path: str, mapping: Mapping[str, str]) -> DataFrame:
-    # All footers are looked at: files may be of several programs. What others than Spark say of old days is
-    # what they mean.
+    # Merge the schemas of all footers: files may come from several programs. The modes are for files that
+    # Spark did not write: their old dates are in the calendar of today.
     options = {"mergeSchema": "true", "datetimeRebaseMode": "CORRECTED", "int96RebaseMode": "CORRECTED"}
     with configured(spark, _READER):
         found = spark.read.options(**options).parquet(path)
@@ -212,7 +210,7 @@ def _parquet(spark: SparkSession, path: str, mapping: Mapping[str, str]) -> Data
     times = _nanoseconds(spark, path, whole)
     if not times:
         return found
-    # As the file readers do it, what is below a microsecond is cut off.
+    # Cut off below a microsecond, as the file readers do.
     return found.select(
         *(
             fn.timestamp_micros(fn.expr(f"{_quoted(name)} div 1000")).alias(name)
@@ -224,14 +222,13 @@ def _parquet(spark: SparkSession, path: str, mapping: Mapping[str, str]) -> Data
 
 
 def _nanoseconds(spark: SparkSession, path: str, names: Collection[str]) -> set[str]:
-    """Return those of some columns of whole numbers that are times in nanoseconds.
-
-    Spark does not tell the two apart, so the files are asked, the smallest first, until all is known.
-    """
+    """Return the columns among `names`, of whole numbers for Spark, that are times in nanoseconds."""
     unknown = set(names)
     found: set[str] = set()
     if not unknown:
         return found
+    # With `nanosAsLong` Spark shows both as bigint. A file must be read whole for its footer, so the smallest
+    # files are asked first.
     files = spark.read.format("binaryFile").option("recursiveFileLookup", "true")
     for row in files.load(path).select("path", "length").orderBy("length").limit(FILES_ASKED).collect():
         kinds = (

@@ -1,8 +1,7 @@
-"""From decided nodes to rows: the marks and the kept pairs of every article (docs/semantics.md, section 5).
+"""The marks and kept pairs of every article, from decided nodes (docs/semantics.md, section 5).
 
-Each member of a class gets the pairs of its class, with the canonical articles before it. The ranking is that
-of `rules.marks`: a rule is a number that sorts as its name does, and an article one that sorts in canonical
-order.
+Each member of a class gets the pairs of its class with earlier originals. Pairs are ranked as in
+`rules.marks`: the number of a rule sorts as its name does, and the number of an article in canonical order.
 """
 
 from __future__ import annotations
@@ -33,12 +32,12 @@ _PINNED = RULES.index(Rule.PINNED)
 def originals(
     edges: DataFrame, gone: DataFrame, members: DataFrame | None, own: DataFrame | None, settings: Settings
 ) -> DataFrame:
-    """The pairs that duplicates keep, by number of article; schema `ORIGINAL`.
+    """Return the pairs that duplicates keep, by number of article; schema `ORIGINAL`.
 
-    `edges`: the related nodes; `gone`: those that are no originals; `members`, `own`: of classes with several
-    articles, and their relations to themselves.
+    `edges`: related nodes; `gone`: nodes that are duplicates; `members`: articles of classes with several;
+    `own`: scores within these classes.
     """
-    found = _told(edges, gone).where("duplicate AND a_out != b_out")
+    found = _with_ends(edges, gone).where("duplicate AND a_out != b_out")
     found = found.select(
         fn.when(fn.col("a_out"), fn.col("a")).otherwise(fn.col("b")).alias("node"),
         fn.when(fn.col("a_out"), fn.col("b")).otherwise(fn.col("a")).alias("original"),
@@ -47,6 +46,7 @@ def originals(
     )
     rows = found.where("original < node").withColumnRenamed("node", "id")
     if members is not None and own is not None:
+        # An original may come after the first article of a class, and before a later copy.
         copies = members.where("id != node").select("id", "node")
         canonical = own.select(fn.col("a").alias("node"), fn.col("a").alias("original"), "rule", *_SCORES)
         later = copies.join(found.union(canonical), "node").where("original < id").drop("node")
@@ -58,7 +58,7 @@ def originals(
 def own_scores(
     nodes: DataFrame, carried: DataFrame, members: DataFrame, gone: DataFrame, settings: Settings
 ) -> DataFrame:
-    """What the first article of each canonical class with several is to the others; schema `EDGE`, a is b."""
+    """Score the first article of each canonical class with its copies; schema `EDGE`, where a = b."""
     several = members.where("id = node").select("node").join(gone, "node", "left_anti")
     classes = sized(nodes.join(several, "node", "left_semi"), carried)
     kinds = fn.when(fn.size("buckets") > 0, 1 << CONTENT | 1 << BUCKET).otherwise(1 << CONTENT)
@@ -71,7 +71,7 @@ def own_scores(
 
 
 def best_match(edges: DataFrame, gone: DataFrame) -> DataFrame:
-    """Of each canonical article the one that is most like it, earlier or later; schema `LIKEST`."""
+    """Return the best match of each original, earlier or later; schema `BEST_MATCH`."""
     found = _similar(edges, gone)
     later = found.select(fn.col("b").alias("id"), fn.col("a").alias("other"), "rule", "score")
     earlier = found.select(fn.col("a").alias("id"), fn.col("b").alias("other"), "rule", "score")
@@ -80,7 +80,7 @@ def best_match(edges: DataFrame, gone: DataFrame) -> DataFrame:
 
 
 def similar(edges: DataFrame, gone: DataFrame, best_match: DataFrame, settings: Settings) -> DataFrame:
-    """The pairs that canonical articles keep; schema `SIMILAR`."""
+    """Return the pairs that originals keep; schema `SIMILAR`."""
     best = Window.partitionBy("b").orderBy(fn.desc("score"), "rule", "a")
     ranked = _similar(edges, gone).withColumn("rank", fn.row_number().over(best))
     of_earlier = best_match.select(fn.col("id").alias("a"), fn.col("other").alias("best"))
@@ -93,7 +93,7 @@ def similar(edges: DataFrame, gone: DataFrame, best_match: DataFrame, settings: 
 def marks(
     articles: DataFrame, fingerprints: DataFrame, originals: DataFrame, best_match: DataFrame
 ) -> DataFrame:
-    """The mark of every article; schema `MARK`. A fingerprint with a `reason` is none: its article failed."""
+    """Return the mark of every article; schema `MARK`. An article whose fingerprint has a `reason` failed."""
     copies = originals.where("rank = 1").select("id", "original", "score", "rule")
     alike = best_match.select("id", fn.lit(None).cast("long").alias("original"), "score", "rule")
     names = articles.select("id", "source_id")
@@ -118,7 +118,7 @@ def marks(
 
 
 def matches(articles: DataFrame, originals: DataFrame, similar: DataFrame) -> DataFrame:
-    """The kept pairs by `source_id`; schema `MATCH`."""
+    """Return the kept pairs by `source_id`; schema `MATCH`."""
     copies = originals.select(
         "id",
         fn.col("original").alias("other"),
@@ -135,8 +135,8 @@ def matches(articles: DataFrame, originals: DataFrame, similar: DataFrame) -> Da
     return found.withColumn("rule", _rule_name())
 
 
-def _told(edges: DataFrame, gone: DataFrame) -> DataFrame:
-    """Edges with whether either end is no original: columns a_out, b_out."""
+def _with_ends(edges: DataFrame, gone: DataFrame) -> DataFrame:
+    """Add columns a_out and b_out: true if that end is a duplicate."""
     for end in ("a", "b"):
         out = gone.select(fn.col("node").alias(end), fn.lit(True).alias("out"))
         edges = edges.join(out, end, "left").withColumn(f"{end}_out", fn.coalesce("out", fn.lit(False)))
@@ -145,7 +145,7 @@ def _told(edges: DataFrame, gone: DataFrame) -> DataFrame:
 
 
 def _similar(edges: DataFrame, gone: DataFrame) -> DataFrame:
-    return _told(edges.where("NOT duplicate"), gone).where("NOT a_out AND NOT b_out")
+    return _with_ends(edges.where("NOT duplicate"), gone).where("NOT a_out AND NOT b_out")
 
 
 def _kept(settings: Settings) -> Column:
@@ -161,10 +161,7 @@ def _rule_name() -> Column:
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """The marks of a corpus, and what they were made with; the tables of `dedup.extras.spark.exchange`.
-
-    Tables are read from the folder of the steps when used.
-    """
+    """The marks of a corpus; its tables are read from the folder of the steps when used."""
 
     marks: DataFrame
     matches: DataFrame
@@ -174,10 +171,9 @@ class Result:
     report: dict[str, Any]  # as in `run.json`: settings, digests, versions, counts, steps and rounds
 
     def write(self, output: str) -> None:
-        """Write all tables into a folder, as Parquet, and `run.json`; what was there under these names goes.
+        """Write all tables as Parquet, and `run.json`, to any URL that Spark writes; replaces older ones.
 
-        `output` is any URL that Spark writes. Where that is no file system of this machine, only Spark can
-        write, and `run.json` is a folder with one file of text.
+        If `output` is not on this machine, `run.json` is a folder with one file of text.
         """
         tables = {
             "mark": self.marks,
@@ -187,10 +183,12 @@ class Result:
             "refused": self.refused,
         }
         folder = Path(re.sub("^file:(//)?", "", output))
-        if (folder / RUN_FILE).is_file():  # without it the folder is known not to be whole
+        # Without this file the folder counts as incomplete while its tables are replaced.
+        if (folder / RUN_FILE).is_file():
             (folder / RUN_FILE).unlink()
         for name, table in tables.items():
             table.write.mode("overwrite").parquet(f"{output}/{name}")
+        # Only Spark can write to a remote store, and it writes folders.
         if (folder / "refused").is_dir():
             (folder / RUN_FILE).write_text(json.dumps(self.report, indent=2) + "\n", "utf-8")
             return

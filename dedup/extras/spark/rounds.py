@@ -1,12 +1,11 @@
-"""The rounds: which nodes are canonical, and every pair that matters (`tests/extras/spark/reference.py`).
+"""The rounds, which decide nodes and find every pair that matters (`tests/extras/spark/reference.py`).
 
-A round looks at undecided nodes. Those are *eligible* that are among the first, up to the *head*, in all
-their keys: all their earlier candidates that are undecided are in the head too. HEAD scores each newly
-eligible node with its earlier candidates. DECIDE gives the eligible ones their fate by the sequential rule.
-STAR compares each new canonical node with the candidates that it has not met; the later duplicates of it are
-out.
+A round works on undecided nodes. A node is *eligible* if it is among the first nodes, up to the *head*, of
+all its keys; then its undecided earlier candidates are in the head too. HEAD scores each newly eligible node
+with its earlier candidates. DECIDE applies the sequential rule to eligible nodes. STAR compares each new
+canonical node with its remaining candidates, whose later duplicates are out.
 
-So a story of n copies costs a head of pairs, and n for each of its canonical nodes. Each part is a step.
+A story of n copies costs a head of pairs, and n for each of its canonical nodes. Each part is a step.
 """
 
 from __future__ import annotations
@@ -30,19 +29,19 @@ from dedup.extras.spark.steps import SparkSteps
 
 @dataclass(frozen=True, slots=True)
 class Decided:
-    edges: DataFrame  # the related nodes, with all that matter; schema `EDGE`
-    gone: DataFrame  # column node: those that are not canonical
-    rounds: list[dict[str, Any]]  # what each round did
+    edges: DataFrame  # related nodes; schema `EDGE`
+    gone: DataFrame  # column node: nodes that are duplicates
+    rounds: list[dict[str, Any]]  # counts of each round
 
 
 @dataclass
 class Rounds:
-    """The rounds over some groups, from the step `groups` on."""
+    """The rounds over the groups, each part a step."""
 
     steps: SparkSteps
     nodes: DataFrame
     groups: DataFrame
-    members: DataFrame | None  # None where no class has several
+    members: DataFrame | None  # None if every class has one article
     settings: Settings
     options: Options
     budget: int  # pairs that a round may join
@@ -60,7 +59,7 @@ class Rounds:
         return Decided(self.steps.tables(self._edges, EDGE), gone, self._report)
 
     def _round(self, number: int, places: DataFrame) -> DataFrame | None:
-        """Do a round; returns the groups of the nodes that are undecided after it, None where none is."""
+        """Do a round; returns the groups of the nodes that are still undecided, or None."""
         histogram = histogram_of(key_sizes(places))
         head = head_of(histogram, self.options.head_minimum, self.budget)
         last = head >= max(histogram, default=0)
@@ -70,7 +69,8 @@ class Rounds:
             check_allowed(counted, self.options.allow_pairs)
         about: dict[str, Any] = {"head": head, "eligible": None}
         self._report.append(about)
-        if not (last and number == 1):  # otherwise every node is eligible, at once and for ever
+        # In a first round that is the last, every node is eligible: that needs no step, and no STAR.
+        if not (last and number == 1):
             name = self._name(number, "eligible")
             self.steps.table(name, lambda: self._new_eligible(number, places, head), ELIGIBLE)
             self._eligible.append(name)
@@ -102,7 +102,7 @@ class Rounds:
         return within.join(before, "node", "left_anti").withColumn("round", fn.lit(number))
 
     def _head(self, number: int, places: DataFrame, head: int, about: dict[str, Any]) -> DataFrame:
-        """Score each newly eligible node with its earlier candidates among the undecided."""
+        """Score each newly eligible node with its earlier undecided candidates."""
         inside = later = places.where(fn.col("place") <= head)
         if self._eligible:
             later = inside.join(self.steps.tables(self._eligible[-1:], ELIGIBLE), "node", "left_semi")
@@ -111,7 +111,7 @@ class Rounds:
         return self._scored(number, "head", one.join(other, ["kind", "key"]).where("a < b"), about)
 
     def _scored(self, number: int, part: str, joined: DataFrame, about: dict[str, Any]) -> DataFrame:
-        """The related ones of pairs that were joined by their keys."""
+        """Return the related pairs among pairs joined by their keys."""
         pairs, edges = self._name(number, f"{part}-pairs"), self._name(number, part)
         candidates = self.steps.table(pairs, lambda: pairs_of(joined, self.settings), PAIR)
         found = self.steps.table(edges, lambda: score_pairs(candidates, self.nodes, self.settings), EDGE)
@@ -122,13 +122,14 @@ class Rounds:
     # DECIDE
 
     def _decide(self, number: int, edges: DataFrame, last: bool) -> list[str]:
-        """Decide the eligible nodes; returns the steps that hold those which are out or wait."""
+        """Decide the eligible nodes; returns the steps with nodes that are out or wait."""
         step = self._name(number, "open")
         self.steps.table(step, lambda: self._open(number, edges, last), OPEN)
         found: list[str] = []
         while self.steps.rows(step) > self.options.edges_in_one_task:
             left = self._peel(number, len(found) + 1, step)
-            if left is None:  # all begin at a node that is not eligible: they wait
+            # Without a free node to begin with, the rest waits for a later round.
+            if left is None:
                 break
             step = left
             found.append(f"{step}-out")
@@ -139,14 +140,14 @@ class Rounds:
         return found
 
     def _fates(self, number: int, step: str) -> DataFrame:
-        """What is left of the duplicates, decided by one task; more than it takes all wait."""
+        """Decide the remaining duplicates in one task; if they are too many, all wait."""
         edges = self.steps.tables([step], OPEN)
         if self.steps.rows(step) <= self.options.edges_in_one_task:
             return edges.repartition(1).mapInArrow(partial(fates, number=number), FATE)
         return _fate(edges.select(_as("b", "node")).distinct(), False, number)
 
     def _open(self, number: int, edges: DataFrame, last: bool) -> DataFrame:
-        """The duplicates that are both undecided."""
+        """Return the duplicates with two undecided ends; schema `OPEN`."""
         found = edges.where("duplicate").select("a", "b")
         if number > 1:
             waiting = self.steps.tables([self._name(number - 1, "waiting")], "a long, b long")
@@ -158,7 +159,7 @@ class Rounds:
         return found.join(eligible, "a", "left").withColumn("free", fn.col("round").isNotNull())
 
     def _peel(self, number: int, turn: int, step: str) -> str | None:
-        """Take off the duplicates of nodes that have no earlier duplicate; returns the step with the rest."""
+        """Put out the duplicates of nodes without an earlier duplicate; returns the step with the rest."""
         edges = self.steps.tables([step], OPEN)
         name = self._name(number, f"peel-{turn}")
         first = edges.where("free").select("a").join(edges.select(_as("b", "a")), "a", "left_anti").distinct()
@@ -177,7 +178,7 @@ class Rounds:
         return name
 
     def _new_canonical(self, chosen: Sequence[str]) -> DataFrame:
-        """The eligible nodes that were not decided before, and are neither out nor wait."""
+        """Return the eligible nodes that are canonical since this round; schema `ELIGIBLE`."""
         eligible = self.steps.tables(self._eligible, ELIGIBLE)
         waiting = self.steps.tables(chosen, FATE).where("NOT out").select("node")
         others = self._nodes_of([*self._gone, *chosen], self._canonical).union(waiting)
@@ -196,7 +197,7 @@ class Rounds:
     # STAR
 
     def _star(self, number: int, canonical: str, about: dict[str, Any]) -> str:
-        """Compare each new canonical node with those it has not met; returns the step with what is out."""
+        """Compare each new canonical node with its other candidates; returns the step with new duplicates."""
         new = self.steps.tables([canonical], ELIGIBLE)
         centres = self.groups.join(new, "node").select(
             "kind", "key", _as("node", "c"), _as("packed", "packed_c"), _as("round", "since")
@@ -210,7 +211,7 @@ class Rounds:
             )
         joined = _star_pairs(never, centres, "x > c")
         if self.members is not None and self._gone:
-            # Copies of a duplicate that come after a canonical node are duplicates of it as well.
+            # Copies of an earlier duplicate may come after a canonical node, and are related to it, too.
             gone = self.steps.tables(self._gone, FATE).where("out").select("node", _as("round", "gone"))
             late = self.members.where("id = node").select("node", "last").join(gone, "node")
             joined = joined.union(
@@ -228,7 +229,7 @@ class Rounds:
         return name
 
     def _nodes_of(self, gone: Sequence[str], canonical: Sequence[str]) -> DataFrame:
-        """The nodes that are out by some steps, and those that are canonical by others."""
+        """Return the nodes that are out in some steps, and the canonical nodes of others."""
         out = self.steps.tables(gone, FATE).where("out").select("node")
         return out.union(self.steps.tables(canonical, ELIGIBLE).select("node"))
 
@@ -242,7 +243,7 @@ def _placed(groups: DataFrame) -> DataFrame:
 
 
 def _star_pairs(others: DataFrame, centres: DataFrame, condition: str) -> DataFrame:
-    """The pairs of canonical nodes, the centres, with others that share a key and meet a condition."""
+    """Return the pairs of canonical nodes, the centres, with other nodes of the same key."""
     both = others.withColumnRenamed("node", "x").join(centres, ["kind", "key"]).where(condition)
     before = fn.col("c") < fn.col("x")
     return both.select(
@@ -263,31 +264,25 @@ def _as(name: str, other: str) -> Any:
     return fn.col(name).alias(other)
 
 
-# Candidates: rows of joined groups are counted per pair; signatures are fetched only for pairs that they can
-# matter to.
+WORST_SHOWN = 5  # keys in the message about too many pairs
 
-WORST_SHOWN = 5
-"""Keys named where a round would join too many pairs."""
-
+# Pairs so little below a threshold are scored too: a product here may round otherwise than the division in
+# `rules.pairs`, which decides.
 MARGIN = 1e-9
-"""Scores so little below a threshold are computed all the same: the rule itself is in `rules.pairs`."""
 
 
 def key_sizes(groups: DataFrame) -> DataFrame:
-    """Columns kind, key, nodes."""
+    """Count the nodes of each key; columns kind, key, nodes."""
     return groups.groupBy("kind", "key").agg(fn.count("*").alias("nodes"))
 
 
 def histogram_of(sizes: DataFrame) -> dict[int, int]:
-    """A number of nodes to how many keys have so many."""
+    """Count the keys for each number of nodes."""
     return {row[0]: row[1] for row in sizes.groupBy("nodes").agg(fn.count("*")).collect()}
 
 
 def check_allowed(joined: DataFrame, allowed: int) -> None:
-    """Raise a WorkError with the worst keys where a round would join more pairs than are allowed.
-
-    `joined` has the columns kind, key, nodes, pairs.
-    """
+    """Raise a WorkError with the worst keys if `joined` (kind, key, nodes, pairs) has too many pairs."""
     pairs = fn.col("pairs").cast("decimal(38,0)")
     joined = joined.withColumn("pairs", pairs)
     total = joined.agg(fn.sum("pairs")).collect()[0][0] or 0
@@ -304,10 +299,8 @@ def check_allowed(joined: DataFrame, allowed: int) -> None:
 
 
 def pairs_of(joined: DataFrame, settings: Settings) -> DataFrame:
-    """Count the keys that two nodes share, without hopeless pairs; schema `PAIR`.
-
-    `joined` has one row per shared key: kind, a, b, packed_a, packed_b.
-    """
+    """Count shared keys (kind, a, b, packed_a, packed_b) of pairs that may be related; schema `PAIR`."""
+    # The large signatures are joined only to the pairs that are left here.
     counted = joined.groupBy("a", "b").agg(
         fn.sum(fn.when(fn.col("kind") == SENTENCE, 1).otherwise(0)).cast("int").alias("shared"),
         fn.bit_or(fn.expr("shiftleft(1, kind)")).alias("kinds"),
@@ -318,7 +311,7 @@ def pairs_of(joined: DataFrame, settings: Settings) -> DataFrame:
 
 
 def _possible(settings: Settings) -> Column:
-    """Whether two nodes can be related: not where few of many sentences is all that they share."""
+    """Exclude pairs that share only few of many sentences."""
     (sentences_a, shingles_a), (sentences_b, shingles_b) = (
         (fn.shiftright(name, 32), fn.col(name).bitwiseAND(fn.lit(0xFFFFFFFF)))
         for name in ("packed_a", "packed_b")
@@ -335,13 +328,13 @@ def _possible(settings: Settings) -> Column:
 
 
 def score_pairs(pairs: DataFrame, nodes: DataFrame, settings: Settings) -> DataFrame:
-    """The related ones of pairs of schema `PAIR`; schema `EDGE`."""
+    """Return the related pairs; `pairs` has the schema `PAIR`, the result `EDGE`."""
     for end in ("a", "b"):
         columns = (
             fn.col("node").alias(end),
             *(fn.col(n).alias(f"{n}_{end}") for n in ("content", "signature")),
         )
         pairs = pairs.join(nodes.withColumnRenamed("content_hash", "content").select(*columns), end)
-    # The key of the hashes stays here: no executor needs it to compare two numbers.
+    # The secret hash key stays on the driver: executors compare numbers without it.
     score = partial(related, settings=replace(settings, hash_key=""))
     return pairs.mapInArrow(score, EDGE)

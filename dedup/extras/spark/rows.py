@@ -1,7 +1,7 @@
-"""What an executor does with texts: rows of a DataFrame become articles, and articles fingerprints.
+"""Work of the executors: batches of Arrow become articles, and articles fingerprints.
 
-Values are converted as the file readers convert them, by the same functions. It runs in Spark's Python
-workers, and imports neither a database nor Spark: batches of Arrow go in and come out.
+The functions of the file readers convert the values. The module runs in Spark's Python workers, and imports
+neither a database nor Spark.
 """
 
 from __future__ import annotations
@@ -34,13 +34,13 @@ from dedup.text.punkt import PunktModel
 SIZE = "size"  # the column with the bytes of all texts of a row
 
 KNOWN_TIMES = ("known_published_at", "known_added_at")
-"""Columns with the times of an article that is known already, in microseconds; not in every batch."""
+"""Columns with the times of a known article, in microseconds; some batches lack them."""
 
 READ = "refused string, repaired array<string>"
-"""What the rows of `fingerprinted` have beside the columns of a fingerprint."""
+"""Columns that `fingerprinted` adds to the columns of a fingerprint."""
 
 SAME = "source_id string, published_at long, added_at long, moved boolean, repaired array<string>"
-"""The rows of `unchanged`: an article whose fingerprint stays; `moved`: a time of it is another one now."""
+"""The rows of `unchanged`: articles that keep their fingerprints; `moved`: one of their times changed."""
 
 COLUMN = "name string, nanoseconds boolean"  # the rows of `columns_of_files`
 NO_PLACE = "added_at is missing, and there is no published_at that could give the article its place"
@@ -48,37 +48,33 @@ NO_PLACE = "added_at is missing, and there is no published_at that could give th
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """Where the fields of an article are in a row of the pass."""
+    """The places of an article's fields in a row."""
 
     shape: RecordShape  # its keys are numbers of cells
-    cells: int  # how many; they are the columns c0, c1, …
-    structs: frozenset[int]  # cells that only tell whether there is a value
-    lists: frozenset[int]  # the same
+    cells: int  # the number of columns c0, c1, …
+    structs: frozenset[int]  # cells reduced to a boolean: there is a value
+    lists: frozenset[int]  # cells reduced in the same way
 
     def places(self, field: str) -> list[int]:
-        """The cells that may hold a field, in the order they are tried."""
+        """Return the cells that may hold a field, in the order in which they are tried."""
         return [option.key for option in dict(self.shape.fields).get(field, ())]
-
-    def names(self) -> dict[str, list[str]]:
-        """Field to the names of its columns, for people."""
-        return {field: [option.label for option in options] for field, options in self.shape.fields}
 
 
 @dataclass(frozen=True, slots=True)
 class Recipe:
-    """All that an executor has to know. It travels with the function and is never shown."""
+    """The parameters of an executor. Spark pickles them with the function, and no plan shows them."""
 
     layout: Layout
     settings: Settings
     models: Mapping[str, PunktModel]
-    added_at: datetime  # of articles that have none
-    added_at_counts: bool  # somebody has said so: it may give an article its place
+    added_at: datetime  # of articles without one
+    added_at_counts: bool  # the caller gave it, so it may give an article its place in the order
     record_bytes: int  # rows with more bytes of text are refused
-    unicode_version: str = UNICODE_VERSION  # of the driver, as is the revision
+    unicode_version: str = UNICODE_VERSION  # of the driver, like the revision
     revision: int = ALGORITHM_REVISION
 
     def check(self) -> None:
-        """Raise an InputError where fingerprints would be other ones than on the driver."""
+        """Raise an InputError if the driver would make other fingerprints than this executor."""
         here = unicodedata.unidata_version
         if here != self.unicode_version:
             raise InputError(
@@ -94,15 +90,15 @@ class Recipe:
 
 @dataclass(slots=True)
 class InputRow:
-    source_id: str | None  # also of a refused row, where it can be told
+    source_id: str | None  # of a refused row, too, if it has one
     article: Article | None = None
-    refused: str | None = None  # why
-    repaired: Sequence[str] = ()  # what was wrong with optional fields
-    added_at: datetime | None = None  # of the article, or what stands in for it
+    refused: str | None = None  # the reason
+    repaired: Sequence[str] = ()  # reasons why optional fields were left out
+    added_at: datetime | None = None  # of the article, or of the recipe
 
 
 def fingerprinted(recipe: Recipe, batches: Iterable[Any]) -> Iterator[Any]:
-    """Batches of rows as `arranged` has them become batches of the step `read`: for `mapInArrow`."""
+    """Fingerprint batches of rows as `arranged` returns them, for `mapInArrow`; yields the step `read`."""
     fingerprinter = Fingerprinter(recipe.settings, recipe.models)
     for batch in batches:
         recipe.check()
@@ -119,10 +115,7 @@ def fingerprinted(recipe: Recipe, batches: Iterable[Any]) -> Iterator[Any]:
 
 
 def unchanged(recipe: Recipe, batches: Iterable[Any]) -> Iterator[Any]:
-    """For `mapInArrow`, schema `SAME`: rows whose fingerprints are known, and need not be read again.
-
-    Left out is what is refused, and what has another version.
-    """
+    """Yield the articles whose known fingerprints are current, for `mapInArrow`; schema `SAME`."""
     fingerprinter = Fingerprinter(recipe.settings, recipe.models)
     for batch in batches:
         recipe.check()
@@ -143,7 +136,7 @@ def unchanged(recipe: Recipe, batches: Iterable[Any]) -> Iterator[Any]:
 
 
 def columns_of_files(batches: Iterable[Any]) -> Iterator[Any]:
-    """For `mapInArrow`, schema `COLUMN`: the columns of whole Parquet files, and which hold nanoseconds."""
+    """Yield the columns of whole Parquet files, for `mapInArrow`; schema `COLUMN`."""
     for batch in batches:
         for content in batch.column(0):
             schema = pyarrow.parquet.read_schema(pa.BufferReader(content.as_buffer()))
@@ -152,7 +145,7 @@ def columns_of_files(batches: Iterable[Any]) -> Iterator[Any]:
 
 
 def rows_of(recipe: Recipe, batch: Any) -> list[InputRow]:
-    """The articles of a batch, and what cannot be one; known times stand in for missing ones."""
+    """Return the articles and refused rows of a batch; known times replace missing ones."""
     layout = recipe.layout
     columns = []
     for number in range(layout.cells):
@@ -166,7 +159,7 @@ def rows_of(recipe: Recipe, batch: Any) -> list[InputRow]:
         batch.column(name).to_pylist() if name in batch.schema.names else pa.nulls(batch.num_rows).to_pylist()
         for name in KNOWN_TIMES
     ]
-    understood = Understanding("", "parquet")  # nobody asks it: the driver knows the names
+    understood = Understanding("", "parquet")  # its notes are dropped: the driver knows the columns
     return [
         _row(recipe, values_of(cells, layout.shape, understood), size, times)
         for cells, size, times in zip(
@@ -227,12 +220,12 @@ def _batch(rows: Sequence[InputRow], made: Fingerprints) -> Any:
 
 
 def _offsets(has: npt.NDArray[np.bool_], length: int) -> npt.NDArray[np.int32]:
-    """Where each value begins if only some rows have one, all of one length."""
+    """Return the offsets of values of one length that only some rows have."""
     return np.cumsum([0, *np.where(has, length, 0)], dtype=np.int32)
 
 
 def _binary(values: npt.NDArray[np.uint8], has: npt.NDArray[np.bool_]) -> Any:
-    """Rows of bytes as an Arrow array; empty where a row has none."""
+    """Return rows of bytes as an Arrow array; rows without a value are empty."""
     offsets = _offsets(has, values.shape[1])
     buffers = [None, pa.py_buffer(offsets.tobytes()), pa.py_buffer(values[has].tobytes())]
     return pa.Array.from_buffers(pa.binary(), len(has), buffers)

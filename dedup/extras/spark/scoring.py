@@ -1,10 +1,6 @@
-"""Pairs of nodes become related ones, and nodes canonical; runs in the executors, without Spark.
+"""Relations of pairs of nodes, and fates of nodes; runs in the executors, without Spark.
 
-`rules.pairs` computes the scores and tells the relation, batch by batch, with the floats of every engine.
-What a person has said of a pair replaces the relation, never the scores.
-
-A node is out if an earlier duplicate of it is canonical, and canonical if all of them are out; where an
-earlier one is not decided, it waits. Taken in canonical order, each needs one look.
+`rules.pairs` computes scores and relations batch by batch, with the floats of every engine.
 """
 
 from __future__ import annotations
@@ -26,10 +22,7 @@ Bigints = npt.NDArray[np.int64]
 
 
 def related(batches: Iterable[pa.RecordBatch], settings: Settings) -> Iterator[pa.RecordBatch]:
-    """The pairs that are related; schema `EDGE`.
-
-    `batches` have the columns of `PAIR`, then content_a, content_b, signature_a, signature_b.
-    """
+    """Yield related pairs (`EDGE`), from `PAIR` with content_a, content_b, signature_a, signature_b."""
     for batch in batches:
         yield _related({name: batch.column(i) for i, name in enumerate(batch.schema.names)}, settings)
 
@@ -39,11 +32,12 @@ def _related(table: dict[str, pa.Array], settings: Settings) -> pa.RecordBatch:
     scored = _scored(table, kinds, settings)
     found, duplicate = scored.related(settings), scored.duplicates(settings)
     rule = scored.rules(settings).astype(np.int32)
+    # A pin replaces the relation, never the scores (section 4).
     for relation, kind in PIN_KINDS.items():
-        said = kinds >> kind & 1 == 1
-        found[said] = relation is not Relation.UNRELATED
-        duplicate[said] = relation is Relation.DUPLICATE
-        rule[said] = RULES.index(Rule.PINNED)
+        pinned = kinds >> kind & 1 == 1
+        found[pinned] = relation is not Relation.UNRELATED
+        duplicate[pinned] = relation is Relation.DUPLICATE
+        rule[pinned] = RULES.index(Rule.PINNED)
     chosen = np.flatnonzero(found)
     made: tuple[npt.NDArray[Any], ...] = (
         *(_numbers(table["a"]), _numbers(table["b"]), duplicate, rule),
@@ -74,7 +68,7 @@ def _scored(table: dict[str, pa.Array], kinds: Bigints, settings: Settings) -> S
 
 
 def _signatures(column: pa.Array, size: int) -> Signatures:
-    """Shape (n, size), zeros where there is none."""
+    """Return signatures of shape (n, size); missing ones are zeros."""
     rows = column.to_pylist()
     found = np.zeros((len(rows), size), np.uint8)
     found[[len(row) > 0 for row in rows]] = np.frombuffer(b"".join(rows), np.uint8).reshape(-1, size)
@@ -86,9 +80,9 @@ def _numbers(column: pa.Array) -> Bigints:
 
 
 def fates(batches: Iterable[pa.RecordBatch], number: int) -> Iterator[pa.RecordBatch]:
-    """The eligible nodes that are not canonical; schema `FATE`.
+    """Yield the eligible nodes that are not canonical; schema `FATE`.
 
-    `batches`, of schema `OPEN`, have all duplicates among undecided nodes; the later one of each is eligible.
+    `batches`, of schema `OPEN`, hold all duplicates of undecided nodes; the later of each two is eligible.
     """
     tables = [[column.to_numpy(zero_copy_only=False) for column in batch.columns] for batch in batches]
     if not tables:
@@ -96,7 +90,9 @@ def fates(batches: Iterable[pa.RecordBatch], number: int) -> Iterator[pa.RecordB
     earlier, later, free = (np.concatenate(column) for column in zip(*tables, strict=True))
     order = np.argsort(later, kind="stable")
     earlier, later = earlier[order], later[order]
-    # Those that are no later end of a pair are canonical where they are eligible.
+    # A node is out if an earlier duplicate of it is canonical, canonical if all of them are out, and waits if
+    # one is undecided. In canonical order each node is visited once. A node that is never the later one is
+    # canonical if it is eligible.
     out: set[int] = set()
     waiting: set[int] = set(earlier[~free[order].astype(np.bool_)].tolist())
     starts, counts = runs(later)

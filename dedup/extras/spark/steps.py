@@ -1,8 +1,7 @@
-"""The steps of a run, each written before the next begins, so that a killed run goes on where it was.
+"""The steps of a run, each written before the next begins, so that a killed run can continue.
 
-A step is a Parquet table `work/NAME/data`, then a marker `work/NAME/done` of one row. Whoever finds the
-marker reads the table; without it the step is done again from the start. Everything goes through Spark's
-reader and writer: so the folder may be wherever Spark can write, and the session may be a remote one.
+A step is a Parquet table `work/NAME/data`, then a marker `work/NAME/done` of one row. A step without a marker
+is done again. Only Spark reads and writes, so the folder may be anywhere, and the session remote.
 """
 
 from __future__ import annotations
@@ -20,30 +19,30 @@ from dedup.base.errors import WorkError
 from dedup.extras.spark.schema import columns
 
 MARKER = "digest string, rows long, seconds double"
-"""Of a step that is done: what it was made with, the rows of its table, and how long it took."""
+"""The digest of a step's input, the rows of its table, and the seconds that it took."""
 
-Told = Callable[[str, float, int], object]  # told of each step: its name, seconds, and rows
+Told = Callable[[str, float, int], object]  # called after each step with its name, seconds and rows
 
 
 @dataclass(slots=True)
 class Step:
     rows: int
     seconds: float
-    made: bool  # by this run, not by an earlier one
+    made: bool  # by this run, rather than an earlier one
 
 
 @dataclass
 class SparkSteps:
     spark: SparkSession
     work: str  # any URL that Spark writes; two runs at once would overwrite each other's steps
-    digest: str  # of all that steps depend on besides the ones before them
+    digest: str  # of everything that steps depend on besides earlier steps
     told: Told | None = None
-    done: dict[str, Step] = field(default_factory=dict)  # by name, in the order in which they were asked for
+    done: dict[str, Step] = field(default_factory=dict)  # by name, in the order of their use
 
     def table(self, name: str, build: Callable[[], DataFrame], schema: str | None = None) -> DataFrame:
-        """The table of a step, made by `build` where that was not done yet; no schema: as it was written.
+        """Return the table of a step, which `build` makes unless it is finished. No schema: as written.
 
-        A WorkError where the folder holds the step of another run.
+        Raises WorkError: the folder holds the step of another run.
         """
         if name not in self.done:
             found = self._marker(name)
@@ -53,7 +52,7 @@ class SparkSteps:
         return self.tables([name], schema)
 
     def tables(self, names: Sequence[str], schema: str | None = None) -> DataFrame:
-        """The rows of several steps that are done, which have one schema; no names: no rows."""
+        """Return the rows of several finished steps with one schema; without names an empty table."""
         if not names:
             if schema is None:
                 raise ValueError("no table and no schema")
@@ -65,7 +64,7 @@ class SparkSteps:
         return self.done[name].rows
 
     def sizes(self) -> dict[str, int]:
-        """The bytes of the table of each step that is done."""
+        """Return the size in bytes of the table of each finished step."""
         files = self.spark.read.format("binaryFile").option("recursiveFileLookup", "true")
         step = fn.regexp_extract("path", "/([^/]+)/data/[^/]*$", 1).alias("step")
         found = files.load(self.work).select(step, "length").groupBy("step").agg(fn.sum("length"))
@@ -87,7 +86,7 @@ class SparkSteps:
         return Step(rows, seconds, True)
 
     def _marker(self, name: str) -> tuple[int, float] | None:
-        # Twice: for one path that is not there Spark 4 writes a stack trace into its log.
+        # Twice: for a single missing path Spark 4 writes a stack trace into its log.
         paths = [f"{self.work}/{name}/done"] * 2
         try:
             rows = self.spark.read.schema(MARKER).parquet(*paths).collect()
@@ -95,7 +94,7 @@ class SparkSteps:
             if "PATH_NOT_FOUND" in str(error):
                 return None
             raise
-        if not rows:  # it was being written
+        if not rows:  # the run was killed while it wrote the marker
             return None
         if rows[0].digest != self.digest:
             raise WorkError(

@@ -16,7 +16,7 @@ from xxhash import xxh3_64_intdigest
 from dedup.base.errors import InputError
 from dedup.base.numbers import NO_PAIRS
 from dedup.extras.lab.documents import DocumentSet
-from dedup.extras.lab.method import Method, similarity
+from dedup.extras.lab.method import Method
 from dedup.extras.lab.methods import METHODS, label, make, parameters, parse
 from dedup.extras.lab.methods.cascade import Cascade
 from dedup.extras.lab.methods.common_runs import CommonSubsequence, CommonSubstring
@@ -44,6 +44,13 @@ FOX = (
     "now is the time for all good men to come to the aid of the party"
 )
 SUDZO = "I recommend that you buy Sudzo for your laundry"
+
+
+def similarity(method: Method, a: str, b: str) -> float:
+    """Return the score of two texts as the whole corpus."""
+    method.fit(DocumentSet.of_texts([a, b]))
+    return float(method.score(np.array([[0, 1]], np.int32))[0])
+
 
 COUNCILS = """\
 city Ostmark Monday bridge

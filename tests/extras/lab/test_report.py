@@ -228,8 +228,8 @@ def test_the_table_shows_the_figures(page: ReportPage) -> None:
 
 def test_the_summary_says_who_is_best_where_the_product_stands_and_what_failed(page: ReportPage) -> None:
     assert (
-        "With its threshold tuned, word-shingles tells duplicates best: 97\u00a0% of what it calls duplicates"
-        " are, and it finds 97\u00a0% of them (F1\u00a00.966); dedup, character-shingles and minhash are"
+        "With its threshold tuned, word-shingles is best: 97\u00a0% of its pairs are duplicates, and it finds"
+        " 97\u00a0% of all duplicates (F1\u00a00.966); dedup, character-shingles and minhash are"
         " level with it (within 0.01).\n"
         "dedup, the product's own rule, is number 2 of 15 with F1\u00a00.962 (0.955 at its own threshold) and"
         " takes 4.8 CPU seconds per 1,000 articles, where word-shingles takes 37.\n"
@@ -244,9 +244,9 @@ def test_the_summary_says_how_many_unclear_pairs_a_share_leaves_out() -> None:
     sure = replace(best, tuned=Tally(right=300, wrong=0, missed=0, unclear=619))
     found = render(replace(given, evaluations={**given.evaluations, "word-shingles": sure}))
     assert (
-        "word-shingles tells duplicates best: 100\u00a0% of the clear pairs that it calls duplicates are, and"
-        " it finds 100\u00a0% of them (F1\u00a01.000); it calls 619 more duplicates of which the truth says"
-        " nothing clear, and were these wrong, its F1 would be 0.492"
+        "word-shingles is best: 100\u00a0% of its clear pairs are duplicates, and it finds 100\u00a0% of all"
+        " duplicates (F1\u00a01.000); it finds 619 more pairs that are unclear in the truth, and if these"
+        " were wrong, its F1 would be 0.492"
     ) in ReportPage(found).text
 
 

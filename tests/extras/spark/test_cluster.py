@@ -44,16 +44,17 @@ def test_what_does_not_fit_is_told_with_the_next_step(dedup: Dedup, result: Path
     said = dedup("import", "result", "--dry-run")
     assert (said.code, said.out) == (3, "")
     assert said.err.splitlines()[-2:] == [
-        "1 articles of this corpus are not in the result (late): run the cluster again over the whole corpus",
-        "1 articles have another text, title or language than the result was made from (a1): run the cluster"
-        " again over the whole corpus",
+        "1 article of this corpus missing from the result (late): run the cluster again over the whole"
+        " corpus",
+        "1 article with another text, title or language than in the result (a1): run the cluster again over"
+        " the whole corpus",
     ]
     found = json.loads(dedup("import", "result", "--dry-run", "--json").out)
     assert [problem["examples"] for problem in found["problems"]] == [["late"], ["a1"]]
     said = dedup("import", "result")
     assert said.code == 2
-    assert "result does not fit this corpus: 1 articles of this corpus are not in the result" in said.err
-    assert "`dedup import result --dry-run` tells all" in said.err
+    assert "result does not fit this corpus: 1 article of this corpus missing from the result" in said.err
+    assert "`dedup import result --dry-run` lists all" in said.err
     assert dedup("import", "nothing").code == 2
 
 

@@ -12,7 +12,7 @@ import pytest
 
 from dedup.base.errors import InputError
 from dedup.db.database import Database
-from dedup.extras.spark.exchange import EXPORTED, Basis
+from dedup.extras.spark.exchange import FINGERPRINT, PAIR_PIN, SENTENCE_PIN, Basis
 from dedup.extras.spark.postgres import exporting as cluster_export
 from dedup.rules.pair import Relation
 from dedup.store import pins
@@ -116,7 +116,8 @@ def test_an_empty_corpus_is_a_folder_with_every_table(database: Database, tmp_pa
     cluster_export.export(database, tmp_path / "known")
     names = {path.name for path in (tmp_path / "known").iterdir()}
     assert names == {"fingerprint", "pair_pin.parquet", "sentence_pin.parquet", "models", "corpus.json"}
-    for name, table in EXPORTED.items():
+    tables = {"fingerprint": FINGERPRINT, "pair_pin": PAIR_PIN, "sentence_pin": SENTENCE_PIN}
+    for name, table in tables.items():
         path = tmp_path / "known" / (name if name == "fingerprint" else f"{name}.parquet")
         assert pyarrow.parquet.read_table(path).schema.equals(table)
         assert read(path.parent, path.name) == []

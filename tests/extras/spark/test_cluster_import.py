@@ -252,7 +252,7 @@ def test_a_horizon(database: Database, tmp_path: Path) -> None:
     with pytest.raises(InputError, match="horizon is another one"):
         take(database, result_of(inside, SETTINGS), tmp_path / "without")
     outside = [one for one in given if _time(one) < horizon][:2]
-    with pytest.raises(InputError, match="2 articles of the result are before the horizon"):
+    with pytest.raises(InputError, match="2 articles of the result before the horizon"):
         take(database, result_of([*inside, *outside], SETTINGS, horizon=horizon), tmp_path / "more")
 
 

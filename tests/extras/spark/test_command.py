@@ -227,7 +227,7 @@ def test_every_command_of_the_page_works(folder: Path) -> None:
         (["--set", "bands"], "--set wants NAME=VALUE"),
         (["--set", "hash_key=x"], "the hash key has an option of its own"),
         (["--set", "nothing=1"], "unknown setting 'nothing'"),
-        (["--corpus", "known", "--set", "bands=8"], "--corpus brings its settings along"),
+        (["--corpus", "known", "--set", "bands=8"], "--corpus has its own settings"),
         (["--remote", "sc://x", "--master", "local"], "exclude each other"),
     ],
 )

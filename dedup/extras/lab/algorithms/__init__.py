@@ -1,1 +1,1 @@
-"""What several methods are built of."""
+"""Parts of several methods."""

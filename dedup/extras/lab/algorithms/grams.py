@@ -1,4 +1,4 @@
-"""The runs of words or characters of a text, as a set."""
+"""Sets of the runs of words or characters of a text."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 
 def word_grams(words: Sequence[str], size: int) -> set[str]:
-    """All runs of `size` words, each joined by spaces; none where there are fewer words.
+    """Return the runs of `size` words, each joined by spaces.
 
     >>> sorted(word_grams("a rose is a rose".split(), 2))
     ['a rose', 'is a', 'rose is']
@@ -15,5 +15,4 @@ def word_grams(words: Sequence[str], size: int) -> set[str]:
 
 
 def character_grams(text: str, size: int) -> set[str]:
-    """All runs of `size` characters; none where there are fewer."""
     return {text[i : i + size] for i in range(len(text) - size + 1)}

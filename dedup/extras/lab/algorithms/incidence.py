@@ -1,7 +1,6 @@
-"""Documents as sets of items, held as one sparse matrix: what most methods count shared items with.
+"""Documents as sets of items, in a sparse matrix: row i has a one in the column of each item of document i.
 
-Row i has a one in the column of every item of document i. The product of the matrix with its transpose
-counts shared items, and is taken in blocks that fit in memory.
+Its product with its transpose counts shared items, and is computed in blocks that fit in memory.
 """
 
 from __future__ import annotations
@@ -14,15 +13,15 @@ from scipy.sparse import csr_array, triu
 
 from dedup.base.numbers import Likeness, Pairs, ranges
 
+# Multiplications per block of a product, which bound its entries: 250 MB.
 BLOCK_WORK = 20_000_000
-"""Multiplications per block of a product, and so at most as many entries of it: 250 MB."""
 
-PAIRS_AT_ONCE = 50_000  # given pairs whose rows are laid side by side at a time
+PAIRS_AT_ONCE = 50_000  # given pairs that `shared_of` multiplies at a time
 Counts = npt.NDArray[np.int32]  # shape (m,): a count, or a sum of weights, for each pair
 
 
 def incidence(sets: Iterable[npt.ArrayLike]) -> csr_array:
-    """One row for each set of 64-bit numbers, and a column for each number; a set names none twice."""
+    """Return a matrix with a row for each set of distinct 64-bit numbers, and a column for each number."""
     parts = [np.asarray(members).astype(np.int64) for members in sets]
     flat = np.concatenate([np.empty(0, np.int64), *parts])
     ends = np.concatenate([[0], np.cumsum([len(part) for part in parts], dtype=np.int64)])
@@ -39,14 +38,14 @@ def sizes(matrix: csr_array) -> npt.NDArray[np.int64]:
 
 
 def carriers(matrix: csr_array) -> npt.NDArray[np.int64]:
-    """How many documents have each item; shape (items,)."""
+    """Count the documents with each item; shape (items,)."""
     return np.bincount(matrix.indices, minlength=matrix.shape[1])
 
 
 def shared(matrix: csr_array, other: csr_array | None = None) -> Iterator[tuple[Pairs, Counts]]:
-    """Every pair i < j of documents that share an item, once, with the number of items they share.
+    """Yield every pair i < j of documents with a common item, once, and the number of their common items.
 
-    `other`, of the same shape, has weights for ones: the number is then row i of `matrix` times its row j.
+    `other`, of the same shape, has weights instead of ones: the number is row i of `matrix` times its row j.
     """
     against = (matrix if other is None else other).T.tocsr()
     steps = np.concatenate([[0], np.cumsum(np.diff(against.indptr)[matrix.indices], dtype=np.int64)])
@@ -61,12 +60,11 @@ def shared(matrix: csr_array, other: csr_array | None = None) -> Iterator[tuple[
 
 
 def sharing(matrix: csr_array) -> Iterator[Pairs]:
-    """The pairs of `shared` alone."""
     return (pairs for pairs, _ in shared(matrix))
 
 
 def shared_of(matrix: csr_array, pairs: Pairs) -> Counts:
-    """How many items the documents of each pair share; shape (m,)."""
+    """Count the common items of each pair; shape (m,)."""
     found = [
         matrix[part[:, 0]].multiply(matrix[part[:, 1]]).sum(axis=1)
         for part in np.array_split(pairs, len(pairs) // PAIRS_AT_ONCE + 1)
@@ -75,21 +73,19 @@ def shared_of(matrix: csr_array, pairs: Pairs) -> Counts:
 
 
 def jaccard(matrix: csr_array, pairs: Pairs, both: Counts) -> Likeness:
-    """The Jaccard of each pair of rows, given how many items they share; 0 where both are empty."""
+    """Return the Jaccard of each pair of rows, given their common items; 0 if both are empty."""
     size = sizes(matrix)
     union = size[pairs[:, 0]] + size[pairs[:, 1]] - both
     return np.asarray(both / np.maximum(union, 1), np.float32)
 
 
 def join(matrix: csr_array, threshold: float) -> Iterator[Pairs]:
-    """The pairs i < j of rows with a Jaccard of at least `threshold`, each once; none share nothing.
+    """Yield the pairs i < j of rows with a Jaccard of at least `threshold` and a common item, each once.
 
-    Exact, without looking at most pairs. Two sets of Jaccard t share at least t |x| items, so at most |x| -
-    ceil(t |x|) items of x are missing in the other: among any |x| - ceil(t |x|) + 1 items of x is a shared
-    one. Taking the rarest (the prefix) makes few pairs meet. Of those, sets of too different sizes are left
-    out, and sets that cannot share enough items even if all that follows the prefix is shared. These are the
-    prefix, length and (once for the whole prefix) positional filters of PPJoin: Xiao, Wang, Lin, Yu,
-    "Efficient similarity joins for near duplicate detection", WWW 2008.
+    Exact, by the prefix, length and (once for the whole prefix) positional filters of PPJoin: Xiao, Wang,
+    Lin, Yu, "Efficient similarity joins for near duplicate detection", WWW 2008. Two sets of Jaccard t share
+    at least t |x| items, so any |x| - ceil(t |x|) + 1 items of x include a shared one. The prefix takes the
+    rarest, which few other sets have.
     """
     size = sizes(matrix)
     bound = just_below(threshold)
@@ -101,24 +97,22 @@ def join(matrix: csr_array, threshold: float) -> Iterator[Pairs]:
     for pairs, both in shared(prefixes):
         a, b = pairs[:, 0], pairs[:, 1]
         close = np.minimum(size[a], size[b]) >= bound * np.maximum(size[a], size[b])
-        # Of the two prefixes, all items of the one that ends first are before the end of the other: what they
-        # share is counted. The rest of that set may at best be shared too.
+        # The items of the prefix that ends first all come before the end of the other prefix, so `both`
+        # counts what they share. At best the whole rest of that set is shared, too.
         most = both + np.where(last[a] <= last[b], rest[a], rest[b])
         pairs = pairs[close & (most >= bound / (1 + bound) * (size[a] + size[b]))]
         yield pairs[jaccard(matrix, pairs, shared_of(matrix, pairs)) >= np.float32(threshold)]
 
 
 def just_below(threshold: float) -> float:
-    """The next smaller 32-bit number, as scores are, so that a filter loses no pair: 0.7 * 10 is over 7."""
+    """Return the next smaller 32-bit number."""
+    # Scores are 32-bit, and 0.7 * 10 is over 7: a filter with the bound itself would lose pairs.
     return float(np.nextafter(np.float32(threshold), np.float32(0)))
 
 
 def rarest(matrix: csr_array, counts: npt.NDArray[np.int64]) -> csr_array:
-    """The matrix with only the `counts[i]` items of each row i that the fewest documents have.
-
-    Its columns are numbered again, the rarest item first, and are sorted in each row. Items of equally many
-    documents come in one order for all rows, which the filters need.
-    """
+    """Return a matrix with the `counts[i]` rarest items of each row i, and columns from rare to common."""
+    # The sort is stable, so that equally rare items have one order in all rows: the filters need it.
     size = sizes(matrix)
     rank = np.empty(matrix.shape[1], np.int64)
     rank[np.argsort(carriers(matrix), kind="stable")] = np.arange(matrix.shape[1])

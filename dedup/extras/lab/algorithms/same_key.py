@@ -1,4 +1,4 @@
-"""Methods that give each text one key, and call texts of the same key duplicates."""
+"""Methods that give each text one key: texts with the same key are duplicates."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from dedup.extras.lab.method import Method
 
 @dataclass
 class SameKey(Method):
-    """1 where two articles have the same key, else 0. There is nothing between, so there is no curve."""
+    """Score 1 for articles with the same key, else 0; so there is no curve."""
 
     threshold: float = 1.0
     floor: float = 1.0
@@ -34,4 +34,4 @@ class SameKey(Method):
 
     @abstractmethod
     def key(self, document: Document) -> Hashable | None:
-        """The key of a document; None where there is nothing to make it of."""
+        """Return the key of a document; None if it has no content for a key."""

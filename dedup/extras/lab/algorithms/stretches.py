@@ -1,9 +1,7 @@
-"""Runs of characters of both of two texts: the longest one, and fingerprints that any long one shares.
+"""Common runs of characters of two texts: the longest one, and fingerprints that any long run shares.
 
 Stretches of 1, 2, 4, … characters are hashed at every place of a text at once, by doubling: the hash of 2n
 characters is made of the hashes of the two halves (Karp, Miller, Rosenberg 1972, with hashes for names).
-Mixing is not linear, so that periodic texts do not collide, as they would under a polynomial. Equal stretches
-have equal hashes; unequal ones differ but for a chance of 2^-63.
 """
 
 from __future__ import annotations
@@ -19,12 +17,11 @@ from dedup.base.numbers import ranges, runs
 from dedup.extras.judging.sampling import mixed
 from dedup.text.hashing import Hashes
 
+# Characters. Any two texts of one language share shorter stretches, so testing for them is wasted time.
 SURELY_SHARED = 8
-"""Characters: texts of one language share shorter stretches, so that looking for one is wasted time."""
 
+# Characters per gram, a power of two: about six words. With 16, set phrases made 20 times as many candidates.
 GRAM = 32
-"""Characters per gram, a power of two: about six words. With 16, set phrases of news made 20 times as many
-candidates."""
 
 WINDOW = 17  # grams per window. One gram in nine is selected: 2 / (WINDOW + 1)
 SHORTEST_RUN = GRAM + WINDOW - 1  # characters: every common run of at least this length shares a fingerprint
@@ -38,12 +35,13 @@ def letters(text: str, seed: int = 0) -> Hashes:
 
 
 def doubled(hashes: Hashes, width: int) -> Hashes:
-    """From the hashes of all stretches of `width` characters, those of all stretches of twice as many."""
+    """Return the hashes of all stretches of 2 `width` characters, from the hashes for `width`."""
+    # Mixing is not linear: under a polynomial hash, periodic texts would collide.
     return mixed(hashes[:-width], hashes[width:])
 
 
 class CommonRun(NamedTuple):
-    """A run of characters of both texts: `a[start_a : start_a + length]`, and the same of b."""
+    """A common run of two texts: `a[start_a : start_a + length]`, which equals the same of b."""
 
     length: int
     start_a: int
@@ -51,18 +49,16 @@ class CommonRun(NamedTuple):
 
 
 def longest_common_substring(a: str, b: str) -> CommonRun:
-    """The longest run of characters in both texts, exactly; one of them where there are several.
-
-    Hashes that collide could only make it too long, so the last step compares the characters, and starts
-    again with other hashes if they differ.
+    """Return the longest run of characters in both texts, exactly; one of them if there are several.
 
     >>> longest_common_substring("the old house", "an old horse")
-    Run(length=7, start_a=3, start_b=2)
+    CommonRun(length=7, start_a=3, start_b=2)
     """
     if len(a) <= len(b) and (start := b.find(a)) >= 0:
         return CommonRun(len(a), 0, start)
     if len(b) < len(a) and (start := a.find(b)) >= 0:
         return CommonRun(len(b), start, 0)
+    # Colliding hashes can only make the run too long: if the characters differ, try other hashes.
     for seed in count():
         length, i, j = found = _longest(a, b, seed)
         if a[i : i + length] == b[j : j + length]:
@@ -71,11 +67,9 @@ def longest_common_substring(a: str, b: str) -> CommonRun:
 
 
 def _longest(a: str, b: str, seed: int) -> CommonRun:
-    """The same by hashes, in O(n log² n).
-
-    Stretches are doubled as long as the texts share one. Then the length is found from the largest power of
-    two down, keeping only the places that still agree.
-    """
+    """Return the longest common run by hashes, in O(n log² n)."""
+    # Stretches are doubled as long as the texts share one. Then the length is found from the largest power of
+    # two down, with only the places that still agree.
     levels = [(letters(a, seed), letters(b, seed))]  # level k: stretches of 2^k characters
     while 2 * (width := 1 << len(levels) - 1) <= min(len(a), len(b)):
         longer = (doubled(levels[-1][0], width), doubled(levels[-1][1], width))
@@ -103,7 +97,8 @@ def _longest(a: str, b: str, seed: int) -> CommonRun:
 
 
 def _common(a: Hashes, b: Hashes) -> Hashes:
-    """The hashes in both, ascending, without their last bit, which here says where a hash is from."""
+    """Return the hashes in both, ascending, without their last bit."""
+    # The last bit marks the text of a hash, so that one sort finds equal neighbours of different texts.
     both = np.sort(np.concatenate([a & ~_LAST_BIT, b | _LAST_BIT]))
     return np.asarray(both[:-1][both[:-1] ^ _LAST_BIT == both[1:]])
 
@@ -115,15 +110,12 @@ def _among(hashes: Hashes, common: Hashes) -> npt.NDArray[np.bool_]:
 
 
 def fingerprints(text: str) -> Hashes:
-    """The selected hashes of a text; empty for texts shorter than `SHORTEST_RUN`.
+    """Return the selected hashes of a text; empty for texts shorter than `SHORTEST_RUN`.
 
-    Of every window of consecutive 32-grams the smallest hash is selected, the last one of equals (Schleimer,
-    Wilkerson, Aiken, "Winnowing", SIGMOD 2003). The choice depends on the window alone, so two texts that
-    share a run select the same places within it. Windows that do not overlap select different places: a run
-    of n 32-grams shares at least n // WINDOW of them.
-
-    The second and later occurrence of a hash are items of their own, so that the number of items two
-    texts share counts repetitions too.
+    In every window of consecutive 32-grams the smallest hash is selected, the last of equals (Schleimer,
+    Wilkerson, Aiken, "Winnowing", SIGMOD 2003). The choice depends on the window alone, so texts with a
+    common run select the same places in it. Disjoint windows select different ones: a run of n 32-grams
+    shares at least n // WINDOW.
     """
     if len(text) < SHORTEST_RUN:
         return np.empty(0, np.uint64)
@@ -133,13 +125,14 @@ def fingerprints(text: str) -> Hashes:
     windows = sliding_window_view(hashes, WINDOW)[:, ::-1]  # reversed: argmin takes the first of equals
     places = np.unique(np.arange(len(windows)) + WINDOW - 1 - windows.argmin(axis=1))
     selected = np.sort(hashes[places])
+    # A repeated hash becomes different items, so that shared items count repetitions.
     _, sizes = runs(selected)
     occurrence = ranges(0, sizes)
     return mixed(selected, occurrence.astype(np.uint64))
 
 
 def least_shared(run: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
-    """Return the least number of shared fingerprints of two texts with a common run of so many characters.
+    """Return the least number of shared fingerprints of two texts with a common run of `run` characters.
 
     >>> least_shared(np.array([47, 48, 65, 300])).tolist()
     [0, 1, 2, 15]

@@ -1,4 +1,4 @@
-"""The lab's commands on files: methods, compare, generate. Its packages (an extra) are imported on use."""
+"""Commands of the lab on files: methods, compare, generate."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ if TYPE_CHECKING:
 lab = typer.Typer(
     no_args_is_help=True,
     help="""
-The lab: every method of the field on your own articles, held against a truth.
+The lab: compare methods of the field on your own articles, with or without a truth.
 
-Without a truth: `dedup lab compare news.jsonl` shows what the methods find, and on what they disagree.
+Without a truth, `dedup lab compare news.jsonl` shows the pairs that methods find, and their disagreements.
 To judge pairs of your own corpus: `dedup judge pairs`.
 """,
 )
@@ -33,7 +33,7 @@ To judge pairs of your own corpus: `dedup judge pairs`.
 
 @lab.callback()
 def needs_extra() -> None:
-    """The lab."""
+    # On every command of the group: their packages are an extra.
     shared.needs("the lab", "lab", LAB_PACKAGES)
 
 
@@ -42,9 +42,9 @@ def methods(
     name: Annotated[str | None, Argument(metavar="NAME", help="A method or a row of the list.")] = None,
     json: shared.JsonOption = False,
 ) -> None:
-    """List the methods: what each computes, and who proposed it. With a NAME: its parameters too.
+    """List the methods with their computation and source; with a NAME, its parameters too.
 
-    A parameter is set with `NAME:parameter=value`, such as `minhash:bands=16:rows=8`.
+    Set a parameter with `NAME:parameter=value`, such as `minhash:bands=16:rows=8`.
     """
     from dedup.extras.lab.methods import parameters, parse
 
@@ -84,28 +84,21 @@ def compare(
     min_jaccard: MinJaccardOption = 0.8,
     chosen: Annotated[
         str | None,
-        Option(
-            "--methods",
-            help="Names or rows with commas, `all`, or `linear` (all that do not look at every pair)."
-            " Default: all; above 10,000 articles, linear.",
-        ),
+        Option("--methods", help="Names or rows with commas, `all`, or `linear`. Default: see above."),
     ] = None,
-    out: Annotated[
-        Path | None, Option(help="Folder for results and report; default: FILE.lab in the current folder.")
-    ] = None,
-    limit: Annotated[float, Option(min=1, help="Seconds a method may take before it is given up.")] = 900,
-    jobs: Annotated[
-        int | None, Option(min=1, help="Methods at work at a time; default: one per core.")
-    ] = None,
+    out: Annotated[Path | None, Option(help="Folder for results and report; default: FILE.lab.")] = None,
+    limit: Annotated[float, Option(min=1, help="Seconds after which a method is stopped.")] = 900,
+    jobs: Annotated[int | None, Option(min=1, help="Methods at a time; default: one per core.")] = None,
     map_: shared.MapOption = None,
     format_: shared.FormatOption = None,
     language: shared.LanguageOption = None,
     json: shared.JsonOption = False,
 ) -> None:
-    """Run methods on a file of articles: a table, and a report to open in a browser.
+    """Run methods on a file of articles; shows a table, and writes a report to open in a browser.
 
-    What has finished is kept in the folder `--out`: the same command goes on where it was interrupted. A
-    method that fails or takes too long is reported as such and does not stop the others.
+    By default all methods run; above 10,000 articles only `linear` ones, which do not look at every pair.
+    Finished results stay in the folder `--out`, so the same command continues an interrupted comparison. A
+    method that fails or takes too long is reported and does not stop the others.
     """
     from dedup.extras.judging.truth import read_truth
     from dedup.extras.lab.evaluation.compare import Source, compare
@@ -117,7 +110,7 @@ def compare(
     corpus = source.read()
     known = read_truth(truth, corpus.numbers, min_jaccard) if truth else None
     if known and known.unknown:
-        output.say(f"{known.unknown:,} pairs of {truth} name articles that {file} does not have")
+        output.say(f"{truth} has {shared.counted(known.unknown, 'pair')} of articles that are not in {file}")
     if chosen is None:
         chosen = "all" if len(corpus) <= LARGE else "linear"
         if chosen == "linear":
@@ -141,7 +134,7 @@ def compare(
     output.say(f"wrote {page}; open it in a browser")
 
 
-NARROW = ("F1", "strict", "prec.", "recall", "tuned", "100+", "s")  # Columns of a narrow terminal
+NARROW = ("F1", "strict", "prec.", "recall", "tuned", "100+", "s")  # columns of a narrow terminal
 
 
 def _print(found: Comparison) -> None:
@@ -163,20 +156,20 @@ def _print(found: Comparison) -> None:
             output.say(f"{result.label}: {result.outcome}: {result.reason}")
     if found.evaluations and found.unclear:
         output.say(
-            f"unclear in the truth: {shared.counted(found.unclear, 'pair')}, which no column but strict"
-            " counts: there it is wrong to find one"
+            f"unclear in the truth: {shared.counted(found.unclear, 'pair')}; only the column strict counts"
+            " them, as errors if found"
         )
     if found.evaluations:
         output.say(
-            "prec., recall, F1: pairs at the method's own threshold; tuned: F1 at the threshold that is best"
-            " on the other half; AP: area under the precision-recall curve; B³: B-cubed F1 of the groups;"
+            "prec., recall, F1: pairs at the method's own threshold; tuned: F1 at the best threshold of the"
+            " other half; AP: area under the precision-recall curve; B³: B-cubed F1 of the groups;"
             " 100+: recall in stories of 100 articles and more"
         )
     output.say("cand.: candidate pairs per article; s, MB: CPU seconds and memory per 1,000 articles")
 
 
 def _columns(found: Comparison) -> list[FigureColumn]:
-    """The columns that fit; the others are in the report and in --json."""
+    """Return the columns that fit; the report and --json have the others."""
     from dedup.extras.lab.report.figures import JUDGED, UNJUDGED
 
     if not found.evaluations:
@@ -188,7 +181,7 @@ def _columns(found: Comparison) -> list[FigureColumn]:
 
 
 def as_json(found: Comparison) -> dict[str, Any]:
-    """A comparison for machines, without pairs, curves and texts."""
+    """Return a comparison as JSON, without pairs, curves and texts."""
     return {
         "corpus": found.corpus,
         "articles": found.documents,
@@ -239,16 +232,12 @@ def _measures(evaluation: Evaluation | None) -> dict[str, Any]:
 
 @lab.command()
 def generate(
-    names: Annotated[
-        list[str] | None, Argument(metavar="CASE", help="Which cases to write; all if none is named.")
-    ] = None,
-    out: Annotated[Path, Option(help="Folder for CASE.jsonl.gz and CASE.truth.jsonl.gz.")] = Path(
-        "hard-cases"
-    ),
+    names: Annotated[list[str] | None, Argument(metavar="CASE", help="Cases to write. Default: all.")] = None,
+    out: Annotated[Path, Option(help="Folder for articles and truth of each case.")] = Path("hard-cases"),
     seed: Annotated[int, Option(help="Another seed makes other texts of the same kind.")] = 1,
     list_: Annotated[bool, Option("--list", help="Only list the cases.")] = False,
 ) -> None:
-    """Write corpora of the phenomena that break such tools, with their truth; invented texts.
+    """Write corpora of invented texts that are hard for such tools, with their truth.
 
     Next: `dedup lab compare hard-cases/CASE.jsonl.gz --truth hard-cases/CASE.truth.jsonl.gz`.
     """

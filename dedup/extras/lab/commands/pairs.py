@@ -12,10 +12,10 @@ from dedup.cli.shared import JsonOption, corpus, counted, needs
 from dedup.extras.judging.commands import NewestOption
 from dedup.extras.lab.commands import LAB_PACKAGES, LARGE
 
+# Run besides the product's own rule: each finds other pairs.
 OTHERS = "sentences,spotsigs,minhash,tfidf"
-"""Methods asked beside the product's own rule: each sees something else."""
 
-LIMIT_SECONDS = 300.0  # That a method may take: with two cores all are over in 10 minutes
+LIMIT_SECONDS = 300.0  # for each method; with two cores all end within 10 minutes
 
 
 def pairs(
@@ -23,22 +23,20 @@ def pairs(
     methods: Annotated[
         str | None,
         Option(
-            help="Whose opinions to ask beside dedup's: names or rows with commas. Default:"
-            f" {OTHERS}; above {LARGE:,} articles, without those that look at every pair.",
+            help=f"Methods to run besides dedup: names or rows with commas. Default: {OTHERS}; above"
+            f" {LARGE:,} articles, without methods that look at every pair.",
         ),
     ] = None,
     newest: NewestOption = 20_000,
-    limit: Annotated[
-        float, Option(min=1, help="Seconds a method may take before it is left out.")
-    ] = LIMIT_SECONDS,
+    limit: Annotated[float, Option(min=1, help="Seconds after which a method is left out.")] = LIMIT_SECONDS,
     seed: Annotated[int, Option(help="Another seed draws other pairs.")] = 0,
     json: JsonOption = False,
 ) -> None:
-    """Pick pairs worth a human look: near the thresholds, where methods disagree, and some of every kind.
+    """Pick pairs for people to judge: near the thresholds, on which methods disagree, and some of every kind.
 
-    A random sample of each kind, so that what people say of it tells about all pairs that any method found.
-    A new selection replaces the old one; judgements are kept, and a pair picked again is not asked again.
-    A method that fails or takes too long is left out, which is said.
+    Each kind gets a random sample, so that judgements of it hold for all pairs that any method found. A new
+    selection replaces the old one; judgements stay, and a judged pair is not asked again. A method that fails
+    or takes too long is left out with a message.
     """
     needs("picking pairs", "lab", LAB_PACKAGES)
     from dedup.extras.lab import picking
@@ -68,7 +66,7 @@ def pairs(
         )
     else:
         output.table(
-            f"picked {len(picked):,} pairs",
+            f"picked {counted(len(picked), 'pair')}",
             ("dedup's score", "pairs", "picked"),
             ((name, n, k) for name, (n, k) in strata.items()),
             ("pairs", "picked"),

@@ -1,1 +1,1 @@
-"""Running methods, and what their answers are worth."""
+"""Runs of methods, and measures of their results."""

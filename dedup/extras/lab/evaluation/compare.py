@@ -1,7 +1,7 @@
-"""Runs several methods on one file, each in a process of its own with its own clock and memory.
+"""Run several methods on one file, each in its own process with its own limits of time and memory.
 
-A method that fails or takes too long ends alone. What has ended well is kept in a folder, so that a
-comparison that was interrupted goes on where it was. It does not judge the results.
+A method that fails or takes too long does not stop the others. Finished results stay in a folder, so that an
+interrupted comparison can continue.
 """
 
 from __future__ import annotations
@@ -35,11 +35,9 @@ from dedup.extras.lab.methods import label, make
 from dedup.files.packed import open_file
 from dedup.text.fingerprint import ALGORITHM_REVISION
 
-REVISION = 1
-"""Raised by one whenever code changes what a method finds, so that older results are not taken for new."""
-
-LIMIT_SECONDS = 900.0  # a method may take this long by default
-MEMORY_SHARE = 0.8  # of the machine's memory, what all methods at work may take together
+REVISION = 1  # raised by one whenever a change of code changes results, so that older ones are not reused
+LIMIT_SECONDS = 900.0  # for each method
+MEMORY_SHARE = 0.8  # of the machine's memory, for all running methods together
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +56,7 @@ class Source:
         return corpus
 
     def key(self) -> str:
-        """What a kept result must agree with: the file, how it is read, and this program and its defaults."""
+        """Return the key of kept results, from the file, its options, and this program with its defaults."""
         file, _ = open_file(str(self.path))
         with file:
             digest = hashlib.file_digest(file, "sha256").hexdigest()
@@ -77,10 +75,10 @@ def compare(
     factory: Callable[[str], Method] = make,
     ended: Callable[[MethodResult], None] = lambda _: None,
 ) -> list[MethodResult]:
-    """Run methods on a file; those whose result is kept in the folder are not run again.
+    """Run methods on a file, without those whose results are kept in the folder.
 
-    Results come in the order of `methods`; failures are results too, and are tried again next time. `ended`
-    is told of every result, also of those that were kept. `factory` makes a method of its label inside its
+    Returns results in the order of `methods`; failures are results too, and are tried again next time.
+    `ended` is called with every result, also a kept one. `factory` makes a method from its label inside its
     process, so it must be importable by name.
     """
     folder.mkdir(parents=True, exist_ok=True)
@@ -124,7 +122,7 @@ class _Worker:
         self.deadline = time.monotonic() + limit_seconds
         self.answer, theirs = context.Pipe(duplex=False)
         self.process: SpawnProcess = context.Process(target=task, args=(self.label, theirs), daemon=True)
-        # Ctrl-C is the parent's business, also while the child still imports.
+        # Only the parent handles Ctrl-C; the child inherits the mask, so it is safe while it still imports.
         before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
         try:
             self.process.start()
@@ -144,9 +142,11 @@ class _Worker:
     def result(self, folder: Path, key: str) -> MethodResult:
         late = self.process.is_alive()
         reason = None
+        # The pipe of a process that was killed raises EOFError.
         with contextlib.suppress(EOFError, OSError):
             reason = self.answer.recv() if self.answer.poll() else None
         self.kill()
+        # A late process may have saved its result before it was killed.
         kept = load(self.label, folder, key)
         if kept:
             return kept
@@ -167,10 +167,10 @@ def _run(
     key: str,
     memory: int,
 ) -> None:
-    """The life of a worker process: one method, its result in the folder, or the reason in the pipe."""
+    """Run one method in a worker process: saves its result, or sends the reason of its failure."""
     threading.Thread(target=_end_with_parent, daemon=True).start()
-    with contextlib.suppress(ValueError, OSError):  # not every system can hold a process to a limit
-        # Address space, of which libraries reserve much more than they use: that is not counted.
+    with contextlib.suppress(ValueError, OSError):  # some systems cannot limit a process
+        # The limit is on address space, of which libraries have reserved much more than they use.
         limit = memory + _reserved()
         resource.setrlimit(resource.RLIMIT_AS, (limit, limit))
     try:
@@ -180,11 +180,11 @@ def _run(
     except DedupError as error:
         answer.send(str(error))
     except Exception as error:
-        answer.send(f"unexpected {type(error).__name__}")  # its message could hold the text of an article
+        answer.send(f"unexpected {type(error).__name__}")  # its message may quote an article
 
 
 def _end_with_parent() -> None:
-    """End this process when the one that started it is gone, however it went: a method may take an hour."""
+    # However the parent ends, also by SIGKILL: otherwise a method would run on for an hour.
     parent = multiprocessing.parent_process()
     if parent is not None:
         wait([parent.sentinel])
@@ -220,13 +220,12 @@ def measure(method: Method, corpus: DocumentSet) -> MethodResult:
 
 
 def _peak_memory() -> int:
-    """In bytes."""
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    return peak if sys.platform == "darwin" else peak * 1024
+    return peak if sys.platform == "darwin" else peak * 1024  # macOS counts bytes, Linux kilobytes
 
 
 def _reserved() -> int:
-    """The address space taken so far, in bytes; 0 where the system does not tell."""
+    """Return the reserved address space in bytes; 0 if the system does not show it."""
     with contextlib.suppress(OSError, ValueError, IndexError):
         return int(Path("/proc/self/statm").read_text().split()[0]) * os.sysconf("SC_PAGE_SIZE")
     return 0

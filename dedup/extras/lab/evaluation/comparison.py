@@ -1,4 +1,4 @@
-"""Results on one corpus side by side, judged by the truth where there is one: what table and report show."""
+"""Results on one corpus side by side, and their evaluation by a truth: the content of table and report."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ class Comparison:
     refused: int  # lines that are no articles
     repeated: int  # articles that a later line replaced
     truth: str | None  # name of its file
-    duplicates: int  # pairs that the truth names
-    unclear: int
+    duplicates: int  # pairs in the truth
+    unclear: int  # pairs in the truth
     results: tuple[MethodResult, ...]  # in the order of the methods' rows
-    evaluations: dict[str, Evaluation]  # by label, of those that came to an end; empty without truth
+    evaluations: dict[str, Evaluation]  # by label, of finished methods; empty without truth
     disagreements: tuple[Disagreement, ...]
     made_at: str
     machine: str

@@ -1,8 +1,4 @@
-"""The pairs on which methods are of different opinion, and that teach the most.
-
-First what the product's own rule has wrong, then what it has right and others have not, then what divides the
-methods most. Few of each kind, and no article twice, so that a reader sees different causes.
-"""
+"""Instructive pairs on which methods disagree: errors of the product's own rule first, then of others."""
 
 from __future__ import annotations
 
@@ -16,27 +12,20 @@ from dedup.extras.judging.truth import DIFFERENT, DUPLICATE, UNCLEAR, Truth
 from dedup.extras.lab.documents import Document, DocumentSet
 from dedup.extras.lab.evaluation.results import MethodResult, opinions
 
-SHOWN_PER_KIND = 4
-"""Examples of each kind of disagreement."""
-
-PRODUCT_ROW = "0"  # the row of the product's own rule, whatever its parameters
-_WORDS = {
-    DUPLICATE: "duplicates",
-    UNCLEAR: "unclear; the pair counts for nobody",
-    DIFFERENT: "no duplicates",
-}
+SHOWN_PER_KIND = 4  # examples of each kind of disagreement
+PRODUCT_ROW = "0"  # the row of the product's own rule, with any parameters
+_WORDS = {DUPLICATE: "duplicates", UNCLEAR: "unclear; the pair is not counted", DIFFERENT: "no duplicates"}
 
 
 @dataclass(frozen=True, slots=True)
 class Disagreement:
     """A pair that some methods call a duplicate and others do not."""
 
-    kind: str  # why it is instructive, in words
-    truth: str  # in words too
+    kind: str  # the reason why it is instructive, in words
+    truth: str  # in words, too
     a: Document
     b: Document
-    # by label, the highest first; None where it did not see the pair or scored it too low.
-    scores: dict[str, float | None]
+    scores: dict[str, float | None]  # by label, the highest first; None: no candidate, or below the floor
     accepted: tuple[str, ...]  # labels of the methods that call it a duplicate
 
 
@@ -71,6 +60,7 @@ def disagreements(
     ]
     kinds = about_others if product is None else about_product
     kinds.append(("the methods are divided", split, grades == UNCLEAR))
+    # No article twice, so that a reader sees different causes.
     shown: set[int] = set()
     for kind, order, wanted in kinds:
         left = SHOWN_PER_KIND

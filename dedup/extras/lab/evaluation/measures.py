@@ -1,7 +1,4 @@
-"""How good the result of a method is: its pairs at every threshold, its groups, and recall by kind of pair.
-
-What is measured of groups, whatever made them, is in `dedup/extras/judging/truth.py`.
-"""
+"""Measures of a method's result: its pairs at every threshold, its groups, and recall by kind of pair."""
 
 from __future__ import annotations
 
@@ -27,7 +24,7 @@ from dedup.extras.lab.evaluation.results import MethodResult
 
 @dataclass(frozen=True, slots=True)
 class CurvePoint:
-    """Precision and recall where every pair of at least this score is called a duplicate."""
+    """Precision and recall if every pair of at least this score is called a duplicate."""
 
     threshold: float
     precision: float
@@ -36,19 +33,19 @@ class CurvePoint:
 
 @dataclass(frozen=True, slots=True)
 class KindRecall:
-    """Recall among the named pairs of a kind, whatever their grade: such as all with 10 % of noise."""
+    """Recall among the named pairs of a kind, of any grade; such as all with 10 % of noise."""
 
     name: str
     pairs: int
-    found: int  # the method calls them duplicates itself
-    grouped: int  # their articles end in one group
+    found: int  # accepted by the method
+    grouped: int  # with both articles in one group
 
 
 @dataclass(frozen=True, slots=True)
 class Evaluation:
     own: Tally  # at the method's own threshold
-    strict: Tally  # as `own`, but unclear pairs are wrong where they are found
-    tuned: Tally  # at the threshold that is best on the other half of the articles, both halves added up
+    strict: Tally  # as `own`, but found pairs are wrong if they are unclear
+    tuned: Tally  # at the best threshold of the other half of the articles, both halves added up
     thresholds: tuple[float, float]  # of `tuned`
     average_precision: float  # the area under the precision-recall curve, by steps
     curve: tuple[CurvePoint, ...]  # from the highest threshold to the lowest
@@ -76,7 +73,7 @@ def evaluate(result: MethodResult, truth: Truth) -> Evaluation:
 
 
 def tally(accepted: Flags, grades: Grades, duplicates: int) -> Tally:
-    """Unclear pairs count for nobody; `duplicates` is how many there are in all, seen or not."""
+    """Count right and wrong pairs; `duplicates` is the number in the whole truth."""
     right, wrong, unclear = (
         int((accepted & (grades == grade)).sum()) for grade in (DUPLICATE, DIFFERENT, UNCLEAR)
     )
@@ -84,7 +81,7 @@ def tally(accepted: Flags, grades: Grades, duplicates: int) -> Tally:
 
 
 def curve(scores: Likeness, grades: Grades, duplicates: int) -> tuple[CurvePoint, ...]:
-    """Precision and recall at every score that occurs; pairs without a score are never found."""
+    """Return precision and recall at every score; pairs without a score are never found."""
     clear = grades != UNCLEAR
     order = np.argsort(-scores[clear], kind="stable")
     sorted_scores = scores[clear][order]
@@ -99,7 +96,7 @@ def curve(scores: Likeness, grades: Grades, duplicates: int) -> tuple[CurvePoint
 
 
 def average_precision(points: Iterable[CurvePoint]) -> float:
-    """The sum of each step of recall times the precision there, without interpolation."""
+    """Return the sum of each step of recall times the precision there, without interpolation."""
     total = reached = 0.0
     for point in points:
         total += (point.recall - reached) * point.precision
@@ -108,7 +105,7 @@ def average_precision(points: Iterable[CurvePoint]) -> float:
 
 
 def _tuned(scores: Likeness, grades: Grades, half: Flags, wanted: Flags) -> tuple[Tally, tuple[float, float]]:
-    """The tally at the threshold that is best on the other half, added over both halves."""
+    """Return the tally of both halves, each at the best threshold of the other."""
     parts, thresholds = [], []
     for here in (False, True):
         there = half != here
@@ -122,7 +119,7 @@ def _tuned(scores: Likeness, grades: Grades, half: Flags, wanted: Flags) -> tupl
 
 
 def _best_threshold(points: Sequence[CurvePoint]) -> float:
-    """Where F1 is highest, halfway down to the next score; 1 where nothing was right."""
+    """Return the score with the highest F1, halfway down to the next score; 1 if no pair was right."""
 
     def f1(point: CurvePoint) -> float:
         return 2 * point.precision * point.recall / ((point.precision + point.recall) or 1)
@@ -134,7 +131,8 @@ def _best_threshold(points: Sequence[CurvePoint]) -> float:
 
 
 def halves(truth: Truth, documents: npt.NDArray[np.int32]) -> Flags:
-    """The half of each document: that of its story, so that no story is cut; by a fixed mixing of numbers."""
+    """Return the half of each document, by a fixed hash of its story."""
+    # By story: a threshold must not be judged by copies of the articles that it was tuned on.
     mixed = truth.stories[documents].astype(np.uint64) * np.uint64(0x9E3779B97F4A7C15)
     return np.asarray(mixed >> np.uint64(63) == 1)
 
@@ -154,6 +152,6 @@ def _by_kind(result: MethodResult, truth: Truth) -> Iterable[KindRecall]:
 
 
 def _in_order(kind: str) -> tuple[str, float, str]:
-    """Numbers in the order of their values: "level 5" before "level 10"."""
+    """Return the sort key of a kind, which puts "level 5" before "level 10"."""
     key, _, value = kind.partition(" ")
     return key, float(value) if value.replace(".", "", 1).isdigit() else 0.0, value

@@ -1,7 +1,4 @@
-"""What a method found on a corpus, and at which cost: kept in two files, so that a comparison can resume.
-
-`NAME.json` holds facts and counts, `NAME.npz` the scored pairs. Nothing is pickled.
-"""
+"""Results of methods, kept in `NAME.json` (facts and counts) and `NAME.npz` (pairs); nothing is pickled."""
 
 from __future__ import annotations
 
@@ -24,9 +21,9 @@ Outcome = Literal["done", "failed", "too slow"]
 
 @dataclass(frozen=True)
 class MethodResult:
-    """One method on one corpus; the arrays have the pairs above the method's floor."""
+    """The result of a method on a corpus; the arrays have the pairs above the method's floor."""
 
-    label: str  # its name, and the parameters that are not the default
+    label: str  # its name, and parameters with other values than the default
     row: str
     name: str
     about: str
@@ -36,9 +33,9 @@ class MethodResult:
     outcome: Outcome
     reason: str | None = None
     documents: int = 0
-    candidates: int = 0  # pairs it scored
-    seconds: float = 0.0  # CPU, of all its processes, without reading the file
-    memory: int = 0  # bytes at the peak, beyond those of the articles
+    candidates: int = 0  # scored pairs
+    seconds: float = 0.0  # CPU time of all its processes, without reading the file
+    memory: int = 0  # peak in bytes, without the articles
     pairs: Pairs = field(default_factory=lambda: NO_PAIRS, repr=False)
     scores: Likeness = field(default_factory=lambda: np.empty(0, np.float32), repr=False)
     accepted: Flags = field(default_factory=lambda: np.empty(0, np.bool_), repr=False)
@@ -55,10 +52,7 @@ class MethodResult:
 
 
 def opinions(results: Sequence[MethodResult], keys: Keys, size: int) -> tuple[Likeness, Flags]:
-    """Return what methods say of the pairs of ascending `keys` among `size` documents; both (methods, pairs).
-
-    The scores, NaN where a method has none, and whether it accepts the pair.
-    """
+    """Return scores (NaN if missing) and acceptance for ascending `keys`; both of shape (methods, pairs)."""
     scores = np.full((len(results), len(keys)), np.nan, np.float32)
     accepted = np.zeros(scores.shape, np.bool_)
     for row, result in enumerate(results):
@@ -74,7 +68,7 @@ _ARRAYS = ("pairs", "scores", "accepted", "groups")
 
 
 def save(result: MethodResult, folder: Path, key: str) -> None:
-    """Keep a result; it counts as kept once its .json is there, which is written last and at once."""
+    """Save a result. The .json is written last, and atomically: a result without it does not count."""
     stem = folder / file_name(result.label)
     arrays = {name: getattr(result, name) for name in _ARRAYS}
     facts = {name: value for name, value in asdict(result).items() if name not in _ARRAYS}
@@ -86,7 +80,7 @@ def save(result: MethodResult, folder: Path, key: str) -> None:
 
 
 def load(name: str, folder: Path, key: str) -> MethodResult | None:
-    """None where no result is kept for this label and key."""
+    """Return the kept result of this label and key, or None."""
     stem = folder / file_name(name)
     try:
         facts = json.loads(stem.with_suffix(".json").read_text(encoding="utf-8"))
@@ -95,11 +89,11 @@ def load(name: str, folder: Path, key: str) -> MethodResult | None:
         with np.load(stem.with_suffix(".npz"), allow_pickle=False) as arrays:
             return MethodResult(**facts, **{name: arrays[name] for name in _ARRAYS})
     except (OSError, EOFError, ValueError, KeyError, TypeError, zipfile.BadZipFile):
-        return None  # never finished, or of another version: it is made again
+        return None  # unfinished, or of another version: the method runs again
 
 
 def file_name(label: str) -> str:
-    """A label as a file name without a suffix; labels with parameters end in a part of their hash.
+    """Return a label as a file name without a suffix; labels with parameters end in a part of their hash.
 
     >>> file_name("minhash"), file_name("minhash:bands=16")
     ('minhash', 'minhash-bands-16-b055797c')

@@ -1,9 +1,8 @@
-"""Hard cases: seeded corpora of invented news with known truth, each with what breaks other tools.
+"""Hard cases: seeded corpora of invented news with known truth, one module for each kind of difficulty.
 
     generate("wire-300", seed=1, folder="cases")     # wire-300.jsonl.gz, wire-300.truth.jsonl.gz
 
-`dedup load` reads the one file, `extras/judging/truth.py` the other. Equal seeds give equal articles on
-every machine. One file per family says what is in it and why.
+`dedup load` reads the one file, `extras/judging/truth.py` the other. Equal seeds give equal articles.
 """
 
 from __future__ import annotations
@@ -46,17 +45,12 @@ CASES: dict[str, Case] = {
         Case("digest", "pages that hold six articles", digest.make),
     )
 }
-"""Name -> case, in the order of a report."""
 
-FIELDS = ("source_id", "title", "publication", "published_at", "language", "text")
-"""Fields of an article, in the order in which they are written."""
+FIELDS = ("source_id", "title", "publication", "published_at", "language", "text")  # in the order of writing
 
 
 def generate(name: str, seed: int, folder: str | Path, **sizes: int) -> tuple[Path, Path]:
-    """Write a case to NAME.jsonl.gz and NAME.truth.jsonl.gz; a file is there whole or not at all.
-
-    `sizes` replace the defaults of the case. Returns the paths of the articles and of the truth.
-    """
+    """Write a case, with `sizes` instead of its defaults, and return the paths of its articles and truth."""
     if name not in CASES:
         raise InputError(f"no hard case is called {name!r}; there are {', '.join(CASES)}")
     made = CASES[name].make(seed, **sizes)
@@ -71,7 +65,7 @@ def generate(name: str, seed: int, folder: str | Path, **sizes: int) -> tuple[Pa
 def _write(path: Path, records: Iterable[Mapping[str, Any]]) -> None:
     fresh = path.with_name(f"{path.name}.new")
     try:
-        # Neither a name nor a time in the head of the file: the same records are the same bytes.
+        # No name and no time in the header: equal records give equal bytes.
         with fresh.open("wb") as raw, gzip.GzipFile("", "wb", fileobj=raw, mtime=0) as file:
             for record in records:
                 known = {key: value for key, value in record.items() if value is not None}

@@ -1,8 +1,7 @@
-"""10,000 articles of one outlet with the same boilerplate: what a sentence index drowns in.
+"""10,000 articles of one outlet with the same boilerplate, which swamps an index of sentences.
 
-Three sentences above and three below are in every article, with a newsletter plug and a copyright line.
-All articles are different, but for 100 that were published twice: half of those verbatim, half with the
-edits of one paper (`edits.py`).
+Every article has three equal sentences above and three below. 100 articles are published twice: half of them
+verbatim, half with an edit of `edits.py`.
 """
 
 from __future__ import annotations
@@ -15,7 +14,7 @@ ABOVE, BELOW = LISTS["boilerplate"]["above"], LISTS["boilerplate"]["below"]
 
 
 def make(seed: int, articles: int = 10_000, twice: int = 100) -> MadeCase:
-    """`articles` articles; the last `twice`, at most half, are second publications of the first ones."""
+    """Make `articles` articles; the last `twice`, at most half, repeat the first ones."""
     dice = Dice(f"boilerplate/{seed}")
     drafts: list[Draft] = []
     for number in range(articles - twice):

@@ -1,4 +1,4 @@
-"""What a hard case is: articles, and the truth about them."""
+"""Types of hard cases: articles, and the truth about them."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from importlib import resources
 
 from dedup.base.article import Article
 
-START = datetime(2024, 3, 1, 6, tzinfo=UTC)  # when the first article of a case is published
+START = datetime(2024, 3, 1, 6, tzinfo=UTC)  # the time of the first article of a case
 DUPLICATE, SIMILAR = "duplicate", "similar"
 LISTS = tomllib.loads((resources.files(__package__) / "lists.toml").read_text(encoding="utf-8"))
 
@@ -19,16 +19,16 @@ LISTS = tomllib.loads((resources.files(__package__) / "lists.toml").read_text(en
 class CasePair:
     a: str
     b: str
-    label: str  # "duplicate", or "similar", which counts for nobody
-    kind: str | None = None  # what was done to the one to make the other
-    level: int | None = None  # percent of the characters that are noise
-    share: int | None = None  # percent of the words that are left
+    label: str  # "duplicate", or "similar", which is not counted
+    kind: str | None = None  # the change between the two
+    level: int | None = None  # percent of characters that are noise
+    share: int | None = None  # percent of words that are left
     overlap: float | None = None  # word-5-shingle Jaccard
 
 
 @dataclass(frozen=True, slots=True)
 class CaseStory:
-    """Articles every two of which are duplicates."""
+    """Articles that are all duplicates of each other."""
 
     cluster: str
     ids: tuple[str, ...]
@@ -43,7 +43,7 @@ class MadeCase:
     def add(
         self, name: str, text: str, title: str, publication: str | None = None, minute: int | None = None
     ) -> None:
-        """Publish an article, `minute` minutes after `START`, or else one minute after the other."""
+        """Add an article at `minute` minutes after `START`; by default one minute after the last one."""
         time = START + timedelta(minutes=len(self.articles) if minute is None else minute)
         self.articles.append(Article(name, text, title, None, publication, time, None, "en"))
 
@@ -52,4 +52,4 @@ class MadeCase:
 class Case:
     name: str
     about: str
-    make: Callable[..., MadeCase]  # takes a seed, and sizes by name, whose defaults are the case at full size
+    make: Callable[..., MadeCase]  # takes a seed, and sizes by name; the defaults give the case at full size

@@ -1,7 +1,7 @@
-"""Digests: a page that holds six stories, whole or their first paragraphs, beside the six articles.
+"""Digests: pages with six stories, whole or their first paragraphs, beside the six articles.
 
-The page contains each article and is none of them: those pairs are "similar", and count for nobody. The six
-are different from each other, and linking them through the page is the mistake to look for.
+Pairs of a page and an article are "similar", and are not counted. The six articles are different; the error
+to find is linking them through the page.
 """
 
 from __future__ import annotations
@@ -9,18 +9,15 @@ from __future__ import annotations
 from dedup.extras.lab.hard_cases.case import SIMILAR, CasePair, MadeCase
 from dedup.extras.lab.hard_cases.prose import Dice, Draft, Writer
 
-STORIES = 6
-"""Articles of a digest."""
-
-FIRST_PARAGRAPHS = 2
-"""Paragraphs of each article in a digest that does not have them whole."""
+STORIES = 6  # articles of a digest
+FIRST_PARAGRAPHS = 2  # of each article in a digest without whole ones
 
 HEAD = "Good morning. Here is what you need to know before you leave the house today."
 FOOT = "That is all for now. If a friend sent you this briefing, you can sign up for your own copy."
 
 
 def make(seed: int, digests: int = 100) -> MadeCase:
-    """`digests` digests with six articles each: in turn of whole texts and of first paragraphs."""
+    """Make digests with six articles each, in turn of whole texts and of first paragraphs."""
     dice = Dice(f"digest/{seed}")
     found = MadeCase()
     for number in range(digests):

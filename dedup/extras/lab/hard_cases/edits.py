@@ -1,17 +1,7 @@
-"""What papers do to a wire story and still print the same story; and what they put around it.
+"""Edits with which papers print a wire story, and the lines that they put around it.
 
-Each edit takes dice and paragraphs of sentences and gives paragraphs of sentences. `printed` draws the mix:
-
-    trimmed from the bottom, by a sentence up to a third of the words      45 %
-    the lead reworded, one or two words                                     30 %
-    numbers brought up to date, one or two                                  15 %
-    a local paragraph of one or two sentences put in                        10 %
-    sentences set in other paragraphs                                       30 %
-    a dateline before the lead                                              50 %
-    a byline above it                                                       35 %
-
-They are independent, so one paper in fifteen prints the body as it is. The shares are
-an editor's guess, not a measurement.
+Each edit takes dice and paragraphs of sentences, and returns paragraphs. `printed` draws each independently
+of the others, so one paper in fifteen prints the body unchanged. The shares are guesses, not measured.
 """
 
 from __future__ import annotations
@@ -23,14 +13,14 @@ from dedup.extras.lab.hard_cases.case import LISTS
 from dedup.extras.lab.hard_cases.prose import NAMES, Dice, Draft, Writer, place, surname
 
 Paragraphs = tuple[tuple[str, ...], ...]
-MOST_TRIMMED = 1 / 3  # papers cut at most this share of the words, from the bottom
+MOST_TRIMMED = 1 / 3  # the largest share of the words that papers cut from the bottom
 
 SYNONYMS: dict[str, str] = LISTS["synonyms"]
 PAPER = LISTS["paper"]
 
 
 def printed(dice: Dice, draft: Draft, writer: Writer) -> str:
-    """The body of a draft as one paper prints it; `writer` writes the local paragraph."""
+    """Return the body of a draft as one paper prints it; `writer` writes a local paragraph."""
     body = draft.paragraphs
     if dice.chance(0.45):
         body = trimmed(dice, body)
@@ -44,7 +34,7 @@ def printed(dice: Dice, draft: Draft, writer: Writer) -> str:
         body = (*body[:at], local, *body[at:])
     if dice.chance(0.30):
         body = regrouped(dice, body)
-    # Where a story comes from is the same in all papers, so it hangs on the story and not on the paper.
+    # The origin of a story is the same in all papers, so it depends on the story alone.
     origin = Dice(f"origin/{draft.headline}")
     city, agency = place(origin), origin.pick(PAPER["agencies"])
     reporter = f"{origin.pick(NAMES['first name'])} {surname(origin)}"
@@ -57,7 +47,7 @@ def printed(dice: Dice, draft: Draft, writer: Writer) -> str:
 
 
 def trimmed(dice: Dice, body: Paragraphs) -> Paragraphs:
-    """Without the last sentences: at most a third of the words, and at least one sentence if it fits."""
+    """Cut the last sentences: at most a third of the words, and at least one sentence if it fits."""
     sentences = [(i, sentence) for i, paragraph in enumerate(body) for sentence in paragraph]
     most = int(MOST_TRIMMED * sum(_length(sentence) for _, sentence in sentences))
     room = dice.between(min(_length(sentences[-1][1]), most), most)
@@ -68,7 +58,7 @@ def trimmed(dice: Dice, body: Paragraphs) -> Paragraphs:
 
 
 def lead_reworded(dice: Dice, body: Paragraphs) -> Paragraphs:
-    """One or two words of the first sentence replaced; a lead without a known word gets a label."""
+    """Replace one or two words of the first sentence; a lead without a known word gets a label."""
     words = body[0][0].split(" ")
     known = [i for i, word in enumerate(words) if word in SYNONYMS]
     for i in dice.picks(known, dice.between(1, 2)):
@@ -78,7 +68,7 @@ def lead_reworded(dice: Dice, body: Paragraphs) -> Paragraphs:
 
 
 def numbers_updated(dice: Dice, body: Paragraphs) -> Paragraphs:
-    """One or two of the sentences that hold a plain number say a larger one."""
+    """Raise the number in one or two sentences with a plain one."""
     places = [(i, j) for i, p in enumerate(body) for j, s in enumerate(p) if _COUNT.search(s)]
     chosen = dice.picks(places, dice.between(1, 2))
     return tuple(
@@ -87,7 +77,7 @@ def numbers_updated(dice: Dice, body: Paragraphs) -> Paragraphs:
 
 
 def regrouped(dice: Dice, body: Paragraphs) -> Paragraphs:
-    """Some paragraphs are joined with the one before."""
+    """Join some paragraphs with the one before."""
     found = [body[0]]
     for paragraph in body[1:]:
         if dice.chance(0.3):
@@ -110,7 +100,7 @@ def _length(sentence: str) -> int:
 
 @dataclass(frozen=True, slots=True)
 class Paper:
-    """A newspaper's site, with the lines it puts around every article."""
+    """A newspaper's site, with its lines around every article."""
 
     name: str
     above: tuple[str, ...]
@@ -118,7 +108,7 @@ class Paper:
 
     @classmethod
     def number(cls, seed: int, number: int) -> Paper:
-        """One of a case's papers: 0 to 2 lines above every article, 0 to 4 below."""
+        """Return a paper of a case: 0 to 2 lines above every article, 0 to 4 below."""
         dice = Dice(f"paper/{seed}/{number}")
         city = place(dice)
         name = f"The {city} {dice.pick(PAPER['names'])} {number}"

@@ -1,8 +1,7 @@
 """Excerpts: 10 to 90 % of an article's words in one piece, from the top or from the middle.
 
-An excerpt of 70 % and more is a duplicate: that is the longest cut of an editor (a third) and a little. A
-shorter one is "similar" and counts for nobody; the share tells what a method finds of it. Every excerpt has
-an original of its own, so that no excerpt is found by way of another.
+An excerpt of 70 % and more is a duplicate, because editors cut up to a third; a shorter one is "similar", and
+is not counted. Every excerpt has its own original, so that no excerpt is found through another.
 """
 
 from __future__ import annotations
@@ -15,11 +14,11 @@ from dedup.extras.lab.hard_cases.prose import Dice, Writer
 SHARES = tuple(range(10, 100, 10))  # percent of the words that are left
 SAME_FROM = 70  # an excerpt of this share is a duplicate
 PLACES = ("top", "middle")
-LENGTHS = (350, 700)  # fewest and most words of an original, or a few more: a tenth of it is still an article
+LENGTHS = (350, 700)  # fewest and most words of an original; a tenth of it is still an article
 
 
 def make(seed: int, per_share: int = 20) -> MadeCase:
-    """For every share and place `per_share` articles, each with one excerpt."""
+    """Make `per_share` articles for every share and place, each with one excerpt."""
     dice = Dice(f"excerpts/{seed}")
     found = MadeCase()
     for share in SHARES:
@@ -37,7 +36,7 @@ def make(seed: int, per_share: int = 20) -> MadeCase:
 
 
 def excerpt(dice: Dice, text: str, share: int, top: bool) -> str:
-    """A run of `share` percent of a text's words; one that is not from the top starts later."""
+    """Return a run of `share` percent of a text's words, from the top or from a later word."""
     found = list(re.finditer(r"\S+", text))
     count = round(share / 100 * len(found))
     start = 0 if top else dice.between(1, len(found) - count)

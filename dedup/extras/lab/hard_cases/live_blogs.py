@@ -1,8 +1,7 @@
-"""Live blogs that grow: versions of one page, each with more posts on top.
+"""Live blogs: versions of one page, each with more posts on top.
 
-Neighbours overlap strongly, the first and the last hardly: whoever joins what is linked makes one story of
-texts with nothing in common. So the truth is told pair by pair: two versions of a blog are duplicates from
-a word-5-shingle Jaccard of 0.8, and count for nobody below. Versions of different blogs are different.
+Neighbours overlap strongly, the first and the last hardly, so linking them makes one story of texts without
+common words. The truth is given by pair: duplicates from a word-5-shingle Jaccard of 0.8, below not counted.
 """
 
 from __future__ import annotations
@@ -15,9 +14,7 @@ from dedup.extras.lab.hard_cases.prose import Dice, Writer
 from dedup.text.normalize import words
 
 SAME_FROM = 0.8  # two versions are duplicates from this word-5-shingle Jaccard
-
-FIRST_POSTS = 5
-"""Posts of the first version; each later one has 1 to 3 more."""
+FIRST_POSTS = 5  # of the first version; each later one has 1 to 3 more
 
 HEAD = "Follow our live coverage below. The newest posts are at the top of the page."
 

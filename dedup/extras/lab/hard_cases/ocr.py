@@ -1,8 +1,7 @@
-"""Articles read from paper: from 0 to 20 % of the characters are errors of optical character recognition.
+"""Articles with errors of optical character recognition in 0 to 20 % of the characters.
 
-Two errors in three are confusions of shapes (rn for m, 1 for l); the rest are characters dropped or put in,
-and spaces lost or found. A copy is a duplicate of its original at every level, so that recall can be told by
-level; two copies of one original count for nobody.
+Two errors in three are confusions of shapes (rn for m, 1 for l); the rest are characters and spaces dropped
+or inserted. A copy is a duplicate of its original at every level; two copies of one original are not counted.
 """
 
 from __future__ import annotations
@@ -12,11 +11,8 @@ import itertools
 from dedup.extras.lab.hard_cases.case import DUPLICATE, LISTS, SIMILAR, CasePair, MadeCase
 from dedup.extras.lab.hard_cases.prose import Dice, Writer
 
-LEVELS = (0, 1, 2, 5, 10, 15, 20)  # percent of the characters that are read wrongly
-
-CONFUSION, DROPPED, INSERTED = 0.67, 0.12, 0.11
-"""Shares of the errors at letters that have a confusion; the rest are spaces found where none is."""
-
+LEVELS = (0, 1, 2, 5, 10, 15, 20)  # percent of characters that are misread
+CONFUSION, DROPPED, INSERTED = 0.67, 0.12, 0.11  # shares of errors; the rest are inserted spaces
 SPECKS = ".,'-:;~1lij"  # characters read from dirt on the paper
 WORDS = 350  # length of an article, in words
 CONFUSED: dict[str, str] = LISTS["confused"]
@@ -39,7 +35,7 @@ def make(seed: int, originals: int = 100) -> MadeCase:
 
 
 def noisy(dice: Dice, text: str, level: int) -> str:
-    """A text with an error at `level` percent of its characters; line breaks stay."""
+    """Return a text with errors at `level` percent of its characters; line breaks stay."""
     places = [i for i, character in enumerate(text) if character != "\n"]
     wrong = set(dice.picks(places, round(level / 100 * len(places))))
     read: list[str] = []

@@ -1,8 +1,8 @@
-"""A seeded writer of invented English news: made-up names, places and events in a newspaper's prose.
+"""A seeded writer of invented English news.
 
-Sentences of 8 to 30 words, 30 to 40 % of them under 4 characters as in real news. An article has its own part
-of the word lists, people, places and numbers, so two articles share next to no sentence. Equal seeds give
-equal texts on every machine. It does not make sense, and need not.
+Sentences have 8 to 30 words, of which 30 to 40 % have under 4 characters, as in real news. Each article has
+its own part of the word lists, people, places and numbers, so two articles share hardly a sentence. Equal
+seeds give equal texts on every machine.
 """
 
 from __future__ import annotations
@@ -22,15 +22,14 @@ NAMES, WORDS = (
     for part in ("names", "words")
 )
 SENTENCE_WORDS = (8, 30)  # fewest and most words of a sentence
-
-PARAGRAPH_SENTENCES = 3
-"""Most sentences of a paragraph; the first has one, the lead."""
+PARAGRAPH_SENTENCES = 3  # at most; the first paragraph has one, the lead
 
 
 class Dice:
-    """Random choices that never change: only `random()`, which Python promises to keep, is asked."""
+    """Random choices that are the same in every version of Python."""
 
     def __init__(self, seed: str) -> None:
+        # Python guarantees a stable sequence for `random()` alone, not for `choice` or `sample`.
         self._random = random.Random(seed).random  # noqa: S311  # no secrets here
 
     def below(self, stop: int) -> int:
@@ -46,7 +45,7 @@ class Dice:
         return items[int(self._random() * len(items))]
 
     def picks(self, items: Sequence[T], count: int) -> list[T]:
-        """Different ones of some items, in random order; at most all of them."""
+        """Return up to `count` different items in random order."""
         left = list(items)
         count = min(count, len(left))
         for i in range(count):
@@ -68,7 +67,7 @@ class Draft:
 
 
 class Writer:
-    """Writes about one subject; equal seeds write equal texts."""
+    """A writer about one subject; equal seeds write equal texts."""
 
     def __init__(self, seed: str) -> None:
         self.dice = dice = Dice(seed)
@@ -93,7 +92,7 @@ class Writer:
         }
 
     def article(self, words: int = 300) -> Draft:
-        """An article of about this many words; at most a sentence more."""
+        """Write an article of this many words, and at most a sentence more."""
         paragraphs: list[tuple[str, ...]] = []
         left = words
         while left > 0:
@@ -115,7 +114,7 @@ class Writer:
         return self.write("headline")
 
     def write(self, symbol: str) -> str:
-        """Anything the grammar knows, such as "place" or "person", with a capital first letter."""
+        """Write a symbol of the grammar, such as "place" or "person", with a capital first letter."""
         parts: list[str] = []
         self._expand(symbol, parts)
         found = _BEFORE_VOWEL.sub(r"\1n ", "".join(parts)).replace("m..", "m.")
@@ -160,4 +159,4 @@ _GRAMMAR: dict[str, tuple[_Form, ...]] = {
     )
     for name, forms in LISTS["forms"].items()
 }
-"""Name of a form -> its variants, each as texts with the gap that follows them."""
+"""Name of a form to its variants, each as texts with the gap after them."""

@@ -1,7 +1,6 @@
-"""The same article in another punctuation and spelling, one kind at a time and all at once.
+"""The same article in other punctuation and spelling, one kind at a time and all at once.
 
-Every copy differs from its original in characters and is the same to a reader. All versions of an article
-are one story; the pairs with the original tell the kind.
+All versions of an article are one story; the pairs with the original name the kind.
 """
 
 from __future__ import annotations
@@ -19,7 +18,7 @@ BRITISH: dict[str, str] = LISTS["british"]
 SMALL: list[str] = LISTS["small"]  # numbers in words, from zero on
 _FULL_WIDTH = {ord(digit): ord(digit) + 0xFEE0 for digit in "0123456789"}
 _BRITISH = re.compile(rf"\b({'|'.join(BRITISH)})\b", re.IGNORECASE)
-# A count before a lower-case word; the day of a month and a part of a longer number are none.
+# A count before a lower-case word, but not the day of a month or a part of a longer number.
 _COUNT = re.compile(
     r"(?<![\d.,$:-])(?<!\w\. )(?<!March )(?<!April )(?<!May )(?<!June )(?<!July )\b(1?\d)(?= [a-z])"
 )
@@ -35,21 +34,21 @@ def curly(text: str) -> str:
 
 
 def abbreviations(text: str) -> str:
-    """Abbreviations lose their points, months are written out."""
+    """Remove the points of abbreviations, and write out months."""
     for short, long in LISTS["abbreviations"].items():
         text = re.sub(rf"\b{re.escape(short)}", long, text)
     return text
 
 
 def compatible(text: str) -> str:
-    """Ligatures and full-width digits, as text taken from a PDF has them."""
+    """Use ligatures and full-width digits, as in text extracted from a PDF."""
     for letters, ligature in LISTS["ligatures"].items():
         text = text.replace(letters, ligature)
     return text.translate(_FULL_WIDTH)
 
 
 def headings(text: str) -> str:
-    """Lines without a full stop, which are headings here, in capitals."""
+    """Capitalise headings, which here are the lines without a full stop."""
     return "\n".join(line if line.endswith((".", '"')) else line.upper() for line in text.split("\n"))
 
 
@@ -63,17 +62,10 @@ def unaccented(text: str) -> str:
 
 
 def everything(text: str) -> str:
-    """All kinds at once; ligatures last, since the others do not look into them."""
-    for kind in (
-        "headings",
-        "british",
-        "abbreviations",
-        "numbers",
-        "accents",
-        "quotes",
-        "dashes",
-        "ellipsis",
-    ):
+    """Apply all kinds at once."""
+    # Ligatures come last: the other kinds do not look into them.
+    order = ("headings", "british", "abbreviations", "numbers", "accents", "quotes", "dashes", "ellipsis")
+    for kind in order:
         text = KINDS[kind](text)
     return compatible(text)
 
@@ -84,11 +76,10 @@ KINDS: dict[str, Callable[[str], str]] = {
     "abbreviations": abbreviations, "ligatures": compatible, "headings": headings,
     "numbers": spelled_numbers, "accents": unaccented, "everything": everything,
 }  # fmt: skip
-"""Kind of change -> what it does to a text."""
 
 
 def make(seed: int, originals: int = 100) -> MadeCase:
-    """`originals` articles that every kind changes, each with one copy per kind."""
+    """Make `originals` articles that every kind changes, each with one copy per kind."""
     found, tried = MadeCase(), 0
     while len(found.truth) < originals * (len(KINDS) + 1):
         writer = Writer(f"spelling/{seed}/{tried}")

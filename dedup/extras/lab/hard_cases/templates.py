@@ -1,7 +1,7 @@
-"""Bots that fill in a template: nearly the same words about another event, so no duplicates.
+"""Items of bots that fill in a template: nearly the same words about other events, so no duplicates.
 
-Earthquakes and closing markets. Items differ in numbers, places and times. Some are sent twice, word for
-word: those are the duplicates, and nothing else.
+Items on earthquakes and closing markets differ in numbers, places and times. Only some that are sent twice,
+verbatim, are duplicates.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from dedup.extras.lab.hard_cases.prose import WORDS, Dice, place
 
 
 def make(seed: int, items: int = 1_000, twice: int = 50) -> MadeCase:
-    """`items` different items, by two bots in turn, and `twice` (at most `items`) of them sent again."""
+    """Make `items` different items, by two bots in turn, and `twice` (at most `items`) sent again."""
     dice = Dice(f"templates/{seed}")
     found = MadeCase()
     for number in range(items):

@@ -1,10 +1,9 @@
-"""One wire story in 300 papers: what a plain count of a sentence's carriers takes for boilerplate.
+"""A wire story in 300 papers: counting the articles with a sentence mistakes its sentences for boilerplate.
 
-The agency sends it first; 299 papers print it, edited as `edits.py` says, each with its own lines around it.
-Around them are 700 articles printed once and 60 stories of 2 to 4 papers, by the same papers, so that
-precision means something. A copy keeps a word-5-shingle Jaccard of 0.75 with what the agency sent: a paper
-that would change more draws its edits again, since what is left would be an excerpt or another article
-(`excerpts.py`). `least=0` lets all of them stand.
+The agency sends it first; 299 papers print it, edited by `edits.py`, each with its own lines around it. For a
+meaningful precision the same papers print 700 articles once, and 60 stories in 2 to 4 papers. A copy keeps a
+word-5-shingle Jaccard of 0.75 with the agency's text: below, it would be an excerpt or another article, so
+the paper draws its edits again. `least=0` keeps all.
 """
 
 from __future__ import annotations
@@ -17,15 +16,15 @@ from dedup.text.normalize import words
 
 WIRE_WORDS = 450  # length of the wire story
 SPREAD = 36 * 60  # minutes within which the papers print it
-REHEADLINED = 0.7  # share of the papers that write a headline of their own
-LEAST_JACCARD = 0.75  # of a copy with what the agency sent, over word 5-shingles
-DRAWS = 20  # how often a paper draws its edits at most; the mildest counts
+REHEADLINED = 0.7  # share of papers with their own headline
+LEAST_JACCARD = 0.75  # of a copy with the agency's text, over word 5-shingles
+DRAWS = 20  # of a paper's edits, at most; the mildest counts
 
 
 def make(
     seed: int, papers: int = 300, singles: int = 700, small_stories: int = 60, least: float = LEAST_JACCARD
 ) -> MadeCase:
-    """A story of `papers` (at least 4) copies, `small_stories` of 2 to 4, and `singles`."""
+    """Make a story of `papers` (at least 4) copies, `small_stories` of 2 to 4, and `singles`."""
     dice = Dice(f"wire/{seed}")
     houses = [Paper.number(seed, number) for number in range(papers)]
     found = MadeCase()
@@ -54,7 +53,7 @@ def make(
 
 
 def _printed(dice: Dice, draft: Draft, paper: Paper, writer: Writer, least: float) -> str:
-    """The page of one paper: the first that is like enough to what the agency sent, or else the likest."""
+    """Return the first drawn page that is similar enough to the agency's text, or else the most similar."""
     page, kept = "", -1.0
     for _ in range(DRAWS):
         drawn = paper.page(printed(dice, draft, writer))

@@ -1,7 +1,7 @@
-"""The methods of the field, by name; how a name on the command line becomes a method, and back.
+"""Methods of the field, by names on the command line.
 
 all                             every method, in the order of their rows
-linear                          those that do not look at every pair
+linear                          methods that do not look at every pair
 minhash, word-shingles          by name
 1w, 5                           by row: both methods of row 5
 minhash:bands=16:rows=8         with parameters
@@ -40,7 +40,7 @@ METHODS: dict[str, type[Method]] = {
         FuzzyHash, LengthGroups, Cascade, WordsOnce,
     )
 }  # fmt: skip
-"""Method by name, in the order of the rows of a report; methods of plug-ins come last."""
+"""Methods by name, in the order of the rows of a report; methods of plug-ins come last."""
 
 for _name, _added in plugins.every("methods").items():
     if isinstance(_added, type) and issubclass(_added, Method) and _name == _added.name not in METHODS:
@@ -48,11 +48,11 @@ for _name, _added in plugins.every("methods").items():
     else:
         plugins.refuse(plugins.declared("methods")[_name], "it is no Method of this name, or there is one")
 
-Value = int | float | str  # of a parameter: whole numbers are at least 1, others from 0 to 1
+Value = int | float | str  # of a parameter: integers are at least 1, floats from 0 to 1
 
 
 def parse(labels: str) -> list[Method]:
-    """The methods of a list such as "1w, minhash:bands=16, 5" or "all"; a repeated one counts once."""
+    """Return the methods of a list such as "1w, minhash:bands=16, 5" or "all", without repetitions."""
     found: dict[str, Method] = {}
     for part in labels.split(","):
         if part.strip():
@@ -64,7 +64,7 @@ def parse(labels: str) -> list[Method]:
 
 
 def make(name: str) -> Method:
-    """One method, such as "minhash:bands=16:rows=8"; an error where the name stands for several."""
+    """Return one method, such as "minhash:bands=16:rows=8". Raises InputError: the name means several."""
     methods = parse(name)
     if len(methods) > 1:
         raise InputError(f"{name}: names several methods: {', '.join(method.name for method in methods)}")
@@ -72,7 +72,7 @@ def make(name: str) -> Method:
 
 
 def label(method: Method) -> str:
-    """The shortest name that makes this method: parameters that are the default are left out.
+    """Return the shortest name that makes this method, without parameters at their default.
 
     >>> label(MinHashLSH(bands=16))
     'minhash:bands=16'
@@ -83,7 +83,7 @@ def label(method: Method) -> str:
 
 
 def parameters(method: type[Method]) -> dict[str, Value]:
-    """The parameters that a name may set, with their defaults."""
+    """Return the parameters that a name may set, with their defaults."""
     return {f.name: f.default for f in fields(method) if isinstance(f.default, Value)}
 
 
@@ -100,13 +100,12 @@ def _named(text: str) -> list[Method]:
         found.append(method(**values))
         if found[-1].threshold < found[-1].floor:
             raise InputError(
-                f"{text}: pairs below the floor {found[-1].floor:g} are not kept: lower :floor= too"
+                f"{text}: pairs below the floor {found[-1].floor:g} are not kept: lower :floor= as well"
             )
     return found
 
 
 def _setting(method: type[Method], text: str) -> tuple[str, Value]:
-    """The name and value of "bands=16"; the type is that of the default."""
     parameter, _, given = text.partition("=")
     known = parameters(method)
     if parameter not in known:

@@ -1,8 +1,7 @@
-"""Method 14: three steps, each dearer and sharper: sketch or sentence, shingles, longest common substring.
+"""Method 14: three steps, each slower and more exact: sketch or sentence, shingles, longest common substring.
 
-The plan of the news-technology blog of 2012. A pair is a candidate if it shares an uncommon sentence
-(method 1) or a bucket (method 4); it goes on if enough word shingles are shared (method 5); its score is
-then that of method 6. A pair that stops early has the score 0.
+The plan of a news-technology blog, 2012. Candidates share an uncommon sentence (method 1) or a bucket (method
+4). Those with enough common word shingles (method 5) get the score of method 6, all others the score 0.
 """
 
 from __future__ import annotations
@@ -24,7 +23,7 @@ from dedup.extras.lab.methods.shingles import WordShingles
 
 @dataclass
 class Cascade(Sentences):
-    """The longest common substring over the shorter text, of the pairs that the cheaper steps leave."""
+    """The longest common substring over the shorter text, for pairs that pass the cheaper steps."""
 
     row = "14"
     name = "cascade"
@@ -34,7 +33,7 @@ class Cascade(Sentences):
 
     threshold: float = CommonSubstring.threshold
     floor: float = CommonSubstring.floor
-    bound: float = 0.1  # least Jaccard of 5-word shingles to go on; texts on one event are below
+    bound: float = 0.1  # least Jaccard of 5-word shingles for the last step; texts on one event are below
 
     def fit(self, corpus: DocumentSet) -> None:
         super().fit(corpus)

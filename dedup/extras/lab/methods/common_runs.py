@@ -1,8 +1,8 @@
-"""Methods 6 and 7: the longest run or subsequence of characters of both texts, over the length of one.
+"""Methods 6 and 7: the longest common run or subsequence of characters, over the length of one text.
 
-A news-technology blog, 2012: the exact last step on candidates. Runs of white space count as one space.
-Candidates share enough winnowing fingerprints for a run that reaches the floor: no such pair is missed whose
-run has `stretches.SHORTEST_RUN` (48) characters or more.
+The exact last step of a news-technology blog, 2012. Runs of white space count as one space. Candidates share
+enough winnowing fingerprints for a run that reaches the floor; no pair with a run of at least
+`stretches.SHORTEST_RUN` (48) characters is missed.
 """
 
 from __future__ import annotations
@@ -31,8 +31,8 @@ class CommonSubstring(Method):
     finds = "articles that share enough winnowing fingerprints"
 
     threshold: float = 0.3  # of the text unchanged in one piece; an edited copy is seldom one run
-    floor: float = 0.2  # below, a run is a quotation; and set phrases of news make many candidates
-    over: str = "shorter"  # "shorter" or "longer": the text whose length the run is measured by
+    floor: float = 0.2  # below, a run is a quotation, and set phrases of news make many candidates
+    over: str = "shorter"  # "shorter" or "longer": the run is divided by the length of this text
 
     def __post_init__(self) -> None:
         if self.over not in ("shorter", "longer"):
@@ -56,22 +56,19 @@ class CommonSubstring(Method):
         return np.asarray(np.array(lengths) / np.maximum(self._bases(pairs), 1), np.float32)
 
     def measure(self, a: str, b: str) -> int:
-        """How many characters two texts have in common."""
         return longest_common_substring(a, b).length
 
     def _bases(self, pairs: Pairs) -> npt.NDArray[np.int64]:
-        """The length each pair is measured by."""
         ends = self._lengths[pairs]
         return np.asarray(ends.min(axis=1) if self.over == "shorter" else ends.max(axis=1))
 
 
 @dataclass
 class CommonSubsequence(CommonSubstring):
-    """Method 7: the longest common subsequence: the relative of method 6.
+    """Method 7: the longest common subsequence, as a last step on candidates of method 6.
 
-    It survives edits that cut a run in two, and finds much in any two texts: articles of one language share
-    0.55 to 0.6 of the longer by chance, hence threshold and floor. So it is a last step on the candidates of
-    method 6: a pair without a common run is not seen.
+    It survives edits that cut a run in two. By chance articles of one language share 0.55 to 0.6 of the
+    longer, hence threshold and floor.
     """
 
     row = "7"
@@ -83,7 +80,7 @@ class CommonSubsequence(CommonSubstring):
     threshold: float = 0.8
     floor: float = 0.6
     over: str = "longer"  # any long article holds much of a short one in order
-    run: float = 0.1  # a candidate may have a common run of this share of the text, as in method 6
+    run: float = 0.1  # the least common run of a candidate, as a share of the text
 
     def candidates(self) -> Iterator[Pairs]:
         return self.sharing(self.run)

@@ -1,8 +1,8 @@
 """Method 12: ssdeep's context-triggered piecewise hash, and its comparison (Kornblum 2006; ppdeep).
 
-A text is cut where its own characters say so; each piece gives one character of a digest; digests are
-compared by edit distance. Only digests of equal block size, or of twice it by the second digest, that share 7
-characters in a row or are equal have a score above 0: looking for just that misses nothing.
+A text is cut at places that its own characters select, each piece gives one character of a digest, and
+digests are compared by edit distance. A score above 0 needs an equal block size, or twice it in the second
+digest, and 7 common characters in a row or equal digests; so these are the candidates.
 """
 
 from __future__ import annotations
@@ -20,11 +20,8 @@ from dedup.extras.lab.documents import DocumentSet
 from dedup.extras.lab.method import Method
 from dedup.text.hashing import hash_set
 
-COMMON_CHARACTERS = 7
-"""Of two digests, or their score is 0."""
-
-LONGEST_REPEAT = 3
-"""ssdeep shortens longer repetitions of a character to this many before it compares."""
+COMMON_CHARACTERS = 7  # in a row, or the score is 0
+LONGEST_REPEAT = 3  # ssdeep shortens longer repetitions of a character before it compares
 
 
 @dataclass
@@ -37,7 +34,7 @@ class FuzzyHash(Method):
     source = "Kornblum 2006; the diary"
     finds = "articles whose digests share 7 characters in a row"
 
-    threshold: float = 0.5  # half; the diary names none
+    threshold: float = 0.5  # a half: the source names no threshold
     floor: float = 0.01  # every score above 0
 
     def fit(self, corpus: DocumentSet) -> None:
@@ -52,12 +49,12 @@ class FuzzyHash(Method):
 
 
 def compare(a: str, b: str) -> float:
-    """ssdeep's score of two digests, from 0 to 1; 0 for the digest of an empty text."""
+    """Return ssdeep's score of two digests, from 0 to 1; 0 for the digest of an empty text."""
     return ppdeep.compare(a, b) / 100 if a and b else 0.0
 
 
 def parts(digest: str) -> set[str]:
-    """What two digests must share to have a score above 0: block size and characters."""
+    """Return items of block size and characters; digests with a score above 0 share one."""
     if not digest:
         return set()
     size, first, second = digest.split(":")
@@ -69,7 +66,7 @@ def parts(digest: str) -> set[str]:
 
 
 def shortened(digest: str) -> str:
-    """A digest without the fourth and later of equal characters in a row.
+    """Shorten longer repetitions of a character, as ssdeep does.
 
     >>> shortened("AAAAAB")
     'AAAB'

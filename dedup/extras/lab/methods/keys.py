@@ -1,4 +1,4 @@
-"""Methods 4, 9 and 10: texts of one key are duplicates."""
+"""Methods 4, 9 and 10: texts with the same key are duplicates."""
 
 from __future__ import annotations
 
@@ -14,21 +14,17 @@ from dedup.extras.lab.documents import Document
 from dedup.text.hashing import hash_set
 from dedup.text.signature import shingles
 
-QUANTUM_RATE = 0.01  # of the largest count: how coarsely counts are rounded
-
-SHORTEST_TOKEN = 3
-"""Characters."""
-
+QUANTUM_RATE = 0.01  # counts are rounded down to multiples of this share of the largest count
+SHORTEST_TOKEN = 3  # characters
 _TOKEN = re.compile(rf"[^\W_]{{{SHORTEST_TOKEN},}}")  # letters and digits
 
 
 @dataclass
 class Sketches(SameKey):
-    """Method 4: one bucket per article, that of its smallest shingle hash. The bare filter.
+    """Method 4: one bucket per article, the smallest shingle hash mod n. The bare filter.
 
-    A news-technology blog, 2012: hash every shingle; the smallest hash mod n is the bucket. Two articles
-    share it with the probability of their Jaccard (it is a MinHash of one function), and by chance once in n
-    pairs. Its shingles are the blog's, those of method 2.
+    From a news-technology blog, 2012, with the shingles of method 2. Two articles share a bucket with the
+    probability of their Jaccard (it is a MinHash of one function), and by chance once in n pairs.
     """
 
     row = "4"
@@ -37,7 +33,7 @@ class Sketches(SameKey):
     source = "a news-technology blog, 2012"
     finds = "articles in one bucket"
 
-    buckets: int = 2**20  # 100,000 articles meet by chance in 5,000 pairs
+    buckets: int = 2**20  # 100,000 articles make 5,000 pairs by chance
     stop_word_length: int = Settings().stop_word_length  # words of fewer characters start a shingle
 
     def key(self, document: Document) -> int | None:
@@ -47,10 +43,7 @@ class Sketches(SameKey):
 
 @dataclass
 class ContentHash(SameKey):
-    """Method 9: MD5 of the raw text: exact copies only; an empty text is like none.
-
-    MD5Signature of Apache Nutch. The smallest change, even of white space, makes another hash.
-    """
+    """Method 9: MD5 of the raw text, for exact copies; an empty text has no key."""
 
     row = "9"
     name = "content-hash"
@@ -65,11 +58,7 @@ class ContentHash(SameKey):
 
 @dataclass
 class TextProfile(SameKey):
-    """Method 10: MD5 of the frequent words and their rounded counts: a tolerant exact match.
-
-    TextProfileSignature of Apache Nutch. Small edits change no rounded count, or are of words too rare to be
-    in the profile. A text without tokens is like none.
-    """
+    """Method 10: MD5 of the frequent words and their rounded counts, which small edits seldom change."""
 
     row = "10"
     name = "text-profile"
@@ -83,9 +72,7 @@ class TextProfile(SameKey):
 
 
 def profile(text: str) -> list[tuple[str, int]]:
-    """The tokens that count, the most frequent first, with their rounded counts.
-
-    Tokens of equal rounded count are in the order of the alphabet; Nutch leaves their order to chance.
+    """Return the frequent tokens, the most frequent first, with their rounded counts.
 
     >>> profile("The cat. The dog! the cat, a bird")
     [('cat', 2), ('the', 2)]
@@ -93,11 +80,12 @@ def profile(text: str) -> list[tuple[str, int]]:
     counts = Counter(_TOKEN.findall(text.lower()))
     step = quantum(max(counts.values(), default=0))
     rounded = ((token, count // step * step) for token, count in counts.items() if count >= step)
+    # Equal counts in alphabetical order; Nutch leaves their order to chance.
     return sorted(rounded, key=lambda item: (-item[1], item[0]))
 
 
 def quantum(largest: int) -> int:
-    """The step to which counts are rounded down, given the largest count.
+    """Return the step to which counts are rounded down, given the largest count.
 
     >>> [quantum(largest) for largest in (1, 2, 249, 250, 1000)]
     [1, 2, 2, 3, 10]

@@ -1,7 +1,6 @@
-"""Row 0: the product's own rule, as the marks have it: sentences and signatures, common ones by story.
+"""Row 0: the product's own rule, which gives the marks (docs/semantics.md, sections 2 to 5).
 
-Its groups are not what is linked, but stories: a canonical article with the duplicates that are directly
-like it (docs/semantics.md, sections 2 to 5).
+Its groups are stories, originals with their own duplicates, instead of everything that is linked.
 """
 
 from __future__ import annotations
@@ -55,7 +54,7 @@ class Product(Method):
         return stories(self._orders, self._scored(pairs), accepted)
 
     def _scored(self, pairs: Pairs) -> Scored:
-        """The scores of some pairs; those asked for last are kept, since they are asked for again."""
+        # `accepts` and `groups` ask again for the pairs that were scored last.
         if self._last is None or self._last.pairs is not pairs:
             self._last = self._profiles.score(pairs, self._settings)
         return self._last
@@ -63,7 +62,7 @@ class Product(Method):
 
 @dataclass
 class DamagedPrints(Product):
-    """Row 0p: the same with `damaged_print=on`: for scanned papers (docs/archives.md)."""
+    """Row 0p: the same with `damaged_print=on`, for scanned papers (docs/archives.md)."""
 
     row = "0p"
     name = "dedup-prints"
@@ -76,7 +75,7 @@ class DamagedPrints(Product):
 def fingerprinted(
     corpus: DocumentSet, settings: Settings, models: Mapping[str, PunktModel] | None = None
 ) -> list[Fingerprint | None]:
-    """The fingerprint of every document; None where it has none."""
+    """Return the fingerprint of every document, or None."""
     tasks = [TextTask(i, 0, d.language, d.title, d.text) for i, d in enumerate(corpus)]
     made = Fingerprinter(settings, models).fingerprint_many(tasks)
     return [made.one(i) for i in range(len(corpus))]

@@ -1,4 +1,4 @@
-"""Methods 1 and 1w: the sentences that two articles share, common ones cut off at a count."""
+"""Methods 1 and 1w: common sentences of two articles, without sentences of too many articles."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ _WORD = re.compile(r"\w+")
 class Sentences(Method):
     """Method 1: |A ∩ B| / |A ∪ B| over sets of sentences of at least 20 characters.
 
-    A newspaper-corpus project's diary, July 2014. The cut-off counts articles, which loses every story with
-    more copies than that. The product's own rule (`product.py`) counts stories instead.
+    From a newspaper-corpus project's diary, July 2014. The cut-off counts articles, so it loses every story
+    with more copies. The product's own rule (`product.py`) counts stories instead.
     """
 
     row = "1"
@@ -56,13 +56,12 @@ class Sentences(Method):
 class WeightedSentences(Sentences):
     """Method 1w: the weight of the shared sentences over the weight of all sentences of both.
 
-    The list of improvements of the same diary. The weight of a sentence is the product of
+    From the same diary. The weight of a sentence is the product of
 
-    - its rarity, ln((n + 1) / df): n articles, df of them have it. One more than n, so that a sentence of all
-      articles still weighs something;
-    - its length, the square root of its words: long sentences say more, but not in proportion;
-    - its names, 1 + the share of capitalised words among those after the first: from 1 to 2. Scripts without
-      capitals have 1; a sentence written in different ways counts as it was first written.
+    - its rarity, ln((n + 1) / df): n articles, df of them have it. With n + 1, a sentence of all articles has
+      a weight, too;
+    - its length, the square root of its words: long sentences weigh more, but not in proportion;
+    - its names, 1 + the share of capitalised words after the first: from 1 to 2.
     """
 
     row = "1w"
@@ -80,13 +79,14 @@ class WeightedSentences(Sentences):
             for sentence, key in read(document.text, document.language):
                 if key is not None:
                     keys[-1].add(key)
+                    # A sentence written in different ways has the weight of the first one.
                     if key not in forms:
                         forms[key] = form_weight(sentence)
         sets = incidence(map(list, keys))
         rarity = np.log((len(corpus) + 1) / carriers(sets))
         kept = carriers(sets) - 1 <= self.most
         self._sentences = sets[:, kept]
-        # Roots of the weights: the product of two rows then adds up the weights they share.
+        # With roots, the product of two rows is the sum of their shared weights.
         roots = np.sqrt(rarity * np.array([forms[key] for key in sorted(forms)]))[kept]
         self._roots = self._sentences.astype(np.float64)
         self._roots.data = roots[self._sentences.indices]
@@ -96,7 +96,7 @@ class WeightedSentences(Sentences):
         both = shared_of(self._roots, pairs)
         either = self._weights[pairs].sum(axis=1) - both
         found = np.divide(both, either, out=np.zeros(len(pairs)), where=either > 0)
-        return np.asarray(np.minimum(found, 1.0), np.float32)  # 1 exactly, whatever the rounding
+        return np.asarray(np.minimum(found, 1.0), np.float32)  # rounding may give more than 1
 
 
 def form_weight(sentence: str) -> float:

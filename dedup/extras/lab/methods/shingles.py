@@ -1,7 +1,4 @@
-"""Methods 2, 3, 5 and 13: the Jaccard of sets of shingles.
-
-Shingles are hashed (xxh3, 64 bits), since the shingles of a large corpus do not fit in memory as text.
-"""
+"""Methods 2, 3, 5 and 13: the Jaccard of sets of shingles, hashed (xxh3, 64 bits) to fit in memory."""
 
 from __future__ import annotations
 
@@ -38,7 +35,7 @@ class SetMethod(Method):
 
     @abstractmethod
     def shingles(self, document: Document) -> Hashes:
-        """The hashes of the distinct shingles of a document."""
+        """Return the hashes of the distinct shingles of a document."""
 
 
 @dataclass
@@ -53,10 +50,9 @@ class WordSets(SetMethod):
 
 @dataclass
 class SpotSigs(SetMethod):
-    """Method 2: shingles that begin with a stop word, which prose is full of and page furniture is not.
+    """Method 2: shingles that begin with a stop word, frequent in prose and rare in page furniture.
 
-    Theobald, Siddharth, Paepcke, "SpotSigs", SIGIR 2008; Ullman's course; a news-technology blog, 2012. The
-    exact join stands for the paper's own exact filter by length and rarity.
+    Theobald, Siddharth, Paepcke, "SpotSigs", SIGIR 2008; an exact join replaces the paper's exact filter.
     """
 
     row = "2"
@@ -66,7 +62,7 @@ class SpotSigs(SetMethod):
     finds = "every pair above the floor, by an exact join"
 
     threshold: float = 0.44  # the best of the paper's tests
-    floor: float = 0.2  # the exact join takes longer the lower it is
+    floor: float = 0.2  # a lower one makes the exact join slower
     stop_word_length: int = 4  # words of fewer characters are stop words
     stop_words: str = ""  # a list, separated by spaces, instead of the length
 
@@ -83,9 +79,7 @@ class MinHashLSH(WordSets):
     """Method 3: MinHash signatures, banded LSH, and every candidate verified.
 
     Broder 1997; Leskovec, Rajaraman, Ullman, "Mining of Massive Datasets", chapter 3. Two sets of Jaccard s
-    share one of b bands of r rows with probability 1 - (1 - s^r)^b, which is steepest near (1/b)^(1/r): more
-    bands make it looser, not stricter. The signatures are datasketch's. The bands are read off them as one
-    array, which finds the pairs that datasketch's MinHashLSH finds, in a quarter of its time.
+    share one of b bands of r rows with probability 1 - (1 - s^r)^b, which is steepest near (1/b)^(1/r).
     """
 
     row = "3"
@@ -113,13 +107,14 @@ class MinHashLSH(WordSets):
         hashes = ((row & HASH_BITS).tolist() for row in rows)
         # The default hash function is SHA-1 of bytes; these are hashes already.
         signed = MinHash.generator(hashes, num_perm=self.permutations, hashfunc=int)
+        # Bands as one array give the pairs of datasketch's MinHashLSH in a quarter of its time.
         self._bands = incidence(
             self._buckets(signature.hashvalues) if len(row) else row
             for row, signature in zip(rows, signed, strict=True)
         )
 
     def _buckets(self, signature: Hashes) -> Hashes:
-        """One hash for each band; shape (bands,)."""
+        """Return one hash for each band; shape (bands,)."""
         values = signature[: self.bands * self.rows].astype(np.uint64).reshape(self.bands, self.rows)
         bucket = np.arange(self.bands, dtype=np.uint64)
         for row in values.T:
@@ -132,11 +127,7 @@ class MinHashLSH(WordSets):
 
 @dataclass
 class WordShingles(WordSets):
-    """Method 5, words: every pair. The baseline.
-
-    The product that counts shared shingles sees every pair that shares one; the pairs below the floor are
-    left out there, since nothing but that count decides.
-    """
+    """Method 5, words: every pair. The baseline."""
 
     row = "5"
     name = "word-shingles"
@@ -149,17 +140,14 @@ class WordShingles(WordSets):
     floor: float = 0.2
 
     def candidates(self) -> Iterator[Pairs]:
+        # The counts of `shared` are the whole score, so pairs below the floor are dropped here already.
         for pairs, both in shared(self._sets):
             yield pairs[jaccard(self._sets, pairs, both) >= np.float32(self.floor)]
 
 
 @dataclass
 class CharacterShingles(WordShingles):
-    """Method 5, characters: every pair.
-
-    The grams are those of the normalised words joined by a space, so that case, punctuation and line breaks
-    do not matter. An article has one gram per character, and each takes 40 bytes of memory.
-    """
+    """Method 5, characters of normalised words: every pair. Each character takes 40 bytes of memory."""
 
     row = "5"
     name = "character-shingles"
@@ -167,7 +155,7 @@ class CharacterShingles(WordShingles):
     source = "Mining of Massive Datasets, 3"
     finds = "every pair"
 
-    size: int = 9  # what Mining of Massive Datasets advises for long documents
+    size: int = 9  # advised by Mining of Massive Datasets for long documents
 
     def shingles(self, document: Document) -> Hashes:
         return hash_set(character_grams(" ".join(document.words()), self.size))
@@ -177,9 +165,8 @@ class CharacterShingles(WordShingles):
 class LengthGroups(WordSets):
     """Method 13: for high thresholds, an exact join that compares only articles of similar length.
 
-    Ullman's course: the Stanford group's first solution, and its "more efficient algorithms" for high
-    similarity; PPJoin (Xiao et al., WWW 2008). Texts of Jaccard 0.8 have sizes within 0.8 of each other, and
-    meet in the fifth of their shingles that is rarest.
+    PPJoin (Xiao et al., WWW 2008); Ullman's course. Texts of Jaccard 0.8 have sizes within 0.8 of each other,
+    and a common shingle in the rarest fifth.
     """
 
     row = "13"
@@ -188,8 +175,8 @@ class LengthGroups(WordSets):
     source = "PPJoin, Xiao et al. 2008"
     finds = "every pair above the floor, by an exact join"
 
-    threshold: float = 0.8  # 80 to 90 % is where exact filters beat LSH, as the course says
-    floor: float = 0.8  # the same, or the filters would let more through
+    threshold: float = 0.8  # from 80 to 90 % exact filters beat LSH, by Ullman's course
+    floor: float = 0.8  # a lower one would weaken the filters
 
     def candidates(self) -> Iterator[Pairs]:
         return join(self._sets, self.floor)

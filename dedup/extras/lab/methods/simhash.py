@@ -1,9 +1,8 @@
 """Method 11: SimHash, 64 bits: similar texts have hashes that differ in few bits.
 
-Charikar, STOC 2002. Each bit is the vote of all words, weighted by their count: a word votes with that
-bit of its own hash (xxh3). Manku, Jain, Das Sarma, "Detecting near-duplicates for web crawling", WWW
-2007, take 3 of 64 bits. Hashes that differ in at most 3 bits agree in one of 4 blocks of 16, so
-looking in blocks finds them all.
+Charikar, STOC 2002. All words vote for each bit with that bit of their own hashes (xxh3), weighted by their
+counts. Manku, Jain, Das Sarma, "Detecting near-duplicates for web crawling", WWW 2007, allow 3 different bits
+of 64. Such hashes agree in one of 4 blocks of 16 bits, so candidates by block are complete.
 """
 
 from __future__ import annotations
@@ -22,13 +21,12 @@ from dedup.extras.lab.method import Method
 from dedup.text.hashing import hash_set
 
 BITS = 64
-MOST_BITS = 3
-"""Bits that may differ; one less than there are blocks, or pairs would be missed."""
+MOST_BITS = 3  # bits that may differ: one less than there are blocks, or pairs would be missed
 
 
 @dataclass
 class SimHash(Method):
-    """The share of equal bits; candidates are complete up to 3 different bits only, hence the floor."""
+    """The share of equal bits; candidates are complete only up to 3 different bits, hence the floor."""
 
     row = "11"
     name = "simhash"
@@ -46,7 +44,7 @@ class SimHash(Method):
 
     def candidates(self) -> Iterator[Pairs]:
         blocks = self._hashes.view(np.uint16).reshape(-1, BITS // 16).astype(np.int64)
-        blocks += np.arange(BITS // 16) << 16  # each with its place
+        blocks += np.arange(BITS // 16) << 16  # equal blocks at different places must differ
         rows = zip(blocks, self._some, strict=True)
         return sharing(incidence(row if some else [] for row, some in rows))
 
@@ -57,7 +55,7 @@ class SimHash(Method):
 
 
 def simhash(counts: Counter[str]) -> int:
-    """The SimHash of words with weights; 0 where there are none. A tied vote is no."""
+    """Return the SimHash of words with weights; 0 without words. A tied vote gives a 0."""
     if not counts:
         return 0
     weights = np.fromiter(counts.values(), np.int64, len(counts))
@@ -66,6 +64,6 @@ def simhash(counts: Counter[str]) -> int:
 
 
 def bits(items: list[str]) -> npt.NDArray[np.int64]:
-    """The bits of the hash of each string, the highest first; shape (n, 64)."""
+    """Return the bits of the hash of each string, the highest first; shape (n, 64)."""
     rows = hash_set(items).astype(">u8").view(np.uint8).reshape(-1, BITS // 8)
     return np.unpackbits(rows, axis=1).astype(np.int64)

@@ -1,8 +1,7 @@
 """Method 8: the cosine of TF-IDF vectors, of every pair.
 
-The diary's first try. The vectors are scikit-learn's with its defaults (smoothed idf, length 1), over the
-project's own words. Two reports on one event have the same words: topics look like copies here. As in
-method 5, the product leaves out the pairs below the floor.
+The vectors are scikit-learn's with its defaults (smoothed idf, length 1), over normalised words. Two reports
+on one event have the same words, so topics look like copies.
 """
 
 from __future__ import annotations
@@ -38,9 +37,8 @@ class TfIdf(Method):
         if any(words(text) for text in texts):
             found = TfidfVectorizer(analyzer=words, dtype=np.float32).fit_transform(texts)
         else:
-            found = csr_array(
-                (len(texts), 1), dtype=np.float32
-            )  # scikit-learn refuses a corpus without words
+            # scikit-learn refuses a corpus without words.
+            found = csr_array((len(texts), 1), dtype=np.float32)
         self._vectors = csr_array(found)
 
     def candidates(self) -> Iterator[Pairs]:

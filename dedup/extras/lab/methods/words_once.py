@@ -1,8 +1,7 @@
-"""Method 15: words said once in a text, and how many of them two texts have in the same order.
+"""Method 15: the words that occur once in a text, and their longest common subsequence in two texts.
 
-DUPNIQ, for scanned books: a word that a text says once is a landmark, and two prints of one text have most
-landmarks in one order, whatever was misread between them. The longest common subsequence is counted in
-words, over the words said once of the text that has more of them.
+DUPNIQ, for scanned books: two prints of one text have most of these words in the same order, with any
+misreadings between them. The score is the number of common words over the larger number of such words.
 """
 
 from __future__ import annotations
@@ -28,7 +27,7 @@ class WordsOnce(Method):
     about = "common subsequence of words said once"
     source = "Yalniz, Can, Manmatha, CIKM 2011"
     finds = "articles that share enough words said once"
-    quadratic = True  # two articles of one language share some such word
+    quadratic = True  # almost any two articles of one language share such a word
 
     threshold: float = 0.3
     floor: float = 0.2
@@ -44,8 +43,8 @@ class WordsOnce(Method):
         self._sets = incidence(self._once)
 
     def _said_once(self, words: list[str]) -> list[str]:
-        said = Counter(words)
-        return [word for word in words if said[word] == 1 and len(word) >= self.least]
+        counts = Counter(words)
+        return [word for word in words if counts[word] == 1 and len(word) >= self.least]
 
     def candidates(self) -> Iterator[Pairs]:
         for pairs, both in shared(self._sets):
@@ -56,5 +55,4 @@ class WordsOnce(Method):
         return np.asarray(np.array(common) / np.maximum(self._more(pairs), 1), np.float32)
 
     def _more(self, pairs: Pairs) -> npt.NDArray[np.int64]:
-        """How many words said once the text has that has more of them."""
         return np.asarray(self._counts[pairs].max(axis=1))

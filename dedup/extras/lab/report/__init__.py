@@ -1,1 +1,1 @@
-"""The page that shows a comparison."""
+"""The report: one page about a comparison."""

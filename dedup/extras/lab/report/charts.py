@@ -1,7 +1,4 @@
-"""Places of the parts of charts: little precision-recall curves, and a scatter of cost and quality.
-
-`templates/charts.html.j2` draws them.
-"""
+"""Coordinates of charts: small precision-recall curves, and a scatter of cost and quality."""
 
 from __future__ import annotations
 
@@ -11,14 +8,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import accumulate, pairwise
 
-MAX_POINTS = 100  # points of a curve that are drawn: a chart of 160 pixels shows no more
-SIDE, LEFT, TOP = 160, 26, 8  # of the square of a curve in its little chart, in pixels
+MAX_POINTS = 100  # of a curve: a chart of 160 pixels shows no more
+SIDE, LEFT, TOP = 160, 26, 8  # of the square of a curve in its small chart, in pixels
 Point = tuple[float, float]
 
 
 @dataclass(frozen=True, slots=True)
 class Curve:
-    """One line in the unit square; `mark` is drawn as a ring, on it or not."""
+    """A line in the unit square; `mark` is drawn as a ring."""
 
     label: str
     points: Sequence[Point]
@@ -26,7 +23,8 @@ class Curve:
 
     @property
     def path(self) -> str:
-        """The line in pixels; one of no length is a dot, by its round ends."""
+        """Return the line in pixels."""
+        # A single point is repeated: SVG draws a line of no length as a dot, by its round ends.
         drawn = thinned(self.points)
         return " ".join(
             f"{LEFT + SIDE * x:.1f},{TOP + SIDE * (1 - y):.1f}" for x, y in drawn * (1 + (len(drawn) == 1))
@@ -34,10 +32,10 @@ class Curve:
 
 
 def thinned(points: Sequence[Point], most: int = MAX_POINTS) -> list[Point]:
-    """At most `most` + 1 points of a line: its ends, and between them one for each stretch of its length.
+    """Return at most `most` + 1 points of a line: its ends, and one for each equal stretch of its length.
 
-    >>> thinned([(0.0, 0.0), (0.1, 0.0), (0.2, 0.0), (1.0, 0.0)], most=2)
-    [(0.0, 0.0), (1.0, 0.0)]
+    >>> thinned([(0.0, 0.0), (0.1, 0.0), (0.5, 0.0), (1.0, 0.0)], most=2)
+    [(0.0, 0.0), (0.5, 0.0), (1.0, 0.0)]
     """
     if len(points) <= most:
         return list(points)
@@ -47,14 +45,13 @@ def thinned(points: Sequence[Point], most: int = MAX_POINTS) -> list[Point]:
 
 
 WIDTH, HEIGHT = 960, 480
-FLOOR, CEILING, WEST, EAST = HEIGHT - 50, 26, 52, WIDTH - 28  # Edges of the field of a scatter, in its pixels
-LETTER, LINE = 7.8, 15
-"""Width and height that a letter of a label takes at most, in the same pixels, at 13 pixels a letter."""
+FLOOR, CEILING, WEST, EAST = HEIGHT - 50, 26, 52, WIDTH - 28  # edges of the field of a scatter, in its pixels
+LETTER, LINE = 7.8, 15  # the largest width and height of a letter, in the same pixels, at a size of 13
 
 
 @dataclass(frozen=True, slots=True)
 class Dot:
-    """One point of a scatter; `x` is positive; `strong` draws it as a diamond in the main colour."""
+    """A point of a scatter; `x` is positive; `strong` draws it as a diamond in the main colour."""
 
     label: str
     x: float
@@ -64,7 +61,7 @@ class Dot:
 
 @dataclass(frozen=True, slots=True)
 class PlacedDot:
-    """A dot in pixels, and its label: where it begins or ends, and its middle."""
+    """A dot in pixels, with the begin or end of its label, and the label's middle."""
 
     dot: Dot
     x: float
@@ -85,7 +82,7 @@ class Scatter:
 
 
 def scatter(dots: Sequence[Dot]) -> Scatter:
-    """Dots with their labels; x is logarithmic, y ends at 1 and starts at the tenth below the lowest dot."""
+    """Place dots and labels; x is logarithmic, y runs from the tenth below the lowest dot to 1."""
     low = math.floor(math.log10(min(dot.x for dot in dots)))
     high = max(math.ceil(math.log10(max(dot.x for dot in dots))), low + 1)
     bottom = min(9, *(math.floor(dot.y * 10 + 1e-9) for dot in dots)) / 10
@@ -106,7 +103,7 @@ def scatter(dots: Sequence[Dot]) -> Scatter:
 
 
 def _labelled(dots: Sequence[Dot], places: Sequence[Point]) -> list[PlacedDot]:
-    """Each label right or left of its dot, at the nearest height at which it touches no dot and no label."""
+    """Place each label right or left of its dot, at the nearest height without another dot or label."""
     taken = [(x - 6, y - 6, x + 6, y + 6) for x, y in places]
     found = []
     for dot, (x, y) in zip(dots, places, strict=True):
@@ -117,7 +114,7 @@ def _labelled(dots: Sequence[Dot], places: Sequence[Point]) -> list[PlacedDot]:
             for left in (x + 9 + abs(shift) / 4, x - 9 - abs(shift) / 4 - wide)
             if left > WEST and left + wide < WIDTH and LINE < y + shift < FLOOR
         ]
-        # The first of equals; a label that fits nowhere is shown all the same.
+        # Of equals the first, which is the nearest; a label that fits nowhere is drawn on its dot.
         box = min(boxes, key=lambda box: sum(_overlap(box, other) for other in taken), default=(x, y, x, y))
         taken.append(box)
         found.append(PlacedDot(dot, x, y, box[0] if box[0] >= x else box[2], (box[1] + box[3]) / 2))
@@ -125,6 +122,6 @@ def _labelled(dots: Sequence[Dot], places: Sequence[Point]) -> list[PlacedDot]:
 
 
 def _overlap(a: Sequence[float], b: Sequence[float]) -> float:
-    """The area that two boxes of left, top, right and bottom have in common."""
+    """Return the common area of two boxes of left, top, right and bottom."""
     wide, high = min(a[2], b[2]) - max(a[0], b[0]), min(a[3], b[3]) - max(a[1], b[1])
     return wide * high if wide > 0 and high > 0 else 0.0

@@ -1,4 +1,4 @@
-"""The figures of a comparison: the columns of its tables, how they are rounded, and what is best."""
+"""The figures of a comparison: columns of tables, rounding, and the best values."""
 
 from __future__ import annotations
 
@@ -13,23 +13,20 @@ from dedup.extras.lab.evaluation.measures import Evaluation
 from dedup.extras.lab.evaluation.results import MethodResult
 
 MEGABYTE = 1_000_000
-
-MAX_BEST = 3
-"""Where more methods share the best value of a column, it tells nothing and is not marked."""
-
-NONE = "–"  # shown where there is no number
+MAX_BEST = 3  # the best value of a column is not marked if more methods share it
+NONE = "–"  # shown for a missing number
 
 
 @dataclass(frozen=True, slots=True)
 class FigureEntry:
-    """A result and its evaluation, None without truth; figures are None where they cannot be made."""
+    """A result and its evaluation, None without truth; figures that cannot be computed are missing."""
 
     result: MethodResult
     evaluation: Evaluation | None
 
     @property
     def tuned(self) -> float | None:
-        """F1 with the threshold tuned on the other half."""
+        """Return F1 with the threshold tuned on the other half."""
         return self.evaluation.tuned.f1 if self.evaluation and self.result.done else None
 
     def per_article(self, total: float) -> float | None:
@@ -37,18 +34,18 @@ class FigureEntry:
 
     @property
     def seconds(self) -> float | None:
-        """CPU seconds per 1,000 articles."""
+        """Return CPU seconds per 1,000 articles."""
         return self.per_article(1_000 * self.result.seconds)
 
     @property
     def group_sizes(self) -> list[int]:
-        """Articles in each group of at least two."""
+        """Return the numbers of articles in groups of at least two."""
         counts = np.unique(self.result.groups, return_counts=True)[1]
         return [int(count) for count in counts if count > 1]
 
 
 def share(value: float) -> str:
-    """A measure from 0 to 1 with three digits, which never reads as 0 or 1 where it is not.
+    """Format a measure from 0 to 1 with three digits; only 0 and 1 themselves read as 0 and 1.
 
     >>> share(0.9412), share(1.0), share(0.9999)
     ('0.941', '1.000', '>0.999')
@@ -61,14 +58,14 @@ def share(value: float) -> str:
 
 
 def percent(value: float) -> str:
-    """A share in words, whole unless it is nearly nothing or nearly all."""
+    """Format a share as a percentage, whole unless it is close to 0 or 100 %."""
     if 0 < value < 0.01 or 0.99 < value < 1:
         return f"{min(max(value, 0.001), 0.999):.1%}".replace("%", "\u00a0%")
     return f"{value:.0%}".replace("%", "\u00a0%")
 
 
 def amount(value: float) -> str:
-    """A cost with two significant digits below 100, whole above.
+    """Format a cost with two significant digits below 10, and whole above.
 
     >>> amount(0.0314), amount(3.14), amount(31.4), amount(31415)
     ('0.031', '3.1', '31', '31,415')
@@ -84,14 +81,14 @@ def threshold(value: float) -> str:
 
 @dataclass(frozen=True, slots=True)
 class FigureColumn:
-    """One column of the tables: `best` is 1 where more is better, -1 where less is, 0 where neither."""
+    """A column of the tables."""
 
-    group: str  # and `name`: its headings in the report, which has no column without a group
-    name: str
+    group: str  # its upper heading in the report, which leaves out columns without a group
+    name: str  # its lower heading there
     value: Callable[[FigureEntry], float | None]
     show: Callable[[float], str] = share
-    best: int = 1
-    short: str = ""  # its heading in a terminal, which has no column without one
+    best: int = 1  # 1 if more is better, -1 if less is better, or 0
+    short: str = ""  # its heading in a terminal, which leaves out columns without one
 
     def shown(self, entry: FigureEntry) -> str:
         value = self.value(entry)
@@ -130,7 +127,7 @@ JUDGED = (
     FigureColumn("", "", _of(lambda e: e.groups.by_size[-1].recall), short="100+"),
     *COSTS,
 )
-"""The columns where a truth is known."""
+"""Columns with a truth."""
 
 UNJUDGED = (
     THRESHOLD,
@@ -140,7 +137,7 @@ UNJUDGED = (
     FigureColumn("Groups", "largest", lambda e: max(e.group_sizes, default=0), whole, 0, "largest"),
     *COSTS,
 )
-"""The columns where nothing is known."""
+"""Columns without a truth."""
 
 
 def entries_of(comparison: Comparison) -> list[FigureEntry]:
@@ -148,7 +145,7 @@ def entries_of(comparison: Comparison) -> list[FigureEntry]:
 
 
 def headings(columns: Sequence[FigureColumn]) -> list[tuple[str, int]]:
-    """The headings above the columns, each with how many of them it spans."""
+    """Return the headings above the columns, and the number of columns of each."""
     names = [column.group for column in columns]
     return [(name, names.count(name)) for name in dict.fromkeys(names)]
 
@@ -156,7 +153,7 @@ def headings(columns: Sequence[FigureColumn]) -> list[tuple[str, int]]:
 def cells(
     entry: FigureEntry, entries: Sequence[FigureEntry], columns: Sequence[FigureColumn]
 ) -> list[tuple[str, bool]]:
-    """What the columns say of a method, each with whether it is marked as the best."""
+    """Return the texts of a method's row, each with True if it is marked as the best."""
     found = []
     for column in columns:
         text = column.shown(entry)

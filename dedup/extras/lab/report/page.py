@@ -1,7 +1,6 @@
-"""One HTML page about a comparison: self-contained, without scripts, for the person who must decide.
+"""An HTML page about a comparison: self-contained, without scripts, for the person choosing a method.
 
-Article texts are hostile input: `pages/environment.py` escapes every value. How it looks is in
-`templates/report.html.j2`; `figures.py`, `summary.py` and `charts.py` make the pieces.
+Article texts are hostile input: `pages/environment.py` escapes every value.
 """
 
 from __future__ import annotations
@@ -30,7 +29,7 @@ from dedup.extras.pages.environment import environment
 
 
 def render(comparison: Comparison) -> str:
-    """The page; to be written as UTF-8."""
+    """Return the page, to be written as UTF-8."""
     entries = entries_of(comparison)
     measured = [entry for entry in entries if entry.tuned is not None]
     curves = [curve for entry in measured if (curve := _curve(entry))]
@@ -54,16 +53,16 @@ def render(comparison: Comparison) -> str:
     )
 
 
-HEAT_STEPS = (0.005, 0.05, 0.15, 0.35, 0.65)  # shares of pairs lost from which a cell is one step darker
+HEAT_STEPS = (0.005, 0.05, 0.15, 0.35, 0.65)  # from each share of lost pairs a cell is one step darker
 
-Classes = list[tuple[str, str]]  # classes of pairs: the name of each, and how much there is of it
-Heated = tuple[str, int | None]  # a recall, and how dark its cell is
+Classes = list[tuple[str, str]]  # classes of pairs: name and size in words
+Heated = tuple[str, int | None]  # a recall, and the darkness of its cell
 
 
 def _recalls(
     entries: Sequence[FigureEntry], classes: Callable[[Evaluation], Sequence[SizeBand | KindRecall]]
 ) -> tuple[Classes, list[tuple[str, list[Heated]]]] | None:
-    """A table of recall by class of pairs: the classes, and a row for each method."""
+    """Return a table of recall by class of pairs: the classes, and a row for each method."""
     tables = [(e.result.label, classes(e.evaluation)) for e in entries if e.evaluation]
     if not any(table for _, table in tables):
         return None

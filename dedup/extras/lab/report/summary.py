@@ -1,7 +1,4 @@
-"""What the report says in words: the summary at its head, and what the plain cut-off loses.
-
-Every sentence is made of the figures; none is a judgement of its own.
-"""
+"""Sentences of the report, made from its figures: the summary, and the losses of the plain cut-off."""
 
 from __future__ import annotations
 
@@ -13,12 +10,14 @@ from dedup.extras.lab.evaluation.disagreements import PRODUCT_ROW
 from dedup.extras.lab.report.figures import FigureEntry, amount, percent, share
 
 CUT_OFF = "sentences"  # the method with the plain cut-off for common sentences
-CLOSE = 0.01  # methods whose tuned F1 differs by less are called level: another corpus may turn them around
-LOSS = 0.02  # so much less recall in a band of story sizes is worth a sentence
+CLOSE = (
+    0.01  # methods with a smaller difference of tuned F1 are level: another corpus may reverse their order
+)
+LOSS = 0.02  # a larger loss of recall in a band of story sizes gets a sentence
 
 
 def summary(comparison: Comparison, entries: Sequence[FigureEntry]) -> list[str]:
-    """What the page shows, in three sentences."""
+    """Return the summary of the page, in up to three sentences."""
     if not entries:
         return ["No method was run on this corpus."]
     ranked = sorted((e for e in entries if e.tuned is not None), key=lambda e: -(e.tuned or 0))
@@ -37,30 +36,29 @@ def _best(ranked: Sequence[FigureEntry]) -> str:
     best = ranked[0]
     tally = best.evaluation.tuned if best.evaluation else None
     level = [e.result.label for e in ranked[1:] if (best.tuned or 0) - (e.tuned or 0) < CLOSE]
-    text = f"With its threshold tuned, {best.result.label} tells duplicates best"
+    text = f"With its threshold tuned, {best.result.label} is best"
     if tally and tally.precision is not None and tally.recall is not None:
-        what = "the clear pairs that it calls duplicates" if tally.unclear else "what it calls duplicates"
-        text += f": {percent(tally.precision)} of {what} are, and it finds {percent(tally.recall)} of them"
+        clear = "clear " if tally.unclear else ""
+        text += (
+            f": {percent(tally.precision)} of its {clear}pairs are duplicates, and it finds"
+            f" {percent(tally.recall)} of all duplicates"
+        )
     text += f" (F1\u00a0{share(best.tuned or 0)})"
     if tally and tally.unclear:
+        strict = Tally(tally.right, tally.wrong + tally.unclear, tally.missed).f1 or 0.0
         text += (
-            f"; it calls {tally.unclear:,} more duplicates of which the truth says nothing clear, and were"
-            f" these wrong, its F1 would be {share(_strictly(tally))}"
+            f"; it finds {tally.unclear:,} more pairs that are unclear in the truth, and if these were wrong,"
+            f" its F1 would be {share(strict)}"
         )
     if level:
         text += f"; {_listed(level)} {'is' if len(level) == 1 else 'are'} level with it (within {CLOSE})"
     return text + "."
 
 
-def _strictly(tally: Tally) -> float:
-    """F1 where unclear pairs are wrong."""
-    return Tally(tally.right, tally.wrong + tally.unclear, tally.missed).f1 or 0.0
-
-
 def _product(ranked: Sequence[FigureEntry]) -> str:
     place = next((i for i, e in enumerate(ranked) if e.result.row == PRODUCT_ROW), None)
     if place is None:
-        return "The product's own rule was not among the methods that could be judged."
+        return "The product's own rule could not be judged."
     entry = ranked[place]
     own = entry.evaluation.own.f1 if entry.evaluation else None
     text = f"{entry.result.label}, the product's own rule, is number {place + 1} of {len(ranked)}"
@@ -77,13 +75,13 @@ def _product(ranked: Sequence[FigureEntry]) -> str:
 
 def _accepted(done: Sequence[FigureEntry]) -> str:
     if not done:
-        return "No method came to its end."
+        return "No method finished."
     counts = sorted((int(e.result.accepted.sum()), e.result.label) for e in done)
     (least, few), (most, many) = counts[0], counts[-1]
     product = next((e for e in done if e.result.row == PRODUCT_ROW), None)
-    text = f"What they call duplicates reaches from {least:,} pairs ({few}) to {most:,} ({many})"
+    text = f"Methods accept between {least:,} pairs ({few}) and {most:,} ({many})"
     if least == most:
-        return f"Of all pairs, each of the {len(done)} methods that came to an end calls {most:,} duplicates."
+        return f"Each of the {len(done)} finished methods accepts {most:,} pairs."
     if product:
         text += f"; {product.result.label}, the product's own rule, accepts {product.result.accepted.sum():,}"
     return text + "."
@@ -96,7 +94,7 @@ def _unfinished(entries: Sequence[FigureEntry]) -> str:
         if not e.result.done
     ]
     if not missing:
-        return "Every method came to its end; none failed, and none was too slow."
+        return "Every method finished; none failed, and none was too slow."
     return f"{len(missing)} of {len(entries)} methods gave no result: {_listed(missing)}."
 
 
@@ -105,7 +103,7 @@ def _listed(names: Sequence[str]) -> str:
 
 
 def losses(entries: Sequence[FigureEntry]) -> list[str]:
-    """What the plain cut-off loses against the product's rule, a sentence for each band."""
+    """Return a sentence for each band in which the plain cut-off loses against the product's rule."""
     ended = [entry for entry in entries if entry.tuned is not None]
     product = next((e for e in ended if e.result.row == PRODUCT_ROW), None)
     plain = next((e for e in ended if e.result.name == CUT_OFF), None)

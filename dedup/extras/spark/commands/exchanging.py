@@ -23,13 +23,13 @@ def export_corpus(
     ] = False,
     json: JsonOption = False,
 ) -> None:
-    """Write what a cluster needs to know: fingerprints, pins, settings, sentence parameters, the horizon.
+    """Export a corpus for a cluster: fingerprints, pins, settings, sentence parameters, the horizon.
 
-    It is as of one moment; others may work on meanwhile. With it the Spark engine reads only texts that are
-    new or changed. The folder is whole or not there, holds no text, and only you can read it. Articles
-    without a current fingerprint are left out and named. Needs the extra `parquet`.
+    With it the Spark engine reads only texts that are new or changed. The export shows one moment, and others
+    can work meanwhile. The folder holds no text, only you can read it, and a stopped export leaves none.
+    Articles without a current fingerprint are left out and named. Needs the extra `parquet`.
 
-    Whoever has the hash key can craft texts that collide. Without it the cluster must be given the key.
+    The hash key allows crafting texts that collide. If you leave it out, give it to the cluster yourself.
 
     **Example**
 
@@ -62,19 +62,18 @@ def export_corpus(
 def import_(
     folder: Annotated[Path, Argument(metavar="DIR", help="The folder that the Spark engine wrote.")],
     dry_run: Annotated[
-        bool, Option("--dry-run", help="Only compare; tell all that does not agree. Exit code 3 if any.")
+        bool, Option("--dry-run", help="Only compare, and list all differences. Exit code 3 if any.")
     ] = False,
     json: JsonOption = False,
 ) -> None:
-    """Take up the result of a cluster: all its marks at once, or none.
+    """Import the result of a cluster: all its marks at once, or none.
 
-    The articles must be here already (`dedup load`, or attached): the import gives them fingerprints, marks
-    and pairs. First it compares every article, text and time, the settings, pins and horizon, and refuses
-    what does not agree, with the next step. Afterwards the corpus is as after a backfill. What people change
-    meanwhile is left to the next one.
+    The articles must be in the corpus already (`dedup load`, or attached): the import gives them
+    fingerprints, marks and pairs. First it compares every article, text and time, the settings, pins and
+    horizon. If anything differs, it imports nothing and names the next step. Afterwards the corpus is as
+    after a backfill; articles that people change meanwhile wait for the next one.
 
-    May be stopped at any moment: until all is written, in one transaction, no mark changes. Needs
-    the extra `parquet`.
+    You can stop it at any moment: one transaction at the end writes all marks. Needs the extra `parquet`.
 
     **Example**
 

@@ -1,4 +1,4 @@
-"""`dedup spark`: marks made on a cluster, or on one machine without a database; and what they will cost."""
+"""`dedup spark`: marks made on a cluster, or on one machine without a database, and their cost."""
 
 from __future__ import annotations
 
@@ -23,90 +23,68 @@ from dedup.extras.spark.failures import explained
 if TYPE_CHECKING:
     from dedup.extras.spark.options import CorpusState
 
-SPARK_PACKAGES = ("pyspark", "pandas", "pyarrow")  # What the extra `spark` brings
+SPARK_PACKAGES = ("pyspark", "pandas", "pyarrow")  # of the extra `spark`
 
+# On one machine Spark listens only there, and serves no page.
 LOCAL = {
     "spark.driver.bindAddress": "127.0.0.1",
     "spark.driver.host": "127.0.0.1",
     "spark.ui.enabled": "false",
 }
-"""Settings of a Spark that is this machine alone: nobody else can reach it."""
 
 QUIET = {"spark.ui.showConsoleProgress": "false", "spark.log.level": "ERROR"}
 
-PARTITIONS_PER_CORE = 2  # Of shuffled data on one machine; Spark's own 200 make tasks of a few rows
+PARTITIONS_PER_CORE = 2  # of shuffled data on one machine; Spark's default of 200 makes tasks of a few rows
 
 spark_app = typer.Typer(
     no_args_is_help=True,
     help="""
-The same marks on Spark, for corpora that one machine is too small for.
+Make the same marks on Spark, for a corpus too large for one machine.
 
-No database is needed. `dedup import` brings the result into Postgres. docs/spark.md says how to run it on
-Databricks, EMR and other clusters. Needs the extra `spark` and Java 17.
+This needs no database; `dedup import` brings the result into Postgres. See docs/spark.md for Databricks, EMR
+and other clusters. Needs the extra `spark` and Java 17.
 """,
 )
 
 InputOption = Annotated[
-    str,
-    Option(
-        "--input",
-        metavar="PATH",
-        help="A table of articles: a file, a folder or any address that Spark reads.",
-    ),
+    str, Option("--input", metavar="PATH", help="A table of articles, at any address that Spark reads.")
 ]
 TableFormatOption = Annotated[
     str, Option("--format", help="parquet; delta, iceberg or orc, where Spark has it; or table, for a name.")
 ]
 CorpusOption = Annotated[
     str | None,
-    Option(
-        "--corpus",
-        metavar="DIR",
-        help="What `dedup export corpus` wrote: settings, pins, sentence parameters and known fingerprints"
-        " are those.",
-    ),
+    Option("--corpus", metavar="DIR", help="A folder of `dedup export corpus`, whose state counts."),
 ]
 SetOption = Annotated[
-    list[str] | None,
-    Option("--set", metavar="NAME=VALUE", help="A setting, where no corpus is given; may be repeated."),
+    list[str] | None, Option("--set", metavar="NAME=VALUE", help="A setting, without --corpus; repeatable.")
 ]
 HashKeyOption = Annotated[
     str | None, Option("--hash-key", help="The secret key of the corpus; `-` reads it from stdin.")
 ]
 AddedOption = Annotated[
     str | None,
-    Option(
-        "--added-at", help="When articles that do not say it were added, such as 2026-11-20. Default: now."
-    ),
+    Option("--added-at", help="For articles without an added_at, such as 2026-11-20. Default: now."),
 ]
 MasterOption = Annotated[
-    str | None,
-    Option("--master", help="Where Spark runs; default: what spark-submit says, or else local[*]."),
+    str | None, Option("--master", help="The master of Spark; default: of spark-submit, or else local[*].")
 ]
 RemoteOption = Annotated[
     str | None, Option("--remote", metavar="URL", help="A server of Spark Connect, such as sc://host.")
 ]
-MemoryOption = Annotated[
-    str, Option("--memory", help="Of Spark's Java, where it runs on this machine alone.")
-]
+MemoryOption = Annotated[str, Option("--memory", help="Memory of Java, if Spark runs on this machine alone.")]
 PartitionsOption = Annotated[
-    int | None, Option("--partitions", min=1, help="Of shuffled data; default: what the session has.")
+    int | None, Option("--partitions", min=1, help="Partitions of shuffled data; default: the session's.")
 ]
 
 
 @spark_app.command()
 def run(
     input_: InputOption,
-    out: Annotated[
-        str, Option("--output", metavar="DIR", help="Where the tables of the result are written.")
-    ],
+    out: Annotated[str, Option("--output", metavar="DIR", help="A folder for the tables of the result.")],
     work: Annotated[
         str | None,
-        Option(
-            metavar="DIR",
-            help="Where the steps are written; a run that was stopped goes on there. Default: the output with"
-            " `.work` behind its name. It may be removed at the end.",
-        ),
+        Option(metavar="DIR", help="A folder for the steps. Default: the output's name with `.work`."),
     ] = None,
     format_: TableFormatOption = "parquet",
     map_: MapOption = None,
@@ -115,11 +93,7 @@ def run(
     hash_key_: HashKeyOption = None,
     added_at: AddedOption = None,
     allow_pairs: Annotated[
-        int | None,
-        Option(
-            min=0,
-            help="Stop where a round would join more pairs, and show the worst keys; default: no limit.",
-        ),
+        int | None, Option(min=0, help="Stop before a round with more pairs, and show the worst keys.")
     ] = None,
     partitions: PartitionsOption = None,
     master: MasterOption = None,
@@ -127,13 +101,13 @@ def run(
     memory: MemoryOption = "4g",
     json: JsonOption = False,
 ) -> None:
-    """Give every article of a table its mark: the marks that Postgres would give.
+    """Give every article of a table the mark that it would get in Postgres.
 
-    The columns are found as `dedup load` finds them. Rows that cannot be read are refused, fields that cannot
-    be read are left out; both are counted, with the reason, and the refused rows are a table of the result.
+    Columns are found as by `dedup load`. Unreadable rows are refused and unreadable fields left out; both are
+    counted by reason, and the refused rows are a table of the result.
 
-    Into the output go the tables `mark`, `match`, `common_sentence`, `fingerprint` and `refused`, and
-    `run.json` with settings, versions and costs.
+    The output has the tables `mark`, `match`, `common_sentence`, `fingerprint` and `refused`, and `run.json`
+    with settings, versions and costs. A stopped run continues from the folder of steps; remove it at the end.
 
     **Examples**
 
@@ -178,9 +152,9 @@ def run(
 @spark_app.command("estimate")
 def estimate_(
     input_: InputOption,
-    sample: Annotated[float, Option(help="The share of the articles that is looked at, such as 0.01.")] = 1.0,
+    sample: Annotated[float, Option(help="The share of the articles to read, such as 0.01.")] = 1.0,
     work: Annotated[
-        str | None, Option(metavar="DIR", help="Where the steps are written. Default: ./dedup-estimate")
+        str | None, Option(metavar="DIR", help="A folder for the steps. Default: ./dedup-estimate")
     ] = None,
     format_: TableFormatOption = "parquet",
     map_: MapOption = None,
@@ -194,10 +168,10 @@ def estimate_(
     memory: MemoryOption = "4g",
     json: JsonOption = False,
 ) -> None:
-    """Tell what a run would cost: texts, pairs, bytes, and the keys that make most of the pairs.
+    """Estimate the cost of a run: texts, pairs, bytes, and the keys with most pairs.
 
-    The texts are read and grouped, and no pair is compared. With `--sample` it looks at a share of the
-    articles and tells what the whole is likely to have; keys that few texts have are not seen then.
+    The texts are read and grouped, and no pair is compared. With `--sample` the numbers for the whole are
+    estimated from a share of the articles, which misses keys that few texts share.
 
     **Example**
 
@@ -224,14 +198,12 @@ def estimate_(
         return
     _say_input(found.report)
     if found.sample < 1:
-        output.say(
-            f"from a sample of {found.sample:.3g}: the numbers are those that the whole is likely to have"
-        )
+        output.say(f"from a sample of {found.sample:.3g}: the numbers are estimates for the whole")
     facts = [
         ("articles", f"{found.articles:,}"),
         ("different texts", f"{found.texts:,}"),
         ("common sentences", f"{found.common:,}"),
-        ("keys that several texts have", f"{found.keys:,}"),
+        ("keys of several texts", f"{found.keys:,}"),
         ("pairs, if all were compared", f"{found.pairs:,}"),
         ("pairs of the first round", f"{found.first_round:,} (head {found.head:,})"),
         ("stored up to the groups", output.size(found.step_bytes)),
@@ -250,7 +222,7 @@ def _tell(name: str, seconds: float, rows: int) -> None:
 
 @contextmanager
 def _session(master: str | None, remote: str | None, memory: str, partitions: int | None) -> Iterator[Any]:
-    """A session of Spark: the one that spark-submit or the environment names, or one on this machine."""
+    """Open the session that the options, spark-submit or the environment name, or one on this machine."""
     if master and remote:
         raise InputError("--master and --remote exclude each other: give one of the two")
     given = "PYSPARK_GATEWAY_PORT" in os.environ or "SPARK_REMOTE" in os.environ
@@ -269,13 +241,14 @@ def _session(master: str | None, remote: str | None, memory: str, partitions: in
     elif local:
         builder = builder.master(local)
     if is_local:
-        os.environ.setdefault("PYSPARK_PYTHON", sys.executable)  # Spark would take the python3 of the system
+        # Otherwise Spark starts the python3 of the system, which may lack this package.
+        os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
         settings |= {**LOCAL, "spark.driver.memory": memory}
         settings[SHUFFLE_PARTITIONS] = partitions or PARTITIONS_PER_CORE * cores()
     for name, value in settings.items():
         if not given and not remote:
             builder = builder.config(name, value)
-    output.say("starting Spark" if not given else "taking the session of Spark")
+    output.say("starting Spark" if not given else "using the session of Spark")
     with explained("Spark does not start"):
         spark = builder.getOrCreate()
     try:
@@ -287,15 +260,13 @@ def _session(master: str | None, remote: str | None, memory: str, partitions: in
 def _given(
     map_: list[str] | None, set_: list[str] | None, key: str | None, folder: str | None, added: str | None
 ) -> tuple[dict[str, str], Settings, datetime | None]:
-    """What `run` and `estimate` are given: names of columns, settings, and when articles were added."""
     needs("dedup spark", "spark", SPARK_PACKAGES)
     return field_map(map_), _settings(set_, key, folder), None if added is None else moment(added)
 
 
 def _settings(values: list[str] | None, key: str | None, folder: str | None) -> Settings:
-    """The settings of `--set`, with the hash key; with an exported corpus only its own count."""
     if folder and values:
-        raise InputError("--corpus brings its settings along: change them in Postgres, and export again")
+        raise InputError("--corpus has its own settings: change them in Postgres, and export again")
     found: dict[str, Any] = {}
     for pair in values or ():
         name, equals, value = pair.partition("=")
@@ -308,7 +279,6 @@ def _settings(values: list[str] | None, key: str | None, folder: str | None) -> 
 
 
 def _corpus(spark: Any, folder: str | None, settings: Settings) -> CorpusState:
-    """What `--corpus` names, or a corpus of which nothing is known yet."""
     from dedup.extras.spark.options import CorpusState
 
     return CorpusState.read(spark, folder, settings.hash_key) if folder else CorpusState(settings=settings)

@@ -1,25 +1,25 @@
--- Exchange with a cluster.
+-- Export for a cluster, and import of its result.
 
 -- name: digest
--- `exchange.text_digest` of an article `a` whose text is `t.text`; null where that is null.
+-- Compute `exchange.text_digest` of an article `a` with the text `t.text`; null if that is null.
 sha256(convert_to(coalesce(a.language, ''), 'UTF8') || '\x00'::bytea
        || convert_to(coalesce(a.title, ''), 'UTF8') || '\x00'::bytea || convert_to(t.text, 'UTF8'))
 
 -- name: languages
--- The languages that articles name.
+-- Select the languages of articles.
 SELECT DISTINCT coalesce(language, '') FROM dedup.article
 
 -- name: pair_pins
--- What people have said about pairs.
+-- Select the pins of pairs.
 SELECT source_id, other_source_id, relation FROM dedup.pair_pin
 
 -- name: count_inside
--- How many articles are not archived.
+-- Count the articles that are not archived.
 SELECT count(*) FROM dedup.article_mark WHERE NOT archived
 
 -- name: fingerprints
--- What a cluster is told of each article inside: its times, the digest of its text, and its fingerprint if that is of
--- the version wanted for its language. One that failed has its reason; `known` says whether there is either.
+-- Select the articles inside the window: times, digest of the text, and fingerprint or reason of the failure. `known`
+-- is false without a fingerprint of the version wanted for the language, and without a reason.
 SELECT a.source_id, (extract(epoch FROM a.published_at) * 1000000)::bigint,
        (extract(epoch FROM a.added_at) * 1000000)::bigint, b.digest, v.version, coalesce(f.content_hash, 0),
        coalesce(f.sentence_hashes, '{}'), coalesce(f.signature, ''), coalesce(f.buckets, '{}'),
@@ -32,7 +32,7 @@ LEFT JOIN dedup.fingerprint f
 CROSS JOIN LATERAL (
     SELECT CASE WHEN a.status = 'failed' AND %(failures)s THEN a.reason END AS reason,
            f.article_id IS NOT NULL OR a.status = 'failed' AND %(failures)s AS known) AS k
--- Of an attached table the row may have changed, and the article not yet.
+-- A row of an attached table may have changed before its article did.
 LEFT JOIN LATERAL (
     SELECT ${digest} AS digest,
            a.text_hash IS NULL OR a.text_hash = sha256(convert_to(t.text, 'UTF8')) AS same
@@ -41,51 +41,51 @@ WHERE NOT a.archived AND (%(horizon)s::timestamptz IS NULL OR
     dedup.canonical_time(a.published_at, a.added_at, %(policy)s, %(earliest)s) >= %(horizon)s)
 
 -- name: stage_marks
--- Marks as the folder of a result has them.
+-- Make the table of marks, as the folder of a result has them.
 CREATE TEMPORARY TABLE import_mark (
     source_id text COLLATE "C", status text COLLATE "C", duplicate_of text COLLATE "C", score double precision,
     reason text COLLATE "C")
 
 -- name: stage_pairs
--- Pairs as the folder has them: the later article first.
+-- Make the table of pairs, the later article first.
 CREATE TEMPORARY TABLE import_match (
     source_id text COLLATE "C", other_source_id text COLLATE "C", relation text COLLATE "C", rule text COLLATE "C",
     score double precision, sentence_jaccard double precision, signature_jaccard double precision,
     containment double precision, best_match boolean)
 
 -- name: stage_common
--- Common sentences as the folder has them.
+-- Make the table of common sentences.
 CREATE TEMPORARY TABLE import_common (sentence_hash bigint, carriers bigint, effective_stories double precision)
 
 -- name: stage_articles
--- Of the rows of the table `fingerprint` of the folder what is no fingerprint, by their places.
+-- Make the table of those columns of the folder's `fingerprint` that are not part of a fingerprint, by place.
 CREATE TEMPORARY TABLE import_article (
     place bigint, source_id text COLLATE "C", published_at bigint, added_at bigint, reason text COLLATE "C",
     text_digest bytea)
 
 -- name: types
--- The types of the columns of a temporary table, as rows are copied into it.
+-- Select the types of the columns of a temporary table, in order: a binary COPY needs them.
 SELECT atttypid FROM pg_attribute WHERE attrelid = %(table)s::regclass AND attnum > 0 ORDER BY attnum
 
 -- name: stage_fingerprints
--- Its fingerprints; `article_id` is the place.
+-- Make the table of fingerprints; `article_id` is the place.
 CREATE TEMPORARY TABLE import_fingerprint (LIKE dedup.fingerprint INCLUDING DEFAULTS, PRIMARY KEY (article_id))
 
 -- name: analyze_staged
--- After they were filled.
+-- Autovacuum never analyzes temporary tables.
 ANALYZE pg_temp.import_mark, pg_temp.import_match, pg_temp.import_common, pg_temp.import_article,
         pg_temp.import_fingerprint
 
 -- name: marked_twice
--- Articles that come twice among the marks.
+-- Find articles with two marks.
 SELECT source_id FROM pg_temp.import_mark GROUP BY source_id HAVING count(*) > 1
 
 -- name: fingerprinted_twice
--- Articles that come twice among the fingerprints.
+-- Find articles with two fingerprints.
 SELECT source_id FROM pg_temp.import_article GROUP BY source_id HAVING count(*) > 1
 
 -- name: rows
--- The articles of a staged result beside those of the corpus: what is missing on either side is null.
+-- Join the articles of the result with those of the corpus; columns of a missing side are null.
 CREATE TEMPORARY TABLE import_row AS
 SELECT m.source_id, m.status, m.duplicate_of, m.score, m.reason,
        n.place, n.text_digest, n.reason AS failure, f.version,
@@ -94,7 +94,7 @@ SELECT m.source_id, m.status, m.duplicate_of, m.score, m.reason,
        dedup.canonical_time(a.published_at, a.added_at, %(policy)s, %(earliest)s) AS own_time
 FROM pg_temp.import_mark m
 LEFT JOIN (
-    -- Microseconds since 1970 as a timestamp: exact, which a double is not.
+    -- Integers and intervals are exact; to_timestamp takes a double, which rounds microseconds.
     SELECT place, source_id, text_digest, reason,
            timestamptz 'epoch' + published_at / 86400000000 * interval '1 day'
                + mod(published_at, 86400000000) * interval '1 microsecond' AS published_at,
@@ -109,23 +109,23 @@ LEFT JOIN unnest(%(languages)s::text[], %(versions)s::bigint[]) AS v (language, 
 LEFT JOIN dedup.fingerprint s ON s.article_id = a.id AND s.revision = a.revision
 
 -- name: index_rows
--- By article.
+-- Index the rows by article.
 CREATE INDEX ON pg_temp.import_row (id)
 
 -- name: analyze_rows
--- After it was filled.
+-- Autovacuum never analyzes temporary tables.
 ANALYZE pg_temp.import_row
 
 -- name: found
--- How many articles a check found, and some of them. `check`: one of the statements below.
+-- Count the articles that a check finds, and name some. `check`: one of the statements below.
 SELECT count(*), (array_agg(source_id ORDER BY source_id))[:%(named)s] FROM (${check}) AS f (source_id)
 
 -- name: not_here
--- Articles of the result that are not in this corpus.
+-- Find articles of the result that are not in this corpus.
 SELECT source_id FROM pg_temp.import_row WHERE id IS NULL
 
 -- name: not_there
--- Articles of this corpus that are not in the result.
+-- Find articles of this corpus that are not in the result.
 SELECT a.source_id FROM dedup.marked_article a
 WHERE NOT a.archived
   AND (%(horizon)s::timestamptz IS NULL
@@ -133,30 +133,30 @@ WHERE NOT a.archived
   AND NOT EXISTS (SELECT FROM pg_temp.import_row r WHERE r.id = a.id)
 
 -- name: before_horizon
--- Articles of the result that are before the horizon of this corpus.
+-- Find articles of the result before the horizon of this corpus.
 SELECT source_id FROM pg_temp.import_row WHERE archived OR own_time < %(horizon)s::timestamptz
 
 -- name: other_text
--- Articles whose text, title or language is another than that of the result.
+-- Find articles with another text, title or language than in the result.
 SELECT a.source_id
 FROM pg_temp.import_row r JOIN dedup.article a USING (id) CROSS JOIN LATERAL (SELECT ${text} AS text OFFSET 0) AS t
 WHERE r.text_digest IS DISTINCT FROM ${digest}
 
 -- name: other_time
--- Articles whose time is another than that of the result.
+-- Find articles with another time than in the result.
 SELECT source_id FROM pg_temp.import_row WHERE own_time <> time
 
 -- name: other_version
--- Articles with a fingerprint of another version than this corpus wants.
+-- Find articles with a fingerprint of another version than this corpus wants.
 SELECT source_id FROM pg_temp.import_row
 WHERE id IS NOT NULL AND failure IS NULL AND version IS DISTINCT FROM wanted_version
 
 -- name: readable
--- Articles that failed in the cluster, and have a fingerprint here.
+-- Find articles that failed in the cluster, and have a fingerprint here.
 SELECT source_id FROM pg_temp.import_row WHERE status = 'failed' AND stored_version = wanted_version
 
 -- name: other_fingerprint
--- Articles that have another fingerprint here than in the result, of the same version.
+-- Find articles with another fingerprint here than in the result, of the same version.
 SELECT r.source_id FROM pg_temp.import_row r
 JOIN dedup.fingerprint s ON s.article_id = r.id AND s.revision = r.revision AND s.version = r.version
 JOIN pg_temp.import_fingerprint f ON f.article_id = r.place
@@ -164,14 +164,14 @@ WHERE (s.content_hash, s.sentence_hashes, s.signature, s.buckets, s.word_count, 
     IS DISTINCT FROM (f.content_hash, f.sentence_hashes, f.signature, f.buckets, f.word_count, f.shingle_count)
 
 -- name: unmatched
--- Articles that have a mark and no fingerprint, or the reverse.
+-- Find articles with a mark and no fingerprint, or the reverse.
 SELECT source_id FROM pg_temp.import_row WHERE place IS NULL
 UNION ALL
 SELECT n.source_id FROM pg_temp.import_article n
 WHERE NOT EXISTS (SELECT FROM pg_temp.import_mark m WHERE m.source_id = n.source_id)
 
 -- name: contradicting_marks
--- Articles whose marks contradict themselves.
+-- Find articles with a mark that contradicts itself.
 SELECT r.source_id
 FROM pg_temp.import_row r LEFT JOIN pg_temp.import_mark o ON o.source_id = r.duplicate_of
 WHERE r.status NOT IN ('unique', 'similar', 'duplicate', 'failed')
@@ -181,18 +181,18 @@ WHERE r.status NOT IN ('unique', 'similar', 'duplicate', 'failed')
    OR r.status = 'failed' AND (r.reason, r.score) IS DISTINCT FROM (r.failure, NULL)
 
 -- name: known
--- The articles of a result that agrees, by id, with the id of the original; `place`: of a fingerprint that is new.
+-- Make the table of articles by id, with the id of the original; `place`: the place of a new fingerprint, or null.
 CREATE TEMPORARY TABLE import_known AS
 SELECT r.id, r.revision, r.source_id, r.time, r.status, o.id AS original, r.score, r.reason,
        CASE WHEN r.failure IS NULL AND r.stored_version IS DISTINCT FROM r.wanted_version THEN r.place END AS place
 FROM pg_temp.import_row r LEFT JOIN pg_temp.import_row o ON o.source_id = r.duplicate_of
 
 -- name: index_known
--- By article.
+-- Index the articles by id.
 CREATE UNIQUE INDEX ON pg_temp.import_known (id)
 
 -- name: pairs
--- Its pairs by ids.
+-- Make the table of pairs by ids.
 CREATE TEMPORARY TABLE import_pair AS
 SELECT a.id AS article_id, o.id AS other_id, m.relation, m.rule, m.score, m.sentence_jaccard,
        m.signature_jaccard, m.containment, m.best_match
@@ -201,23 +201,23 @@ JOIN pg_temp.import_row a ON a.source_id = m.source_id
 JOIN pg_temp.import_row o ON o.source_id = m.other_source_id
 
 -- name: index_pairs
--- By the later article.
+-- Index the pairs by the later article.
 CREATE INDEX ON pg_temp.import_pair (article_id, other_id)
 
 -- name: index_others
--- By the earlier article.
+-- Index the pairs by the earlier article.
 CREATE INDEX ON pg_temp.import_pair (other_id)
 
 -- name: analyze_known
--- After they were filled.
+-- Autovacuum never analyzes temporary tables.
 ANALYZE pg_temp.import_known, pg_temp.import_pair
 
 -- name: count_unknown_pairs
--- How many pairs name articles that have no mark.
+-- Count the pairs that name articles without a mark.
 SELECT (SELECT count(*) FROM pg_temp.import_match) - (SELECT count(*) FROM pg_temp.import_pair)
 
 -- name: contradicting_pairs
--- Later articles of pairs that contradict the marks.
+-- Find pairs that contradict the marks, by their later articles.
 SELECT a.source_id FROM pg_temp.import_pair p
 JOIN pg_temp.import_known a ON a.id = p.article_id
 JOIN pg_temp.import_known o ON o.id = p.other_id
@@ -230,17 +230,17 @@ WHERE o.status NOT IN ('unique', 'similar') OR a.status = 'failed'
    OR (a.time, a.source_id) <= (o.time, o.source_id)
 
 -- name: paired_twice
--- Later articles of pairs that come twice.
+-- Find repeated pairs, by their later articles.
 SELECT min(a.source_id) FROM pg_temp.import_pair p JOIN pg_temp.import_known a ON a.id = p.article_id
 GROUP BY p.article_id, p.other_id HAVING count(*) > 1
 
 -- name: two_best_match
--- Articles that have two best matches.
+-- Find articles with two best matches.
 SELECT min(o.source_id) FROM pg_temp.import_pair p JOIN pg_temp.import_known o ON o.id = p.other_id
 WHERE p.best_match GROUP BY p.other_id HAVING count(*) > 1
 
 -- name: marks_disagree
--- Articles of a staged result whose marks do not follow from its pairs: as `bookkeeping.py` has it of stored ones.
+-- Find articles with a mark that does not follow from the pairs; `bookkeeping.py` checks stored marks in this way.
 SELECT r.source_id FROM pg_temp.import_known r
 LEFT JOIN LATERAL (
     SELECT p.relation, p.score, p.rule FROM pg_temp.import_pair p
@@ -254,19 +254,19 @@ WHERE r.status <> 'failed'
   AND (coalesce(best.relation, 'unique'), best.score, best.rule) IS DISTINCT FROM (r.status, r.score, r.reason)
 
 -- name: count_known
--- How many articles the result has, and of how many the fingerprint is not stored yet.
+-- Count the articles of the result, and the fingerprints among them that are not stored yet.
 SELECT count(*), count(place) FROM pg_temp.import_known
 
 -- name: common
--- Its common sentences.
+-- Select the common sentences of the result.
 SELECT sentence_hash, carriers, effective_stories FROM pg_temp.import_common
 
 -- name: ids_of_places
--- The articles of fingerprints by their places.
+-- Select the articles of fingerprints by their places.
 SELECT place, id FROM pg_temp.import_row WHERE place = ANY (%(places)s::bigint[])
 
 -- name: recount_all
--- Have all sentences counted by the next backfill.
+-- Let the next backfill count all sentences.
 UPDATE dedup.corpus_state SET recount_all = true WHERE NOT recount_all
 
 -- name: forget_waiting
@@ -274,11 +274,11 @@ UPDATE dedup.corpus_state SET recount_all = true WHERE NOT recount_all
 DELETE FROM dedup.fingerprint_bulk
 
 -- name: note_unread
--- Have the credits of all articles read: a cluster reads none.
+-- Let the next backfill read the credits of all articles: a cluster reads none.
 INSERT INTO dedup.credit_unread SELECT id FROM dedup.article ON CONFLICT DO NOTHING
 
 -- name: store_fingerprints
--- Have the new fingerprints of the result wait to be put in use.
+-- Store the new fingerprints of the result as waiting to be put in use.
 INSERT INTO dedup.fingerprint_bulk (article_id, revision, canonical, version, content_hash, sentence_hashes, signature,
                                     buckets, word_count, shingle_count)
 SELECT r.id, r.revision, r.status <> 'duplicate', f.version, f.content_hash, f.sentence_hashes, f.signature,
@@ -286,22 +286,21 @@ SELECT r.id, r.revision, r.status <> 'duplicate', f.version, f.content_hash, f.s
 FROM pg_temp.import_known r JOIN pg_temp.import_fingerprint f ON f.article_id = r.place
 
 -- name: orphans
--- Duplicates of some articles.
+-- Select the duplicates of some articles.
 SELECT id FROM pg_temp.import_known WHERE original = ANY (%(ids)s::bigint[])
 
 -- name: gone
--- Those of some articles that are there no more.
+-- Select, of some articles, the deleted ones.
 SELECT id FROM pg_temp.import_known r
 WHERE id = ANY (%(ids)s::bigint[]) AND NOT EXISTS (SELECT FROM dedup.article a WHERE a.id = r.id)
 
 -- name: rewritten
--- Those of some articles that have another text or title by now.
+-- Select, of some articles, those with another text or title by now.
 SELECT r.id FROM pg_temp.import_known r JOIN dedup.article a USING (id)
 WHERE r.id = ANY (%(ids)s::bigint[]) AND a.revision <> r.revision
 
 -- name: write_marks
--- The marks of a result, but for those of articles that people have changed meanwhile (`left`). A mark that stays is
--- not written again.
+-- Write the marks that differ, without those of articles that people have changed meanwhile (`left`).
 UPDATE dedup.article_mark a
 SET status = r.status, duplicate_of = r.original, score = r.score, reason = r.reason,
     stale = false, takes_part = r.status <> 'failed', limit_fired = NULL,
@@ -314,7 +313,7 @@ WHERE a.id = r.id AND a.id <> ALL (%(left)s::bigint[])
        IS DISTINCT FROM (r.status, r.original, r.score, r.reason, false, r.status <> 'failed'))
 
 -- name: drop_pairs
--- The stored pairs of articles inside that a result has not, or has with other values.
+-- Delete the stored pairs inside the window that the result lacks, or has with other values.
 DELETE FROM dedup.match m USING dedup.article_mark a
 WHERE a.id = m.article_id AND NOT a.archived AND NOT EXISTS (
     SELECT FROM pg_temp.import_pair p
@@ -323,8 +322,8 @@ WHERE a.id = m.article_id AND NOT a.archived AND NOT EXISTS (
           = (m.relation, m.rule, m.score, m.sentence_jaccard, m.signature_jaccard, m.containment, m.best_match))
 
 -- name: write_pairs
--- The pairs of a result that are not stored yet, but for those of articles that were deleted meanwhile (`gone`). No
--- join with the stored ones: of a table that was empty a moment ago the planner would read it once per pair.
+-- Write the pairs that are not stored yet, without those of articles that were deleted meanwhile (`gone`). ON CONFLICT
+-- instead of a join: the planner believes that `match` is still empty, and would read all of it for each pair.
 INSERT INTO dedup.match (article_id, other_id, relation, rule, score, sentence_jaccard, signature_jaccard,
                          containment, best_match)
 SELECT p.article_id, p.other_id, p.relation, p.rule, p.score, p.sentence_jaccard, p.signature_jaccard,
@@ -333,20 +332,20 @@ FROM pg_temp.import_pair p WHERE p.article_id <> ALL (%(gone)s::bigint[]) AND p.
 ON CONFLICT (article_id, other_id) DO NOTHING
 
 -- name: write_flags
--- The flags of stored fingerprints that are not what the marks say.
+-- Correct the flags of stored fingerprints that differ from the marks.
 UPDATE dedup.fingerprint f SET canonical = NOT f.canonical FROM pg_temp.import_known r
 WHERE f.article_id = r.id AND r.status <> 'failed' AND f.canonical = (r.status = 'duplicate')
 
 -- name: last_settled
--- The time of the last article that the result has a mark of.
+-- Select the time of the last article in the result.
 SELECT max(time) FROM pg_temp.import_known WHERE status <> 'failed'
 
 -- name: partners
--- Articles that have a pair with some others.
+-- Select the articles that have a pair with some others.
 SELECT article_id FROM pg_temp.import_pair WHERE other_id = ANY (%(ids)s::bigint[])
 UNION
 SELECT other_id FROM pg_temp.import_pair WHERE article_id = ANY (%(ids)s::bigint[])
 
 -- name: newly_fingerprinted
--- Those of some articles whose fingerprint was not stored before.
+-- Select, of some articles, those whose fingerprint was not stored before.
 SELECT id FROM pg_temp.import_known WHERE id = ANY (%(ids)s::bigint[]) AND place IS NOT NULL

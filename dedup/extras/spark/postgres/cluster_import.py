@@ -1,9 +1,7 @@
 """The result of a cluster: staged in temporary tables of one session, compared with the corpus, and written.
 
-It must be of this corpus as it is now: every article, text, time, pair and count. All is compared by content,
-never by history, at one moment and by statements over whole tables. Then fingerprints are written, and after
-them marks, pairs and counts in one transaction. What people have changed since is settled again by the next
-backfill, as after any change of theirs.
+It must agree with the present corpus in every article, text, time, pair and count. They are compared by
+content at one moment, by statements over whole tables. The next backfill settles articles that change later.
 """
 
 from __future__ import annotations
@@ -32,7 +30,7 @@ def create(cursor: Cursor) -> None:
 
 
 def add(cursor: Cursor, table: str, rows: Iterable[Sequence[object]]) -> None:
-    """Add rows to one of the temporary tables, all of whose columns are given."""
+    """Add rows with all columns to one of the temporary tables."""
     types = [row[0] for row in cursor.execute(_sql("types"), {"table": f"pg_temp.{table}"}).fetchall()]
     with cursor.copy(f"COPY pg_temp.{table} FROM STDIN (FORMAT BINARY)".encode()) as copy:
         copy.set_types(types)
@@ -41,15 +39,14 @@ def add(cursor: Cursor, table: str, rows: Iterable[Sequence[object]]) -> None:
 
 
 def add_fingerprints(cursor: Cursor, first: int, made: Fingerprints) -> None:
-    """Add fingerprints, whose articles are known by their places from `first` on."""
+    """Add fingerprints by place in the result, from `first` on."""
     places = bigints(range(first, first + len(made)))
     into = f"COPY pg_temp.import_fingerprint ({COLUMNS}) FROM STDIN (FORMAT BINARY)"
     with cursor.copy(into.encode()) as copy:
         copy.write(b"".join([BEGINNING, *copy_rows(places, 0 * places, made), END]))
 
 
-NAMED = 3
-"""Articles that a disagreement names; the others are only counted."""
+NAMED = 3  # articles that a disagreement names; the others are only counted
 
 _SPOILED = "the result is damaged: run the cluster again, in another folder"
 
@@ -57,29 +54,29 @@ _AGAIN = "run the cluster again over the whole corpus"
 
 _CHECKS: tuple[dict[str, str], ...] = (
     {
-        "marked_twice": "articles come twice among the marks",
-        "fingerprinted_twice": "articles come twice among the fingerprints",
+        "marked_twice": "article(s) with several marks",
+        "fingerprinted_twice": "article(s) with several fingerprints",
     },
     {
-        "not_here": "articles of the result are not in this corpus",
-        "not_there": "articles of this corpus are not in the result",
-        "before_horizon": "articles of the result are before the horizon of this corpus",
-        "other_text": "articles have another text, title or language than the result was made from",
-        "other_time": "articles have another time than the result was made with",
-        "other_version": "fingerprints are of another version than this corpus wants",
-        "readable": "articles failed in the cluster, and can be read here",
-        "other_fingerprint": "articles have another fingerprint here than in the result",
-        "unmatched": "articles have a mark and no fingerprint, or the reverse",
-        "contradicting_marks": "marks contradict themselves",
+        "not_here": "article(s) of the result missing from this corpus",
+        "not_there": "article(s) of this corpus missing from the result",
+        "before_horizon": "article(s) of the result before the horizon of this corpus",
+        "other_text": "article(s) with another text, title or language than in the result",
+        "other_time": "article(s) with another time than in the result",
+        "other_version": "fingerprint(s) of another version than this corpus wants",
+        "readable": "article(s) that failed in the cluster, and can be read here",
+        "other_fingerprint": "article(s) with another fingerprint here than in the result",
+        "unmatched": "article(s) with a mark and no fingerprint, or the reverse",
+        "contradicting_marks": "mark(s) with contradicting values",
     },
     {
-        "contradicting_pairs": "pairs contradict the marks",
-        "paired_twice": "pairs come twice",
-        "two_best_match": "articles have two best_match ones",
-        "marks_disagree": "marks do not follow from the pairs",
+        "contradicting_pairs": "pair(s) contradicting the marks",
+        "paired_twice": "pair(s) given several times",
+        "two_best_match": "article(s) with two best matches",
+        "marks_disagree": "mark(s) not following from the pairs",
     },
 )
-"""Statements that find what may be wrong, and what that is: of rows, of articles, and of pairs."""
+"""Statements that check rows, articles, and pairs, with the words for what they find."""
 
 _NEXT = {
     "not_here": "store them with `dedup load`, or run the cluster again without them",
@@ -88,60 +85,58 @@ _NEXT = {
     "readable": "run the cluster again, with a new `dedup export corpus`",
     "other_fingerprint": "run `dedup verify`, then the cluster again",
 }
-"""The next step where the result is not damaged."""
+"""Next steps for an undamaged result."""
 
 
 @dataclass(slots=True)
 class Checked:
-    """A result that agrees."""
+    """A result that agrees with the corpus."""
 
-    since: int  # the last change that people had made then
-    taken: Bigints  # the changes of sentences that the counts know of
-    counts: Sequence[SentenceCount] = ()  # of every sentence that matters
-    changes: Sequence[CommonChange] = ()  # what follows for the table of common sentences
+    since: int  # the last change by people before the check
+    taken: Bigints  # changes of sentences that the counts include
+    counts: Sequence[SentenceCount] = ()
+    changes: Sequence[CommonChange] = ()  # to the table of common sentences
 
 
 def differences(cursor: Cursor, basis: Basis) -> list[MarkDisagreement]:
-    """In what a result and the corpus rest on other settings, pins, models, horizon or another program."""
+    """Return the differences in settings, pins, models, horizon and program."""
     corpus = wanted(cursor).corpus
     agree = "make both agree, or run the cluster again over a new `dedup export corpus`"
     problems = [MarkDisagreement(words, next=agree) for words in basis.differences(corpus.basis())]
     state = window.load(cursor)
     if state.horizon is not None and state.divided != window.dividing(state.horizon, corpus.settings):
-        words = "the articles are not divided yet by the horizon in the present order"
+        words = "the articles are not divided yet by the present horizon"
         problems.append(MarkDisagreement(words, next="run `dedup backfill` first"))
     return problems
 
 
-def check(cursor: Cursor, basis: Basis, report: ImportReport, tell: Callable[[int], object]) -> Checked:
-    """Compare the staged result with the corpus, and prepare what is to be written.
+def check(cursor: Cursor, basis: Basis, report: ImportReport, advance: Callable[[int], object]) -> Checked:
+    """Compare the staged result with the corpus, and prepare the writing; differences go to the report.
 
-    The transaction should see one moment all through. What differs goes to the report, and then the rest is
-    not known. Of a result that agrees these tables are made:
+    The transaction must be a snapshot. For a result that agrees it makes two tables:
 
         import_known    its articles by id, with the id of the original; place of the fingerprint if it is new
         import_pair     its pairs by ids
 
-    `tell`: called with 0 now and then: each statement may take minutes, and the work goes on.
+    `advance` is called with 0 as a sign of life after statements that may take minutes.
     """
     whole_tables(cursor)
     checked = Checked(memory_engine.last_change(cursor), common_sentences.take_changes(cursor)[1])
-    # Once more, at the moment that counts: since the first look somebody may have pinned something.
+    # Again, in the snapshot: somebody may have pinned something since the first comparison.
     report.problems = differences(cursor, basis)
     found = wanted(cursor)
     _execute(cursor, "analyze_staged")
-    if report.problems or _disagree(cursor, found, 0, report, tell):
+    if report.problems or _disagree(cursor, found, 0, report, advance):
         return checked
     cursor.execute(_sql("rows"), found.values | versions(cursor, found.fingerprinter))
     _execute(cursor, "index_rows", "analyze_rows")
-    if _disagree(cursor, found, 1, report, tell):
+    if _disagree(cursor, found, 1, report, advance):
         return checked
     _execute(cursor, "known", "index_known", "pairs", "index_pairs", "index_others", "analyze_known")
     (unknown,) = one_row(cursor, _sql("count_unknown_pairs"))
     if unknown:
-        words = "pairs name articles that have no mark"
-        report.problems.append(MarkDisagreement(words, unknown, next=_SPOILED))
-    _disagree(cursor, found, 2, report, tell)
+        _add(report, "pair(s) of articles without a mark", unknown)
+    _disagree(cursor, found, 2, report, advance)
     report.articles, report.fingerprints = one_row(cursor, _sql("count_known"))
     _check_common(cursor, found.corpus.settings, checked, report)
     report.common_entered = sum(change.enters for change in checked.changes)
@@ -155,16 +150,23 @@ def _execute(cursor: Cursor, *names: str) -> None:
 
 
 def _disagree(
-    cursor: Cursor, found: ClusterWanted, part: int, report: ImportReport, tell: Callable[[int], object]
+    cursor: Cursor, found: ClusterWanted, part: int, report: ImportReport, advance: Callable[[int], object]
 ) -> bool:
-    """Look for what may be wrong; returns whether anything is."""
+    """Do one part of the checks; returns True if the report has problems."""
     for name, words in _CHECKS[part].items():
         check = _sql(name, text=articles.body("a")).decode()
         count, named = one_row(cursor, _sql("found", check=check), found.values | {"named": NAMED})
-        tell(0)
+        advance(0)
         if count:
-            report.problems.append(MarkDisagreement(words, count, named, _NEXT.get(name, _SPOILED)))
+            _add(report, words, count, named, _NEXT.get(name, _SPOILED))
     return bool(report.problems)
+
+
+def _add(
+    report: ImportReport, words: str, count: int, named: Sequence[str] = (), next: str = _SPOILED
+) -> None:
+    words = words.replace("(s)", "" if count == 1 else "s")
+    report.problems.append(MarkDisagreement(words, count, list(named), next))
 
 
 def _check_common(cursor: Cursor, settings: Settings, checked: Checked, report: ImportReport) -> None:
@@ -180,31 +182,27 @@ def _check_common(cursor: Cursor, settings: Settings, checked: Checked, report: 
     staged = [(row[0], (row[1], row[2])) for row in cursor.execute(_sql("common")).fetchall()]
     wrong = len(set(staged) ^ set(present.items())) + len(staged) - len(set(staged))
     if wrong:
-        words = "common sentences do not follow from the fingerprints of the result"
-        report.problems.append(MarkDisagreement(words, wrong, next=_SPOILED))
-    # With the id of a carrier in place of the place of its fingerprint.
+        _add(report, "common sentence(s) not following from the fingerprints of the result", wrong)
+    # Staged fingerprints are counted by place; the table of common sentences wants the id of a carrier.
     places = bigints([c.carrier for c in changes if c.carrier is not None])
     ids = dict(cursor.execute(_sql("ids_of_places"), {"places": places}).fetchall())
     checked.changes = [replace(c, carrier=None if c.carrier is None else ids.get(c.carrier)) for c in changes]
 
 
-# --- writing
-
+# For each sort and hash of whole tables: with the default of 4 MB those of a million articles go to disk.
 WORK_MEMORY = "64MB"
-"""For each sort and hash of whole tables; with the usual 4 MB those of a million articles go to disk."""
 
 
 def whole_tables(cursor: Cursor) -> None:
-    """For the rest of the transaction: read whole tables and join them, and do not look up row by row."""
+    """Let the planner read and join whole tables for the rest of the transaction."""
     values = dict.fromkeys(("enable_seqscan", "enable_hashjoin", "enable_mergejoin"), "on")
     cursor.execute(set_values(values | {"work_mem": WORK_MEMORY}, local=True))
 
 
 def store_fingerprints(cursor: Cursor) -> None:
-    """Have the new fingerprints of a result wait to be put in use; those of an engine that was stopped go.
-    Nobody notes them one by one, so that all sentences have to be counted if the work ends here.
-    """
+    """Store the new fingerprints of a result as waiting; drops any left behind by a stopped engine."""
     whole_tables(cursor)
+    # Changes of sentences are not noted row by row here, so if the import ends now all must be counted again.
     _execute(cursor, "recount_all", "forget_waiting", "store_fingerprints")
 
 
@@ -214,10 +212,11 @@ def write(
     checked: Checked,
     examples: Mapping[int, str],
     report: ImportReport,
-    tell: Callable[[int], object],
+    advance: Callable[[int], object],
 ) -> None:
-    """Write marks, pairs, flags, common sentences and counts. Needs the settle lock. `examples`: of sentences
-    that become common, in words. `report`: gets how much was written, and left. `tell`: as of `check`.
+    """Write marks, pairs, flags, common sentences and counts, under the settle lock; counts go to the report.
+
+    `examples`: words of sentences that become common. `advance`: as in `check`.
     """
     whole_tables(cursor)
     changed = memory_engine.changed_since(cursor, checked.since)
@@ -226,22 +225,22 @@ def write(
     left = bigints({*changed.tolist(), *orphans.tolist()})
     report.left = len(left)
     report.marks = cursor.execute(_sql("write_marks"), {"left": left}).rowcount
-    tell(0)
+    advance(0)
     cursor.execute(_sql("drop_pairs"))
     report.pairs = cursor.execute(_sql("write_pairs"), {"gone": gone}).rowcount
-    tell(0)
+    advance(0)
     cursor.execute(_sql("write_flags"))
     common_sentences.apply(cursor, checked.changes, (), dict(examples))
     common_sentences.finish(cursor, checked.counts, checked.taken, settings, everything=True)
-    # All that the result knows is in use now: what waits was left behind by an engine that was stopped.
+    # The fingerprints of the result are in use now: any that wait were left behind by a stopped engine.
     _execute(cursor, "forget_waiting", "note_unread")
     memory_engine.settled_through(cursor, one_row(cursor, _sql("last_settled"))[0])
-    # Settle again what rests on articles that people have changed, as their triggers did before.
+    # Triggers of people's changes fired before these marks were written: make stale again what they touched.
     if len(left):
         articles.remove_pairs(cursor, rewritten)
         articles.withdraw(cursor, left)
         settling.make_stale(cursor, _ids(cursor, "partners", gone).tolist())
-        # Fingerprints that were not stored when the sentences were counted: nobody noted that they went.
+        # Triggers noted no sentences of articles that changed before their new fingerprints were stored.
         if len(_ids(cursor, "newly_fingerprinted", bigints({*gone.tolist(), *rewritten.tolist()}))):
             _execute(cursor, "recount_all")
 

@@ -1,8 +1,4 @@
-"""`dedup export corpus`: what a cluster needs to know of a corpus, as one folder, whole or not there.
-
-That is fingerprints with the digests of their texts, pins, settings and the horizon. The folders are
-described in `../exchange.py`; what comes back is taken up by `importing.py`.
-"""
+"""`dedup export corpus`: fingerprints with digests of their texts, pins, settings and horizon in a folder."""
 
 from __future__ import annotations
 
@@ -34,20 +30,18 @@ from dedup.text.fingerprint import Fingerprinter
 
 _sql = Statements("extras/spark/postgres/cluster")
 
-LEFT_OUT_NAMED = 100  # Articles without a fingerprint that are named; the others are only counted
-
-PAGE = 2_000
-"""Rows fetched from the server at a time: about 2 MB."""
+LEFT_OUT_NAMED = 100  # articles without a fingerprint that are named; the others are only counted
+PAGE = 2_000  # rows fetched from the server at a time: about 2 MB
 
 
 @dataclass(frozen=True, slots=True)
 class ClusterWanted:
-    """The state that the next backfill would settle by, and a cluster must."""
+    """The state by which the next backfill, and so a cluster, settles."""
 
-    corpus: CorpusState  # what a result must agree on
+    corpus: CorpusState
     fingerprinter: Fingerprinter
-    horizon: datetime | None  # articles before it do not belong to the corpus
-    failures: bool  # failed articles stay failed: neither texts nor fingerprints are about to be read again
+    horizon: datetime | None  # articles before it are outside the corpus
+    failures: bool  # failed articles stay failed, because no backfill is about to read all texts again
 
     @property
     def values(self) -> dict[str, Any]:
@@ -56,7 +50,7 @@ class ClusterWanted:
 
 
 def wanted(cursor: Cursor) -> ClusterWanted:
-    """Raises InputError: a cluster would read other texts than this corpus does."""
+    """Return the wanted state. Raises InputError: a cluster would read other texts than this corpus."""
     for attachment in attachments.present(cursor):
         if attachment.html:
             raise InputError(
@@ -73,7 +67,7 @@ def wanted(cursor: Cursor) -> ClusterWanted:
 
 
 def versions(cursor: Cursor, fingerprinter: Fingerprinter) -> dict[str, Any]:
-    """The fingerprint version for every language that articles name, as parameters of a statement."""
+    """Return the fingerprint version of every language in the corpus, as parameters of a statement."""
     rows = cursor.execute(_sql("languages")).fetchall()
     languages = [row[0] for row in rows]
     return {"languages": languages, "versions": [fingerprinter.version(name) for name in languages]}
@@ -87,12 +81,13 @@ def export(
     progress: Progress | None = None,
     stop: Callable[[], bool] = lambda: False,
 ) -> CorpusExport:
-    """Write a folder with what a cluster needs to know, or none; see `Deduplicator.export_corpus`."""
+    """Write the folder, or none; see `Deduplicator.export_corpus`."""
     path, shown = Path(folder), progress or SilentProgress()
     _refuse_used(path)
     report = CorpusExport(str(path), with_key=hash_key)
     try:
-        with tempfile.TemporaryDirectory(  # mode 0700
+        # Its mode is 0700, because it may hold the hash key. The rename at the end is atomic.
+        with tempfile.TemporaryDirectory(
             prefix=f".{path.name}.", dir=path.absolute().parent, ignore_cleanup_errors=True
         ) as temporary:
             made = Path(temporary)
@@ -105,7 +100,7 @@ def export(
             if not report.stopped:
                 _write_others(made, found, report)
                 _refuse_used(path)
-                made.rename(path)  # takes the place of an empty folder
+                made.rename(path)  # replaces an empty folder
     except OSError as error:
         raise InputError(f"{path} cannot be written: {error.strerror}") from None
     return report
@@ -125,11 +120,11 @@ def _known(
     progress: Progress,
     stop: Callable[[], bool],
 ) -> Iterator[pa.RecordBatch]:
-    """Yield the articles inside, in no order, until told to stop; all are counted."""
+    """Yield the known fingerprints of articles that are not archived, in no order; counts every article."""
     query = _sql("fingerprints", text=articles.body("a"))
     values = found.values | versions(cursor, found.fingerprinter) | {"failures": found.failures}
-    cursor.execute(b"DECLARE told NO SCROLL CURSOR FOR " + query, values)
-    while page := cursor.execute(f"FETCH {PAGE} FROM told".encode()).fetchall():
+    cursor.execute(b"DECLARE known NO SCROLL CURSOR FOR " + query, values)
+    while page := cursor.execute(f"FETCH {PAGE} FROM known".encode()).fetchall():
         if stop():
             report.stopped = True
             return
@@ -147,7 +142,7 @@ def _known(
 
 
 def _write_others(folder: Path, found: ClusterWanted, report: CorpusExport) -> None:
-    """Write pins and sentence parameters, and last what the folder says of itself."""
+    """Write pins, sentence parameters, and last the description of the folder."""
     corpus, pins = found.corpus, found.corpus.pins
     report.pair_pins, report.sentence_pins = len(pins.pairs), len(pins.sentences)
     pairs = [(*pair, relation.value) for pair, relation in pins.pairs.items()]
@@ -155,8 +150,8 @@ def _write_others(folder: Path, found: ClusterWanted, report: CorpusExport) -> N
         (PAIR_PIN, "pair_pin", pairs),
         (SENTENCE_PIN, "sentence_pin", list(pins.sentences.items())),
     ):
-        told = [dict(zip(table.names, row, strict=True)) for row in rows]
-        pa.parquet.write_table(pa.Table.from_pylist(told, table), folder / f"{name}.parquet")
+        named = [dict(zip(table.names, row, strict=True)) for row in rows]
+        pa.parquet.write_table(pa.Table.from_pylist(named, table), folder / f"{name}.parquet")
     (folder / "models").mkdir()
     for language, model in corpus.models.items():
         parameters = {"language": language, "checksum": model.checksum, **model.to_files()}

@@ -2,8 +2,8 @@
 
     read the folder -> compare it with the corpus -> put new fingerprints in use -> write everything at once
 
-Until the last step, a single transaction, no mark changes, whatever ends the work; the next import or
-backfill goes on. What people change between comparing and writing is noted, and left to the next backfill.
+No mark changes before the last step, a single transaction. Changes that people make between comparing and
+writing are noted, and the next backfill settles them.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ from dedup.text.fingerprints import Fingerprints
 
 _FIRST, _LAST = (microseconds(time.replace(tzinfo=UTC)) for time in (datetime.min, datetime.max))
 
-DIGEST_BYTES = 32  # Of SHA-256
+DIGEST_BYTES = 32  # of SHA-256
 
 _STAGED = {"mark": "import_mark", "match": "import_match", "common_sentence": "import_common"}
 
@@ -59,7 +59,7 @@ def run(
     progress: Progress | None = None,
     stop: Callable[[], bool] = lambda: False,
 ) -> ImportReport:
-    """Take up a result; see `Deduplicator.import_corpus`. `stop` counts until the writing."""
+    """Import a result; see `Deduplicator.import_corpus`. `stop` is asked until the writing begins."""
     path, shown = Path(folder), progress or SilentProgress()
     basis = Basis.read(exchange.read_json(path / RUN_FILE), str(path / RUN_FILE))
     tables = {name: TableFiles(path, name, table) for name, table in RESULT.items()}
@@ -81,9 +81,8 @@ def run(
             try:
                 work.all(heartbeat.run, Both(heartbeat, shown))
             except BaseException as error:
-                with suppress(
-                    Exception
-                ):  # the database may be the error; the next run sees that this is gone
+                # The database may be the error; then the next run finds this one dead by its heartbeat.
+                with suppress(Exception):
                     heartbeat.end("failed", type(error).__name__)
                 if isinstance(error, StaleRulesError):
                     raise BusyError(
@@ -92,7 +91,8 @@ def run(
                     ) from None
                 raise
             report = work.report
-            with suppress(Exception):  # the counts are for people
+            # The import is complete: a failure to record its counts must not fail it.
+            with suppress(Exception):
                 heartbeat.add(Did(report.fingerprints, report.marks, 0, report.seconds))
             heartbeat.end("stopped" if report.stopped else "done")
     return report
@@ -100,7 +100,7 @@ def run(
 
 @dataclass
 class _Work:
-    """One import at work, with a session of its own that has the staged tables."""
+    """A running import, whose own session has the staged tables."""
 
     database: Database
     connection: Connection
@@ -114,7 +114,6 @@ class _Work:
         self._timed = partial(timed, self.report.seconds)
 
     def all(self, run: int, progress: Progress) -> None:
-        """Compare, and write everything."""
         if not self.agrees():
             raise self._refused()
         if not self.stage(progress):
@@ -152,22 +151,22 @@ class _Work:
         return self.report.stopped
 
     def agrees(self) -> bool:
-        """Whether settings, pins, models, horizon and program are those of the corpus."""
+        """Compare settings, pins, models, horizon and program with the corpus."""
         with self.database.transaction() as cursor:
             self.report.problems = cluster_import.differences(cursor, self.basis)
         return not self.report.problems
 
     def _refused(self) -> InputError:
         first, *others = self.report.problems
-        more = f" (and more: `dedup import {self.report.folder} --dry-run` tells all)" if others else ""
+        more = f" (and more: `dedup import {self.report.folder} --dry-run` lists all)" if others else ""
         return InputError(f"{self.report.folder} does not fit this corpus: {first}{more}")
 
     def stage(self, progress: Progress) -> bool:
-        """Copy the tables of the result into temporary ones; False if told to stop before the end.
+        """Copy the tables of the result into temporary ones; returns False if asked to stop before the end.
 
-        What a cluster refused is no article for it, and none of the result. Raises InputError: a file breaks
-        off, or holds what no cluster writes.
+        Raises InputError: a file is cut off, or holds values that no cluster writes.
         """
+        # Refused rows were no articles for the cluster, so they are no part of the result.
         rows = sum(files.rows for name, files in self.tables.items() if name != "refused")
         progress.start("reading the result", rows)
         with self._timed("reading"), self._transaction() as cursor:
@@ -189,19 +188,19 @@ class _Work:
         return True
 
     def _articles(self, batch: pa.RecordBatch, first: int) -> Iterator[tuple[Any, ...]]:
-        """Yield the faults of fingerprints in some rows, with their places from `first` on."""
+        """Return the rows of `import_article`, with places from `first` on; raises InputError."""
         for name in ("published_at", "added_at"):
             bounds = pa.compute.min_max(batch.column(name)).as_py()
             if bounds["min"] is not None and not _FIRST <= bounds["min"] <= bounds["max"] <= _LAST:
                 raise self._damaged(f"times of {name} are outside the years 1 to 9999")
         if (pa.compute.binary_length(batch.column("text_digest")).to_numpy() != DIGEST_BYTES).any():
-            raise self._damaged(f"digests of texts have not {DIGEST_BYTES} bytes")
+            raise self._damaged(f"digests of texts do not have {DIGEST_BYTES} bytes")
         names = ("source_id", "published_at", "added_at", "reason", "text_digest")
         places = range(first, first + batch.num_rows)
         return zip(places, *(batch.column(name).to_pylist() for name in names), strict=True)
 
     def _fingerprints(self, batch: pa.RecordBatch, settings: Settings) -> Fingerprints:
-        """The fingerprints of some rows. Raises InputError: these settings make no such."""
+        """Return the fingerprints of some rows. Raises InputError: they do not fit the settings."""
         count = batch.num_rows
         lengths = pa.compute.list_value_length(batch.column("sentence_hashes")).to_numpy()
         bands = pa.compute.list_value_length(batch.column("buckets")).to_numpy()
@@ -215,7 +214,7 @@ class _Work:
             or (words < 0).any()
             or (shingles < 0).any()
         ):
-            raise self._damaged("fingerprints are not of the shape that the settings give them")
+            raise self._damaged("fingerprints have another shape than the settings give them")
         buckets = np.zeros((count, settings.buckets), np.int64)
         buckets[bands > 0] = batch.column("buckets").flatten().to_numpy().reshape(-1, settings.buckets)
         signature = np.zeros((count, settings.signature_bytes), np.uint8)
@@ -238,16 +237,13 @@ class _Work:
         return InputError(f"{self.folder / 'fingerprint'}: {words}; {exchange.AGAIN}")
 
     def check(self, progress: Progress) -> Checked:
-        """Compare with the corpus at one moment; what differs is in the report."""
+        """Compare the result with the corpus in a snapshot; differences go to the report."""
         progress.start("comparing with the corpus", None)
         with self._timed("comparing"), self._transaction(snapshot=True) as cursor:
             return cluster_import.check(cursor, self.basis, self.report, progress.advance)
 
     def _put_in_use(self, rulebook: Rulebook, run: int, progress: Progress) -> None:
-        """Have the new fingerprints take their place among those in use, unless told to stop before.
-
-        The marks do not change by that: an article with a fingerprint may still be pending.
-        """
+        """Put the new fingerprints in use; marks do not change, and articles may still be pending."""
         progress.start("storing fingerprints", self.report.fingerprints)
         with self._timed("storing"), self._transaction() as cursor:
             memory_engine.check(cursor, rulebook, run)
@@ -258,7 +254,7 @@ class _Work:
                 segments.publish(self.database, rulebook, run, made)
 
     def _tidy_up(self) -> None:
-        """What a large load leaves behind in tables and indexes; and marks for attached tables."""
+        """Refresh statistics, write marks to attached tables, and clean up after a large import."""
         report = self.report
         analyze(self.database, report.marks, "article", "article_mark", "fingerprint")
         write_marks(self.database, SilentProgress(), self.stop)
@@ -269,7 +265,6 @@ class _Work:
 
     @contextmanager
     def _transaction(self, *, settling: bool = False, snapshot: bool = False) -> Iterator[Cursor]:
-        """A transaction of the session that has the staged tables."""
         session = Session(self.connection, self.database.timeouts)
         with (
             translated(self.database.location),
