@@ -322,7 +322,7 @@ SELECT oid::regprocedure::text FROM pg_proc
 WHERE pronamespace = 'dedup'::regnamespace AND proname ~ %(made)s ORDER BY 1
 
 -- name: with_marks
--- Select those of some tables that have columns of marks.
+-- Select, of some attachments, the ones with columns of marks.
 SELECT n.nspname, c.relname
 FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
 WHERE c.oid = ANY (%(oids)s::bigint[]::oid[]) AND c.relkind IN ('r', 'p') AND NOT c.relispartition

@@ -35,7 +35,7 @@ SELECT relname, relkind IN ('v', 'm') FROM pg_class
 WHERE relnamespace = 'dedup'::regnamespace AND relkind IN ('r', 'p', 'v', 'm') ORDER BY relkind, relname
 
 -- name: functions
--- Return functions of the schema with their arguments, without trigger functions and those of owners without trust.
+-- Return functions of the schema with their arguments, except trigger functions and functions of untrusted owners.
 SELECT p.proname, pg_get_function_identity_arguments(p.oid) FROM pg_proc p
 WHERE p.pronamespace = 'dedup'::regnamespace AND p.prorettype <> 'trigger'::regtype
   AND NOT EXISTS (SELECT FROM dedup.attachment a WHERE a.copied AND p.proname ~ ('^attached_'::text || a.id || '_'))

@@ -94,7 +94,7 @@ FROM pg_temp.touched_sentence t LEFT JOIN difference d USING (sentence_hash)
 WHERE t.carriers IS NOT NULL
 
 -- name: count_other_sentences
--- Count sentences without stored counts; few articles carried them, so all their carriers are read. Return those that
+-- Count sentences without stored counts; few articles carried them, so all their carriers are read. Return sentences that
 -- many articles carry now, or that are common or pinned.
 WITH carrier AS MATERIALIZED (
     SELECT * FROM dedup.carrier(ARRAY(

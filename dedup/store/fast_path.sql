@@ -2,7 +2,7 @@
 
 -- name: submit
 -- Store an article with its mark if it is new and shares nothing with others, or only what an earlier call returned;
--- else return what it shares. The given columns include those that its place in canonical order depends on.
+-- else return what it shares. The given columns include its place in canonical order.
 SELECT * FROM dedup.submit_new(
     ROW(%(source_id)s, %(text)s, %(title)s, %(url)s, %(publication)s, %(published_at)s, %(added_at)s, %(language)s,
         %(byline)s, %(kept)s::jsonb, %(version)s, %(content_hash)s, %(sentence_hashes)s, %(signature)s, %(buckets)s,

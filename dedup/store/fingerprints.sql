@@ -67,7 +67,7 @@ ON CONFLICT (article_id) DO NOTHING
 
 -- name: note_moved
 -- Note the articles among these that still wait, but whose text in an attached table is gone or another one, so that
--- the row is read again. Triggers have noted them already, unless there are none.
+-- the row is read again. Triggers, if any, have noted them already.
 INSERT INTO dedup.outbox (attachment_id, amount, source_ids)
 SELECT a.attachment_id, count(*), array_agg(a.source_id)
 FROM unnest(%(ids)s::bigint[], %(revisions)s::bigint[]) AS given (id, revision)

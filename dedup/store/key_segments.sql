@@ -69,7 +69,7 @@ SELECT pg_relation_size('dedup.recent_key') > 32 * %(entries)s::bigint
 SELECT id, canonical, entries, blocks FROM dedup.key_segment ORDER BY entries, id
 
 -- name: take_recent
--- Delete the recent entries, and return those of originals and those of duplicates.
+-- Delete the recent entries, and return the entries of originals and of duplicates.
 WITH taken AS (DELETE FROM dedup.recent_key RETURNING canonical, entry)
 SELECT coalesce(array_agg(entry) FILTER (WHERE canonical), '{}'),
        coalesce(array_agg(entry) FILTER (WHERE NOT canonical), '{}')

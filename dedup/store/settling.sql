@@ -69,7 +69,7 @@ CROSS JOIN LATERAL (
 ) AS kept (pairs, lowest)
 
 -- name: make_stale
--- Make articles stale, and return those that were settled.
+-- Make articles stale, and return the settled ones.
 SELECT * FROM dedup.make_stale(%(ids)s)
 
 -- name: named
@@ -119,7 +119,7 @@ FROM dedup.sharing(
     CASE %(among)s WHEN 'canonical' THEN '{true}' WHEN 'duplicate' THEN '{false}' ELSE '{true,false}' END::boolean[],
     %(sentences)s, %(buckets)s, %(contents)s) AS hit
 -- OFFSET 0: look up the article of each hit. Under statistics from before most articles took part, the planner would
--- begin with those that do, and read them all. Columns are named, since a scraper has no right to the texts.
+-- begin with the others, and read them all. Columns are named, since a scraper has no right to the texts.
 CROSS JOIN LATERAL (
     SELECT id, source_id, published_at, added_at FROM dedup.article WHERE id = hit.article_id OFFSET 0) AS a
 CROSS JOIN LATERAL (SELECT * FROM dedup.article_mark WHERE id = hit.article_id OFFSET 0) AS k

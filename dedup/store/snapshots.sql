@@ -63,7 +63,7 @@ WHERE f.canonical AND a.takes_part
 article_id, other_id, relation, rule, score, sentence_jaccard, signature_jaccard, containment
 
 -- name: pairs
--- Return pairs by their later article, without those that are kept only for the earlier one's best match.
+-- Return pairs by their later article, except pairs kept only for the earlier one's best match.
 SELECT ${pair} FROM dedup.match WHERE article_id = ANY (%(ids)s) AND NOT best_match
 UNION ALL
 SELECT ${pair} FROM (

@@ -7,7 +7,7 @@ FROM dedup.article a CROSS JOIN LATERAL (SELECT * FROM dedup.article_mark WHERE 
 WHERE a.source_id = %(source_id)s
 
 -- name: best_pairs
--- Return the best pairs of an article, or those of one relation.
+-- Return the best pairs of an article, of any or one relation.
 SELECT m.id, o.source_id, m.relation, m.rule, m.score, m.sentence_jaccard, m.signature_jaccard,
        m.containment
 FROM (

@@ -84,7 +84,7 @@ SELECT horizon, horizon_wanted, divided FROM dedup.corpus_state
 UPDATE dedup.corpus_state SET horizon = %(horizon)s WHERE horizon IS NULL OR horizon < %(horizon)s
 
 -- name: newest
--- Return the time of the newest settled article, but no later than now; and whether there is none.
+-- Return the time of the newest settled article, but no later than now; and whether no article is settled.
 SELECT least(now(), coalesce(settled_through, (
            SELECT max(dedup.canonical_time(published_at, added_at, %(policy)s, %(earliest)s))
            FROM dedup.marked_article WHERE takes_part))),

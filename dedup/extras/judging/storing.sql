@@ -1,7 +1,7 @@
 -- Pairs picked for people, and their judgements.
 
 -- name: own
--- Join the selection with the judgements of one judge; `judged`: both texts are still the ones that were read.
+-- Join the selection with the judgements of one judge; `judged`: both texts are still as they were read.
 FROM dedup.review_pair p
 LEFT JOIN dedup.article a ON a.source_id = p.source_id
 LEFT JOIN dedup.article o ON o.source_id = p.other_source_id

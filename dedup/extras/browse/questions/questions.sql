@@ -102,7 +102,7 @@ CROSS JOIN LATERAL (SELECT name FROM dedup.agency WHERE id = k.agency_id OFFSET 
 -- Compute the figures of a range of days from its newest articles, in one row. Times are microseconds since 1970.
 WITH read AS MATERIALIZED (${read}), counted AS MATERIALIZED (
     SELECT *,
-           -- An article without an outlet counts as an outlet of its own; no name begins with this character.
+           -- An article without an outlet counts as a separate outlet; no name begins with this character.
            coalesce(publication, chr(1) || id) AS outlet,
            CASE WHEN status = 'failed' THEN split_part(reason, ':', 1)
                 WHEN status = 'pending' OR stale THEN limit_fired END AS why

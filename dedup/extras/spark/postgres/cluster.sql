@@ -85,7 +85,7 @@ SELECT source_id FROM pg_temp.import_mark GROUP BY source_id HAVING count(*) > 1
 SELECT source_id FROM pg_temp.import_article GROUP BY source_id HAVING count(*) > 1
 
 -- name: rows
--- Join the articles of the result with those of the corpus; columns of a missing side are null.
+-- Join the articles of the result with the articles of the corpus; columns of a missing side are null.
 CREATE TEMPORARY TABLE import_row AS
 SELECT m.source_id, m.status, m.duplicate_of, m.score, m.reason,
        n.place, n.text_digest, n.reason AS failure, f.version,
@@ -300,7 +300,7 @@ SELECT r.id FROM pg_temp.import_known r JOIN dedup.article a USING (id)
 WHERE r.id = ANY (%(ids)s::bigint[]) AND a.revision <> r.revision
 
 -- name: write_marks
--- Write the marks that differ, without those of articles that people have changed meanwhile (`left`).
+-- Write the marks that differ, except for articles that people have changed meanwhile (`left`).
 UPDATE dedup.article_mark a
 SET status = r.status, duplicate_of = r.original, score = r.score, reason = r.reason,
     stale = false, takes_part = r.status <> 'failed', limit_fired = NULL,
@@ -322,7 +322,7 @@ WHERE a.id = m.article_id AND NOT a.archived AND NOT EXISTS (
           = (m.relation, m.rule, m.score, m.sentence_jaccard, m.signature_jaccard, m.containment, m.best_match))
 
 -- name: write_pairs
--- Write the pairs that are not stored yet, without those of articles that were deleted meanwhile (`gone`). ON CONFLICT
+-- Write the pairs that are not stored yet, except for articles that were deleted meanwhile (`gone`). ON CONFLICT
 -- instead of a join: the planner believes that `match` is still empty, and would read all of it for each pair.
 INSERT INTO dedup.match (article_id, other_id, relation, rule, score, sentence_jaccard, signature_jaccard,
                          containment, best_match)
