@@ -119,7 +119,7 @@ FROM dedup.sharing(
     CASE %(among)s WHEN 'canonical' THEN '{true}' WHEN 'duplicate' THEN '{false}' ELSE '{true,false}' END::boolean[],
     %(sentences)s, %(buckets)s, %(contents)s) AS hit
 -- OFFSET 0: look up the article of each hit. Under statistics from before most articles took part, the planner would
--- begin with the others, and read them all. Columns are named, since a scraper has no right to the texts.
+-- begin with the participants, and read them all. Columns are named, since a scraper has no right to the texts.
 CROSS JOIN LATERAL (
     SELECT id, source_id, published_at, added_at FROM dedup.article WHERE id = hit.article_id OFFSET 0) AS a
 CROSS JOIN LATERAL (SELECT * FROM dedup.article_mark WHERE id = hit.article_id OFFSET 0) AS k
