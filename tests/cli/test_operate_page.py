@@ -85,5 +85,6 @@ def test_every_command_works(folder: Path) -> None:
 def test_the_page_shows_what_is_tested() -> None:
     assert len(BLOCKS) >= 8
     commands = " ".join(BLOCKS)
-    for command in ("prune", "backfill", "verify", "grant", "db dump", "db restore", "init --sql", "uninstall"):
+    named = ("prune", "backfill", "verify", "grant", "db dump", "db restore", "init --sql", "uninstall")
+    for command in named:
         assert f"dedup {command}" in commands
