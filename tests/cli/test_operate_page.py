@@ -1,4 +1,4 @@
-"""docs/operate.md: every command works, in the order of the page."""
+"""docs/window.md and docs/operate.md: every command works, in the order of the pages."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ from tests.corpora import article, code, window
 pytestmark = pytest.mark.timeout(300)
 
 ROOT = Path(__file__).parents[2]
-PAGE = (ROOT / "docs" / "operate.md").read_text("utf-8")
-BLOCKS = re.findall(r"^```sh\n(.*?)^```", PAGE, re.MULTILINE | re.DOTALL)
+PAGES = [(ROOT / "docs" / name).read_text("utf-8") for name in ("window.md", "operate.md")]
+BLOCKS = re.findall(r"^```sh\n(.*?)^```", "\n".join(PAGES), re.MULTILINE | re.DOTALL)
 
 
 @pytest.fixture
@@ -42,7 +42,7 @@ def folder() -> Iterator[Path]:
 
 
 @pytest.mark.extra("browse", "frames", "spark")
-@pytest.mark.long("dedup", "migrations", "docs/operate.md")
+@pytest.mark.long("dedup", "migrations", "docs/operate.md", "docs/window.md")
 def test_every_command_works(folder: Path) -> None:
     url = embedded.start(folder / "home")
     Deduplicator.initialize(url)
@@ -85,5 +85,6 @@ def test_every_command_works(folder: Path) -> None:
 def test_the_page_shows_what_is_tested() -> None:
     assert len(BLOCKS) >= 8
     commands = " ".join(BLOCKS)
-    for command in ("backfill", "verify", "grant", "db dump", "db restore", "init --sql", "uninstall"):
+    named = ("prune", "backfill", "verify", "grant", "db dump", "db restore", "init --sql", "uninstall")
+    for command in named:
         assert f"dedup {command}" in commands
