@@ -98,7 +98,7 @@ class Visitors:
             except ValueError:
                 named = False
         if not named:
-            raise ProblemError(403, "this server accepts forms of its own pages only")
+            raise ProblemError(403, "forms are accepted from the pages of this server only")
 
     def header(self, visitor: Visitor) -> str:
         """Return the value of `Set-Cookie` for a visitor."""
