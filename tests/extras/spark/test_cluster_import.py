@@ -302,7 +302,7 @@ def test_an_attached_table(database: Database, tmp_path: Path) -> None:
             assert cursor.execute("SELECT count(*) FROM dedup.mark_change").fetchone() == (0,)
         assert {"duplicate", "similar"} <= {row[0] for row in marked}
         owner.execute("UPDATE news SET body = 'another text' WHERE id = 3")
-        with pytest.raises(InputError, match=r"1 articles have another text, .*\(news/3\)"):
+        with pytest.raises(InputError, match=r"1 article with another text, .*\(news/3\)"):
             take(database, result_of(given), tmp_path / "again")
 
 
