@@ -11,7 +11,7 @@ from dedup.base.errors import InputError
 
 VARIABLE_PREFIX = "DEDUP_TIMEOUT_"
 
-LONGEST = 30 * 86_400.0  # Seconds
+LONGEST = 24 * 86_400.0  # Seconds; Postgres counts milliseconds in 31 bits, 24.8 days
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +55,9 @@ class Timeouts:
 def check_seconds(name: str, value: float) -> None:
     """Raise InputError unless the value is a number of seconds above 0 and at most `LONGEST`."""
     if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value <= LONGEST:
-        raise InputError(f"{name} must be a number of seconds above 0, not {value!r}")
+        raise InputError(
+            f"{name} must be a number of seconds above 0, and at most {LONGEST:.0f}, not {value!r}"
+        )
 
 
 def milliseconds(seconds: float) -> str:

@@ -22,7 +22,7 @@ from psycopg.conninfo import conninfo_to_dict, make_conninfo
 
 from dedup import Deduplicator
 from dedup.base.errors import BusyError, CollisionError, DatabaseError, InputError, UnreachableError
-from dedup.base.timeouts import Timeouts, milliseconds
+from dedup.base.timeouts import LONGEST, Timeouts, milliseconds
 from dedup.db import connection as connection_module
 from dedup.db.database import Database, retried
 from dedup.settling.backfill import backfill, store_deferred
@@ -216,6 +216,13 @@ def test_a_program_that_stands_still_loses_the_lock(database: Database) -> None:
         cursor.execute("SELECT 1")
     sleepy.close()
     waiting.close()
+
+
+def test_the_server_takes_the_longest_timeouts(database: Database) -> None:
+    patient = Database(database.url, Timeouts(*[LONGEST] * 5))
+    with patient.transaction() as cursor:
+        assert cursor.execute("SELECT 1").fetchone() == (1,)
+    patient.close()
 
 
 def test_more_threads_than_connections(database: Database) -> None:
