@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from dedup.api import OfCorpus, transacted
-from dedup.settling.locked import held
+from dedup.settling.locked import run_locked
 from dedup.store import credited, credits
 from dedup.store.credited import ArticleCredit
 from dedup.store.credits import ListedAgency, PublicationCredits
@@ -31,8 +31,8 @@ class Credits(OfCorpus):
         Raises InputError: a name is too short or too long, or there is no such place.
         """
         written, counted = list(spellings), list(places)
-        held(self._database, lambda cursor: credits.add(cursor, name, written, counted))
+        run_locked(self._database, lambda cursor: credits.add(cursor, name, written, counted))
 
     def remove(self, name: str) -> None:
         """Take an agency off the list. Raises InputError: it is not on it."""
-        held(self._database, lambda cursor: credits.remove(cursor, name))
+        run_locked(self._database, lambda cursor: credits.remove(cursor, name))

@@ -99,7 +99,7 @@ def watch(
     if once:
         database: Database | None = opening.opened(url, timeouts, schema)
     else:
-        database = daemon.wait_for(lambda: opening.opened(url, timeouts, schema), stop, DOWN_SECONDS)
+        database = daemon.wait_for_database(lambda: opening.opened(url, timeouts, schema), stop, DOWN_SECONDS)
     if database is None:
         return WatchReport()
     try:
