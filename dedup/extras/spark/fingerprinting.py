@@ -185,7 +185,7 @@ def _given_id(layout: Layout) -> Column:
 
 
 def _first(cells: list[Column]) -> Column:
-    """The first value that is no empty text, as `values_of` has it."""
+    """The first value that is no empty text, as `extract_values` has it."""
     texts = [cell.cast("string") for cell in cells]
     return fn.coalesce(*(fn.when(text != "", text) for text in texts), fn.lit(None).cast("string"))
 
