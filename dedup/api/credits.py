@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from dedup.api import OfCorpus, transacted
-from dedup.settling.locked import held
+from dedup.settling.locked import run_locked
 from dedup.store import credited, credits
 from dedup.store.credited import ArticleCredit
 from dedup.store.credits import ListedAgency, PublicationCredits
@@ -28,10 +28,10 @@ class Credits(OfCorpus):
         dateline, end, copyright and contribution, those that count; default: all. Raises InputError: a name
         is too short or too long, or a place is unknown.
         """
-        # `held` may run the function several times, and an iterator would be empty the second time.
+        # `run_locked` may run the function several times, and an iterator would be empty the second time.
         written, counted = list(spellings), list(places)
-        held(self._database, lambda cursor: credits.add(cursor, name, written, counted))
+        run_locked(self._database, lambda cursor: credits.add(cursor, name, written, counted))
 
     def remove(self, name: str) -> None:
         """Remove an agency from the list. Raises InputError: it is not listed."""
-        held(self._database, lambda cursor: credits.remove(cursor, name))
+        run_locked(self._database, lambda cursor: credits.remove(cursor, name))

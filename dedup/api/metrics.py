@@ -17,7 +17,7 @@ from prometheus_client.registry import Collector
 from dedup.base.errors import DatabaseError
 from dedup.base.schema import chosen
 from dedup.db.database import Database
-from dedup.runs.monitoring import SAMPLE, Vitals, vitals
+from dedup.runs.monitoring import SAMPLE, Vitals, load_vitals
 from dedup.store import opening
 
 __all__ = ["Metrics"]
@@ -85,7 +85,7 @@ class Metrics(Collector):
                 if self._database is None:
                     self._database = opening.opened(self._url, schema=self._schema)
             with self._database.transaction(seconds=ANSWER_SECONDS) as cursor:
-                found = vitals(cursor)
+                found = load_vitals(cursor)
         except DatabaseError:
             self.up = False
             return None

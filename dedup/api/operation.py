@@ -21,7 +21,7 @@ from dedup.db import revision, roles
 from dedup.db.database import URL_VARIABLE, Cursor, Database
 from dedup.db.rendering import written_out
 from dedup.db.roles import Role
-from dedup.settling.locked import held
+from dedup.settling.locked import run_locked
 from dedup.store import changes, opening, removal, word_index
 from dedup.store.removal import Contents
 
@@ -140,7 +140,7 @@ class Operation(OpenCorpus):
 
     def _keep_journal(self, *, wanted: bool) -> bool:
         self._transact(self._require_owner)
-        return held(self._database, partial(changes.keep_journal, wanted=wanted))
+        return run_locked(self._database, partial(changes.keep_journal, wanted=wanted))
 
     def _require_owner(self, cursor: Cursor) -> None:
         revision.require_head(revision.current(cursor), self._database)

@@ -140,7 +140,7 @@ class Questions(OpenCorpus):
             raise InputError(f"against is before or original, not {against!r}")
         with self._database.transaction() as cursor:
             rulebook, name = rulebooks.load_rulebook(cursor), checks.text("source_id", source_id)
-            return altered.versions_of(cursor, rulebook, name, against)
+            return altered.load_versions(cursor, rulebook, name, against)
 
     def keep_sentences(
         self,
@@ -179,11 +179,11 @@ class Questions(OpenCorpus):
             names = (checks.text("source_id", name) for name in (a, b))
             return comparison.explain(cursor, rulebooks.load_rulebook(cursor), *names)
 
-    vitals = transacted(monitoring.vitals)
+    vitals = transacted(monitoring.load_vitals)
 
     def runs(self, limit: int = 20) -> list[PastRun]:
         """Return the last runs, the latest first."""
-        return self._transact(runs.history, checks.whole_number("limit", limit, 0))
+        return self._transact(runs.load_history, checks.whole_number("limit", limit, 0))
 
     status = transacted(overview.overview)
 

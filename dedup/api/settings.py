@@ -144,7 +144,7 @@ class CorpusSettings(OfCorpus):
 def _losses(cursor: Cursor, values: Mapping[str, Any]) -> Losses:
     before = rulebooks.load_wanted(cursor)
     after = before.with_values({n: getattr(Settings(), n) if v is None else v for n, v in values.items()})
-    archived, of = window.leaving(cursor, after) if "keep_window" in values else (0, 0)
+    archived, of = window.count_leaving(cursor, after) if "keep_window" in values else (0, 0)
     replaced, pins_lost = False, 0
     if after.hash_key != before.hash_key:
         # In an empty corpus nothing was hashed with the old key.
@@ -189,7 +189,7 @@ class PairPins(OfCorpus):
         def attempt() -> tuple[MarkedArticle, ...]:
             with self._database.transaction(settling=True, seconds=wait) as cursor:
                 known = [found for name in names if (found := articles.find(cursor, name))]
-                hook.settle_some(cursor, rulebooks.load_settings(cursor), [found.id for found in known])
+                hook.settle_articles(cursor, rulebooks.load_settings(cursor), [found.id for found in known])
                 marked = (verdicts.marked_article(cursor, name) for name in names)
                 return tuple(found for found in marked if found is not None)
 

@@ -42,11 +42,13 @@ def work(
     check_seconds("the poll interval", poll)
     checks.optional(checks.whole_number, "workers", workers, 1, MAX_WORKERS)
     # After a restart of the machine a worker may start before its database answers.
-    database = daemon.wait_for(lambda: opening.opened(url, timeouts, schema), stop, daemon.DOWN_SECONDS)
+    database = daemon.wait_for_database(
+        lambda: opening.opened(url, timeouts, schema), stop, daemon.DOWN_SECONDS
+    )
     if database is None:
         return
     try:
-        options = BackfillOptions(BATCH_ARTICLES, None, PoolOptions(workers), "auto", choice.usual_memory())
+        options = BackfillOptions(BATCH_ARTICLES, None, PoolOptions(workers), "auto", choice.choose_memory())
         Daemon(database, options, stop, Pace(poll=poll)).run()
     finally:
         database.close()

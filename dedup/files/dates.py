@@ -59,14 +59,14 @@ class DateColumn:
     order: str | None = None  # for people: how dates of three numbers are read, and why
     examples: list[str] = field(default_factory=list)  # the first short ones that may be lost
 
-    def show(self, value: str) -> None:
+    def add_example(self, value: str) -> None:
         if len(self.examples) < EXAMPLES and len(value) <= EXAMPLE_CHARACTERS and value not in self.examples:
             self.examples.append(value)
 
-    def lose(self, value: str) -> None:
+    def count_lost(self, value: str) -> None:
         self.given += 1
         self.lost += 1
-        self.show(value)
+        self.add_example(value)
 
 
 @dataclass(slots=True)
@@ -95,57 +95,57 @@ class Dates:
         self._languages: dict[str, frozenset[str]] = {}
         self._columns: set[str] = set(TIMES) if form or day_first is not None else set()
 
-    def take(self, found: dict[str, Any]) -> None:
+    def convert(self, found: dict[str, Any]) -> None:
         """Replace dates that only the format, order or language of their column makes readable."""
         for name in self._columns:
             value = found.get(name)
-            if isinstance(value, str) and (time := self._read(name, value)):
+            if isinstance(value, str) and (time := self._parse(name, value)):
                 found[name] = time
 
-    def look(self, rows: Iterable[dict[str, Any]]) -> dict[str, DateColumn]:
+    def scan(self, rows: Iterable[dict[str, Any]]) -> dict[str, DateColumn]:
         """Find out how the columns of these rows are written; return counts by field."""
         looked = {name: _ColumnCounts() for name in TIMES}
         for row in rows:
             for name in TIMES:
                 value = row.get(name)
                 if value is not None and value != "":
-                    self._look(looked[name], name, value)
+                    self._count(looked[name], name, value)
         return {name: self._decide(name, one) for name, one in looked.items() if one.given}
 
-    def _read(self, name: str, value: str) -> datetime | None:
-        if self._form and (time := self._formatted(value, name)):
+    def _parse(self, name: str, value: str) -> datetime | None:
+        if self._form and (time := self._parse_formatted(value, name)):
             return time
         try:
             return parse_time(value, name, day_first=self._first[name], languages=self._languages.get(name))
         except InputError:
             return None
 
-    def _formatted(self, value: str, name: str) -> datetime | None:
+    def _parse_formatted(self, value: str, name: str) -> datetime | None:
         try:
             return as_utc(datetime.strptime(value.strip(), self._form or ""), name)
         except (ValueError, InputError):
             return None
 
-    def _look(self, looked: _ColumnCounts, name: str, value: Any) -> None:
+    def _count(self, looked: _ColumnCounts, name: str, value: Any) -> None:
         if isinstance(value, str) and not value.strip():
             return
         looked.given += 1
-        if isinstance(value, str) and self._form and self._formatted(value, name):
+        if isinstance(value, str) and self._form and self._parse_formatted(value, name):
             return
         with suppress(InputError):
             parse_time(value, name)
-            if isinstance(value, str) and (languages := _languages(re.sub("[0-9]+", "1", value))):
+            if isinstance(value, str) and (languages := _find_languages(re.sub("[0-9]+", "1", value))):
                 looked.narrow(languages)
             return
         if not isinstance(value, str) or len(value) > MAX_TIME_CHARACTERS:
             looked.lost += 1
             return
         try:
-            day, month = (_either(value, first) for first in (True, False))
+            day, month = (_parse_in_order(value, first) for first in (True, False))
         except SeveralMonthsError as error:
             looked.narrow(error.meanings)
             looked.named[frozenset(error.meanings.items())] += 1
-            looked.show(value)
+            looked.add_example(value)
             self._columns.add(name)
             return
         if day == month:
@@ -160,7 +160,7 @@ class Dates:
         else:
             looked.dotted += 1
         if day != month or day is None:
-            looked.show(value)
+            looked.add_example(value)
         self._columns.add(name)
 
     def _decide(self, name: str, looked: _ColumnCounts) -> DateColumn:
@@ -199,7 +199,7 @@ def refuse_many(file: str, name: str, column: DateColumn, seen: str) -> None:
     )
 
 
-def _either(value: str, day_first: bool) -> datetime | None:
+def _parse_in_order(value: str, day_first: bool) -> datetime | None:
     try:
         return written(value, day_first)
     except SeveralMonthsError:
@@ -209,6 +209,6 @@ def _either(value: str, day_first: bool) -> datetime | None:
 
 
 @lru_cache(maxsize=1_000)
-def _languages(form: str) -> frozenset[str] | None:
+def _find_languages(form: str) -> frozenset[str] | None:
     """Return the languages that a date without its digits may be written in."""
     return languages_of(form) if any(c.isalpha() for c in form) else None

@@ -16,7 +16,7 @@ from typing import Any
 
 from dedup.base.errors import InputError
 from dedup.base.words import counted
-from dedup.files.naming import columns_of, make_shape, values_of
+from dedup.files.naming import extract_values, find_columns, make_shape
 from dedup.files.record import (
     MAX_RECORD_VALUES,
     NO_MEMORY,
@@ -24,11 +24,11 @@ from dedup.files.record import (
     Beginning,
     Plan,
     Record,
-    beginning,
-    too_long,
+    describe_size,
+    make_beginning,
 )
 from dedup.files.report import Understanding
-from dedup.files.source import UTF8, LineSource, likely_encoding
+from dedup.files.source import UTF8, LineSource, guess_encoding
 
 CSV_DELIMITERS = (",", ";", "\t", "|")  # Tried in this order; the first of equals is taken
 ROWS_LOOKED_AT = 10  # Lines below a header that names no known field
@@ -53,7 +53,7 @@ class _CsvLines(Iterator[str]):
     def raw(self) -> bytes:
         """The current record as read, or its `Beginning` if it is too large."""
         raw = self.record[0] if len(self.record) == 1 else b"\n".join(self.record)
-        return raw if len(raw) == self.size else beginning(raw, self.size, 0)
+        return raw if len(raw) == self.size else make_beginning(raw, self.size, 0)
 
     def raw_with(self, partial: bytes) -> bytes:
         """Return the current record with the last, incomplete line of a truncated file."""
@@ -65,20 +65,20 @@ class _CsvLines(Iterator[str]):
 
     def __next__(self) -> str:
         within = bool(self.record)  # csv asks for another line of a record only between quotes
-        line = self._next()
+        line = self._read_line()
         self.record.append(line)
         broken = isinstance(line, Beginning)
         if broken or self.size > self._most or self.values > MAX_RECORD_VALUES:
-            self._pass_over(within, line)
+            self._skip_record(within, line)
             why = NO_MEMORY if broken else TOO_MANY_VALUES
-            raise _BoundError(too_long(self.size, self._most) if self.size > self._most else why)
+            raise _BoundError(describe_size(self.size, self._most) if self.size > self._most else why)
         try:
             return line.decode() + "\n"
         except UnicodeDecodeError:
             self.utf8 = False
             return line.decode(errors="surrogateescape") + "\n"
 
-    def _next(self) -> bytes:
+    def _read_line(self) -> bytes:
         number, line = next(self._lines)
         self.first = self.first or number
         self.size += (self.count > 0) + (line.length if isinstance(line, Beginning) else len(line))
@@ -86,13 +86,13 @@ class _CsvLines(Iterator[str]):
         self.values += line.count(self._delimiter) + 1
         return line
 
-    def _pass_over(self, within: bool, line: bytes) -> None:
+    def _skip_record(self, within: bool, line: bytes) -> None:
         """Skip the rest of the record."""
         # Read as rows, the rest of a quoted text could forge articles.
         while within ^ ((line.quotes if isinstance(line, Beginning) else line.count(b'"')) % 2 == 1):
             within = True
             try:
-                line = self._next()
+                line = self._read_line()
             except StopIteration:
                 raise _UnclosedError from None
 
@@ -111,7 +111,7 @@ _narrow_limit = 0
 
 
 @contextmanager
-def _wide_csv_fields() -> Iterator[None]:
+def _allow_wide_fields() -> Iterator[None]:
     """Lift csv's limit of 131,072 characters a value, which long articles exceed."""
     # The limit belongs to the process: the first reader lifts it, and the last one restores it.
     global _wide_readers, _narrow_limit
@@ -128,20 +128,20 @@ def _wide_csv_fields() -> Iterator[None]:
                 csv.field_size_limit(_narrow_limit)
 
 
-def csv_records(
+def read_csv(
     source: LineSource, plan: Plan, needed: Collection[str], understood: Understanding
 ) -> Iterator[Record]:
     """Yield a record for each row below the header. Raises InputError for a bad header or missing column."""
     understood.encoding = source.encoding if source.encoding != UTF8 else None
     read, delimiter = source.lines(), "\t"
     if understood.format == "csv":
-        read, delimiter = _delimiter(read, plan)
+        read, delimiter = _get_delimiter(read, plan)
         understood.delimiter = delimiter
     lines = _CsvLines(source, read, delimiter)
     # Strict, since csv would otherwise read an unclosed quote as one value up to the end of the file.
     rows = csv.reader(lines, delimiter=delimiter, strict=True)
     header: list[str] = []
-    with _wide_csv_fields():
+    with _allow_wide_fields():
         try:
             while not header or _is_blank(header, lines.record):
                 lines.start_record()
@@ -151,18 +151,18 @@ def csv_records(
             raise InputError(f"{source.file} has no header{why}; its first row must name columns") from None
         except (csv.Error, _BoundError, MemoryError) as error:
             raise InputError(
-                f"{source.file}: the header cannot be read: {_csv_reason(error, lines)}; "
+                f"{source.file}: the header cannot be read: {_explain_error(error, lines)}; "
                 "its first row must name the columns, and lines must end in \\n or \\r\\n"
             ) from None
     if not lines.utf8:
-        way_out = f"; try --encoding {likely_encoding(source.start)}" if source.encoding == UTF8 else ""
+        way_out = f"; try --encoding {guess_encoding(source.start)}" if source.encoding == UTF8 else ""
         raise InputError(f"{source.file}: the header is not {source.encoding}{way_out}")
     names = [name.strip() for name in header]
     # CSV has no nested values: a dot is part of a column's name.
-    shape = columns_of(source.file, names, plan, needed, lambda *_: None, understood)
+    shape = find_columns(source.file, names, plan, needed, lambda *_: None, understood)
 
     def records() -> Iterator[Record]:
-        with _wide_csv_fields():
+        with _allow_wide_fields():
             while True:
                 lines.start_record()
                 outcome: dict[str, Any] | str
@@ -173,7 +173,7 @@ def csv_records(
                 except (csv.Error, _BoundError, MemoryError) as error:
                     if source.truncated and _is_unclosed(error):
                         break
-                    outcome = _csv_reason(error, lines)
+                    outcome = _explain_error(error, lines)
                 else:
                     if _is_blank(row, lines.record):
                         continue
@@ -182,7 +182,7 @@ def csv_records(
                     elif len(row) != len(header):
                         outcome = f"the row has {counted(len(row), 'column')}, the header {len(header)}"
                     else:
-                        outcome = values_of(row, shape, understood)
+                        outcome = extract_values(row, shape, understood)
                 yield lines.first, lines.raw, outcome
         if source.truncated:
             yield lines.first or source.line + 1, lines.raw_with(source.partial) or None, source.ends_early
@@ -190,7 +190,7 @@ def csv_records(
     return records()
 
 
-def _delimiter(lines: Iterator[tuple[int, bytes]], plan: Plan) -> tuple[Iterator[tuple[int, bytes]], str]:
+def _get_delimiter(lines: Iterator[tuple[int, bytes]], plan: Plan) -> tuple[Iterator[tuple[int, bytes]], str]:
     """Return all the lines again, and the delimiter."""
     read: list[tuple[int, bytes]] = []
     header = ""
@@ -200,29 +200,29 @@ def _delimiter(lines: Iterator[tuple[int, bytes]], plan: Plan) -> tuple[Iterator
             break
     recognised = []
     for delimiter in CSV_DELIMITERS:
-        names = next(iter(_rows_of([header], delimiter)), [])
+        names = next(iter(_parse_rows([header], delimiter)), [])
         fields = make_shape(plan, [name.strip() for name in names], lambda *_: None).fields
         recognised.append(len(fields))
     if not any(recognised):
         below = list(itertools.islice(lines, ROWS_LOOKED_AT))
         read += below
         texts = [header, *(line.decode(errors="replace") for _, line in below)]
-        recognised = [_columns(_rows_of(texts, delimiter)) for delimiter in CSV_DELIMITERS]
+        recognised = [_count_columns(_parse_rows(texts, delimiter)) for delimiter in CSV_DELIMITERS]
     best = recognised.index(max(recognised))
     return itertools.chain(read, lines), CSV_DELIMITERS[best]
 
 
-def _rows_of(lines: list[str], delimiter: str) -> list[list[str]]:
+def _parse_rows(lines: list[str], delimiter: str) -> list[list[str]]:
     """Return the rows up to the first broken one, without blank ones."""
     rows: list[list[str]] = []
-    with suppress(csv.Error), _wide_csv_fields():
+    with suppress(csv.Error), _allow_wide_fields():
         # Row by row: a list of the reader would lose the rows before a broken one.
         for row in csv.reader([f"{line}\n" for line in lines], delimiter=delimiter):
             rows.append(row)
     return [row for row in rows if row]
 
 
-def _columns(rows: list[list[str]]) -> int:
+def _count_columns(rows: list[list[str]]) -> int:
     """Return the number of columns of a header, or 1 if most rows below have another number."""
     header, *others = [len(row) for row in rows] or [1]
     # The last row may continue in the next line, which was not read.
@@ -238,7 +238,7 @@ def _is_unclosed(error: Exception) -> bool:
     return isinstance(error, _UnclosedError) or str(error) == "unexpected end of data"
 
 
-def _csv_reason(error: Exception, lines: _CsvLines) -> str:
+def _explain_error(error: Exception, lines: _CsvLines) -> str:
     if _is_unclosed(error):
         extent = f"{lines.count} lines" if lines.count > 1 else "the line"
         return f"a quote is opened and never closed: {extent} refused"

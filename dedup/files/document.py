@@ -51,16 +51,16 @@ def is_document(source: LineSource, *, named_json: bool) -> tuple[bool, Path | N
     is_alone = bool(newline) and first.strip() in (b"{", b"[") and (bool(rest) or source.bytes_total is None)
     is_endless = not newline and len(start) >= ENDLESS_BYTES
     if start[:1] == b"[":
-        return named_json or is_alone or is_endless or (bool(rest) and _goes_on(first)), ()
+        return named_json or is_alone or is_endless or (bool(rest) and _is_unfinished(first)), ()
     if start[:1] != b"{":
         return False, None
-    path = _path_in(start.decode(errors="replace"))
+    path = _find_path(start.decode(errors="replace"))
     if is_alone:
         return rest[:1] in (b"", b'"', b"}"), path  # a `{` there would begin the next line of JSONL
-    return named_json and ((is_endless and path is not None) or (bool(rest) and _goes_on(first))), path
+    return named_json and ((is_endless and path is not None) or (bool(rest) and _is_unfinished(first))), path
 
 
-def articles_within(record: dict[str, Any]) -> list[Any] | None:
+def find_articles(record: dict[str, Any]) -> list[Any] | None:
     """Return the articles that a record holds under a key of `LISTS`, or None."""
     for key, value in record.items():
         inner = value if isinstance(value, dict) else {}
@@ -70,7 +70,7 @@ def articles_within(record: dict[str, Any]) -> list[Any] | None:
     return None
 
 
-def values(source: LineSource, path: Path | None) -> Iterator[tuple[int, bytes | None]]:
+def read_values(source: LineSource, path: Path | None) -> Iterator[tuple[int, bytes | None]]:
     """Yield each article's number and its bytes, or its `Beginning`; mark the source if it breaks off.
 
     Bytes between articles come too, and None for a value without a list at the path: both are to be refused.
@@ -80,13 +80,13 @@ def values(source: LineSource, path: Path | None) -> Iterator[tuple[int, bytes |
     depth = 0  # brackets that are open within the list
     inside, found = path is None, False
     before = b""  # outside of the list, the bytes before the next bracket
-    for piece, bracket in _to_brackets(source.chunks):
+    for piece, bracket in _split_at_brackets(source.chunks):
         if inside:
             held.add(piece)
             if not bracket:
                 continue
             closes_list = bracket == b"]" and not depth and path is not None
-            if not depth and (bracket in _OPENING or closes_list) and _is_something(between := held.take()):
+            if not depth and (bracket in _OPENING or closes_list) and _has_content(between := held.take()):
                 number += 1
                 yield number, between
             if not closes_list:
@@ -120,16 +120,16 @@ def values(source: LineSource, path: Path | None) -> Iterator[tuple[int, bytes |
     rest = held.take() if inside else before
     if depth or around:
         source.truncated, source.partial = True, rest if inside else b""
-    elif _is_something(rest):
+    elif _has_content(rest):
         yield number + 1, rest if inside else None
 
 
-def _is_something(between: bytes) -> bool:
+def _has_content(between: bytes) -> bool:
     # More than spaces and commas. A `Beginning` lacks the rest, which may be something.
     return isinstance(between, Beginning) or bool(between.strip(_BETWEEN))
 
 
-def _to_brackets(chunks: Iterable[bytes]) -> Iterator[tuple[bytes, bytes]]:
+def _split_at_brackets(chunks: Iterable[bytes]) -> Iterator[tuple[bytes, bytes]]:
     """Yield the bytes up to each bracket outside of strings, and the bracket; b"" at the end of a chunk."""
     to_bracket, to_quote = re.compile(_TO_BRACKET).match, re.compile(_TO_QUOTE).match
     in_text, rest = False, b""
@@ -152,7 +152,7 @@ def _to_brackets(chunks: Iterable[bytes]) -> Iterator[tuple[bytes, bytes]]:
     yield rest, b""
 
 
-def _goes_on(line: bytes) -> bool:
+def _is_unfinished(line: bytes) -> bool:
     """Return whether a line is the beginning of a JSON value, and not cut within a string."""
     try:
         text = line.decode().rstrip()
@@ -164,7 +164,7 @@ def _goes_on(line: bytes) -> bool:
     return False
 
 
-def _path_in(text: str) -> Path | None:
+def _find_path(text: str) -> Path | None:
     """Return the keys to the list of articles in a JSON object, such as `response`, `results`."""
     opened: list[str | None] = []  # the key of each open object, None for a list
     said = key = ""

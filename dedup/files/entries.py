@@ -29,9 +29,9 @@ from dedup.files.record import (
     MAX_RECORD_BYTES,
     MAX_RECORD_VALUES,
     TOO_MANY_VALUES,
-    beginning,
-    too_long,
-    unexpected,
+    describe_error,
+    describe_size,
+    make_beginning,
 )
 
 # Local name of a root -> local name of its entries.
@@ -96,7 +96,7 @@ def read_document(
 
     `name`: of the file, for messages. `charset`: from HTTP, used if the document names no encoding.
     """
-    texts = _decoded(chunks, charset)
+    texts = _decode(chunks, charset)
     text = ""
     for more in texts:
         text += more
@@ -118,15 +118,15 @@ def read_document(
     cutter.line += text.count("\n", 0, tag.end())
     pieces = cutter.pieces()
     _, head, _ = next(pieces)
-    opening = _opening(f"{tag[3]} {head[: head.find('>')] if 'xmlns' in head[:2_000] else ''}")
-    document = FeedDocument(root, tag[0], _parsed(opening, head), iter(()))
+    opening = _make_opening(f"{tag[3]} {head[: head.find('>')] if 'xmlns' in head[:2_000] else ''}")
+    document = FeedDocument(root, tag[0], _parse(opening, head), iter(()))
 
     def entries() -> Iterator[Entry]:
         for line, piece, length in pieces:
             raw = piece.encode("utf-8", "replace")
             if length > len(piece) or len(raw) > max_entry_bytes:
                 length = max(length, len(raw))
-                yield line, beginning(raw, length, 0), too_long(length, max_entry_bytes)
+                yield line, make_beginning(raw, length, 0), describe_size(length, max_entry_bytes)
             elif raw.count(b"<") > MAX_RECORD_VALUES:
                 yield line, raw, TOO_MANY_VALUES
             elif cutter.cut:
@@ -134,9 +134,9 @@ def read_document(
                 yield line, raw, CUT_OFF
             else:
                 try:
-                    found = _parsed(opening, piece)
+                    found = _parse(opening, piece)
                 except Exception as error:  # of the parser: this entry's fault
-                    yield line, raw, unexpected(error)
+                    yield line, raw, describe_error(error)
                     continue
                 yield line, raw, NO_XML if found is None or not len(found) else found[0]
         document.truncated |= not cutter.closed
@@ -205,20 +205,20 @@ class _Cutter:
             yield self.line, first or held, lost + len(held)
 
 
-def _opening(tag: str) -> str:
+def _make_opening(tag: str) -> str:
     """Return a start tag that declares the prefixes of the document and the usual ones."""
     names: dict[Any, str] = {**NAMESPACES}
     for found in islice(re.finditer(_NAMESPACE, tag), MAX_NAMESPACES):
         if len(found[0]) <= MAX_NAMESPACE_CHARACTERS:
             names[found[1]] = found[2] or found[3] or ""
-    return f"<root{''.join(_declaration(name, uri) for name, uri in names.items())}>"
+    return f"<root{''.join(_declare(name, uri) for name, uri in names.items())}>"
 
 
-def _declaration(prefix: str | None, uri: str) -> str:
+def _declare(prefix: str | None, uri: str) -> str:
     return f" xmlns{f':{prefix}' if prefix else ''}={quoteattr(unescape(uri))}"
 
 
-def _parsed(opening: str, text: str) -> Any:
+def _parse(opening: str, text: str) -> Any:
     """Return a root with the elements of a text, mended if necessary; None if it cannot be parsed."""
     from lxml import etree
 
@@ -230,9 +230,9 @@ def _parsed(opening: str, text: str) -> Any:
     except etree.XMLSyntaxError:
         pass
     parts = re.split(_CDATA, text)
-    mended = "".join(part if at % 2 else _mended(part) for at, part in enumerate(parts))
+    mended = "".join(part if at % 2 else _mend(part) for at, part in enumerate(parts))
     unknown = {*re.findall(_PREFIXED, mended)} - {*re.findall(r"xmlns:([\w.-]+)=", opening), "xml", "xmlns"}
-    others = "".join(_declaration(prefix, f"urn:undeclared:{prefix}") for prefix in sorted(unknown))
+    others = "".join(_declare(prefix, f"urn:undeclared:{prefix}") for prefix in sorted(unknown))
     try:
         parser = etree.XMLParser(recover=True, **safe)
         return etree.fromstring(f"{opening[:-1]}{others}>{mended}</root>".encode(), parser)
@@ -240,13 +240,13 @@ def _parsed(opening: str, text: str) -> Any:
         return None
 
 
-def _mended(text: str) -> str:
-    text = re.sub(_AMPERSAND, _ampersand, text)
+def _mend(text: str) -> str:
+    text = re.sub(_AMPERSAND, _mend_ampersand, text)
     text = re.sub(_BARE, "&lt;", text)
     return re.sub(_VOID, r"<\1\2/>", text)
 
 
-def _ampersand(found: re.Match[str]) -> str:
+def _mend_ampersand(found: re.Match[str]) -> str:
     if found[1]:
         number = found[1][1:]
         if found[1][0] != "#":
@@ -258,7 +258,7 @@ def _ampersand(found: re.Match[str]) -> str:
     return f"&amp;{found[2] or ''}"
 
 
-def _decoded(chunks: Iterable[bytes], charset: str | None) -> Iterator[str]:
+def _decode(chunks: Iterable[bytes], charset: str | None) -> Iterator[str]:
     """Yield the text of a document; invalid bytes in UTF-8 are read as Windows-1252."""
     chunks = iter(chunks)
     start = b""
@@ -266,8 +266,8 @@ def _decoded(chunks: Iterable[bytes], charset: str | None) -> Iterator[str]:
         start += chunk
         if len(start) >= DECLARED_BYTES:
             break
-    encoding = _encoding(start, charset)
-    codecs.register_error("dedup.windows", _windows)
+    encoding = _find_encoding(start, charset)
+    codecs.register_error("dedup.windows", _decode_windows)
     errors = "dedup.windows" if encoding == "utf-8-sig" else "replace"
     decoder = codecs.getincrementaldecoder(encoding)(errors)
     for chunk in chain(filter(None, chain([start], chunks)), [b""]):
@@ -279,7 +279,7 @@ def _decoded(chunks: Iterable[bytes], charset: str | None) -> Iterator[str]:
             yield text
 
 
-def _encoding(start: bytes, charset: str | None) -> str:
+def _find_encoding(start: bytes, charset: str | None) -> str:
     for mark, encoding in ((codecs.BOM_UTF8, "utf-8-sig"), (codecs.BOM_UTF32_LE, "utf-32")):
         if start.startswith(mark):
             return encoding
@@ -295,6 +295,6 @@ def _encoding(start: bytes, charset: str | None) -> str:
     return {"iso8859-1": "cp1252"}.get(name, name)
 
 
-def _windows(error: UnicodeError) -> tuple[str, int]:
+def _decode_windows(error: UnicodeError) -> tuple[str, int]:
     assert isinstance(error, UnicodeDecodeError)
     return error.object[error.start : error.end].decode("cp1252", "replace"), error.end

@@ -18,10 +18,10 @@ from typing import Any
 
 from dedup.base.errors import InputError
 from dedup.base.extras import installing
-from dedup.files.naming import columns_of, make_shape, values_of
+from dedup.files.naming import extract_values, find_columns, make_shape
 from dedup.files.packed import open_regular
-from dedup.files.record import MAX_RECORD_BYTES, Plan, Record, too_long
-from dedup.files.report import MAX_NAMES, Understanding, shown
+from dedup.files.record import MAX_RECORD_BYTES, Plan, Record, describe_size
+from dedup.files.report import MAX_NAMES, Understanding, shorten
 
 HEADER_ROWS = 20  # Rows among which the header is looked for
 
@@ -60,7 +60,7 @@ class ExcelSource:
         assert self._process.stdout is not None
         self._lines = self._process.stdout
         try:
-            self._about = self._opened(sheet)
+            self._about = self._open(sheet)
         except BaseException:
             self.close()
             raise
@@ -70,7 +70,7 @@ class ExcelSource:
         self._lines.close()
         self._process.wait()
 
-    def _opened(self, sheet: str | None) -> dict[str, Any]:
+    def _open(self, sheet: str | None) -> dict[str, Any]:
         line = self._lines.readline(FIRST_LINE_BYTES)
         about: dict[str, Any] = json.loads(line) if line.endswith(b"\n") else {}
         error = about.get("error")
@@ -90,12 +90,12 @@ class ExcelSource:
     def records(self, plan: Plan, needed: Collection[str], understood: Understanding) -> Iterator[Record]:
         """Yield a record for each row below the header. Raises InputError if there is no usable header."""
         chosen = self._about["chosen"]
-        understood.sheet = shown(chosen)
+        understood.sheet = shorten(chosen)
         others = [name for name in self._about["sheets"] if name != chosen]
-        understood.other_sheets = [shown(name) for name in others[:MAX_NAMES]]
-        rows = self._rows()
+        understood.other_sheets = [shorten(name) for name in others[:MAX_NAMES]]
+        rows = self._read_rows()
         first = list(islice(rows, HEADER_ROWS))
-        headers = {at: found for at, (_, row) in enumerate(first) if (found := _names(row))}
+        headers = {at: found for at, (_, row) in enumerate(first) if (found := _read_names(row))}
         if not headers:
             raise InputError(f"{self.file}: the sheet {chosen!r} has no header; a row must name the columns")
         wanted = {field for field in needed if field != "source_id"}
@@ -106,7 +106,7 @@ class ExcelSource:
                 header = at
                 break
         columns, names = [*headers[header]], [*headers[header].values()]
-        shape = columns_of(self.file, names, plan, needed, lambda *_: None, understood)
+        shape = find_columns(self.file, names, plan, needed, lambda *_: None, understood)
 
         def records() -> Iterator[Record]:
             for number, row in chain(first[header + 1 :], rows):
@@ -114,13 +114,13 @@ class ExcelSource:
                     self.truncated = True
                     yield number, None, row
                 elif isinstance(row, int):
-                    yield number, None, too_long(row, self.max_row_bytes)
+                    yield number, None, describe_size(row, self.max_row_bytes)
                 elif any(cell is not None for cell in row):
-                    yield number, None, values_of([row[at] for at in columns], shape, understood)
+                    yield number, None, extract_values([row[at] for at in columns], shape, understood)
 
         return records()
 
-    def _rows(self) -> Iterator[tuple[int, Any]]:
+    def _read_rows(self) -> Iterator[tuple[int, Any]]:
         """Yield the number of each row, with its cells, its size if too long, or why no more can be read."""
         first, total = self._about["first"] + 1, self._about["rows"]
         for at in range(total):
@@ -129,21 +129,21 @@ class ExcelSource:
                 yield first + at, ENDS_EARLY
                 return
             self.bytes_read = self.bytes_total * (at + 1) // total
-            row = json.loads(line, object_hook=_typed)
-            yield first + at, [_value(cell) for cell in row] if isinstance(row, list) else row
+            row = json.loads(line, object_hook=_parse_cell)
+            yield first + at, [_convert_cell(cell) for cell in row] if isinstance(row, list) else row
 
 
-def _typed(cell: dict[str, str]) -> Any:
+def _parse_cell(cell: dict[str, str]) -> Any:
     [(kind, written)] = cell.items()
     return _TYPES[kind](written)
 
 
-def _names(row: Any) -> dict[int, str]:
+def _read_names(row: Any) -> dict[int, str]:
     cells = enumerate(row) if isinstance(row, list) else ()
     return {at: name for at, cell in cells if cell is not None and (name := str(cell).strip())}
 
 
-def _value(cell: Any) -> Any:
+def _convert_cell(cell: Any) -> Any:
     if cell == "":
         return None
     # Excel stores every number as a float; an id of 17 must not become "17.0".

@@ -3,7 +3,7 @@
 The root decides which kind it is. Names are those of the document with the usual prefixes, such as
 `content:encoded` or `wp:post_id`; the head adds `channel title` and `channel language` to every entry.
 
-Texts are HTML until `take_out` makes them plain. Of a WordPress export, only published posts and pages count.
+Texts are HTML until `extract_text` makes them plain. Of WordPress exports, published posts and pages count.
 """
 
 from __future__ import annotations
@@ -18,10 +18,10 @@ from urllib.parse import urljoin, urlsplit
 from dedup.base import html as base
 from dedup.base.errors import InputError
 from dedup.files.entries import NAMESPACES, SITEMAPS, FeedDocument, read_document
-from dedup.files.naming import DEFAULT_FIELDS, Shapes, values_of
+from dedup.files.naming import DEFAULT_FIELDS, Shapes, extract_values
 from dedup.files.packed import Archive
-from dedup.files.record import Plan, Record, unexpected
-from dedup.files.report import Understanding, count_name, shown
+from dedup.files.record import Plan, Record, describe_error
+from dedup.files.report import Understanding, count_name, shorten
 from dedup.files.source import LineSource
 
 FIELDS: dict[str, tuple[str, ...]] = {
@@ -74,34 +74,34 @@ class Feed:
         found: dict[str, str] = {}
         self._authors: dict[str, str] = {}
         head = document.head if document.head is not None else ()
-        channel = next((child for child in head if _local(child) == "channel"), head)
+        channel = next((child for child in head if _local_name(child) == "channel"), head)
         for child in channel:
-            name = _name(child, channel)
+            name = _prefixed_name(child, channel)
             if name == "wp:author":
-                names = {_local(part): _text(part)[:MAX_HEAD_CHARACTERS] for part in child}
+                names = {_local_name(part): _get_text(part)[:MAX_HEAD_CHARACTERS] for part in child}
                 self._authors[names.get("author_login", "")] = names.get("author_display_name", "")
-            elif name and (value := _address(child) if name == "link" else _text(child)):
+            elif name and (value := _get_address(child) if name == "link" else _get_text(child)):
                 found.setdefault(name, value if len(value) <= MAX_HEAD_CHARACTERS else "")
         self.title = found.get("title") or None
         link = found.get("link") or found.get("wp:base_blog_url") or ""
-        self.link = joined("", link) or None  # a bad link of the feed must not refuse its entries
+        self.link = resolve_address("", link) or None  # a bad link of the feed must not refuse its entries
         tagged = re.search(r"""\bxml:lang\s*=\s*["']([\w-]+)""", document.tag)
         self.language = found.get("language") or found.get("dc:language") or (tagged and tagged[1]) or None
         self._site = urlsplit(self.link or "").hostname
 
-    def values(self, entry: Any) -> dict[str, str]:
+    def extract_values(self, entry: Any) -> dict[str, str]:
         """Return the values of an entry by name. Raises InputError if its link is no address."""
         found: dict[str, str] = {}
         for child in entry:
-            name = _name(child, entry)
+            name = _prefixed_name(child, entry)
             if not name or name in UNREAD:
                 continue
             if name == "link":
-                value = _address(child)
+                value = _get_address(child)
             elif name in _BODIES:
-                value = _body(child)
+                value = _get_body(child)
             else:
-                value = _person_or_text(child)
+                value = _get_person(child)
             if not value or value.startswith("0000-00-00"):  # the date of a draft in WordPress
                 continue
             if name in ("author", "dc:creator"):
@@ -124,7 +124,7 @@ class Feed:
         }
         found.update({name: value for name, value in of_entry.items() if value and name not in found})
         if "link" in found:
-            link = joined(self.link or "", found["link"])
+            link = resolve_address(self.link or "", found["link"])
             if link is None:
                 raise InputError("its link is no address")
             found["link"] = link
@@ -135,9 +135,9 @@ class Feed:
             found["wp:post_id"] = f"{self.link.rstrip('/')}/?p={found['wp:post_id']}"
         if self.kind == "wxr":
             for name in _BODIES & found.keys():
-                found[name] = without_shortcodes(found[name])
+                found[name] = drop_shortcodes(found[name])
 
-    def left_out(self, found: dict[str, str]) -> str | None:
+    def find_exclusion(self, found: dict[str, str]) -> str | None:
         """Return the type or status that makes an entry of WordPress no article, or None. Removes both."""
         if self.kind != "wxr":
             return None
@@ -170,22 +170,22 @@ class FeedSource(LineSource):
                 yield line, raw, entry
                 continue
             try:
-                found = self._feed.values(entry)
+                found = self._feed.extract_values(entry)
             except InputError as error:
                 yield line, raw, str(error)
                 continue
             except Exception as error:
                 # A parser may raise anything on bad input; only this entry is refused.
-                yield line, raw, unexpected(error)
+                yield line, raw, describe_error(error)
                 continue
-            if kind := self._feed.left_out(found):
-                count_name(understood.left_out, shown(kind))
+            if kind := self._feed.find_exclusion(found):
+                count_name(understood.left_out, shorten(kind))
                 continue
-            yield line, raw, values_of(found, shapes.of(found), understood)
+            yield line, raw, extract_values(found, shapes.find(found), understood)
         self.truncated |= self._document.truncated
 
 
-def entries(document: FeedDocument) -> Iterator[tuple[dict[str, Any], bool, str | None]]:
+def read_entries(document: FeedDocument) -> Iterator[tuple[dict[str, Any], bool, str | None]]:
     """Yield the articles of a feed: values by field, whether the text should be whole, and time of change.
 
     Entries that cannot be read or have no id are added to `document.refused`.
@@ -198,25 +198,25 @@ def entries(document: FeedDocument) -> Iterator[tuple[dict[str, Any], bool, str 
             document.refused.append((line, entry))
             continue
         try:
-            values = feed.values(entry)
-            if feed.left_out(values):
+            values = feed.extract_values(entry)
+            if feed.find_exclusion(values):
                 continue
-            found = values_of(values, shapes.of(values), understood)
+            found = extract_values(values, shapes.find(values), understood)
             if not found.get("source_id"):
                 raise InputError("source_id is missing")
             with suppress(InputError):
-                take_out(found)
+                extract_text(found)
             full = any(values.get(name) for name in FULL) and not found["text"].rstrip().endswith(CUT)
         except InputError as error:
             document.refused.append((line, str(error)))
             continue
         except Exception as error:
-            document.refused.append((line, unexpected(error)))
+            document.refused.append((line, describe_error(error)))
             continue
         yield found, full, values.get("updated") or values.get("modified")
 
 
-def take_out(found: dict[str, Any]) -> bool:
+def extract_text(found: dict[str, Any]) -> bool:
     """Make HTML plain text; return whether the text had tags. Raises InputError as `html.extract` does."""
     body = found.get("text")
     base.take_out(found, body if isinstance(body, str) and "<" in body else None)
@@ -226,10 +226,10 @@ def take_out(found: dict[str, Any]) -> bool:
     return False
 
 
-def without_shortcodes(body: str) -> str:
+def drop_shortcodes(body: str) -> str:
     """Return a body of WordPress without shortcodes, and with tags of paragraphs for blank lines."""
     if "[" in body:
-        body = _without_embedded(body)
+        body = _drop_embedded(body)
         closed = sorted({*re.findall(_CLOSED, body)})[:MAX_SHORTCODES]
         body = re.sub(_SHORTCODE, " ", body)
         if closed:
@@ -239,7 +239,7 @@ def without_shortcodes(body: str) -> str:
     return body
 
 
-def _without_embedded(body: str) -> str:
+def _drop_embedded(body: str) -> str:
     kept, at = [], 0
     for opening in re.finditer(_EMBEDDED, body):
         if opening.start() < at:
@@ -252,7 +252,7 @@ def _without_embedded(body: str) -> str:
     return " ".join([*kept, body[at:]])
 
 
-def joined(base: str, address: str) -> str | None:
+def resolve_address(base: str, address: str) -> str | None:
     """Return an absolute address, or None if it is invalid."""
     try:
         made = urljoin(base, address)
@@ -262,13 +262,13 @@ def joined(base: str, address: str) -> str | None:
     return made
 
 
-def _local(element: Any) -> str:
+def _local_name(element: Any) -> str:
     """Return the name of an element without its namespace; "" for a comment."""
     tag = element.tag
     return tag.rpartition("}")[2] if isinstance(tag, str) else ""
 
 
-def _name(element: Any, parent: Any) -> str:
+def _prefixed_name(element: Any, parent: Any) -> str:
     """Return the name of an element with the usual prefix, without one in the namespace of its parent."""
     if not isinstance(element.tag, str):
         return ""
@@ -283,24 +283,24 @@ def _name(element: Any, parent: Any) -> str:
     return f"{prefix}:{local}" if prefix else str(local)
 
 
-def _text(element: Any) -> str:
+def _get_text(element: Any) -> str:
     if not isinstance(element.tag, str):  # a comment, or an instruction to a processor
         return ""
     return "".join(element.itertext()).strip()
 
 
-def _person_or_text(element: Any) -> str:
+def _get_person(element: Any) -> str:
     """Return the name of a person or source of Atom, the name in `mail (name)`, or the text of an element."""
-    named = next((child for child in element if _local(child) in ("name", "title")), None)
-    value = _text(element if named is None else named)
+    named = next((child for child in element if _local_name(child) in ("name", "title")), None)
+    value = _get_text(element if named is None else named)
     mail = re.fullmatch(_MAIL, value)
     return mail[1] if mail else value
 
 
-def _address(element: Any) -> str:
+def _get_address(element: Any) -> str:
     href = element.get("href")
     if href is None:
-        return _text(element)
+        return _get_text(element)
     # Other relations of Atom link to comments, enclosures or the feed.
     return str(href).strip() if element.get("rel", "alternate") == "alternate" else ""
 
@@ -309,17 +309,17 @@ def _is_address(guid: Any, value: str) -> bool:
     return guid.get("isPermaLink") != "false" and value.startswith(("http://", "https://"))
 
 
-def _body(element: Any) -> str:
+def _get_body(element: Any) -> str:
     """Return the text of an entry as HTML; feeds have it escaped, as elements, or as plain text."""
     kind = element.get("type") or ""
     atom = "atom" in str(element.tag).rpartition("}")[0].lower()
     plain = kind in ("text", "text/plain") or (atom and not kind)
     if plain or not len(element):
-        text = _text(element)
+        text = _get_text(element)
         return html.escape(text, quote=False) if plain else text
     from lxml import etree
 
     for child in element.iter():
-        child.tag = _local(child) or "span"
+        child.tag = _local_name(child) or "span"
     inner = (etree.tostring(child, encoding="unicode", method="html") for child in element)
     return f"{html.escape(element.text or '', quote=False)}{''.join(inner)}".strip()

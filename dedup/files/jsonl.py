@@ -11,8 +11,8 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from typing import Any, cast
 
-from dedup.files.document import ENDS_EARLY, NO_LIST, articles_within, is_document, values
-from dedup.files.naming import Shapes, values_of
+from dedup.files.document import ENDS_EARLY, NO_LIST, find_articles, is_document, read_values
+from dedup.files.naming import Shapes, extract_values
 from dedup.files.record import (
     MAX_RECORD_KEYS,
     MAX_RECORD_VALUES,
@@ -21,8 +21,8 @@ from dedup.files.record import (
     Beginning,
     Plan,
     Record,
-    Refused,
-    too_long,
+    Refusal,
+    describe_size,
 )
 from dedup.files.report import Understanding
 from dedup.files.source import UTF8, LineSource
@@ -33,27 +33,27 @@ BLANK = "the line is blank"
 _TYPED = ("$oid", "$date", "$numberLong")
 
 
-class _Repeated(dict[str, Any]):
+class _RepeatedKeys(dict[str, Any]):
     """A JSON object in which a key appears twice; json would silently keep the last value."""
 
     names: frozenset[str]
 
 
-def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+def _make_object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     found = dict(pairs)
     if len(found) == len(pairs):
         return found
-    repeated = _Repeated(found)
+    repeated = _RepeatedKeys(found)
     repeated.names = frozenset(key for key, count in Counter(key for key, _ in pairs).items() if count > 1)
     return repeated
 
 
 # Not strict, so that a raw tab, NUL or other control character may stand in a string.
-_decoder = json.JSONDecoder(strict=False, object_pairs_hook=_object)
+_decoder = json.JSONDecoder(strict=False, object_pairs_hook=_make_object)
 _scan = cast(Any, _decoder).scan_once
 
 
-def jsonl_records(
+def read_jsonl(
     source: LineSource, plan: Plan, understood: Understanding | None = None, *, every_line: bool = False
 ) -> Iterator[Record]:
     """Yield a record for each article; if `every_line`, one for each line, even a blank one."""
@@ -64,7 +64,7 @@ def jsonl_records(
         cut, path = is_document(source, named_json=understood.format == "json")
         understood.format = "json" if cut else "jsonl"
         if cut:
-            lines = values(source, path)
+            lines = read_values(source, path)
     shapes = Shapes(plan, understood)
     what = "line" if understood.format == "jsonl" else "value"
 
@@ -76,24 +76,24 @@ def jsonl_records(
                 continue
             # Checked before blank lines: the beginning may be blank although the line is not.
             if isinstance(line, Beginning):
-                too_large = line.length > source.max_line_bytes
-                yield number, line, too_long(line.length, source.max_line_bytes) if too_large else NO_MEMORY
+                most = source.max_line_bytes
+                yield number, line, describe_size(line.length, most) if line.length > most else NO_MEMORY
                 continue
             if not line or line.isspace():
                 if every_line:
                     yield number, line, BLANK
                 continue
-            content, reason = json_value(line, what, source.encoding)
+            content, reason = parse_json(line, what, source.encoding)
             if reason:
                 yield number, line, reason
             elif isinstance(content, dict):
-                found = values_of_object(content, shapes, understood)
-                if isinstance(found, Several) and not every_line:
-                    yield from _each(number, found.articles, shapes, understood)
+                found = extract_object(content, shapes, understood)
+                if isinstance(found, SeveralArticles) and not every_line:
+                    yield from _read_each(number, found.articles, shapes, understood)
                 else:
                     yield number, line, found
             elif isinstance(content, list) and content and isinstance(content[0], dict) and not every_line:
-                yield from _each(number, content, shapes, understood)
+                yield from _read_each(number, content, shapes, understood)
             else:
                 yield number, line, f"{what} is not a JSON object"
         if source.truncated:
@@ -103,22 +103,22 @@ def jsonl_records(
     return records()
 
 
-def _each(number: int, found: list[Any], shapes: Shapes, understood: Understanding) -> Iterator[Record]:
+def _read_each(number: int, found: list[Any], shapes: Shapes, understood: Understanding) -> Iterator[Record]:
     for one in found:
-        made = values_of_object(one, shapes, understood) if isinstance(one, dict) else "it is no JSON object"
-        if isinstance(made, Several):
-            yield from _each(number, made.articles, shapes, understood)
+        made = extract_object(one, shapes, understood) if isinstance(one, dict) else "it is no JSON object"
+        if isinstance(made, SeveralArticles):
+            yield from _read_each(number, made.articles, shapes, understood)
         else:
             yield number, None, made
 
 
-class Several(str):
+class SeveralArticles(str):
     """The reason why an object is no article: it holds several."""
 
     articles: list[Any]
 
 
-def values_of_object(
+def extract_object(
     content: dict[str, Any], shapes: Shapes, understood: Understanding
 ) -> dict[str, Any] | str:
     """Return the values of an object by field, or the reason to refuse it."""
@@ -129,23 +129,23 @@ def values_of_object(
         content = hit
     if len(content) > MAX_RECORD_KEYS:
         return f"the record has {len(content):,} keys, the limit is {MAX_RECORD_KEYS:,}"
-    shape = shapes.of(content)
-    found = values_of(content, shape, understood)
+    shape = shapes.find(content)
+    found = extract_values(content, shape, understood)
     for field, value in found.items():
         while type(value) is dict and len(value) == 1 and (inner := next(iter(value))) in _TYPED:
             found[field] = value = value[inner]
-    if isinstance(content, _Repeated) and content.names & shape.used:
+    if isinstance(content, _RepeatedKeys) and content.names & shape.used:
         keys = {option.key for field, options in shape.fields if field == "source_id" for option in options}
         known = None if keys & content.names else found.get("source_id")
-        return Refused(f"key '{min(content.names & shape.used)}' appears twice", known)
-    if "text" not in found and "source_id" not in found and (articles := articles_within(content)):
-        several = Several("it holds several articles; give each its own line")
+        return Refusal(f"key '{min(content.names & shape.used)}' appears twice", known)
+    if "text" not in found and "source_id" not in found and (articles := find_articles(content)):
+        several = SeveralArticles("it holds several articles; give each its own line")
         several.articles = articles
         return several
     return found
 
 
-def _parsed(text: str) -> Any:
+def _parse(text: str) -> Any:
     try:
         content, end = _scan(text, 0)
     except StopIteration:
@@ -154,13 +154,13 @@ def _parsed(text: str) -> Any:
     return content if end == len(text) else _decoder.decode(text)
 
 
-def json_value(raw: bytes, what: str, encoding: str = UTF8) -> tuple[Any, str | None]:
+def parse_json(raw: bytes, what: str, encoding: str = UTF8) -> tuple[Any, str | None]:
     """Return a value of JSON, or None and the reason; `what` names the value there."""
     # Counting is skipped for lines that are too short to hold so many values.
     if len(raw) > MAX_RECORD_VALUES and sum(map(raw.count, (b",", b"[", b"{"))) > MAX_RECORD_VALUES:
         return None, TOO_MANY_VALUES
     try:
-        return _parsed(raw.decode()), None
+        return _parse(raw.decode()), None
     except MemoryError:
         return None, NO_MEMORY
     except UnicodeDecodeError:

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 from dedup.base.errors import InputError
 from dedup.files.record import KEPT, Plan
-from dedup.files.report import MAX_NAMES, Understanding, count_name, shown
+from dedup.files.report import MAX_NAMES, Understanding, count_name, shorten
 
 DEFAULT_FIELDS: dict[str, tuple[str, ...]] = {
     "source_id": ("source_id", "id", "_id", "guid", "uuid", "article_id", "doc_id"),
@@ -76,7 +76,7 @@ class RecordShape:
     ignored: tuple[str, ...]  # other names, at most MAX_NAMES
 
 
-def columns_of(
+def find_columns(
     file: str,
     names: Sequence[str],
     plan: Plan,
@@ -115,8 +115,8 @@ def columns_of(
     return replace(shape, fields=fields)
 
 
-def flattened(shape: RecordShape, names: Sequence[str]) -> tuple[tuple[tuple[str, ...], ...], RecordShape]:
-    """Return the distinct columns that a shape of `columns_of` needs, and the shape whose keys index them."""
+def flatten(shape: RecordShape, names: Sequence[str]) -> tuple[tuple[tuple[str, ...], ...], RecordShape]:
+    """Return the distinct columns that a shape of `find_columns` needs, and a shape whose keys index them."""
     columns: dict[tuple[str, ...], int] = {}
     fields = []
     for field, options in shape.fields:
@@ -133,7 +133,7 @@ def fold(name: str) -> str:
     return name.strip().lower().replace(" ", "_").replace("-", "_")
 
 
-def _options(
+def _get_options(
     candidates: Iterable[str], names: Collection[str], folded: dict[str, list[str]], within: Within
 ) -> list[Option]:
     """Return the places of a field among the names of a record, in the order they are tried."""
@@ -145,11 +145,11 @@ def _options(
             path = within(name, rest) if rest else ()
             if path is not None:
                 label = ".".join((name, *path))
-                found.setdefault((name, path), Option(name, path, shown(label)))
+                found.setdefault((name, path), Option(name, path, shorten(label)))
 
     for candidate in candidates:
         add(candidate, "")
-        for wanted, rest in _splits(candidate):
+        for wanted, rest in _split_at_dots(candidate):
             add(wanted, rest)
     return list(islice(found.values(), MAX_OPTIONS))
 
@@ -160,7 +160,7 @@ def make_shape(plan: Plan, names: Sequence[str], within: Within) -> RecordShape:
     folded: dict[str, list[str]] = {}
     for name in distinct:
         folded.setdefault(fold(name), []).append(name)
-    chosen = {field: _options(candidates, distinct, folded, within) for field, candidates in plan.items()}
+    chosen = {field: _get_options(candidates, distinct, folded, within) for field, candidates in plan.items()}
     usual = plan.get("text") == DEFAULT_FIELDS["text"]
     if usual and all(fold(option.key) in TEASERS for option in chosen.get("text", ())):
         chosen["text"] = []
@@ -172,10 +172,10 @@ def make_shape(plan: Plan, names: Sequence[str], within: Within) -> RecordShape:
         made = []
         for position, option in enumerate(options):
             later = dict.fromkeys(other.key for other in options[position + 1 :])
-            others = tuple(shown(key) for key in later if key != option.key and key not in first)
+            others = tuple(shorten(key) for key in later if key != option.key and key not in first)
             made.append(Option(option.key, option.rest, option.label, others))
         fields.append((field, tuple(made)))
-    ignored = islice((shown(name) for name in distinct if name not in used), MAX_NAMES)
+    ignored = islice((shorten(name) for name in distinct if name not in used), MAX_NAMES)
     return RecordShape(tuple(fields), used, tuple(ignored))
 
 
@@ -187,7 +187,7 @@ class Shapes:
         self._understood = understood
         self._known: dict[tuple[str, ...], RecordShape] = {}
 
-    def of(self, record: dict[str, Any]) -> RecordShape:
+    def find(self, record: dict[str, Any]) -> RecordShape:
         names = tuple(record)
         known = self._known.get(names)
         if known is not None:
@@ -203,7 +203,7 @@ class Shapes:
         return made
 
 
-def values_of(record: Any, shape: RecordShape, understood: Understanding) -> dict[str, Any]:
+def extract_values(record: Any, shape: RecordShape, understood: Understanding) -> dict[str, Any]:
     """Return the values of a record by field, and count under which names they were found."""
     found: dict[str, Any] = {}
     for field, options in shape.fields:
@@ -211,7 +211,7 @@ def values_of(record: Any, shape: RecordShape, understood: Understanding) -> dic
         for key, rest, label, others in options:
             value = record[key]
             if rest:
-                value = _within(value, rest[0])
+                value = _find_within(value, rest[0])
                 if value is _ABSENT:
                     continue
                 understood.seen.add(field)
@@ -233,7 +233,7 @@ def values_of(record: Any, shape: RecordShape, understood: Understanding) -> dic
     return found
 
 
-def _within(value: Any, rest: str) -> Any:
+def _find_within(value: Any, rest: str) -> Any:
     """Return the value of a name, which may have dots, within an object; or _ABSENT."""
     if not isinstance(value, dict):
         return _ABSENT
@@ -243,14 +243,14 @@ def _within(value: Any, rest: str) -> Any:
         for name, inner in value.items():
             if fold(name) == fold(rest):
                 return inner
-    for outer, name in _splits(rest):
-        inner = _within(_within(value, outer), name)
+    for outer, name in _split_at_dots(rest):
+        inner = _find_within(_find_within(value, outer), name)
         if inner is not _ABSENT:
             return inner
     return _ABSENT
 
 
-def _splits(name: str) -> Iterator[tuple[str, str]]:
+def _split_at_dots(name: str) -> Iterator[tuple[str, str]]:
     """Yield what precedes and what follows each dot of a name, the last dot first."""
     at = name.rfind(".")
     while at > 0:

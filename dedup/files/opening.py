@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Protocol, TypeAlias
 
 from dedup.base import plugins
 from dedup.base.errors import InputError
-from dedup.files.delimited import csv_records
+from dedup.files.delimited import read_csv
 from dedup.files.excel import ExcelSource
-from dedup.files.jsonl import jsonl_records
+from dedup.files.jsonl import read_jsonl
 from dedup.files.packed import PACKED_SUFFIXES, Archive, open_file
 from dedup.files.parquet import ParquetSource
 from dedup.files.reading import Reading
@@ -22,10 +22,10 @@ from dedup.files.source import LineSource
 if TYPE_CHECKING:
     from dedup.files.feeds import FeedSource
 
-    Source: TypeAlias = "LineSource | ParquetSource | ExcelSource | FeedSource | AddedSource"
+    Source: TypeAlias = "LineSource | ParquetSource | ExcelSource | FeedSource | PluginSource"
 
 
-class AddedSource(Protocol):
+class PluginSource(Protocol):
     """A source of a plug-in: `dedup.formats` names a class called with the path and the bytes of a record."""
 
     suffixes: tuple[str, ...]  # of the class, such as `(".wire",)`
@@ -51,7 +51,7 @@ SEEKING = ("parquet", "xlsx")  # Formats that are not read from beginning to end
 NAMES_SHOWN = 8  # Files of an archive in an error
 
 
-class Opened:
+class OpenedFile:
     """The sources of one path, to be read once."""
 
     def __init__(self, path: str, reading: Reading, max_record_bytes: int) -> None:
@@ -59,15 +59,15 @@ class Opened:
         self._reading, self._bound = reading, max_record_bytes
         self._archive: Archive | None = None
         self._names = [path]
-        self.passed_over: list[str] = []  # files of an archive that are not of its format
+        self.skipped: list[str] = []  # files of an archive that are not of its format
         if path.lower().endswith(".zip"):
             self._archive = Archive(path)
         try:
             within, format = self._archive, reading.format
-            self.format = self._format_within(within, format) if within else _format_of(path, format)
+            self.format = self._choose_members(within, format) if within else _choose_format(path, format)
             if reading.sheet is not None and self.format != "xlsx":
                 raise InputError(f"{path} is no Excel file, and has no sheet: leave out --sheet")
-            if reading.encoding is not None and (_seeks(self.format) or self.format == "xml"):
+            if reading.encoding is not None and (_needs_seeking(self.format) or self.format == "xml"):
                 raise InputError(f"{path} names its own encoding: leave out --encoding")
             self.source = self._open(self._names[0])  # of an archive, the file that is being read
         except BaseException:
@@ -100,8 +100,8 @@ class Opened:
                 return source.records(plan, needed, understood)
             if self.format in ("jsonl", "json"):
                 understood.format = self.format
-                return jsonl_records(source, plan, understood, every_line=every_line)
-            return csv_records(source, plan, needed, understood)
+                return read_jsonl(source, plan, understood, every_line=every_line)
+            return read_csv(source, plan, needed, understood)
 
         def every() -> Iterator[Record]:
             yield from first
@@ -133,21 +133,21 @@ class Opened:
             need_extractor()
             return FeedSource(name, self._bound, self._archive)
         if self.format not in FORMATS:
-            added: AddedSource = plugins.loaded("formats", self.format)(name, self._bound)
+            added: PluginSource = plugins.loaded("formats", self.format)(name, self._bound)
             return added
         return LineSource(name, self._bound, self._reading.encoding, self._archive)
 
-    def _format_within(self, archive: Archive, format: str | None) -> str:
+    def _choose_members(self, archive: Archive, format: str | None) -> str:
         """Return the format of the files in an archive, and set which of them are read."""
         every = archive.names
-        found = {name: _by_suffix(_suffix(name)) for name in every}
+        found = {name: _find_format(_get_suffix(name)) for name in every}
         if format is not None:
             # Read the files whose names fit; if none does, the user means all of them.
             found = {name: one if one == format else None for name, one in found.items()}
             found = found if any(found.values()) else dict.fromkeys(every, format)
         self._names = [name for name, one in found.items() if one]
-        self.passed_over = [name for name, one in found.items() if not one]
-        formats = sorted({_known(one) for one in found.values() if one})
+        self.skipped = [name for name, one in found.items() if not one]
+        formats = sorted({_check_format(one) for one in found.values() if one})
         if not formats:
             listed = ", ".join(every[:NAMES_SHOWN]) or "nothing"
             more = ", …" if len(every) > NAMES_SHOWN else ""
@@ -155,42 +155,42 @@ class Opened:
                 f"{self.file} holds no file of a known format, but {listed}{more}; name the format"
                 f" ({', '.join(one for one in FORMATS if one not in SEEKING)}) with --format"
             )
-        if len(formats) > 1 or _seeks(formats[0]):
+        if len(formats) > 1 or _needs_seeking(formats[0]):
             kinds = " and ".join(formats)
             raise InputError(f"{self.file} holds files of {kinds}; unpack it first: unzip {self.file}")
         return formats[0]
 
 
-def _suffix(name: str) -> str:
+def _get_suffix(name: str) -> str:
     """Return the suffix of a file name without its `.gz` or the like."""
     path = Path(name.lower())
     return Path(path.stem).suffix if path.suffix in PACKED_SUFFIXES else path.suffix
 
 
-def _seeks(format: str) -> bool:
+def _needs_seeking(format: str) -> bool:
     return format in SEEKING or format not in FORMATS  # formats of plug-ins may
 
 
-def _by_suffix(suffix: str) -> str | None:
+def _find_format(suffix: str) -> str | None:
     if found := SUFFIXES.get(suffix):
         return found
     return next((name for name, one in plugins.every("formats").items() if suffix in one.suffixes), None)
 
 
-def _known(format: str) -> str:
+def _check_format(format: str) -> str:
     if format not in FORMATS and plugins.loaded("formats", format) is None:
         formats = (*FORMATS, *plugins.every("formats"))
         raise InputError(f"unknown format '{format}'; the formats are {', '.join(formats)}")
     return format
 
 
-def _format_of(path: str, format: str | None) -> str:
+def _choose_format(path: str, format: str | None) -> str:
     if format is not None:
-        return _known(format)
+        return _check_format(format)
     if path == "-":
         return "jsonl"
-    suffix = _suffix(path)
-    if (found := _by_suffix(suffix)) is None:
+    suffix = _get_suffix(path)
+    if (found := _find_format(suffix)) is None:
         # A missing file or a directory has a better message than one about suffixes.
         open_file(path)[0].close()
         raise InputError(

@@ -36,7 +36,7 @@ PACKED_SUFFIXES = {".gz": "gzip", ".bz2": "bzip2", ".xz": "xz", ".zst": "zstd"}
 XZ_MEMORY_BYTES = 128 * 1_048_576
 
 
-class Packed:
+class PackedFile:
     """The bytes of a file, of standard input ("-") or of a member of an archive."""
 
     def __init__(self, path: str, archive: Archive | None = None) -> None:
@@ -68,9 +68,9 @@ class Packed:
         what = "file within the archive" if self.packing == "zip" else f"{self.packing} stream"
         return f"{what} ends early: the rest of the file is missing"
 
-    def _unpacked(self) -> Iterator[bytes]:
-        head = self._take(PACKED_CHUNK_BYTES)
-        while any(magic.startswith(head) for magic in _MAGIC) and (more := self._take(PACKED_CHUNK_BYTES)):
+    def _unpack(self) -> Iterator[bytes]:
+        head = self._fetch(PACKED_CHUNK_BYTES)
+        while any(magic.startswith(head) for magic in _MAGIC) and (more := self._fetch(PACKED_CHUNK_BYTES)):
             head += more
         if head.startswith(_ZIP_MAGIC):
             where = "save it to a file" if self.file == "<stdin>" else "rename it to one"
@@ -81,14 +81,13 @@ class Packed:
             packing = packing or PACKED_SUFFIXES.get(Path(self.file.lower()).suffix)
         if packing is not None:
             self.packing = packing
-            yield from self._members(head, _maker(packing, self.file))
+            yield from self._unpack_streams(head, _choose_unpacker(packing, self.file))
         else:
             while head:
                 yield head
-                head = self._take(PLAIN_CHUNK_BYTES)
+                head = self._fetch(PLAIN_CHUNK_BYTES)
 
-    def _members(self, chunk: bytes, make: Callable[[], Any]) -> Iterator[bytes]:
-        """Yield what the streams of a file unpack to."""
+    def _unpack_streams(self, chunk: bytes, make: Callable[[], Any]) -> Iterator[bytes]:
         # Files joined with cat hold several streams, and tapes pad them with zeros.
         member, began = make(), False
         try:
@@ -104,7 +103,7 @@ class Packed:
                         more = not (member.eof or member.needs_input)
                         unpacked = member.decompress(b"", UNPACKED_CHUNK_BYTES) if more else b""
                     chunk = member.unused_data if member.eof else b""
-                chunk = chunk or self._take(PACKED_CHUNK_BYTES)
+                chunk = chunk or self._fetch(PACKED_CHUNK_BYTES)
             self.truncated |= not member.eof
         except (InputError, MemoryError):
             raise
@@ -115,7 +114,7 @@ class Packed:
                 raise InputError(f"{self.file} asks for more memory than allowed; unpack it first") from None
             self.truncated = True
 
-    def _take(self, size: int) -> bytes:
+    def _fetch(self, size: int) -> bytes:
         try:
             chunk = self._read(size)
         except OSError as error:
@@ -141,8 +140,7 @@ class _Gzip:
         return unpacked
 
 
-def _maker(packing: str, file: str) -> Callable[[], Any]:
-    """Return the maker of decompressors for a packing."""
+def _choose_unpacker(packing: str, file: str) -> Callable[[], Any]:
     if packing == "gzip":
         return _Gzip
     if packing == "bzip2":

@@ -14,9 +14,9 @@ from typing import Any
 
 from dedup.base.errors import InputError
 from dedup.base.extras import installing
-from dedup.files.naming import RecordShape, columns_of, flattened, fold, values_of
+from dedup.files.naming import RecordShape, extract_values, find_columns, flatten, fold
 from dedup.files.packed import GZIP_MAGIC, open_regular
-from dedup.files.parquet_pages import largest_page
+from dedup.files.parquet_pages import find_largest_page
 from dedup.files.record import (
     KEPT,
     MAX_RECORD_BYTES,
@@ -25,9 +25,9 @@ from dedup.files.record import (
     UNREADABLE,
     Plan,
     Record,
-    row_as_json,
-    too_long,
-    unreadable,
+    describe_size,
+    find_unreadable,
+    format_row,
 )
 from dedup.files.report import Understanding
 
@@ -81,13 +81,13 @@ class ParquetSource:
     def records(self, plan: Plan, needed: Collection[str], understood: Understanding) -> Iterator[Record]:
         """Yield a record for each row. Raises InputError if a needed field has no column."""
         names = self._names
-        shape = columns_of(self.file, names, plan, needed, self._path, understood)
-        columns, shape = flattened(shape, names)
+        shape = find_columns(self.file, names, plan, needed, self._find_path, understood)
+        columns, shape = flatten(shape, names)
         listed = (options for field, options in shape.fields if field == "byline" or field.startswith(KEPT))
         self._listed = {columns[option.key] for options in listed for option in options}
-        return self._records(columns, shape, understood)
+        return self._read_records(columns, shape, understood)
 
-    def _path(self, name: str, rest: str) -> tuple[str, ...] | None:
+    def _find_path(self, name: str, rest: str) -> tuple[str, ...] | None:
         """Return the path to a column within a column of structs, or None."""
         kind, path = self._schema.field(name).type, []
         for wanted in rest.split("."):
@@ -101,23 +101,23 @@ class ParquetSource:
             kind = kind.field(inner.index(found[0])).type
         return tuple(path)
 
-    def _records(
+    def _read_records(
         self, columns: tuple[tuple[str, ...], ...], shape: RecordShape, understood: Understanding
     ) -> Iterator[Record]:
         total = self._parquet.metadata.num_rows
         row = 0
         try:
             for group in range(self._parquet.num_row_groups):
-                for cells in self._group(group, columns):
+                for cells in self._read_rows(group, columns):
                     row += 1
                     if isinstance(cells, str):
                         yield row, None, cells
                         continue
-                    found = values_of(cells, shape, understood)
-                    if reason := unreadable(found):
+                    found = extract_values(cells, shape, understood)
+                    if reason := find_unreadable(found):
                         bad = [field for field in REQUIRED_FIELDS if found.get(field) is UNREADABLE]
                         rest = {field: value for field, value in found.items() if field not in bad}
-                        yield row, row_as_json(rest).encode(), reason
+                        yield row, format_row(rest).encode(), reason
                     else:
                         yield row, None, found
                     self.bytes_read = self.bytes_total * row // max(total, row)
@@ -128,7 +128,7 @@ class ParquetSource:
             self.truncated = True
             yield row + 1, None, PARQUET_ENDS_EARLY
 
-    def _group(self, group: int, columns: tuple[tuple[str, ...], ...]) -> Iterator[tuple[Any, ...] | str]:
+    def _read_rows(self, group: int, columns: tuple[tuple[str, ...], ...]) -> Iterator[tuple[Any, ...] | str]:
         """Yield the values of each row of a row group by column, or why the row is refused."""
         names = sorted({".".join(path) for path in columns})
         about = self._parquet.metadata.row_group(group)
@@ -137,9 +137,9 @@ class ParquetSource:
         read = [one for one in chunks if one.path_in_schema in names or one.path_in_schema.startswith(within)]
         unpacked = [chunk.total_uncompressed_size for chunk in read]
         rows, average = about.num_rows, sum(unpacked) // max(about.num_rows, 1)
-        why = too_long(average, self.max_row_bytes) if average > self.max_row_bytes else None
+        why = describe_size(average, self.max_row_bytes) if average > self.max_row_bytes else None
         if not why and max([0, *unpacked]) > PARQUET_PAGE_BYTES:
-            largest = max(largest_page(self._raw, chunk) for chunk in read)
+            largest = max(find_largest_page(self._raw, chunk) for chunk in read)
             if largest > PARQUET_PAGE_BYTES:
                 why = _LARGE_PAGE.format(largest, PARQUET_PAGE_BYTES)
         if why:
@@ -154,18 +154,18 @@ class ParquetSource:
                 pieces = [batch.slice(i, 1) for i in range(batch.num_rows)]
             for piece in pieces:
                 if piece.nbytes > self.max_row_bytes:
-                    yield too_long(piece.nbytes, self.max_row_bytes)
+                    yield describe_size(piece.nbytes, self.max_row_bytes)
                     continue
-                yield from zip(*(self._values(piece, path) for path in columns), strict=True)
+                yield from zip(*(self._read_values(piece, path) for path in columns), strict=True)
 
-    def _values(self, batch: Any, path: tuple[str, ...]) -> list[Any]:
+    def _read_values(self, batch: Any, path: tuple[str, ...]) -> list[Any]:
         column = batch.column(path[0])
         for name in path[1:]:
             column = column.flatten()[column.type.get_field_index(name)]
-        return values_of_column(column, names=path in self._listed)
+        return convert_column(column, names=path in self._listed)
 
 
-def values_of_column(column: Any, *, names: bool = False) -> list[Any]:
+def convert_column(column: Any, *, names: bool = False) -> list[Any]:
     """Return the values of a pyarrow array, with `UNREADABLE` for values that Python cannot hold.
 
     Nanoseconds are cut off, times with a zone are in UTC, and lists and structs come out empty. `names`: join
@@ -188,11 +188,11 @@ def values_of_column(column: Any, *, names: bool = False) -> list[Any]:
     try:
         values: list[Any] = column.to_pylist()
     except (ValueError, OverflowError, pa.ArrowException):
-        values = [_value(scalar, pa.ArrowException) for scalar in column]
+        values = [_convert_value(scalar, pa.ArrowException) for scalar in column]
     return values
 
 
-def _value(scalar: Any, arrow_error: type[Exception]) -> Any:
+def _convert_value(scalar: Any, arrow_error: type[Exception]) -> Any:
     try:
         return scalar.as_py()
     except (ValueError, OverflowError, arrow_error):  # not UTF-8, or past the year 9999

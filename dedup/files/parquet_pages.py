@@ -11,7 +11,7 @@ _NUMBERS = (4, 5, 6)  # 16, 32 and 64 bits
 _UNPACKED, _PACKED = 2, 3  # Fields of a header with the bytes of the page
 
 
-def largest_page(raw: Any, chunk: Any) -> int:
+def find_largest_page(raw: Any, chunk: Any) -> int:
     """Return the unpacked bytes of the largest page of a column chunk, or of all if a header is broken."""
     starts = [chunk.data_page_offset]
     if chunk.has_dictionary_page:
@@ -21,7 +21,7 @@ def largest_page(raw: Any, chunk: Any) -> int:
     while at < end:
         raw.seek(at)
         try:
-            fields, length = _struct(raw.read(HEADER_BYTES), 0)
+            fields, length = _read_struct(raw.read(HEADER_BYTES), 0)
             size, packed = fields[_UNPACKED], fields[_PACKED]
         except (IndexError, KeyError, ValueError, RecursionError):
             return int(chunk.total_uncompressed_size)
@@ -30,7 +30,7 @@ def largest_page(raw: Any, chunk: Any) -> int:
     return most
 
 
-def _struct(data: bytes, at: int) -> tuple[dict[int, int], int]:
+def _read_struct(data: bytes, at: int) -> tuple[dict[int, int], int]:
     """Return the fields of a struct that are numbers, and the position after it."""
     found: dict[int, int] = {}
     field = 0
@@ -39,38 +39,38 @@ def _struct(data: bytes, at: int) -> tuple[dict[int, int], int]:
         if step:
             field += step
         else:
-            field, at = _number(data, at)
+            field, at = _read_number(data, at)
         if kind in _NUMBERS:
-            found[field], at = _number(data, at)
+            found[field], at = _read_number(data, at)
         elif kind not in (_TRUE, _FALSE):  # the kind of a flag is its value
-            at = _after(data, at, kind)
+            at = _skip_value(data, at, kind)
     return found, at + 1
 
 
-def _after(data: bytes, at: int, kind: int) -> int:
+def _skip_value(data: bytes, at: int, kind: int) -> int:
     """Return the position after a value."""
     if kind in (_TRUE, _FALSE, _BYTE):  # in a list a flag is a byte
         return at + 1
     if kind in _NUMBERS:
-        return _number(data, at)[1]
+        return _read_number(data, at)[1]
     if kind == _DOUBLE:
         return at + 8
     if kind == _BINARY:
-        length, at = _varint(data, at)
+        length, at = _read_varint(data, at)
         return at + length
     if kind in (_LIST, _SET):
         count, inner, at = data[at] >> 4, data[at] & 15, at + 1
         if count == 15:
-            count, at = _varint(data, at)
+            count, at = _read_varint(data, at)
         for _ in range(count):
-            at = _after(data, at, inner)
+            at = _skip_value(data, at, inner)
         return at
     if kind == _STRUCT:
-        return _struct(data, at)[1]
+        return _read_struct(data, at)[1]
     raise ValueError(kind)  # a map, which no header has
 
 
-def _varint(data: bytes, at: int) -> tuple[int, int]:
+def _read_varint(data: bytes, at: int) -> tuple[int, int]:
     value = shift = 0
     while True:
         byte = data[at]
@@ -80,7 +80,7 @@ def _varint(data: bytes, at: int) -> tuple[int, int]:
             return value, at
 
 
-def _number(data: bytes, at: int) -> tuple[int, int]:
-    value, at = _varint(data, at)
+def _read_number(data: bytes, at: int) -> tuple[int, int]:
+    value, at = _read_varint(data, at)
     # Zigzag: the sign is the last bit.
     return value >> 1 ^ -(value & 1), at

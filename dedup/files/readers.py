@@ -24,7 +24,7 @@ from dedup.base.errors import InputError
 from dedup.base.progress import Progress
 from dedup.files.dates import TIMES, DateColumn, Dates, refuse_many
 from dedup.files.naming import DEFAULT_FIELDS as DEFAULT_FIELDS
-from dedup.files.opening import Opened
+from dedup.files.opening import OpenedFile
 from dedup.files.reading import Reading, ReadingOptions
 from dedup.files.record import (
     KEPT,
@@ -36,18 +36,18 @@ from dedup.files.record import (
     Flaw,
     Plan,
     Record,
-    Refused,
+    Refusal,
+    describe_error,
+    find_usable_id,
+    format_row,
     keep,
     make_article,
-    row_as_json,
-    unexpected,
-    usable_id,
 )
 from dedup.files.rejects import Reject as Reject
 from dedup.files.rejects import RejectsFile as RejectsFile
 from dedup.files.rejects import Repair as Repair
-from dedup.files.report import MAX_NAMES, LoadReport, Understanding, shown
-from dedup.files.source import UTF8, likely_encoding
+from dedup.files.report import MAX_NAMES, LoadReport, Understanding, shorten
+from dedup.files.source import UTF8, guess_encoding
 
 Item = Article | Reject | Repair  # What a reader yields
 
@@ -90,13 +90,13 @@ class ArticleReader(Iterator[Item]):
         kept = {KEPT + name: name for name in reading.keep}
         self._named = {**self._fields, **kept}
         wanted = (str(path), reading, max_record_bytes)
-        self._opened = Opened(*wanted)
-        plan = dict(_usual_names(self._opened.format))
+        self._opened = OpenedFile(*wanted)
+        plan = dict(_get_usual_names(self._opened.format))
         plan |= {field: (name,) for field, name in self._named.items()}
         self.file, self.close = self._opened.file, self._opened.close
         self.understood = Understanding(self.file, self._opened.format)
-        self.understood.files = [shown(name) for name in self._opened.names[:MAX_NAMES]]
-        self.understood.not_read = [shown(name) for name in self._opened.passed_over[:MAX_NAMES]]
+        self.understood.files = [shorten(name) for name in self._opened.names[:MAX_NAMES]]
+        self.understood.not_read = [shorten(name) for name in self._opened.skipped[:MAX_NAMES]]
         self.understood.url_may_be_id = "source_id" not in self._fields and not every_line
         needed = {*REQUIRED_FIELDS, *self._named}
         try:
@@ -108,13 +108,13 @@ class ArticleReader(Iterator[Item]):
         self._dates = Dates(reading.date_format, reading.day_first)
         self._ask, self._may_lose = False, reading.lose_dates or every_line
         if self.bytes_total is not None:
-            records = self._after_all(records, lambda: Opened(*wanted), plan, needed)
+            records = self._scan_dates_first(records, lambda: OpenedFile(*wanted), plan, needed)
         if not every_line:
-            records = self._after_the_first(records)
-        self._items = self._articles(records)
+            records = self._check_first(records)
+        self._items = self._make_items(records)
 
-    def _after_all(
-        self, records: Iterator[Record], again: Callable[[], Opened], plan: Plan, needed: set[str]
+    def _scan_dates_first(
+        self, records: Iterator[Record], again: Callable[[], OpenedFile], plan: Plan, needed: set[str]
     ) -> Iterator[Record]:
         """Yield the records, after reading the dates of the whole file."""
         # The file is read a second time, since its last date may decide how the first is read.
@@ -124,12 +124,12 @@ class ArticleReader(Iterator[Item]):
         if opened.format == "parquet":  # columns of texts need not be read again
             plan, needed = {field: plan[field] for field in TIMES}, set()
         try:
-            self._look(opened.records(plan, needed, understood))
+            self._scan_dates(opened.records(plan, needed, understood))
         finally:
             opened.close()
         yield from records
 
-    def _after_the_first(self, records: Iterator[Record]) -> Iterator[Record]:
+    def _check_first(self, records: Iterator[Record]) -> Iterator[Record]:
         """Yield the records, after checking the names of the first ones, and of a pipe their dates."""
         first: list[Record] = []
         size = 0
@@ -137,15 +137,15 @@ class ArticleReader(Iterator[Item]):
         try:
             for record in records:
                 first.append(record)
-                size += _size(record)
+                size += _measure(record)
                 if len(first) >= FIRST_RECORDS or size >= FIRST_BYTES:
                     break
         except (InputError, MemoryError) as error:
             failed = error  # raised after the records before it
-        if first and (missing := self.understood.unseen(self._named)):
+        if first and (missing := self.understood.find_unseen(self._named)):
             self._refuse_unseen(len(first), *next(iter(missing.items())))
         if self.bytes_total is None:
-            self._look(first)
+            self._scan_dates(first)
             self._ask = True
         yield from first
         first.clear()
@@ -166,14 +166,14 @@ class ArticleReader(Iterator[Item]):
             f" they have {listed}; correct {option}"
         )
 
-    def _look(self, records: Iterable[Record]) -> None:
+    def _scan_dates(self, records: Iterable[Record]) -> None:
         def readable() -> Iterator[dict[str, Any]]:
             with suppress(InputError):  # reported when the file is read for its articles
                 for _, _, found in takewhile(lambda _: not self.stop(), records):
                     if isinstance(found, dict):
                         yield found
 
-        looked = self._dates.look(readable())
+        looked = self._dates.scan(readable())
         for field, column in looked.items():
             if not self._may_lose and not self.stop():
                 refuse_many(self.file, field, column, "nothing was stored")
@@ -187,7 +187,7 @@ class ArticleReader(Iterator[Item]):
         for field, _, value in flaws:
             if field in TIMES:
                 column = dates.setdefault(field, DateColumn())
-                column.lose(value)
+                column.count_lost(value)
                 if self._ask and not self._may_lose:
                     refuse_many(self.file, field, column, "earlier records are stored, without such dates")
 
@@ -218,18 +218,18 @@ class ArticleReader(Iterator[Item]):
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    def _articles(self, records: Iterator[Record]) -> Iterator[Item]:
+    def _make_items(self, records: Iterator[Record]) -> Iterator[Item]:
         understood = self.understood
         try:
             for line, raw, found in records:
                 understood.records += 1
                 if isinstance(found, str):
                     if raw and not understood.likely_encoding and found.endswith(f" is not {UTF8}"):
-                        understood.likely_encoding = likely_encoding(raw)
-                    known = found.source_id if isinstance(found, Refused) else None
+                        understood.likely_encoding = guess_encoding(raw)
+                    known = found.source_id if isinstance(found, Refusal) else None
                     yield self._reject(line, str(found), raw, known)
                     continue
-                if self._by_url(found):
+                if self._needs_url_as_id(found):
                     found["source_id"] = found["url"]
                     understood.ids_from_url += 1
                 try:
@@ -238,7 +238,7 @@ class ArticleReader(Iterator[Item]):
                     if self._opened.format == "xml":
                         from dedup.files import feeds
 
-                        understood.extracted += feeds.take_out(found)
+                        understood.extracted += feeds.extract_text(found)
                     elif self._reading.html or (isinstance(text, str) and "<" in text):
                         from dedup.base.html import looks_like_html, take_out
 
@@ -247,18 +247,18 @@ class ArticleReader(Iterator[Item]):
                             take_out(found, text if markup else None)
                     if self._reading.keep:
                         keep(found, self._reading.keep)
-                    self._dates.take(found)
+                    self._dates.convert(found)
                     article, flaws = make_article(found)
-                    article = self._reading.completed(article)
+                    article = self._reading.complete(article)
                 except InputError as error:
-                    shown = raw if raw is not None else row_as_json(found)
+                    shown = raw if raw is not None else format_row(found)
                     yield self._reject(line, str(error), shown, found.get("source_id"))
                     continue
                 except MemoryError:
                     yield self._reject(line, NO_MEMORY, raw, found.get("source_id"))
                     continue
                 except Exception as error:  # a parser may raise anything on bad input
-                    yield self._reject(line, unexpected(error), raw, found.get("source_id"))
+                    yield self._reject(line, describe_error(error), raw, found.get("source_id"))
                     continue
                 self._count_dates(article, flaws)
                 if article.published_at is None:
@@ -277,13 +277,13 @@ class ArticleReader(Iterator[Item]):
         finally:
             self.close()
 
-    def _by_url(self, found: dict[str, Any]) -> bool:
+    def _needs_url_as_id(self, found: dict[str, Any]) -> bool:
         understood = self.understood
         return (
             understood.url_may_be_id
             and "source_id" not in found
             and "source_id" not in understood.seen
-            and usable_id(found.get("url")) is not None
+            and find_usable_id(found.get("url")) is not None
         )
 
     def _reject(self, line: int, reason: str, raw: bytes | str | None, source_id: Any) -> Reject:
@@ -292,7 +292,7 @@ class ArticleReader(Iterator[Item]):
             whole = raw.length if isinstance(raw, Beginning) else len(raw)  # the JSON of a row is ASCII
             if whole > len(raw) or whole > MAX_RAW_BYTES:
                 raw, length = raw[:MAX_RAW_BYTES], whole
-        return Reject(self._opened.source.file, line, reason, raw, length, usable_id(source_id))
+        return Reject(self._opened.source.file, line, reason, raw, length, find_usable_id(source_id))
 
 
 def read_articles(
@@ -355,7 +355,7 @@ def read_file(
         progress.advance(reader.bytes_read - seen)
 
 
-def _usual_names(format: str) -> Mapping[str, tuple[str, ...]]:
+def _get_usual_names(format: str) -> Mapping[str, tuple[str, ...]]:
     if format != "xml":
         return DEFAULT_FIELDS
     from dedup.files.feeds import FIELDS
@@ -363,7 +363,7 @@ def _usual_names(format: str) -> Mapping[str, tuple[str, ...]]:
     return FIELDS
 
 
-def _size(record: Record) -> int:
+def _measure(record: Record) -> int:
     _, raw, found = record
     # Rows of Parquet and Excel have no bytes: their characters are counted.
     if raw is not None or isinstance(found, str):

@@ -50,7 +50,7 @@ class Reading:
         if self.date_format is not None:
             check_format(self.date_format)
 
-    def completed(self, article: Article) -> Article:
+    def complete(self, article: Article) -> Article:
         """Return the article with missing publication and language filled in."""
         publication = article.publication or self.publication
         language = article.language or self.language

@@ -45,7 +45,7 @@ TOO_MANY_VALUES = f"the record has more than {MAX_RECORD_VALUES:,} values"
 NO_MEMORY = "the record needs more memory than there is"
 
 
-def unexpected(error: Exception) -> str:
+def describe_error(error: Exception) -> str:
     """Return the reason to refuse a record on which a parser fails."""
     # Without the message of the error, which may quote the article.
     return f"it cannot be read ({type(error).__name__})"
@@ -54,23 +54,23 @@ def unexpected(error: Exception) -> str:
 UNREADABLE = object()  # A value that Python cannot hold, such as a time in the year 33,000
 
 
-class Refused(str):
+class Refusal(str):
     """The reason why a record is refused, with its id if that can be read."""
 
     source_id: Any
 
-    def __new__(cls, reason: str, source_id: Any = None) -> Refused:
+    def __new__(cls, reason: str, source_id: Any = None) -> Refusal:
         made = super().__new__(cls, reason)
         made.source_id = source_id
         return made
 
 
-def unreadable(found: Mapping[str, Any]) -> Refused | None:
+def find_unreadable(found: Mapping[str, Any]) -> Refusal | None:
     """Return the reason to refuse values if a required one cannot be read, else None."""
     bad = [field for field in REQUIRED_FIELDS if found.get(field) is UNREADABLE]
     if not bad:
         return None
-    return Refused(f"{bad[0]} cannot be read", None if "source_id" in bad else found.get("source_id"))
+    return Refusal(f"{bad[0]} cannot be read", None if "source_id" in bad else found.get("source_id"))
 
 
 class Beginning(bytes):
@@ -80,7 +80,7 @@ class Beginning(bytes):
     quotes: int  # quotation marks of the whole record: an odd number leaves a value of CSV open
 
 
-def beginning(first: bytes, length: int, quotes: int) -> Beginning:
+def make_beginning(first: bytes, length: int, quotes: int) -> Beginning:
     """Return the first `MAX_RAW_BYTES` at most of a record."""
     made = Beginning(first[:MAX_RAW_BYTES])
     made.length, made.quotes = length, quotes
@@ -92,12 +92,12 @@ def record_bytes(text_characters: int) -> int:
     return max(MAX_RECORD_BYTES, 6 * text_characters + OTHER_BYTES)  # JSON takes up to 6 bytes a character
 
 
-def too_long(length: int, most: int) -> str:
+def describe_size(length: int, most: int) -> str:
     """Return the reason to refuse a record of so many bytes."""
     return f"the record has {length:,} bytes, the limit is {most:,}"
 
 
-def row_as_json(found: dict[str, Any]) -> str:
+def format_row(found: dict[str, Any]) -> str:
     """Return a row of Parquet or Excel as JSON for the rejects file."""
     return json.dumps(found, default=lambda value: "(cannot be read)" if value is UNREADABLE else str(value))
 
@@ -115,13 +115,13 @@ def make_article(found: dict[str, Any]) -> tuple[Article, Sequence[Flaw]]:
     if type(found["source_id"]) is int:  # not isinstance: True is an int too
         found["source_id"] = str(found["source_id"])
     if isinstance(found.get("byline"), (list, dict)):
-        found = {**found, "byline": _named(found["byline"]) or None}
+        found = {**found, "byline": _join_names(found["byline"]) or None}
     if isinstance(found.get("kept"), str):
-        found = {**found, "kept": _object(found["kept"])}
+        found = {**found, "kept": _parse_object(found["kept"])}
     try:
         made = Article(**found)
     except InputError:
-        pass  # a field is bad: `_repaired` finds which
+        pass  # a field is bad: `_repair` finds which
     else:
         # Compared by identity, which is fast: Article makes a new text only if it had to drop something.
         get = found.get
@@ -133,7 +133,7 @@ def make_article(found: dict[str, Any]) -> tuple[Article, Sequence[Flaw]]:
             and made.byline is get("byline")
         ):
             return made, ()
-    return _repaired(found)
+    return _repair(found)
 
 
 KEPT = "kept."  # Prefix of fields of a plan that are values to be kept
@@ -148,7 +148,7 @@ def keep(found: dict[str, Any], names: Sequence[str]) -> None:
         found["kept"] = {**(said if isinstance(said, dict) else {}), **given}
 
 
-def _object(value: str) -> Any:
+def _parse_object(value: str) -> Any:
     """Return a text as the object that it is in JSON, or unchanged."""
     try:
         made = json.loads(value)
@@ -157,30 +157,30 @@ def _object(value: str) -> Any:
     return made if isinstance(made, dict) else value
 
 
-def _named(value: Any) -> str:
+def _join_names(value: Any) -> str:
     """Return the names in a list of authors, or in an object that is an author."""
     if isinstance(value, dict):
         value = [value.get("name")]
-    names = (_named(one) if isinstance(one, dict) else one for one in value)
+    names = (_join_names(one) if isinstance(one, dict) else one for one in value)
     return ", ".join(name.strip() for name in names if isinstance(name, str) and name.strip())
 
 
-def _repaired(found: dict[str, Any]) -> tuple[Article, Sequence[Flaw]]:
+def _repair(found: dict[str, Any]) -> tuple[Article, Sequence[Flaw]]:
     values: dict[str, Any] = {}
     flaws: list[Flaw] = []
     for field, value in found.items():
         if field in REQUIRED_FIELDS:
             values[field] = value
             continue
-        reason, kept = _checked(field, value)
+        reason, kept = _check_value(field, value)
         if reason:
-            flaws.append((field, reason, beginning_of(value)))
+            flaws.append((field, reason, show_beginning(value)))
         if kept is not None:
             values[field] = kept
     return Article(**values), flaws
 
 
-def _checked(field: str, value: Any) -> tuple[str | None, Any]:
+def _check_value(field: str, value: Any) -> tuple[str | None, Any]:
     """Return the fault of an optional value, if any, and the value to store."""
     from decimal import Decimal  # imported here: every command imports this module, and few repair anything
 
@@ -191,7 +191,7 @@ def _checked(field: str, value: Any) -> tuple[str | None, Any]:
         if field in TIMES:
             return None, parse_time(value, field)
         if field == "kept":
-            return _checked_kept(value)
+            return _check_kept(value)
         kept = short_text(field, str(value) if number else value)
     except InputError as error:
         return str(error), None
@@ -202,14 +202,14 @@ def _checked(field: str, value: Any) -> tuple[str | None, Any]:
     return None, kept
 
 
-def _checked_kept(value: Any) -> tuple[str | None, Any]:
+def _check_kept(value: Any) -> tuple[str | None, Any]:
     lost = [name for name, one in value.items() if one is UNREADABLE] if isinstance(value, dict) else []
     if lost:
         value = {name: one for name, one in value.items() if name not in lost}
     return f"kept {lost[0]} cannot be read" if lost else None, kept_values(value)
 
 
-def beginning_of(value: Any) -> str:
+def show_beginning(value: Any) -> str:
     """Return the first characters of a bad value, as JSON if it is no text."""
     if isinstance(value, str):
         return value[:MAX_REPAIR_CHARACTERS]
@@ -227,7 +227,7 @@ def beginning_of(value: Any) -> str:
     return shown[:MAX_REPAIR_CHARACTERS]
 
 
-def usable_id(value: Any) -> str | None:
+def find_usable_id(value: Any) -> str | None:
     """Return the id of a refused record if it is valid, else None."""
     try:
         return Article(str(value) if type(value) is int else value, "").source_id

@@ -66,7 +66,7 @@ class RejectsFile:
         self._refuse_others(source)
 
     def write(self, item: Reject | Repair) -> None:
-        row = {"at": self.at, **_row(item)}
+        row = {"at": self.at, **_make_row(item)}
         try:
             if self._file is None:
                 self._file = self.path.open("a", encoding="utf-8", newline="\n")
@@ -131,7 +131,7 @@ def _is_own(first: bytes) -> bool:
     return isinstance(row, dict) and "outcome" in row and "reason" in row
 
 
-def _row(item: Reject | Repair) -> dict[str, Any]:
+def _make_row(item: Reject | Repair) -> dict[str, Any]:
     row: dict[str, Any] = {"file": item.file, "line": item.line, "id": item.source_id}
     if isinstance(item, Repair):
         return row | {"outcome": "repaired", "reason": item.reason, "field": item.field, "value": item.value}

@@ -44,7 +44,7 @@ class Understanding:
         self.url_may_be_id = False
         self.seen: set[str] = set()  # fields whose name a record had, if only with null
 
-    def unseen(self, fields: Mapping[str, str]) -> dict[str, str]:
+    def find_unseen(self, fields: Mapping[str, str]) -> dict[str, str]:
         """Return the mapped fields (field -> name) whose name no record had so far, not even with null."""
         return {field: name for field, name in fields.items() if field not in self.seen}
 
@@ -55,7 +55,7 @@ def count_name(names: dict[str, int], name: str) -> None:
         names[name] = names.get(name, 0) + 1
 
 
-def shown(name: str) -> str:
+def shorten(name: str) -> str:
     return name if len(name) <= MAX_NAME_CHARACTERS else f"{name[: MAX_NAME_CHARACTERS - 1]}…"
 
 

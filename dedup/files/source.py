@@ -7,8 +7,8 @@ import itertools
 from collections.abc import Iterable, Iterator
 
 from dedup.base.errors import InputError
-from dedup.files.packed import PLAIN_CHUNK_BYTES, Archive, Packed
-from dedup.files.record import MAX_RAW_BYTES, MAX_RECORD_BYTES, beginning
+from dedup.files.packed import PLAIN_CHUNK_BYTES, Archive, PackedFile
+from dedup.files.record import MAX_RAW_BYTES, MAX_RECORD_BYTES, make_beginning
 
 UTF8 = "UTF-8"
 _MARKS = (  # longest first: the mark of UTF-32 begins with that of UTF-16
@@ -50,14 +50,14 @@ class Pieces:
         pieces, length, quotes = self._pieces, self._length, self._quotes
         self._start()
         if length > self._most:
-            return beginning(pieces[0], length, quotes)
+            return make_beginning(pieces[0], length, quotes)
         try:
             return b"".join(pieces)
         except MemoryError:
-            return beginning(pieces[0], length, sum(piece.count(b'"') for piece in pieces))
+            return make_beginning(pieces[0], length, sum(piece.count(b'"') for piece in pieces))
 
 
-class LineSource(Packed):
+class LineSource(PackedFile):
     """The lines of a file, of standard input ("-"), or of a file in an archive."""
 
     def __init__(
@@ -70,11 +70,11 @@ class LineSource(Packed):
         self.max_line_bytes = max_line_bytes
         self.partial = b""  # the last, incomplete line of a truncated file
         self.line = 0
-        self.encoding = UTF8 if encoding is None else usable_encoding(encoding)  # unless a mark says another
+        self.encoding = UTF8 if encoding is None else check_encoding(encoding)  # unless a mark says another
         self.start = b""  # the first bytes in UTF-8, without a byte order mark; a slow pipe has few
         super().__init__(path, archive)
         try:
-            self.chunks = self._from_start()  # all bytes in UTF-8, to be read once
+            self.chunks = self._begin()  # all bytes in UTF-8, to be read once
         except BaseException:
             self.close()
             raise
@@ -93,7 +93,7 @@ class LineSource(Packed):
                     self.line += 1
                     size = len(line)
                     within = size <= self.max_line_bytes
-                    yield self.line, line if within else beginning(line, size, line.count(b'"'))
+                    yield self.line, line if within else make_beginning(line, size, line.count(b'"'))
                 pending.add(rest)
         last = pending.take()
         if self.truncated:
@@ -102,8 +102,8 @@ class LineSource(Packed):
             self.line += 1
             yield self.line, last
 
-    def _from_start(self) -> Iterator[bytes]:
-        chunks = self._unpacked()
+    def _begin(self) -> Iterator[bytes]:
+        chunks = self._unpack()
         head = b""
         for chunk in chunks:
             head += chunk
@@ -112,7 +112,7 @@ class LineSource(Packed):
         marked = next((encoding for mark, encoding in _MARKS if head.startswith(mark)), None)
         self.encoding = marked or self.encoding
         if self.encoding != UTF8:
-            chunks = _as_utf8(itertools.chain([head], chunks), self.encoding)
+            chunks = _convert_to_utf8(itertools.chain([head], chunks), self.encoding)
             head = next(chunks, b"")
         head = head.removeprefix(_MARK)
         # Read until the first line has more than a bracket: one alone on its line means JSON, not JSONL.
@@ -128,7 +128,7 @@ class LineSource(Packed):
 codecs.register_error("dedup.none", lambda error: (_NO_CHARACTER, getattr(error, "end", 0)))
 
 
-def _as_utf8(chunks: Iterable[bytes], encoding: str) -> Iterator[bytes]:
+def _convert_to_utf8(chunks: Iterable[bytes], encoding: str) -> Iterator[bytes]:
     decoder = codecs.getincrementaldecoder(encoding)("dedup.none")
     for chunk in chunks:
         if text := decoder.decode(chunk):
@@ -137,7 +137,7 @@ def _as_utf8(chunks: Iterable[bytes], encoding: str) -> Iterator[bytes]:
         yield text.encode(errors="surrogatepass")
 
 
-def usable_encoding(name: str) -> str:
+def check_encoding(name: str) -> str:
     """Return the name of an encoding; `UTF8` for UTF-8. Raises InputError if it is unknown."""
     try:
         "a".encode(name)
@@ -148,7 +148,7 @@ def usable_encoding(name: str) -> str:
     return UTF8 if codecs.lookup(name).name == "utf-8" else name
 
 
-def likely_encoding(sample: bytes) -> str:
+def guess_encoding(sample: bytes) -> str:
     """Guess the encoding of bytes that are not UTF-8 from the positions of their letters."""
     if sample.count(0) * 4 > len(sample):
         return "utf-16-le" if sample[1::2].count(0) > sample[::2].count(0) else "utf-16-be"

@@ -20,9 +20,9 @@ _to_reader = os.fdopen(1, "wb", closefd=False)  # a pipe to `excel.py`
 
 def main() -> None:
     most, wanted, memory, seconds = json.loads(sys.argv[1])
-    _bound(resource.RLIMIT_AS, memory)
-    _bound(resource.RLIMIT_CPU, seconds)
-    _bound(resource.RLIMIT_CORE, 0)
+    _limit(resource.RLIMIT_AS, memory)
+    _limit(resource.RLIMIT_CPU, seconds)
+    _limit(resource.RLIMIT_CORE, 0)
     from python_calamine import CalamineError, CalamineWorkbook, SheetTypeEnum, SheetVisibleEnum
 
     try:
@@ -45,17 +45,17 @@ def main() -> None:
         _send(row if size <= most else size)
 
 
-def _bound(kind: int, most: int) -> None:
+def _limit(kind: int, most: int) -> None:
     _, hard = resource.getrlimit(kind)
     with suppress(ValueError, OSError):  # macOS cannot bound memory
         resource.setrlimit(kind, (most if hard == resource.RLIM_INFINITY else min(most, hard), hard))
 
 
 def _send(value: Any) -> None:
-    _to_reader.write(json.dumps(value, ensure_ascii=False, default=_typed).encode() + b"\n")
+    _to_reader.write(json.dumps(value, ensure_ascii=False, default=_tag_type).encode() + b"\n")
 
 
-def _typed(cell: Any) -> Any:
+def _tag_type(cell: Any) -> Any:
     """Return a cell without a type in JSON as `excel.py` expects it."""
     return {type(cell).__name__: cell.isoformat()} if isinstance(cell, date | time) else str(cell)
 

@@ -18,7 +18,7 @@ from dedup.base.progress import Steps
 from dedup.db.connection import served_at
 from dedup.db.database import Cursor, Database, translated
 from dedup.runs import runs
-from dedup.runs.runs import Did, Owner, Run
+from dedup.runs.runs import Owner, Run, RunCounts
 
 BEAT_SECONDS = 5.0
 COMPUTING = 0.1  # Part of a core above which a process computes; threads that only wait take a hundredth
@@ -37,7 +37,7 @@ class Heartbeat:
         self._run: int | None = None
         self._stage, self._steps, self._moved_at = "starting", Steps(0), time.monotonic()
         self._ended, self._news = threading.Event(), threading.Event()
-        self._thread = threading.Thread(target=self._beat, daemon=True, name="dedup-heartbeat")
+        self._thread = threading.Thread(target=self._keep_beating, daemon=True, name="dedup-heartbeat")
         self._connection = database.connect()
         self._worker = threading.get_ident()
         self._written_at = self._checked_at = 0.0
@@ -46,11 +46,11 @@ class Heartbeat:
     def claim(self) -> bool:
         """Begin the run; return False if another one lives. Raises StuckError if that makes no progress."""
         with translated(self._database.location), self._connection.cursor(binary=True) as cursor:
-            owner = self._owner(cursor)
+            owner = self._find_owner(cursor)
         until = time.monotonic() + GRACE_SECONDS
         while True:
             with self._database.transaction() as cursor:
-                found = runs.current(cursor, self.what)
+                found = runs.find_current(cursor, self.what)
             if found is None or found.gone:
                 with self._database.transaction(settling=True) as cursor:
                     self._run = runs.claim(cursor, self.what, owner)
@@ -90,9 +90,9 @@ class Heartbeat:
             with self._database.transaction() as cursor:
                 runs.end(cursor, self._run, outcome, error)
 
-    def add(self, did: Did) -> None:
+    def add_counts(self, counts: RunCounts) -> None:
         with self._database.transaction() as cursor:
-            runs.add(cursor, self.run, did)
+            runs.add_counts(cursor, self.run, counts)
 
     def close(self) -> None:
         self._ended.set()
@@ -102,7 +102,7 @@ class Heartbeat:
         with suppress(Exception):
             self._connection.close()
 
-    def _beat(self) -> None:
+    def _keep_beating(self) -> None:
         while not self._ended.wait(0.5):
             # A new stage is written at once, but at most one in half a second.
             self._news.wait(BEAT_SECONDS)
@@ -114,15 +114,15 @@ class Heartbeat:
         if self._connection.closed and not self._ended.is_set():
             self._connection = self._database.connect()
         with self._connection.cursor(binary=True) as cursor:
-            owner, still = self._owner(cursor), time.monotonic() - self._moved_at
+            owner, still = self._find_owner(cursor), time.monotonic() - self._moved_at
             assert self._run is not None
-            if not self._ended.is_set() and self._works():
+            if not self._ended.is_set() and self._has_worked():
                 stage = f"{self._stage}, {self.engine} engine" if self.engine else self._stage
                 done, total = self._steps.done, self._steps.total or 0
                 alive = runs.beat(cursor, self._run, owner, stage, done, total, still)
                 self.superseded = not alive and not self._ended.is_set()
 
-    def _works(self) -> bool:
+    def _has_worked(self) -> bool:
         """Return whether the run did anything since its last heartbeat."""
         now, computed = time.monotonic(), time.process_time()
         part = (computed - self._computed) / max(now - self._checked_at, 0.1)
@@ -133,8 +133,8 @@ class Heartbeat:
         self._written_at = now
         return True
 
-    def _owner(self, cursor: Cursor) -> Owner:
-        session = runs.session(cursor)
+    def _find_owner(self, cursor: Cursor) -> Owner:
+        session = runs.find_session(cursor)
         # Behind a pooler the session belongs to the pooler, and outlives this process.
         if self._connection.pooled:
             return Owner(socket.gethostname(), os.getpid(), None, None)

@@ -111,7 +111,7 @@ def _hours(seconds: float) -> str:
     return f"{seconds:.0f} s"
 
 
-def vitals(cursor: Cursor, lately: float = 86_400.0) -> Vitals:
+def load_vitals(cursor: Cursor, lately: float = 86_400.0) -> Vitals:
     """Return the state of a corpus. `lately`: seconds within which failures are `failed_lately`."""
     prefer_indexes(cursor)
     sample = one_row(cursor, _sql("unsettled_sample"), {"sample": SAMPLE})
@@ -119,7 +119,7 @@ def vitals(cursor: Cursor, lately: float = 86_400.0) -> Vitals:
     estimated = seen > SAMPLE
     unsettled = max(seen, int(index_rows)) if estimated else seen
     pending = round(unsettled * pending / seen) if seen else 0
-    workers = runs.workers(cursor)
+    workers = runs.load_workers(cursor)
     times = [*one_row(cursor, _sql("last_done")), *(worker.idle_at for worker in workers)]
     quiet_at = max((time for time in times if time is not None), default=None)
     waiting = None
@@ -128,7 +128,7 @@ def vitals(cursor: Cursor, lately: float = 86_400.0) -> Vitals:
         since = oldest if quiet_at is None or estimated else max(oldest, quiet_at)
         waiting = max(0.0, (at - since).total_seconds())
     failed = cursor.execute(_sql("failed"), {"lately": lately, "sample": SAMPLE}).fetchall()
-    run = runs.current(cursor, "backfill")
+    run = runs.find_current(cursor, "backfill")
     failing = cursor.execute(_sql("failing"), {"kinds": list(runs.SETTLING)}).fetchall()
     changes, changes_waiting, deferred, marks = one_row(cursor, _sql("queues"), {"limit": SAMPLE + 1})
     return Vitals(
@@ -144,7 +144,7 @@ def vitals(cursor: Cursor, lately: float = 86_400.0) -> Vitals:
         queues={"changes": changes, "deferred": deferred, "marks to write": marks},
         changes_waiting_seconds=changes_waiting,
         drifted=[*objects.problems(cursor), *drift.problems(cursor), *drift.unwritten(cursor)],
-        totals={" ".join(filter(None, key)): value for key, value in runs.totals(cursor).items()},
+        totals={" ".join(filter(None, key)): value for key, value in runs.load_totals(cursor).items()},
         quiet_at=quiet_at,
         run=None if run and run.gone else run,
         failing=dict(failing),

@@ -78,7 +78,7 @@ class Run(Answer):
 
 
 @dataclass(frozen=True, slots=True)
-class Did:
+class RunCounts:
     """Counts and times of a part of a run, added to the columns of `dedup.run` with these names."""
 
     fingerprinted: int
@@ -105,7 +105,7 @@ class PastRun(Answer):
     stage_seconds: dict[str, float]
 
 
-def current(cursor: Cursor, what: str) -> Run | None:
+def find_current(cursor: Cursor, what: str) -> Run | None:
     """Return the run, alive or gone, that has not ended and excludes one of this kind."""
     kinds = list(SETTLING) if what in SETTLING else [what]
     row = cursor.execute(_sql("current"), {**_LEASE, "kinds": kinds}).fetchone()
@@ -114,7 +114,7 @@ def current(cursor: Cursor, what: str) -> Run | None:
 
 def claim(cursor: Cursor, what: str, owner: Owner) -> int | None:
     """Begin a run; return its number, or None if another one lives. The caller holds the settle lock."""
-    other = current(cursor, what)
+    other = find_current(cursor, what)
     if other and not other.gone:
         return None
     if other:
@@ -141,35 +141,35 @@ def end(cursor: Cursor, run: int, outcome: str, error: str | None) -> None:
     """
     cursor.execute(_sql("end"), {"run": run, "outcome": outcome, "error": error})
     if cursor.fetchone():
-        _total(cursor, [(f"runs {outcome}", "", 1.0)])
+        _add_totals(cursor, [(f"runs {outcome}", "", 1.0)])
 
 
-def add(cursor: Cursor, run: int, did: Did) -> None:
+def add_counts(cursor: Cursor, run: int, counts: RunCounts) -> None:
     """Add counts and times to a run, and to the totals of all runs."""
-    counts = {name: getattr(did, name) for name in ("fingerprinted", "settled", "failed")}
-    cursor.execute(_sql("add"), {**counts, "stages": Jsonb(dict(did.seconds)), "run": run})
-    values = [(name, "", float(count)) for name, count in counts.items()]
-    _total(cursor, values + [("seconds", stage, float(seconds)) for stage, seconds in did.seconds.items()])
+    numbers = {name: getattr(counts, name) for name in ("fingerprinted", "settled", "failed")}
+    cursor.execute(_sql("add"), {**numbers, "stages": Jsonb(dict(counts.seconds)), "run": run})
+    values = [(name, "", float(number)) for name, number in numbers.items()]
+    _add_totals(cursor, values + [("seconds", stage, float(time)) for stage, time in counts.seconds.items()])
 
 
-def _total(cursor: Cursor, values: list[tuple[str, str, float]]) -> None:
+def _add_totals(cursor: Cursor, values: list[tuple[str, str, float]]) -> None:
     # Sorted: two transactions that add to the same rows in different orders would deadlock.
     found = sorted(value for value in values if value[2])
     names, stages, amounts = ([value[i] for value in found] for i in range(3))
     cursor.execute(_sql("add_totals"), {"names": names, "stages": stages, "values": amounts})
 
 
-def totals(cursor: Cursor) -> dict[tuple[str, str], float]:
+def load_totals(cursor: Cursor) -> dict[tuple[str, str], float]:
     rows = cursor.execute(_sql("totals")).fetchall()
     return {(name, stage): value for name, stage, value in rows}
 
 
-def history(cursor: Cursor, limit: int) -> list[PastRun]:
+def load_history(cursor: Cursor, limit: int) -> list[PastRun]:
     rows: list[Any] = cursor.execute(_sql("history"), {"limit": limit}).fetchall()
     return [PastRun(*row) for row in rows]
 
 
-def session(cursor: Cursor) -> Session:
+def find_session(cursor: Cursor) -> Session:
     process_id, started_at = one_row(cursor, _sql("session"))
     return process_id, started_at
 
@@ -193,7 +193,7 @@ def begin_worker(cursor: Cursor, host: str, process_id: int) -> int:
 def see_worker(cursor: Cursor, worker: int, *, idle: bool, session: Session | None = None) -> bool:
     """Store that a worker lives; return False if its row is gone. `idle`: it found nothing to do.
 
-    `session`: one that stays open as long as the worker lives; None if it has none, or behind a pooler.
+    `find_session`: one that stays open as long as the worker lives; None if it has none, or behind a pooler.
     """
     cursor.execute(_sql("delete_gone_workers"), {**_LEASE, "besides": worker})
     backend_pid, backend_start = session or (None, None)
@@ -205,6 +205,6 @@ def end_worker(cursor: Cursor, worker: int) -> None:
     cursor.execute(_sql("end_worker"), {"worker": worker})
 
 
-def workers(cursor: Cursor) -> list[Worker]:
+def load_workers(cursor: Cursor) -> list[Worker]:
     rows: list[Any] = cursor.execute(_sql("workers"), _LEASE).fetchall()
     return [Worker(*row) for row in rows]

@@ -43,7 +43,7 @@ class Waiting:
         return self.settling or self.counting
 
 
-def look(cursor: Cursor) -> Waiting:
+def find_waiting(cursor: Cursor) -> Waiting:
     prefer_indexes(cursor)
     settling, counting, words = one_row(cursor, _sql("look"), {"longest": MAX_SOURCE_ID_BYTES})
     return Waiting(settling or drift.unseen(cursor), counting, words)
@@ -63,8 +63,8 @@ class Listener:
         deadline = time.monotonic() + seconds
         while not stop():
             left = deadline - time.monotonic()
-            connection = self._open()
-            if connection and self._heard(connection):
+            connection = self._connect()
+            if connection and self._take_notifications(connection):
                 return True
             if left <= 0:
                 return False
@@ -74,7 +74,7 @@ class Listener:
 
     def session(self) -> Session | None:
         """Return the session that listens, which ends with the process, if there is one."""
-        return self._session if self._open() else None
+        return self._session if self._connect() else None
 
     def close(self) -> None:
         if self._connection:
@@ -82,7 +82,7 @@ class Listener:
                 self._connection.close()
         self._connection = None
 
-    def _open(self) -> Connection | None:
+    def _connect(self) -> Connection | None:
         if self._connection and not self._connection.closed:
             return self._connection
         if time.monotonic() < self._next:
@@ -96,7 +96,7 @@ class Listener:
                 self._next = float("inf")
                 return None
             with connection.cursor(binary=True) as cursor:
-                self._session = runs.session(cursor)
+                self._session = runs.find_session(cursor)
             connection.execute(f"LISTEN {outer(self._database.schema)}".encode())
         except (DatabaseError, psycopg.Error):
             self._next = time.monotonic() + self._pause
@@ -105,7 +105,7 @@ class Listener:
         self._connection, self._pause = connection, AGAIN_SECONDS[0]
         return connection
 
-    def _heard(self, connection: Connection) -> bool:
+    def _take_notifications(self, connection: Connection) -> bool:
         heard = False
         try:
             # Unlike `connection.notifies`, this does not wait.

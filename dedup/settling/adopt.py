@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import partial
 
 from dedup.db.database import Cursor, Database
-from dedup.settling.locked import held
+from dedup.settling.locked import run_locked
 from dedup.store import rulebooks
 from dedup.store.rulebooks import AdoptionPlan
 
@@ -24,17 +24,17 @@ def adopt(database: Database) -> bool:
         rulebooks.keep_pinned_words(cursor, plan)
     # Safe to stop after any page: articles keep their marks, and are settled by the rules then in force.
     through = 0
-    while last := _withdraw(database, plan, through):
+    while last := _withdraw_page(database, plan, through):
         through = last
-    held(database, partial(rulebooks.adopt, plan=plan, through=through))
+    run_locked(database, partial(rulebooks.adopt, plan=plan, through=through))
     return True
 
 
-def _withdraw(database: Database, plan: AdoptionPlan, after: int) -> int | None:
+def _withdraw_page(database: Database, plan: AdoptionPlan, after: int) -> int | None:
     def work(cursor: Cursor) -> int | None:
         ids = rulebooks.page_of_articles(cursor, after, ARTICLES_PER_TRANSACTION)
         if ids:
             rulebooks.withdraw_for(cursor, plan, ids)
         return ids[-1] if ids else None
 
-    return held(database, work)
+    return run_locked(database, work)

@@ -24,16 +24,16 @@ from dedup.base.settings import Settings
 from dedup.db.connection import fitting_batch
 from dedup.db.database import Cursor, Database
 from dedup.runs.heartbeat import Heartbeat
-from dedup.runs.runs import Did, Run
+from dedup.runs.runs import Run, RunCounts
 from dedup.settling import choice, segments
 from dedup.settling.adopt import adopt
-from dedup.settling.fingerprinting import Fingerprinting, PoolOptions, Read, analyze, endless
-from dedup.settling.locked import held
+from dedup.settling.fingerprinting import Counts, Fingerprinting, PoolOptions, analyze, make_stuck_error
+from dedup.settling.locked import run_locked
 from dedup.settling.memory.run import MemoryRun
-from dedup.settling.memory.snapshot import Kept
+from dedup.settling.memory.snapshot import Cache
 from dedup.settling.pool import Factory, make_function
 from dedup.settling.refresh import refresh
-from dedup.settling.settle import Settled, settle
+from dedup.settling.settle import SettleResult, settle
 from dedup.settling.window import Window
 from dedup.store import articles, credits, fingerprints, rulebooks, stories
 from dedup.store.rulebooks import Adoption, Rulebook, StaleRulesError
@@ -98,10 +98,10 @@ def backfill(
             report.already_running, report.running = True, heartbeat.other
             return report
         report.taken_over = heartbeat.taken_over
-        memory = memory or choice.usual_memory()
+        memory = memory or choice.choose_memory()
         options = BackfillOptions(batch, full_count, PoolOptions(workers, factory), engine, memory)
         try:
-            Work(database, report, heartbeat, options, progress or SilentProgress(), stop).all()
+            BackfillRun(database, report, heartbeat, options, progress or SilentProgress(), stop).run()
         except BaseException as error:
             # The database may be the error; the next run sees that this one is dead.
             with suppress(Exception):
@@ -126,7 +126,7 @@ class BackfillOptions:
     memory: int
 
 
-class Work:
+class BackfillRun:
     def __init__(
         self,
         database: Database,
@@ -147,27 +147,28 @@ class Work:
         self._fingerprinting = Fingerprinting(database, self._progress, options.pool, self._stop)
         self._timed = partial(timed, report.seconds)
 
-    def all(self) -> None:
+    def run(self) -> None:
         """Settle until nothing waits; add the counts to the row of the run."""
         try:
-            self._all()
+            self._run_rounds()
         finally:
-            did = self._report
+            done = self._report
+            counts = RunCounts(done.fingerprinted, done.settled, done.failed, done.seconds)
             # The counts are for people only: they must not hide the error that ended the run.
             with suppress(Exception):
-                self._heartbeat.add(Did(did.fingerprinted, did.settled, did.failed, did.seconds))
+                self._heartbeat.add_counts(counts)
 
-    def _all(self) -> None:
+    def _run_rounds(self) -> None:
         while not self._stop():
             try:
-                did = self.once()
+                did = self.run_round()
             except StaleRulesError:
                 # Someone changed a setting: begin again with the new ones.
                 self._fingerprinting.begin_again()
                 continue
             # Hooks leave credits to this, and so do changes of bylines and of the list of agencies.
             with self._timed("reading credits"):
-                while not self._stop() and held(self._database, credits.read_unread):
+                while not self._stop() and run_locked(self._database, credits.read_unread):
                     pass
             written, unwritten = write_marks(self._database, self._progress, self._stop)
             self._report.written_back += written
@@ -175,12 +176,12 @@ class Work:
             if did:
                 self._rounds[did] += 1
                 if self._rounds[did] >= SAME_ROUNDS:
-                    raise endless(max(did[0], did[4]))
+                    raise make_stuck_error(max(did[0], did[4]))
             elif not self._stop() and not self._window.advance():
                 return
         self._report.stopped = True
 
-    def once(self) -> tuple[int, ...]:
+    def run_round(self) -> tuple[int, ...]:
         """Run all steps once; return numbers that are equal if two rounds did the same, or () if nothing was
         done."""
         self._report.deferred = store_deferred(self._database)
@@ -203,14 +204,15 @@ class Work:
         with self._database.transaction() as cursor:
             waiting = fingerprints.count(cursor, "unfingerprinted")
         # Before texts are read: it decides into which table their fingerprints go.
-        loading = choice.loads_without_indexes(self._database, self._options.engine, waiting)
+        engine = self._options.engine
+        loading = choice.should_load_without_indexes(self._database, engine, waiting)
         self._fingerprinting.target = "fingerprint_bulk" if loading else "fingerprint"
         if loading:
             return self._settle_in_memory(rulebook, waiting, None)
         read = self._fingerprint(rulebook, waiting)
         if self._stop():
             return ()
-        if not self._settled_in_memory and choice.settles_in_memory(self._database, self._options.engine):
+        if not self._settled_in_memory and choice.should_settle_in_memory(self._database, engine):
             return self._settle_in_memory(rulebook, waiting, read)
         self._progress.first.start("counting sentences", 0)
         with self._timed("counting"):
@@ -224,14 +226,14 @@ class Work:
             return (read.articles, read.which, refreshed.entered, refreshed.left, settled, which)
         return ()
 
-    def _fingerprint(self, rulebook: Rulebook, waiting: int, kept: Kept | None = None) -> Read:
+    def _fingerprint(self, rulebook: Rulebook, waiting: int, kept: Cache | None = None) -> Counts:
         with self._timed("fingerprinting"):
             read = self._fingerprinting.run(rulebook, waiting, kept)
         self._report.fingerprinted += read.fingerprinted
         self._report.failed += read.failed
         return read
 
-    def _settle_in_memory(self, rulebook: Rulebook, waiting: int, read: Read | None) -> tuple[int, ...]:
+    def _settle_in_memory(self, rulebook: Rulebook, waiting: int, read: Counts | None) -> tuple[int, ...]:
         """Settle everything at once. If no text was `read` yet, fingerprint first, and build the indexes
         later."""
         run, memory, loading = self._heartbeat.run, self._options.memory, read is None
@@ -242,7 +244,7 @@ class Work:
                 read = self._fingerprint(rulebook, waiting, engine.kept)
                 if self._stop():
                     return ()
-            self._note("memory")
+            self._note_engine("memory")
             done = engine.settle()
         self._settled_in_memory = True
         self._report.common_entered += done.refreshed.entered
@@ -258,12 +260,12 @@ class Work:
             total = fingerprints.count(cursor, "unsettled")
         if not total:
             return 0, 0
-        self._note("postgres")
+        self._note_engine("postgres")
         self._progress.start("settling", total)
         limit = self._options.batch
         done, which, before, same = 0, 0, frozenset[int](), 0
         while not self._stop():
-            settled, seconds = held(
+            settled, seconds = run_locked(
                 self._database, partial(_settle_some, settings=rulebook.settings, limit=limit), rulebook.check
             )
             if not settled.ids:
@@ -272,7 +274,7 @@ class Work:
             limit = min(self._options.batch, fitting_batch(len(settled.ids), seconds))
             same = same + 1 if settled.ids == before else 0
             if same >= SAME_ROUNDS:
-                raise endless(len(before))
+                raise make_stuck_error(len(before))
             before = settled.ids
             # Two rounds that settled as many articles did the same only if these are equal too.
             which ^= hash(before)
@@ -284,13 +286,13 @@ class Work:
         analyze(self._database, done, "article_mark")
         return done, which
 
-    def _note(self, engine: str) -> None:
+    def _note_engine(self, engine: str) -> None:
         self._heartbeat.engine = engine
         if self._report.engines[-1:] != [engine]:
             self._report.engines.append(engine)
 
 
-def _settle_some(cursor: Cursor, settings: Settings, limit: int) -> tuple[Settled, float]:
+def _settle_some(cursor: Cursor, settings: Settings, limit: int) -> tuple[SettleResult, float]:
     """Settle some articles; return the result, and how many seconds the settle lock was held."""
     started = perf_counter()
     return settle(cursor, settings, limit=limit), perf_counter() - started
@@ -306,12 +308,12 @@ def store_deferred(database: Database) -> int:
         if not waiting:
             return len(left)
         try:
-            held(database, partial(articles.store_deferred, source_ids=waiting), seconds=0)
+            run_locked(database, partial(articles.store_deferred, source_ids=waiting), seconds=0)
         except BusyError:
             # One by one: others may hold only one of them.
             for source_id in waiting:
                 try:
-                    held(database, partial(articles.store_deferred, source_ids=[source_id]), seconds=0)
+                    run_locked(database, partial(articles.store_deferred, source_ids=[source_id]), seconds=0)
                 except BusyError:
                     left.append(source_id)
 

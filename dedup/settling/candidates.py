@@ -19,7 +19,7 @@ from dedup.store import settling
 from dedup.store.settling import Among, FingerprintRow, PairPins
 
 
-def sharing(
+def find_sharing(
     cursor: Cursor,
     settings: Settings,
     rows: Sequence[FingerprintRow],
@@ -43,7 +43,7 @@ def sharing(
     )
 
 
-def without_common(cursor: Cursor, rows: Sequence[FingerprintRow]) -> list[Bigints]:
+def drop_common(cursor: Cursor, rows: Sequence[FingerprintRow]) -> list[Bigints]:
     """Return the sentences of each row that are not common: S' of docs/semantics.md, section 2."""
     if not rows:
         return []
@@ -60,7 +60,7 @@ def without_common(cursor: Cursor, rows: Sequence[FingerprintRow]) -> list[Bigin
     return found
 
 
-def profiles(rows: Sequence[FingerprintRow], sentences: Sequence[Bigints], pins: PairPins) -> Profiles:
+def make_profiles(rows: Sequence[FingerprintRow], sentences: Sequence[Bigints], pins: PairPins) -> Profiles:
     """Return arrays for the decider: articles in canonical order, with their sentences but common ones."""
     size = max((len(row.signature) for row in rows), default=0)
     signature = np.zeros((len(rows), size), np.uint8)
@@ -76,20 +76,20 @@ def profiles(rows: Sequence[FingerprintRow], sentences: Sequence[Bigints], pins:
         np.array([row.shingle_count for row in rows], np.int32),
         signature,
         (
-            _entries(sentences),
-            _entries([row.buckets for row in rows]),
+            _make_entries(sentences),
+            _make_entries([row.buckets for row in rows]),
             shared(hashes[short], short.astype(np.int32)),
         ),
         {(found[0], found[1]): relation for found, relation in said if len(found) == 2},
     )
 
 
-def _entries(keys: Sequence[Bigints]) -> Entries:
+def _make_entries(keys: Sequence[Bigints]) -> Entries:
     places = np.repeat(np.arange(len(keys), dtype=np.int32), [len(own) for own in keys])
     return shared(np.concatenate(keys), places)
 
 
-def related(
+def relate_all(
     own: Profile,
     rows: Sequence[FingerprintRow],
     sentences: Sequence[Bigints],
@@ -99,13 +99,13 @@ def related(
     """Return the relations of one article to others by the rules for pairs; `pins` belong to this article."""
     found: list[Partner] = []
     for row, kept in zip(rows, sentences, strict=True):
-        relation = relate(own, profile(row, kept), settings, pins.get(row.order[1]))
+        relation = relate(own, make_profile(row, kept), settings, pins.get(row.order[1]))
         if relation:
             found.append((row.order, row.id, relation))
     return found
 
 
-def profile(row: FingerprintRow, sentences: Bigints) -> Profile:
+def make_profile(row: FingerprintRow, sentences: Bigints) -> Profile:
     """Return an article as the rules for pairs need it, given its sentences without common ones."""
     return Profile(
         row.content_hash,

@@ -19,11 +19,11 @@ IN_MEMORY_SHARE = 0.04
 LOADED_SHARE = 0.3
 
 
-def usual_memory() -> int:
+def choose_memory() -> int:
     return int(MEMORY_SHARE * machine.memory())
 
 
-def loads_without_indexes(database: Database, engine: EngineName, waiting: int) -> bool:
+def should_load_without_indexes(database: Database, engine: EngineName, waiting: int) -> bool:
     """Return whether to write fingerprints for so many waiting texts without indexes, and build these
     later."""
     with database.transaction() as cursor:
@@ -38,7 +38,7 @@ def loads_without_indexes(database: Database, engine: EngineName, waiting: int) 
     return waiting >= IN_MEMORY_ARTICLES and waiting >= LOADED_SHARE * present
 
 
-def settles_in_memory(database: Database, engine: EngineName) -> bool:
+def should_settle_in_memory(database: Database, engine: EngineName) -> bool:
     """Return whether so many articles are unsettled that the memory engine is quicker."""
     if engine == "postgres":
         return False

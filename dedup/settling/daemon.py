@@ -29,7 +29,7 @@ from dedup.runs.heartbeat import Heartbeat
 from dedup.runs.runs import Session
 from dedup.runs.waiting import Listener, Waiting
 from dedup.settling import sentences
-from dedup.settling.backfill import BackfillOptions, BackfillReport, Work
+from dedup.settling.backfill import BackfillOptions, BackfillReport, BackfillRun
 from dedup.store import quotes
 
 POLL_SECONDS = 1.0  # An article without a notification waits at most so long
@@ -87,74 +87,74 @@ class Daemon:
     def run(self) -> None:
         """Work until told to stop. Raises one of `LASTING`: the database refuses, so waiting is no use."""
         log.info("worker started on %s", self._database.location, extra={"event": "started"})
-        told = False
+        orderly = False
         try:
             while not self._stop():
-                pause = self._once()
+                pause = self._try_round()
                 if pause:
                     self._listener.wait(pause, self._stop)
-            told = True
+            orderly = True
         except Exception:
-            told = True
+            orderly = True
             raise
         finally:
             # Whoever ends it by force, such as by a second Ctrl-C, must not wait for the database.
-            self._leave(tell=told)
+            self._release(record=orderly)
         log.info("worker stopped", extra={"event": "stopped"})
 
-    def _once(self) -> float:
+    def _try_round(self) -> float:
         """Settle everything that waits; return for how many seconds nothing need be done."""
         try:
-            again = self._work()
+            again = self._settle_waiting()
         except LASTING:
             raise
         except StuckError as error:
             log.error("%s", error, extra={"event": "stuck"})
-            return self._failed()
+            return self._back_off()
         except (DatabaseError, MachineError) as error:
             if not self._down:
                 log.warning(
                     "%s; waiting for it", error, extra={"event": "down", "error": type(error).__name__}
                 )
-            return self._failed()
+            return self._back_off()
         if self._down:
             log.info("working again after %d failed attempts", self._down, extra={"event": "up"})
             self._down = 0
         return 0.0 if again else self._pace.poll
 
-    def _failed(self) -> float:
+    def _back_off(self) -> float:
         """Release everything; return how many seconds to wait before the next attempt."""
         self._down += 1
-        self._end("failed")
+        self._end_run("failed")
         self._listener.close()
         return back_off(*self._pace.down, self._down - 1)
 
-    def _work(self) -> bool:
+    def _settle_waiting(self) -> bool:
         """Settle everything that waits, if no other worker does; return whether to look again at once."""
         with self._database.transaction() as cursor:
-            found = waiting.look(cursor)
+            found = waiting.find_waiting(cursor)
         now = time.monotonic()
         # No table shows that the program has another revision: the first round looks for that.
         if self._first:
             found = Waiting(True, found.counting, found.words)
         self._quiet = not found
-        self._be_seen(now, idle=self._quiet)
+        self._update_worker(now, idle=self._quiet)
         if found.words and not found.settling:
-            self._keep_words()
+            self._start_sentences()
         if not found or (not found.settling and now - self._counted_at < self._pace.count):
             if self._heartbeat and (self._heartbeat.superseded or now - self._worked_at >= self._pace.idle):
-                self._end("done")
+                self._end_run("done")
             return False
-        if not self._begin(now):
+        if not self._begin_run(now):
             return False
-        did = self._round()
+        did = self._run_round()
         if self._first:
             # Say at once that it is idle, without the usual pause.
             self._first, self._seen_at = False, float("-inf")
         self._worked_at = self._counted_at = time.monotonic()
         return did
 
-    def _keep_words(self) -> None:
+    def _start_sentences(self) -> None:
         # In a thread: counting sentences reads the whole corpus, and what arrives must not wait for that.
         if self._words and self._words.is_alive():
             return
@@ -162,11 +162,11 @@ class Daemon:
             outlets = quotes.due(cursor)
         if outlets is not None:
             self._words = threading.Thread(
-                target=self._kept, args=(outlets,), daemon=True, name="dedup-sentences"
+                target=self._keep_sentences, args=(outlets,), daemon=True, name="dedup-sentences"
             )
             self._words.start()
 
-    def _kept(self, outlets: int) -> None:
+    def _keep_sentences(self, outlets: int) -> None:
         try:
             report = sentences.keep(
                 self._database, outlets=outlets, stop=lambda: self._leaving.is_set() or self._stop()
@@ -177,14 +177,14 @@ class Daemon:
         else:
             log.info("kept the words of sentences: %s", report, extra={"event": "sentences"})
 
-    def _begin(self, now: float) -> bool:
+    def _begin_run(self, now: float) -> bool:
         """Begin a run, or continue the present one; return False if another process is at work."""
         if self._heartbeat and self._heartbeat.superseded:
-            self._end("done")
+            self._end_run("done")
         if self._heartbeat:
             return True
         with self._database.transaction() as cursor:
-            other = runs.current(cursor, "worker")
+            other = runs.find_current(cursor, "worker")
         if other and not other.gone:
             self._stand_by(other)
             return False
@@ -215,19 +215,20 @@ class Daemon:
             )
             self._stuck = True
 
-    def _round(self) -> bool:
+    def _run_round(self) -> bool:
         assert self._heartbeat
         report = BackfillReport()
         started = time.monotonic()
         try:
-            Work(self._database, report, self._heartbeat, self._options, SilentProgress(), self._stop).all()
+            progress, stop = SilentProgress(), self._stop
+            BackfillRun(self._database, report, self._heartbeat, self._options, progress, stop).run()
         finally:
-            self._tell(report, time.monotonic() - started)
+            self._log_report(report, time.monotonic() - started)
         self._heartbeat.engine = None
         self._heartbeat.start("waiting for articles", 0)
         return bool(report.settled or report.fingerprinted or report.failed)
 
-    def _tell(self, report: BackfillReport, seconds: float) -> None:
+    def _log_report(self, report: BackfillReport, seconds: float) -> None:
         for line in report.problems:
             if line not in self._problems:
                 log.warning("%s", line, extra={"event": "attached table"})
@@ -235,7 +236,7 @@ class Daemon:
         if report.settled or report.fingerprinted or report.failed or report.archived:
             logs.settled(report, seconds)
 
-    def _be_seen(self, now: float, *, idle: bool) -> None:
+    def _update_worker(self, now: float, *, idle: bool) -> None:
         session = self._listener.session()
         if now - self._seen_at < SEEN_SECONDS and session == self._session:
             return
@@ -245,28 +246,28 @@ class Daemon:
                 runs.see_worker(cursor, self._worker, idle=idle, session=session)
         self._seen_at, self._session = now, session
 
-    def _end(self, outcome: str, *, tell: bool = True) -> None:
+    def _end_run(self, outcome: str, *, record: bool = True) -> None:
         heartbeat, self._heartbeat = self._heartbeat, None
         if heartbeat:
             with suppress(DatabaseError):  # the next run sees that this one is dead
-                if tell:
+                if record:
                     heartbeat.end(outcome)
             heartbeat.close()
 
-    def _leave(self, *, tell: bool) -> None:
-        """Release everything; with `tell`, say so in the database."""
+    def _release(self, *, record: bool) -> None:
+        """Release everything; with `record`, say so in the database."""
         self._leaving.set()
-        if tell and self._words:
+        if record and self._words:
             self._words.join(WORDS_SECONDS)
-        tell = tell and not self._down
-        self._end("done" if self._quiet else "stopped" if self._stop() else "failed", tell=tell)
+        record = record and not self._down
+        self._end_run("done" if self._quiet else "stopped" if self._stop() else "failed", record=record)
         self._listener.close()
-        if self._worker is not None and tell:
+        if self._worker is not None and record:
             with suppress(DatabaseError), self._database.transaction() as cursor:
                 runs.end_worker(cursor, self._worker)
 
 
-def wait_for(
+def wait_for_database(
     open_: Callable[[], Database], stop: Callable[[], bool], down: tuple[float, float]
 ) -> Database | None:
     """Open a database once it can be reached; return None if told to stop. Raises as `Daemon.run`."""

@@ -21,7 +21,7 @@ from dedup.db.database import Cursor
 from dedup.db.statements import Statements
 from dedup.rules.marks import order_key
 from dedup.rules.pair import Profile, Related, Relation, Rule, Scores, relate_scored, score
-from dedup.settling.versions import Sentences, altered, beside, counting
+from dedup.settling.versions import Sentences, compare, find_alterations, index_sentences
 from dedup.store import articles, pins, settling
 from dedup.store.rulebooks import Rulebook
 from dedup.text.alignment import Segment, align_letters, reflowed
@@ -85,38 +85,37 @@ def explain(cursor: Cursor, rulebook: Rulebook, a: str, b: str) -> Explanation:
         {key: sentence for key, sentence in one.counted.items() if key not in common}
         for one in (first, second)
     )
-    differing = [DifferingSentence(*beside(*pair)) for pair in altered(earlier, later)]
+    differing = [DifferingSentence(*compare(*pair)) for pair in find_alterations(earlier, later)]
     pin = pins.relation_of(cursor, a, b)
     compared = None
     letters: list[str] = []
     if first.fingerprint and second.fingerprint:
         profiles = Profile.of(first.fingerprint, common), Profile.of(second.fingerprint, common)
         compared = ComparedPair(first.mark, second.mark, profiles, rulebook.settings, pin)
-        if letters := compared.misread():
+        if letters := compared.find_misread():
             # Misread letters touch nearly every sentence: whole sentences would all differ.
-            differing = [*_by_letters(first.text, second.text)]
+            differing = [*_compare_letters(first.text, second.text)]
     return Explanation(
-        decision=_not_compared(first, second) or (compared.decision() if compared else ""),
-        earlier=first.article(common),
-        later=second.article(common),
+        decision=_explain_missing(first, second) or (compared.describe_decision() if compared else ""),
+        earlier=first.summarize(common),
+        later=second.summarize(common),
         shared=tuple(sentence for key, sentence in earlier.items() if key in later),
         differing=tuple(differing),
         letters=tuple(letters),
         scores=compared.scores if compared else None,
         related=compared.related if compared else None,
-        why_not=tuple(compared.why_not()) if compared else (),
+        why_not=tuple(compared.explain_why_not()) if compared else (),
     )
 
 
-def _by_letters(earlier: str, later: str) -> Iterator[DifferingSentence]:
-    """Yield the passages of two texts that differ in some letter."""
+def _compare_letters(earlier: str, later: str) -> Iterator[DifferingSentence]:
     for row in align_letters(reflowed(earlier), reflowed(later)):
         if not row.same:
             yield DifferingSentence(*(side.segments if side else None for side in (row.a, row.b)))
 
 
 @dataclass(frozen=True, slots=True)
-class Marked:
+class MarkState:
     """The present mark of an article. `original`: source_id of the original that it duplicates."""
 
     id: str
@@ -127,10 +126,10 @@ class Marked:
 
 
 @dataclass(frozen=True, slots=True)
-class _Loaded:
+class _Article:
     title: str | None
     publication: str | None
-    mark: Marked
+    mark: MarkState
     order: tuple[datetime, bytes]
     text: str = field(repr=False)
     sentences: list[tuple[str, int | None]]
@@ -139,9 +138,9 @@ class _Loaded:
 
     @property
     def counted(self) -> Sentences:
-        return counting(self.sentences)
+        return index_sentences(self.sentences)
 
-    def article(self, common: set[int]) -> ExplainedArticle:
+    def summarize(self, common: set[int]) -> ExplainedArticle:
         ignored = [
             (sentence, "common" if key in common else "too short")
             for sentence, key in self.sentences
@@ -159,7 +158,7 @@ class _Loaded:
         )
 
 
-def _load(cursor: Cursor, rulebook: Rulebook, source_id: str) -> _Loaded:
+def _load(cursor: Cursor, rulebook: Rulebook, source_id: str) -> _Article:
     query = _sql("explained", text=articles.body("a"), html=articles.html("a"))
     row = cursor.execute(query, {"source_id": source_id}).fetchone()
     if row is None:
@@ -173,10 +172,10 @@ def _load(cursor: Cursor, rulebook: Rulebook, source_id: str) -> _Loaded:
     except UnreadableError as error:
         unreadable = str(error)
     sentences = rulebook.fingerprinter.sentences(text, language) if made else []
-    return _Loaded(title, publication, Marked(source_id, *mark), order, text, sentences, made, unreadable)
+    return _Article(title, publication, MarkState(source_id, *mark), order, text, sentences, made, unreadable)
 
 
-def _not_compared(*both: _Loaded) -> str | None:
+def _explain_missing(*both: _Article) -> str | None:
     for article in both:
         if article.mark.archived:
             return f"not compared: {article.mark.id} is archived, before the horizon (`dedup status`)"
@@ -191,8 +190,8 @@ class ComparedPair:
 
     def __init__(
         self,
-        a: Marked,
-        b: Marked,
+        a: MarkState,
+        b: MarkState,
         profiles: tuple[Profile, Profile],
         settings: Settings,
         pin: Relation | None = None,
@@ -206,14 +205,14 @@ class ComparedPair:
             found = PrintPairs.of(one, other)
             self.prints = found if found.fewer[0] else None
 
-    def decision(self) -> str:
+    def describe_decision(self) -> str:
         if self._pin is not None:
             return f"{self._pin.value}: a person has said so (`dedup pin list` shows who)"
         if self.related is None:
-            return f"not related: {self._below()}"
-        return f"{self.related.relation.value} by {self.related.rule.value}: {self._figures(self.related)}"
+            return f"not related: {self._explain_unrelated()}"
+        return f"{self.related.relation.value} by {self.related.rule.value}: {self._describe(self.related)}"
 
-    def _figures(self, related: Related) -> str:
+    def _describe(self, related: Related) -> str:
         scores, settings, relation = self.scores, self._settings, related.relation.value
         if related.rule is Rule.CONTENT:
             return "the same words in the same order"
@@ -229,7 +228,7 @@ class ComparedPair:
         value, threshold = scores.signature_jaccard, getattr(settings, f"{relation}_signature_jaccard")
         return f"signature Jaccard {value:.3f} is at least {threshold:g}, in a shared bucket"
 
-    def _below(self) -> str:
+    def _explain_unrelated(self) -> str:
         scores, settings = self.scores, self._settings
         both = zip((self._a, self._b), self._profiles, strict=True)
         if short := [article.id for article, profile in both if not profile.buckets]:
@@ -248,7 +247,7 @@ class ComparedPair:
             said += f", print Jaccard {self.prints.jaccard[0]:.3f} is below {LEAST_JACCARD:g}"
         return said
 
-    def why_not(self) -> Iterator[str]:
+    def explain_why_not(self) -> Iterator[str]:
         """Yield reasons why the later one is no duplicate of the earlier one, each in a sentence; none if it
         is one, or if no score is high enough."""
         scores, settings, pin = self.scores, self._settings, self._pin
@@ -267,15 +266,14 @@ class ComparedPair:
                 yield f"a person has pinned the two as {said}, which comes before every score"
                 return
         if pin is Relation.DUPLICATE or (pin is None and duplicate):
-            yield from _by_marks(self._a, self._b)
+            yield from _explain_marks(self._a, self._b)
         elif pin is None:
-            yield from self._lacking()
-            yield from self._not_damaged()
+            yield from self._explain_evidence()
+            yield from self._explain_letters()
             if by_rules is None:
-                yield from self._not_contained()
+                yield from self._explain_containment()
 
-    def _lacking(self) -> Iterator[str]:
-        """Say why a score above the threshold makes no duplicate."""
+    def _explain_evidence(self) -> Iterator[str]:
         scores, settings = self.scores, self._settings
         if scores.sentence_jaccard >= settings.duplicate_sentence_jaccard:
             yield (
@@ -296,16 +294,16 @@ class ComparedPair:
                     f" {settings.evidence_shingles} are needed"
                 )
 
-    def misread(self) -> list[str]:
+    def find_misread(self) -> list[str]:
         """List the findings of the rule `damaged` in the letters, each in a sentence; empty if the texts do
         not look like one text, misread."""
         if self.scores.same_content or self.prints is None or self.prints.jaccard[0] < LEAST_ALIGNED:
             return []
-        said = self._letters(self.prints)
+        said = self._check_letters(self.prints)
         # The first condition, print Jaccard, has a lower bound here: the texts are shown, not marked.
         return [sentence for sentence, _ in said] if all(holds for _, holds in said[1:]) else []
 
-    def _letters(self, prints: PrintPairs) -> list[tuple[str, bool]]:
+    def _check_letters(self, prints: PrintPairs) -> list[tuple[str, bool]]:
         """Return the conditions of the rule `damaged` in sentences, each with whether it holds."""
         equal, differing = max(prints.equal[0], 1), prints.differing[0]
         mended = prints.mended[0] / differing if differing else 1.0
@@ -326,19 +324,18 @@ class ComparedPair:
         holds = prints.conditions(np.array([self.scores.signature_jaccard]))
         return [(sentence, bool(flags[0])) for sentence, flags in zip(said, holds, strict=True)]
 
-    def _not_damaged(self) -> Iterator[str]:
+    def _explain_letters(self) -> Iterator[str]:
         """Say why two prints with enough letters in common belong to two texts."""
         prints = self.prints
         if prints is None or prints.jaccard[0] < LEAST_JACCARD:
             return
         lacking = [] if self.scores.same_bucket else ["the two share no bucket"]
-        lacking += [sentence for sentence, holds in self._letters(prints) if not holds]
+        lacking += [sentence for sentence, holds in self._check_letters(prints) if not holds]
         if lacking:
             figure = f"print Jaccard {prints.jaccard[0]:.3f} would make a duplicate of a misread text"
             yield f"{figure}, but {'; '.join(lacking)}"
 
-    def _not_contained(self) -> Iterator[str]:
-        """Say why a short article that is inside a longer one is not similar to it."""
+    def _explain_containment(self) -> Iterator[str]:
         scores, settings = self.scores, self._settings
         # Containment is scored only with enough evidence: without that bound it says how high it would be.
         without = replace(settings, containment_sentences=1, containment_shingles=1)
@@ -357,7 +354,7 @@ def _are(ids: list[str]) -> str:
     return f"{' and '.join(ids)} {'is' if len(ids) == 1 else 'are'}"
 
 
-def _by_marks(a: Marked, b: Marked) -> Iterator[str]:
+def _explain_marks(a: MarkState, b: MarkState) -> Iterator[str]:
     """Yield why the later one has another mark, though the rules make it a duplicate of the earlier one."""
     if b.original == a.id:
         return

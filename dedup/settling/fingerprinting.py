@@ -16,7 +16,7 @@ from dedup.base.progress import Progress
 from dedup.base.words import counted
 from dedup.db.database import Database
 from dedup.db.statements import Statements
-from dedup.settling.memory.snapshot import Kept
+from dedup.settling.memory.snapshot import Cache
 from dedup.settling.pool import Factory, FingerprintPool, StoredPart, make_function
 from dedup.store import credits, fingerprints
 from dedup.store.fingerprints import Chunk, Target, WaitingTexts
@@ -45,7 +45,7 @@ class PoolOptions:
 
 
 @dataclass(slots=True)
-class Read:
+class Counts:
     fingerprinted: int = 0  # texts that got a fingerprint
     failed: int = 0  # texts that cannot have one
     articles: int = 0  # articles read
@@ -74,11 +74,11 @@ class Fingerprinting:
         """Expect to read the same texts again, since the settings changed."""
         self._first_page = frozenset()
 
-    def run(self, rulebook: Rulebook, total: int, kept: Kept | None = None) -> Read:
+    def run(self, rulebook: Rulebook, total: int, kept: Cache | None = None) -> Counts:
         """Fingerprint every text that waits, about `total`; add the stored fingerprints to `kept`. Raises
         MachineError: see `FingerprintPool.run`. StuckError: texts that were read wait again and again.
         StaleRulesError: the settings changed."""
-        read = Read()
+        read = Counts()
         if not total:
             return read
         self._progress.start("fingerprinting", total)
@@ -90,7 +90,7 @@ class Fingerprinting:
         )
         share = -(-total // max(threads() if options.workers is None else options.workers, 1))
         size = min(CHUNK_ARTICLES, max(FEW_ARTICLES, share))
-        for part in pool.run(self._chunks(size)):
+        for part in pool.run(self._read_chunks(size)):
             self._count(part, read)
             if kept and part.stored:
                 kept.add(part.stored)
@@ -100,7 +100,7 @@ class Fingerprinting:
             analyze(self._database, read.articles, "article", "article_mark", "fingerprint")
         return read
 
-    def _count(self, part: StoredPart, read: Read) -> None:
+    def _count(self, part: StoredPart, read: Counts) -> None:
         read.failed += len(part.failed)
         read.fingerprinted += part.made
         counted = part.articles
@@ -112,30 +112,30 @@ class Fingerprinting:
         read.articles += len(counted)
         read.which ^= reduce(xor, map(hash, counted), 0)
 
-    def _chunks(self, size: int) -> Iterator[Chunk]:
+    def _read_chunks(self, size: int) -> Iterator[Chunk]:
         after, first = None, True
         while not self._stop():
             with self._database.transaction() as cursor:
                 page = fingerprints.waiting_page(cursor, after, PAGE_ARTICLES)
             if first:
-                self._check(page.articles)
+                self._check_progress(page.articles)
                 first = False
             if not page.articles:
                 return
-            yield from cut(page, size)
+            yield from cut_page(page, size)
             after = page.last
 
-    def _check(self, page: Chunk) -> None:
+    def _check_progress(self, page: Chunk) -> None:
         # A text that was read waits no longer, unless someone changed it or its attached table drifted.
         found = frozenset(page) - self._unreadable
         again = found & self._first_page
         self._same_pages = self._same_pages + 1 if again else 0
         if self._same_pages >= SAME_PAGES:
-            raise endless(len(again))
+            raise make_stuck_error(len(again))
         self._first_page = found
 
 
-def cut(page: WaitingTexts, size: int) -> Iterator[Chunk]:
+def cut_page(page: WaitingTexts, size: int) -> Iterator[Chunk]:
     """Cut a page into chunks of at most `size` articles and `PAGE_CHARACTERS` of text, but of one article at
     least. Texts too long to be read count as well: they are rare."""
     start = held = 0
@@ -155,7 +155,7 @@ def analyze(database: Database, done: int, *tables: str) -> None:
             cursor.execute(_sql("analyze", tables=", ".join(f"dedup.{table}" for table in tables)))
 
 
-def endless(articles: int) -> StuckError:
+def make_stuck_error(articles: int) -> StuckError:
     return StuckError(
         f"{counted(articles, 'article was', 'articles were')} done again and again without an end:"
         " something in the corpus does not agree; `dedup verify` says what"

@@ -18,9 +18,9 @@ from dedup.db.database import Cursor, Database
 from dedup.db.statements import Statements
 from dedup.rules.marks import Mark, Pair, Partner, Status, decide, kept_originals, kept_similar
 from dedup.rules.pair import Profile, Relation
-from dedup.settling.candidates import related
-from dedup.settling.lookup import copies_among, mark_of, related_to, verdict_of, with_copies
-from dedup.settling.settle import Settled, TooManyCandidatesError, settle
+from dedup.settling.candidates import relate_all
+from dedup.settling.lookup import add_copies, decide_mark, find_copies, make_verdict, relate_to
+from dedup.settling.settle import SettleResult, TooManyCandidatesError, settle
 from dedup.store import articles, fast_path, fingerprints, rulebooks, settling, verdicts, window
 from dedup.store.articles import Known
 from dedup.store.fast_path import Ask, Met
@@ -61,7 +61,7 @@ def settle_new(ask: Ask, rulebook: Rulebook, article: Article, made: Fingerprint
     if met.outcome != "shares":
         return None
     settings, place = rulebook.settings, (met.time, article.source_id.encode())
-    found = _related(made, met, settings)
+    found = _relate_new(made, met, settings)
     earlier = [partner for partner in found if partner[0] < place]
     originals = [partner for partner in earlier if partner[2].relation is Relation.DUPLICATE]
     mark = decide(originals, (partner[2] for partner in earlier))
@@ -79,7 +79,7 @@ def settle_new(ask: Ask, rulebook: Rulebook, article: Article, made: Fingerprint
     pairs = [Pair.of(NO_ID, other_id, related) for _, other_id, related in kept]
     if not fast_path.store(ask, rulebook, article, made, met, mark, pairs, gaining):
         return None
-    return verdict_of(article.source_id, mark, kept, met.unsettled)
+    return make_verdict(article.source_id, mark, kept, met.unsettled)
 
 
 def _score_and_rule(partner: Partner) -> tuple[float, str]:
@@ -90,7 +90,7 @@ def _is_better(found: tuple[float, str], before: tuple[float | None, str | None]
     return before[0] is None or before[1] is None or (-found[0], found[1]) < (-before[0], before[1])
 
 
-def _related(made: Fingerprint, met: Met, settings: Settings) -> list[Partner]:
+def _relate_new(made: Fingerprint, met: Met, settings: Settings) -> list[Partner]:
     own = Profile(
         made.content_hash,
         frozenset(met.sentences.tolist()),
@@ -98,7 +98,7 @@ def _related(made: Fingerprint, met: Met, settings: Settings) -> list[Partner]:
         frozenset(made.buckets),
         made.shingle_count,
     )
-    return related(own, met.others, met.other_sentences, settings, {})
+    return relate_all(own, met.others, met.other_sentences, settings, {})
 
 
 def submit(cursor: Cursor, rulebook: Rulebook, article: Article, made: Fingerprinted) -> Verdict:
@@ -123,7 +123,7 @@ def submit(cursor: Cursor, rulebook: Rulebook, article: Article, made: Fingerpri
         fingerprints.store(cursor, [result])
         if is_free:
             _settle_cascade(cursor, settings, [known.id, *partners])
-    return _verdict(cursor, settings, article.source_id, is_free=is_free)
+    return _load_verdict(cursor, settings, article.source_id, is_free=is_free)
 
 
 def store(cursor: Cursor, article: Article) -> Known:
@@ -157,11 +157,11 @@ def delete(cursor: Cursor, settings: Settings, source_ids: Sequence[str]) -> lis
     partners = articles.partners(cursor, source_ids)
     articles.forget_deferred(cursor, source_ids)
     deleted = articles.delete(cursor, source_ids)
-    settle_some(cursor, settings, partners)
+    settle_articles(cursor, settings, partners)
     return deleted
 
 
-def settle_some(cursor: Cursor, settings: Settings, ids: Iterable[int]) -> None:
+def settle_articles(cursor: Cursor, settings: Settings, ids: Iterable[int]) -> None:
     """Settle these articles and all that they unsettle, within the limits of a hook. While the memory engine
     settles the whole corpus, leave them to it."""
     if rulebooks.bulk_run(cursor) is None:
@@ -190,7 +190,7 @@ def _settle_cascade(cursor: Cursor, settings: Settings, ids: Iterable[int]) -> N
             return
 
 
-def _settle_few(cursor: Cursor, settings: Settings, ids: list[int]) -> Settled:
+def _settle_few(cursor: Cursor, settings: Settings, ids: list[int]) -> SettleResult:
     try:
         return settle(cursor, settings, ids=ids, max_candidates=MANY_CANDIDATES)
     except TooManyCandidatesError:
@@ -204,7 +204,7 @@ def _settle_few(cursor: Cursor, settings: Settings, ids: list[int]) -> Settled:
         raise TooManyCandidatesError(f"more than {MAX_CANDIDATES:,} candidates") from None
 
 
-def _verdict(cursor: Cursor, settings: Settings, source_id: str, *, is_free: bool) -> Verdict:
+def _load_verdict(cursor: Cursor, settings: Settings, source_id: str, *, is_free: bool) -> Verdict:
     """Return the verdict on a stored article, a provisional one while articles are unsettled."""
     stored = verdicts.stored_mark(cursor, source_id)
     if stored is None:
@@ -223,9 +223,9 @@ def _verdict(cursor: Cursor, settings: Settings, source_id: str, *, is_free: boo
         return verdicts.verdict(cursor, source_id, stored)
     row = rows[0]
     # Its mark rests on settled articles alone; compared with all it may get another one for now.
-    found = related_to(cursor, settings, row, everything=True)
-    mark = mark_of(row, found)
-    said = verdict_of(source_id, mark, found, stored.unsettled)
+    found = relate_to(cursor, settings, row, everything=True)
+    mark = decide_mark(row, found)
+    said = make_verdict(source_id, mark, found, stored.unsettled)
     before = stored.status, stored.duplicate_of, stored.score, stored.reason
     if before != (said.status, said.duplicate_of, said.score, said.reason):
         _mark_provisionally(cursor, stored.article_id, mark)
@@ -233,7 +233,7 @@ def _verdict(cursor: Cursor, settings: Settings, source_id: str, *, is_free: boo
         return said
     # It was compared with originals and unsettled articles only: none of them is among the settled copies.
     named, count = verdicts.copies(cursor, stored.article_id, settled=True)
-    return with_copies(replace(said, copies=named), copies_among(row, mark, found), count)
+    return add_copies(replace(said, copies=named), find_copies(row, mark, found), count)
 
 
 def _mark_provisionally(cursor: Cursor, article_id: int, mark: Mark) -> None:

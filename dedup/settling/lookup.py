@@ -18,7 +18,7 @@ from dedup.db.arrays import bigints
 from dedup.db.database import Cursor, prefer_indexes
 from dedup.rules.marks import Mark, OrderKey, Partner, Status, decide, order_key
 from dedup.rules.pair import Relation
-from dedup.settling.candidates import profile, related, sharing, without_common
+from dedup.settling.candidates import drop_common, find_sharing, make_profile, relate_all
 from dedup.store import settling, window
 from dedup.store.rulebooks import Rulebook
 from dedup.store.settling import FingerprintRow
@@ -46,31 +46,32 @@ def lookup(cursor: Cursor, rulebook: Rulebook, article: Article | str) -> Verdic
         return Verdict(
             own_id, "failed", None, None, window.NEVER_COMPARED, unsettled=unsettled, archived=True
         )
-    row = _row(made, order)
-    found = related_to(cursor, settings, row, everything=unsettled > 0)
-    mark = mark_of(row, found)
-    return with_copies(verdict_of(own_id, mark, found, unsettled), copies_among(row, mark, found), 0)
+    row = _make_row(made, order)
+    found = relate_to(cursor, settings, row, everything=unsettled > 0)
+    mark = decide_mark(row, found)
+    return add_copies(make_verdict(own_id, mark, found, unsettled), find_copies(row, mark, found), 0)
 
 
-def related_to(cursor: Cursor, settings: Settings, row: FingerprintRow, *, everything: bool) -> list[Partner]:
+def relate_to(cursor: Cursor, settings: Settings, row: FingerprintRow, *, everything: bool) -> list[Partner]:
     """Return the articles related to one, with order and relation: canonical ones, or `everything` unsettled
     too."""
-    own = without_common(cursor, [row])
-    others = sharing(cursor, settings, [row], own, "canonical")
+    own = drop_common(cursor, [row])
+    others = find_sharing(cursor, settings, [row], own, "canonical")
     if everything:
-        others += sharing(cursor, settings, [row], own, "waiting")
-        others += [other for other in sharing(cursor, settings, [row], own, "duplicate") if not other.settled]
+        others += find_sharing(cursor, settings, [row], own, "waiting")
+        copies = find_sharing(cursor, settings, [row], own, "duplicate")
+        others += [other for other in copies if not other.settled]
     name = row.order[1]
     pins = settling.pair_pins(cursor, [row])
     pinned = settling.named(cursor, settings, {n for pair in pins for n in pair} - {name})
     others += [other for other in pinned if other.canonical or (everything and not other.settled)]
     unique = list({other.id: other for other in others if other.order[1] != name}.values())
     said = {next(iter(pair - {name})): relation for pair, relation in pins.items() if name in pair}
-    sentences = without_common(cursor, unique)
-    return related(profile(row, own[0]), unique, sentences, settings, said)
+    sentences = drop_common(cursor, unique)
+    return relate_all(make_profile(row, own[0]), unique, sentences, settings, said)
 
 
-def mark_of(row: FingerprintRow, found: Sequence[Partner]) -> Mark:
+def decide_mark(row: FingerprintRow, found: Sequence[Partner]) -> Mark:
     """Return the mark that follows from relations: duplicate of an earlier article, or similar to any."""
     return decide(
         (f for f in found if f[2].relation is Relation.DUPLICATE and f[0] < row.order),
@@ -78,7 +79,7 @@ def mark_of(row: FingerprintRow, found: Sequence[Partner]) -> Mark:
     )
 
 
-def verdict_of(source_id: str | None, mark: Mark, found: Sequence[Partner], unsettled: int) -> Verdict:
+def make_verdict(source_id: str | None, mark: Mark, found: Sequence[Partner], unsettled: int) -> Verdict:
     duplicate = mark.status is Status.DUPLICATE
     behind = Relation.DUPLICATE if duplicate else Relation.SIMILAR
     names = {article_id: order[1].decode() for order, article_id, _ in found}
@@ -88,12 +89,12 @@ def verdict_of(source_id: str | None, mark: Mark, found: Sequence[Partner], unse
         names[mark.duplicate_of] if mark.duplicate_of is not None else None,
         mark.score,
         mark.reason,
-        _matches(f for f in found if f[2].relation is behind),
+        _rank_matches(f for f in found if f[2].relation is behind),
         unsettled,
     )
 
 
-def copies_among(row: FingerprintRow, mark: Mark, found: Iterable[Partner]) -> tuple[Copy, ...]:
+def find_copies(row: FingerprintRow, mark: Mark, found: Iterable[Partner]) -> tuple[Copy, ...]:
     """Return the later articles that become copies of an article, if its mark lets it have copies."""
     if mark.status is Status.DUPLICATE:
         return ()
@@ -104,7 +105,7 @@ def copies_among(row: FingerprintRow, mark: Mark, found: Iterable[Partner]) -> t
     )
 
 
-def with_copies(verdict: Verdict, found: Iterable[Copy], stored: int) -> Verdict:
+def add_copies(verdict: Verdict, found: Iterable[Copy], stored: int) -> Verdict:
     """Add copies to a verdict, and name the best; it already names the best of its `stored` copies."""
     more = tuple(found)
     ranked = sorted((*verdict.copies, *more), key=lambda copy: (-copy.score, copy.id))
@@ -113,7 +114,7 @@ def with_copies(verdict: Verdict, found: Iterable[Copy], stored: int) -> Verdict
     )
 
 
-def _row(made: Fingerprint, order: OrderKey) -> FingerprintRow:
+def _make_row(made: Fingerprint, order: OrderKey) -> FingerprintRow:
     return FingerprintRow(
         id=0,
         order=order,
@@ -129,7 +130,7 @@ def _row(made: Fingerprint, order: OrderKey) -> FingerprintRow:
     )
 
 
-def _matches(found: Iterable[Partner]) -> tuple[Match, ...]:
+def _rank_matches(found: Iterable[Partner]) -> tuple[Match, ...]:
     ranked = sorted(found, key=lambda f: (-f[2].scores.score, f[0][1]))
     return tuple(
         Match(

@@ -103,37 +103,37 @@ class FingerprintPool:
         MachineError: no memory or no thread is left; stored fingerprints are kept. DatabaseError: the server
         refused or went away. StaleRulesError: the settings changed."""
         try:
-            yield from self._shared_out(chunks) if self._workers else map(self._read, chunks)
+            yield from self._run_threads(chunks) if self._workers else map(self._process, chunks)
         except MemoryError:
             raise MachineError(f"out of memory; {SPARE}") from None
         finally:
             self._close()
 
-    def _shared_out(self, chunks: Iterable[Chunk]) -> Iterator[StoredPart]:
+    def _run_threads(self, chunks: Iterable[Chunk]) -> Iterator[StoredPart]:
         waiting: set[Future[StoredPart]] = set()
         with ThreadPoolExecutor(self._workers, "dedup-fingerprints") as executor:
             try:
                 for chunk in chunks:
-                    waiting.add(submitted(executor, self._read, chunk))
+                    waiting.add(submit_to_thread(executor, self._process, chunk))
                     while len(waiting) >= CHUNKS_AHEAD * self._workers and not self._stop():
-                        yield from _finished(waiting)
+                        yield from _take_finished(waiting)
                     if self._stop():
                         break
                 while waiting and not self._stop():
-                    yield from _finished(waiting)
-                yield from self._stopped(waiting)
+                    yield from _take_finished(waiting)
+                yield from self._finish_chunks(waiting)
             except BaseException:
                 for future in waiting:
                     future.cancel()
                 self._cancel()
                 raise
 
-    def _stopped(self, waiting: set[Future[StoredPart]]) -> Iterator[StoredPart]:
+    def _finish_chunks(self, waiting: set[Future[StoredPart]]) -> Iterator[StoredPart]:
         """Finish the chunks in hand, but do not wait long for rows that others hold."""
         in_hand = {future for future in waiting if not future.cancel()}
         deadline = monotonic() + STOP_SECONDS
         while in_hand and monotonic() < deadline:
-            yield from _finished(in_hand)
+            yield from _take_finished(in_hand)
         if in_hand:
             self._cancel()
             wait(in_hand)
@@ -145,36 +145,36 @@ class FingerprintPool:
         self._open, self._idle, self._cancelled = [], LifoQueue(), False
 
     def _cancel(self) -> None:
-        """Cancel what threads wait for: their `_read` raises, and stores nothing more."""
+        """Cancel what threads wait for: their `_process` raises, and stores nothing more."""
         self._cancelled = True
         for connection in self._open:
             with suppress(Exception):  # it may be closed, or its server away
                 connection.cancel_safe(timeout=CANCEL_SECONDS)
 
-    def _read(self, chunk: Chunk) -> StoredPart:
+    def _process(self, chunk: Chunk) -> StoredPart:
         """Read the texts of a chunk that still wait and store their fingerprints. Raises as `run`, and
         ClosedError if `_cancel` was called."""
         patience = self._database.timeouts.lock
-        found = retried(lambda: self._texts(chunk), patience)
+        found = retried(lambda: self._load_texts(chunk), patience)
         tasks = [task._replace(text=readable(task.text, html)) if html else task for task, html in found]
         failed: dict[int, str] = {}
         gone = {i for i, _ in chunk} - {task.id for task in tasks}
         stored = None
         if tasks:
             batch = Batch([(task.id, task.revision) for task in tasks], self._function(tasks))
-            named = self._named(tasks, batch)
+            named = self._read_credits(tasks, batch)
             stored, moved = retried(lambda: self._store(batch, named), patience)
             gone.update(moved)
             failed = {i: reason for (i, _), reason in batch.failed.items() if i not in gone}
         return StoredPart(chunk, failed, sorted(gone), stored)
 
-    def _named(self, tasks: Sequence[TextTask], batch: Batch) -> dict[int, tuple[Credit, ...]]:
+    def _read_credits(self, tasks: Sequence[TextTask], batch: Batch) -> dict[int, tuple[Credit, ...]]:
         if self._credits is None:
             return {}
         read, failed = self._credits.read, {article for article, _ in batch.failed}
         return {task.id: () if task.id in failed else read(task.text, task.byline) for task in tasks}
 
-    def _texts(self, chunk: Chunk) -> list[tuple[TextTask, bool]]:
+    def _load_texts(self, chunk: Chunk) -> list[tuple[TextTask, bool]]:
         with self._transaction() as cursor:
             return fingerprints.waiting_texts(cursor, chunk, self._rulebook.settings.text_max_characters)
 
@@ -226,7 +226,7 @@ class FingerprintPool:
             ) from None
 
 
-def submitted(
+def submit_to_thread(
     executor: ThreadPoolExecutor, work: Callable[[_Given], _Value], given: _Given
 ) -> Future[_Value]:
     """Submit work to a thread. Raises MachineError: there is no thread to be had."""
@@ -236,7 +236,7 @@ def submitted(
         raise MachineError(f"no more threads; {SPARE}") from None
 
 
-def _finished(waiting: set[Future[StoredPart]]) -> Iterator[StoredPart]:
+def _take_finished(waiting: set[Future[StoredPart]]) -> Iterator[StoredPart]:
     """Yield the results that come within `LOOK_SECONDS`, and remove them from `waiting`."""
     done, _ = wait(waiting, LOOK_SECONDS, FIRST_COMPLETED)
     for future in done:

@@ -14,7 +14,7 @@ from itertools import islice
 
 from dedup.db.arrays import Bigints
 from dedup.db.database import Cursor, Database
-from dedup.settling.locked import held
+from dedup.settling.locked import run_locked
 from dedup.store import articles, common_sentences
 from dedup.store.common_sentences import CommonChange, SentenceCount
 from dedup.store.rulebooks import Rulebook
@@ -34,7 +34,7 @@ EXAMPLE_CHARACTERS = 500  # Longer examples are cut: a table cell is no place fo
 
 
 @dataclass(frozen=True, slots=True)
-class Refreshed:
+class RefreshResult:
     """Numbers of sentences that became or stopped being common, and of their carriers."""
 
     entered: int = 0
@@ -42,14 +42,14 @@ class Refreshed:
     carriers: int = 0
 
 
-def refresh(database: Database, rulebook: Rulebook, *, full: bool | None = None) -> Refreshed:
+def refresh(database: Database, rulebook: Rulebook, *, full: bool | None = None) -> RefreshResult:
     """Bring the common sentences up to date with the fingerprints; costs one query if nothing changed.
     `full`: count every sentence; False: only the changed ones; None: choose by cost. Raises StaleRulesError:
     the settings changed; stored changes are right."""
     settings = rulebook.settings
     with database.transaction() as cursor:
         if not common_sentences.anything_to_count(cursor):
-            return Refreshed()
+            return RefreshResult()
     with database.session() as session, session.transaction(snapshot=True) as cursor:
         everything, taken, fingerprints = common_sentences.take_changes(cursor)
         if full is None:
@@ -71,35 +71,35 @@ class SentenceCounts:
     changes: Sequence[CommonChange]  # changes of the table of common sentences that follow
     carriers: Mapping[int, Sequence[int]] | None = None  # that take part, by sentence that enters or leaves
 
-    def carriers_of(self, cursor: Cursor, part: Sequence[CommonChange]) -> list[int]:
+    def find_carriers(self, cursor: Cursor, part: Sequence[CommonChange]) -> list[int]:
         """Return the articles to withdraw because these sentences change."""
         if self.carriers is None:
             return common_sentences.carriers_of(cursor, part)
         return sorted({id for change in part for id in self.carriers.get(change.sentence_hash, ())})
 
 
-def apply(database: Database, rulebook: Rulebook, counted: SentenceCounts) -> Refreshed:
+def apply(database: Database, rulebook: Rulebook, counted: SentenceCounts) -> RefreshResult:
     """Change the table of common sentences, and store the counts. Raises as `refresh`."""
     changes = counted.changes
-    examples = examples_of(database, rulebook.fingerprinter, [c for c in changes if c.enters])
+    examples = find_examples(database, rulebook.fingerprinter, [c for c in changes if c.enters])
     carriers = 0
-    for part in _parts(changes):
+    for part in _split_changes(changes):
         # Most carriers are withdrawn ahead, which is safe at any time: the transaction that changes the
         # sentences has to withdraw all of them, and would be long.
         with database.transaction() as cursor:
-            waiting = counted.carriers_of(cursor, part)
+            waiting = counted.find_carriers(cursor, part)
         for start in range(0, len(waiting), WITHDRAWN_PER_TRANSACTION):
             page = waiting[start : start + WITHDRAWN_PER_TRANSACTION]
-            held(database, partial(articles.withdraw, ids=page), rulebook.check)
-        change = partial(_change, counted=counted, part=part, examples=examples)
-        carriers += held(database, change, rulebook.check)
+            run_locked(database, partial(articles.withdraw, ids=page), rulebook.check)
+        change = partial(_change_sentences, counted=counted, part=part, examples=examples)
+        carriers += run_locked(database, change, rulebook.check)
     finish = partial(common_sentences.finish, counts=counted.counts, taken=counted.taken)
     finish = partial(finish, settings=rulebook.settings, everything=counted.everything)
-    held(database, finish, rulebook.check)
-    return Refreshed(sum(c.enters for c in changes), sum(c.leaves for c in changes), carriers)
+    run_locked(database, finish, rulebook.check)
+    return RefreshResult(sum(c.enters for c in changes), sum(c.leaves for c in changes), carriers)
 
 
-def _parts(changes: Sequence[CommonChange]) -> Iterator[list[CommonChange]]:
+def _split_changes(changes: Sequence[CommonChange]) -> Iterator[list[CommonChange]]:
     part: list[CommonChange] = []
     carriers = 0
     for change in changes:
@@ -114,15 +114,15 @@ def _parts(changes: Sequence[CommonChange]) -> Iterator[list[CommonChange]]:
         yield part
 
 
-def _change(
+def _change_sentences(
     cursor: Cursor, counted: SentenceCounts, part: Sequence[CommonChange], examples: dict[int, str]
 ) -> int:
-    carriers = counted.carriers_of(cursor, part)
+    carriers = counted.find_carriers(cursor, part)
     common_sentences.apply(cursor, part, carriers, examples)
     return len(carriers)
 
 
-def examples_of(
+def find_examples(
     database: Database, fingerprinter: Fingerprinter, changes: list[CommonChange]
 ) -> dict[int, str]:
     """Return the words of each sentence that enters, from a text that carries it."""

@@ -16,7 +16,7 @@ import numpy as np
 from dedup.base.numbers import Flags, distinct
 from dedup.db.arrays import Bigints
 from dedup.db.database import Cursor, Database
-from dedup.settling.locked import held
+from dedup.settling.locked import run_locked
 from dedup.store import key_segments, memory_engine
 from dedup.store.fingerprints import Target
 from dedup.store.key_segments import KeySegment
@@ -42,10 +42,10 @@ def build(
     database: Database,
     table: Target,
     stop: Callable[[], bool],
-    held: Iterator[tuple[Bigints, Flags]] | None = None,
+    kept: Iterator[tuple[Bigints, Flags]] | None = None,
     at_once: int | None = None,
 ) -> list[KeySegment]:
-    """Write segments of the keys of all fingerprints of a table, for `publish`. `held`: their entries, with
+    """Write segments of the keys of all fingerprints of a table, for `publish`. `kept`: their entries, with
     the flags of their articles, if they are in memory. `at_once`: entries of a segment; None for
     `SORTED_ENTRIES`."""
     most = at_once or SORTED_ENTRIES
@@ -54,7 +54,7 @@ def build(
     found: list[KeySegment] = []
     with database.session() as session, session.transaction() as cursor:
         parts: dict[bool, list[Bigints]] = {True: [], False: []}
-        for entries, canonical in held or key_segments.of_table(cursor, table):
+        for entries, canonical in kept or key_segments.of_table(cursor, table):
             if stop():
                 return []
             for flag, some in parts.items():
@@ -73,7 +73,8 @@ def publish(database: Database, rulebook: Rulebook, run: int, made: list[KeySegm
         for segment in made:
             key_segments.use(cursor, segment)
 
-    held(database, use, partial(memory_engine.check, rulebook=rulebook, run=run), seconds=PUBLISH_SECONDS)
+    check = partial(memory_engine.check, rulebook=rulebook, run=run)
+    run_locked(database, use, check, seconds=PUBLISH_SECONDS)
 
 
 def merge(database: Database, at_least: int = RECENT_ENTRIES) -> bool:
@@ -87,15 +88,15 @@ def merge(database: Database, at_least: int = RECENT_ENTRIES) -> bool:
         for flag, recent in zip((True, False), key_segments.take_recent(cursor), strict=True):
             if not len(recent):
                 continue
-            old = _chosen([s for s in present if s.canonical == flag], len(recent))
+            old = _choose_segments([s for s in present if s.canonical == flag], len(recent))
             blocks = key_segments.blocks_for(len(recent) + sum(s.entries for s in old))
-            parts = _merged(cursor, flag, np.sort(recent), old, blocks)
+            parts = _merge_entries(cursor, flag, np.sort(recent), old, blocks)
             key_segments.use(cursor, _write(cursor, flag, blocks, parts))
             key_segments.remove(cursor, [s.id for s in old])
     return True
 
 
-def _chosen(present: list[KeySegment], entries: int) -> list[KeySegment]:
+def _choose_segments(present: list[KeySegment], entries: int) -> list[KeySegment]:
     """Choose the segments, given in ascending order of size, to merge with so many new entries."""
     chosen = []
     for segment in present:
@@ -106,7 +107,7 @@ def _chosen(present: list[KeySegment], entries: int) -> list[KeySegment]:
     return chosen
 
 
-def _merged(
+def _merge_entries(
     cursor: Cursor, flag: bool, recent: Bigints, old: list[KeySegment], blocks: int
 ) -> Iterator[Bigints]:
     """Yield recent entries with valid entries of old segments, in pieces that are ranges of new blocks."""

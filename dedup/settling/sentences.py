@@ -17,7 +17,7 @@ from dedup.base.settings import MIN_OUTLETS
 from dedup.base.words import counted
 from dedup.db.database import Database
 from dedup.settling.refresh import EXAMPLE_CHARACTERS
-from dedup.settling.versions import Sentences, altered, sentences_of
+from dedup.settling.versions import Sentences, find_alterations, split_sentences
 from dedup.store import articles, quotes, rulebooks, versions
 from dedup.store.versions import Difference
 from dedup.text.fingerprint import Fingerprinter
@@ -55,13 +55,13 @@ def keep(
         if every is not None:
             quotes.schedule(cursor, every, outlets)
         fingerprinter = rulebooks.load_rulebook(cursor).fingerprinter
-    _compare(database, fingerprinter, report, bar, stop)
+    _compare_versions(database, fingerprinter, report, bar, stop)
     if not report.stopped:
-        _quote(database, fingerprinter, outlets, report, bar, stop)
+        _count_quotes(database, fingerprinter, outlets, report, bar, stop)
     return report
 
 
-def _compare(
+def _compare_versions(
     database: Database,
     fingerprinter: Fingerprinter,
     report: SentencesReport,
@@ -82,8 +82,8 @@ def _compare(
         known = {id: found for id, found in known.items() if id in wanted}
         with database.transaction() as cursor:
             for task in articles.texts(cursor, sorted(wanted - known.keys())):
-                known[task.id] = task.revision, sentences_of(fingerprinter, task)
-            found = [*_differences(pairs, known)]
+                known[task.id] = task.revision, split_sentences(fingerprinter, task)
+            found = [*_find_differences(pairs, known)]
             versions.keep(cursor, found)
         report.compared += len(found)
         report.alterations += sum(len(one.earlier) for one in found)
@@ -92,7 +92,7 @@ def _compare(
         versions.forget(cursor)
 
 
-def _differences(
+def _find_differences(
     pairs: list[tuple[int, int]], known: dict[int, tuple[int, Sentences]]
 ) -> Iterator[Difference]:
     for id, before in pairs:
@@ -100,12 +100,12 @@ def _differences(
         if id in known and before in known:
             revision, later = known[id]
             before_revision, earlier = known[before]
-            found = altered(earlier, later)
+            found = find_alterations(earlier, later)
             sides = [one for one, _ in found], [other for _, other in found]
             yield Difference(id, before, revision, before_revision, *sides)
 
 
-def _quote(
+def _count_quotes(
     database: Database,
     fingerprinter: Fingerprinter,
     outlets: int,
@@ -130,7 +130,7 @@ def _quote(
         with database.transaction() as cursor:
             tasks = articles.texts(cursor, page)
         for task in tasks:
-            for key, sentence in sentences_of(fingerprinter, task).items():
+            for key, sentence in split_sentences(fingerprinter, task).items():
                 if key in wanted[task.id]:
                     words[key] = task.revision, sentence[:EXAMPLE_CHARACTERS]
         bar.advance(len(page))

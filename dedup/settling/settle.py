@@ -36,7 +36,7 @@ from dedup.rules.decide import BestMatches, ComparedArrays, Decisions, Outside, 
 from dedup.rules.marks import Mark, Status
 from dedup.rules.pair import Rule
 from dedup.rules.pairs import CODE, RULES
-from dedup.settling.candidates import profiles, sharing, without_common
+from dedup.settling.candidates import drop_common, find_sharing, make_profiles
 from dedup.store import settling
 from dedup.store.settling import Among, FingerprintRow, Outcome, PairRows
 
@@ -50,7 +50,7 @@ class TooManyCandidatesError(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Settled:
+class SettleResult:
     ids: frozenset[int] = frozenset()  # articles that got a mark
     unsettled: frozenset[int] = frozenset()  # articles that became stale by it
     left: frozenset[int] = frozenset()  # articles left for another call, since the others were work enough
@@ -65,7 +65,7 @@ def settle(
     ids: Sequence[int] | None = None,
     max_candidates: int | None = None,
     max_work: int = MAX_WORK,
-) -> Settled:
+) -> SettleResult:
     """Give unsettled articles their marks; the caller holds the settle lock.
 
     Args:
@@ -81,12 +81,12 @@ def settle(
     else:
         rows = settling.unsettled_among(cursor, settings, ids)
     if not rows:
-        return Settled()
+        return SettleResult()
     batch = _SettleBatch(cursor, settings, sorted(rows, key=lambda row: row.order), max_candidates, max_work)
     outcome = batch.decide()
     became = settling.write(cursor, settings, outcome)
     left = frozenset(row.id for row in rows) - outcome.settled
-    return Settled(outcome.settled, frozenset(became), left, batch.compared)
+    return SettleResult(outcome.settled, frozenset(became), left, batch.compared)
 
 
 class _SettleBatch:
@@ -104,17 +104,17 @@ class _SettleBatch:
         self._cursor = cursor
         self._settings = settings
         self._max_candidates = max_candidates
-        self._sentences = dict(zip((row.id for row in rows), without_common(cursor, rows), strict=True))
+        self._sentences = dict(zip((row.id for row in rows), drop_common(cursor, rows), strict=True))
         self._pins = settling.pair_pins(cursor, rows)
         names = {name for pair in self._pins for name in pair} - {row.order[1] for row in rows}
         self._pinned = settling.named(cursor, settings, names)
         self._ids = {row.id for row in rows}
-        self._rows, self._profiles = self._compared(rows, self._others(rows, "canonical"))
+        self._rows, self._profiles = self._make_profiles(rows, self._find_others(rows, "canonical"))
         self._place = {row.id: place for place, row in enumerate(self._rows)}
         given = np.array([self._place[row.id] for row in rows])
         self._inside = np.zeros(len(self._rows), np.bool_)
-        self._inside[given[: self._enough(given, max_work)]] = True
-        self._ids = self._named(self._inside)
+        self._inside[given[: self._count_affordable(given, max_work)]] = True
+        self._ids = self._ids_at(self._inside)
         self._canonical = np.array([bool(row.canonical) for row in self._rows], np.bool_)
         self._settled = np.array([row.settled for row in self._rows], np.bool_)
         self._settled &= self._canonical & ~self._inside
@@ -122,7 +122,7 @@ class _SettleBatch:
         self._through: datetime | None = None
         self.compared = 0  # pairs scored
 
-    def _enough(self, given: npt.NDArray[np.int64], max_work: int) -> int:
+    def _count_affordable(self, given: npt.NDArray[np.int64], max_work: int) -> int:
         """Return how many articles are work enough for one transaction, the earliest first; one at least.
         Work is the number of articles that keys lead to, and the writing of pairs that may be kept."""
         if len(given) == 1:
@@ -138,28 +138,28 @@ class _SettleBatch:
 
     def decide(self) -> Outcome:
         rows, inside = self._rows, self._inside
-        outside = self._outside()
+        outside = self._describe_outside()
         found = decide(self._profiles, self._settings, outside, at_once=COMPARED_AT_ONCE)
         self.compared += found.compared
         canonical = np.where(inside, found.original < 0, self._canonical)
         appeared = canonical & ~self._canonical
-        displaced = self._named(self._canonical & ~canonical)
+        displaced = self._ids_at(self._canonical & ~canonical)
         self._unsettled |= settling.decided_by(self._cursor, displaced) - self._ids
-        self._unsettled |= self._unsettled_duplicates([rows[p] for p in np.flatnonzero(appeared).tolist()])
+        self._unsettled |= self._find_stale_duplicates([rows[p] for p in np.flatnonzero(appeared).tolist()])
         across = found.across
         late = appeared[across.earlier]  # their later ones are outside
         self._unsettled |= {rows[p].id for p in across.later[late & across.duplicate].tolist()}
         has_gained = ~inside & (found.best_place != outside.best.place)
         similar = across[~across.duplicate]
-        retained = self._retained(similar, canonical & self._canonical, has_gained)
-        entered = self._entered(similar[appeared[similar.earlier] & self._settled[similar.later]])
+        retained = self._retain_pairs(similar, canonical & self._canonical, has_gained)
+        entered = self._enter_pairs(similar[appeared[similar.earlier] & self._settled[similar.later]])
         pairs, best_match = found.pairs.united(PairArrays.joined([retained, entered]))
         best_match &= np.isin(pairs.codes(), retained.codes())
         best_match[: len(found.pairs)] |= found.best_match
-        marks = {rows[place].id: self._mark(found, place) for place in np.flatnonzero(inside).tolist()}
+        marks = {rows[place].id: self._make_mark(found, place) for place in np.flatnonzero(inside).tolist()}
         gained = [rows[place] for place in np.flatnonzero(has_gained).tolist()]
         for row in gained:
-            mark = self._mark(found, self._place[row.id])
+            mark = self._make_mark(found, self._place[row.id])
             if row.id not in self._unsettled and (row.score, row.reason) != (mark.score, mark.reason):
                 marks[row.id] = mark
         stored = np.array([row.stored_canonical for row in rows], np.bool_)
@@ -174,7 +174,7 @@ class _SettleBatch:
             self._unsettled,
         )
 
-    def _outside(self) -> Outside:
+    def _describe_outside(self) -> Outside:
         """Return flags and best matches of the articles outside; the mark of a settled article tells its
         match."""
         rows, times = self._rows, [self._rows[place].order[0] for place in np.flatnonzero(self._inside)]
@@ -189,7 +189,7 @@ class _SettleBatch:
         # before one that was settled already.
         self._through = settling.reach(self._cursor, self._settings, times[-1])
         if self._through is not None and times[0] <= self._through:
-            settled = self._named(self._settled)
+            settled = self._ids_at(self._settled)
             later = settling.best_match_later(self._cursor, self._settings, settled)
             for id, order in later.items():
                 other = bisect_left(rows, order, key=lambda row: row.order)
@@ -198,14 +198,14 @@ class _SettleBatch:
                 best.place[self._place[id]] = other if known else other - 0.5
         return Outside(self._inside, self._canonical & ~self._inside, best)
 
-    def _mark(self, found: Decisions, place: int) -> Mark:
+    def _make_mark(self, found: Decisions, place: int) -> Mark:
         original, score = int(found.original[place]), float(found.score[place])
         rule = RULES[found.rule[place]].value
         if original >= 0:
             return Mark(Status.DUPLICATE, self._rows[original].id, score, rule)
         return Mark(Status.SIMILAR, None, score, rule) if score >= 0 else Mark(Status.UNIQUE)
 
-    def _retained(self, similar: PairArrays, stay: Flags, gained: Flags) -> PairArrays:
+    def _retain_pairs(self, similar: PairArrays, stay: Flags, gained: Flags) -> PairArrays:
         """Return pairs of the batch with earlier articles outside that were, and still are, most like them.
         `stay`: the articles that were canonical and still are."""
         kept = settling.kept_for_best_match(self._cursor, self._ids)
@@ -223,7 +223,7 @@ class _SettleBatch:
                 found.append(pair)
         return similar[np.array(found, np.int64)]
 
-    def _entered(self, late: PairArrays) -> PairArrays:
+    def _enter_pairs(self, late: PairArrays) -> PairArrays:
         """Return the new pairs that settled articles outside keep with earlier articles that appeared."""
         by_later: dict[int, list[int]] = {}
         for i, later in enumerate(late.later.tolist()):
@@ -241,13 +241,13 @@ class _SettleBatch:
                 self._unsettled.add(id)
         return late[np.array(found, np.int64)]
 
-    def _unsettled_duplicates(self, appeared: list[FingerprintRow]) -> set[int]:
+    def _find_stale_duplicates(self, appeared: list[FingerprintRow]) -> set[int]:
         """Return settled duplicates outside that may get another original, since these became canonical."""
         early = [row for row in appeared if self._through is not None and row.order[0] <= self._through]
         if not early:
             return set()
-        others = self._others(early, "duplicate", after=early[0].order[0])
-        rows, profiles = self._compared(early, others)
+        others = self._find_others(early, "duplicate", after=early[0].order[0])
+        rows, profiles = self._make_profiles(early, others)
         ids = {row.id for row in early}
         among = np.array([row.id in ids for row in rows], np.bool_)
         comparison = ComparedArrays(profiles, self._settings, ~among, COMPARED_AT_ONCE)
@@ -259,28 +259,28 @@ class _SettleBatch:
         self.compared += comparison.compared
         return found
 
-    def _compared(
+    def _make_profiles(
         self, rows: list[FingerprintRow], others: list[FingerprintRow]
     ) -> tuple[list[FingerprintRow], Profiles]:
-        sentences = [*(self._sentences[row.id] for row in rows), *without_common(self._cursor, others)]
+        sentences = [*(self._sentences[row.id] for row in rows), *drop_common(self._cursor, others)]
         everything = [*rows, *others]
         order = sorted(range(len(everything)), key=lambda i: everything[i].order)
         ordered = [everything[i] for i in order]
-        return ordered, profiles(ordered, [sentences[i] for i in order], self._pins)
+        return ordered, make_profiles(ordered, [sentences[i] for i in order], self._pins)
 
-    def _others(
+    def _find_others(
         self, rows: list[FingerprintRow], among: Among, *, after: datetime | None = None
     ) -> list[FingerprintRow]:
         """Find articles, not of this batch, that share something or are pinned with one of these."""
         # One more than the limit is enough to know that there are too many.
         limit = None if self._max_candidates is None else self._max_candidates + 1
         sentences = [self._sentences[row.id] for row in rows]
-        found = sharing(self._cursor, self._settings, rows, sentences, among, after=after, limit=limit)
+        found = find_sharing(self._cursor, self._settings, rows, sentences, among, after=after, limit=limit)
         if limit is not None and len(found) >= limit:
             raise TooManyCandidatesError
         wanted = among == "canonical"
         pinned = [row for row in self._pinned if row.canonical is wanted]
         return list({row.id: row for row in [*found, *pinned] if row.id not in self._ids}.values())
 
-    def _named(self, places: Flags) -> set[int]:
+    def _ids_at(self, places: Flags) -> set[int]:
         return {self._rows[place].id for place in np.flatnonzero(places).tolist()}

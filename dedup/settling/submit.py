@@ -40,8 +40,8 @@ class Submissions:
                 with self._database.transaction(seconds=seconds) as cursor:
                     self._may_settle = roles.may_settle(cursor)
             if not self._may_settle:
-                return self._handed_in(article)
-            return self._settled(article, seconds)
+                return self._store_and_look_up(article)
+            return self._settle(article, seconds)
         except (BusyError, CollisionError):
             return self.defer(article, IN_USE.format(seconds=seconds))
 
@@ -56,10 +56,9 @@ class Submissions:
             own_id = article.source_id if isinstance(article, Article) else None
             return Verdict(own_id, "pending", None, None, OTHER_PROGRAM)
 
-        return self._by_rulebook(look)
+        return self._with_rulebook(look)
 
-    def _handed_in(self, article: Article) -> Verdict:
-        """Store an article of a role that may not settle, and look up its mark."""
+    def _store_and_look_up(self, article: Article) -> Verdict:
         hook.store_for_later(self._database, article, may_edit=False)
         try:
             verdict = self.lookup(article)
@@ -68,7 +67,7 @@ class Submissions:
         # This article is unsettled, and is not counted if it was deferred.
         return replace(verdict, unsettled=max(1, verdict.unsettled))
 
-    def _settled(self, article: Article, seconds: float) -> Verdict:
+    def _settle(self, article: Article, seconds: float) -> Verdict:
         def settle(rulebook: Rulebook) -> Verdict:
             if not rulebook.state.same_program():
                 with self._database.transaction(seconds=seconds) as cursor:
@@ -90,14 +89,14 @@ class Submissions:
 
             return retried(attempt)
 
-        return self._by_rulebook(settle, seconds)
+        return self._with_rulebook(settle, seconds)
 
     def defer(self, article: Article, why: str) -> Verdict:
         """Store an article for the next backfill; its verdict is `pending` until then."""
         hook.store_for_later(self._database, article)
         return Verdict(article.source_id, "pending", None, None, why)
 
-    def _by_rulebook(self, work: Callable[[Rulebook], Verdict], seconds: float | None = None) -> Verdict:
+    def _with_rulebook(self, work: Callable[[Rulebook], Verdict], seconds: float | None = None) -> Verdict:
         """Do some work with the rulebook, again with a new one if it is no longer the corpus' own."""
         for _ in range(RULEBOOK_RETRIES):
             rulebook = self._rulebook  # read once: another thread may forget it meanwhile

@@ -24,7 +24,7 @@ from dedup.db.database import Cursor, Database
 from dedup.rules.common import effective_stories, is_common
 from dedup.rules.marks import Mark, Pair, Partner, Status, best_match, decide, kept_originals, kept_similar
 from dedup.rules.pair import Profile, Relation, relate
-from dedup.settling.locked import held
+from dedup.settling.locked import run_locked
 from dedup.settling.verify_attached import BLOCK_ARTICLES, FIRST, check_attached
 from dedup.store import articles, bookkeeping, common_sentences, credits, rulebooks, snapshots
 from dedup.store.bookkeeping import Healing, Repairs
@@ -55,8 +55,8 @@ class Verification(Answer):
         return not self.found
 
     def as_dict(self) -> dict[str, Any]:
-        told = ("articles", "differences", "found", "skipped", "by_hand")
-        return {name: plain(getattr(self, name)) for name in told}
+        names = ("articles", "differences", "found", "skipped", "by_hand")
+        return {name: plain(getattr(self, name)) for name in names}
 
     def __str__(self) -> str:
         return f"checked {counted(self.articles, 'article')}: {counted(self.found, 'difference')}"
@@ -64,7 +64,7 @@ class Verification(Answer):
     def skip(self, line: str) -> None:
         self.skipped.append(line)
 
-    def differs(self, line: str, repair: Healing | None, ids: Collection[int] = ()) -> None:
+    def report(self, line: str, repair: Healing | None, ids: Collection[int] = ()) -> None:
         """Note a difference and its repair, for some articles or for the corpus. `repair`: None if a person
         must act; then the line says how."""
         self.found += 1
@@ -75,8 +75,8 @@ class Verification(Answer):
         if len(self.differences) < DIFFERENCES_SHOWN:
             self.differences.append(line)
 
-    def differs_at(self, article: StoredArticle, words: str, repair: Healing) -> None:
-        self.differs(f"{article.source_id}: {words}", repair, [article.id])
+    def report_at(self, article: StoredArticle, words: str, repair: Healing) -> None:
+        self.report(f"{article.source_id}: {words}", repair, [article.id])
 
 
 def verify(
@@ -101,7 +101,7 @@ def verify(
         credited = _CreditCheck(cursor)
         for start in range(0, len(ids), BLOCK_ARTICLES):
             block = snapshots.load(cursor, rulebook.settings, ids[start : start + BLOCK_ARTICLES])
-            credited.look([article.id for article in block])
+            credited.load([article.id for article in block])
             given_up += _check_fingerprints(cursor, rulebook, block, credited, result)
             settled = [article for article in block if article.settled]
             _Block(rulebook, settled, common, pins, result).check(cursor)
@@ -125,25 +125,25 @@ def repair(database: Database, repairs: Repairs) -> int:
     articles will be settled again because of themselves."""
     with database.transaction() as cursor:
         bookkeeping.repair_lock(cursor)
-    held(database, partial(bookkeeping.repair_others, repairs=repairs.others))
-    held(database, partial(credits.read_again, ids=repairs.credits))
+    run_locked(database, partial(bookkeeping.repair_others, repairs=repairs.others))
+    run_locked(database, partial(credits.read_again, ids=repairs.credits))
     for chosen, fingerprint in ((repairs.fingerprint, True), (repairs.settle - repairs.fingerprint, False)):
         ids = iter(sorted(chosen))
         while page := list(islice(ids, REPAIRED_AT_ONCE)):
-            held(database, partial(bookkeeping.settle_again, ids=page, fingerprint=fingerprint))
+            run_locked(database, partial(bookkeeping.settle_again, ids=page, fingerprint=fingerprint))
     return len(repairs.fingerprint | repairs.settle)
 
 
 def _check_bookkeeping(cursor: Cursor, rulebook: Rulebook, result: Verification) -> None:
     for finding in bookkeeping.findings(cursor, rulebook.settings):
         ids = [] if finding.article_id is None else [finding.article_id]
-        result.differs(finding.words, finding.repair, ids)
+        result.report(finding.words, finding.repair, ids)
     if rulebooks.state_in_force(cursor) != rulebook.state:
-        result.differs("the settings in force are not those that the results were made with", Healing.ADOPT)
+        result.report("the settings in force are not those that the results were made with", Healing.ADOPT)
     for language in rulebooks.damaged_models(cursor):
-        result.differs(f"the sentence parameters of {language} do not match their checksum", Healing.ADOPT)
-    if put_aside := articles.count_deferred(cursor):
-        result.skip(f"{counted(put_aside, 'deferred version')} of articles; {FIRST}")
+        result.report(f"the sentence parameters of {language} do not match their checksum", Healing.ADOPT)
+    if deferred := articles.count_deferred(cursor):
+        result.skip(f"{counted(deferred, 'deferred version')} of articles; {FIRST}")
 
 
 def _check_common(cursor: Cursor, rulebook: Rulebook, result: Verification) -> set[int]:
@@ -172,7 +172,7 @@ def _check_counts(
     for sentence in sorted(stored.keys() | wanted.keys()):
         found = stored.get(sentence), wanted.get(sentence)
         if found[0] != found[1]:
-            result.differs(words.format(sentence, *found), Healing.COUNT)
+            result.report(words.format(sentence, *found), Healing.COUNT)
 
 
 def _check_fingerprints(
@@ -198,15 +198,15 @@ def _check_fingerprints(
         except UnreadableError as error:
             if article.settled and article.mark != Mark(Status.FAILED, reason=str(error)):
                 words = f"{article.mark.status}, but it cannot be read ({error})"
-                result.differs_at(article, words, Healing.FINGERPRINT)
+                result.report_at(article, words, Healing.FINGERPRINT)
             continue
         if failed:
             words = f"failed ({article.mark.reason}), but it can be read"
-            result.differs_at(article, words, Healing.FINGERPRINT)
+            result.report_at(article, words, Healing.FINGERPRINT)
         elif article.fingerprint not in (made, None):
-            result.differs_at(article, "the fingerprint is not the one of its text", Healing.FINGERPRINT)
-        elif difference := credited.difference(article, task):
-            result.differs_at(article, difference, Healing.CREDITS)
+            result.report_at(article, "the fingerprint is not the one of its text", Healing.FINGERPRINT)
+        elif difference := credited.find_difference(article, task):
+            result.report_at(article, difference, Healing.CREDITS)
     return given_up
 
 
@@ -219,20 +219,20 @@ class _CreditCheck:
         self._waiting = set[int]()
         self._stored: dict[int, list[Credit]] = {}
 
-    def look(self, ids: Sequence[int]) -> None:
+    def load(self, ids: Sequence[int]) -> None:
         self._stored = credits.stored_of(self._cursor, ids)
         self._waiting = credits.unread_among(self._cursor, ids)
         self.unread += len(self._waiting)
 
-    def difference(self, article: StoredArticle, task: TextTask) -> str | None:
+    def find_difference(self, article: StoredArticle, task: TextTask) -> str | None:
         if article.fingerprint is None or article.id in self._waiting:
             return None
         stored, expected = self._stored.get(article.id, []), list(self._reader.read(task.text, task.byline))
         if stored == expected:
             return None
-        return f"credits {self._words(stored)}, should be {self._words(expected)}"
+        return f"credits {self._describe(stored)}, should be {self._describe(expected)}"
 
-    def _words(self, found: Iterable[Credit]) -> str:
+    def _describe(self, found: Iterable[Credit]) -> str:
         names = self._reader.names
         return ", ".join(f"{names.get(id, f'agency {id}')} ({place})" for id, place in found) or "none"
 
@@ -262,7 +262,7 @@ class _Block:
         self._found: dict[int, list[Partner]] = defaultdict(list)
         self._by_key: dict[int, list[StoredArticle]] = defaultdict(list)
         for article in self._articles:
-            for key in _keys(self._profiles[article.id]):
+            for key in _get_keys(self._profiles[article.id]):
                 self._by_key[key].append(article)
 
     def check(self, cursor: Cursor) -> None:
@@ -272,13 +272,13 @@ class _Block:
         stored = snapshots.pairs(cursor, self._settings, ids)
         best_match = snapshots.best_match_pairs(cursor, ids)
         for article in self._articles:
-            self._judge(article, stored[article.id], best_match[article.id])
+            self._check_article(article, stored[article.id], best_match[article.id])
 
     def _compare(self, other: StoredArticle) -> None:
         if other.fingerprint is None:
             return  # its fingerprint belongs to another revision, which is noted as a difference
         profile = Profile.of(other.fingerprint, self._common)
-        candidates = {a.id: a for key in _keys(profile) for a in self._by_key.get(key, ())}
+        candidates = {a.id: a for key in _get_keys(profile) for a in self._by_key.get(key, ())}
         candidates |= {id: self._by_id[id] for id in self._pinned.get(other.id, ()) if id in self._by_id}
         for article in candidates.values():
             if article.id == other.id:
@@ -288,17 +288,17 @@ class _Block:
             if related:
                 self._found[article.id].append((other.order, other.id, related))
 
-    def _judge(self, article: StoredArticle, stored: set[Pair], best_matches: set[Pair]) -> None:
+    def _check_article(self, article: StoredArticle, stored: set[Pair], best_matches: set[Pair]) -> None:
         found, settings = self._found[article.id], self._settings
         earlier = [one for one in found if one[0] < article.order]
         originals = [one for one in earlier if one[2].relation is Relation.DUPLICATE]
         similar = [one for one in found if one[2].relation is Relation.SIMILAR]
         expected = decide(originals, (related for _, _, related in similar))
         if article.mark != expected:
-            words = f"marked {_words(article.mark)}, should be {_words(expected)}"
-            self._result.differs_at(article, words, Healing.SETTLE)
+            words = f"marked {_describe_mark(article.mark)}, should be {_describe_mark(expected)}"
+            self._result.report_at(article, words, Healing.SETTLE)
         if article.canonical is not (expected.status is not Status.DUPLICATE):
-            self._result.differs_at(article, f"the canonical flag is {article.canonical}", Healing.SETTLE)
+            self._result.report_at(article, f"the canonical flag is {article.canonical}", Healing.SETTLE)
         kept = kept_originals(originals, settings) if originals else kept_similar(earlier, settings)
         best = None if originals else best_match(similar)
         # An article keeps some pairs with earlier articles, and perhaps one with a later article, its best
@@ -311,15 +311,15 @@ class _Block:
             for pair in sorted(present ^ wanted, key=lambda p: (p.article_id, p.other_id)):
                 where = "missing from" if pair in wanted else "wrongly in"
                 words = f"{article.source_id}: a {pair.relation} {kind} is {where} the matches"
-                self._result.differs(words, Healing.SETTLE, [pair.article_id, pair.other_id])
+                self._result.report(words, Healing.SETTLE, [pair.article_id, pair.other_id])
 
 
-def _keys(profile: Profile) -> Iterator[int]:
+def _get_keys(profile: Profile) -> Iterator[int]:
     yield from profile.sentences
     yield from profile.buckets
     yield profile.content_hash
 
 
-def _words(mark: Mark) -> str:
+def _describe_mark(mark: Mark) -> str:
     extra = "" if mark.score is None else f" {mark.score:.4f}"
     return f"{mark.status.value}{extra}{f' ({mark.reason})' if mark.reason else ''}"

@@ -25,7 +25,7 @@ def check_attached(cursor: Cursor, result: Verification) -> None:
     """Compare every row of attached tables with its article, and its columns of marks with the view."""
     for attachment in attachments.present(cursor):
         for line in drift.problems_of(cursor, attachment) or drift.held(attachment):
-            result.differs(line, None)  # only a person can undo what the owner changed
+            result.report(line, None)  # only a person can undo what the owner changed
             break
         else:
             noted = outbox.noted(cursor, attachment)
@@ -48,7 +48,7 @@ def _check_rows(cursor: Cursor, attachment: Attachment, noted: set[str], result:
                 with fitting(cursor, attachment):
                     found = differing(cursor, attachment, found, BLOCK_ARTICLES)
             except UnfitError as error:
-                result.differs(str(error), None)
+                result.report(str(error), None)
                 return
             except psycopg.errors.InsufficientPrivilege:
                 result.skip(f"the rows of {attachment.shown}, which a worker or its owner may read")
@@ -57,7 +57,7 @@ def _check_rows(cursor: Cursor, attachment: Attachment, noted: set[str], result:
                 if source_id in noted:
                     continue
                 if attachment.changed is None and attachment.every is None:
-                    result.differs(f"{source_id}: {matter}", Healing.TABLES)
+                    result.report(f"{source_id}: {matter}", Healing.TABLES)
                 else:
                     unseen += 1
     if unseen:  # the next look finds them

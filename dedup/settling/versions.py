@@ -70,7 +70,7 @@ class StoryVersions(Answer):
     updates: tuple[Version, ...]  # originals of other stories whose best earlier match is this one
 
 
-def versions_of(
+def load_versions(
     cursor: Cursor, rulebook: Rulebook, source_id: str, against: Against = "before"
 ) -> StoryVersions:
     """Return the versions of the story of an article. Raises NotFoundError: it is not stored."""
@@ -85,10 +85,10 @@ def versions_of(
         before = {row.id: first if row.version > 1 else row.before for row in rows}
     ids = {row.id for row in rows} | {one[0] for one in before.values() if one}
     cut = {
-        task.id: sentences_of(rulebook.fingerprinter, task) for task in articles.texts(cursor, sorted(ids))
+        task.id: split_sentences(rulebook.fingerprinter, task) for task in articles.texts(cursor, sorted(ids))
     }
     pairs = {
-        row.id: altered(cut.get(one[0], {}), cut.get(row.id, {})) if (one := before[row.id]) else []
+        row.id: find_alterations(cut.get(one[0], {}), cut.get(row.id, {})) if (one := before[row.id]) else []
         for row in rows
     }
     keys = {one[0] for found in pairs.values() for pair in found for one in pair if one}
@@ -105,7 +105,7 @@ def versions_of(
             row.time,
             row.published,
             len(cut.get(row.id, {})),
-            tuple(_alteration(*pair, common) for pair in pairs[row.id]),
+            tuple(_make_alteration(*pair, common) for pair in pairs[row.id]),
         )
 
     return StoryVersions(
@@ -115,11 +115,11 @@ def versions_of(
     )
 
 
-def sentences_of(fingerprinter: Fingerprinter, task: TextTask) -> Sentences:
-    return counting(fingerprinter.sentences(task.text, task.language))
+def split_sentences(fingerprinter: Fingerprinter, task: TextTask) -> Sentences:
+    return index_sentences(fingerprinter.sentences(task.text, task.language))
 
 
-def counting(sentences: Iterable[tuple[str, int | None]]) -> Sentences:
+def index_sentences(sentences: Iterable[tuple[str, int | None]]) -> Sentences:
     """Return the sentences of a text that count, with their hashes, each once."""
     found: dict[int, str] = {}
     for sentence, key in sentences:
@@ -128,12 +128,11 @@ def counting(sentences: Iterable[tuple[str, int | None]]) -> Sentences:
     return found
 
 
-def altered(earlier: Sentences, later: Sentences) -> list[tuple[Hashed | None, Hashed | None]]:
-    """Return the sentences that only one of two texts has, each beside its version in the other, if there is
-    one.
+def find_alterations(earlier: Sentences, later: Sentences) -> list[tuple[Hashed | None, Hashed | None]]:
+    """Return the sentences that only one of two texts has, each beside its version in the other, if any.
 
-    >>> altered({1: "Rain fell on Monday.", 2: "It was cold."}, {2: "It was cold.", 3: "Rain fell at noon."})
-    [((1, 'Rain fell on Monday.'), (3, 'Rain fell at noon.'))]
+    >>> find_alterations({1: "Rain fell on Monday.", 2: "It froze."}, {2: "It froze.", 3: "Rain fell again."})
+    [((1, 'Rain fell on Monday.'), (3, 'Rain fell again.'))]
     """
     alone = [
         [one for one in side.items() if one[0] not in other]
@@ -145,7 +144,7 @@ def altered(earlier: Sentences, later: Sentences) -> list[tuple[Hashed | None, H
     ]
 
 
-def beside(earlier: Hashed | None, later: Hashed | None) -> tuple[Segments | None, Segments | None]:
+def compare(earlier: Hashed | None, later: Hashed | None) -> tuple[Segments | None, Segments | None]:
     """Return two versions of a sentence in pieces with their kinds; one version may be None."""
     if earlier and later:
         return differences(earlier[1], later[1])
@@ -155,6 +154,6 @@ def beside(earlier: Hashed | None, later: Hashed | None) -> tuple[Segments | Non
     )
 
 
-def _alteration(earlier: Hashed | None, later: Hashed | None, common: set[int]) -> Alteration:
+def _make_alteration(earlier: Hashed | None, later: Hashed | None, common: set[int]) -> Alteration:
     kind = Kind.CHANGED if earlier and later else Kind.REMOVED if earlier else Kind.ADDED
-    return Alteration(kind, *beside(earlier, later), any(t and t[0] in common for t in (earlier, later)))
+    return Alteration(kind, *compare(earlier, later), any(t and t[0] in common for t in (earlier, later)))

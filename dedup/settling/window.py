@@ -22,7 +22,7 @@ from dedup.base.progress import Progress
 from dedup.base.settings import WINDOW_FORM, Settings, window_days
 from dedup.base.times import parse_time
 from dedup.db.database import Cursor, Database
-from dedup.settling.locked import held
+from dedup.settling.locked import run_locked
 from dedup.store import rulebooks, window
 from dedup.store.rulebooks import Rulebook
 
@@ -66,10 +66,10 @@ class Window:
             leaving = find(cursor, settings)
         if back or leaving:
             self._progress.start("archiving", len(back) + len(leaving))
-        self._each(rulebook, back, _bring_back)
-        self.archived += self._each(rulebook, leaving, _archive)
+        self._do_pages(rulebook, back, _bring_back)
+        self.archived += self._do_pages(rulebook, leaving, _archive)
         if again and not self._stop():
-            held(self._database, partial(window.note_divided, divided=wanted), rulebook.check)
+            run_locked(self._database, partial(window.note_divided, divided=wanted), rulebook.check)
 
     def advance(self) -> bool:
         """Move the horizon for `dedup prune` or the setting `keep_window`; return whether it moved."""
@@ -77,33 +77,33 @@ class Window:
             return False
         # Without the settle lock at first: nearly always the horizon stays.
         with self._database.transaction() as cursor:
-            if _goal(cursor) is None:
+            if _find_goal(cursor) is None:
                 return False
-        return held(self._database, _move)
+        return run_locked(self._database, _move_horizon)
 
-    def _each(self, rulebook: Rulebook, ids: Sequence[int], work: _Work) -> int:
+    def _do_pages(self, rulebook: Rulebook, ids: Sequence[int], work: _Work) -> int:
         """Do work on articles, page by page, until told to stop; return on how many it was done."""
         done = 0
         for start in range(0, len(ids), ARTICLES_PER_TRANSACTION):
             if self._stop():
                 break
             page = ids[start : start + ARTICLES_PER_TRANSACTION]
-            done += held(self._database, partial(work, rulebook.settings, page), rulebook.check)
+            done += run_locked(self._database, partial(work, rulebook.settings, page), rulebook.check)
             self._progress.advance(len(page))
         return done
 
 
-def _move(cursor: Cursor) -> bool:
-    goal = _goal(cursor)
+def _move_horizon(cursor: Cursor) -> bool:
+    goal = _find_goal(cursor)
     return goal is not None and window.move(cursor, goal)
 
 
-def _goal(cursor: Cursor) -> datetime | None:
+def _find_goal(cursor: Cursor) -> datetime | None:
     """Return the new horizon, by a wish or by a setting; None if it stays."""
     settings, state = rulebooks.load_settings(cursor), window.load(cursor)
     wanted = [state.wanted]
     if settings.keep_days is not None:
-        wanted.append(horizon_of(cursor, settings, settings.keep_days))
+        wanted.append(find_horizon(cursor, settings, settings.keep_days))
     goal = max((found for found in wanted if found is not None), default=None)
     if goal is None or state.horizon is None or state.wanted is not None:
         return goal  # even a horizon that is there already: the move takes the wish back
@@ -122,7 +122,7 @@ def _bring_back(settings: Settings, page: Sequence[int], cursor: Cursor) -> int:
     return window.bring_back(cursor, [id for id in page if id not in outside])
 
 
-def horizon_of(cursor: Cursor, settings: Settings, days: int) -> datetime | None:
+def find_horizon(cursor: Cursor, settings: Settings, days: int) -> datetime | None:
     """Return the start of the UTC day so many days before the newest article; None if nothing is settled."""
     return _days_before(window.newest(cursor, settings), days)
 
@@ -138,19 +138,19 @@ def _days_before(newest: datetime | None, days: int) -> datetime | None:
 
 def want(database: Database, older_than: str) -> None:
     """Have the next backfill move the horizon; see `Deduplicator.prune`."""
-    held(database, lambda cursor: window.want(cursor, _wanted(cursor, older_than)))
+    run_locked(database, lambda cursor: window.want(cursor, _parse_horizon(cursor, older_than)))
 
 
 def preview(database: Database, older_than: str) -> PrunePreview:
     """Return what `want` would do, as far as articles are settled now."""
     with database.transaction() as cursor:
-        horizon = _wanted(cursor, older_than)
+        horizon = _parse_horizon(cursor, older_than)
         found = window.count_leaving(cursor, rulebooks.load_settings(cursor), horizon)
         present = window.load(cursor).horizon
     return PrunePreview(horizon, present, found.articles, found.of, found.archived, found.settled_again)
 
 
-def leaving(cursor: Cursor, settings: Settings) -> tuple[int, int]:
+def count_leaving(cursor: Cursor, settings: Settings) -> tuple[int, int]:
     """Count the articles that these settings will archive, and all articles; (0, 0) without a window."""
     if settings.keep_days is None:
         return 0, 0
@@ -161,11 +161,11 @@ def leaving(cursor: Cursor, settings: Settings) -> tuple[int, int]:
     return found.articles, found.of
 
 
-def _wanted(cursor: Cursor, older_than: str) -> datetime:
+def _parse_horizon(cursor: Cursor, older_than: str) -> datetime:
     """Parse a horizon. Raises InputError: it cannot be read, or is not after the present one."""
     days = window_days(older_than)
     if days is not None:
-        found = horizon_of(cursor, rulebooks.load_settings(cursor), days)
+        found = find_horizon(cursor, rulebooks.load_settings(cursor), days)
         if found is None:
             raise InputError("no article is settled yet, so none is the newest: run `dedup backfill` first")
     else:

@@ -71,7 +71,7 @@ def overview(cursor: Cursor) -> Overview:
     sizes = table_sizes(cursor)
     row = one_row(cursor, _sql("overview"))
     found = dict(zip(_OVERVIEW, row, strict=True))
-    run = runs.current(cursor, "backfill")
+    run = runs.find_current(cursor, "backfill")
     holder = cursor.execute(_sql("holder")).fetchone()
     return Overview(
         counts=counts,

@@ -282,7 +282,7 @@ def test_a_backfill_and_a_worker_look_for_changes_when_it_is_time(database: Data
 
     def waits() -> bool:
         with database.transaction() as cursor:
-            return bool(waiting.look(cursor))
+            return bool(waiting.find_waiting(cursor))
 
     write(owner, 1, 0)
     assert not waits()

@@ -300,7 +300,7 @@ def test_a_worker_names_two_rows_with_one_id_and_rests_before_it_looks_again(
         with working(database.url):
             wait_until(lambda: "several rows" in caplog.text)
     with database.transaction() as cursor:
-        assert not waiting.look(cursor), "a look at all rows, every second"
+        assert not waiting.find_waiting(cursor), "a look at all rows, every second"
     owner.execute("DELETE FROM outlets WHERE id = 2")
     assert deduplicator(database).attachments.sync() == 0
     assert deduplicator(database).attachments.drift() == []

@@ -127,8 +127,8 @@ def test_what_was_read_before_the_disk_failed_is_stored(
             raise InputError("a.jsonl: reading failed")
         return take_(self, size)
 
-    take_ = LineSource._take
-    monkeypatch.setattr(LineSource, "_take", take)
+    take_ = LineSource._fetch
+    monkeypatch.setattr(LineSource, "_fetch", take)
     loaded = dedup("load", "a.jsonl", "b.jsonl", "--json")
     report = json.loads(loaded.out)
     assert heaps(report)[0] == report["lines"] == len(stored(database)) > 200

@@ -167,7 +167,7 @@ def test_a_worker_whose_session_is_gone_is_gone_at_once(dedup: Dedup, settled: D
     with psycopg.connect(settled.url) as session:
         with settled.transaction() as cursor, session.cursor() as own:
             number = runs.begin_worker(cursor, "desk-1", 17)
-            runs.see_worker(cursor, number, idle=True, session=runs.session(own))
+            runs.see_worker(cursor, number, idle=True, session=runs.find_session(own))
         session.commit()
         assert check(dedup)[0] == 0
     wait_until(lambda: check(dedup)[0] == 1)
@@ -176,7 +176,7 @@ def test_a_worker_whose_session_is_gone_is_gone_at_once(dedup: Dedup, settled: D
 
 def test_a_worker_that_works_is_gone_with_the_session_of_its_run(settled: Database) -> None:
     with psycopg.connect(settled.url, autocommit=True) as session, session.cursor() as own:
-        pid, start = runs.session(own)
+        pid, start = runs.find_session(own)
     with settled.transaction() as cursor:
         runs.begin_worker(cursor, "desk-1", 17)
         cursor.execute("UPDATE dedup.worker SET seen_at = now() - interval '3 minutes'")
@@ -184,7 +184,7 @@ def test_a_worker_that_works_is_gone_with_the_session_of_its_run(settled: Databa
 
     def alive() -> list[bool]:
         with settled.transaction() as cursor:
-            return [worker.alive for worker in runs.workers(cursor)]
+            return [worker.alive for worker in runs.load_workers(cursor)]
 
     wait_until(lambda: alive() == [False])
 
@@ -311,7 +311,7 @@ def test_a_worker_that_works_is_not_gone(settled: Database) -> None:
         runs.begin_worker(cursor, "desk-1", 17)
         runs.claim(cursor, "backfill", runs.Owner("desk-1", 17, None, None))
         cursor.execute("UPDATE dedup.worker SET seen_at = now() - interval '3 minutes'")
-        assert [worker.alive for worker in runs.workers(cursor)] == [True]
+        assert [worker.alive for worker in runs.load_workers(cursor)] == [True]
 
 
 def test_a_stuck_run(dedup: Dedup, settled: Database) -> None:
@@ -457,8 +457,8 @@ def test_a_look_reads_no_table_as_a_whole(settled: Database) -> None:
     """The plans say how, whatever the size; `dedup.run` and `dedup.worker` are small by themselves."""
     with settled.transaction() as cursor:
         noting: Any = Noting(cursor)
-        monitoring.vitals(noting)
-        waiting.look(noting)
+        monitoring.load_vitals(noting)
+        waiting.find_waiting(noting)
         statements = [(query, values) for query, values in noting.asked if "set_config" not in query]
         explained = [
             cursor.execute(f"EXPLAIN (FORMAT JSON) {query}".encode(), values).fetchone()

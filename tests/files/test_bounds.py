@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from dedup.base.article import Article
 from dedup.base.kept import KEPT_NAMES
 from dedup.files import naming, parquet
-from dedup.files.parquet_pages import largest_page
+from dedup.files.parquet_pages import find_largest_page
 from dedup.files.readers import Reject, read_articles
 from dedup.files.record import MAX_RECORD_BYTES, MAX_RECORD_KEYS
 
@@ -148,7 +148,7 @@ def test_the_size_of_a_page_is_known_before_it_is_read(
     pq = pytest.importorskip("pyarrow.parquet")
     with path.open("rb", buffering=0) as raw:
         chunk = pq.ParquetFile(path).metadata.row_group(0).column(0)
-        found = largest_page(raw, chunk)
+        found = find_largest_page(raw, chunk)
     largest = max(size or 0 for size in sizes)
     if dictionary:
         distinct = {size for size in sizes if size is not None}

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from dedup.base.article import Article
 from dedup.base.errors import InputError
 from dedup.files.readers import Reject
-from dedup.files.source import likely_encoding, usable_encoding
+from dedup.files.source import check_encoding, guess_encoding
 from tests.files.items import read
 
 GERMAN = "Die Fähre nach Köln kam „zu spät“, sagte der Bürgermeister – größer als üblich"
@@ -43,7 +43,7 @@ def test_a_file_is_read_in_the_encoding_that_is_said(tmp_path: Path, encoding: s
 
 @pytest.mark.parametrize("encoding", TEXTS)
 def test_the_encoding_to_try_is_told(encoding: str) -> None:
-    assert likely_encoding(TEXTS[encoding].encode(encoding)) == encoding
+    assert guess_encoding(TEXTS[encoding].encode(encoding)) == encoding
 
 
 def test_it_is_told_where_a_header_or_a_line_is_not_utf_8(tmp_path: Path) -> None:
@@ -79,7 +79,7 @@ def test_a_byte_order_mark_overrules_what_is_said(tmp_path: Path) -> None:
 @pytest.mark.parametrize("name", ["klingon", "base64", "rot13", "zlib", "undefined", ""])
 def test_an_encoding_that_there_is_not_is_refused(tmp_path: Path, name: str) -> None:
     with pytest.raises(InputError, match=r"unknown encoding '.*'; usual ones are cp1252, utf-16"):
-        usable_encoding(name)
+        check_encoding(name)
     with pytest.raises(InputError, match="unknown encoding"):
         read(tmp_path / "a.csv", b"id,text\n", encoding=name)
 

@@ -158,7 +158,7 @@ def test_a_struct_of_parquet_is_an_object(tmp_path: Path) -> None:
         ("Echo", None),
     ]
     assert reader.understood.fields["publication"] == {"source.name": 2}
-    assert reader.understood.unseen({"title": "meta.by.line"}) == {}
+    assert reader.understood.find_unseen({"title": "meta.by.line"}) == {}
     with pytest.raises(InputError, match="no column for title"):
         read_articles(path, fields={"title": "meta.by.none"})
     literal = exports.write(
@@ -293,13 +293,13 @@ def test_what_is_counted_of_strange_names_is_bounded(tmp_path: Path) -> None:
 def test_sets_of_names_are_looked_up_once_and_few_are_remembered(monkeypatch: pytest.MonkeyPatch) -> None:
     understood = Understanding("a", "jsonl")
     shapes = naming.Shapes(DEFAULT_FIELDS, understood)
-    first = shapes.of({"id": 1, "text": "b"})
-    assert shapes.of({"id": 2, "text": "c"}) is first
+    first = shapes.find({"id": 1, "text": "b"})
+    assert shapes.find({"id": 2, "text": "c"}) is first
     for number in range(3 * naming.MAX_SHAPES):
-        shapes.of({"id": 1, "text": "b", str(number): 0})
+        shapes.find({"id": 1, "text": "b", str(number): 0})
     assert len(shapes._known) <= naming.MAX_SHAPES
     wide = {str(number): 0 for number in range(naming.MAX_SHAPE_NAMES + 1)}
-    assert shapes.of(wide) is not shapes.of(wide)
+    assert shapes.find(wide) is not shapes.find(wide)
 
 
 def test_texts_that_look_like_html_are_counted_and_left_alone(tmp_path: Path) -> None:

@@ -20,7 +20,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from dedup.base.article import Article
-from dedup.files.document import ENDS_EARLY, NO_LIST, articles_within, is_document, values
+from dedup.files.document import ENDS_EARLY, NO_LIST, find_articles, is_document, read_values
 from dedup.files.readers import Item, Reject, read_articles
 from dedup.files.report import Understanding
 from dedup.files.source import LineSource
@@ -284,7 +284,7 @@ def test_where_every_line_is_answered_one_that_holds_several_articles_is_refused
     ],
 )
 def test_a_record_that_holds_no_articles_is_said_to_lack_its_fields(record: dict[str, Any]) -> None:
-    assert articles_within(record) is None
+    assert find_articles(record) is None
 
 
 RECORDS = st.dictionaries(
@@ -348,7 +348,9 @@ def test_it_is_cut_into_the_values_that_a_parser_finds(
     every = records if path is None else [whole]
     content = "\n".join(json.dumps(one, indent=indent, ensure_ascii=is_ascii) for one in every)
     source = Given(content.encode("utf-8", "surrogatepass"), size)
-    found = [json.loads((raw or b"").decode("utf-8", "surrogatepass")) for _, raw in values(source, path)]
+    found = [
+        json.loads((raw or b"").decode("utf-8", "surrogatepass")) for _, raw in read_values(source, path)
+    ]
     assert json.dumps(found) == json.dumps(records)
     assert not source.truncated
 
@@ -364,8 +366,8 @@ def test_no_byte_of_a_list_is_lost_whatever_it_holds(
     content: bytes, path: tuple[str, ...] | None, size: int
 ) -> None:
     source = Given(content, size)
-    pieces = [raw for _, raw in values(source, path)]
-    assert pieces == [raw for _, raw in values(Given(content), path)]
+    pieces = [raw for _, raw in read_values(source, path)]
+    assert pieces == [raw for _, raw in read_values(Given(content), path)]
     if path is None:
         kept = b"".join(raw or b"" for raw in pieces) + source.partial
         assert [byte for byte in kept if byte not in b" \t\r\n,"] == [

@@ -446,8 +446,8 @@ def test_a_line_for_which_there_is_no_memory_is_refused(
             raise MemoryError
         return decode(text)
 
-    decode = jsonl._parsed
-    monkeypatch.setattr(jsonl, "_parsed", exhaust)
+    decode = jsonl._parse
+    monkeypatch.setattr(jsonl, "_parse", exhaust)
     articles, rejects = folder.read("a.jsonl", line("1") + line("MemoryError") + line("3"))
     assert [article.source_id for article in articles] == ["1", "3"]
     assert [(reject.line, reject.reason) for reject in rejects] == [(2, record.NO_MEMORY)]

@@ -152,13 +152,13 @@ def test_a_lease_is_renewed_by_work_and_by_nothing_else(
     """A run that neither comes further, nor computes, nor has the server do anything is silent."""
     monkeypatch.setattr(heartbeat_module, "BEAT_SECONDS", 0.05)
     told: list[bool] = []
-    works = Heartbeat._works
+    works = Heartbeat._has_worked
 
     def noted(self: Heartbeat) -> bool:
         told.append(works(self))
         return told[-1]
 
-    monkeypatch.setattr(Heartbeat, "_works", noted)
+    monkeypatch.setattr(Heartbeat, "_has_worked", noted)
     monkeypatch.setattr(heartbeat_module, "COMPUTING", 2.0)  # of two cores, which waiting for it cannot reach
     beating = Heartbeat(database, "backfill")
     assert beating.claim()

@@ -137,7 +137,7 @@ def test_a_backfill_that_was_taken_over_ends(database: Database, monkeypatch: py
 
         def advance(self, count: int, total: int | None = None) -> None:
             with database.transaction() as cursor:
-                runs.end(cursor, runs.current(cursor, "backfill").id, "taken over", None)  # type: ignore[union-attr]
+                runs.end(cursor, runs.find_current(cursor, "backfill").id, "taken over", None)  # type: ignore[union-attr]
             wait_until(lambda: beating[0].superseded)
 
     beating: list[Heartbeat] = []

@@ -95,7 +95,9 @@ def test_whatever_comes_between(
         elif then == "change again":
             change_settings(database, similar_sentence_jaccard=0.2)
 
-    monkeypatch.setattr(adopt_module, "_withdraw", interrupted(adopt_module._withdraw, after, between))
+    monkeypatch.setattr(
+        adopt_module, "_withdraw_page", interrupted(adopt_module._withdraw_page, after, between)
+    )
     if then == "go on":
         assert adopt(database)
     else:
@@ -127,7 +129,7 @@ def test_one_that_broke_off_is_begun_again(database: Database, monkeypatch: pyte
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patched:
-        patched.setattr(adopt_module, "_withdraw", interrupted(adopt_module._withdraw, 3, stop))
+        patched.setattr(adopt_module, "_withdraw_page", interrupted(adopt_module._withdraw_page, 3, stop))
         with pytest.raises(KeyboardInterrupt):
             adopt(database)
     verdict = deduplicator(database).submit(article("new", window(3, 6, 30), 99))

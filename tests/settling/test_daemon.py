@@ -131,7 +131,7 @@ def test_one_row_for_a_working_period_and_none_for_idle_polls(database: Database
             wait_until(settled(database))
         wait_until(lambda: ended() > before)
         with database.transaction() as cursor:
-            history, totals = runs.history(cursor, 10), runs.totals(cursor)
+            history, totals = runs.load_history(cursor, 10), runs.load_totals(cursor)
     assert len(history) == before + 1
     assert history[0].outcome == "done"
     assert history[0].fingerprinted == 3
@@ -352,7 +352,7 @@ def test_of_several_workers_one_keeps_words(database: Database) -> None:
 def test_an_idle_look_finds_every_kind_of_work_and_no_other(database: Database) -> None:
     def look() -> tuple[bool, bool]:
         with database.transaction() as cursor:
-            found = waiting.look(cursor)
+            found = waiting.find_waiting(cursor)
         return found.settling, found.counting
 
     dd = deduplicator(database)
@@ -524,7 +524,7 @@ def test_a_worker_that_is_killed_is_missed_at_once(
         wait_until(lambda: bool(query(database, idle)) and not unsettled(database))
         assert problems() == ""
         with database.transaction() as cursor:
-            assert [run.what for run in runs.history(cursor, 9)] == ["worker"]
+            assert [run.what for run in runs.load_history(cursor, 9)] == ["worker"]
         running.kill()
         wait_until(lambda: f"process {running.pid}, is gone" in problems(), 5)
 

@@ -22,7 +22,7 @@ from dedup.rules.pair import Relation
 from dedup.settling import choice
 from dedup.settling.backfill import BackfillReport, backfill
 from dedup.settling.memory import writing
-from dedup.settling.memory.snapshot import Kept, Snapshot
+from dedup.settling.memory.snapshot import Cache, Snapshot
 from dedup.settling.verify import verify
 from dedup.store import common_sentences, key_segments, memory_engine, pins, rulebooks
 from dedup.store.fingerprints import Stored
@@ -122,7 +122,7 @@ def test_counts_in_arrays_are_those_of_sql(database: Database) -> None:
         }
         watched = set(memory_engine.sentences(cursor, "watched").tolist())
         told: list[int] = []
-        snapshot = Snapshot(cursor, settings, 1 << 30, Kept(0), told.append, told.append)
+        snapshot = Snapshot(cursor, settings, 1 << 30, Cache(0), told.append, told.append)
         found = {(c.sentence_hash, c.carriers, c.pairs) for c in snapshot.counts}
     assert len(wanted) > 3
     assert wanted <= found
@@ -173,7 +173,7 @@ def test_more_than_fits_is_not_kept() -> None:
     ids, revisions = bigints([4, 2, 9]), bigints([0, 3, 1])
     made = Fingerprints.unmade(3, 8, 2)
     for limit, fits in ((3, True), (2, False)):
-        kept = Kept(limit)
+        kept = Cache(limit)
         kept.add(Stored(ids, revisions, made, np.ones(3, np.bool_)))
         assert (kept.pages(bigints([2, 4, 9]), bigints([3, 0, 1])) is not None) is fits
         for others in ([2, 4, 8], [2, 4]):

@@ -56,7 +56,7 @@ SETTLING_MUTANTS = [
     Mutant(
         "duplicates are not looked up when an earlier article becomes canonical",
         SETTLE,
-        'others = self._others(early, "duplicate", after=early[0].order[0])',
+        'others = self._find_others(early, "duplicate", after=early[0].order[0])',
         "others = []",
     ),
     Mutant(
@@ -582,11 +582,13 @@ SETTINGS_MUTANTS = [
 VERDICT_MUTANTS = [
     Mutant("an edit leaves partners unsettled", HOOK, "[known.id, *partners]", "[known.id]"),
     Mutant("the hook leaves what it unsettles", HOOK, "waiting = set(result.unsettled)", "return"),
-    Mutant("a deletion leaves partners unsettled", HOOK, "settle_some(cursor, settings, partners)", "pass"),
+    Mutant(
+        "a deletion leaves partners unsettled", HOOK, "settle_articles(cursor, settings, partners)", "pass"
+    ),
     Mutant(
         "a verdict is not compared with what waits",
         LOOKUP,
-        'others += sharing(cursor, settings, [row], own, "waiting")',
+        'others += find_sharing(cursor, settings, [row], own, "waiting")',
         "pass",
         theme="short",
         rare=True,

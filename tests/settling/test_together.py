@@ -18,7 +18,7 @@ FAR = 60 * 24 * 40
 
 def waits(database: Database) -> bool:
     with database.transaction() as cursor:
-        return bool(waiting.look(cursor))
+        return bool(waiting.find_waiting(cursor))
 
 
 def test_a_worker_follows_an_attached_table(database: Database) -> None:

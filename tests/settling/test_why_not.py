@@ -10,22 +10,22 @@ from dedup.base.settings import Settings
 from dedup.db.database import Database
 from dedup.rules.pair import Profile, Relation, relate_scored
 from dedup.settling.backfill import backfill
-from dedup.settling.explain import ComparedPair, Explanation, Marked, explain
+from dedup.settling.explain import ComparedPair, Explanation, MarkState, explain
 from dedup.store import rulebooks
 from dedup.text.damaged import LEAST_JACCARD
 from dedup.text.fingerprint import Fingerprint
 from tests.corpora import article, code, deduplicator, fingerprint, load, misread, text, window
 from tests.rules.test_pair import RULES, agreeing
 
-A = Marked("a", "unique", False, False, None)
-B = Marked("b", "unique", False, False, None)
-COPY = Marked("b", "duplicate", False, False, "a")
+A = MarkState("a", "unique", False, False, None)
+B = MarkState("b", "unique", False, False, None)
+COPY = MarkState("b", "duplicate", False, False, "a")
 
 
 def reasons(
-    pair: tuple[Profile, Profile], a: Marked = A, b: Marked = B, pin: Relation | None = None
+    pair: tuple[Profile, Profile], a: MarkState = A, b: MarkState = B, pin: Relation | None = None
 ) -> list[str]:
-    return list(ComparedPair(a, b, pair, RULES, pin).why_not())
+    return list(ComparedPair(a, b, pair, RULES, pin).explain_why_not())
 
 
 ALIKE = agreeing(250, shared=8)
@@ -82,12 +82,12 @@ def test_a_pin_that_says_duplicate_is_no_reason() -> None:
 
 
 def test_archived() -> None:
-    outside = Marked("a", "unique", False, True, None)
+    outside = MarkState("a", "unique", False, True, None)
     assert reasons(ALIKE, a=outside) == ["a is before the horizon, and so compared with nothing any more"]
 
 
 def test_not_settled_yet() -> None:
-    assert reasons(ALIKE, b=Marked("b", "pending", False, False, None)) == [
+    assert reasons(ALIKE, b=MarkState("b", "pending", False, False, None)) == [
         "b is not settled yet: run `dedup backfill`"
     ]
 
@@ -98,15 +98,15 @@ def test_not_settled_yet() -> None:
     ids=["both copy one", "b is an original", "b copies another"],
 )
 def test_the_earlier_one_is_not_canonical(original: str | None, rest: str) -> None:
-    copy = Marked("a", "duplicate", False, False, "o")
+    copy = MarkState("a", "duplicate", False, False, "o")
     status = "unique" if original is None else "duplicate"
-    assert reasons(ALIKE, a=copy, b=Marked("b", status, False, False, original)) == [
+    assert reasons(ALIKE, a=copy, b=MarkState("b", status, False, False, original)) == [
         "only canonical articles are originals, and a is a duplicate of o" + rest
     ]
 
 
 def test_another_original_is_more_like_it() -> None:
-    (reason,) = reasons(ALIKE, b=Marked("b", "duplicate", False, False, "o"))
+    (reason,) = reasons(ALIKE, b=MarkState("b", "duplicate", False, False, "o"))
     assert reason == "b is a duplicate of o, which is more like it, or as much and earlier"
 
 
@@ -137,13 +137,13 @@ def test_a_print_that_is_no_damaged_one_lacks_something(other: str, every: int) 
     if by_signature and by_signature.relation is Relation.DUPLICATE:
         return
     assert prints is not None
-    said = [reason for reason in compared.why_not() if reason.startswith("print Jaccard")]
+    said = [reason for reason in compared.explain_why_not() if reason.startswith("print Jaccard")]
     assert bool(said) == (prints.jaccard[0] >= LEAST_JACCARD and not scores.print_jaccard)
 
 
 def test_a_text_that_was_cut_has_too_few_letters_and_others_elsewhere() -> None:
     pair = printed(STORY), printed(misread(CUT, 15))
-    (reason,) = ComparedPair(A, B, pair, ON).why_not()
+    (reason,) = ComparedPair(A, B, pair, ON).explain_why_not()
     assert reason == (
         "print Jaccard 0.353 would make a duplicate of a misread text, but the shorter one has 0.807 of the"
         " letters of the longer one (at least 0.9); 0.418 of the common runs stand at the same place of both"
@@ -153,10 +153,10 @@ def test_a_text_that_was_cut_has_too_few_letters_and_others_elsewhere() -> None:
 
 def test_without_prints_nothing_is_said_of_letters() -> None:
     pair = printed(STORY), printed(misread(STORY, 10))
-    assert ComparedPair(A, B, pair, ON).misread()
-    assert not ComparedPair(A, B, pair, RULES).misread()
+    assert ComparedPair(A, B, pair, ON).find_misread()
+    assert not ComparedPair(A, B, pair, RULES).find_misread()
     brief = printed("Rain.")
-    assert not ComparedPair(A, B, (brief, pair[0]), ON).misread()
+    assert not ComparedPair(A, B, (brief, pair[0]), ON).find_misread()
 
 
 # --- as `explain` says it, of what is stored

@@ -25,7 +25,7 @@ import numpy.typing as npt
 
 from dedup.base.errors import InputError
 from dedup.base.numbers import Groups, Pairs, linked, pair_keys
-from dedup.files.jsonl import jsonl_records
+from dedup.files.jsonl import read_jsonl
 from dedup.files.source import LineSource
 
 NEAR_JACCARD = 0.8  # Graded pairs of at least this Jaccard are duplicates, as in an exact join
@@ -97,7 +97,7 @@ def read_truth(path: str | Path, numbers: Mapping[str, int], min_jaccard: float 
     kinds: dict[tuple[int, int], tuple[str, ...]] = {}
     unknown = 0
     with closing(LineSource(str(path))) as source:
-        for line, _, row in jsonl_records(source, {name: (name,) for name in _NAMES}):
+        for line, _, row in read_jsonl(source, {name: (name,) for name in _NAMES}):
             if isinstance(row, str):
                 raise InputError(f"{path}, line {line}: {row}")
             try:

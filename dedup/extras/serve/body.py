@@ -9,9 +9,9 @@ from typing import Any
 
 from dedup.base.article import Article
 from dedup.base.errors import DedupError, InputError
-from dedup.files.jsonl import BLANK, json_value, values_of_object
+from dedup.files.jsonl import BLANK, extract_object, parse_json
 from dedup.files.naming import DEFAULT_FIELDS, TEASERS, Shapes, fold
-from dedup.files.record import NO_MEMORY, Flaw, Refused, make_article, usable_id
+from dedup.files.record import NO_MEMORY, Flaw, Refusal, find_usable_id, make_article
 from dedup.files.report import Understanding
 
 PAGES = ("html", "body_html", "content_html")  # Names of a page
@@ -32,7 +32,7 @@ class RefusedError(InputError):
 
     def __init__(self, reason: str, source_id: object = None) -> None:
         super().__init__(reason)
-        self.source_id = usable_id(source_id)
+        self.source_id = find_usable_id(source_id)
 
 
 class MissingExtraError(DedupError):
@@ -48,7 +48,7 @@ def value_of(body: bytes, what: str) -> Any:
     """Return the value of JSON; raise RefusedError if it is damaged or empty."""
     if not body or body.isspace():
         raise RefusedError(BLANK if what == "line" else f"the {what} is empty")
-    found, reason = json_value(body, what)
+    found, reason = parse_json(body, what)
     if reason:
         raise RefusedError(reason)
     return found
@@ -59,9 +59,9 @@ def article_of(content: Any, what: str) -> tuple[Article, Sequence[Flaw]]:
     if not isinstance(content, dict):
         raise RefusedError(f"{what} is not a JSON object")
     understood = Understanding(what, "jsonl")
-    found = values_of_object(content, Shapes(FIELDS, understood), understood)
+    found = extract_object(content, Shapes(FIELDS, understood), understood)
     if isinstance(found, str):
-        raise RefusedError(found, found.source_id if isinstance(found, Refused) else None)
+        raise RefusedError(found, found.source_id if isinstance(found, Refusal) else None)
     others = set(DEFAULT_FIELDS["source_id"][1:]).intersection(map(fold, content))
     if "source_id" not in found and others:
         raise RefusedError(

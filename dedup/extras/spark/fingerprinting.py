@@ -178,7 +178,7 @@ def _given_id(layout: Layout) -> Column:
 
 
 def _first(cells: list[Column]) -> Column:
-    # An empty text counts as missing, as for `values_of`.
+    # An empty text counts as missing, as for `extract_values`.
     texts = [cell.cast("string") for cell in cells]
     return fn.coalesce(*(fn.when(text != "", text) for text in texts), fn.lit(None).cast("string"))
 

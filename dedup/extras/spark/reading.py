@@ -17,7 +17,7 @@ from dedup.base.errors import InputError
 from dedup.extras.spark import failures, rows
 from dedup.extras.spark.rows import SIZE, Layout
 from dedup.files.dates import TIMES
-from dedup.files.naming import DEFAULT_FIELDS, RecordShape, columns_of, flattened, fold
+from dedup.files.naming import DEFAULT_FIELDS, RecordShape, find_columns, flatten, fold
 from dedup.files.record import REQUIRED_FIELDS
 from dedup.files.report import Understanding
 
@@ -75,8 +75,8 @@ def arranged(df: DataFrame, mapping: Mapping[str, str] | None, record_bytes: int
     def within(name: str, rest: str) -> tuple[str, ...] | None:
         return _path(types[names.index(name)], rest)
 
-    shape = columns_of(INPUT, names, plan, {*REQUIRED_FIELDS, *mapping}, within, understood)
-    columns, flat = flattened(shape, names)
+    shape = find_columns(INPUT, names, plan, {*REQUIRED_FIELDS, *mapping}, within, understood)
+    columns, flat = flatten(shape, names)
     # By number: names may differ in case alone, which Spark ignores.
     numbered = df.toDF(*(f"n{number}" for number in range(len(names))))
     kinds: list[str] = []

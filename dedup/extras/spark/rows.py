@@ -22,9 +22,9 @@ from dedup.base.errors import InputError
 from dedup.base.settings import Settings
 from dedup.base.times import from_microseconds, microseconds
 from dedup.extras.spark.exchange import text_digest
-from dedup.files.naming import RecordShape, values_of
-from dedup.files.parquet import values_of_column
-from dedup.files.record import make_article, too_long, unreadable, usable_id
+from dedup.files.naming import RecordShape, extract_values
+from dedup.files.parquet import convert_column
+from dedup.files.record import describe_size, find_unreadable, find_usable_id, make_article
 from dedup.files.report import Understanding
 from dedup.rules.marks import order_key
 from dedup.text.fingerprint import ALGORITHM_REVISION, UNICODE_VERSION, Fingerprinter, TextTask
@@ -149,7 +149,7 @@ def rows_of(recipe: Recipe, batch: Any) -> list[InputRow]:
     layout = recipe.layout
     columns = []
     for number in range(layout.cells):
-        values = values_of_column(batch.column(f"c{number}"))
+        values = convert_column(batch.column(f"c{number}"))
         if number in layout.structs or number in layout.lists:
             nothing: Any = {} if number in layout.structs else []
             values = [nothing if value else None for value in values]
@@ -161,7 +161,7 @@ def rows_of(recipe: Recipe, batch: Any) -> list[InputRow]:
     ]
     understood = Understanding("", "parquet")  # its notes are dropped: the driver knows the columns
     return [
-        _row(recipe, values_of(cells, layout.shape, understood), size, times)
+        _row(recipe, extract_values(cells, layout.shape, understood), size, times)
         for cells, size, times in zip(
             zip(*columns, strict=True), sizes, zip(*known, strict=True), strict=True
         )
@@ -170,16 +170,18 @@ def rows_of(recipe: Recipe, batch: Any) -> list[InputRow]:
 
 def _row(recipe: Recipe, found: dict[str, Any], size: int, known: tuple[int | None, int | None]) -> InputRow:
     if size > recipe.record_bytes:
-        return InputRow(usable_id(found.get("source_id")), refused=too_long(size, recipe.record_bytes))
-    if reason := unreadable(found):
-        return InputRow(usable_id(reason.source_id), refused=str(reason))
+        return InputRow(
+            find_usable_id(found.get("source_id")), refused=describe_size(size, recipe.record_bytes)
+        )
+    if reason := find_unreadable(found):
+        return InputRow(find_usable_id(reason.source_id), refused=str(reason))
     for name, count in zip(("published_at", "added_at"), known, strict=True):
         if count is not None and found.get(name) in (None, ""):
             found[name] = from_microseconds(count)
     try:
         article, flaws = make_article(found)
     except InputError as error:
-        return InputRow(usable_id(found.get("source_id")), refused=str(error))
+        return InputRow(find_usable_id(found.get("source_id")), refused=str(error))
     added_at = article.added_at or recipe.added_at
     if article.added_at is None and not recipe.added_at_counts:
         place, _ = order_key(recipe.settings, article.published_at, added_at, "")

@@ -24,7 +24,7 @@ from dedup.extras.watch.fetching import Client
 from dedup.extras.watch.identity import Ids, ids_of, site_of
 from dedup.extras.watch.polled import Entry
 from dedup.extras.watch.reaching import FetchError, StoppedError
-from dedup.files.record import make_article, unexpected
+from dedup.files.record import describe_error, make_article
 from dedup.settling.submit import Submissions
 
 AT_ONCE = 300  # Entries that are looked up in one statement
@@ -118,14 +118,14 @@ class Submitter:
                 raise
             except Exception as error:
                 # A parser may raise anything on a bad page; the article has the text of its feed.
-                reason = error if isinstance(error, InputError) else unexpected(error)
+                reason = error if isinstance(error, InputError) else describe_error(error)
                 log.info("%s: %s", printable(found["url"]), reason, extra={"event": "page", "id": source_id})
         try:
             return make_article(found)[0]
         except (DedupError, MemoryError):
             raise
         except Exception as error:
-            raise InputError(unexpected(error)) from None
+            raise InputError(describe_error(error)) from None
 
 
 @dataclass(frozen=True, slots=True)

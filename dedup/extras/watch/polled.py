@@ -43,14 +43,14 @@ def entries(document: FeedDocument, publication: str | None, *, fetched: bool) -
         articles = sitemaps.articles(document)
         listed = [({**found, "source_id": found["url"]}, False, found.get("changed")) for found in articles]
     else:
-        listed = list(feeds.entries(document))
+        listed = list(feeds.read_entries(document))
     dates = Dates()
-    dates.look(found for found, _, _ in listed)
+    dates.scan(found for found, _, _ in listed)
     made: dict[str, Entry] = {}
     # Most documents begin with the newest entry. From the back, the first of equal ids replaces later ones.
     for found, full, changed in reversed(listed):
         found.pop("changed", None)
-        dates.take(found)
+        dates.convert(found)
         if publication:
             found["publication"] = publication
         if source_id := found.get("source_id"):

@@ -34,7 +34,7 @@ from dedup.extras.watch.entries import Submitter, Told
 from dedup.extras.watch.fetching import HOST_SECONDS, Client
 from dedup.extras.watch.reaching import FetchError, StoppedError
 from dedup.files.entries import read_document
-from dedup.files.record import unexpected
+from dedup.files.record import describe_error
 from dedup.settling import daemon
 from dedup.settling.daemon import DOWN_SECONDS
 from dedup.store import opening
@@ -99,7 +99,7 @@ def watch(
     if once:
         database: Database | None = opening.opened(url, timeouts, schema)
     else:
-        database = daemon.wait_for(lambda: opening.opened(url, timeouts, schema), stop, DOWN_SECONDS)
+        database = daemon.wait_for_database(lambda: opening.opened(url, timeouts, schema), stop, DOWN_SECONDS)
     if database is None:
         return WatchReport()
     try:
@@ -359,4 +359,4 @@ def _blame_feed(feed: _Feed) -> Iterator[None]:
     except (DedupError, FetchError, StoppedError, MemoryError):
         raise
     except Exception as error:
-        raise InputError(f"{feed.address}: {unexpected(error)}") from error
+        raise InputError(f"{feed.address}: {describe_error(error)}") from error

@@ -25,12 +25,12 @@ from dedup.db.database import Cursor, Database, translated
 from dedup.rules.decide import decide
 from dedup.settling import refresh, segments
 from dedup.settling.fingerprinting import analyze
-from dedup.settling.locked import held
+from dedup.settling.locked import run_locked
 from dedup.settling.memory import writing
-from dedup.settling.memory.snapshot import Kept, Snapshot, fitting
-from dedup.settling.memory.writing import Chunk, Plan, profiles
-from dedup.settling.pool import submitted
-from dedup.settling.refresh import Refreshed, SentenceCounts
+from dedup.settling.memory.snapshot import Cache, Snapshot, count_fitting
+from dedup.settling.memory.writing import Chunk, Plan, make_profiles
+from dedup.settling.pool import submit_to_thread
+from dedup.settling.refresh import RefreshResult, SentenceCounts
 from dedup.store import common_sentences, memory_engine, settling, window
 from dedup.store.memory_engine import MARK_INDEXES
 from dedup.store.rulebooks import Rulebook
@@ -46,10 +46,10 @@ VACUUM_ARTICLES = 5_000  # Fewer of them need no more space than comes and goes 
 
 
 @dataclass(slots=True)
-class Done:
+class MemoryResult:
     """Result of a run: common sentences, articles that got a mark or kept it, pairs that were scored."""
 
-    refreshed: Refreshed = field(default_factory=Refreshed)
+    refreshed: RefreshResult = field(default_factory=RefreshResult)
     settled: int = 0
     compared: int = 0
 
@@ -78,12 +78,12 @@ class MemoryRun:
     ) -> None:
         self._database, self._rulebook, self._run, self._memory = database, rulebook, run, memory
         self._progress, self._timed, self._stop, self._loading = progress, timed, stop, loading
-        self.kept = Kept(fitting(memory, rulebook.settings))
+        self.kept = Cache(count_fitting(memory, rulebook.settings))
         self._since, self._outside = 0, bigints([])  # the last change before the snapshot; see `_decide`
 
     def __enter__(self) -> Self:
         begin = partial(memory_engine.begin, run=self._run, loading=self._loading)
-        held(self._database, begin, self._rulebook.check)
+        run_locked(self._database, begin, self._rulebook.check)
         return self
 
     def __exit__(
@@ -91,11 +91,11 @@ class MemoryRun:
     ) -> None:
         # The first error counts. If the work cannot be ended here, the next run ends it.
         with suppress(Exception) if error else nullcontext():
-            held(self._database, partial(memory_engine.end, run=self._run))
+            run_locked(self._database, partial(memory_engine.end, run=self._run))
 
-    def settle(self) -> Done:
+    def settle(self) -> MemoryResult:
         """Settle everything that has a fingerprint. Raises StaleRulesError: the settings changed."""
-        done = Done()
+        done = MemoryResult()
         with self._timed("reading"):
             snapshot, counted = self._read()
         if counted:
@@ -115,9 +115,9 @@ class MemoryRun:
                 share = min(-(-entries // segments.LOADED_SEGMENTS), self._memory // segments.SORTED_BYTES)
                 at_once = max(segments.SORTED_ENTRIES, share)
                 with ThreadPoolExecutor(1, "dedup-tidying") as aside:
-                    tidied = submitted(aside, self._tidy, waiting)
+                    tidied = submit_to_thread(aside, self._tidy, waiting)
                     made = segments.build(
-                        self._database, "fingerprint_bulk", self._stop, snapshot.held(), at_once
+                        self._database, "fingerprint_bulk", self._stop, snapshot.read_entries(), at_once
                     )
                 tidied.result()
                 if self._stop():  # unpublished fingerprints wait for the next run
@@ -142,23 +142,23 @@ class MemoryRun:
                 cursor, snapshot.counts, settings, everything=True, complete=True
             )
         moved = {change.sentence_hash for change in changes if change.enters or change.leaves}
-        return snapshot, SentenceCounts(True, taken, snapshot.counts, changes, snapshot.carriers(moved))
+        return snapshot, SentenceCounts(True, taken, snapshot.counts, changes, snapshot.find_carriers(moved))
 
     def _decide(self, snapshot: Snapshot) -> Plan:
         settings = self._rulebook.settings
         with self._database.transaction() as cursor:
             common = memory_engine.sentences(cursor, "common")
             said = memory_engine.pinned_pairs(cursor)
-            unsettled = snapshot.places(memory_engine.unsettled(cursor))
+            unsettled = snapshot.find_places(memory_engine.unsettled(cursor))
             # They came since the round began, and the next round archives them.
             self._outside = bigints(window.unsettled_outside(cursor, settings))
         self._progress.start("comparing in memory", len(snapshot))
         pins = {}
         for one, other, relation in said:
-            a, b = snapshot.places(np.array([one, other])).tolist()
+            a, b = snapshot.find_places(np.array([one, other])).tolist()
             if a >= 0 and b >= 0:
                 pins[max(a, b), min(a, b)] = relation
-        decisions = decide(profiles(snapshot, common, pins), settings, progress=self._progress.advance)
+        decisions = decide(make_profiles(snapshot, common, pins), settings, progress=self._progress.advance)
         return Plan(snapshot, decisions, unsettled[unsettled >= 0])
 
     def _flag_waiting(self, plan: Plan) -> None:
@@ -169,7 +169,7 @@ class MemoryRun:
         for start in range(0, len(turned), FLAGS_AT_ONCE):
             with self._database.transaction() as cursor:
                 done = memory_engine.flag_waiting(cursor, turned[start : start + FLAGS_AT_ONCE])
-            places = snapshot.places(done)
+            places = snapshot.find_places(done)
             snapshot.canonical[places] = ~snapshot.canonical[places]
 
     def _tidy(self, waiting: int) -> None:
@@ -177,7 +177,7 @@ class MemoryRun:
         compact(self._database, "fingerprint_bulk_pkey")
         analyze(self._database, waiting, "article", "fingerprint_bulk")
 
-    def _write(self, plan: Plan, done: Done) -> None:
+    def _write(self, plan: Plan, done: MemoryResult) -> None:
         done.compared = plan.decisions.compared
         check = partial(memory_engine.check, rulebook=self._rulebook, run=self._run)
         self._progress.start("writing marks", int(plan.writes.sum()))
@@ -186,7 +186,7 @@ class MemoryRun:
             if self._stop():
                 return
             ids = plan.snapshot.ids[plan.divided[start : start + writing.CHUNK_ROWS]].tolist()
-            held(self._database, partial(settling.make_stale, ids=ids), check)
+            run_locked(self._database, partial(settling.make_stale, ids=ids), check)
         often = max(1, round(len(plan.chunks) * VACUUM_SHARE))
         for number, chunk in enumerate(plan.chunks):
             if self._stop():
@@ -194,14 +194,14 @@ class MemoryRun:
             if number and number % often == 0 and done.settled >= VACUUM_ARTICLES:
                 vacuum(self._database)
             write = partial(self._write_chunk, plan=plan, chunk=chunk)
-            settled = held(self._database, write, check, bulk=True)
+            settled = run_locked(self._database, write, check, async_commit=True)
             done.settled += settled
             self._progress.advance(settled)
 
     def _write_chunk(self, cursor: Cursor, plan: Plan, chunk: Chunk) -> int:
         # Asked under the lock: people change articles while everything is compared.
         left_out = np.concatenate([memory_engine.changed_since(cursor, self._since), self._outside])
-        changed = plan.snapshot.places(left_out)
+        changed = plan.snapshot.find_places(left_out)
         settled = plan.write(cursor, chunk, changed[changed >= 0])
         memory_engine.settled_through(cursor, plan.snapshot.through)
         return settled

@@ -31,12 +31,12 @@ ARTICLE_BYTES = 1_600
 PRINT_ARTICLE_BYTES = 3_900
 
 
-def fitting(memory: int, settings: Settings) -> int:
+def count_fitting(memory: int, settings: Settings) -> int:
     """Number of articles that can be read at once in so many bytes; one at least."""
     return max(1, memory // (ARTICLE_BYTES + PRINT_ARTICLE_BYTES * settings.prints))
 
 
-class Kept:
+class Cache:
     """Fingerprints that a load has just stored, so that none is read again; none if above `limit`."""
 
     def __init__(self, limit: int) -> None:
@@ -98,7 +98,7 @@ class Snapshot:
         cursor: Cursor,
         settings: Settings,
         memory: int,
-        kept: Kept,
+        kept: Cache,
         start: Callable[[int], None],
         progress: Callable[[int], None],
     ) -> None:
@@ -112,7 +112,7 @@ class Snapshot:
         self.kept = kept.pages(self.sorted_ids, revisions[order])
         self.content_hash, self.shingle_count, self.sentence_counts = np.zeros((3, size), np.int64)
         self.canonical = np.zeros(size, np.bool_)
-        slices = max(1, math.ceil(size / fitting(memory, settings)))
+        slices = max(1, math.ceil(size / count_fitting(memory, settings)))
         start(size * (1 if slices == 1 else 1 + 2 * slices))
         shape = (size, settings.signature_bytes)
         self.signature: npt.NDArray[np.uint8]
@@ -123,13 +123,13 @@ class Snapshot:
         else:
             self.signature = np.zeros(shape, np.uint8)
         reader = _Reader(self, cursor, settings, progress, again=slices > 1)
-        by_sentence = in_slices(slices, reader.sentences)
-        self.watched = reader.watched()
-        counted = _counted(by_sentence, self.watched, settings.common_stories)
+        by_sentence = in_slices(slices, reader.read_sentences)
+        self.watched = reader.sort_watched()
+        counted = _choose_counted(by_sentence, self.watched, settings.common_stories)
         reader.wanted[counted[1]] = True
-        by_bucket = in_slices(slices, reader.buckets)
-        self.shared = by_sentence, by_bucket, in_slices(1, reader.contents)
-        self.counts = count(counted, self.ids, *reader.gathered())
+        by_bucket = in_slices(slices, reader.read_buckets)
+        self.shared = by_sentence, by_bucket, in_slices(1, reader.read_contents)
+        self.counts = count(counted, self.ids, *reader.gather_buckets())
         marks = memory_engine.marks(cursor, self.sorted_ids)
         order = np.argsort(marks.id, kind="stable")
         # Ranges of ids are read: marks of articles without a fingerprint come too.
@@ -139,13 +139,13 @@ class Snapshot:
     def __len__(self) -> int:
         return len(self.ids)
 
-    def held(self) -> Iterator[tuple[Bigints, Flags]] | None:
+    def read_entries(self) -> Iterator[tuple[Bigints, Flags]] | None:
         """Yield the entries of all keys, with the flags of their articles; None if they were not kept."""
         if self.kept is None:
             return None
-        return (key_segments.of_page(page, self.canonical[self.places(page.id)]) for page in self.kept)
+        return (key_segments.of_page(page, self.canonical[self.find_places(page.id)]) for page in self.kept)
 
-    def carriers(self, sentences: Collection[int]) -> dict[int, list[int]]:
+    def find_carriers(self, sentences: Collection[int]) -> dict[int, list[int]]:
         """Return the ids of the articles that carry some sentences and take part, by sentence."""
         found: dict[int, list[int]] = {}
         wanted = np.fromiter(sentences, np.int64, len(sentences))
@@ -155,7 +155,7 @@ class Snapshot:
                 found.setdefault(key, []).append(id)
         return found
 
-    def places(self, ids: Bigints) -> Places:
+    def find_places(self, ids: Bigints) -> Places:
         """Return the places of articles; -1 for articles that are not here."""
         if not len(self.ids):
             return np.full(len(ids), -1, np.int32)
@@ -185,7 +185,7 @@ class _Reader:
         self._sentences: list[Entries] = []
         self._buckets: list[Entries] = []
         watched = memory_engine.sentences(cursor, "watched")
-        for page, places in self._pages():
+        for page, places in self._read_pages():
             snapshot.content_hash[places] = page.content_hash
             snapshot.shingle_count[places] = page.shingle_count
             snapshot.sentence_counts[places] = page.sentence_counts
@@ -201,48 +201,48 @@ class _Reader:
                 self._sentences.append(sentences)
                 self._buckets.append((page.buckets, np.repeat(places, page.bucket_counts)))
 
-    def sentences(self) -> Iterator[Entries]:
+    def read_sentences(self) -> Iterator[Entries]:
         if self._again:
-            for page, places in self._pages():
+            for page, places in self._read_pages():
                 yield page.sentence_hashes, np.repeat(places, page.sentence_counts)
         while self._sentences:
             yield self._sentences.pop()
 
-    def gathered(self) -> tuple[Places, npt.NDArray[np.int64]]:
+    def gather_buckets(self) -> tuple[Places, npt.NDArray[np.int64]]:
         """Return the articles whose buckets were to be kept, ascending, and a row of keys for each."""
         places = np.concatenate([np.empty(0, np.int32), *self._rows_of])
         rows = np.concatenate([np.empty((0, self._bands), np.int64), *self._rows])
         order = np.argsort(places, kind="stable")
         return places[order], rows[order]
 
-    def buckets(self) -> Iterator[Entries]:
+    def read_buckets(self) -> Iterator[Entries]:
         if self._again:
-            for page, places in self._pages():
-                yield self._kept((page.buckets, np.repeat(places, page.bucket_counts)))
+            for page, places in self._read_pages():
+                yield self._keep_buckets((page.buckets, np.repeat(places, page.bucket_counts)))
         while self._buckets:
-            yield self._kept(self._buckets.pop())
+            yield self._keep_buckets(self._buckets.pop())
         # The next slice reads all buckets again, and would keep these rows twice.
         self.wanted[:] = False
 
-    def _kept(self, entries: Entries) -> Entries:
+    def _keep_buckets(self, entries: Entries) -> Entries:
         keys, places = entries
         chosen = self.wanted[places]
         self._rows.append(keys[chosen].reshape(-1, self._bands))
         self._rows_of.append(places[chosen][:: self._bands])
         return entries
 
-    def contents(self) -> Iterator[Entries]:
+    def read_contents(self) -> Iterator[Entries]:
         places = np.flatnonzero(~self._banded).astype(np.int32)
         yield self._snapshot.content_hash[places], places
 
-    def watched(self) -> Entries:
+    def sort_watched(self) -> Entries:
         """Return the sentences that were common or are pinned, sorted as shared ones are."""
         keys = np.concatenate([np.empty(0, np.int64), *(found[0] for found in self._watched)])
         places = np.concatenate([np.empty(0, np.int32), *(found[1] for found in self._watched)])
         order = np.lexsort((places, keys))
         return keys[order], places[order]
 
-    def _pages(self) -> Iterator[tuple[FingerprintPage, Places]]:
+    def _read_pages(self) -> Iterator[tuple[FingerprintPage, Places]]:
         ids, placed = self._snapshot.sorted_ids, self._snapshot.sorted_places
         for page in self._snapshot.kept or memory_engine.fingerprints(self._cursor, ids):
             at = np.minimum(np.searchsorted(ids, page.id), len(ids) - 1)
@@ -251,7 +251,7 @@ class _Reader:
             self._progress(len(page.id))
 
 
-def _counted(by_sentence: Entries, watched: Entries, limit: int) -> Entries:
+def _choose_counted(by_sentence: Entries, watched: Entries, limit: int) -> Entries:
     """Return the sentences to count: the watched ones, and all that more than `limit` articles carry."""
     keys, places = by_sentence
     _, sizes = runs(keys)

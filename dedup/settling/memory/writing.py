@@ -36,7 +36,7 @@ UNIQUE, SIMILAR, DUPLICATE = (
 )
 
 
-def profiles(snapshot: Snapshot, common: Bigints, pins: dict[tuple[int, int], Relation]) -> Profiles:
+def make_profiles(snapshot: Snapshot, common: Bigints, pins: dict[tuple[int, int], Relation]) -> Profiles:
     """Return arrays for the decider. `common`: ascending; `pins`: places of pairs, the later first."""
     by_sentence, by_bucket, by_content = snapshot.shared
     dropped = np.isin(by_sentence[0], common)
@@ -81,7 +81,7 @@ class Plan:
     def __init__(self, snapshot: Snapshot, decisions: Decisions, unsettled: Places) -> None:
         """Compare decisions with the snapshot. `unsettled`: places of articles that are pending or stale."""
         self.snapshot, self.decisions = snapshot, decisions
-        marks, stored = _marks(snapshot, decisions), snapshot.marks
+        marks, stored = _make_marks(snapshot, decisions), snapshot.marks
         differs = (
             (marks.status != stored.status)
             | (marks.duplicate_of != stored.duplicate_of)
@@ -92,14 +92,14 @@ class Plan:
         self.writes = differs | ~stored.takes_part
         self.writes[unsettled] = True
         # Stored pairs by place, the later first, -1 for an article without fingerprint.
-        self._old, dropped, self._not_best_match, new = _pair_changes(snapshot, decisions)
+        self._old, dropped, self._not_best_match, new = _compare_pairs(snapshot, decisions)
         old, pairs, size = self._old, decisions.pairs, len(snapshot)
         loses = (dropped | self._not_best_match) & snapshot.pairs.best_match & (old[:, 1] >= 0)
         flags = (decisions.original < 0) != snapshot.canonical
         weight = self.writes + FLAG_ROWS * flags.astype(np.int64)
         for touched in (pairs.later[new], old[dropped, 0], old[loses, 1]):
             weight += np.bincount(touched, minlength=size)
-        self._chunk, in_parts = _chunks(decisions.component, weight)
+        self._chunk, in_parts = _divide(decisions.component, weight)
         divided = np.flatnonzero(in_parts)
         self.divided = divided[~np.isin(divided, unsettled)]
         self.writes |= in_parts
@@ -110,11 +110,11 @@ class Plan:
         count = int(chunk.max()) + 1 if size else 0
         parts = zip(
             range(count),
-            _by_chunk(self.writes | flags, chunk, count),
-            _by_chunk(settles > chunk, settles, count),
-            _by_chunk(dropped, chunk[old[:, 0]], count),
-            _by_chunk(loses, chunk[old[:, 1]], count),
-            _by_chunk(new, chunk[pairs.later], count),
+            _group_by_chunk(self.writes | flags, chunk, count),
+            _group_by_chunk(settles > chunk, settles, count),
+            _group_by_chunk(dropped, chunk[old[:, 0]], count),
+            _group_by_chunk(loses, chunk[old[:, 1]], count),
+            _group_by_chunk(new, chunk[pairs.later], count),
             strict=True,
         )
         self.chunks = [Chunk(number, *work) for number, *work in parts if any(map(len, work))]
@@ -156,7 +156,7 @@ class Plan:
         return int(np.count_nonzero(~is_open)) + len(closed)
 
 
-def _chunks(component: Places, weight: Bigints) -> tuple[Bigints, Flags]:
+def _divide(component: Places, weight: Bigints) -> tuple[Bigints, Flags]:
     """Return the chunk of each article, ascending in a component, and flags of divided components."""
     order = np.argsort(component, kind="stable")
     heavy = (np.bincount(component, weight, len(weight)) > CHUNK_ROWS)[component]
@@ -167,7 +167,7 @@ def _chunks(component: Places, weight: Bigints) -> tuple[Bigints, Flags]:
     return chunk, heavy
 
 
-def _by_chunk(wanted: Flags, chunk: Bigints, count: int) -> list[Bigints]:
+def _group_by_chunk(wanted: Flags, chunk: Bigints, count: int) -> list[Bigints]:
     """Return the places at which `wanted` is set, for each of `count` chunks."""
     found = np.flatnonzero(wanted)
     # Sorted once: a search for every chunk would read all articles as often as there are chunks.
@@ -175,7 +175,7 @@ def _by_chunk(wanted: Flags, chunk: Bigints, count: int) -> list[Bigints]:
     return np.split(found, np.searchsorted(chunk[found], np.arange(1, count + 1)))[:count]
 
 
-def _marks(snapshot: Snapshot, decisions: Decisions) -> StoredMarks:
+def _make_marks(snapshot: Snapshot, decisions: Decisions) -> StoredMarks:
     canonical, alone = decisions.original < 0, decisions.score < 0
     size = len(snapshot)
     return StoredMarks(
@@ -188,10 +188,10 @@ def _marks(snapshot: Snapshot, decisions: Decisions) -> StoredMarks:
     )
 
 
-def _pair_changes(snapshot: Snapshot, decisions: Decisions) -> tuple[Bigints, Flags, Flags, Flags]:
+def _compare_pairs(snapshot: Snapshot, decisions: Decisions) -> tuple[Bigints, Flags, Flags, Flags]:
     """Return stored pairs by place; flags of pairs to drop, of pairs that lose a flag, and of new pairs."""
     stored, found = snapshot.pairs, decisions.pairs
-    later, earlier = snapshot.places(stored.article_id), snapshot.places(stored.other_id)
+    later, earlier = snapshot.find_places(stored.article_id), snapshot.find_places(stored.other_id)
     old = np.stack([later, earlier], axis=1).astype(np.int64)
     # Negative if an article has no fingerprint: equal to no pair of now.
     before, now = code(later, earlier), found.codes()

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from dedup.base.article import Article
 from dedup.extras.watch.identity import ids_of, site_of
-from dedup.files.feeds import joined
+from dedup.files.feeds import resolve_address
 from tests.loops import each
 
 pytest.importorskip("tld")
@@ -36,11 +36,11 @@ def test_a_site_is_a_registrable_domain(address: str, site: str | None) -> None:
 
 
 def test_an_address_that_cannot_be_read_is_joined_to_none() -> None:
-    assert joined("https://courier.example/", "/story") == "https://courier.example/story"
+    assert resolve_address("https://courier.example/", "/story") == "https://courier.example/story"
     assert [
-        joined("https://courier.example/", link) for link in ("http://[", "//[x", "http://a\u2100b/")
+        resolve_address("https://courier.example/", link) for link in ("http://[", "//[x", "http://a\u2100b/")
     ] == [None] * 3
-    assert joined("http://[", "/story") is None
+    assert resolve_address("http://[", "/story") is None
 
 
 @each(

@@ -527,14 +527,14 @@ def test_whatever_encoding_a_server_names_its_feed_and_its_pages_are_read(
 def test_an_entry_that_no_parser_can_bear_is_refused_alone_with_its_reason(
     news: Site, poll: Watch, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    real = feeds.take_out
+    real = feeds.extract_text
 
     def fragile(found: dict[str, Any]) -> bool:
         if TRAMS in found["text"]:
             raise RecursionError(TRAMS)
         return real(found)
 
-    monkeypatch.setattr(feeds, "take_out", fragile)
+    monkeypatch.setattr(feeds, "extract_text", fragile)
     address = news.put("/feed", at_home(news, [rss_item("a", TRAMS), rss_item("b", STORM)]))
     report = poll(address)
     assert (report.new, report.refused, poll.ids()) == (1, 1, ["b"])

@@ -48,7 +48,7 @@ class Health(Answer):
 
 
 def health(cursor: Cursor) -> Health:
-    vitals = monitoring.vitals(cursor, LATE_SECONDS)
+    vitals = monitoring.load_vitals(cursor, LATE_SECONDS)
     horizon, database_bytes, attachments = one_row(cursor, _sql("health"))
     present, wanted = rulebooks.load_settings(cursor), rulebooks.load_wanted(cursor)
     now, then, default = (asdict(settings) for settings in (present, wanted, Settings()))
@@ -61,7 +61,7 @@ def health(cursor: Cursor) -> Health:
     return Health(
         vitals=vitals,
         problems=tuple(vitals.problems(LATE_SECONDS)),
-        runs=tuple(runs.history(cursor, RUNS)),
+        runs=tuple(runs.load_history(cursor, RUNS)),
         sizes=overview.table_sizes(cursor),
         database_bytes=database_bytes,
         settings=tuple(lines),

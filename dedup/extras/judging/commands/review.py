@@ -203,13 +203,13 @@ def _side(side: ReviewArticle) -> dict[str, Any]:
 def _read(judgements: Judgements, judge: str, path: Path) -> None:
     """Store the judgements of a file, all or none; skip lines without a label."""
     from dedup.extras.judging.judgements import key
-    from dedup.files.jsonl import BLANK, jsonl_records
+    from dedup.files.jsonl import BLANK, read_jsonl
     from dedup.files.source import LineSource
 
     stored = passed = 0
     plan = {name: (name,) for name in ("a", "b", "label", "note")}
     with judgements.recording() as record, closing(LineSource(str(path))) as source:
-        for number, _, row in jsonl_records(source, plan, every_line=True):
+        for number, _, row in read_jsonl(source, plan, every_line=True):
             if row == BLANK:
                 continue
             try:

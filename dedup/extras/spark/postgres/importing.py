@@ -33,12 +33,12 @@ from dedup.extras.spark.postgres import ImportReport, cluster_import
 from dedup.extras.spark.postgres.cluster_import import Checked
 from dedup.extras.spark.postgres.exporting import wanted
 from dedup.runs.heartbeat import Heartbeat
-from dedup.runs.runs import Did
+from dedup.runs.runs import RunCounts
 from dedup.settling import choice, segments
 from dedup.settling.adopt import adopt
 from dedup.settling.fingerprinting import analyze
 from dedup.settling.memory.run import COMPACT_SHARE, MemoryRun, compact, vacuum
-from dedup.settling.refresh import examples_of
+from dedup.settling.refresh import find_examples
 from dedup.store import memory_engine, rulebooks
 from dedup.store.memory_engine import LOOSE_INDEXES
 from dedup.store.rulebooks import Rulebook, StaleRulesError
@@ -93,7 +93,7 @@ def run(
             report = work.report
             # The import is complete: a failure to record its counts must not fail it.
             with suppress(Exception):
-                heartbeat.add(Did(report.fingerprints, report.marks, 0, report.seconds))
+                heartbeat.add_counts(RunCounts(report.fingerprints, report.marks, 0, report.seconds))
             heartbeat.end("stopped" if report.stopped else "done")
     return report
 
@@ -121,13 +121,13 @@ class _Work:
         self.report.adopted = adopt(self.database)
         with self.database.transaction() as cursor:
             rulebook = rulebooks.load_rulebook(cursor)
-        memory = choice.usual_memory()
+        memory = choice.choose_memory()
         with MemoryRun(self.database, rulebook, run, memory, progress, self._timed, self.stop, loading=False):
             checked = self.check(progress)
             if self.report.problems:
                 raise self._refused()
             entering = [change for change in checked.changes if change.enters]
-            words = examples_of(self.database, rulebook.fingerprinter, entering)
+            words = find_examples(self.database, rulebook.fingerprinter, entering)
             if self.report.fingerprints:
                 self._put_in_use(rulebook, run, progress)
             if self._ended():
