@@ -79,7 +79,7 @@ class Deduplicator(Questions):
     def __init__(
         self, url: str | None = None, *, schema: str | None = None, timeouts: Timeouts | None = None
     ) -> None:
-        super().__init__(opening.opened(url, timeouts, schema))
+        super().__init__(opening.connect(url, timeouts, schema))
         self._submissions = Submissions(self._database)
 
     @staticmethod
@@ -90,7 +90,7 @@ class Deduplicator(Questions):
 
         database = Database(url, timeouts, schema)
         try:
-            before, after, mended = opening.made(database)
+            before, after, mended = opening.make_schema(database)
         finally:
             database.close()
         return Initialized(database.location, before, after, mended.made, mended.left)

@@ -86,7 +86,7 @@ class Metrics(Collector):
         try:
             with self._lock:
                 if self._database is None:
-                    self._database = opening.opened(self._url, schema=self._schema)
+                    self._database = opening.connect(self._url, schema=self._schema)
             with self._database.transaction(seconds=ANSWER_SECONDS) as cursor:
                 found = vitals(cursor)
         except DatabaseError:

@@ -42,11 +42,11 @@ def printed_schema(url: str | None = None, *, schema: str | None = None) -> str:
     """
     url = url or os.environ.get(URL_VARIABLE)
     if not url:
-        return opening.script(None, chosen(schema))
+        return opening.write_script(None, chosen(schema))
     with Operation(url, schema=schema) as owner:
         before = owner._transact(revision.current)
         revision.refuse_unknown(before, owner._database)
-        return opening.script(before, owner.schema)
+        return opening.write_script(before, owner.schema)
 
 
 def who_may(task: str, allowed: Sequence[Role], url: str | None = None) -> str | None:

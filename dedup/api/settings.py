@@ -71,7 +71,7 @@ class CorpusSettings(OfCorpus):
 
     in_force = transacted(rulebooks.load_settings)
     wanted = transacted(rulebooks.load_wanted)
-    adoption = transacted(rulebooks.waiting_adoption)
+    adoption = transacted(rulebooks.find_adoption)
     sentence_models = transacted(rulebooks.load_models)
 
     def max_record_bytes(self) -> int:
@@ -115,7 +115,7 @@ class CorpusSettings(OfCorpus):
     def pins_left_behind(self) -> list[int]:
         """The hashes of pinned sentences that cannot follow a new hash key: their words are nowhere."""
         with self._database.transaction() as cursor:
-            if not rulebooks.waiting_adoption(cursor):
+            if not rulebooks.find_adoption(cursor):
                 return []
             fingerprinter = rulebooks.load_rulebook(cursor).fingerprinter
             return [key for key, words in pins.pinned_words(cursor, fingerprinter).items() if words is None]
@@ -149,7 +149,7 @@ def _losses(cursor: Cursor, values: Mapping[str, Any]) -> Losses:
     archived, of = window.leaving(cursor, after) if "keep_window" in values else (0, 0)
     replaced, pins_lost = False, 0
     if after.hash_key != before.hash_key:
-        replaced = bool(before.hash_key) and rulebooks.any_article(cursor)
+        replaced = bool(before.hash_key) and rulebooks.has_articles(cursor)
         words = pins.pinned_words(cursor, rulebooks.load_rulebook(cursor).fingerprinter)
         pins_lost = sum(found is None for found in words.values())
     return Losses(archived, of, replaced, pins_lost)

@@ -47,7 +47,7 @@ def work(
     """
     check_seconds("the poll interval", poll)
     checks.optional(checks.whole_number, "workers", workers, 1, MAX_WORKERS)
-    database = daemon.wait_for(lambda: opening.opened(url, timeouts, schema), stop, daemon.DOWN_SECONDS)
+    database = daemon.wait_for(lambda: opening.connect(url, timeouts, schema), stop, daemon.DOWN_SECONDS)
     if database is None:
         return
     try:

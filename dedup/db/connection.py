@@ -249,13 +249,13 @@ class Session:
         *,
         settling: bool = False,
         snapshot: bool = False,
-        bulk: bool = False,
+        async_commit: bool = False,
         seconds: float | None = None,
     ) -> Iterator[Cursor]:
         """Yield a cursor in a transaction that commits at the end and rolls back on any error.
 
         `settling`: hold the settle lock, and do as `prefer_indexes`. `snapshot`: read one moment throughout.
-        `bulk`: commit without waiting for the disk. `seconds`: the longest wait for a lock or a statement.
+        `async_commit`: commit without waiting for the disk. `seconds`: longest wait for a lock or statement.
         """
         connection = self.connection
         patience = connection.patience
@@ -280,7 +280,7 @@ class Session:
                     if seconds is not None and waited > NEGLIGIBLE_SECONDS:
                         left = milliseconds(max(seconds - waited, NEGLIGIBLE_SECONDS))
                         cursor.execute(set_values({"statement_timeout": left}, local=True))
-                if bulk:
+                if async_commit:
                     # The next commit that waits flushes it too; a crash before it loses whole transactions.
                     cursor.execute(b"SET LOCAL synchronous_commit = off")
                 yield cursor

@@ -221,12 +221,12 @@ class Database:
 
     @contextmanager
     def transaction(
-        self, *, settling: bool = False, bulk: bool = False, seconds: float | None = None
+        self, *, settling: bool = False, async_commit: bool = False, seconds: float | None = None
     ) -> Iterator[Cursor]:
         """Begin a transaction on any free connection; see `Session.transaction`."""
         with (
             self.session(seconds) as session,
-            session.transaction(settling=settling, bulk=bulk, seconds=seconds) as cursor,
+            session.transaction(settling=settling, async_commit=async_commit, seconds=seconds) as cursor,
         ):
             yield cursor
 

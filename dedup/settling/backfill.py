@@ -301,7 +301,7 @@ def store_deferred(database: Database) -> int:
     left: list[str] = []
     while True:
         with database.transaction() as cursor:
-            found = articles.deferred(cursor, DEFERRED_PER_TRANSACTION + len(left))
+            found = articles.list_deferred(cursor, DEFERRED_PER_TRANSACTION + len(left))
         waiting = [source_id for source_id in found if source_id not in left]
         if not waiting:
             return len(left)
@@ -337,7 +337,7 @@ class Preview(Answer):
 def preview(database: Database) -> Preview:
     """Count the work of the next backfill without doing it."""
     with database.transaction() as cursor:
-        adoption = rulebooks.waiting_adoption(cursor)
+        adoption = rulebooks.find_adoption(cursor)
         everything = articles.count(cursor) if adoption else 0
         waiting = fingerprints.count(cursor, "unfingerprinted")
         unsettled = waiting + fingerprints.count(cursor, "unsettled")

@@ -15,7 +15,7 @@ def held(
     work: Callable[[Cursor], _Value],
     check: Callable[[Cursor], object] | None = None,
     *,
-    bulk: bool = False,
+    async_commit: bool = False,
     seconds: float | None = None,
 ) -> _Value:
     """Do work under the settle lock, and retry it if others hold what it needs. `check`, such as
@@ -23,7 +23,7 @@ def held(
     None for `Timeouts.lock`."""
 
     def attempt() -> _Value:
-        with database.transaction(settling=True, bulk=bulk) as cursor:
+        with database.transaction(settling=True, async_commit=async_commit) as cursor:
             if check:
                 check(cursor)
             return work(cursor)

@@ -20,8 +20,8 @@ from dedup.base.machine import threads
 from dedup.base.settings import Settings
 from dedup.db.database import Connection, Cursor, Database, Session, retried, translated
 from dedup.store import credits, fingerprints
-from dedup.store.articles import readable
-from dedup.store.fingerprints import Batch, Chunk, Stored, Target
+from dedup.store.articles import extract_text
+from dedup.store.fingerprints import Batch, Chunk, StoredBatch, Target
 from dedup.store.rulebooks import Rulebook
 from dedup.text.credits import Credit, CreditReader
 from dedup.text.fingerprint import Fingerprinter, TextTask
@@ -56,7 +56,7 @@ class StoredPart:
     articles: Chunk
     failed: dict[int, str] = field(default_factory=dict)  # by id, with the reason
     gone: list[int] = field(default_factory=list)  # ids of those that changed, went or no longer wait
-    stored: Stored | None = None
+    stored: StoredBatch | None = None
 
     @property
     def made(self) -> int:
@@ -156,7 +156,7 @@ class FingerprintPool:
         ClosedError if `_cancel` was called."""
         patience = self._database.timeouts.lock
         found = retried(lambda: self._texts(chunk), patience)
-        tasks = [task._replace(text=readable(task.text, html)) if html else task for task, html in found]
+        tasks = [task._replace(text=extract_text(task.text, html)) if html else task for task, html in found]
         failed: dict[int, str] = {}
         gone = {i for i, _ in chunk} - {task.id for task in tasks}
         stored = None
@@ -178,7 +178,7 @@ class FingerprintPool:
         with self._transaction() as cursor:
             return fingerprints.waiting_texts(cursor, chunk, self._rulebook.settings.text_max_characters)
 
-    def _store(self, batch: Batch, named: Mapping[int, Sequence[Credit]]) -> tuple[Stored, list[int]]:
+    def _store(self, batch: Batch, named: Mapping[int, Sequence[Credit]]) -> tuple[StoredBatch, list[int]]:
         with self._transaction(storing=True) as cursor:
             self._rulebook.check(cursor)
             stored, gone = batch.store(cursor, self._target)
@@ -188,7 +188,7 @@ class FingerprintPool:
     @contextmanager
     def _transaction(self, *, storing: bool = False) -> Iterator[Cursor]:
         if not self._workers:
-            with self._database.transaction(settling=storing, bulk=storing) as cursor:
+            with self._database.transaction(settling=storing, async_commit=storing) as cursor:
                 yield cursor
             return
         connection = self._borrow()
@@ -196,7 +196,7 @@ class FingerprintPool:
             session = Session(connection, self._database.timeouts)
             with (
                 translated(self._database.location),
-                session.transaction(settling=storing, bulk=storing) as cursor,
+                session.transaction(settling=storing, async_commit=storing) as cursor,
             ):
                 yield cursor
         finally:

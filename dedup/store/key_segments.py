@@ -61,7 +61,7 @@ def articles_of(entries: Bigints) -> Bigints:
     return np.asarray(entries & ((1 << ARTICLE_BITS) - 1))
 
 
-def of_table(cursor: Cursor, table: Target) -> Iterator[tuple[Bigints, Flags]]:
+def read_table(cursor: Cursor, table: Target) -> Iterator[tuple[Bigints, Flags]]:
     """Yield pages of the entries of a table of fingerprints, with the canonical flags; in no order."""
     ids: Bigints = one_row(cursor, _sql("fingerprinted", table=table))[0]
     for start in range(0, len(ids), PAGE_ARTICLES):
@@ -75,7 +75,7 @@ def of_table(cursor: Cursor, table: Target) -> Iterator[tuple[Bigints, Flags]]:
             )
 
 
-def of_page(page: FingerprintPage, canonical: Flags) -> tuple[Bigints, Flags]:
+def make_entries(page: FingerprintPage, canonical: Flags) -> tuple[Bigints, Flags]:
     """Return the entries of a page of fingerprints, with the canonical flags."""
     # Articles without buckets are short; their content hash is a key instead.
     short = page.bucket_counts == 0
@@ -102,12 +102,12 @@ def read(cursor: Cursor, some: Collection[int], first: int, end: int) -> Bigints
     return found[(found >= first) & (found < end)]
 
 
-def having_flag(cursor: Cursor, *, canonical: bool) -> Bigints:
+def find_flagged(cursor: Cursor, *, canonical: bool) -> Bigints:
     """Return the articles whose canonical flag is `canonical`, ascending."""
     return np.asarray(one_row(cursor, _sql("having_flag"), {"canonical": canonical})[0])
 
 
-def more_recent_than(cursor: Cursor, entries: int) -> bool:
+def has_more_recent(cursor: Cursor, entries: int) -> bool:
     return bool(one_row(cursor, _sql("recent"), {"entries": entries})[0])
 
 

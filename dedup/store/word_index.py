@@ -149,7 +149,7 @@ def change_index(database: Database, *, wanted: bool, progress: Progress | None 
         if wanted:
             making: AbstractContextManager[None] = nullcontext()
             if progress is not None:
-                making = _watched(database, connection.info.backend_pid, progress)
+                making = _reporting(database, connection.info.backend_pid, progress)
             with making:
                 cursor.execute(
                     f"CREATE INDEX CONCURRENTLY {INDEX} ON dedup.article USING gin ({WORDS})".encode()
@@ -164,7 +164,7 @@ def index_is_complete(cursor: Cursor) -> bool | None:
 
 
 @contextmanager
-def _watched(database: Database, process_id: int, progress: Progress) -> Iterator[None]:
+def _reporting(database: Database, process_id: int, progress: Progress) -> Iterator[None]:
     """Report progress while the block makes an index; report nothing if no connection is to be had."""
     over = Event()
     thread = Thread(target=_watch, args=(database, process_id, progress, over), name="index", daemon=True)

@@ -105,7 +105,7 @@ class MemoryRun:
         with self._timed("comparing"):
             plan = self._decide(snapshot)
         with self._database.transaction() as cursor:
-            waiting = memory_engine.waiting(cursor)
+            waiting = memory_engine.count_waiting(cursor)
         if waiting:
             self._progress.start("writing keys", None)
             with self._timed("indexing"):
@@ -138,7 +138,7 @@ class MemoryRun:
             snapshot = Snapshot(cursor, settings, self._memory, self.kept, start, self._progress.advance)
             if not recount and not len(taken):
                 return snapshot, None
-            changes = common_sentences.changes(
+            changes = common_sentences.find_changes(
                 cursor, snapshot.counts, settings, everything=True, complete=True
             )
         moved = {change.sentence_hash for change in changes if change.enters or change.leaves}
@@ -147,11 +147,11 @@ class MemoryRun:
     def _decide(self, snapshot: Snapshot) -> Plan:
         settings = self._rulebook.settings
         with self._database.transaction() as cursor:
-            common = memory_engine.sentences(cursor, "common")
-            said = memory_engine.pinned_pairs(cursor)
-            unsettled = snapshot.places(memory_engine.unsettled(cursor))
+            common = memory_engine.read_sentences(cursor, "common")
+            said = memory_engine.read_pinned_pairs(cursor)
+            unsettled = snapshot.places(memory_engine.find_unsettled(cursor))
             # They came since the round began, and the next round archives them.
-            self._outside = bigints(window.unsettled_outside(cursor, settings))
+            self._outside = bigints(window.find_unsettled_outside(cursor, settings))
         self._progress.start("comparing in memory", len(snapshot))
         pins = {}
         for one, other, relation in said:
@@ -194,16 +194,16 @@ class MemoryRun:
             if number and number % often == 0 and done.settled >= VACUUM_ARTICLES:
                 vacuum(self._database)
             write = partial(self._write_chunk, plan=plan, chunk=chunk)
-            settled = held(self._database, write, check, bulk=True)
+            settled = held(self._database, write, check, async_commit=True)
             done.settled += settled
             self._progress.advance(settled)
 
     def _write_chunk(self, cursor: Cursor, plan: Plan, chunk: Chunk) -> int:
         # Asked under the lock: people change articles while everything is compared.
-        left_out = np.concatenate([memory_engine.changed_since(cursor, self._since), self._outside])
+        left_out = np.concatenate([memory_engine.find_changed(cursor, self._since), self._outside])
         changed = plan.snapshot.places(left_out)
         settled = plan.write(cursor, chunk, changed[changed >= 0])
-        memory_engine.settled_through(cursor, plan.snapshot.through)
+        memory_engine.note_settled_through(cursor, plan.snapshot.through)
         return settled
 
 

@@ -107,7 +107,7 @@ def differences(cursor: Cursor, basis: Basis) -> list[MarkDisagreement]:
     agree = "make both agree, or run the cluster again over a new `dedup export corpus`"
     problems = [MarkDisagreement(words, next=agree) for words in basis.differences(corpus.basis())]
     state = window.load(cursor)
-    if state.horizon is not None and state.divided != window.dividing(state.horizon, corpus.settings):
+    if state.horizon is not None and state.divided != window.division(state.horizon, corpus.settings):
         words = "the articles are not divided yet by the horizon in the present order"
         problems.append(MarkDisagreement(words, next="run `dedup backfill` first"))
     return problems
@@ -159,7 +159,7 @@ def _disagree(
 ) -> bool:
     """Look for what may be wrong; returns whether anything is."""
     for name, words in _CHECKS[part].items():
-        check = _sql(name, text=articles.body("a")).decode()
+        check = _sql(name, text=articles.body_sql("a")).decode()
         count, named = one_row(cursor, _sql("found", check=check), found.values | {"named": NAMED})
         tell(0)
         if count:
@@ -168,10 +168,10 @@ def _disagree(
 
 
 def _check_common(cursor: Cursor, settings: Settings, checked: Checked, report: ImportReport) -> None:
-    watched = memory_engine.sentences(cursor, "watched")
+    watched = memory_engine.read_sentences(cursor, "watched")
     checked.counts = common_sentences.count_all(cursor, settings, "pg_temp.import_fingerprint", watched)
-    changes = common_sentences.changes(cursor, checked.counts, settings, everything=True, complete=True)
-    present = common_sentences.stored(cursor)
+    changes = common_sentences.find_changes(cursor, checked.counts, settings, everything=True, complete=True)
+    present = common_sentences.load_common(cursor)
     for change in changes:
         if change.effective_stories is None:
             present.pop(change.sentence_hash, None)
@@ -220,7 +220,7 @@ def write(
     that become common, in words. `report`: gets how much was written, and left. `tell`: as of `check`.
     """
     whole_tables(cursor)
-    changed = memory_engine.changed_since(cursor, checked.since)
+    changed = memory_engine.find_changed(cursor, checked.since)
     gone, rewritten = _ids(cursor, "gone", changed), _ids(cursor, "rewritten", changed)
     orphans = _ids(cursor, "orphans", gone)
     left = bigints({*changed.tolist(), *orphans.tolist()})
@@ -235,7 +235,7 @@ def write(
     common_sentences.finish(cursor, checked.counts, checked.taken, settings, everything=True)
     # All that the result knows is in use now: what waits was left behind by an engine that was stopped.
     _execute(cursor, "forget_waiting", "note_unread")
-    memory_engine.settled_through(cursor, one_row(cursor, _sql("last_settled"))[0])
+    memory_engine.note_settled_through(cursor, one_row(cursor, _sql("last_settled"))[0])
     # Settle again what rests on articles that people have changed, as their triggers did before.
     if len(left):
         articles.remove_pairs(cursor, rewritten)

@@ -68,7 +68,7 @@ def wanted(cursor: Cursor) -> ClusterWanted:
     pins = Pins({(row[0], row[1]): Relation(row[2]) for row in rows}, snapshots.sentence_pins(cursor))
     horizon = window.load(cursor).horizon
     corpus = CorpusState(settings, pins, models, horizon=microseconds(horizon))
-    failures = not rulebooks.waiting_adoption(cursor).fingerprints
+    failures = not rulebooks.find_adoption(cursor).fingerprints
     return ClusterWanted(corpus, Fingerprinter(settings, models), horizon, failures)
 
 
@@ -126,7 +126,7 @@ def _known(
     stop: Callable[[], bool],
 ) -> Iterator[pa.RecordBatch]:
     """Yield the articles inside, in no order, until told to stop; all are counted."""
-    query = _sql("fingerprints", text=articles.body("a"))
+    query = _sql("fingerprints", text=articles.body_sql("a"))
     values = found.values | versions(cursor, found.fingerprinter) | {"failures": found.failures}
     cursor.execute(b"DECLARE told NO SCROLL CURSOR FOR " + query, values)
     while page := cursor.execute(f"FETCH {PAGE} FROM told".encode()).fetchall():
