@@ -20,7 +20,7 @@ from dedup.base.progress import Progress
 from dedup.base.schema import Initialized
 from dedup.base.timeouts import Timeouts, check_seconds
 from dedup.base.verdict import Verdict
-from dedup.db.database import Database, retried
+from dedup.db.database import Database, retry
 from dedup.files.report import LoadReport
 from dedup.settling import hook
 from dedup.settling.submit import Submissions
@@ -322,7 +322,7 @@ class Deduplicator(Questions):
             with self._database.transaction(settling=True) as cursor:
                 return hook.delete(cursor, rulebooks.load_settings(cursor), wanted)
 
-        return retried(attempt)
+        return retry(attempt)
 
     # What people say.
 

@@ -20,7 +20,7 @@ from dedup.base.schema import chosen, program
 from dedup.base.timeouts import Timeouts
 from dedup.db import revision, roles
 from dedup.db.database import URL_VARIABLE, Cursor, Database
-from dedup.db.rendering import written_out
+from dedup.db.rendering import write_out
 from dedup.db.roles import Role
 from dedup.settling.locked import held
 from dedup.store import changes, opening, removal, word_index
@@ -118,12 +118,12 @@ class Operation(OpenCorpus):
             raise InputError("name a role: --worker, --scraper, --analyst, --counter or --reader ROLE")
         with self._transaction() as cursor:
             self._require_owner(cursor)
-            roles.checked(cursor, names)
+            roles.check_roles(cursor, names)
             wanted = roles.statements(cursor, given, revoke=revoke)
             if not dry_run:
                 for statement in wanted:
                     cursor.execute(statement)
-            return [written_out(statement, cursor) for statement in wanted]
+            return [write_out(statement, cursor) for statement in wanted]
 
     def make_searchable(self, wanted: bool = True, *, progress: Progress | None = None) -> bool:
         """Make the index by which `Deduplicator.browsing` finds words, or drop it; others work meanwhile.

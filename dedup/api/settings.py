@@ -17,7 +17,7 @@ from dedup.base.later import Later
 from dedup.base.settings import Settings, masked
 from dedup.base.timeouts import check_seconds
 from dedup.base.words import counted
-from dedup.db.database import Cursor, retried
+from dedup.db.database import Cursor, retry
 from dedup.files.record import record_bytes
 from dedup.rules.relation import Relation
 from dedup.settling import hook, window
@@ -196,7 +196,7 @@ class PairPins(OfCorpus):
                 marked = (verdicts.marked_article(cursor, name) for name in names)
                 return tuple(found for found in marked if found is not None)
 
-        return retried(attempt)
+        return retry(attempt)
 
     remove = transacted(pins.unpin_pair)
     list = transacted(pins.pair_pins)

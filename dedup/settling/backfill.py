@@ -21,7 +21,7 @@ from dedup.base.errors import BusyError
 from dedup.base.machine import BATCH_ARTICLES, EngineName
 from dedup.base.progress import Both, Progress, SilentProgress, timed
 from dedup.base.settings import Settings
-from dedup.db.connection import fitting_batch
+from dedup.db.connection import next_batch
 from dedup.db.database import Cursor, Database
 from dedup.runs.heartbeat import Heartbeat
 from dedup.runs.runs import Did, Run
@@ -269,7 +269,7 @@ class Work:
             if not settled.ids:
                 break
             # Hooks wait for the settle lock: a batch shrinks when the machine is slow.
-            limit = min(self._options.batch, fitting_batch(len(settled.ids), seconds))
+            limit = min(self._options.batch, next_batch(len(settled.ids), seconds))
             same = same + 1 if settled.ids == before else 0
             if same >= SAME_ROUNDS:
                 raise endless(len(before))

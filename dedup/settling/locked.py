@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TypeVar
 
-from dedup.db.database import Cursor, Database, retried
+from dedup.db.database import Cursor, Database, retry
 
 _Value = TypeVar("_Value")
 
@@ -28,4 +28,4 @@ def held(
                 check(cursor)
             return work(cursor)
 
-    return retried(attempt, database.timeouts.lock if seconds is None else seconds)
+    return retry(attempt, database.timeouts.lock if seconds is None else seconds)

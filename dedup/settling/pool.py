@@ -18,7 +18,7 @@ from typing import TypeVar
 from dedup.base.errors import BusyError, ClosedError, MachineError, UnreachableError
 from dedup.base.machine import threads
 from dedup.base.settings import Settings
-from dedup.db.database import Connection, Cursor, Database, Session, retried, translated
+from dedup.db.database import Connection, Cursor, Database, Session, retry, translate_errors
 from dedup.store import credits, fingerprints
 from dedup.store.articles import extract_text
 from dedup.store.fingerprints import Batch, Chunk, StoredBatch, Target
@@ -155,7 +155,7 @@ class FingerprintPool:
         """Read the texts of a chunk that still wait and store their fingerprints. Raises as `run`, and
         ClosedError if `_cancel` was called."""
         patience = self._database.timeouts.lock
-        found = retried(lambda: self._texts(chunk), patience)
+        found = retry(lambda: self._texts(chunk), patience)
         tasks = [task._replace(text=extract_text(task.text, html)) if html else task for task, html in found]
         failed: dict[int, str] = {}
         gone = {i for i, _ in chunk} - {task.id for task in tasks}
@@ -163,7 +163,7 @@ class FingerprintPool:
         if tasks:
             batch = Batch([(task.id, task.revision) for task in tasks], self._function(tasks))
             named = self._named(tasks, batch)
-            stored, moved = retried(lambda: self._store(batch, named), patience)
+            stored, moved = retry(lambda: self._store(batch, named), patience)
             gone.update(moved)
             failed = {i: reason for (i, _), reason in batch.failed.items() if i not in gone}
         return StoredPart(chunk, failed, sorted(gone), stored)
@@ -195,7 +195,7 @@ class FingerprintPool:
         try:
             session = Session(connection, self._database.timeouts)
             with (
-                translated(self._database.location),
+                translate_errors(self._database.location),
                 session.transaction(settling=storing, async_commit=storing) as cursor,
             ):
                 yield cursor

@@ -13,7 +13,7 @@ from itertools import pairwise
 import numpy as np
 
 from dedup.base.numbers import Flags, begins_run
-from dedup.db.arrays import ELEMENT, INT8, Bigints, bigints, sent_arrays
+from dedup.db.arrays import ELEMENT, INT8, Bigints, bigints, read_arrays
 from dedup.db.database import Cursor, one_row
 from dedup.db.statements import Statements
 from dedup.store.fingerprints import BEGINNING, END, Target, elements
@@ -70,7 +70,7 @@ def read_table(cursor: Cursor, table: Target) -> Iterator[tuple[Bigints, Flags]]
         articles, canonical, counts, keys = one_row(cursor, _sql("keys", table=table), bounds)
         if articles is not None:
             yield (
-                entries_of(sent_arrays(keys, counts), np.repeat(articles, counts)),
+                entries_of(read_arrays(keys, counts), np.repeat(articles, counts)),
                 np.repeat(canonical > 0, counts),
             )
 
@@ -98,7 +98,7 @@ def read(cursor: Cursor, some: Collection[int], first: int, end: int) -> Bigints
     data, counts = one_row(cursor, _sql("blocks"), {"segments": bigints(some), **keys})
     if data is None:
         return bigints([])
-    found = sent_arrays(data, counts)
+    found = read_arrays(data, counts)
     return found[(found >= first) & (found < end)]
 
 

@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from dedup.base.numbers import Columns, Flags, Shares
 from dedup.base.settings import Settings
-from dedup.db.arrays import Bigints, bigints, sent_arrays
+from dedup.db.arrays import Bigints, bigints, read_arrays
 from dedup.db.connection import Connection, one_column, one_row
 from dedup.db.database import Cursor
 from dedup.db.statements import Statements
@@ -143,10 +143,10 @@ def read_fingerprints(cursor: Cursor, ids: Bigints) -> Iterator[FingerprintPage]
             content_hash,
             shingle_count,
             sentences,
-            sent_arrays(data[1], sentences),
+            read_arrays(data[1], sentences),
             signature,
             buckets,
-            sent_arrays(data[2], buckets),
+            read_arrays(data[2], buckets),
         )
 
 

@@ -9,7 +9,7 @@ from dedup.base.settings import Settings
 from dedup.base.timeouts import Timeouts
 from dedup.db import objects, revision
 from dedup.db.database import Database
-from dedup.db.objects import Mended
+from dedup.db.objects import MendReport
 from dedup.store import rulebooks
 
 
@@ -42,7 +42,7 @@ def initialize(database: Database) -> tuple[str | None, str | None]:
     return make_schema(database)[:2]
 
 
-def make_schema(database: Database) -> tuple[str | None, str | None, Mended]:
+def make_schema(database: Database) -> tuple[str | None, str | None, MendReport]:
     """Create or upgrade the schema, mend it, and put the settings of a new corpus in force.
 
     Return the revisions before and after, and the mended objects.

@@ -409,7 +409,7 @@ COMMON_MUTANTS = [
     Mutant(
         "carriers of a changed sentence stay settled",
         COMMON,
-        "return carriers(cursor, moved) if moved else []",
+        "return find_carriers(cursor, moved) if moved else []",
         "return []",
         theme="common",
     ),

@@ -21,7 +21,7 @@ import numpy as np
 from dedup.base.errors import BusyError
 from dedup.base.progress import Progress
 from dedup.db.arrays import bigints
-from dedup.db.database import Cursor, Database, translated
+from dedup.db.database import Cursor, Database, translate_errors
 from dedup.rules.decide import decide
 from dedup.settling import refresh, segments
 from dedup.settling.fingerprinting import analyze
@@ -208,7 +208,7 @@ class MemoryRun:
 
 
 def vacuum(database: Database) -> None:
-    with closing(database.connect(patient=True)) as connection, translated(database.location):
+    with closing(database.connect(patient=True)) as connection, translate_errors(database.location):
         memory_engine.vacuum(connection)
 
 

@@ -57,7 +57,7 @@ class ClusterWanted:
 
 def wanted(cursor: Cursor) -> ClusterWanted:
     """Raises InputError: a cluster would read other texts than this corpus does."""
-    for attachment in attachments.present(cursor):
+    for attachment in attachments.list_active(cursor):
         if attachment.html:
             raise InputError(
                 f"{attachment.name} is attached with --html, and a cluster takes no article out of HTML:"
