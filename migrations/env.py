@@ -11,7 +11,7 @@ from sqlalchemy import Connection, text
 
 from dedup.base.schema import chosen
 from dedup.db.database import Database
-from dedup.db.rendering import rendered_text
+from dedup.db.rendering import render_text
 
 LOCK_TIMEOUT = "10s"  # a migration that waits for a table makes everyone else wait behind it
 STATEMENT_TIMEOUT = "30min"  # building an index over some millions of articles takes minutes
@@ -40,10 +40,10 @@ def write() -> None:
             f"CREATE SCHEMA IF NOT EXISTS {schema}",
             *context.config.attributes.get("first", ()),
         ):
-            context.execute(rendered_text(statement, schema))
+            context.execute(render_text(statement, schema))
         context.run_migrations()
         for statement in context.config.attributes.get("last", ()):
-            context.execute(rendered_text(statement, schema))
+            context.execute(render_text(statement, schema))
 
 
 attributes = context.config.attributes

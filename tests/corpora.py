@@ -187,7 +187,7 @@ def expected(database: AnyDatabase, common: Iterable[int] | None = None) -> Answ
     subjects = []
     outside = set()
     for article_id, source_id, published_at, added_at, language, stored_body, html, title, archived in rows:
-        body = articles.readable(stored_body, html)
+        body = articles.extract_text(stored_body, html)
         order = order_key(settings, published_at, added_at, source_id)
         if horizon is not None and order[0] < horizon:
             assert archived or isinstance(fingerprint(settings, body, language, title), str), source_id
@@ -353,14 +353,14 @@ def divided(database: AnyDatabase) -> bool:
     """Return whether every settled article is on its side of the horizon."""
     with database.transaction() as cursor:
         state = window_of.load(cursor)
-        return state.divided == window_of.dividing(state.horizon, rulebooks.load_settings(cursor))
+        return state.divided == window_of.division(state.horizon, rulebooks.load_settings(cursor))
 
 
 def left_to_archive(database: AnyDatabase) -> set[str]:
     """The source_ids of the articles that the next backfill archives; nobody settles them."""
     with database.transaction() as cursor:
         settings = rulebooks.load_settings(cursor)
-        ids = window_of.not_archived_outside(cursor, settings)
+        ids = window_of.find_not_archived_outside(cursor, settings)
         rows = cursor.execute("SELECT source_id FROM dedup.article WHERE id = ANY (%s)", [ids])
         return {row[0] for row in rows.fetchall()}
 

@@ -23,6 +23,7 @@ GONE = {
     "anew": "again",
     "follow": "sync",
     "followed": "synced",
+    "bulk": "memory",
 }
 """Words that were used here beside another one for the same thing."""
 

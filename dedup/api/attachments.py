@@ -10,7 +10,7 @@ from typing import Any
 from dedup.api import OfCorpus, checks, transacted
 from dedup.attach import attach as attaching
 from dedup.attach import attachments, drift, outbox
-from dedup.attach.mapping import LONGEST_PAUSE, Wanted
+from dedup.attach.mapping import LONGEST_PAUSE, TableMapping
 from dedup.base.answer import Answer
 
 
@@ -70,7 +70,7 @@ class Attachments(OfCorpus):
         """
         given = _checked(table=table, keys=keys, columns=columns, name=name, where=where)
         given |= _checked(changed=changed, every=every, keep=keep)
-        wanted = Wanted(**given, mark_columns=mark_columns, triggers=triggers, html=html)
+        wanted = TableMapping(**given, mark_columns=mark_columns, triggers=triggers, html=html)
         made, statements, told = attaching.attach(self._database, wanted, dry_run=dry_run)
         return Attached(made.name, statements, triggers=made.triggers, every=made.every, told=told)
 

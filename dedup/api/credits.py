@@ -16,9 +16,9 @@ __all__ = ["ArticleCredit", "Credits", "ListedAgency", "PublicationCredits"]
 class Credits(OfCorpus):
     """Credits of a corpus."""
 
-    agencies = transacted(credits.listed)
-    of = transacted(credited.of_articles)
-    of_stories = transacted(credits.of_stories)
+    agencies = transacted(credits.list_agencies)
+    of = transacted(credited.find_credits)
+    of_stories = transacted(credits.count_by_story)
     publications = transacted(credits.publications)
 
     def add(self, name: str, spellings: Iterable[str], places: Iterable[str] = ()) -> None:

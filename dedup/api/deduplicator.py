@@ -17,7 +17,7 @@ from dedup.base.progress import Progress
 from dedup.base.schema import Initialized
 from dedup.base.timeouts import Timeouts, check_seconds
 from dedup.base.verdict import Verdict
-from dedup.db.database import Database, retried
+from dedup.db.database import Database, retry
 from dedup.files.report import LoadReport
 from dedup.settling import hook
 from dedup.settling.submit import Submissions
@@ -75,7 +75,7 @@ class Deduplicator(Questions):
     def __init__(
         self, url: str | None = None, *, schema: str | None = None, timeouts: Timeouts | None = None
     ) -> None:
-        super().__init__(opening.opened(url, timeouts, schema))
+        super().__init__(opening.connect(url, timeouts, schema))
         self._submissions = Submissions(self._database)
 
     @staticmethod
@@ -85,7 +85,7 @@ class Deduplicator(Questions):
         """Create, upgrade or mend the schema in a database. Safe to run again, also at the same time."""
         database = Database(url, timeouts, schema)
         try:
-            before, after, mended = opening.made(database)
+            before, after, mended = opening.make_schema(database)
         finally:
             database.close()
         return Initialized(database.location, before, after, mended.made, mended.left)
@@ -291,7 +291,7 @@ class Deduplicator(Questions):
             with self._database.transaction(settling=True) as cursor:
                 return hook.delete(cursor, rulebooks.load_settings(cursor), wanted)
 
-        return retried(attempt)
+        return retry(attempt)
 
     @property
     def settings(self) -> of_settings.CorpusSettings:

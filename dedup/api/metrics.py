@@ -83,7 +83,7 @@ class Metrics(Collector):
             # Prometheus' server answers each scrape in a thread: two first ones must not both open it.
             with self._lock:
                 if self._database is None:
-                    self._database = opening.opened(self._url, schema=self._schema)
+                    self._database = opening.connect(self._url, schema=self._schema)
             with self._database.transaction(seconds=ANSWER_SECONDS) as cursor:
                 found = load_vitals(cursor)
         except DatabaseError:

@@ -19,7 +19,7 @@ from dedup.base.schema import chosen, program
 from dedup.base.timeouts import Timeouts
 from dedup.db import revision, roles
 from dedup.db.database import URL_VARIABLE, Cursor, Database
-from dedup.db.rendering import written_out
+from dedup.db.rendering import write_out
 from dedup.db.roles import Role
 from dedup.settling.locked import run_locked
 from dedup.store import changes, opening, removal, word_index
@@ -36,11 +36,11 @@ def printed_schema(url: str | None = None, *, schema: str | None = None) -> str:
     """
     url = url or os.environ.get(URL_VARIABLE)
     if not url:
-        return opening.script(None, chosen(schema))
+        return opening.write_script(None, chosen(schema))
     with Operation(url, schema=schema) as owner:
         before = owner._transact(revision.current)
         revision.refuse_unknown(before, owner._database)
-        return opening.script(before, owner.schema)
+        return opening.write_script(before, owner.schema)
 
 
 def who_may(task: str, allowed: Sequence[Role], url: str | None = None) -> str | None:
@@ -107,12 +107,12 @@ class Operation(OpenCorpus):
             raise InputError("name a role: --worker, --scraper, --analyst, --counter or --reader ROLE")
         with self._database.transaction() as cursor:
             self._require_owner(cursor)
-            roles.checked(cursor, names)
+            roles.check_roles(cursor, names)
             wanted = roles.statements(cursor, given, revoke=revoke)
             if not dry_run:
                 for statement in wanted:
                     cursor.execute(statement)
-            return [written_out(statement, cursor) for statement in wanted]
+            return [write_out(statement, cursor) for statement in wanted]
 
     def make_searchable(self, wanted: bool = True, *, progress: Progress | None = None) -> bool:
         """Make the index of words for the search of the pages, or drop it; return True if it changed.

@@ -53,7 +53,7 @@ class Questions(OpenCorpus):
 
     def stories(self, limit: int = 20) -> list[StorySummary]:
         """Return the stories with the most copies, the largest first."""
-        return self._transact(stories.largest, checks.whole_number("limit", limit, 0))
+        return self._transact(stories.find_largest, checks.whole_number("limit", limit, 0))
 
     def marks(
         self,
@@ -206,7 +206,7 @@ class Questions(OpenCorpus):
         checks.optional(checks.whole_number, "sample", sample, 1)
         with self._database.transaction() as cursor:
             # Fingerprints of an older program may differ from ours without being wrong.
-            if rulebooks.waiting_adoption(cursor).program:
+            if rulebooks.find_adoption(cursor).program:
                 raise InputError("the program or its Unicode tables changed: run `dedup backfill` first")
             rulebook = rulebooks.load_rulebook(cursor)
         return checking.verify(self._database, rulebook, sample=sample, progress=progress)

@@ -16,7 +16,7 @@ from dedup.base.later import Later
 from dedup.base.settings import Settings, masked
 from dedup.base.timeouts import check_seconds
 from dedup.base.words import counted
-from dedup.db.database import Cursor, retried
+from dedup.db.database import Cursor, retry
 from dedup.files.record import record_bytes
 from dedup.rules.relation import Relation
 from dedup.settling import hook, window
@@ -70,7 +70,7 @@ class CorpusSettings(OfCorpus):
 
     in_force = transacted(rulebooks.load_settings)
     wanted = transacted(rulebooks.load_wanted)
-    adoption = transacted(rulebooks.waiting_adoption)
+    adoption = transacted(rulebooks.find_adoption)
     sentence_models = transacted(rulebooks.load_models)
 
     def max_record_bytes(self) -> int:
@@ -113,7 +113,7 @@ class CorpusSettings(OfCorpus):
     def pins_left_behind(self) -> list[int]:
         """Return the hashes of pinned sentences that the new hash key loses: their words are not stored."""
         with self._database.transaction() as cursor:
-            if not rulebooks.waiting_adoption(cursor):
+            if not rulebooks.find_adoption(cursor):
                 return []
             fingerprinter = rulebooks.load_rulebook(cursor).fingerprinter
             return [key for key, words in pins.pinned_words(cursor, fingerprinter).items() if words is None]
@@ -148,7 +148,7 @@ def _losses(cursor: Cursor, values: Mapping[str, Any]) -> Losses:
     replaced, pins_lost = False, 0
     if after.hash_key != before.hash_key:
         # In an empty corpus nothing was hashed with the old key.
-        replaced = bool(before.hash_key) and rulebooks.any_article(cursor)
+        replaced = bool(before.hash_key) and rulebooks.has_articles(cursor)
         words = pins.pinned_words(cursor, rulebooks.load_rulebook(cursor).fingerprinter)
         pins_lost = sum(found is None for found in words.values())
     return Losses(archived, of, replaced, pins_lost)
@@ -193,7 +193,7 @@ class PairPins(OfCorpus):
                 marked = (verdicts.marked_article(cursor, name) for name in names)
                 return tuple(found for found in marked if found is not None)
 
-        return retried(attempt)
+        return retry(attempt)
 
     remove = transacted(pins.unpin_pair)
     list = transacted(pins.pair_pins)

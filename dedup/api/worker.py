@@ -43,7 +43,7 @@ def work(
     checks.optional(checks.whole_number, "workers", workers, 1, MAX_WORKERS)
     # After a restart of the machine a worker may start before its database answers.
     database = daemon.wait_for_database(
-        lambda: opening.opened(url, timeouts, schema), stop, daemon.DOWN_SECONDS
+        lambda: opening.connect(url, timeouts, schema), stop, daemon.DOWN_SECONDS
     )
     if database is None:
         return

@@ -13,13 +13,13 @@ from psycopg import sql
 from dedup.attach import attachments, copying, ddl, drift, outbox, survey
 from dedup.attach.attachments import Attachment, Part
 from dedup.attach.comparing import compare
-from dedup.attach.mapping import Wanted, examine, remapped
+from dedup.attach.mapping import TableMapping, examine, examine_again
 from dedup.attach.outbox import UnfitError
 from dedup.base.errors import DatabaseError, InputError
 from dedup.base.timeouts import milliseconds
-from dedup.db.connection import fitting_batch, set_values
-from dedup.db.database import Cursor, Database, retried
-from dedup.db.rendering import written_out
+from dedup.db.connection import next_batch, set_values
+from dedup.db.database import Cursor, Database, retry
+from dedup.db.rendering import write_out
 from dedup.db.statements import Statements
 
 _sql = Statements("attach/attachments")
@@ -32,25 +32,25 @@ DELETED_ARTICLES = 1_000  # Of a table that is detached, under one hold of the s
 
 
 def attach(
-    database: Database, wanted: Wanted, *, dry_run: bool = False
+    database: Database, wanted: TableMapping, *, dry_run: bool = False
 ) -> tuple[Attachment, list[str], list[str]]:
     """Attach a table; see `Attachments.attach`. Return the attachment, the statements that ran or, with
     `dry_run`, would run, and warnings for its owner."""
-    told: list[str] = []
+    warnings: list[str] = []
 
     def change(cursor: Cursor) -> tuple[Attachment, list[Part]]:
         attachment, shape = examine(cursor, wanted)
-        with reading(database, cursor, attachment) as rows:
+        with reader(database, cursor, attachment) as rows:
             survey.refuse_rows(rows, attachment, view=shape.view, html=wanted.html)
-            told[:] = survey.told_of_marks(rows, attachment) + survey.told_of_readers(rows, attachment)
-        kept = ddl.kept(attachment, again=False)
-        return attachment, [kept, *ddl.made(cursor, attachment, shape)]
+            warnings[:] = survey.warn_of_marks(rows, attachment) + survey.warn_of_readers(rows, attachment)
+        kept = ddl.store(attachment, again=False)
+        return attachment, [kept, *ddl.make(cursor, attachment, shape)]
 
-    return (*_changed(database, change, dry_run=dry_run), told)
+    return (*_run(database, change, dry_run=dry_run), warnings)
 
 
 def remap(
-    database: Database, name: str, told: Mapping[str, Any], *, dry_run: bool = False
+    database: Database, name: str, changes: Mapping[str, Any], *, dry_run: bool = False
 ) -> tuple[Attachment, list[str]]:
     """Map a table again that its owner changed; see `Attachments.remap`. Return as `attach`."""
 
@@ -58,28 +58,28 @@ def remap(
         before = attachments.find(cursor, name)
         if before.leaving:
             raise InputError(f"{name} is being detached: `dedup detach {name}` finishes that")
-        attachment, shape = remapped(cursor, before, told)
-        with reading(database, cursor, attachment) as rows:
+        attachment, shape = examine_again(cursor, before, changes)
+        with reader(database, cursor, attachment) as rows:
             survey.refuse_rows(rows, attachment, view=shape.view, html=attachment.html)
         same_key = (before.keys, before.key_types) == (attachment.keys, attachment.key_types)
-        unmade = ddl.unmade(cursor, before, same_key=same_key)
+        unmade = ddl.unmake(cursor, before, same_key=same_key)
         if before.copied and not dry_run:
             copying.forget(cursor, before)
-        kept = ddl.kept(attachment, again=True)
-        return attachment, [*unmade, kept, *ddl.made(cursor, attachment, shape)]
+        kept = ddl.store(attachment, again=True)
+        return attachment, [*unmade, kept, *ddl.make(cursor, attachment, shape)]
 
-    return _changed(database, change, dry_run=dry_run)
+    return _run(database, change, dry_run=dry_run)
 
 
 @contextmanager
-def reading(database: Database, cursor: Cursor, attachment: Attachment) -> Iterator[Cursor]:
+def reader(database: Database, cursor: Cursor, attachment: Attachment) -> Iterator[Cursor]:
     """Yield a cursor that may read the rows of a table: in a session of its owner if the owner is not
     trusted. Raises InputError: no such session can be opened."""
     if not attachment.copied:
         yield cursor
         return
     try:
-        with copying.session_of(database, cursor, attachment, attached=False) as connection:
+        with copying.open_session(database, cursor, attachment, attached=False) as connection:
             copying.limit_time(connection)
             yield connection.cursor()
     except UnfitError as error:
@@ -94,15 +94,15 @@ def detach(
 
     def change(cursor: Cursor) -> tuple[Attachment, list[Part]]:
         attachment = attachments.find(cursor, name)
-        return attachment, [] if attachment.leaving else ddl.left(cursor, attachment)
+        return attachment, [] if attachment.leaving else ddl.detach(cursor, attachment)
 
-    attachment, statements = _changed(database, change, dry_run=dry_run, lock=False)
+    attachment, statements = _run(database, change, dry_run=dry_run, lock=False)
     if dry_run:
         with database.transaction() as cursor:
             return outbox.count_articles(cursor, attachment), statements
     deleted, size = 0, DELETED_ARTICLES
     while not stop():
-        count, seconds = retried(partial(_delete_some, database, attachment, size), database.timeouts.lock)
+        count, seconds = retry(partial(_delete_some, database, attachment, size), database.timeouts.lock)
         if not count:
             with database.transaction() as cursor:
                 # The triggers are gone: nobody writes new notes of it.
@@ -111,7 +111,7 @@ def detach(
                     cursor.execute(_sql(statement), {"id": attachment.id})
             break
         deleted += count
-        size = min(DELETED_ARTICLES, fitting_batch(count, seconds))
+        size = min(DELETED_ARTICLES, next_batch(count, seconds))
     return deleted, statements
 
 
@@ -126,7 +126,7 @@ def sync(
     """Note new, changed and gone rows, by key and hash; see `Attachments.sync`. Raises InputError on drift
     too."""
     with database.transaction() as cursor:
-        chosen = attachments.present(cursor) if name is None else [attachments.find(cursor, name)]
+        chosen = attachments.list_active(cursor) if name is None else [attachments.find(cursor, name)]
         for attachment in chosen:
             for line in drift.problems_of(cursor, attachment):
                 raise InputError(line)
@@ -146,7 +146,7 @@ def _delete_some(database: Database, attachment: Attachment, limit: int) -> tupl
         return outbox.delete_some(cursor, attachment, limit), perf_counter() - started
 
 
-def _changed(
+def _run(
     database: Database,
     change: Callable[[Cursor], tuple[Attachment, Sequence[Part]]],
     *,
@@ -165,6 +165,6 @@ def _changed(
             if not dry_run:
                 for statement in statements:
                     cursor.execute(sql.Composed([statement]))
-            return attachment, [written_out(statement, cursor) for statement in statements]
+            return attachment, [write_out(statement, cursor) for statement in statements]
 
-    return retried(attempt, database.timeouts.lock)
+    return retry(attempt, database.timeouts.lock)

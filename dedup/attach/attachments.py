@@ -158,12 +158,12 @@ def attachments(cursor: Cursor) -> list[Attachment]:
     ]
 
 
-def present(cursor: Cursor) -> list[Attachment]:
+def list_active(cursor: Cursor) -> list[Attachment]:
     """Return the attachments that are not being detached."""
     return [attachment for attachment in attachments(cursor) if not attachment.leaving]
 
 
-def known(cursor: Cursor) -> bool:
+def are_known(cursor: Cursor) -> bool:
     """Return whether the schema can have attachments; an old one cannot."""
     return bool(one_row(cursor, _sql("known"))[0])
 
@@ -178,10 +178,10 @@ def find(cursor: Cursor, name: str) -> Attachment:
     if len(fitting) == 1:
         return fitting[0]
     if fitting:
-        raise InputError(f"{name!r} is attached more than once; {_listed(a.name for a in fitting)}")
-    raise InputError(f"nothing is attached as {name!r}; {_listed(a.name for a in everything)}")
+        raise InputError(f"{name!r} is attached more than once; {_list_names(a.name for a in fitting)}")
+    raise InputError(f"nothing is attached as {name!r}; {_list_names(a.name for a in everything)}")
 
 
-def _listed(names: Iterable[str]) -> str:
+def _list_names(names: Iterable[str]) -> str:
     shown = ", ".join(repr(name) for name in names)
     return f"there are {shown}" if shown else "no table is attached"

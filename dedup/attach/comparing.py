@@ -22,7 +22,7 @@ PAGE = 2_000  # Rows or articles compared at a time
 
 
 @contextmanager
-def fitting(cursor: Cursor, attachment: Attachment) -> Iterator[None]:
+def savepoint(cursor: Cursor, attachment: Attachment) -> Iterator[None]:
     """Read a table in a savepoint. Raises UnfitError: its functions no longer fit it, or code of a role that
     is not trusted would run."""
     if not attachment.copied:
@@ -66,7 +66,7 @@ def compare(
     with database.transaction() as cursor:
         given = {"id": attachment.id, "overlap": OVERLAP_MINUTES}
         began, since = cursor.execute(_sql("began"), given).fetchone() or (None, None)
-        numbers, noted_by_trigger = outbox.whole(cursor, attachment)
+        numbers, noted_by_trigger = outbox.find_whole(cursor, attachment)
     if attachment.changed is None or since is None:
         whole = True
     looking = _Comparison(database, attachment, stop)
@@ -75,9 +75,9 @@ def compare(
             return None
         if whole:
             looking.refuse_loss = not (allow_deletes or noted_by_trigger)
-            done = looking.gone() and looking.differing(outbox.changed)
+            done = looking.gone() and looking.differing(outbox.find_changed)
         else:
-            done = looking.differing(partial(outbox.changed, since=since))
+            done = looking.differing(partial(outbox.find_changed, since=since))
     except UnfitError as error:
         with database.transaction() as cursor:
             outbox.forget(cursor, looking.notes)
@@ -121,7 +121,7 @@ class _Comparison:
             if self._stop():
                 return False
             # Nothing is noted before the loss is known in full: a note makes `sync` delete the article.
-            before, found = found, self._page(outbox.gone, found, note=False)
+            before, found = found, self._page(outbox.find_gone, found, note=False)
             if found.rows:
                 lost += len(found.rows)
                 pages.append(before and replace(before, rows=[]))
@@ -137,13 +137,13 @@ class _Comparison:
         for page in pages:
             if self._stop():
                 return False
-            self._page(outbox.gone, page)
+            self._page(outbox.find_gone, page)
         return True
 
     def _page(self, way: Differs, before: Differing | None, *, note: bool = True) -> Differing:
         with self._database.transaction() as cursor:
             prefer_indexes(cursor)
-            with fitting(cursor, self._attachment):
+            with savepoint(cursor, self._attachment):
                 found = way(cursor, self._attachment, before, PAGE)
             if note and found.rows:
                 self.notes += outbox.note(cursor, self._attachment, [row for row, _ in found.rows])

@@ -24,7 +24,7 @@ from dedup.attach.outbox import TableBusyError, UnfitError, refuse_repeated
 from dedup.base.article import MAX_TEXT_CHARACTERS
 from dedup.base.errors import DatabaseError
 from dedup.db.connection import GRACE_SECONDS, Connection
-from dedup.db.database import Cursor, Database, one_row, translated
+from dedup.db.database import Cursor, Database, one_row, translate_errors
 from dedup.db.statements import Statements
 
 _sql = Statements("attach/copying")
@@ -55,7 +55,7 @@ def require_trust(cursor: Cursor, attachment: Attachment) -> None:
 
 
 @contextmanager
-def session_of(
+def open_session(
     database: Database, cursor: Cursor, attachment: Attachment, *, attached: bool = True
 ) -> Iterator[Connection]:
     """Open a session of the role that owns the table, its partitions, and, if `attached`, the functions made
@@ -75,7 +75,7 @@ def session_of(
     # environment, from being sent: it belongs to another role.
     parts: dict[str, Any] = {**conninfo_to_dict(database.url), "user": owner, "password": ""}
     try:
-        with translated(database.location):
+        with translate_errors(database.location):
             connection = Connection.open(make_conninfo(**parts), timeouts, database.schema)
     except DatabaseError:
         raise UnfitError(
@@ -111,11 +111,11 @@ def pull(
     with _turn(database, attachment, wait=wait) as cursor:
         if cursor is None:
             return False
-        with session_of(database, cursor, attachment) as owner:
+        with open_session(database, cursor, attachment) as owner:
             for start in range(0, len(source_ids), PAGE):
                 some = list(dict.fromkeys(source_ids[start : start + PAGE]))
                 rows = attachment.call("rows", "%(source_ids)s::text[]")
-                found = _copied(cursor, owner, attachment, rows, {"source_ids": some})
+                found = _copy(cursor, owner, attachment, rows, {"source_ids": some})
                 there = [source_id for source_id, _ in found]
                 cursor.execute(_sql("drop_gone"), {"id": attachment.id, "asked": some, "found": there})
     return True
@@ -137,8 +137,8 @@ def pull_all(database: Database, attachment: Attachment, since: str | None, stop
             )
         with _turn(database, attachment, wait=True) as cursor:
             assert cursor is not None
-            with session_of(database, cursor, attachment) as owner:
-                found = _copied(cursor, owner, attachment, page, given)
+            with open_session(database, cursor, attachment) as owner:
+                found = _copy(cursor, owner, attachment, page, given)
         if found:
             given["after"], given["since"] = found[-1]
     copied: list[str] | None = [""] if since is None else None
@@ -180,7 +180,7 @@ def _turn(database: Database, attachment: Attachment, *, wait: bool) -> Iterator
         yield cursor if wait or has_turn(cursor, attachment) else None
 
 
-def _copied(
+def _copy(
     cursor: Cursor, owner: Connection, attachment: Attachment, rows: str, given: dict[str, Any]
 ) -> list[tuple[str, str | None]]:
     """Copy `rows`, a part of a statement, in a session of the owner; return source_ids and times of

@@ -20,11 +20,11 @@ from dedup.attach.functions import (
     MARK_COLUMNS,
     Function,
     TableShape,
-    changed,
-    joined,
+    join,
     mark_columns,
-    reading,
-    writing,
+    note_function,
+    read_functions,
+    write_function,
 )
 from dedup.db.database import Cursor
 from dedup.db.rendering import SCHEMA, own, prefixed, raw, schema_of
@@ -37,7 +37,7 @@ MARKS = ("status", "original_source_id", "score", "reason", "stale", "marked_at"
 """Columns of the view of marks, beside the keys of the row and of its original."""
 
 
-def made(cursor: Cursor, attachment: Attachment, shape: TableShape) -> list[Part]:
+def make(cursor: Cursor, attachment: Attachment, shape: TableShape) -> list[Part]:
     """Return statements for the view of marks, columns, functions, triggers, and the rights of roles."""
     parts: list[Part] = [*_marks_view(attachment)]
     if attachment.mark_columns:
@@ -46,17 +46,17 @@ def made(cursor: Cursor, attachment: Attachment, shape: TableShape) -> list[Part
             sql.SQL("ADD COLUMN IF NOT EXISTS {} {}").format(prefixed(name), raw(kind))
             for name, kind in zip(MARK_COLUMNS, kinds, strict=True)
         ]
-        parts.append(sql.SQL("ALTER TABLE {} {}").format(attachment.identifier, joined(columns)))
-    text, *working = reading(attachment, shape)
+        parts.append(sql.SQL("ALTER TABLE {} {}").format(attachment.identifier, join(columns)))
+    text, *working = read_functions(attachment, shape)
     if attachment.mark_columns:
-        working.append(writing(attachment))
-        parts += _noting_marks(attachment)
+        working.append(write_function(attachment))
+        parts += _mark_triggers(attachment)
     functions = [text, *working]
     if attachment.triggers:
-        functions.append(changed(attachment, shape))
+        functions.append(note_function(attachment, shape))
     for function in functions:
         parts += function.statements()
-    parts += _given(attachment, functions, shape)
+    parts += _grants(attachment, functions, shape)
     if attachment.triggers:
         # CREATE TRIGGER locks the owner's table until the commit, so it comes late.
         parts += _triggers(attachment, shape)
@@ -71,8 +71,8 @@ def made(cursor: Cursor, attachment: Attachment, shape: TableShape) -> list[Part
     return parts
 
 
-def unmade(cursor: Cursor, attachment: Attachment, *, same_key: bool = False) -> list[Part]:
-    """Return statements that undo `made`, and drop the columns of marks of former partitions."""
+def unmake(cursor: Cursor, attachment: Attachment, *, same_key: bool = False) -> list[Part]:
+    """Return statements that undo `make`, and drop the columns of marks of former partitions."""
     gone: list[Part] = [sql.SQL("DROP VIEW IF EXISTS {}").format(attachment.marks)]
     # It indexes all articles: mapped again with its key, the table keeps it.
     if not same_key:
@@ -82,13 +82,13 @@ def unmade(cursor: Cursor, attachment: Attachment, *, same_key: bool = False) ->
         gone.append(sql.SQL("DROP TRIGGER {} ON {}").format(sql.Identifier(name), sql.Identifier(*table)))
     for (function,) in cursor.execute(_sql("functions"), made).fetchall():
         gone.append(sql.SQL("DROP FUNCTION {}").format(raw(function)))
-    return gone + _without_marks(cursor, attachment, parts=True)
+    return gone + _drop_marks(cursor, attachment, parts=True)
 
 
-def left(cursor: Cursor, attachment: Attachment) -> list[Part]:
+def detach(cursor: Cursor, attachment: Attachment) -> list[Part]:
     """Return statements that detach a table but keep its articles. Its owner loses the rights to note
     changes."""
-    gone = unmade(cursor, attachment) + _without_marks(cursor, attachment, parts=False)
+    gone = unmake(cursor, attachment) + _drop_marks(cursor, attachment, parts=False)
     rows = cursor.execute(_sql("borrowed_rights"), {"rows": f"attached_{attachment.id}_rows"}).fetchall()
     for name, works, uses in rows:
         role = sql.Identifier(name)
@@ -100,7 +100,7 @@ def left(cursor: Cursor, attachment: Attachment) -> list[Part]:
     return [*gone, update.format(own("attachment"), attachment.id)]
 
 
-def _without_marks(cursor: Cursor, attachment: Attachment, *, parts: bool) -> list[Part]:
+def _drop_marks(cursor: Cursor, attachment: Attachment, *, parts: bool) -> list[Part]:
     """Return statements that drop the columns of marks of the table, or of its former partitions."""
     if not attachment.mark_columns:
         return []
@@ -115,12 +115,12 @@ def _without_marks(cursor: Cursor, attachment: Attachment, *, parts: bool) -> li
         restored = found.triggers or not attachment.triggers
         wanted = [found.oid] if found.oid is not None and restored else []
     values = {"oids": wanted, "columns": mark_columns(schema_of(cursor))}
-    dropped = joined([sql.SQL("DROP COLUMN IF EXISTS {}").format(prefixed(name)) for name in MARK_COLUMNS])
+    dropped = join([sql.SQL("DROP COLUMN IF EXISTS {}").format(prefixed(name)) for name in MARK_COLUMNS])
     rows = cursor.execute(_sql("with_marks"), values).fetchall()
     return [sql.SQL("ALTER TABLE {} {}").format(sql.Identifier(*row), dropped) for row in rows]
 
 
-def kept(attachment: Attachment, *, again: bool) -> Part:
+def store(attachment: Attachment, *, again: bool) -> Part:
     """Return the statement that stores an attachment. `again`: its number and name are stored."""
     values: dict[str, object] = {
         "schema_name": attachment.schema,
@@ -142,12 +142,12 @@ def kept(attachment: Attachment, *, again: bool) -> Part:
     if not again:
         values = {"id": attachment.id, "name": attachment.name, **values}
         statement = "INSERT INTO {} ({}) VALUES ({})"
-    names = joined([sql.Identifier(name) for name in values])
-    given = joined([sql.Literal(value) for value in values.values()])
+    names = join([sql.Identifier(name) for name in values])
+    given = join([sql.Literal(value) for value in values.values()])
     return raw(statement).format(own("attachment"), names, given, attachment.id)
 
 
-def _given(attachment: Attachment, functions: Sequence[Function], shape: TableShape) -> Iterator[Part]:
+def _grants(attachment: Attachment, functions: Sequence[Function], shape: TableShape) -> Iterator[Part]:
     owner, home = sql.Identifier(shape.owner), sql.Identifier(shape.home)
     if shape.owner != shape.home:
         yield sql.SQL("GRANT USAGE ON SCHEMA {} TO {}").format(SCHEMA, owner)
@@ -164,7 +164,7 @@ def _given(attachment: Attachment, functions: Sequence[Function], shape: TableSh
         yield sql.SQL("REVOKE CREATE ON SCHEMA {} FROM {}").format(SCHEMA, owner)
 
 
-def _noting_marks(attachment: Attachment) -> Iterator[Part]:
+def _mark_triggers(attachment: Attachment) -> Iterator[Part]:
     function = attachment.function("marks")
     body = _template("marks", mark_change=own("mark_change"), id=attachment.id, article=own("article"))
     yield from Function(function, "()", "trigger", body).statements()
@@ -210,7 +210,7 @@ def _marks_view(attachment: Attachment) -> Iterator[Part]:
         yield sql.SQL("CREATE INDEX IF NOT EXISTS {} ON {} ({}) WHERE attachment_id = {}").format(
             sql.Identifier(f"attached_{attachment.id}_key"),
             own("article"),
-            joined([sql.SQL("({})").format(part) for part in _key_of(attachment, "article")]),
+            join([sql.SQL("({})").format(part) for part in _key_of(attachment, "article")]),
             attachment.id,
         )
     keys, originals = (
@@ -223,8 +223,8 @@ def _marks_view(attachment: Attachment) -> Iterator[Part]:
     yield _template(
         "marks_view",
         name=attachment.marks,
-        keys=joined(keys),
-        originals=joined(originals),
+        keys=join(keys),
+        originals=join(originals),
         marked_article=own("marked_article"),
         article=own("article"),
         id=attachment.id,

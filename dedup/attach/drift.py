@@ -128,7 +128,7 @@ def _changes(cursor: Cursor, attachment: Attachment, found: TableState) -> list[
 def problems(cursor: Cursor) -> list[str]:
     return [
         line
-        for attachment in attachments.present(cursor)
+        for attachment in attachments.list_active(cursor)
         for line in problems_of(cursor, attachment) or held(attachment)
     ]
 
@@ -146,7 +146,7 @@ def hold(cursor: Cursor, attachment: Attachment, error: UnfitError) -> None:
         cursor.execute(_sql("hold"), values)
 
 
-def unwritten(cursor: Cursor) -> list[str]:
+def list_unwritten(cursor: Cursor) -> list[str]:
     """Return a line for each table with rows that take no marks, since a trigger or a constraint raises."""
     rows = cursor.execute(_sql("unwritten"), {}).fetchall()
     return [
@@ -156,11 +156,11 @@ def unwritten(cursor: Cursor) -> list[str]:
     ]
 
 
-def look(cursor: Cursor, attachment: Attachment) -> list[str]:
+def check(cursor: Cursor, attachment: Attachment) -> list[str]:
     """Return the problems of a table; without any, have it compared if rows may have changed unnoticed."""
     found = find(cursor, attachment)
     words = problems_of(cursor, attachment, found)
-    if not _news(attachment, found, words):
+    if not _is_news(attachment, found, words):
         return words
     if words:
         seen = {**attachment.seen, "problems": words}
@@ -172,15 +172,15 @@ def look(cursor: Cursor, attachment: Attachment) -> list[str]:
     return words
 
 
-def unseen(cursor: Cursor) -> bool:
-    """Return whether `look` would find something new; cheap, for frequent questions."""
-    for attachment in attachments.present(cursor):
+def has_news(cursor: Cursor) -> bool:
+    """Return whether `check` would find something new; cheap, for frequent questions."""
+    for attachment in attachments.list_active(cursor):
         found = find(cursor, attachment)
-        if _news(attachment, found, problems_of(cursor, attachment, found)):
+        if _is_news(attachment, found, problems_of(cursor, attachment, found)):
             return True
     return False
 
 
-def _news(attachment: Attachment, found: TableState, words: list[str]) -> bool:
+def _is_news(attachment: Attachment, found: TableState, words: list[str]) -> bool:
     known = attachment.seen.get("problems", [])
     return words != known if words else bool(known) or found.state != attachment.seen.get("state")

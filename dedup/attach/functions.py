@@ -12,7 +12,7 @@ from psycopg.abc import AdaptContext
 from dedup.attach.attachments import Attachment, Part
 from dedup.base.article import MAX_FIELD_BYTES
 from dedup.base.kept import KEPT_CHARACTERS
-from dedup.db.rendering import Named, own, prefixed, raw, rendered, schema_of
+from dedup.db.rendering import Named, own, prefixed, raw, render, schema_of
 from dedup.db.statements import Statements
 
 FIELDS = ("title", "url", "publication", "language", "published_at", "byline")
@@ -38,7 +38,7 @@ HASH = "sha256(convert_to({}, 'UTF8'))"
 _template = Statements("attach/functions").composed
 
 
-def joined(parts: Sequence[Part], between: str = ", ") -> Part:
+def join(parts: Sequence[Part], between: str = ", ") -> Part:
     return sql.SQL(between).join(parts)
 
 
@@ -66,13 +66,13 @@ def mark_columns(schema: str) -> list[str]:
     return [f"{schema}_{name}" for name in MARK_COLUMNS]
 
 
-def marked(row: str, name: str) -> Part:
+def mark_column(row: str, name: str) -> Part:
     return Named(lambda schema: sql.Identifier(row, f"{schema}_{name}"))
 
 
 class Body(sql.Composable):
     def as_bytes(self, context: AdaptContext | None = None) -> bytes:
-        text: bytes = rendered(self._obj, schema_of(context)).as_bytes(context)
+        text: bytes = render(self._obj, schema_of(context)).as_bytes(context)
         tag = b"$dedup$"
         while tag in text:
             tag = tag[:-1] + b"_$"
@@ -131,32 +131,32 @@ def by_key(attachment: Attachment, source_id: Part) -> Part:
         for key, value in zip(attachment.keys, attachment.key(source_id), strict=True)
     ]
     # The key finds the row; a text such as '007' converts to a key that has another source_id.
-    return sql.SQL("{} AND {} = {}").format(joined(same, " AND "), attachment.source_id("t"), source_id)
+    return sql.SQL("{} AND {} = {}").format(join(same, " AND "), attachment.source_id("t"), source_id)
 
 
-def _kept(attachment: Attachment) -> Part:
+def _kept_values(attachment: Attachment) -> Part:
     pair = sql.SQL("({}, {})")
     columns = {name: _template("kept_value", column=sql.Identifier(name)) for name in attachment.keep}
     values = [pair.format(sql.Literal(name), column) for name, column in columns.items()]
-    return _template("kept", values=joined(values), most=KEPT_CHARACTERS)
+    return _template("kept", values=join(values), most=KEPT_CHARACTERS)
 
 
 def _present_marks(attachment: Attachment) -> Part:
     """Return the columns of marks of the row `t`, as `MARKED`."""
     if not attachment.mark_columns:
         return sql.SQL("NULL::text, NULL::text, NULL::double precision")
-    status, original, score = (marked("t", name) for name in MARK_COLUMNS)
+    status, original, score = (mark_column("t", name) for name in MARK_COLUMNS)
     return sql.SQL("{}::text, {}, {}::double precision").format(status, attachment.original(original), score)
 
 
-def reading(attachment: Attachment, shape: TableShape) -> Iterator[Function]:
+def read_functions(attachment: Attachment, shape: TableShape) -> Iterator[Function]:
     body = _field(attachment, "text")
     values = [raw(HASH).format(body)] + [_field(attachment, name, shape.zoned) for name in _read(attachment)]
-    row = sql.SQL("{}, {}, {}").format(attachment.source_id("t"), joined(values), _present_marks(attachment))
+    row = sql.SQL("{}, {}, {}").format(attachment.source_id("t"), join(values), _present_marks(attachment))
     typed = [f"{name} {'timestamptz' if name == 'published_at' else 'text'}" for name in _read(attachment)]
     columns = ["source_id text, text_hash bytea", *typed, MARKED]
     if attachment.keep:
-        row = sql.SQL("{}, {}").format(row, _kept(attachment))
+        row = sql.SQL("{}, {}").format(row, _kept_values(attachment))
         columns.append("kept jsonb")
     if attachment.changed is not None:
         at = sql.Identifier("t", attachment.changed)
@@ -166,7 +166,7 @@ def reading(attachment: Attachment, shape: TableShape) -> Iterator[Function]:
     where = attachment.condition
     if shape.view:
         there = [sql.SQL("{} IS NOT NULL").format(sql.Identifier("t", key)) for key in attachment.keys]
-        where = joined([where, *there], " AND ")
+        where = join([where, *there], " AND ")
     of = {"table": attachment.identifier, "where": where}
     yield Function(
         attachment.function("text"),
@@ -194,8 +194,8 @@ def reading(attachment: Attachment, shape: TableShape) -> Iterator[Function]:
         limit=raw("$2"),
         rows=page,
         begin=raw("true"),
-        order=joined(keys),
-        after=joined(attachment.key(sql.SQL("$1"))),
+        order=join(keys),
+        after=join(attachment.key(sql.SQL("$1"))),
     )
     yield Function(attachment.function("page"), "(text, integer)", returned, next_rows)
     if attachment.changed is not None:
@@ -207,14 +207,14 @@ def reading(attachment: Attachment, shape: TableShape) -> Iterator[Function]:
             limit=raw("$3"),
             rows=page,
             begin=sql.SQL("{} >= {}").format(at, since),
-            order=joined([at, *keys]),
-            after=joined([since, *attachment.key(sql.SQL("$2"))]),
+            order=join([at, *keys]),
+            after=join([since, *attachment.key(sql.SQL("$2"))]),
         )
         given = "(timestamp with time zone, text, integer)"
         yield Function(attachment.function("recent"), given, returned, next_changes)
 
 
-def writing(attachment: Attachment) -> Function:
+def write_function(attachment: Attachment) -> Function:
     """Return the function that writes marks; its result names the source_ids whose rows others hold."""
     body = _template(
         "write",
@@ -222,13 +222,13 @@ def writing(attachment: Attachment) -> Function:
         table=attachment.identifier,
         marked=_present_marks(attachment),
         by_key=by_key(attachment, sql.Identifier("g", "id")),
-        columns=joined([prefixed(name) for name in MARK_COLUMNS]),
+        columns=join([prefixed(name) for name in MARK_COLUMNS]),
     )
     given = "(text[], text[], text[], double precision[], OUT written bigint, OUT held text[])"
     return Function(attachment.function("write"), given, "record", body)
 
 
-def into_outbox(attachment: Attachment, source_ids: Part) -> Part:
+def note_keys(attachment: Attachment, source_ids: Part) -> Part:
     """Return a statement that notes the source_ids of a query, many in one note."""
     return _template(
         "note", outbox=own("outbox"), id=attachment.id, most=KEYS_PER_NOTE, source_ids=source_ids
@@ -250,25 +250,25 @@ def _differs(attachment: Attachment, shape: TableShape, old: str, new: str) -> P
         parts.append(
             sql.SQL(
                 "current_setting('dedup.writing', true) IS DISTINCT FROM 'on' AND ({}) IS DISTINCT FROM ({})"
-            ).format(*(joined([marked(row, name) for name in MARK_COLUMNS]) for row in (old, new)))
+            ).format(*(join([mark_column(row, name) for name in MARK_COLUMNS]) for row in (old, new)))
         )
-    return joined(parts, "\n            OR ")
+    return join(parts, "\n            OR ")
 
 
-def _of_row(attachment: Attachment, shape: TableShape) -> Part:
+def _note_row(attachment: Attachment, shape: TableShape) -> Part:
     old, new = attachment.source_id("old"), attachment.source_id("new")
     return _template("changed_row", old=old, new=new, differs=_differs(attachment, shape, "old", "new"))
 
 
-def _of_statement(attachment: Attachment, shape: TableShape) -> Part:
+def _note_rows(attachment: Attachment, shape: TableShape) -> Part:
     old, new = attachment.source_id("o"), attachment.source_id("n")
     same: Part = sql.SQL("{} = {}").format(old, new)
     if set(attachment.key_types) <= set(EXACT):
         pairs = [(sql.Identifier("o", key), sql.Identifier("n", key)) for key in attachment.keys]
-        same = joined([sql.SQL("{} = {}").format(*pair) for pair in pairs], " AND ")
+        same = join([sql.SQL("{} = {}").format(*pair) for pair in pairs], " AND ")
     found = {
-        "inserted": _keys_of(attachment, "new_rows"),
-        "deleted": _keys_of(attachment, "old_rows"),
+        "inserted": _select_keys(attachment, "new_rows"),
+        "deleted": _select_keys(attachment, "old_rows"),
         "updated": _template(
             "updated",
             old=old,
@@ -278,15 +278,15 @@ def _of_statement(attachment: Attachment, shape: TableShape) -> Part:
             differs=_differs(attachment, shape, "o", "n"),
         ),
     }
-    notes = {f"note_{event}": into_outbox(attachment, query) for event, query in found.items()}
+    notes = {f"note_{event}": note_keys(attachment, query) for event, query in found.items()}
     return _template("changed_rows", most=KEYS_PER_NOTE, **found, **notes)
 
 
-def _keys_of(attachment: Attachment, rows: str) -> Part:
+def _select_keys(attachment: Attachment, rows: str) -> Part:
     return sql.SQL("SELECT {} FROM {} r").format(attachment.source_id("r"), raw(rows))
 
 
-def _of_insert(attachment: Attachment, shape: TableShape) -> Part:
+def _note_insert(attachment: Attachment, shape: TableShape) -> Part:
     """Return statements that note inserted rows outside of the block that catches errors: half the cost."""
     # Without that block nothing may fail. So it checks that the columns of the key are still there, and is
     # made only for keys whose texts can be written whatever their types are by now.
@@ -296,11 +296,11 @@ def _of_insert(attachment: Attachment, shape: TableShape) -> Part:
         _template("column_is_there", number=number, name=sql.Literal(key))
         for number, key in zip(shape.numbers, attachment.keys, strict=True)
     ]
-    inserted = _keys_of(attachment, "new_rows")
-    rest = into_outbox(attachment, sql.SQL("{} OFFSET 2").format(inserted))
+    inserted = _select_keys(attachment, "new_rows")
+    rest = note_keys(attachment, sql.SQL("{} OFFSET 2").format(inserted))
     return _template(
         "inserted_at_once",
-        there=joined(there, " AND "),
+        there=join(there, " AND "),
         outbox=own("outbox"),
         id=attachment.id,
         inserted=inserted,
@@ -308,14 +308,14 @@ def _of_insert(attachment: Attachment, shape: TableShape) -> Part:
     )
 
 
-def changed(attachment: Attachment, shape: TableShape) -> Function:
+def note_function(attachment: Attachment, shape: TableShape) -> Function:
     """Return the trigger function that notes changed rows of a statement, or one row of a partitioned
     table."""
     body = _template(
         "changed",
-        insert=_of_insert(attachment, shape),
+        insert=_note_insert(attachment, shape),
         # A partition that is written to by its own name fires no triggers for statements of its table.
-        found=(_of_row if shape.partitioned else _of_statement)(attachment, shape),
+        found=(_note_row if shape.partitioned else _note_rows)(attachment, shape),
         outbox=own("outbox"),
         id=attachment.id,
     )

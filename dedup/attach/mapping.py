@@ -33,7 +33,7 @@ EVERY_MINUTES = 15  # A newsroom waits so long for a mark at most, if changes of
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class TableMapping:
     table: str  # its name, perhaps after a schema and a dot; quoted as in SQL if necessary
     keys: tuple[str, ...]  # the columns that tell its rows apart
     columns: Mapping[str, str]  # field of an article to column; "text" is one of them
@@ -58,13 +58,14 @@ class Column:
     made_of: tuple[str, ...]  # source columns of a virtual one, whose own changes no trigger sees
 
 
-def examine(cursor: Cursor, wanted: Wanted, again: Attachment | None = None) -> tuple[Attachment, TableShape]:
-    """Return what to attach, by the catalogue alone: `survey.py` looks at the rows. `again`: the present
-    attachment, if the table is mapped again."""
+def examine(
+    cursor: Cursor, wanted: TableMapping, again: Attachment | None = None
+) -> tuple[Attachment, TableShape]:
+    """Return what to attach by the catalogue; `survey.py` looks at rows. `again`: its present attachment."""
     oid, schema, table, view = find_table(cursor, wanted.table)
     columns = columns_of(cursor, oid)
     keys = _keys(cursor, oid, wanted, columns, view=view)
-    mapped = _mapped(wanted, columns)
+    mapped = _map(wanted, columns)
     if again:
         number, name = again.id, again.name
     else:
@@ -95,13 +96,13 @@ def examine(cursor: Cursor, wanted: Wanted, again: Attachment | None = None) -> 
     _check_marks(attachment, columns, None if again else schema_of(cursor))
     published = mapped.get("published_at")
     zoned = published is not None and columns[published].kind == TIMES[2]
-    looked_at = () if wanted.where is None else _watched(cursor, oid, attachment)
+    looked_at = () if wanted.where is None else _columns_read(cursor, oid, attachment)
     named = dict.fromkeys([*mapped.values(), *looked_at, *attachment.keep])
     parts = dict.fromkeys(part for name in named for part in columns[name].made_of or (name,))
     watched = {part: columns[part].kind for part in parts}
-    told = [] if wanted.changed is None else [wanted.changed]
+    changed = [] if wanted.changed is None else [wanted.changed]
     seen = drift.find(cursor, attachment).seen(
-        [*keys, *named, *watched, *told], again.seen.get("parts", ()) if again else ()
+        [*keys, *named, *watched, *changed], again.seen.get("parts", ()) if again else ()
     )
     numbers = tuple(columns[key].number for key in keys)
     changes_zoned = wanted.changed is not None and columns[wanted.changed].kind == TIMES[2]
@@ -109,7 +110,7 @@ def examine(cursor: Cursor, wanted: Wanted, again: Attachment | None = None) -> 
     return replace(attachment, seen={**seen, "state": None}, copied=copied), shape
 
 
-def _noted_by(wanted: Wanted, columns: Mapping[str, Column], *, view: bool) -> tuple[bool, int | None]:
+def _noted_by(wanted: TableMapping, columns: Mapping[str, Column], *, view: bool) -> tuple[bool, int | None]:
     if view and wanted.mark_columns:
         raise InputError(
             f"--mark-columns: {wanted.table} is no table and can have no new columns: read the marks in the"
@@ -201,7 +202,7 @@ def _find(columns: Mapping[str, Column], name: str, option: str) -> Column:
 
 
 def _keys(
-    cursor: Cursor, oid: int, wanted: Wanted, columns: Mapping[str, Column], *, view: bool
+    cursor: Cursor, oid: int, wanted: TableMapping, columns: Mapping[str, Column], *, view: bool
 ) -> tuple[str, ...]:
     if not wanted.keys:
         raise InputError("--id: name the column that tells the rows apart; several with --id a --id b")
@@ -234,7 +235,7 @@ def fits(field: str, column: Column) -> bool:
     return column.kind in TIMES if field == "published_at" else column.category in "SE"
 
 
-def _mapped(wanted: Wanted, columns: Mapping[str, Column]) -> dict[str, str]:
+def _map(wanted: TableMapping, columns: Mapping[str, Column]) -> dict[str, str]:
     mapped: dict[str, str] = {}
     for field, column in wanted.columns.items():
         if field not in ("text", *FIELDS):
@@ -283,7 +284,7 @@ def _check_marks(attachment: Attachment, columns: Mapping[str, Column], own_sche
                 )
 
 
-def _watched(cursor: Cursor, oid: int, attachment: Attachment) -> tuple[str, ...]:
+def _columns_read(cursor: Cursor, oid: int, attachment: Attachment) -> tuple[str, ...]:
     try:
         # Only Postgres can parse the condition: it makes a view of it, which is rolled back.
         with cursor.connection.transaction() as savepoint:
@@ -302,24 +303,23 @@ def _watched(cursor: Cursor, oid: int, attachment: Attachment) -> tuple[str, ...
     return tuple(dict.fromkeys(row[1] for row in rows if row[1] is not None))
 
 
-def remapped(
-    cursor: Cursor, attachment: Attachment, told: Mapping[str, Any]
+def examine_again(
+    cursor: Cursor, attachment: Attachment, changes: Mapping[str, Any]
 ) -> tuple[Attachment, TableShape]:
-    """Return how to attach a table that its owner changed. `told`: fields of `Wanted` to change; `columns`
-    may name some.
+    """Return how to attach a table with `changes`: fields of `TableMapping`; `columns` may name some.
 
     A table that has the name now is taken; else the one that was attached. Renamed columns are followed. If
     one is gone, another of its name is taken if its type fits; a field that an article can do without is
     given up.
     """
     found = drift.find(cursor, attachment)
-    if "table" not in told and found.oid is None and found.known_as is None:
+    if "table" not in changes and found.oid is None and found.known_as is None:
         raise InputError(
             f"{attachment.shown} is gone: `dedup remap {attachment.name} --table T` continues with another"
             f" table, `dedup detach {attachment.name}` deletes its articles"
         )
-    if "table" in told:
-        oid, schema, table, _ = find_table(cursor, told["table"])
+    if "table" in changes:
+        oid, schema, table, _ = find_table(cursor, changes["table"])
     else:
         oid = found.oid if found.oid is not None else attachment.seen["oid"]
         schema, table = one_row(cursor, _sql("name_of_table"), {"oid": oid})
@@ -333,10 +333,10 @@ def remapped(
     known = {f for f, column in mapped.items() if column in columns and fits(f, columns[column])}
     mapped = {field: column for field, column in mapped.items() if field in {"text", *known}}
     kept = [called.get(name, name) for name in attachment.keep]
-    wanted = Wanted(
+    wanted = TableMapping(
         sql.Identifier(schema, table).as_string(cursor),
         tuple(called.get(key, key) for key in attachment.keys),
-        mapped | told.get("columns", {}),
+        mapped | changes.get("columns", {}),
         attachment.name,
         attachment.where,
         attachment.mark_columns,
@@ -346,7 +346,7 @@ def remapped(
         attachment.every or 0,
         tuple(name for name in kept if name in columns),
     )
-    others = {name: value for name, value in told.items() if name not in ("table", "columns")}
-    for name in {"where", "changed"} & told.keys():
-        others[name] = told[name] or None
+    others = {name: value for name, value in changes.items() if name not in ("table", "columns")}
+    for name in {"where", "changed"} & changes.keys():
+        others[name] = changes[name] or None
     return examine(cursor, replace(wanted, **others), attachment)

@@ -20,7 +20,7 @@ from dedup.attach.outbox import UnfitError
 from dedup.base.progress import Progress
 from dedup.base.words import counted
 from dedup.db.arrays import bigints
-from dedup.db.database import Cursor, Database, one_row, prefer_indexes, retried
+from dedup.db.database import Cursor, Database, one_row, prefer_indexes, retry
 from dedup.db.statements import Statements
 
 _sql = Statements("attach/attachments")
@@ -37,7 +37,7 @@ def write_marks(database: Database, progress: Progress, stop: Callable[[], bool]
     """Write marks that changed into the tables that have columns for them. Return how many rows, and a line
     for each that could not be written; these are tried again next time."""
     with database.transaction() as cursor:
-        present = attachments.present(cursor)
+        present = attachments.list_active(cursor)
         known = [a for a in present if a.mark_columns and not drift.problems_of(cursor, a)]
     written, problems = 0, []
     if known:
@@ -47,7 +47,7 @@ def write_marks(database: Database, progress: Progress, stop: Callable[[], bool]
         failed: dict[str, str] = {}
         while after is not None and not stop():
             try:
-                done, after = retried(partial(_write_some, database, attachment, after))
+                done, after = retry(partial(_write_some, database, attachment, after))
             except UnfitError as error:
                 problems.append(str(error))
                 break
@@ -96,7 +96,7 @@ def _has_turn(cursor: Cursor, attachment: Attachment) -> bool:
 @contextmanager
 def _session(database: Database, cursor: Cursor, attachment: Attachment) -> Iterator[psycopg.Connection[Any]]:
     if attachment.copied:
-        with copying.session_of(database, cursor, attachment) as owner:
+        with copying.open_session(database, cursor, attachment) as owner:
             yield owner
     else:
         copying.require_trust(cursor, attachment)

@@ -21,7 +21,7 @@ _sql = Statements("attach/outbox")
 
 
 @dataclass(slots=True)
-class Synced:
+class Counts:
     """Numbers of articles that are new, were changed or are gone."""
 
     notes: int = 0  # how many changes were read, some of the same row
@@ -31,13 +31,13 @@ class Synced:
     refused: int = 0  # rows that cannot be articles: key too long, or another article has its source_id
     problems: list[str] = field(default_factory=list)  # of tables that wait for a person; with the command
 
-    def add(self, other: Synced) -> None:
+    def add(self, other: Counts) -> None:
         for count in ("notes", "new", "changed", "gone", "refused"):
             setattr(self, count, getattr(self, count) + getattr(other, count))
 
 
 # Triggers let articles of attached tables change in this transaction: they follow their rows.
-_FOLLOWING = set_values({"dedup.syncing": "on"}, local=True)
+_SYNCING = set_values({"dedup.syncing": "on"}, local=True)
 
 Note = tuple[int, int, int, list[str] | None]
 """Number, attachment, number of rows, source_ids. Whole table: None (of a trigger) or an empty list
@@ -59,7 +59,7 @@ def forget(cursor: Cursor, ids: Sequence[int]) -> None:
     cursor.execute(_sql("forget"), {"ids": bigints(ids)})
 
 
-def whole(cursor: Cursor, attachment: Attachment) -> tuple[list[int], bool]:
+def find_whole(cursor: Cursor, attachment: Attachment) -> tuple[list[int], bool]:
     """Return the notes that ask for a comparison of the whole table, and whether a trigger left one."""
     numbers, by_trigger = one_row(cursor, _sql("whole"), {"id": attachment.id})
     return numbers, by_trigger
@@ -96,9 +96,9 @@ def refuse_repeated(attachment: Attachment, repeated: str | None) -> None:
         )
 
 
-def sync(cursor: Cursor, attachment: Attachment, source_ids: Sequence[str]) -> Synced:
+def sync(cursor: Cursor, attachment: Attachment, source_ids: Sequence[str]) -> Counts:
     """Make articles what their rows are now. Needs the settle lock. Raises UnfitError: rows have one id."""
-    cursor.execute(_FOLLOWING)
+    cursor.execute(_SYNCING)
     rows = _rows(attachment, "%(source_ids)s::text[]")
     once = list(dict.fromkeys(source_ids))  # a row is noted as often as it changes
     values = {"id": attachment.id, "source_ids": once, "marked": attachment.mark_columns}
@@ -108,7 +108,7 @@ def sync(cursor: Cursor, attachment: Attachment, source_ids: Sequence[str]) -> S
     refuse_repeated(attachment, repeated)
     if len(ids):  # the trigger on `article` leaves this to us, for all rows at once
         cursor.execute(_sql("edited"), {"ids": ids, "before": before, "after": after})
-    return Synced(0, *counts)
+    return Counts(0, *counts)
 
 
 def _rows(attachment: Attachment, given: str) -> str:
@@ -144,7 +144,7 @@ class Differing:
     latest: str | None = None  # latest time of a change
 
 
-def changed(
+def find_changed(
     cursor: Cursor, attachment: Attachment, before: Differing | None, limit: int, since: str | None = None
 ) -> Differing:
     """Return the next rows that differ from their articles, or lack their marks; skip rows that cannot be
@@ -157,14 +157,14 @@ def changed(
         page = _sql("copied_page" if since is None else "copied_recent").decode()
     changed_at = "NULL::timestamptz" if attachment.changed is None else "v.changed_at"
     query = _sql("changed", page=page, changed_at=changed_at, **_optional(attachment))
-    return _found(cursor, attachment, query, values | _titles(cursor, attachment, page, values))
+    return _page(cursor, attachment, query, values | _titles(cursor, attachment, page, values))
 
 
-def gone(cursor: Cursor, attachment: Attachment, before: Differing | None, limit: int) -> Differing:
+def find_gone(cursor: Cursor, attachment: Attachment, before: Differing | None, limit: int) -> Differing:
     """Return the next articles, by source_id, that have no row."""
     query = _sql("gone", rows=_rows(attachment, "ARRAY(SELECT source_id FROM page)"))
     values = _range(attachment) | {"limit": limit}
-    return _found(cursor, attachment, query, values | {"first": before.last} if before else values)
+    return _page(cursor, attachment, query, values | {"first": before.last} if before else values)
 
 
 def _range(attachment: Attachment) -> dict[str, object]:
@@ -172,7 +172,7 @@ def _range(attachment: Attachment) -> dict[str, object]:
     return {"id": attachment.id, "first": f"{attachment.name}/", "end": f"{attachment.name}0"}
 
 
-def _found(cursor: Cursor, attachment: Attachment, query: bytes, values: Mapping[str, object]) -> Differing:
+def _page(cursor: Cursor, attachment: Attachment, query: bytes, values: Mapping[str, object]) -> Differing:
     rows, *place, repeated = one_row(cursor, query, values)
     refuse_repeated(attachment, repeated)
     return Differing([(source_id, matter) for source_id, matter in rows or ()], *place)
@@ -187,7 +187,7 @@ def note_whole(cursor: Cursor) -> None:
     cursor.execute(_sql("note_whole"))
 
 
-def noted(cursor: Cursor, attachment: Attachment) -> set[str] | None:
+def find_noted(cursor: Cursor, attachment: Attachment) -> set[str] | None:
     """Return the source_ids of rows that wait to be read, or to be given marks; None: the whole table."""
     found: set[str] = set()
     rows = cursor.execute(_sql("noted"), {"id": attachment.id})
@@ -200,7 +200,7 @@ def noted(cursor: Cursor, attachment: Attachment) -> set[str] | None:
 
 def delete(cursor: Cursor, attachment_id: int, source_ids: Sequence[str]) -> int:
     """Delete articles of an attachment that is gone, or is going; return how many. Needs the settle lock."""
-    cursor.execute(_FOLLOWING)
+    cursor.execute(_SYNCING)
     values = {"source_ids": list(source_ids), "id": attachment_id}
     return cursor.execute(_sql("delete"), values).rowcount
 
@@ -211,5 +211,5 @@ def count_articles(cursor: Cursor, attachment: Attachment) -> int:
 
 def delete_some(cursor: Cursor, attachment: Attachment, limit: int) -> int:
     """Delete some articles of an attachment that leaves; return how many. Needs the settle lock."""
-    cursor.execute(_FOLLOWING)
+    cursor.execute(_SYNCING)
     return cursor.execute(_sql("delete_some"), _range(attachment) | {"limit": limit}).rowcount

@@ -75,7 +75,7 @@ def _refuse_keys(cursor: Cursor, attachment: Attachment, *, view: bool) -> None:
             raise InputError(f"{option}: column {column!r} is null in {counted(amount, 'row')}: {way}")
 
 
-def told_of_marks(cursor: Cursor, attachment: Attachment) -> list[str]:
+def warn_of_marks(cursor: Cursor, attachment: Attachment) -> list[str]:
     """Return lines for the owner on what columns of marks cost, before any is written."""
     if not attachment.mark_columns:
         return []
@@ -93,7 +93,7 @@ def told_of_marks(cursor: Cursor, attachment: Attachment) -> list[str]:
     ]
 
 
-def told_of_readers(cursor: Cursor, attachment: Attachment) -> list[str]:
+def warn_of_readers(cursor: Cursor, attachment: Attachment) -> list[str]:
     """Return a line that names a column with each text once per value, if there is one."""
     # A feed reader may have a row for each user of an entry: one user sees the row that is no duplicate.
     oid = attachment.seen["oid"]

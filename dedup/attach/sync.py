@@ -8,11 +8,11 @@ from time import perf_counter
 
 from dedup.attach import attachments, copying, drift, outbox
 from dedup.attach.attachments import Attachment
-from dedup.attach.comparing import compare, fitting
-from dedup.attach.outbox import Synced, UnfitError
+from dedup.attach.comparing import compare, savepoint
+from dedup.attach.outbox import Counts, UnfitError
 from dedup.base.progress import Progress
-from dedup.db.connection import fitting_batch
-from dedup.db.database import Database, retried
+from dedup.db.connection import next_batch
+from dedup.db.database import Database, retry
 from dedup.db.statements import Statements
 
 _sql = Statements("attach/attachments")
@@ -21,7 +21,7 @@ NOTES = 2_000  # Changes read in one transaction at most, give or take a note
 VACUUM_NOTES = 200_000  # After so many the space of old notes is freed
 
 
-def sync(database: Database, progress: Progress, stop: Callable[[], bool], *, again: bool = False) -> Synced:
+def sync(database: Database, progress: Progress, stop: Callable[[], bool], *, again: bool = False) -> Counts:
     """Work off the outbox. `again`: try tables that could not be followed at once, not after a while. Raises
     BusyError: others held an article for longer than `Timeouts.lock`."""
     return _Sync(database, progress, stop, again).run()
@@ -30,14 +30,14 @@ def sync(database: Database, progress: Progress, stop: Callable[[], bool], *, ag
 class _Sync:
     def __init__(self, database: Database, progress: Progress, stop: Callable[[], bool], again: bool) -> None:
         self._database, self._progress, self._stop, self._again = database, progress, stop, again
-        self._done = Synced()
+        self._done = Counts()
         self._drifted: list[int] = []
         self._copied: list[Attachment] = []
         self._size, self._total, self._through = NOTES, 0, 0
         self._unswept = self._read = 0
 
-    def run(self) -> Synced:
-        retried(self._look, self._database.timeouts.lock)
+    def run(self) -> Counts:
+        retry(self._look, self._database.timeouts.lock)
         self._sync_due()
         with self._database.transaction() as cursor:
             waiting = outbox.count(cursor, self._drifted)
@@ -50,7 +50,7 @@ class _Sync:
         after, taken = 0, 0
         tables: dict[int, Attachment] = {}
         while not self._stop():
-            taken_now, last, noted = retried(partial(self._batch, after), self._database.timeouts.lock)
+            taken_now, last, noted = retry(partial(self._batch, after), self._database.timeouts.lock)
             tables |= {attachment.id: attachment for attachment in noted}
             if last is not None:
                 after, taken = last, taken + taken_now
@@ -69,10 +69,10 @@ class _Sync:
         self._drifted, self._done.problems = [], []
         with self._database.transaction() as cursor:
             held = set() if self._again else {row[0] for row in cursor.execute(_sql("held")).fetchall()}
-            present = attachments.present(cursor)
+            present = attachments.list_active(cursor)
             self._copied = [attachment for attachment in present if attachment.copied]
             for attachment in present:
-                words = drift.look(cursor, attachment)
+                words = drift.check(cursor, attachment)
                 if words or attachment.id in held:
                     self._leave(attachment, words or drift.held(attachment))
             outbox.note_freed(cursor)
@@ -85,7 +85,7 @@ class _Sync:
     def _sync_due(self) -> None:
         with self._database.transaction() as cursor:
             due = dict(cursor.execute(_sql("due")).fetchall())
-            present = attachments.present(cursor) if due else []
+            present = attachments.list_active(cursor) if due else []
             chosen = [a for a in present if a.id in due and a.id not in self._drifted]
         for attachment in chosen:
             if self._stop():
@@ -105,8 +105,8 @@ class _Sync:
             found = outbox.notes(cursor, after, self._through, self._size, self._drifted)
             if not found:
                 return 0, None, []
-            known = {a.id: a for a in attachments.present(cursor)}
-            done = Synced()
+            known = {a.id: a for a in attachments.list_active(cursor)}
+            done = Counts()
             tables: list[Attachment] = []
             taken: list[int] = []
             for attachment_id in dict.fromkeys(note[1] for note in found):
@@ -122,7 +122,7 @@ class _Sync:
                     continue
                 try:
                     if rows:
-                        with fitting(cursor, attachment):
+                        with savepoint(cursor, attachment):
                             synced = outbox.sync(cursor, attachment, rows)
                             # A row that row security has hidden since `_look` is not gone.
                             if synced.gone and (words := drift.problems_of(cursor, attachment)):
@@ -137,7 +137,7 @@ class _Sync:
                 taken += [note[0] for note in of if note[3]]
                 done.notes += sum(note[2] for note in of if note[3])
             outbox.forget(cursor, taken)
-        self._size = min(NOTES, fitting_batch(done.notes, perf_counter() - started))
+        self._size = min(NOTES, next_batch(done.notes, perf_counter() - started))
         self._count(done)
         return len(taken), found[-1][0], tables
 
@@ -162,7 +162,7 @@ class _Sync:
                     drift.hold(cursor, attachment, error)
         return numbers
 
-    def _count(self, done: Synced) -> None:
+    def _count(self, done: Counts) -> None:
         self._done.add(done)
         self._read += done.notes
         self._total = max(self._total, self._read)
@@ -181,7 +181,7 @@ class _Sync:
         self._total += noted
         with self._database.transaction() as cursor:
             self._through = outbox.last_note(cursor)
-        self._count(Synced(1))
+        self._count(Counts(1))
 
     def _sweep(self) -> None:
         """Free the space of old notes: the table is empty again and again, and must not grow for ever."""

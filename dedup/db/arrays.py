@@ -53,7 +53,7 @@ class _ArrayDumper(Dumper):
     def dump(self, obj: Bigints) -> Buffer:
         if obj.dtype != np.int64 or obj.ndim != 1:
             raise psycopg.DataError(f"expected int64 values in one dimension, not {obj.dtype}, {obj.ndim}")
-        return _dumped(obj, INT8, ELEMENT) if len(obj) else _EMPTY
+        return _dump(obj, INT8, ELEMENT) if len(obj) else _EMPTY
 
 
 class _FloatArrayDumper(Dumper):
@@ -63,10 +63,10 @@ class _FloatArrayDumper(Dumper):
     def dump(self, obj: npt.NDArray[np.float64]) -> Buffer:
         if obj.ndim != 1:
             raise psycopg.DataError(f"expected values in one dimension, not {obj.ndim}")
-        return _dumped(obj, _FLOAT8, _FLOAT_ELEMENT)
+        return _dump(obj, _FLOAT8, _FLOAT_ELEMENT)
 
 
-def _dumped(values: npt.NDArray[Any], kind: int, element: np.dtype[Any]) -> bytes:
+def _dump(values: npt.NDArray[Any], kind: int, element: np.dtype[Any]) -> bytes:
     elements = np.empty(len(values), element)
     elements["size"] = 8
     elements["value"] = values
@@ -86,7 +86,7 @@ class _ArrayLoader(Loader):
         return np.frombuffer(data, element, offset=20)["value"].astype(values)
 
 
-def sent_arrays(data: bytes, counts: npt.NDArray[np.int64]) -> Bigints:
+def read_arrays(data: bytes, counts: npt.NDArray[np.int64]) -> Bigints:
     """Return the elements of several bigint[], given the joined results of the SQL function `array_send`."""
     words = np.frombuffer(data, _HEADER)
     # An empty array has three words. Others have five, and three per element: its length and both halves.

@@ -117,7 +117,7 @@ class Connection(psycopg.Connection[Any]):
             while True:
                 ready = yield wanted
                 if not ready and self.address and not self.pooled and time.monotonic() >= ask_at:
-                    doubts = 0 if self._works() or readable(self) else doubts + 1
+                    doubts = 0 if self._works() or has_input(self) else doubts + 1
                     if doubts > 1:
                         self._ask("let_go")
                         self.pgconn.finish()
@@ -167,7 +167,7 @@ class Connection(psycopg.Connection[Any]):
         if self.closed:
             return False
         try:
-            if readable(self):
+            if has_input(self):
                 return False
             if time.monotonic() - self.used_at > FRESH_SECONDS:
                 self.execute("SELECT 1")
@@ -195,14 +195,14 @@ class Connection(psycopg.Connection[Any]):
         return connection
 
 
-def readable(connection: psycopg.Connection[Any]) -> bool:
+def has_input(connection: psycopg.Connection[Any]) -> bool:
     """Return whether the server has sent something to an idle client, which means an end or a warning."""
     waiting = select.poll()
     waiting.register(connection.fileno(), select.POLLIN)
     return bool(waiting.poll(0))
 
 
-def served_at(thread: int) -> float:
+def last_served(thread: int) -> float:
     """Return the monotonic time when the server last worked for a thread; 0 if never."""
     return _served.get(thread, 0.0)
 
@@ -249,13 +249,13 @@ class Session:
         *,
         settling: bool = False,
         snapshot: bool = False,
-        bulk: bool = False,
+        async_commit: bool = False,
         seconds: float | None = None,
     ) -> Iterator[Cursor]:
         """Yield a cursor in a transaction that commits at the end and rolls back on any error.
 
         `settling`: hold the settle lock, and do as `prefer_indexes`. `snapshot`: read one moment throughout.
-        `bulk`: commit without waiting for the disk. `seconds`: the longest wait for a lock or a statement.
+        `async_commit`: commit without waiting for the disk. `seconds`: longest wait for a lock or statement.
         """
         connection = self.connection
         patience = connection.patience
@@ -280,7 +280,7 @@ class Session:
                     if seconds is not None and waited > NEGLIGIBLE_SECONDS:
                         left = milliseconds(max(seconds - waited, NEGLIGIBLE_SECONDS))
                         cursor.execute(set_values({"statement_timeout": left}, local=True))
-                if bulk:
+                if async_commit:
                     # The next commit that waits flushes it too; a crash before it loses whole transactions.
                     cursor.execute(b"SET LOCAL synchronous_commit = off")
                 yield cursor
@@ -339,7 +339,7 @@ def prefer_indexes(cursor: Cursor) -> None:
     cursor.execute(set_values(_PREFER_INDEXES, local=True))
 
 
-def fitting_batch(articles: int, seconds: float) -> int:
+def next_batch(articles: int, seconds: float) -> int:
     """Return how many articles the next transaction should take, after one that took `seconds`."""
     # At most twice as many: the next articles may have more relations.
     return max(1, min(2 * articles, int(articles * HELD_SECONDS / max(seconds, 1e-6))))

@@ -27,13 +27,13 @@ from dedup.db.connection import (
     one_row,
     prefer_indexes,
 )
-from dedup.db.failures import retried, translated
+from dedup.db.failures import retry, translate_errors
 
 if TYPE_CHECKING:
     from sqlalchemy import Engine
 
 __all__ = ["Connection", "Cursor", "Session", "hold_settle_lock", "one_column", "one_row", "prefer_indexes"]
-__all__ += ["URL_VARIABLE", "Database", "retried", "translated"]
+__all__ += ["URL_VARIABLE", "Database", "retry", "translate_errors"]
 
 MAX_CONNECTIONS = 10  # Of one `Database` at a time; a program with more threads has some of them wait
 KEPT_CONNECTIONS = 2  # Idle connections that stay open
@@ -191,7 +191,7 @@ class Database:
     def connect(self, *, patient: bool = False) -> Connection:
         """Return a connection outside the pool. `patient`: for statements that last `Timeouts.statement`."""
         self.check_open()
-        with translated(self.location):
+        with translate_errors(self.location):
             connection = self._connect()
         if patient:
             connection.patience = self.timeouts.statement + GRACE_SECONDS
@@ -210,7 +210,7 @@ class Database:
                 " use fewer threads"
             )
         try:
-            with translated(self.location):
+            with translate_errors(self.location):
                 connection = pool.borrow()
                 try:
                     yield Session(connection, self.timeouts)
@@ -221,12 +221,12 @@ class Database:
 
     @contextmanager
     def transaction(
-        self, *, settling: bool = False, bulk: bool = False, seconds: float | None = None
+        self, *, settling: bool = False, async_commit: bool = False, seconds: float | None = None
     ) -> Iterator[Cursor]:
         """Begin a transaction on any free connection; see `Session.transaction`."""
         with (
             self.session(seconds) as session,
-            session.transaction(settling=settling, bulk=bulk, seconds=seconds) as cursor,
+            session.transaction(settling=settling, async_commit=async_commit, seconds=seconds) as cursor,
         ):
             yield cursor
 

@@ -32,7 +32,7 @@ PAUSE_SECONDS, LONGEST_PAUSE_SECONDS = 0.02, 1.0  # About twice the first, then 
 _Value = TypeVar("_Value")
 
 
-def retried(work: Callable[[], _Value], seconds: float = 0) -> _Value:
+def retry(work: Callable[[], _Value], seconds: float = 0) -> _Value:
     """Do work that begins its transactions; repeat it for some seconds while others are in its way."""
     attempt, deadline = 0, time.monotonic() + seconds
     while True:
@@ -51,7 +51,7 @@ def retried(work: Callable[[], _Value], seconds: float = 0) -> _Value:
 
 
 @contextmanager
-def translated(where: str) -> Iterator[None]:
+def translate_errors(where: str) -> Iterator[None]:
     """Translate errors of the driver into errors of one line with a next step, no password and no text."""
     try:
         yield

@@ -12,8 +12,8 @@ from sqlalchemy import text
 
 from dedup.base.errors import RightsError, SchemaError
 from dedup.base.schema import migration_lock
-from dedup.db.database import Database, one_row, translated
-from dedup.db.rendering import rendered_text
+from dedup.db.database import Database, one_row, translate_errors
+from dedup.db.rendering import render_text
 from dedup.db.revision import current, folder, refuse_unknown
 from dedup.db.statements import Statements
 
@@ -27,7 +27,7 @@ def upgrade(database: Database) -> tuple[str | None, str | None]:
     """
     config = configuration()
     engine, lock = database.engine(database.schema), migration_lock(database.schema)
-    with translated(database.location), engine.connect() as connection:
+    with translate_errors(database.location), engine.connect() as connection:
         connection.execute(text(f"SELECT pg_advisory_lock({lock})"))
         connection.commit()
         try:
@@ -41,7 +41,7 @@ def upgrade(database: Database) -> tuple[str | None, str | None]:
                 cause = getattr(error, "orig", error)  # SQLAlchemy wraps errors of the driver
                 if not isinstance(cause, pg.InsufficientPrivilege):
                     raise
-                raise _lacking(database) from None
+                raise _missing_right(database) from None
         finally:
             connection.rollback()
             connection.execute(text(f"SELECT pg_advisory_unlock({lock})"))
@@ -50,7 +50,7 @@ def upgrade(database: Database) -> tuple[str | None, str | None]:
         return before, current(cursor)
 
 
-def _lacking(database: Database) -> RightsError:
+def _missing_right(database: Database) -> RightsError:
     with database.transaction() as cursor:
         role, name, missing = one_row(cursor, _sql("may_make_schema"), {"schema": database.schema})
     who = f"{database.location}: the role {role}"
@@ -70,7 +70,7 @@ def run_file(path: Path) -> None:
 def run_statements(statements: str) -> None:
     """Run statements, or print them in Alembic's offline mode; for migrations."""
     if context.is_offline_mode():
-        shown = rendered_text(statements.strip(), context.config.attributes["schema"])
+        shown = render_text(statements.strip(), context.config.attributes["schema"])
         op.get_context().impl.static_output(f"{shown}\n")
     else:
         # SQLAlchemy would interpret ':name' and '%' in them; the driver does not without values.

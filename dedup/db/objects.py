@@ -16,7 +16,7 @@ from psycopg.abc import Query
 from dedup.base.answer import Answer
 from dedup.base.schema import migration_lock, program
 from dedup.db.database import Cursor, Database
-from dedup.db.rendering import raw, rendered_text, schema_of
+from dedup.db.rendering import raw, render_text, schema_of
 from dedup.db.revision import folder
 from dedup.db.statements import Statements
 
@@ -50,23 +50,23 @@ class SchemaDifference:
 
 
 @dataclass(frozen=True, slots=True)
-class Mended(Answer):
+class MendReport(Answer):
     """Result of `mend`."""
 
     made: list[str]  # such as "the column kept of article"
     left: list[str]  # differences that remain, each with the reason
 
 
-def described(cursor: Cursor) -> list[tuple[str, str, str]]:
+def describe(cursor: Cursor) -> list[tuple[str, str, str]]:
     """Return kind, name and statement of every object, in an order in which they can be made."""
     return cursor.execute(_sql("objects"), {}).fetchall()
 
 
 def differences(cursor: Cursor) -> list[SchemaDifference]:
     """Return the objects that are missing or differ, but nothing of a missing table except the table."""
-    found = {(kind, name): _essence(kind, text) for kind, name, text in described(cursor)}
+    found = {(kind, name): _essence(kind, text) for kind, name, text in describe(cursor)}
     different: list[SchemaDifference] = []
-    for kind, name, text in wanted(schema_of(cursor)):
+    for kind, name, text in expected(schema_of(cursor)):
         if found.get((kind, name)) != _essence(kind, text):
             different.append(SchemaDifference(kind, name, (kind, name) not in found, text))
     tables = {f" of {each.name}" for each in different if each.kind == "table"}
@@ -83,12 +83,12 @@ def problems(cursor: Cursor) -> list[str]:
     return [f"the schema is not as it should be: {', '.join(found[:NAMED_DIFFERENCES])}{more}: run `{init}`"]
 
 
-def mend(database: Database) -> Mended:
+def mend(database: Database) -> MendReport:
     """Make missing objects, and replace functions, views and triggers that differ. No row changes."""
     with database.transaction() as cursor:
         before = differences(cursor)
     if not before:
-        return Mended([], [])
+        return MendReport([], [])
     with database.transaction() as cursor:
         cursor.execute(_sql("one_at_a_time"), {"lock": migration_lock(database.schema)})
         before = remaining = differences(cursor)
@@ -97,25 +97,25 @@ def mend(database: Database) -> Mended:
         # An object may need one that comes later in the list, so try until a pass makes nothing.
         while remaining and remaining != found:
             found = remaining
-            reasons = {str(each): _made(cursor, each) for each in found}
+            reasons = {str(each): _make(cursor, each) for each in found}
             for step in ("fire_always", "not_for_everyone"):
-                _done(cursor, _sql(step))
+                _try_statement(cursor, _sql(step))
             remaining = differences(cursor)
     left = {(each.kind, each.name) for each in remaining}
     made = [f"the {each.kind} {each.name}" for each in before if (each.kind, each.name) not in left]
-    return Mended(made, [f"{each}: {reasons[str(each)]}" for each in remaining])
+    return MendReport(made, [f"{each}: {reasons[str(each)]}" for each in remaining])
 
 
-def _made(cursor: Cursor, each: SchemaDifference) -> str:
+def _make(cursor: Cursor, each: SchemaDifference) -> str:
     """Make an object; return the reason why it was not made, or ''."""
     if each.missing or each.kind in _REPLACEABLE:
-        return _done(cursor, raw(each.statement))
+        return _try_statement(cursor, raw(each.statement))
     if each.kind == "column":
         return f"bring it back by hand, as it is in `{each.statement}`"
     return "drop it, and run this again"
 
 
-def _done(cursor: Cursor, statement: Query) -> str:
+def _try_statement(cursor: Cursor, statement: Query) -> str:
     """Run a statement; return the reason why the server refused, or ''."""
     try:
         with cursor.connection.transaction():
@@ -126,14 +126,14 @@ def _done(cursor: Cursor, statement: Query) -> str:
 
 
 @cache
-def wanted(schema: str) -> tuple[tuple[str, str, str], ...]:
-    """Return the objects of a new schema of that name, in the form of `described`."""
-    _, *parts = _MARK.split(rendered_text((folder() / "schema.sql").read_text("utf-8"), schema))
+def expected(schema: str) -> tuple[tuple[str, str, str], ...]:
+    """Return the objects of a new schema of that name, in the form of `describe`."""
+    _, *parts = _MARK.split(render_text((folder() / "schema.sql").read_text("utf-8"), schema))
     texts = (text.strip().removesuffix(";") for text in parts[2::3])
     return tuple(zip(parts[::3], parts[1::3], texts, strict=True))
 
 
-def written(objects: list[tuple[str, str, str]]) -> str:
+def format_objects(objects: list[tuple[str, str, str]]) -> str:
     """Return the text of `migrations/schema.sql`."""
     return "".join(f"--- {kind} {name}\n{text};\n" for kind, name, text in objects)
 

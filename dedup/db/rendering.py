@@ -61,31 +61,31 @@ def schema_of(context: AdaptContext | None) -> str:
     return schema
 
 
-def rendered(query: Any, schema: str) -> Any:
+def render(query: Any, schema: str) -> Any:
     """Return a statement of any type of psycopg, rendered for a schema."""
     if schema == DEFAULT:
         return query
     if isinstance(query, sql.Composed):
-        return sql.Composed([rendered(part, schema) for part in query])
+        return sql.Composed([render(part, schema) for part in query])
     if type(query) is sql.SQL:
-        return Verbatim(rendered_text(query.as_string(), schema))
+        return Verbatim(render_text(query.as_string(), schema))
     if isinstance(query, sql.Composable):
         return query
-    return _rendered(query.encode() if isinstance(query, str) else bytes(query), schema)
+    return _render(query.encode() if isinstance(query, str) else bytes(query), schema)
 
 
-def rendered_text(text: str, schema: str) -> str:
-    return text if schema == DEFAULT else _rendered(text.encode(), schema).decode()
+def render_text(text: str, schema: str) -> str:
+    return text if schema == DEFAULT else _render(text.encode(), schema).decode()
 
 
-def written_out(query: sql.Composable, context: AdaptContext) -> str:
+def write_out(query: sql.Composable, context: AdaptContext) -> str:
     """Return a statement in the form in which people type it."""
-    made: sql.Composable = rendered(query, schema_of(context))
+    made: sql.Composable = render(query, schema_of(context))
     return f"{made.as_string(context)};"
 
 
 @lru_cache(maxsize=RENDERED)
-def _rendered(query: bytes, schema: str) -> bytes:
+def _render(query: bytes, schema: str) -> bytes:
     name, outside = schema.encode(), outer(schema).encode()
     said = {"parameter": outside + b".", "prefix": name + b".", "channel": outside}
     return _PLACES.sub(lambda found: said.get(found.lastgroup or "", name), query)
@@ -93,16 +93,16 @@ def _rendered(query: bytes, schema: str) -> bytes:
 
 class SchemaCursor(psycopg.Cursor[Any]):
     def execute(self, query: Any, *given: Any, **options: Any) -> Self:
-        return super().execute(rendered(query, schema_of(self)), *given, **options)
+        return super().execute(render(query, schema_of(self)), *given, **options)
 
     def executemany(self, query: Any, *given: Any, **options: Any) -> None:
-        super().executemany(rendered(query, schema_of(self)), *given, **options)
+        super().executemany(render(query, schema_of(self)), *given, **options)
 
     def stream(self, query: Any, *given: Any, **options: Any) -> Iterator[Any]:
-        return super().stream(rendered(query, schema_of(self)), *given, **options)
+        return super().stream(render(query, schema_of(self)), *given, **options)
 
     def copy(self, statement: Any, *given: Any, **options: Any) -> Any:
-        return super().copy(rendered(statement, schema_of(self)), *given, **options)
+        return super().copy(render(statement, schema_of(self)), *given, **options)
 
 
 def raw(text: str) -> sql.SQL:

@@ -69,7 +69,7 @@ def may_read_texts(cursor: Cursor) -> bool:
     return bool(one_row(cursor, _sql("may_read_texts"))[0])
 
 
-def checked(cursor: Cursor, names: Iterable[str]) -> None:
+def check_roles(cursor: Cursor, names: Iterable[str]) -> None:
     """Raise InputError if one of these roles does not exist or cannot be granted rights."""
     for name in names:
         if not name or "\x00" in name:
@@ -81,9 +81,9 @@ def checked(cursor: Cursor, names: Iterable[str]) -> None:
             )
         row = cursor.execute(_sql("owns_schema"), {"name": name}).fetchone()
         if row is None:
-            raise InputError(f"there is no role {quoted(name)}; make it: CREATE ROLE {quoted(name)} LOGIN")
+            raise InputError(f"there is no role {quote(name)}; make it: CREATE ROLE {quote(name)} LOGIN")
         if row[0]:
-            raise InputError(f"role {quoted(name)} owns the schema, and with it has every right already")
+            raise InputError(f"role {quote(name)} owns the schema, and with it has every right already")
 
 
 def require_owner(cursor: Cursor, place: str) -> None:
@@ -92,7 +92,7 @@ def require_owner(cursor: Cursor, place: str) -> None:
     may, owner = one_row(cursor, _sql("owner"))
     if not may:
         raise MissingRightError(
-            f"{place}: only the owner of the schema, {quoted(owner)}, may do this; connect as the owner"
+            f"{place}: only the owner of the schema, {quote(owner)}, may do this; connect as the owner"
         )
 
 
@@ -124,9 +124,9 @@ def advice(cursor: Cursor, task: str, allowed: Sequence[Role], dedup: str) -> st
         "scraper": stores and not settles,
     }
     kinds = [kind for kind in ROLES if has[kind]]
-    who = f"{quoted(name)}, {_either(kinds, 'and')}," if kinds else f"the role {quoted(name)}"
+    who = f"{quote(name)}, {_either(kinds, 'and')}," if kinds else f"the role {quote(name)}"
     if not allowed:
-        return f"{who} may not run `{task}`; only the owner of the corpus may: connect as {quoted(owner)}"
+        return f"{who} may not run `{task}`; only the owner of the corpus may: connect as {quote(owner)}"
     held = {kind for kind in kinds for kind in (kind, *IMPLIED[kind])}
     able = [kind for kind in allowed if kind not in held]
     if not able or allowed[-1] in held:
@@ -142,7 +142,7 @@ def _either(kinds: Sequence[Role], joint: str) -> str:
     return f" {joint} ".join([", ".join(named[:-1]), named[-1]] if named[1:] else named)
 
 
-def quoted(name: str) -> str:
+def quote(name: str) -> str:
     return '"' + name.replace('"', '""') + '"'
 
 
@@ -160,7 +160,7 @@ def statements(
     if not revoke:
         for role in ROLES:
             for name in given.get(role, ()):
-                found += _granted(cursor, role, sql.Identifier(name))
+                found += _grant(cursor, role, sql.Identifier(name))
         # A backfill counts sentences in temporary tables; by default everyone may make these.
         for name in given.get("worker", ()):
             database, may = one_row(cursor, _sql("may_make_temporary"), {"name": name})
@@ -170,20 +170,20 @@ def statements(
     return found
 
 
-def _granted(cursor: Cursor, role: Role, name: sql.Identifier) -> list[sql.Composed]:
+def _grant(cursor: Cursor, role: Role, name: sql.Identifier) -> list[sql.Composed]:
     found = [sql.SQL("GRANT USAGE ON SCHEMA {} TO {}").format(SCHEMA, name)]
     for relation, is_view in cursor.execute(_sql("relations")).fetchall():
-        if privileges := _given(role, "view" if is_view else "table", relation):
+        if privileges := _privileges(role, "view" if is_view else "table", relation):
             listed = sql.SQL(", ".join(privileges))
             found.append(sql.SQL("GRANT {} ON {} TO {}").format(listed, own(relation), name))
     execute = sql.SQL("GRANT EXECUTE ON FUNCTION {} ({}) TO {}")
     for function, arguments in cursor.execute(_sql("functions")).fetchall():
-        if _given(role, "function", function):
+        if _privileges(role, "function", function):
             found.append(execute.format(own(function), raw(arguments), name))
     return found
 
 
-def _given(role: Role, kind: str, name: str) -> tuple[str, ...]:
+def _privileges(role: Role, kind: str, name: str) -> tuple[str, ...]:
     # Views and functions of attached tables have names that fit a pattern only.
     rights = RIGHTS[kind]
     fitting = (pattern for pattern in rights if fnmatchcase(name, pattern))

@@ -81,7 +81,7 @@ def upgrade(progress: Progress | None = None, home: Path | None = None) -> Serve
 
 def _upgrade(data: Path, before: int, progress: Progress) -> ServerUpgrade:
     new, whole = data.with_name("postgres.upgrade"), data.with_name(embedded.UPGRADED)
-    kept = _kept(data, before)
+    kept = _old_data(data, before)
     if kept.exists():
         raise EmbeddedServerError(f"{kept} exists, and the old data go there: move it away")
     # Left by a killed command; the old data may have changed since.
@@ -121,7 +121,7 @@ def remove_old(home: Path | None = None) -> list[Path]:
         with embedded._lock(data):
             if embedded._whole_major_of(data) != postgres.MAJOR:
                 return []
-            found = [_kept(data, major) for major in postgres.majors() if major < postgres.MAJOR]
+            found = [_old_data(data, major) for major in postgres.majors() if major < postgres.MAJOR]
             removed = [folder for folder in found if folder.exists()]
             for folder in removed:
                 if f"postgres-{postgres.major_of(folder)}" != folder.name:
@@ -131,7 +131,7 @@ def remove_old(home: Path | None = None) -> list[Path]:
             return removed
 
 
-def _kept(data: Path, major: int) -> Path:
+def _old_data(data: Path, major: int) -> Path:
     return data.with_name(f"postgres-{major}")
 
 

@@ -27,7 +27,7 @@ class Statements:
 
     def __call__(self, name: str, **parts: str) -> bytes:
         """Return a statement with its parts filled in. Raises KeyError: no such statement or part."""
-        return _filled(self.feature, name, **parts)
+        return _fill(self.feature, name, **parts)
 
     def composed(self, name: str, /, **parts: object) -> sql.Composed:
         """Return a statement whose `{part}`s psycopg composes and quotes."""
@@ -47,17 +47,17 @@ def read(feature: str) -> dict[str, str]:
 
 
 @cache
-def _filled(feature: str, name: str, **parts: str) -> bytes:
+def _fill(feature: str, name: str, **parts: str) -> bytes:
     statements = read(feature)
     found = Template(statements[name])
     for part in found.get_identifiers():
         if part not in parts and part in statements:
-            parts[part] = _filled(feature, part, **parts).decode()
+            parts[part] = _fill(feature, part, **parts).decode()
     return found.substitute(parts).encode()
 
 
 def forget() -> None:
     """Read the files again, for tests that change them."""
     read.cache_clear()
-    _filled.cache_clear()
+    _fill.cache_clear()
     _template.cache_clear()

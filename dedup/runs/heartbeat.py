@@ -15,8 +15,8 @@ from contextlib import suppress
 
 from dedup.base.errors import StuckError
 from dedup.base.progress import Steps
-from dedup.db.connection import served_at
-from dedup.db.database import Cursor, Database, translated
+from dedup.db.connection import last_served
+from dedup.db.database import Cursor, Database, translate_errors
 from dedup.runs import runs
 from dedup.runs.runs import Owner, Run, RunCounts
 
@@ -45,7 +45,7 @@ class Heartbeat:
 
     def claim(self) -> bool:
         """Begin the run; return False if another one lives. Raises StuckError if that makes no progress."""
-        with translated(self._database.location), self._connection.cursor(binary=True) as cursor:
+        with translate_errors(self._database.location), self._connection.cursor(binary=True) as cursor:
             owner = self._find_owner(cursor)
         until = time.monotonic() + GRACE_SECONDS
         while True:
@@ -127,7 +127,7 @@ class Heartbeat:
         now, computed = time.monotonic(), time.process_time()
         part = (computed - self._computed) / max(now - self._checked_at, 0.1)
         self._checked_at, self._computed = now, computed
-        moved = max(self._moved_at, served_at(self._worker))
+        moved = max(self._moved_at, last_served(self._worker))
         if moved <= self._written_at and part < COMPUTING:
             return False
         self._written_at = now

@@ -46,7 +46,7 @@ class Waiting:
 def find_waiting(cursor: Cursor) -> Waiting:
     prefer_indexes(cursor)
     settling, counting, words = one_row(cursor, _sql("look"), {"longest": MAX_SOURCE_ID_BYTES})
-    return Waiting(settling or drift.unseen(cursor), counting, words)
+    return Waiting(settling or drift.has_news(cursor), counting, words)
 
 
 class Listener:

@@ -17,7 +17,7 @@ def adopt(database: Database) -> bool:
     changed. Raises StaleRulesError: they were changed again meanwhile. SchemaError: a newer program made the
     stored results."""
     with database.transaction() as cursor:
-        if not rulebooks.waiting_adoption(cursor):
+        if not rulebooks.find_adoption(cursor):
             return False
         plan = rulebooks.plan_adoption(cursor)
     with database.transaction(settling=True) as cursor:
@@ -32,7 +32,7 @@ def adopt(database: Database) -> bool:
 
 def _withdraw_page(database: Database, plan: AdoptionPlan, after: int) -> int | None:
     def work(cursor: Cursor) -> int | None:
-        ids = rulebooks.page_of_articles(cursor, after, ARTICLES_PER_TRANSACTION)
+        ids = rulebooks.read_page(cursor, after, ARTICLES_PER_TRANSACTION)
         if ids:
             rulebooks.withdraw_for(cursor, plan, ids)
         return ids[-1] if ids else None

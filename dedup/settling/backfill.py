@@ -21,7 +21,7 @@ from dedup.base.errors import BusyError
 from dedup.base.machine import BATCH_ARTICLES, EngineName
 from dedup.base.progress import Both, Progress, SilentProgress, timed
 from dedup.base.settings import Settings
-from dedup.db.connection import fitting_batch
+from dedup.db.connection import next_batch
 from dedup.db.database import Cursor, Database
 from dedup.runs.heartbeat import Heartbeat
 from dedup.runs.runs import Run, RunCounts
@@ -271,7 +271,7 @@ class BackfillRun:
             if not settled.ids:
                 break
             # Hooks wait for the settle lock: a batch shrinks when the machine is slow.
-            limit = min(self._options.batch, fitting_batch(len(settled.ids), seconds))
+            limit = min(self._options.batch, next_batch(len(settled.ids), seconds))
             same = same + 1 if settled.ids == before else 0
             if same >= SAME_ROUNDS:
                 raise make_stuck_error(len(before))
@@ -303,7 +303,7 @@ def store_deferred(database: Database) -> int:
     left: list[str] = []
     while True:
         with database.transaction() as cursor:
-            found = articles.deferred(cursor, DEFERRED_PER_TRANSACTION + len(left))
+            found = articles.list_deferred(cursor, DEFERRED_PER_TRANSACTION + len(left))
         waiting = [source_id for source_id in found if source_id not in left]
         if not waiting:
             return len(left)
@@ -339,7 +339,7 @@ class Preview(Answer):
 def preview(database: Database) -> Preview:
     """Count the work of the next backfill without doing it."""
     with database.transaction() as cursor:
-        adoption = rulebooks.waiting_adoption(cursor)
+        adoption = rulebooks.find_adoption(cursor)
         everything = articles.count(cursor) if adoption else 0
         waiting = fingerprints.count(cursor, "unfingerprinted")
         unsettled = waiting + fingerprints.count(cursor, "unsettled")

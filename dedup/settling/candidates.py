@@ -30,7 +30,7 @@ def find_sharing(
     limit: int | None = None,
 ) -> list[FingerprintRow]:
     """Find articles that share a bucket, a content or one of `sentences`, which are not common."""
-    return settling.sharing(
+    return settling.find_sharing(
         cursor,
         settings,
         among,
@@ -48,7 +48,7 @@ def drop_common(cursor: Cursor, rows: Sequence[FingerprintRow]) -> list[Bigints]
     if not rows:
         return []
     everything = np.concatenate([row.sentence_hashes for row in rows])
-    common = settling.common_among(cursor, distinct(everything))
+    common = settling.find_common(cursor, distinct(everything))
     if not len(common):
         return [row.sentence_hashes for row in rows]
     kept = ~np.isin(everything, common)

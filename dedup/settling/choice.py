@@ -27,7 +27,7 @@ def should_load_without_indexes(database: Database, engine: EngineName, waiting:
     """Return whether to write fingerprints for so many waiting texts without indexes, and build these
     later."""
     with database.transaction() as cursor:
-        if memory_engine.left_behind(cursor):
+        if memory_engine.was_interrupted(cursor):
             # A load was stopped in the middle: its fingerprints wait there, and must come into use.
             return True
         if engine == "postgres":

@@ -80,7 +80,7 @@ def explain(cursor: Cursor, rulebook: Rulebook, a: str, b: str) -> Explanation:
     """Compare two articles by the rules. Raises NotFoundError: one of them is not stored."""
     first, second = sorted((_load(cursor, rulebook, name) for name in (a, b)), key=lambda s: s.order)
     everything = bigints(first.counted.keys() | second.counted.keys())
-    common = set(settling.common_among(cursor, everything).tolist())
+    common = set(settling.find_common(cursor, everything).tolist())
     earlier, later = (
         {key: sentence for key, sentence in one.counted.items() if key not in common}
         for one in (first, second)
@@ -159,12 +159,12 @@ class _Article:
 
 
 def _load(cursor: Cursor, rulebook: Rulebook, source_id: str) -> _Article:
-    query = _sql("explained", text=articles.body("a"), html=articles.html("a"))
+    query = _sql("explained", text=articles.body_sql("a"), html=articles.html_sql("a"))
     row = cursor.execute(query, {"source_id": source_id}).fetchone()
     if row is None:
         raise NotFoundError.of(source_id)
     title, publication, published_at, added_at, language, body, html, *mark = row
-    text = articles.readable(body, html)
+    text = articles.extract_text(body, html)
     order = order_key(rulebook.settings, published_at, added_at, source_id)
     made = unreadable = None
     try:

@@ -84,7 +84,7 @@ class Fingerprinting:
         self._progress.start("fingerprinting", total)
         options = self._options
         with self._database.transaction() as cursor:
-            reader = credits.reader(cursor)
+            reader = credits.make_reader(cursor)
         pool = FingerprintPool(
             self._database, rulebook, options.workers, options.factory, self._stop, self.target, reader
         )

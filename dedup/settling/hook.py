@@ -22,8 +22,8 @@ from dedup.settling.candidates import relate_all
 from dedup.settling.lookup import add_copies, decide_mark, find_copies, make_verdict, relate_to
 from dedup.settling.settle import SettleResult, TooManyCandidatesError, settle
 from dedup.store import articles, fast_path, fingerprints, rulebooks, settling, verdicts, window
-from dedup.store.articles import Known
-from dedup.store.fast_path import Ask, Met
+from dedup.store.articles import ArticleState
+from dedup.store.fast_path import Ask, Lookup
 from dedup.store.rulebooks import Rulebook
 from dedup.text.fingerprint import Fingerprint, Fingerprinted, TextTask, fingerprint_task
 
@@ -55,7 +55,7 @@ def settle_new(ask: Ask, rulebook: Rulebook, article: Article, made: Fingerprint
     """Store and mark a new article in one call or two, each in its own transaction. Return None, and store
     nothing, if more would change than the marks of earlier articles that it is most like: another article
     becomes a copy, or stops being one. Raises StaleRulesError: the results belong to another rulebook."""
-    met = fast_path.meet(ask, rulebook, article, made)
+    met = fast_path.store_or_look_up(ask, rulebook, article, made)
     if met.outcome == "stored":
         return Verdict(article.source_id, Status.UNIQUE.value, None, None, None, unsettled=met.unsettled)
     if met.outcome != "shares":
@@ -90,7 +90,7 @@ def _is_better(found: tuple[float, str], before: tuple[float | None, str | None]
     return before[0] is None or before[1] is None or (-found[0], found[1]) < (-before[0], before[1])
 
 
-def _relate_new(made: Fingerprint, met: Met, settings: Settings) -> list[Partner]:
+def _relate_new(made: Fingerprint, met: Lookup, settings: Settings) -> list[Partner]:
     own = Profile(
         made.content_hash,
         frozenset(met.sentences.tolist()),
@@ -107,11 +107,11 @@ def submit(cursor: Cursor, rulebook: Rulebook, article: Article, made: Fingerpri
     rulebook.check(cursor)
     settings = rulebook.settings
     # Asked before the article is stored: an edit makes them stale, and removes the pairs that name them.
-    partners = articles.partners(cursor, [article.source_id])
+    partners = articles.find_partners(cursor, [article.source_id])
     articles.store_deferred(cursor, [article.source_id])
     known = store(cursor, article)
-    is_free = rulebooks.bulk_run(cursor) is None
-    if not known.settled and window.outside_among(cursor, settings, [known.id]):
+    is_free = rulebooks.memory_run(cursor) is None
+    if not known.settled and window.find_outside(cursor, settings, [known.id]):
         if is_free:  # else the next round of the backfill archives it
             _settle_cascade(cursor, settings, [*partners, *window.archive(cursor, settings, [known.id])])
     elif not known.settled:
@@ -126,7 +126,7 @@ def submit(cursor: Cursor, rulebook: Rulebook, article: Article, made: Fingerpri
     return _load_verdict(cursor, settings, article.source_id, is_free=is_free)
 
 
-def store(cursor: Cursor, article: Article) -> Known:
+def store(cursor: Cursor, article: Article) -> ArticleState:
     articles.store(cursor, [article])
     known = articles.find(cursor, article.source_id)
     if known is None:
@@ -154,7 +154,7 @@ def store_for_later(database: Database, article: Article, *, may_edit: bool = Tr
 def delete(cursor: Cursor, settings: Settings, source_ids: Sequence[str]) -> list[str]:
     """Delete articles and settle what that unsettles, under the settle lock; return the source_ids found."""
     # Asked before the articles are gone with their pairs.
-    partners = articles.partners(cursor, source_ids)
+    partners = articles.find_partners(cursor, source_ids)
     articles.forget_deferred(cursor, source_ids)
     deleted = articles.delete(cursor, source_ids)
     settle_articles(cursor, settings, partners)
@@ -164,7 +164,7 @@ def delete(cursor: Cursor, settings: Settings, source_ids: Sequence[str]) -> lis
 def settle_articles(cursor: Cursor, settings: Settings, ids: Iterable[int]) -> None:
     """Settle these articles and all that they unsettle, within the limits of a hook. While the memory engine
     settles the whole corpus, leave them to it."""
-    if rulebooks.bulk_run(cursor) is None:
+    if rulebooks.memory_run(cursor) is None:
         _settle_cascade(cursor, settings, ids)
 
 
@@ -218,7 +218,7 @@ def _load_verdict(cursor: Cursor, settings: Settings, source_id: str, *, is_free
         return verdicts.verdict(cursor, source_id, stored)
     if stored.status == "failed":
         return verdicts.verdict(cursor, source_id, stored)
-    rows = settling.named(cursor, settings, [source_id.encode()])
+    rows = settling.find_named(cursor, settings, [source_id.encode()])
     if not rows:  # it is before the horizon, and waits to be archived
         return verdicts.verdict(cursor, source_id, stored)
     row = rows[0]

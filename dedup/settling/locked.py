@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TypeVar
 
-from dedup.db.database import Cursor, Database, retried
+from dedup.db.database import Cursor, Database, retry
 
 _Value = TypeVar("_Value")
 
@@ -23,9 +23,9 @@ def run_locked(
     None for `Timeouts.lock`."""
 
     def attempt() -> _Value:
-        with database.transaction(settling=True, bulk=async_commit) as cursor:
+        with database.transaction(settling=True, async_commit=async_commit) as cursor:
             if check:
                 check(cursor)
             return work(cursor)
 
-    return retried(attempt, database.timeouts.lock if seconds is None else seconds)
+    return retry(attempt, database.timeouts.lock if seconds is None else seconds)

@@ -62,8 +62,8 @@ def relate_to(cursor: Cursor, settings: Settings, row: FingerprintRow, *, everyt
         copies = find_sharing(cursor, settings, [row], own, "duplicate")
         others += [other for other in copies if not other.settled]
     name = row.order[1]
-    pins = settling.pair_pins(cursor, [row])
-    pinned = settling.named(cursor, settings, {n for pair in pins for n in pair} - {name})
+    pins = settling.load_pair_pins(cursor, [row])
+    pinned = settling.find_named(cursor, settings, {n for pair in pins for n in pair} - {name})
     others += [other for other in pinned if other.canonical or (everything and not other.settled)]
     unique = list({other.id: other for other in others if other.order[1] != name}.values())
     said = {next(iter(pair - {name})): relation for pair, relation in pins.items() if name in pair}

@@ -18,10 +18,10 @@ from typing import TypeVar
 from dedup.base.errors import BusyError, ClosedError, MachineError, UnreachableError
 from dedup.base.machine import threads
 from dedup.base.settings import Settings
-from dedup.db.database import Connection, Cursor, Database, Session, retried, translated
+from dedup.db.database import Connection, Cursor, Database, Session, retry, translate_errors
 from dedup.store import credits, fingerprints
-from dedup.store.articles import readable
-from dedup.store.fingerprints import Batch, Chunk, Stored, Target
+from dedup.store.articles import extract_text
+from dedup.store.fingerprints import Batch, Chunk, StoredBatch, Target
 from dedup.store.rulebooks import Rulebook
 from dedup.text.credits import Credit, CreditReader
 from dedup.text.fingerprint import Fingerprinter, TextTask
@@ -56,7 +56,7 @@ class StoredPart:
     articles: Chunk
     failed: dict[int, str] = field(default_factory=dict)  # by id, with the reason
     gone: list[int] = field(default_factory=list)  # ids of those that changed, went or no longer wait
-    stored: Stored | None = None
+    stored: StoredBatch | None = None
 
     @property
     def made(self) -> int:
@@ -155,15 +155,15 @@ class FingerprintPool:
         """Read the texts of a chunk that still wait and store their fingerprints. Raises as `run`, and
         ClosedError if `_cancel` was called."""
         patience = self._database.timeouts.lock
-        found = retried(lambda: self._load_texts(chunk), patience)
-        tasks = [task._replace(text=readable(task.text, html)) if html else task for task, html in found]
+        found = retry(lambda: self._load_texts(chunk), patience)
+        tasks = [task._replace(text=extract_text(task.text, html)) if html else task for task, html in found]
         failed: dict[int, str] = {}
         gone = {i for i, _ in chunk} - {task.id for task in tasks}
         stored = None
         if tasks:
             batch = Batch([(task.id, task.revision) for task in tasks], self._function(tasks))
             named = self._read_credits(tasks, batch)
-            stored, moved = retried(lambda: self._store(batch, named), patience)
+            stored, moved = retry(lambda: self._store(batch, named), patience)
             gone.update(moved)
             failed = {i: reason for (i, _), reason in batch.failed.items() if i not in gone}
         return StoredPart(chunk, failed, sorted(gone), stored)
@@ -178,7 +178,7 @@ class FingerprintPool:
         with self._transaction() as cursor:
             return fingerprints.waiting_texts(cursor, chunk, self._rulebook.settings.text_max_characters)
 
-    def _store(self, batch: Batch, named: Mapping[int, Sequence[Credit]]) -> tuple[Stored, list[int]]:
+    def _store(self, batch: Batch, named: Mapping[int, Sequence[Credit]]) -> tuple[StoredBatch, list[int]]:
         with self._transaction(storing=True) as cursor:
             self._rulebook.check(cursor)
             stored, gone = batch.store(cursor, self._target)
@@ -188,15 +188,15 @@ class FingerprintPool:
     @contextmanager
     def _transaction(self, *, storing: bool = False) -> Iterator[Cursor]:
         if not self._workers:
-            with self._database.transaction(settling=storing, bulk=storing) as cursor:
+            with self._database.transaction(settling=storing, async_commit=storing) as cursor:
                 yield cursor
             return
         connection = self._borrow()
         try:
             session = Session(connection, self._database.timeouts)
             with (
-                translated(self._database.location),
-                session.transaction(settling=storing, bulk=storing) as cursor,
+                translate_errors(self._database.location),
+                session.transaction(settling=storing, async_commit=storing) as cursor,
             ):
                 yield cursor
         finally:

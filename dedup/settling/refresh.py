@@ -48,7 +48,7 @@ def refresh(database: Database, rulebook: Rulebook, *, full: bool | None = None)
     the settings changed; stored changes are right."""
     settings = rulebook.settings
     with database.transaction() as cursor:
-        if not common_sentences.anything_to_count(cursor):
+        if not common_sentences.must_count(cursor):
             return RefreshResult()
     with database.session() as session, session.transaction(snapshot=True) as cursor:
         everything, taken, fingerprints = common_sentences.take_changes(cursor)
@@ -57,7 +57,7 @@ def refresh(database: Database, rulebook: Rulebook, *, full: bool | None = None)
         everything = everything or full
         count = common_sentences.count_all if everything else common_sentences.count_changed
         counts = count(cursor, settings)
-        changes = common_sentences.changes(cursor, counts, settings, everything=everything)
+        changes = common_sentences.find_changes(cursor, counts, settings, everything=everything)
     return apply(database, rulebook, SentenceCounts(everything, taken, counts, changes))
 
 
@@ -74,7 +74,7 @@ class SentenceCounts:
     def find_carriers(self, cursor: Cursor, part: Sequence[CommonChange]) -> list[int]:
         """Return the articles to withdraw because these sentences change."""
         if self.carriers is None:
-            return common_sentences.carriers_of(cursor, part)
+            return common_sentences.find_rescored(cursor, part)
         return sorted({id for change in part for id in self.carriers.get(change.sentence_hash, ())})
 
 
@@ -131,7 +131,7 @@ def find_examples(
     found: dict[int, str] = {}
     while page := list(islice(ids, EXAMPLES_PER_PAGE)):
         with database.transaction() as cursor:
-            texts = articles.texts(cursor, page)
+            texts = articles.load_texts(cursor, page)
         for task in texts:
             for sentence, sentence_hash in fingerprinter.sentences(task.text, task.language):
                 if sentence_hash in wanted:

@@ -54,7 +54,7 @@ def build(
     found: list[KeySegment] = []
     with database.session() as session, session.transaction() as cursor:
         parts: dict[bool, list[Bigints]] = {True: [], False: []}
-        for entries, canonical in kept or key_segments.of_table(cursor, table):
+        for entries, canonical in kept or key_segments.read_table(cursor, table):
             if stop():
                 return []
             for flag, some in parts.items():
@@ -80,7 +80,7 @@ def publish(database: Database, rulebook: Rulebook, run: int, made: list[KeySegm
 def merge(database: Database, at_least: int = RECENT_ENTRIES) -> bool:
     """Move recent keys into segments if there are more than `at_least`. One run at a time may call it."""
     with database.transaction() as cursor:
-        if not key_segments.more_recent_than(cursor, at_least):
+        if not key_segments.has_more_recent(cursor, at_least):
             return False
     with database.transaction() as cursor:
         key_segments.remove(cursor, [])
@@ -114,7 +114,7 @@ def _merge_entries(
     if not old:
         yield recent
         return
-    holding = key_segments.having_flag(cursor, canonical=flag)
+    holding = key_segments.find_flagged(cursor, canonical=flag)
     step = -(-SORTED_ENTRIES // key_segments.BLOCK_ENTRIES)
     for number in range(0, blocks, step):
         first = key_segments.first_entry(number, blocks)

@@ -69,7 +69,7 @@ def _compare_versions(
     stop: Callable[[], bool],
 ) -> None:
     with database.transaction() as cursor:
-        ids, before = versions.to_compare(cursor)
+        ids, before = versions.find_uncompared(cursor)
     bar.start("comparing versions", len(ids))
     known: dict[int, tuple[int, Sentences]] = {}  # by article: the revision of its text, and its sentences
     for start in range(0, len(ids), PAGE):
@@ -81,7 +81,7 @@ def _compare_versions(
         # The last version of a page is compared with the first of the next one: its sentences stay.
         known = {id: found for id, found in known.items() if id in wanted}
         with database.transaction() as cursor:
-            for task in articles.texts(cursor, sorted(wanted - known.keys())):
+            for task in articles.load_texts(cursor, sorted(wanted - known.keys())):
                 known[task.id] = task.revision, split_sentences(fingerprinter, task)
             found = [*_find_differences(pairs, known)]
             versions.keep(cursor, found)
@@ -128,7 +128,7 @@ def _count_quotes(
             return
         page = ids[start : start + PAGE]
         with database.transaction() as cursor:
-            tasks = articles.texts(cursor, page)
+            tasks = articles.load_texts(cursor, page)
         for task in tasks:
             for key, sentence in split_sentences(fingerprinter, task).items():
                 if key in wanted[task.id]:

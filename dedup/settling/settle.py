@@ -79,7 +79,7 @@ def settle(
         assert limit is not None
         rows = settling.next_unsettled(cursor, settings, limit)
     else:
-        rows = settling.unsettled_among(cursor, settings, ids)
+        rows = settling.find_unsettled(cursor, settings, ids)
     if not rows:
         return SettleResult()
     batch = _SettleBatch(cursor, settings, sorted(rows, key=lambda row: row.order), max_candidates, max_work)
@@ -105,9 +105,9 @@ class _SettleBatch:
         self._settings = settings
         self._max_candidates = max_candidates
         self._sentences = dict(zip((row.id for row in rows), drop_common(cursor, rows), strict=True))
-        self._pins = settling.pair_pins(cursor, rows)
+        self._pins = settling.load_pair_pins(cursor, rows)
         names = {name for pair in self._pins for name in pair} - {row.order[1] for row in rows}
-        self._pinned = settling.named(cursor, settings, names)
+        self._pinned = settling.find_named(cursor, settings, names)
         self._ids = {row.id for row in rows}
         self._rows, self._profiles = self._make_profiles(rows, self._find_others(rows, "canonical"))
         self._place = {row.id: place for place, row in enumerate(self._rows)}
@@ -144,7 +144,7 @@ class _SettleBatch:
         canonical = np.where(inside, found.original < 0, self._canonical)
         appeared = canonical & ~self._canonical
         displaced = self._ids_at(self._canonical & ~canonical)
-        self._unsettled |= settling.decided_by(self._cursor, displaced) - self._ids
+        self._unsettled |= settling.find_dependent(self._cursor, displaced) - self._ids
         self._unsettled |= self._find_stale_duplicates([rows[p] for p in np.flatnonzero(appeared).tolist()])
         across = found.across
         late = appeared[across.earlier]  # their later ones are outside
@@ -187,10 +187,10 @@ class _SettleBatch:
                 best.score[place], best.rule[place] = row.score, CODE[Rule(row.reason)]
         # In a tie the earlier match counts. Exact places are needed only if a newly settled article may come
         # before one that was settled already.
-        self._through = settling.reach(self._cursor, self._settings, times[-1])
+        self._through = settling.note_reached(self._cursor, self._settings, times[-1])
         if self._through is not None and times[0] <= self._through:
             settled = self._ids_at(self._settled)
-            later = settling.best_match_later(self._cursor, self._settings, settled)
+            later = settling.find_later_best_matches(self._cursor, self._settings, settled)
             for id, order in later.items():
                 other = bisect_left(rows, order, key=lambda row: row.order)
                 # It may be none of these articles; then it is between two of them.
@@ -208,7 +208,7 @@ class _SettleBatch:
     def _retain_pairs(self, similar: PairArrays, stay: Flags, gained: Flags) -> PairArrays:
         """Return pairs of the batch with earlier articles outside that were, and still are, most like them.
         `stay`: the articles that were canonical and still are."""
-        kept = settling.kept_for_best_match(self._cursor, self._ids)
+        kept = settling.find_best_match_pairs(self._cursor, self._ids)
         known = {number: i for i, number in enumerate(similar.codes().tolist())} if kept else {}
         found: list[int] = []
         for id, other_id in kept:
@@ -229,7 +229,7 @@ class _SettleBatch:
         for i, later in enumerate(late.later.tolist()):
             if self._rows[later].id not in self._unsettled:
                 by_later.setdefault(self._rows[later].id, []).append(i)
-        kept = settling.lowest_kept(self._cursor, self._settings, by_later)
+        kept = settling.find_lowest(self._cursor, self._settings, by_later)
         found: list[int] = []
         for id, pairs in by_later.items():
             number, lowest = kept[id]

@@ -11,7 +11,7 @@ from dedup.base.article import Article
 from dedup.base.errors import BusyError, CollisionError
 from dedup.base.verdict import Verdict
 from dedup.db import roles
-from dedup.db.database import Database, retried
+from dedup.db.database import Database, retry
 from dedup.settling import hook, lookup
 from dedup.store import rulebooks
 from dedup.store.rulebooks import Rulebook, StaleRulesError
@@ -87,7 +87,7 @@ class Submissions:
                 with self._database.transaction(settling=True, seconds=seconds) as cursor:
                     return hook.submit(cursor, rulebook, article, made)
 
-            return retried(attempt)
+            return retry(attempt)
 
         return self._with_rulebook(settle, seconds)
 

@@ -87,7 +87,7 @@ def verify(
     result = Verification()
     shown = progress or SilentProgress()
     with database.session() as session, session.transaction(snapshot=True) as cursor:
-        ids = snapshots.choose(cursor, sample)
+        ids = snapshots.choose_articles(cursor, sample)
         shown.start("verifying", len(ids))
         _check_bookkeeping(cursor, rulebook, result)
         common = _check_common(cursor, rulebook, result)
@@ -135,12 +135,12 @@ def repair(database: Database, repairs: Repairs) -> int:
 
 
 def _check_bookkeeping(cursor: Cursor, rulebook: Rulebook, result: Verification) -> None:
-    for finding in bookkeeping.findings(cursor, rulebook.settings):
+    for finding in bookkeeping.find_faults(cursor, rulebook.settings):
         ids = [] if finding.article_id is None else [finding.article_id]
         result.report(finding.words, finding.repair, ids)
-    if rulebooks.state_in_force(cursor) != rulebook.state:
+    if rulebooks.load_state_in_force(cursor) != rulebook.state:
         result.report("the settings in force are not those that the results were made with", Healing.ADOPT)
-    for language in rulebooks.damaged_models(cursor):
+    for language in rulebooks.find_damaged_models(cursor):
         result.report(f"the sentence parameters of {language} do not match their checksum", Healing.ADOPT)
     if deferred := articles.count_deferred(cursor):
         result.skip(f"{counted(deferred, 'deferred version')} of articles; {FIRST}")
@@ -149,7 +149,7 @@ def _check_bookkeeping(cursor: Cursor, rulebook: Rulebook, result: Verification)
 def _check_common(cursor: Cursor, rulebook: Rulebook, result: Verification) -> set[int]:
     """Compare the common sentences with a count from nothing, unless some wait to be counted."""
     stored = snapshots.common_sentences(cursor)
-    if common_sentences.anything_to_count(cursor):
+    if common_sentences.must_count(cursor):
         result.skip(f"the common sentences, since some wait to be counted; {FIRST}")
         return set(stored)
     settings, pins = rulebook.settings, snapshots.sentence_pins(cursor)
@@ -215,13 +215,13 @@ class _CreditCheck:
 
     def __init__(self, cursor: Cursor) -> None:
         self.unread = 0
-        self._cursor, self._reader = cursor, credits.reader(cursor)
+        self._cursor, self._reader = cursor, credits.make_reader(cursor)
         self._waiting = set[int]()
         self._stored: dict[int, list[Credit]] = {}
 
     def load(self, ids: Sequence[int]) -> None:
-        self._stored = credits.stored_of(self._cursor, ids)
-        self._waiting = credits.unread_among(self._cursor, ids)
+        self._stored = credits.load_credits(self._cursor, ids)
+        self._waiting = credits.find_unread(self._cursor, ids)
         self.unread += len(self._waiting)
 
     def find_difference(self, article: StoredArticle, task: TextTask) -> str | None:
@@ -266,7 +266,7 @@ class _Block:
                 self._by_key[key].append(article)
 
     def check(self, cursor: Cursor) -> None:
-        for other in snapshots.canonical(cursor, self._settings):
+        for other in snapshots.load_canonical(cursor, self._settings):
             self._compare(other)
         ids = [article.id for article in self._articles]
         stored = snapshots.pairs(cursor, self._settings, ids)

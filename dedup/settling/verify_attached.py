@@ -8,7 +8,7 @@ import psycopg
 
 from dedup.attach import attachments, drift, outbox
 from dedup.attach.attachments import Attachment
-from dedup.attach.comparing import fitting
+from dedup.attach.comparing import savepoint
 from dedup.attach.outbox import Differing, UnfitError
 from dedup.base.words import counted
 from dedup.db.database import Cursor
@@ -23,12 +23,12 @@ FIRST = "run `dedup backfill` first"
 
 def check_attached(cursor: Cursor, result: Verification) -> None:
     """Compare every row of attached tables with its article, and its columns of marks with the view."""
-    for attachment in attachments.present(cursor):
+    for attachment in attachments.list_active(cursor):
         for line in drift.problems_of(cursor, attachment) or drift.held(attachment):
             result.report(line, None)  # only a person can undo what the owner changed
             break
         else:
-            noted = outbox.noted(cursor, attachment)
+            noted = outbox.find_noted(cursor, attachment)
             if noted is None:
                 result.skip(f"the rows of {attachment.shown}, which is to be compared; {FIRST}")
                 continue
@@ -41,11 +41,11 @@ def check_attached(cursor: Cursor, result: Verification) -> None:
 
 def _check_rows(cursor: Cursor, attachment: Attachment, noted: set[str], result: Verification) -> None:
     unseen = 0
-    for differing in (outbox.changed, outbox.gone):
+    for differing in (outbox.find_changed, outbox.find_gone):
         found: Differing | None = None
         while found is None or found.last is not None:
             try:
-                with fitting(cursor, attachment):
+                with savepoint(cursor, attachment):
                     found = differing(cursor, attachment, found, BLOCK_ARTICLES)
             except UnfitError as error:
                 result.report(str(error), None)

@@ -75,7 +75,7 @@ def load_versions(
 ) -> StoryVersions:
     """Return the versions of the story of an article. Raises NotFoundError: it is not stored."""
     prefer_indexes(cursor)
-    rows = versions.of_story(cursor, source_id)
+    rows = versions.load_versions(cursor, source_id)
     if not rows:
         raise NotFoundError.of(source_id)
     original = rows[0]
@@ -85,14 +85,15 @@ def load_versions(
         before = {row.id: first if row.version > 1 else row.before for row in rows}
     ids = {row.id for row in rows} | {one[0] for one in before.values() if one}
     cut = {
-        task.id: split_sentences(rulebook.fingerprinter, task) for task in articles.texts(cursor, sorted(ids))
+        task.id: split_sentences(rulebook.fingerprinter, task)
+        for task in articles.load_texts(cursor, sorted(ids))
     }
     pairs = {
         row.id: find_alterations(cut.get(one[0], {}), cut.get(row.id, {})) if (one := before[row.id]) else []
         for row in rows
     }
     keys = {one[0] for found in pairs.values() for pair in found for one in pair if one}
-    common = set(settling.common_among(cursor, bigints(keys)).tolist())
+    common = set(settling.find_common(cursor, bigints(keys)).tolist())
 
     def version(row: VersionRow) -> Version:
         one = before[row.id]

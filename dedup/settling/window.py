@@ -57,12 +57,12 @@ class Window:
         settings = rulebook.settings
         with self._database.transaction() as cursor:
             state = window.load(cursor)
-            wanted = window.dividing(state.horizon, settings)
+            wanted = window.division(state.horizon, settings)
             again = wanted != state.divided
             if state.horizon is None and not again:
                 return
-            back = window.archived_inside(cursor, settings) if again else []
-            find = window.not_archived_outside if again else window.unsettled_outside
+            back = window.find_archived_inside(cursor, settings) if again else []
+            find = window.find_not_archived_outside if again else window.find_unsettled_outside
             leaving = find(cursor, settings)
         if back or leaving:
             self._progress.start("archiving", len(back) + len(leaving))
@@ -112,19 +112,19 @@ def _find_goal(cursor: Cursor) -> datetime | None:
 
 def _archive(settings: Settings, page: Sequence[int], cursor: Cursor) -> int:
     # They may have been edited since they were found.
-    still = window.outside_among(cursor, settings, page)
+    still = window.find_outside(cursor, settings, page)
     window.archive(cursor, settings, still)
     return len(still)
 
 
 def _bring_back(settings: Settings, page: Sequence[int], cursor: Cursor) -> int:
-    outside = set(window.outside_among(cursor, settings, page))
+    outside = set(window.find_outside(cursor, settings, page))
     return window.bring_back(cursor, [id for id in page if id not in outside])
 
 
 def find_horizon(cursor: Cursor, settings: Settings, days: int) -> datetime | None:
     """Return the start of the UTC day so many days before the newest article; None if nothing is settled."""
-    return _days_before(window.newest(cursor, settings), days)
+    return _days_before(window.find_newest(cursor, settings), days)
 
 
 def _days_before(newest: datetime | None, days: int) -> datetime | None:
@@ -138,7 +138,7 @@ def _days_before(newest: datetime | None, days: int) -> datetime | None:
 
 def want(database: Database, older_than: str) -> None:
     """Have the next backfill move the horizon; see `Deduplicator.prune`."""
-    run_locked(database, lambda cursor: window.want(cursor, _parse_horizon(cursor, older_than)))
+    run_locked(database, lambda cursor: window.request_move(cursor, _parse_horizon(cursor, older_than)))
 
 
 def preview(database: Database, older_than: str) -> PrunePreview:
@@ -154,7 +154,7 @@ def count_leaving(cursor: Cursor, settings: Settings) -> tuple[int, int]:
     """Count the articles that these settings will archive, and all articles; (0, 0) without a window."""
     if settings.keep_days is None:
         return 0, 0
-    horizon = _days_before(window.newest_of_all(cursor, settings), settings.keep_days)
+    horizon = _days_before(window.find_newest_of_all(cursor, settings), settings.keep_days)
     if horizon is None:
         return 0, 0
     found = window.count_leaving(cursor, settings, horizon)

@@ -44,7 +44,7 @@ def store(cursor: Cursor, articles: Sequence[Article]) -> LoadCounts:
             kept = {name: getattr(before, name) for name in _EDITABLE if getattr(article, name) is None}
             article = replace(article, **kept)
         last[article.source_id] = article
-    values = _values(last.values())
+    values = _column_values(last.values())
     counts = LoadCounts(superseded=len(articles) - len(last))
     counts.new = _insert(cursor, values, len(last))
     known = len(last) - counts.new
@@ -60,15 +60,15 @@ def store(cursor: Cursor, articles: Sequence[Article]) -> LoadCounts:
 
 def add(cursor: Cursor, article: Article) -> bool:
     """Store an article if its source_id is new, and return whether it was; takes only the right to insert."""
-    return cursor.execute(_sql("insert"), _values([article])).rowcount > 0
+    return cursor.execute(_sql("insert"), _column_values([article])).rowcount > 0
 
 
-def _values(articles: Collection[Article]) -> dict[str, Any]:
-    given = [sent(article) for article in articles]
+def _column_values(articles: Collection[Article]) -> dict[str, Any]:
+    given = [article_values(article) for article in articles]
     return {name: [values[name] for values in given] for name in ARTICLE_FIELDS}
 
 
-def sent(article: Article) -> dict[str, Any]:
+def article_values(article: Article) -> dict[str, Any]:
     """Return the fields of an article as values for statements."""
     values = {name: getattr(article, name) for name in ARTICLE_FIELDS}
     return values | {"text": storable(article.text), "kept": as_json(article.kept)}
@@ -90,7 +90,7 @@ def _insert(cursor: Cursor, values: dict[str, Any], given: int) -> int:
 
 
 @dataclass(frozen=True, slots=True)
-class Known:
+class ArticleState:
     """A stored article without its text."""
 
     id: int
@@ -105,31 +105,31 @@ class Known:
         return self.status != "pending" and not self.stale
 
 
-def find(cursor: Cursor, source_id: str) -> Known | None:
+def find(cursor: Cursor, source_id: str) -> ArticleState | None:
     row = cursor.execute(_sql("find"), {"source_id": source_id}).fetchone()
-    return Known(*row) if row else None
+    return ArticleState(*row) if row else None
 
 
 def count(cursor: Cursor) -> int:
     return int(one_row(cursor, _sql("count"))[0])
 
 
-def body(row: str) -> str:
+def body_sql(row: str) -> str:
     """Return SQL for the present body of a row of `dedup.article`; empty if its attached row is gone.
 
-    Pass a body for which `html` is true to `readable`.
+    Pass a body for which `html_sql` is true to `extract_text`.
     """
     elsewhere = f"(SELECT t.text FROM dedup.article_text t WHERE t.article_id = {row}.id)"
     return f"coalesce({row}.text, {elsewhere}, '')"
 
 
-def html(row: str) -> str:
+def html_sql(row: str) -> str:
     """Return SQL for whether the body of a row of `dedup.article` is HTML of an attached table."""
     elsewhere = f"(SELECT t.html FROM dedup.article_text t WHERE t.article_id = {row}.id)"
     return f"CASE WHEN {row}.attachment_id IS NULL THEN false ELSE {elsewhere} END"
 
 
-def readable(text: str, html: bool) -> str:
+def extract_text(text: str, html: bool) -> str:
     """Return a body as plain text. Raises InputError: it is HTML, and trafilatura is not installed."""
     if not html:
         return text
@@ -138,30 +138,30 @@ def readable(text: str, html: bool) -> str:
     return read(text)
 
 
-def fields(row: str) -> str:
-    """Return SQL for the columns that `article_of` takes, from a row of `dedup.article`."""
-    names = (body(row) if name == "text" else f"{row}.{name}" for name in ARTICLE_FIELDS)
-    return ", ".join([*names, html(row)])
+def fields_sql(row: str) -> str:
+    """Return SQL for the columns that `make_article` takes, from a row of `dedup.article`."""
+    names = (body_sql(row) if name == "text" else f"{row}.{name}" for name in ARTICLE_FIELDS)
+    return ", ".join([*names, html_sql(row)])
 
 
-def article_of(row: Sequence[Any]) -> Article:
-    """Return the article of a row that `fields` selected."""
+def make_article(row: Sequence[Any]) -> Article:
+    """Return the article of a row that `fields_sql` selected."""
     *values, markup = row
     given = dict(zip(ARTICLE_FIELDS, values, strict=True))
-    return Article(**given | {"text": readable(given["text"], markup)})
+    return Article(**given | {"text": extract_text(given["text"], markup)})
 
 
-def texts(cursor: Cursor, ids: Sequence[int]) -> list[TextTask]:
+def load_texts(cursor: Cursor, ids: Sequence[int]) -> list[TextTask]:
     """Return the texts to fingerprint, without articles whose attached row changed since the last sync."""
-    query = _sql("texts", text=body("a"), html=html("a"))
+    query = _sql("texts", text=body_sql("a"), html=html_sql("a"))
     rows = cursor.execute(query, {"ids": bigints(ids)}).fetchall()
     return [
-        TextTask(id, revision, language, title, readable(text, markup), byline=byline)
+        TextTask(id, revision, language, title, extract_text(text, markup), byline=byline)
         for id, revision, language, title, text, byline, markup in rows
     ]
 
 
-def partners(cursor: Cursor, source_ids: Sequence[str]) -> list[int]:
+def find_partners(cursor: Cursor, source_ids: Sequence[str]) -> list[int]:
     """Return the ids of articles that have a pair with one of these."""
     return one_column(cursor, _sql("partners"), {"source_ids": list(source_ids)})
 
@@ -188,8 +188,8 @@ def delete(cursor: Cursor, source_ids: Sequence[str]) -> list[str]:
 def newest(cursor: Cursor, count: int) -> list[Article]:
     """Return the newest articles that can be read, the latest first."""
     values = {"ids": bigints(newest_ids(cursor, count))}
-    rows = cursor.execute(_sql("newest", fields=fields("a")), values).fetchall()
-    return [article_of(row) for row in rows]
+    rows = cursor.execute(_sql("newest", fields=fields_sql("a")), values).fetchall()
+    return [make_article(row) for row in rows]
 
 
 def newest_ids(cursor: Cursor, count: int) -> list[int]:
@@ -198,12 +198,12 @@ def newest_ids(cursor: Cursor, count: int) -> list[int]:
 
 def defer(cursor: Cursor, article: Article) -> None:
     """Keep an article until a backfill can store it. Raises InputError: it is a row of an attached table."""
-    if _attached(cursor, [article.source_id]):
+    if _find_attached(cursor, [article.source_id]):
         raise InputError("the article is a row of an attached table: change it there")
-    cursor.execute(_sql("defer"), sent(article))
+    cursor.execute(_sql("defer"), article_values(article))
 
 
-def _attached(cursor: Cursor, source_ids: Sequence[str]) -> set[str]:
+def _find_attached(cursor: Cursor, source_ids: Sequence[str]) -> set[str]:
     return set(one_column(cursor, _sql("attached"), {"source_ids": list(source_ids)}))
 
 
@@ -215,7 +215,7 @@ def count_deferred(cursor: Cursor) -> int:
     return int(one_row(cursor, _sql("count_deferred"))[0])
 
 
-def deferred(cursor: Cursor, limit: int) -> list[str]:
+def list_deferred(cursor: Cursor, limit: int) -> list[str]:
     """Return source_ids of deferred articles, the first that came."""
     return one_column(cursor, _sql("deferred"), {"limit": limit})
 
@@ -229,7 +229,7 @@ def store_deferred(cursor: Cursor, source_ids: Sequence[str]) -> None:
     if not rows:
         return
     # The table may have been attached since; then its row defines the article.
-    attached = _attached(cursor, source_ids)
+    attached = _find_attached(cursor, source_ids)
     for row in rows:  # one by one, since a later version may lack a field that an earlier one has
         if row[0] not in attached:
             store(cursor, [Article(**dict(zip(ARTICLE_FIELDS, row, strict=True)))])

@@ -70,7 +70,7 @@ _COUNTED: tuple[tuple[str, Healing, str], ...] = (
 """Fault that is counted, its repair, and the statement that counts it."""
 
 
-def findings(cursor: Cursor, settings: Settings) -> Iterator[Finding]:
+def find_faults(cursor: Cursor, settings: Settings) -> Iterator[Finding]:
     """Yield every fault; read whole tables."""
     for words, repair, statement in _OF_ARTICLES:
         for article_id, source_id in cursor.execute(_sql(statement)).fetchall():
@@ -82,7 +82,7 @@ def findings(cursor: Cursor, settings: Settings) -> Iterator[Finding]:
         yield Finding(
             f"{counted(absent, 'article is', 'articles are')} not found by some of their keys", Healing.SCHEMA
         )
-    if wrong := window.wrong_side(cursor, settings):
+    if wrong := window.count_wrong_side(cursor, settings):
         yield Finding(
             f"{counted(wrong, 'article is', 'articles are')} on the wrong side of the horizon", Healing.DIVIDE
         )
@@ -144,4 +144,4 @@ def repair_others(cursor: Cursor, repairs: Collection[Healing]) -> None:
     if Healing.DIVIDE in repairs:
         window.note_divided(cursor, None)
     if Healing.COUNT in repairs:
-        common_sentences.count_again(cursor)
+        common_sentences.request_full_count(cursor)

@@ -50,12 +50,12 @@ def take_changes(cursor: Cursor) -> tuple[bool, Bigints, int]:
     return row[0], row[1], row[2]
 
 
-def anything_to_count(cursor: Cursor) -> bool:
+def must_count(cursor: Cursor) -> bool:
     """Return whether any sentence may have become common, or stopped being common, since the last count."""
     return bool(one_row(cursor, _sql("anything_to_count"))[0])
 
 
-def count_again(cursor: Cursor) -> None:
+def request_full_count(cursor: Cursor) -> None:
     cursor.execute(_sql("count_again"))
 
 
@@ -86,7 +86,7 @@ def count_changed(cursor: Cursor, settings: Settings) -> list[SentenceCount]:
     return [SentenceCount(*row) for row in rows]
 
 
-def changes(
+def find_changes(
     cursor: Cursor,
     counts: Sequence[SentenceCount],
     settings: Settings,
@@ -100,7 +100,7 @@ def changes(
     is common or pinned.
     """
     counted = {count.sentence_hash: count for count in counts}
-    present = stored(cursor, None if everything else list(counted))
+    present = load_common(cursor, None if everything else list(counted))
     pins = dict(cursor.execute(_sql("pins")).fetchall())
     if everything:
         for sentence in (present.keys() | pins.keys()) - counted.keys():
@@ -122,21 +122,21 @@ def changes(
     return changed
 
 
-def stored(cursor: Cursor, among: Sequence[int] | None = None) -> dict[int, tuple[int, float]]:
+def load_common(cursor: Cursor, among: Sequence[int] | None = None) -> dict[int, tuple[int, float]]:
     """Return the common sentences, all or those among some, with their carriers and effective stories."""
     keys = None if among is None else arrays.bigints(among)
     rows = cursor.execute(_sql("stored"), {"keys": keys})
     return {row[0]: (row[1], row[2]) for row in rows.fetchall()}
 
 
-def carriers(cursor: Cursor, sentences: Sequence[int]) -> list[int]:
+def find_carriers(cursor: Cursor, sentences: Sequence[int]) -> list[int]:
     return one_column(cursor, _sql("carriers"), {"sentences": arrays.bigints(sentences)})
 
 
-def carriers_of(cursor: Cursor, changed: Sequence[CommonChange]) -> list[int]:
+def find_rescored(cursor: Cursor, changed: Sequence[CommonChange]) -> list[int]:
     """Return the articles whose scores change: the carriers of sentences that enter or leave."""
     moved = [c.sentence_hash for c in changed if c.enters or c.leaves]
-    return carriers(cursor, moved) if moved else []
+    return find_carriers(cursor, moved) if moved else []
 
 
 def apply(

@@ -20,7 +20,7 @@ class ArticleCredit(Answer):
     place: str  # at "contribution" the agency wrote a part of the text only
 
 
-def of_articles(cursor: Cursor, source_ids: Sequence[str]) -> dict[str, tuple[ArticleCredit, ...]]:
+def find_credits(cursor: Cursor, source_ids: Sequence[str]) -> dict[str, tuple[ArticleCredit, ...]]:
     """Return the credits of articles by source_id; articles without credits are left out."""
     found: dict[str, tuple[ArticleCredit, ...]] = {}
     rows = cursor.execute(_sql("of_articles"), {"source_ids": list(source_ids)}).fetchall()

@@ -44,13 +44,13 @@ class PublicationCredits(Answer):
     share: float  # of agency copy among the articles, 0 to 1
 
 
-def reader(cursor: Cursor) -> CreditReader:
+def make_reader(cursor: Cursor) -> CreditReader:
     """Return a reader of credits for the present list."""
     rows = cursor.execute(_sql("agencies")).fetchall()
     return CreditReader(Agency(row[0], row[1], tuple(row[2]), tuple(row[3])) for row in rows)
 
 
-def stored_of(cursor: Cursor, ids: Sequence[int]) -> dict[int, list[Credit]]:
+def load_credits(cursor: Cursor, ids: Sequence[int]) -> dict[int, list[Credit]]:
     """Return the stored credits by article, with agencies as ids; articles without credits are left out."""
     found: dict[int, list[Credit]] = {}
     for article, agency, place in cursor.execute(_sql("stored"), {"ids": bigints(ids)}).fetchall():
@@ -60,7 +60,7 @@ def stored_of(cursor: Cursor, ids: Sequence[int]) -> dict[int, list[Credit]]:
 
 def write(cursor: Cursor, found: Mapping[int, Sequence[Credit]]) -> None:
     """Replace the credits of articles. Needs the settle lock."""
-    stored = stored_of(cursor, list(found))
+    stored = load_credits(cursor, list(found))
     old = {article for article, before in stored.items() if before != sorted(found[article])}
     if old:
         cursor.execute(_sql("delete"), {"ids": bigints(list(old))})
@@ -80,17 +80,16 @@ def read_unread(cursor: Cursor) -> int:
     """Read the credits of some waiting articles; return how many. Needs the settle lock."""
     ids = one_column(cursor, _sql("take_unread"), {"limit": UNREAD_ARTICLES})
     if ids:
-        read = reader(cursor).read
+        read = make_reader(cursor).read
         failed = set(one_column(cursor, _sql("failed"), {"ids": bigints(ids)}))
-        known = articles.texts(cursor, [article for article in ids if article not in failed])
+        known = articles.load_texts(cursor, [article for article in ids if article not in failed])
         # An article that failed or is gone loses the credits that it had.
         found: dict[int, tuple[Credit, ...]] = dict.fromkeys(failed, ())
         write(cursor, found | {task.id: read(task.text, task.byline) for task in known})
     return len(ids)
 
 
-def unread_among(cursor: Cursor, ids: Sequence[int]) -> set[int]:
-    """Return the articles among these whose credits wait to be read."""
+def find_unread(cursor: Cursor, ids: Sequence[int]) -> set[int]:
     return set(one_column(cursor, _sql("unread_among"), {"ids": bigints(ids)}))
 
 
@@ -99,7 +98,7 @@ def read_again(cursor: Cursor, ids: Iterable[int]) -> None:
     cursor.execute(_sql("note_unread"), {"ids": bigints(list(ids))})
 
 
-def listed(cursor: Cursor) -> list[ListedAgency]:
+def list_agencies(cursor: Cursor) -> list[ListedAgency]:
     """Return the list, agencies that most articles credit first."""
     return [ListedAgency(*row) for row in cursor.execute(_sql("counted")).fetchall()]
 
@@ -122,7 +121,7 @@ def remove(cursor: Cursor, name: str) -> None:
         raise InputError(f"no agency is called {name!r}; `dedup agencies` lists them")
 
 
-def of_stories(cursor: Cursor, source_ids: Sequence[str]) -> dict[str, dict[str, int]]:
+def count_by_story(cursor: Cursor, source_ids: Sequence[str]) -> dict[str, dict[str, int]]:
     """Return, by the source_id of a story's original, agency to the number of articles that credit it."""
     found: dict[str, dict[str, int]] = {}
     rows = cursor.execute(_sql("of_stories"), {"source_ids": list(source_ids)}).fetchall()

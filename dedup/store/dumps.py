@@ -32,7 +32,7 @@ def dump(path: Path, *, schema: str | None = None) -> int:
     with new_file(path, private=True) as made:
         url = embedded.start()
         with closing(Database(url, schema=schema)) as database, database.transaction() as cursor:
-            attached = attachments.known(cursor) and bool(attachments.attachments(cursor))
+            attached = attachments.are_known(cursor) and bool(attachments.attachments(cursor))
         # Views of the schema read attached tables, so without these it could not be restored.
         what = () if attached else (f"--schema={schema}",)
         _run("pg_dump", "--format=custom", *what, f"--file={made}", url)

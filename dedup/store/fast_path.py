@@ -36,11 +36,11 @@ since it is known or pinned, or shares something with many, an unsettled one, or
 
 
 @dataclass(frozen=True, slots=True)
-class Met:
+class Lookup:
     """Result of the first call for an article."""
 
     outcome: Outcome
-    told: int | None = None  # checksum of this result, by which the second call sees that it still holds
+    checksum: int | None = None  # of this result, by which the second call sees that it still holds
     added: datetime | None = None  # when it came, if the article does not say so
     time: datetime | None = None  # of the article in canonical order
     sentences: Bigints = field(default_factory=lambda: bigints([]))  # of the article, without common ones
@@ -49,12 +49,12 @@ class Met:
     unsettled: int = 0  # articles that are pending or stale
 
 
-def meet(ask: Ask, rulebook: Rulebook, article: Article, made: Fingerprint) -> Met:
+def store_or_look_up(ask: Ask, rulebook: Rulebook, article: Article, fingerprint: Fingerprint) -> Lookup:
     """Store an article with its mark if it is new and shares nothing with others; else return what it shares.
 
-    `made`: its fingerprint by this rulebook. Raises StaleRulesError: stored results are of another rulebook.
+    `fingerprint`: by this rulebook. Raises StaleRulesError: stored results are of another rulebook.
     """
-    rows = _submit(ask, rulebook, article, made)
+    rows = _submit(ask, rulebook, article, fingerprint)
     outcome: Outcome = rows[-1][0]
     others = [
         FingerprintRow(
@@ -74,30 +74,30 @@ def meet(ask: Ask, rulebook: Rulebook, article: Article, made: Fingerprint) -> M
         )
         for row in rows[:-1]
     ]
-    time, sentences, (told, added, unsettled) = rows[-1][2], rows[-1][5], rows[-1][11:]
+    time, sentences, (checksum, added, unsettled) = rows[-1][2], rows[-1][5], rows[-1][11:]
     theirs = [row.sentence_hashes for row in others]
-    return Met(outcome, told, added, time, sentences, others, theirs, unsettled)
+    return Lookup(outcome, checksum, added, time, sentences, others, theirs, unsettled)
 
 
 def store(
     ask: Ask,
     rulebook: Rulebook,
     article: Article,
-    made: Fingerprint,
-    met: Met,
+    fingerprint: Fingerprint,
+    lookup: Lookup,
     mark: Mark,
     pairs: Sequence[Pair],
     gaining: Collection[int],
 ) -> bool:
-    """Store a new article with its mark and pairs; return False, and store nothing, if `met` no longer holds.
+    """Store a new article with its mark and pairs; return False, and store nothing, if `lookup` is outdated.
 
     `gaining`: earlier articles whose best match the new one is. Raises StaleRulesError: stored results are of
     another rulebook.
     """
     # The mark was decided for this time, which the place in canonical order may depend on.
-    dated = replace(article, added_at=met.added)
+    dated = replace(article, added_at=lookup.added)
     given = {**asdict(mark), "pairs": [asdict(p) | {"best_match": p.other_id in gaining} for p in pairs]}
-    rows = _submit(ask, rulebook, dated, made, told=met.told, mark=json.dumps(given))
+    rows = _submit(ask, rulebook, dated, fingerprint, checksum=lookup.checksum, mark=json.dumps(given))
     return bool(rows[-1][0] == "stored")
 
 
@@ -105,9 +105,9 @@ def _submit(
     ask: Ask,
     rulebook: Rulebook,
     article: Article,
-    made: Fingerprint,
+    fingerprint: Fingerprint,
     *,
-    told: int | None = None,
+    checksum: int | None = None,
     mark: str | None = None,
 ) -> list[tuple[Any, ...]]:
     state = rulebook.state
@@ -115,16 +115,16 @@ def _submit(
         "rules": [state.fingerprints, state.rules, str(state.algorithm), state.unicode],
         "most": MOST_SHARED,
         "pairs_kept": rulebook.settings.similar_pairs,
-        **articles.sent(article),
-        "version": made.version,
-        "content_hash": made.content_hash,
-        "sentence_hashes": bigints(made.sentence_hashes),
-        "signature": made.signature.tobytes(),
-        "buckets": bigints(made.buckets),
-        "word_count": made.word_count,
-        "shingle_count": made.shingle_count,
+        **articles.article_values(article),
+        "version": fingerprint.version,
+        "content_hash": fingerprint.content_hash,
+        "sentence_hashes": bigints(fingerprint.sentence_hashes),
+        "signature": fingerprint.signature.tobytes(),
+        "buckets": bigints(fingerprint.buckets),
+        "word_count": fingerprint.word_count,
+        "shingle_count": fingerprint.shingle_count,
         **order_parameters(rulebook.settings),
-        "told": told,
+        "checksum": checksum,
         "mark": mark,
     }
     rows = ask(_sql("submit"), values)

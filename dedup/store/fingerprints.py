@@ -54,7 +54,7 @@ def waiting_page(cursor: Cursor, after: Place | None, limit: int) -> WaitingText
 
 
 def waiting_texts(cursor: Cursor, chunk: Chunk, too_long: int) -> list[tuple[TextTask, bool]]:
-    """Return the texts of articles that still wait, and whether each is HTML to be made `readable`.
+    """Return the texts of articles that still wait, and whether each is HTML to be extracted.
 
     `too_long`: characters from which a text comes without its words.
     """
@@ -65,7 +65,7 @@ def waiting_texts(cursor: Cursor, chunk: Chunk, too_long: int) -> list[tuple[Tex
     # HTML may be longer, because markup does not count as text.
     bounds = {"too_long": too_long, "html": max(too_long, MAX_HTML_CHARACTERS)}
     values = {"ids": ids, "revisions": revisions, **bounds}
-    rows = cursor.execute(_sql("waiting_texts", html=articles.html("a")), values).fetchall()
+    rows = cursor.execute(_sql("waiting_texts", html=articles.html_sql("a")), values).fetchall()
     if len(rows) < len(chunk):
         # The row of an attached table may have changed before its article; the outbox gets a note of it.
         read = bigints([row[0] for row in rows])
@@ -119,7 +119,7 @@ def _insert(cursor: Cursor, made: Sequence[tuple[Fingerprinted, Fingerprint]]) -
 
 
 @dataclass(frozen=True, slots=True)
-class Stored:
+class StoredBatch:
     """The n fingerprints that a transaction stored."""
 
     ids: Bigints  # of their articles, shape (n,)
@@ -139,7 +139,7 @@ class Batch:
             article: reason for article, reason in zip(chunk, made.reasons, strict=True) if reason is not None
         }
 
-    def store(self, cursor: Cursor, target: Target = "fingerprint") -> tuple[Stored, list[int]]:
+    def store(self, cursor: Cursor, target: Target = "fingerprint") -> tuple[StoredBatch, list[int]]:
         """Store under the settle lock; return the result, and ids of articles that changed or do not wait."""
         gone, there, outdated = self._storable(cursor)
         if outdated:
@@ -155,7 +155,7 @@ class Batch:
         if self.failed:
             _fail(cursor, self.failed)
         chosen = np.fromiter(map(bool, rows), np.bool_, len(rows))
-        stored = Stored(self._ids[chosen], self._revisions[chosen], self._made, chosen)
+        stored = StoredBatch(self._ids[chosen], self._revisions[chosen], self._made, chosen)
         return stored, [self._chunk[i][0] for i in gone]
 
     def _storable(self, cursor: Cursor) -> tuple[set[int], set[int], list[int]]:

@@ -13,7 +13,7 @@ from itertools import pairwise
 import numpy as np
 
 from dedup.base.numbers import Flags, begins_run
-from dedup.db.arrays import ELEMENT, INT8, Bigints, bigints, sent_arrays
+from dedup.db.arrays import ELEMENT, INT8, Bigints, bigints, read_arrays
 from dedup.db.database import Cursor, one_row
 from dedup.db.statements import Statements
 from dedup.store.fingerprints import BEGINNING, END, Target, elements
@@ -61,7 +61,7 @@ def articles_of(entries: Bigints) -> Bigints:
     return np.asarray(entries & ((1 << ARTICLE_BITS) - 1))
 
 
-def of_table(cursor: Cursor, table: Target) -> Iterator[tuple[Bigints, Flags]]:
+def read_table(cursor: Cursor, table: Target) -> Iterator[tuple[Bigints, Flags]]:
     """Yield pages of the entries of a table of fingerprints, with the canonical flags; in no order."""
     ids: Bigints = one_row(cursor, _sql("fingerprinted", table=table))[0]
     for start in range(0, len(ids), PAGE_ARTICLES):
@@ -70,12 +70,12 @@ def of_table(cursor: Cursor, table: Target) -> Iterator[tuple[Bigints, Flags]]:
         articles, canonical, counts, keys = one_row(cursor, _sql("keys", table=table), bounds)
         if articles is not None:
             yield (
-                entries_of(sent_arrays(keys, counts), np.repeat(articles, counts)),
+                entries_of(read_arrays(keys, counts), np.repeat(articles, counts)),
                 np.repeat(canonical > 0, counts),
             )
 
 
-def of_page(page: FingerprintPage, canonical: Flags) -> tuple[Bigints, Flags]:
+def make_entries(page: FingerprintPage, canonical: Flags) -> tuple[Bigints, Flags]:
     """Return the entries of a page of fingerprints, with the canonical flags."""
     # Articles without buckets are short; their content hash is a key instead.
     short = page.bucket_counts == 0
@@ -98,16 +98,16 @@ def read(cursor: Cursor, some: Collection[int], first: int, end: int) -> Bigints
     data, counts = one_row(cursor, _sql("blocks"), {"segments": bigints(some), **keys})
     if data is None:
         return bigints([])
-    found = sent_arrays(data, counts)
+    found = read_arrays(data, counts)
     return found[(found >= first) & (found < end)]
 
 
-def having_flag(cursor: Cursor, *, canonical: bool) -> Bigints:
+def find_flagged(cursor: Cursor, *, canonical: bool) -> Bigints:
     """Return the articles whose canonical flag is `canonical`, ascending."""
     return np.asarray(one_row(cursor, _sql("having_flag"), {"canonical": canonical})[0])
 
 
-def more_recent_than(cursor: Cursor, entries: int) -> bool:
+def has_more_recent(cursor: Cursor, entries: int) -> bool:
     return bool(one_row(cursor, _sql("recent"), {"entries": entries})[0])
 
 

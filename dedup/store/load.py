@@ -14,7 +14,7 @@ from dedup.base.answer import Answer
 from dedup.base.article import Article, stored_size
 from dedup.base.errors import InputError
 from dedup.base.progress import Progress, SilentProgress
-from dedup.db.database import Database, retried
+from dedup.db.database import Database, retry
 from dedup.files.readers import read_file
 from dedup.files.reading import Reading
 from dedup.files.record import MAX_RECORD_BYTES
@@ -142,7 +142,7 @@ class _Batch:
             with self._database.transaction() as cursor:
                 return articles.store(cursor, self._articles)
 
-        counts = retried(attempt, self._database.timeouts.lock)
+        counts = retry(attempt, self._database.timeouts.lock)
         report = self._report
         report.lines += len(self._articles)
         report.new += counts.new

@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from dedup.base.numbers import Columns, Flags, Shares
 from dedup.base.settings import Settings
-from dedup.db.arrays import Bigints, bigints, sent_arrays
+from dedup.db.arrays import Bigints, bigints, read_arrays
 from dedup.db.connection import Connection, one_column, one_row
 from dedup.db.database import Cursor
 from dedup.db.statements import Statements
@@ -78,19 +78,19 @@ def begin(cursor: Cursor, run: int, *, loading: bool) -> None:
 def check(cursor: Cursor, rulebook: Rulebook, run: int) -> None:
     """Raise StaleRulesError if this run no longer works by this rulebook. Needs the settle lock."""
     rulebook.check(cursor)
-    if rulebooks.bulk_run(cursor) != run:
+    if rulebooks.memory_run(cursor) != run:
         raise StaleRulesError
 
 
 def end(cursor: Cursor, run: int) -> None:
     """Record that no memory engine runs, unless another run took over. Needs the settle lock."""
-    if rulebooks.bulk_run(cursor) != run:
+    if rulebooks.memory_run(cursor) != run:
         return
     cursor.execute(_sql("end"))
     cursor.execute(_sql("forget_changes"))
 
 
-def left_behind(cursor: Cursor) -> bool:
+def was_interrupted(cursor: Cursor) -> bool:
     """Return whether a memory engine stopped before its end."""
     return bool(one_row(cursor, _sql("left_behind"))[0])
 
@@ -100,11 +100,11 @@ def last_change(cursor: Cursor) -> int:
     return int(one_row(cursor, _sql("last_change"))[0])
 
 
-def changed_since(cursor: Cursor, change: int) -> Bigints:
+def find_changed(cursor: Cursor, change: int) -> Bigints:
     return bigints(one_column(cursor, _sql("changed_since"), {"change": change}))
 
 
-def waiting(cursor: Cursor) -> int:
+def count_waiting(cursor: Cursor) -> int:
     return int(one_row(cursor, _sql("waiting"))[0])
 
 
@@ -118,7 +118,7 @@ def publish(cursor: Cursor) -> None:
     cursor.execute(_sql("publish"))
 
 
-def ids_in_order(cursor: Cursor, settings: Settings) -> tuple[Bigints, Bigints, datetime | None]:
+def read_order(cursor: Cursor, settings: Settings) -> tuple[Bigints, Bigints, datetime | None]:
     """Return ids and revisions of articles with a fingerprint of their present text, in canonical order, and
     the time of the last.
     """
@@ -126,7 +126,7 @@ def ids_in_order(cursor: Cursor, settings: Settings) -> tuple[Bigints, Bigints, 
     return np.asarray(row[0]), np.asarray(row[1]), row[2]
 
 
-def fingerprints(cursor: Cursor, ids: Bigints) -> Iterator[FingerprintPage]:
+def read_fingerprints(cursor: Cursor, ids: Bigints) -> Iterator[FingerprintPage]:
     """Yield the present fingerprints of articles, page by page, in no order. `ids`: ascending."""
     for first, last in _ranges(ids):
         row = one_row(cursor, _sql("fingerprints"), {"first": first, "last": last})
@@ -143,52 +143,52 @@ def fingerprints(cursor: Cursor, ids: Bigints) -> Iterator[FingerprintPage]:
             content_hash,
             shingle_count,
             sentences,
-            sent_arrays(data[1], sentences),
+            read_arrays(data[1], sentences),
             signature,
             buckets,
-            sent_arrays(data[2], buckets),
+            read_arrays(data[2], buckets),
         )
 
 
 Rows = TypeVar("Rows", bound=Columns)
 
 
-def marks(cursor: Cursor, ids: Bigints) -> StoredMarks:
+def read_marks(cursor: Cursor, ids: Bigints) -> StoredMarks:
     """Return marks of articles, in no order. `ids`: ascending; marks of ids in between come too."""
     kinds = (np.int64, np.bool_, np.int8, np.int64, np.float64, np.int8)
     return _rows(cursor, "marks", ids, StoredMarks, kinds, statuses=[status.value for status in STATUSES])
 
 
-def pairs(cursor: Cursor, ids: Bigints) -> PairRows:
+def read_pairs(cursor: Cursor, ids: Bigints) -> PairRows:
     """Return pairs by their later articles. `ids`: ascending; pairs of ids in between come too."""
     kinds = (np.int64, np.int64, np.bool_, np.int8, *(np.float64,) * 4, np.bool_)
     return _rows(cursor, "pairs", ids, PairRows, kinds)
 
 
 def _rows(
-    cursor: Cursor, statement: str, ids: Bigints, made: type[Rows], kinds: Sequence[Any], **values: object
+    cursor: Cursor, statement: str, ids: Bigints, rows: type[Rows], kinds: Sequence[Any], **values: object
 ) -> Rows:
     """Return the rows of a statement for pages of ids, with columns of these dtypes."""
-    parts = [made(*(np.empty(0, kind) for kind in kinds))]
+    parts = [rows(*(np.empty(0, kind) for kind in kinds))]
     for first, last in _ranges(ids):
         bounds = {"first": first, "last": last, "names": _NAMES}
         row = one_row(cursor, _sql(statement), {**bounds, **values})
         if row[0] is not None:
-            parts.append(made(*(column.astype(kind) for column, kind in zip(row, kinds, strict=True))))
-    return made.joined(parts)
+            parts.append(rows(*(column.astype(kind) for column, kind in zip(row, kinds, strict=True))))
+    return rows.joined(parts)
 
 
-def unsettled(cursor: Cursor) -> Bigints:
+def find_unsettled(cursor: Cursor) -> Bigints:
     return np.asarray(one_row(cursor, _sql("unsettled"))[0])
 
 
-def pinned_pairs(cursor: Cursor) -> list[tuple[int, int, Relation]]:
+def read_pinned_pairs(cursor: Cursor) -> list[tuple[int, int, Relation]]:
     """Return the pinned pairs of stored articles by their ids."""
     rows = cursor.execute(_sql("pinned_pairs"))
     return [(row[0], row[1], Relation(row[2])) for row in rows.fetchall()]
 
 
-def sentences(cursor: Cursor, which: Literal["common", "watched"]) -> Bigints:
+def read_sentences(cursor: Cursor, which: Literal["common", "watched"]) -> Bigints:
     """Return the common sentences, ascending; "watched": the pinned ones too, which are always counted."""
     # NULL without any row, as array_agg returns.
     (found,) = one_row(cursor, _sql("common" if which == "common" else "watched_sentences"))
@@ -200,7 +200,7 @@ def _ranges(ids: Bigints) -> Iterator[tuple[int, int]]:
         yield int(ids[start]), int(ids[min(start + PAGE_ARTICLES, len(ids)) - 1])
 
 
-def settled_through(cursor: Cursor, time: datetime | None) -> None:
+def note_settled_through(cursor: Cursor, time: datetime | None) -> None:
     cursor.execute(_sql("settled_through"), {"time": time})
 
 

@@ -9,11 +9,11 @@ from dedup.base.settings import Settings
 from dedup.base.timeouts import Timeouts
 from dedup.db import objects, revision
 from dedup.db.database import Database
-from dedup.db.objects import Mended
+from dedup.db.objects import MendReport
 from dedup.store import rulebooks
 
 
-def opened(url: str | None = None, timeouts: Timeouts | None = None, schema: str | None = None) -> Database:
+def connect(url: str | None = None, timeouts: Timeouts | None = None, schema: str | None = None) -> Database:
     """Open and prepare a database. Raises UnreachableError: no answer; SchemaError: as of `prepare`."""
     database = Database(url, timeouts, schema)
     try:
@@ -38,11 +38,11 @@ def prepare(database: Database) -> None:
 
 
 def initialize(database: Database) -> tuple[str | None, str | None]:
-    """Do as `made`; return the revisions."""
-    return made(database)[:2]
+    """Do as `make_schema`; return the revisions."""
+    return make_schema(database)[:2]
 
 
-def made(database: Database) -> tuple[str | None, str | None, Mended]:
+def make_schema(database: Database) -> tuple[str | None, str | None, MendReport]:
     """Create or upgrade the schema, mend it, and put the settings of a new corpus in force.
 
     Return the revisions before and after, and the mended objects.
@@ -58,7 +58,7 @@ def made(database: Database) -> tuple[str | None, str | None, Mended]:
     return before, after, mended
 
 
-def script(before: str | None, schema: str) -> str:
+def write_script(before: str | None, schema: str) -> str:
     """Return the statements of `initialize` as one transaction; "" if there is nothing to do.
 
     `before`: the result of `revision.current`; None makes the schema.

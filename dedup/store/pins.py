@@ -14,7 +14,7 @@ from dedup.db.arrays import bigints
 from dedup.db.database import Cursor, one_column
 from dedup.db.statements import Statements
 from dedup.rules.pair import Relation
-from dedup.store.articles import texts
+from dedup.store.articles import load_texts
 from dedup.text.fingerprint import Fingerprinter
 
 _sql = Statements("store/pins")
@@ -40,7 +40,7 @@ def pinned_words(cursor: Cursor, fingerprinter: Fingerprinter) -> dict[int, str 
         if example is not None and fingerprinter.sentence_hash(example) == wanted:
             found[wanted] = example
             continue
-        tasks = texts(cursor, one_column(cursor, _sql("carrier"), {"sentences": bigints([wanted])}))
+        tasks = load_texts(cursor, one_column(cursor, _sql("carrier"), {"sentences": bigints([wanted])}))
         sentences = (pair for task in tasks for pair in fingerprinter.sentences(task.text, task.language))
         found[wanted] = next((words for words, made in sentences if made == wanted), None)
     return found

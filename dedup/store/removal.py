@@ -38,7 +38,7 @@ def contents(cursor: Cursor, location: str) -> Contents:
         if table in revision.KEPT and (count := one_row(cursor, _sql("count", table=table))[0]):
             rows[table] = count
     outside = tuple(one_column(cursor, _sql("outside")))
-    known = attachments.present(cursor) if attachments.known(cursor) else []
+    known = attachments.list_active(cursor) if attachments.are_known(cursor) else []
     attached = tuple(a.shown for a in known)
     return Contents(rows, sum(size for _, size in tables), attached, outside)
 
@@ -53,8 +53,8 @@ def remove(cursor: Cursor, location: str) -> Contents:
             f"{location}: these depend on the schema and would go with it: {named}{more}; drop them first"
         )
     if found.attached:
-        for attachment in attachments.present(cursor):
-            for statement in ddl.left(cursor, attachment):
+        for attachment in attachments.list_active(cursor):
+            for statement in ddl.detach(cursor, attachment):
                 cursor.execute(sql.Composed([statement]))
     # CASCADE drops nothing outside of the schema: outside objects were refused above.
     cursor.execute("DROP SCHEMA dedup CASCADE")

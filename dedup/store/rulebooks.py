@@ -97,9 +97,9 @@ def load_state(cursor: Cursor) -> State:
     return State(*one_row(cursor, _sql("state")))
 
 
-def bulk_run(cursor: Cursor) -> int | None:
+def memory_run(cursor: Cursor) -> int | None:
     """Return the run of a memory engine at work; nobody else settles meanwhile."""
-    row = cursor.execute(_sql("bulk_run")).fetchone()
+    row = cursor.execute(_sql("memory_run")).fetchone()
     return row[0] if row else None
 
 
@@ -139,9 +139,9 @@ class Adoption:
         return self.fingerprints or self.rules
 
 
-def waiting_adoption(cursor: Cursor) -> Adoption:
+def find_adoption(cursor: Cursor) -> Adoption:
     """Return the adoption that the next backfill makes; it is false if nothing is to be adopted."""
-    state, wanted = load_state(cursor), _wanted_state(cursor)
+    state, wanted = load_state(cursor), _load_wanted_state(cursor)
     program = not state.same_program()
     return Adoption(
         program or state.fingerprints != wanted.fingerprints, state.rules != wanted.rules, program
@@ -162,7 +162,7 @@ def plan_adoption(cursor: Cursor) -> AdoptionPlan:
     """Return the adoption that is due now. Raises SchemaError: a newer program made the stored results."""
     row = one_row(cursor, _sql("marked_since"), {"late": MARKED_LATE})
     fingerprinter = Fingerprinter(load_wanted(cursor), load_models(cursor, wanted=True))
-    return AdoptionPlan(waiting_adoption(cursor), _wanted_state(cursor), fingerprinter, row[0])
+    return AdoptionPlan(find_adoption(cursor), _load_wanted_state(cursor), fingerprinter, row[0])
 
 
 def keep_pinned_words(cursor: Cursor, plan: AdoptionPlan) -> None:
@@ -172,7 +172,7 @@ def keep_pinned_words(cursor: Cursor, plan: AdoptionPlan) -> None:
         pins.keep_words(cursor, present)
 
 
-def page_of_articles(cursor: Cursor, after: int, limit: int) -> list[int]:
+def read_page(cursor: Cursor, after: int, limit: int) -> list[int]:
     return one_column(cursor, _sql("page_of_articles"), {"after": after, "limit": limit})
 
 
@@ -210,36 +210,36 @@ def adopt(cursor: Cursor, plan: AdoptionPlan | None = None, through: int = 0) ->
     if after.settings.hash_key != before.settings.hash_key:
         pins.rehash(cursor, before, after)
     if present.adoption:
-        common_sentences.count_again(cursor)
+        common_sentences.request_full_count(cursor)
     cursor.execute(_sql("write_state"), asdict(present.wanted))
 
 
-def nothing_unsettled(cursor: Cursor) -> bool:
+def is_all_settled(cursor: Cursor) -> bool:
     return bool(one_row(cursor, _sql("nothing_unsettled"))[0])
 
 
-def any_article(cursor: Cursor) -> bool:
+def has_articles(cursor: Cursor) -> bool:
     return bool(one_row(cursor, _sql("any_article"))[0])
 
 
 def _adopt_where_empty(cursor: Cursor) -> None:
-    if not any_article(cursor):
+    if not has_articles(cursor):
         adopt(cursor)
 
 
-def _wanted_state(cursor: Cursor) -> State:
+def _load_wanted_state(cursor: Cursor) -> State:
     rows = cursor.execute(_sql("wanted_checksums")).fetchall()
     return state_of(load_wanted(cursor), rows)
 
 
-def state_in_force(cursor: Cursor) -> State:
+def load_state_in_force(cursor: Cursor) -> State:
     """Return the state that stored results should have by the settings in force."""
     rows = cursor.execute(_sql("checksums")).fetchall()
     stored = load_state(cursor)
     return replace(state_of(load_settings(cursor), rows), algorithm=stored.algorithm, unicode=stored.unicode)
 
 
-def damaged_models(cursor: Cursor) -> list[str]:
+def find_damaged_models(cursor: Cursor) -> list[str]:
     """Return the languages whose sentence parameters do not fit their checksum."""
     rows = cursor.execute(_sql("checksums")).fetchall()
     models = load_models(cursor)

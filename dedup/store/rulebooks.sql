@@ -16,7 +16,7 @@ UPDATE dedup.setting SET adopted = value WHERE name = ANY (%(names)s)
 -- Return whether there is an article.
 SELECT EXISTS (SELECT FROM dedup.article)
 
--- name: bulk_run
+-- name: memory_run
 -- Return the run of a memory engine at work.
 SELECT bulk_run FROM dedup.corpus_state
 

@@ -56,17 +56,17 @@ def next_unsettled(cursor: Cursor, settings: Settings, limit: int) -> list[Finge
     return _rows(cursor, settings, "next_unsettled", limit=limit)
 
 
-def unsettled_among(cursor: Cursor, settings: Settings, ids: Collection[int]) -> list[FingerprintRow]:
+def find_unsettled(cursor: Cursor, settings: Settings, ids: Collection[int]) -> list[FingerprintRow]:
     return _rows(cursor, settings, "unsettled_among", ids=bigints(ids))
 
 
-def named(cursor: Cursor, settings: Settings, names: Collection[bytes]) -> list[FingerprintRow]:
+def find_named(cursor: Cursor, settings: Settings, names: Collection[bytes]) -> list[FingerprintRow]:
     if not names:
         return []
     return _rows(cursor, settings, "named", names=[name.decode() for name in names])
 
 
-def sharing(
+def find_sharing(
     cursor: Cursor,
     settings: Settings,
     among: Among,
@@ -87,11 +87,11 @@ def sharing(
     return _rows(cursor, settings, "sharing", among=among, **keys, **bounds)
 
 
-def common_among(cursor: Cursor, sentences: Bigints) -> Bigints:
+def find_common(cursor: Cursor, sentences: Bigints) -> Bigints:
     return bigints(one_column(cursor, _sql("common_among"), {"sentences": sentences}))
 
 
-def pair_pins(cursor: Cursor, rows: Sequence[FingerprintRow]) -> PairPins:
+def load_pair_pins(cursor: Cursor, rows: Sequence[FingerprintRow]) -> PairPins:
     names = [row.order[1].decode() for row in rows if row.pinned]
     if not names:
         return {}
@@ -99,7 +99,7 @@ def pair_pins(cursor: Cursor, rows: Sequence[FingerprintRow]) -> PairPins:
     return {frozenset((row[0].encode(), row[1].encode())): Relation(row[2]) for row in found}
 
 
-def reach(cursor: Cursor, settings: Settings, latest: datetime) -> datetime | None:
+def note_reached(cursor: Cursor, settings: Settings, latest: datetime) -> datetime | None:
     """Record that articles up to a time are being settled; return the latest time before, or None."""
     before: datetime | None = one_row(cursor, _sql("reach"), {"time": latest})[0]
     # A new corpus has no such time, nor has a restore of data alone.
@@ -115,19 +115,19 @@ def count_unsettled(cursor: Cursor, limit: int | None = None) -> int:
     return int(one_row(cursor, _sql("count_unsettled"), {"limit": limit})[0])
 
 
-def best_match_later(cursor: Cursor, settings: Settings, ids: Collection[int]) -> dict[int, OrderKey]:
+def find_later_best_matches(cursor: Cursor, settings: Settings, ids: Collection[int]) -> dict[int, OrderKey]:
     """Return, for originals whose best match is a later article, id to the order of that article."""
     values = {**order_parameters(settings), "ids": bigints(ids)}
     rows = cursor.execute(_sql("best_match_later"), values).fetchall()
     return {row[0]: (row[1], row[2].encode()) for row in rows}
 
 
-def kept_for_best_match(cursor: Cursor, ids: Collection[int]) -> list[tuple[int, int]]:
+def find_best_match_pairs(cursor: Cursor, ids: Collection[int]) -> list[tuple[int, int]]:
     """Return the pairs (article_id, other_id) in which one of these is the best match of the other."""
     return cursor.execute(_sql("kept_for_best_match"), {"ids": bigints(ids)}).fetchall()
 
 
-def lowest_kept(cursor: Cursor, settings: Settings, ids: Collection[int]) -> dict[int, tuple[int, float]]:
+def find_lowest(cursor: Cursor, settings: Settings, ids: Collection[int]) -> dict[int, tuple[int, float]]:
     """Return, for originals that are similar to earlier ones, the number of these pairs, and the lowest score
     among the best `similar_pairs` of them; 0 if there are fewer.
     """
@@ -138,7 +138,7 @@ def lowest_kept(cursor: Cursor, settings: Settings, ids: Collection[int]) -> dic
     return {row[0]: (row[1], row[2]) for row in rows}
 
 
-def decided_by(cursor: Cursor, ids: Collection[int]) -> set[int]:
+def find_dependent(cursor: Cursor, ids: Collection[int]) -> set[int]:
     """Return the later articles of pairs with these, which were decided by these being originals."""
     if not ids:
         return set()

@@ -38,7 +38,7 @@ class StoredArticle:
     fingerprint: Fingerprint | None  # of its present text
 
 
-def choose(cursor: Cursor, sample: int | None) -> list[int]:
+def choose_articles(cursor: Cursor, sample: int | None) -> list[int]:
     """Return the ids of all articles that are not archived, or of a random sample of them."""
     cursor.execute("SET TRANSACTION READ ONLY")  # a check changes nothing
     return one_column(cursor, _sql("choose"), {"sample": sample})
@@ -93,7 +93,7 @@ def load(cursor: Cursor, settings: Settings, ids: Sequence[int]) -> list[StoredA
     return found
 
 
-def canonical(cursor: Cursor, settings: Settings) -> Iterator[StoredArticle]:
+def load_canonical(cursor: Cursor, settings: Settings) -> Iterator[StoredArticle]:
     ids = one_column(cursor, _sql("canonical"))
     for start in range(0, len(ids), PAGE):
         yield from load(cursor, settings, ids[start : start + PAGE])
@@ -102,7 +102,7 @@ def canonical(cursor: Cursor, settings: Settings) -> Iterator[StoredArticle]:
 def texts(cursor: Cursor, ids: Sequence[int]) -> Iterator[TextTask]:
     """Yield the texts to fingerprint, read page by page."""
     for start in range(0, len(ids), PAGE // 4):
-        yield from articles.texts(cursor, ids[start : start + PAGE // 4])
+        yield from articles.load_texts(cursor, ids[start : start + PAGE // 4])
 
 
 def pairs(cursor: Cursor, settings: Settings, ids: Sequence[int]) -> dict[int, set[Pair]]:

@@ -116,7 +116,7 @@ def story(cursor: Cursor, source_id: str) -> Story:
     rows = cursor.execute(_sql("story"), {"source_id": source_id}).fetchall()
     if not rows:
         raise NotFoundError.of(source_id)
-    first_words = of_untitled(cursor, ((id, title) for id, title, *_ in rows))
+    first_words = find_first_words(cursor, ((id, title) for id, title, *_ in rows))
     original, *copies = (
         StoryArticle(*(*mark, first_words.get(mark[0]), tuple(map(ArticleCredit, agencies, places))))
         for *mark, agencies, places in rows
@@ -124,11 +124,11 @@ def story(cursor: Cursor, source_id: str) -> Story:
     return Story(original, tuple(copies))
 
 
-def largest(cursor: Cursor, limit: int) -> list[StorySummary]:
+def find_largest(cursor: Cursor, limit: int) -> list[StorySummary]:
     """Return the stories of the most copies, the largest first; ties by source_id."""
     times = {"known": known("m"), "delay": delay("at", "top.first_at")}
     rows = cursor.execute(_sql("largest", **times), {"limit": limit}).fetchall()
-    first_words = of_untitled(cursor, ((id, title) for id, title, *_ in rows))
+    first_words = find_first_words(cursor, ((id, title) for id, title, *_ in rows))
     return [
         StorySummary(
             *(id, title, publication, copies, tuple(copied_by), first_at, last_at, tuple(also_in), certain),
@@ -140,10 +140,10 @@ def largest(cursor: Cursor, limit: int) -> list[StorySummary]:
 
 def reprints(cursor: Cursor, most: int) -> Reprints:
     duplicates, reprinted = one_row(cursor, _sql("reprints"))
-    return Reprints(duplicates, reprinted, tuple(largest(cursor, most)))
+    return Reprints(duplicates, reprinted, tuple(find_largest(cursor, most)))
 
 
-def of_untitled(cursor: Cursor, titles: Iterable[tuple[str, str | None]]) -> dict[str, str]:
+def find_first_words(cursor: Cursor, titles: Iterable[tuple[str, str | None]]) -> dict[str, str]:
     """Return the first words of articles without a title, by source_id. `titles`: source_ids and titles."""
     untitled = [source_id for source_id, title in titles if not (title or "").strip()]
     if not untitled or not may_read_texts(cursor):  # a counter sees source_ids only

@@ -45,12 +45,13 @@ class MarkedArticle(Answer):
 def marked_article(cursor: Cursor, source_id: str) -> MarkedArticle | None:
     """Return an article with its mark and pairs; None if it is not stored."""
     mark = stored_mark(cursor, source_id)
-    row = cursor.execute(_sql("article", fields=articles.fields("a")), {"source_id": source_id}).fetchone()
+    query = _sql("article", fields=articles.fields_sql("a"))
+    row = cursor.execute(query, {"source_id": source_id}).fetchone()
     if mark is None or row is None:
         return None
-    credits = credited.of_articles(cursor, [source_id]).get(source_id, ())
+    credits = credited.find_credits(cursor, [source_id]).get(source_id, ())
     marked_at, *stored = row
-    found = articles.article_of(stored), verdict(cursor, source_id, mark)
+    found = articles.make_article(stored), verdict(cursor, source_id, mark)
     return MarkedArticle(*found, mark.stale, marked_at, credits)
 
 

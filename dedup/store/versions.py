@@ -54,7 +54,7 @@ class AlterationRow(TypedDict):
     common: bool  # a common sentence, which scores ignore
 
 
-def of_story(cursor: Cursor, source_id: str) -> list[VersionRow]:
+def load_versions(cursor: Cursor, source_id: str) -> list[VersionRow]:
     """Return the versions of an article's story, the original first, then originals that are most like it."""
     rows = cursor.execute(_sql("of_story"), {"source_id": source_id, "limit": MAX_VERSIONS}).fetchall()
     found = []
@@ -64,7 +64,7 @@ def of_story(cursor: Cursor, source_id: str) -> list[VersionRow]:
     return found
 
 
-def to_compare(cursor: Cursor) -> tuple[Bigints, Bigints]:
+def find_uncompared(cursor: Cursor) -> tuple[Bigints, Bigints]:
     """Return the ids of versions to compare, and of the versions before them, story by story."""
     row = cursor.execute(_sql("to_compare")).fetchone()
     return NO_PAIRS if row is None or row[0] is None else (row[0], row[1])
@@ -90,8 +90,8 @@ def keep(cursor: Cursor, found: Sequence[Difference]) -> None:
         given: dict[str, Any] = {"article_id": one.article_id, "before_id": one.before_id}
         given |= {"revision": one.revision, "before_revision": one.before_revision}
         for name, side in (("earlier", one.earlier), ("later", one.later)):
-            given |= {name: [told and told[1] for told in side]}
-            given |= {f"{name}_hashes": [told and told[0] for told in side]}
+            given |= {name: [one and one[1] for one in side]}
+            given |= {f"{name}_hashes": [one and one[0] for one in side]}
         values.append(given)
     cursor.executemany(_sql("keep"), values)
 

@@ -31,21 +31,21 @@ NO_HORIZON = "no horizon"
 class WindowState:
     horizon: datetime | None  # articles before it are archived
     wanted: datetime | None  # the next backfill moves the horizon there
-    divided: str | None  # result of `dividing` at the last division of all articles; None if unknown
+    divided: str | None  # result of `division` at the last division of all articles; None if unknown
 
 
 def load(cursor: Cursor) -> WindowState:
     return WindowState(*one_row(cursor, _sql("load")))
 
 
-def dividing(horizon: datetime | None, settings: Settings) -> str:
+def division(horizon: datetime | None, settings: Settings) -> str:
     """Return horizon and order as a text, to compare with `WindowState.divided`."""
     if horizon is None:
         return NO_HORIZON
     return f"{horizon.astimezone(UTC).isoformat()} {settings.canonical_order} {settings.earliest_year}"
 
 
-def want(cursor: Cursor, horizon: datetime) -> None:
+def request_move(cursor: Cursor, horizon: datetime) -> None:
     """Let the next backfill move the horizon to this time or later. Needs the settle lock."""
     cursor.execute(_sql("want"), {"horizon": horizon})
 
@@ -60,46 +60,46 @@ def note_divided(cursor: Cursor, divided: str | None) -> None:
     cursor.execute(_sql("note_divided"), {"divided": divided})
 
 
-def newest(cursor: Cursor, settings: Settings) -> datetime | None:
+def find_newest(cursor: Cursor, settings: Settings) -> datetime | None:
     """Return the time of the newest settled article, but no later than now; None without any."""
     # An article with a wrong date in the future would archive everything.
     row = cursor.execute(_sql("newest"), order_parameters(settings)).fetchone()
     return None if row is None or row[1] else row[0]
 
 
-def newest_of_all(cursor: Cursor, settings: Settings) -> datetime | None:
-    """Return the result of `newest` after all articles are settled; read every article's row."""
+def find_newest_of_all(cursor: Cursor, settings: Settings) -> datetime | None:
+    """Return the result of `find_newest` after all articles are settled; read every article's row."""
     row = cursor.execute(_sql("newest_of_all"), order_parameters(settings)).fetchone()
     return None if row is None else row[0]
 
 
-def outside_among(cursor: Cursor, settings: Settings, ids: Collection[int]) -> list[int]:
+def find_outside(cursor: Cursor, settings: Settings, ids: Collection[int]) -> list[int]:
     """Return the articles among these that are before the horizon, archived or not yet."""
     if load(cursor).horizon is None:
         return []
     return _ids(cursor, settings, "outside_among", ids=bigints(ids))
 
 
-def unsettled_outside(cursor: Cursor, settings: Settings) -> list[int]:
+def find_unsettled_outside(cursor: Cursor, settings: Settings) -> list[int]:
     """Return unsettled articles before the horizon, which came or were edited since a division."""
     if load(cursor).horizon is None:
         return []
     return _ids(cursor, settings, "unsettled_outside")
 
 
-def not_archived_outside(cursor: Cursor, settings: Settings) -> list[int]:
+def find_not_archived_outside(cursor: Cursor, settings: Settings) -> list[int]:
     """Return the articles before the horizon that are not archived; read every article's row."""
     return _ids(cursor, settings, "not_archived_outside")
 
 
-def archived_inside(cursor: Cursor, settings: Settings) -> list[int]:
+def find_archived_inside(cursor: Cursor, settings: Settings) -> list[int]:
     return _ids(cursor, settings, "archived_inside")
 
 
-def wrong_side(cursor: Cursor, settings: Settings) -> int:
+def count_wrong_side(cursor: Cursor, settings: Settings) -> int:
     """Count settled articles on the wrong side of the horizon; 0 while a division is due."""
     state = load(cursor)
-    if state.divided != dividing(state.horizon, settings):
+    if state.divided != division(state.horizon, settings):
         return 0
     return int(one_row(cursor, _sql("wrong_side"), order_parameters(settings))[0])
 
@@ -109,17 +109,17 @@ def _ids(cursor: Cursor, settings: Settings, statement: str, **values: object) -
 
 
 @dataclass(frozen=True, slots=True)
-class Leaving:
+class LeavingCounts:
     articles: int  # that the horizon would archive
     of: int  # all articles
     archived: int  # already
     settled_again: int  # duplicates inside whose original it would archive
 
 
-def count_leaving(cursor: Cursor, settings: Settings, horizon: datetime) -> Leaving:
+def count_leaving(cursor: Cursor, settings: Settings, horizon: datetime) -> LeavingCounts:
     """Count the articles that a horizon would archive; read every article's row."""
     values = {**order_parameters(settings), "horizon": horizon}
-    return Leaving(*one_row(cursor, _sql("count_leaving"), values))
+    return LeavingCounts(*one_row(cursor, _sql("count_leaving"), values))
 
 
 def archive(cursor: Cursor, settings: Settings, ids: Collection[int]) -> set[int]:

@@ -18,7 +18,7 @@ from dedup.base.folding import ACCENTS, LETTERS, folded
 from dedup.base.progress import Progress
 from dedup.base.schema import migration_lock
 from dedup.db.connection import set_values
-from dedup.db.database import Cursor, Database, translated
+from dedup.db.database import Cursor, Database, translate_errors
 from dedup.db.statements import Statements
 
 _sql = Statements("store/word_index")
@@ -131,7 +131,7 @@ def block_start(number: int) -> datetime:
 def change_index(database: Database, *, wanted: bool, progress: Progress | None = None) -> bool:
     """Make or drop the index; see `Operation.make_searchable`. An incomplete index is made again."""
     connection = database.connect(patient=True)
-    with translated(database.location), closing(connection), connection.cursor() as cursor:
+    with translate_errors(database.location), closing(connection), connection.cursor() as cursor:
         # No timeout: the index build must wait for running transactions, and nobody waits for it.
         patient = {"lock_timeout": "0", "statement_timeout": "0"}
         cursor.execute(set_values(patient, local=False))
@@ -149,7 +149,7 @@ def change_index(database: Database, *, wanted: bool, progress: Progress | None 
         if wanted:
             making: AbstractContextManager[None] = nullcontext()
             if progress is not None:
-                making = _watched(database, connection.info.backend_pid, progress)
+                making = _reporting(database, connection.info.backend_pid, progress)
             with making:
                 cursor.execute(
                     f"CREATE INDEX CONCURRENTLY {INDEX} ON dedup.article USING gin ({WORDS})".encode()
@@ -164,7 +164,7 @@ def index_is_complete(cursor: Cursor) -> bool | None:
 
 
 @contextmanager
-def _watched(database: Database, process_id: int, progress: Progress) -> Iterator[None]:
+def _reporting(database: Database, process_id: int, progress: Progress) -> Iterator[None]:
     """Report progress while the block makes an index; report nothing if no connection is to be had."""
     over = Event()
     thread = Thread(target=_watch, args=(database, process_id, progress, over), name="index", daemon=True)
@@ -181,7 +181,7 @@ def _watch(database: Database, process_id: int, progress: Progress, over: Event)
     with (
         # Without a free connection the index is built without a report.
         suppress(DedupError),
-        translated(database.location),
+        translate_errors(database.location),
         closing(database.connect()) as connection,
         connection.cursor() as cursor,
     ):

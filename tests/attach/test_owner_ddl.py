@@ -397,7 +397,7 @@ def test_what_a_worker_saw_before_the_table_was_mapped_again_is_not_kept(
     monkeypatch.setattr(drift, "find", slowly)
     with database.transaction() as cursor:
         (attachment,) = attachments.attachments(cursor)
-        assert drift.look(cursor, attachment)
+        assert drift.check(cursor, attachment)
     other.close()
     assert deduplicator(database).attachments.drift() == []
     owner.execute("ALTER TABLE news RENAME TO news_now")

@@ -265,7 +265,7 @@ def test_with_a_horizon_an_engine_gives_the_oracles_answer_to_what_is_inside(
     )
     horizon = times[len(times) // 2]
     with database.transaction(settling=True) as cursor:
-        window.want(cursor, horizon)
+        window.request_move(cursor, horizon)
     engine.run(database, corpus)
     assert unsettled(database) == set()
     wanted, found = reference(name, horizon), answer(database)

@@ -8,7 +8,7 @@ import numpy as np
 import psycopg
 import pytest
 
-from dedup.db.arrays import sent_arrays
+from dedup.db.arrays import read_arrays
 from dedup.db.database import Database
 
 VALUES = {
@@ -38,7 +38,7 @@ def test_an_array_of_another_shape_is_refused(database: Database, kind: str, mad
 def test_arrays_that_were_sent_as_bytes_are_read_together(database: Database) -> None:
     parts = [VALUES["bigint"][:n] for n in (2, 0, 4, 0)]
     data = b"".join(one(database, "SELECT array_send(%s::bigint[])", part) for part in parts)
-    found = sent_arrays(data, np.array([len(part) for part in parts]))
+    found = read_arrays(data, np.array([len(part) for part in parts]))
     assert found.tolist() == np.concatenate(parts).tolist()
 
 

@@ -25,7 +25,7 @@ from dedup.base.errors import (
     StorageError,
     UnreachableError,
 )
-from dedup.db.database import Database, conninfo, location, translated
+from dedup.db.database import Database, conninfo, location, translate_errors
 from dedup.store import opening
 from tests.conftest import Server
 from tests.loops import each
@@ -183,7 +183,7 @@ def test_a_role_without_rights(server: Server, database: Database, corpus_url: s
     ],
 )
 def test_every_kind_of_error_has_its_class(error: type[psycopg.Error], kind: type[DedupError]) -> None:
-    with pytest.raises(kind) as caught, translated("database 'x' on host"):
+    with pytest.raises(kind) as caught, translate_errors("database 'x' on host"):
         raise error("Key (text)=(a secret text) already exists")
     assert "secret" not in str(caught.value)
 
@@ -203,7 +203,7 @@ def test_every_kind_of_error_has_its_class(error: type[psycopg.Error], kind: typ
     ],
 )
 def test_a_server_that_takes_no_connections_now_is_waited_for(said: str) -> None:
-    with pytest.raises(UnreachableError) as caught, translated("database 'x' on host"):
+    with pytest.raises(UnreachableError) as caught, translate_errors("database 'x' on host"):
         raise psycopg.OperationalError(said)
     assert not isinstance(caught.value, LASTING)
 
@@ -217,7 +217,7 @@ def test_a_server_that_takes_no_connections_now_is_waited_for(said: str) -> None
     ],
 )
 def test_a_refused_login_is_not_waited_for(said: str) -> None:
-    with pytest.raises(LoginError), translated("database 'x' on host"):
+    with pytest.raises(LoginError), translate_errors("database 'x' on host"):
         raise psycopg.OperationalError(said)
 
 

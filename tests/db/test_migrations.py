@@ -50,7 +50,7 @@ COMMENTS = """
 def catalogue(database: Database) -> list[tuple[str, str, str]]:
     """Everything the schema holds."""
     with database.transaction() as cursor:
-        return [*objects.described(cursor), *cursor.execute(COMMENTS.encode()).fetchall()]
+        return [*objects.describe(cursor), *cursor.execute(COMMENTS.encode()).fetchall()]
 
 
 def test_made_unmade_and_made_again_it_is_the_same_schema(fresh: Database) -> None:
@@ -72,13 +72,13 @@ def test_the_schema_is_the_one_described(fresh: Database) -> None:
     """migrations/schema.sql is written from a new schema; corpora are compared with it, and mended by it."""
     migrate.upgrade(fresh)  # and not mended: by an old description the new schema would become the old one
     with fresh.transaction() as cursor:
-        found = objects.described(cursor)
+        found = objects.describe(cursor)
     if os.environ.get("DEDUP_REWRITE_SCHEMA"):
-        (revision.folder() / "schema.sql").write_text(objects.written(found), "utf-8")
-        objects.wanted.cache_clear()
+        (revision.folder() / "schema.sql").write_text(objects.format_objects(found), "utf-8")
+        objects.expected.cache_clear()
     with fresh.transaction() as cursor:
         changes = [str(each) for each in objects.differences(cursor)]
-    told = {f"{kind} {name}" for kind, name, _ in objects.wanted(fresh.schema)}
+    told = {f"{kind} {name}" for kind, name, _ in objects.expected(fresh.schema)}
     changes += [f"the {kind} {name} is new" for kind, name, _ in found if f"{kind} {name}" not in told]
     assert not changes, "\n".join([*changes, f"if that is meant: {REWRITE}"])
 

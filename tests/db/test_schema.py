@@ -30,7 +30,7 @@ from dedup.base.schema import DEFAULT, MAX_BYTES, RESERVED, VARIABLE, chosen, mi
 from dedup.base.timeouts import Timeouts
 from dedup.db import embedded, migrate
 from dedup.db.database import Database
-from dedup.db.rendering import Named, Verbatim, own, rendered, rendered_text
+from dedup.db.rendering import Named, Verbatim, own, render, render_text
 from dedup.runs import runs
 from dedup.runs.waiting import Listener
 from dedup.store import opening
@@ -185,9 +185,9 @@ RENDERED = {
 @pytest.mark.parametrize("text", RENDERED)
 def test_a_statement_names_the_schema_of_its_corpus(text: str) -> None:
     wanted = RENDERED[text] or text
-    assert rendered_text(text, "wires") == wanted
-    assert rendered(text, "wires") == rendered(text.encode(), "wires") == wanted.encode()
-    assert rendered_text(wanted, "wires") == wanted
+    assert render_text(text, "wires") == wanted
+    assert render(text, "wires") == render(text.encode(), "wires") == wanted.encode()
+    assert render_text(wanted, "wires") == wanted
 
 
 def test_names_values_and_the_sql_of_others_stay_as_they_are() -> None:
@@ -195,16 +195,16 @@ def test_names_values_and_the_sql_of_others_stay_as_they_are() -> None:
     made = sql.SQL("SELECT {} FROM dedup.article a, {} WHERE {} AND ({})").format(
         sql.Identifier("dedup", "name"), own("mark"), sql.Literal("dedup.x"), Verbatim(theirs)
     )
-    assert rendered(made, "wires").as_string() == (
+    assert render(made, "wires").as_string() == (
         f'SELECT "dedup"."name" FROM wires.article a, "dedup"."mark" WHERE \'dedup.x\' AND ({theirs})'
     )  # without a connection a name of ours is of the default schema
     nested = sql.SQL(" UNION ").join([sql.SQL("TABLE dedup.article"), sql.SQL("TABLE dedup.mark")])
-    assert rendered(nested, "wires").as_string() == "TABLE wires.article UNION TABLE wires.mark"
+    assert render(nested, "wires").as_string() == "TABLE wires.article UNION TABLE wires.mark"
 
 
 def test_in_the_default_schema_nothing_is_touched(database: Database) -> None:
     for statement in ("SELECT dedup.x", b"SELECT dedup.x", sql.SQL("TABLE dedup.article")):
-        assert rendered(statement, DEFAULT) is statement
+        assert render(statement, DEFAULT) is statement
     plain = Database(database.url, schema=DEFAULT)
     with plain.session() as session:
         assert type(session.connection.cursor()) is psycopg.Cursor

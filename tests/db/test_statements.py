@@ -14,7 +14,7 @@ import pytest
 from dedup.db import statements
 from dedup.db.database import Database
 from dedup.db.statements import Statements
-from dedup.store.articles import body, fields, html
+from dedup.store.articles import body_sql, fields_sql, html_sql
 from dedup.store.stories import delay, known
 
 FOLDER = Path(str(statements.FOLDER))
@@ -26,9 +26,9 @@ FEATURES = sorted(
 
 PARTS = {
     "store/articles": {
-        "fields": fields("a"),
-        "text": body("a"),
-        "html": html("a"),
+        "fields": fields_sql("a"),
+        "text": body_sql("a"),
+        "html": html_sql("a"),
         "tables": "dedup.article",
     },
     "attach/attachments": {"write": "(SELECT 0::bigint AS written, ARRAY['a'] AS held)"},
@@ -50,7 +50,7 @@ PARTS = {
     },
     "db/server_upgrade": {"table": "dedup.article"},
     "store/removal": {"table": "article"},
-    "store/fingerprints": {"table": "fingerprint", "html": html("a")},
+    "store/fingerprints": {"table": "fingerprint", "html": html_sql("a")},
     "store/key_segments": {"table": "fingerprint"},
     "store/exports": {"conditions": "true", "kept": ", a.kept"},
     "store/stories": {"known": known("m"), "delay": delay("at", "top.first_at")},

@@ -24,7 +24,7 @@ from dedup import Deduplicator
 from dedup.base.errors import BusyError, CollisionError, DatabaseError, InputError, UnreachableError
 from dedup.base.timeouts import LONGEST, Timeouts, milliseconds
 from dedup.db import connection as connection_module
-from dedup.db.database import Database, retried
+from dedup.db.database import Database, retry
 from dedup.settling.backfill import backfill, store_deferred
 from dedup.store import opening
 from tests.conftest import Server
@@ -281,7 +281,7 @@ def test_collisions_are_tried_again(error: type[DatabaseError], tries: int) -> N
         raise error("in the way")
 
     with pytest.raises(error):
-        retried(work)
+        retry(work)
     assert len(done) == tries
 
 
@@ -294,7 +294,7 @@ def test_what_others_hold_is_tried_until_the_time_is_up() -> None:
             raise BusyError("held")
         return 7
 
-    assert retried(work, 30) == 7
+    assert retry(work, 30) == 7
 
 
 # Whatever the server's defaults are, and behind a pooler.

@@ -171,7 +171,7 @@ class OneTransaction:
         *,
         settling: bool = False,
         snapshot: bool = False,
-        bulk: bool = False,
+        async_commit: bool = False,
         seconds: float | None = None,
     ) -> Iterator[Cursor]:
         with self._connection.transaction(), self._connection.cursor(binary=True) as cursor:
@@ -406,7 +406,7 @@ class History:
         """The horizon is to move on; a backfill does that, and may be stopped in the middle of it."""
         with self.database.transaction(settling=True) as cursor:
             present = window_of.load(cursor).horizon or at(-1)
-            window_of.want(cursor, present + timedelta(minutes=self.rng.random() * 3))
+            window_of.request_move(cursor, present + timedelta(minutes=self.rng.random() * 3))
         if self.rng.random() < 0.5:
             left = self.rng.randint(1, 12)
 

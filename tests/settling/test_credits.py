@@ -144,5 +144,5 @@ def test_credits_of_many_are_read_with_the_fingerprints(database: Database) -> N
         articles.store(cursor, [Article(f"a{i}", f"BRIG (AP) - {i} {BODY.format(i)}") for i in range(300)])
     backfill(database, workers=2)
     with database.transaction() as cursor:
-        assert credits.listed(cursor)[0].articles == 300
+        assert credits.list_agencies(cursor)[0].articles == 300
         assert cursor.execute("SELECT count(*) FROM dedup.credit_unread").fetchone() == (0,)

@@ -314,7 +314,7 @@ def test_a_newcomer_is_settled_under_the_settings_of_all_settling(database: Data
         hold_settle_lock(cursor)
         settling = _session(cursor)
     with database.transaction() as cursor:
-        assert fast_path.meet(_within(cursor), rulebook, given, made).outcome == "stored"
+        assert fast_path.store_or_look_up(_within(cursor), rulebook, given, made).outcome == "stored"
         newcomer = _session(cursor)
     changed = {name for name in settling if settling[name] != before[name]}
     assert {"lock_timeout", "enable_seqscan", f"{outer(database.schema)}.settling"} <= changed

@@ -20,7 +20,7 @@ import pytest
 
 from dedup.api.deduplicator import Deduplicator
 from dedup.base.article import Article
-from dedup.db.connection import fitting_batch
+from dedup.db.connection import next_batch
 from dedup.db.database import Cursor, Database, Session
 
 try:  # an extra
@@ -156,11 +156,11 @@ def test_sentences_of_10_000_settled_articles_become_common_step_by_step(
 
 
 def test_batches_become_smaller_where_they_take_long_and_grow_again() -> None:
-    assert fitting_batch(1_000, 4.0) == 100
-    assert fitting_batch(100, 0.4) == 100
-    assert fitting_batch(100, 0.001) == 200
-    assert fitting_batch(1, 60.0) == 1
-    assert fitting_batch(5, 0.0) == 10
+    assert next_batch(1_000, 4.0) == 100
+    assert next_batch(100, 0.4) == 100
+    assert next_batch(100, 0.001) == 200
+    assert next_batch(1, 60.0) == 1
+    assert next_batch(5, 0.0) == 10
 
 
 def copies(count: int) -> list[Article]:

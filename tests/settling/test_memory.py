@@ -25,7 +25,7 @@ from dedup.settling.memory import writing
 from dedup.settling.memory.snapshot import Cache, Snapshot
 from dedup.settling.verify import verify
 from dedup.store import common_sentences, key_segments, memory_engine, pins, rulebooks
-from dedup.store.fingerprints import Stored
+from dedup.store.fingerprints import StoredBatch
 from dedup.store.memory_engine import FingerprintPage
 from dedup.text.fingerprints import Fingerprints
 from tests.corpora import (
@@ -120,7 +120,7 @@ def test_counts_in_arrays_are_those_of_sql(database: Database) -> None:
         wanted = {
             (c.sentence_hash, c.carriers, c.pairs) for c in common_sentences.count_all(cursor, settings)
         }
-        watched = set(memory_engine.sentences(cursor, "watched").tolist())
+        watched = set(memory_engine.read_sentences(cursor, "watched").tolist())
         told: list[int] = []
         snapshot = Snapshot(cursor, settings, 1 << 30, Cache(0), told.append, told.append)
         found = {(c.sentence_hash, c.carriers, c.pairs) for c in snapshot.counts}
@@ -143,13 +143,13 @@ def test_a_load_reads_again_what_it_stored_only_after_a_change(
 ) -> None:
     fill(database, news(200))
     reads = []
-    real = memory_engine.fingerprints
+    real = memory_engine.read_fingerprints
 
     def counted(cursor: Cursor, ids: Bigints) -> Iterator[FingerprintPage]:
         reads.append(len(ids))
         return real(cursor, ids)
 
-    monkeypatch.setattr(memory_engine, "fingerprints", counted)
+    monkeypatch.setattr(memory_engine, "read_fingerprints", counted)
 
     class Changing(ChunkMeddling):
         def advance(self, count: int, total: int | None = None) -> None:
@@ -174,7 +174,7 @@ def test_more_than_fits_is_not_kept() -> None:
     made = Fingerprints.unmade(3, 8, 2)
     for limit, fits in ((3, True), (2, False)):
         kept = Cache(limit)
-        kept.add(Stored(ids, revisions, made, np.ones(3, np.bool_)))
+        kept.add(StoredBatch(ids, revisions, made, np.ones(3, np.bool_)))
         assert (kept.pages(bigints([2, 4, 9]), bigints([3, 0, 1])) is not None) is fits
         for others in ([2, 4, 8], [2, 4]):
             assert kept.pages(bigints(others), bigints([3, 0, 1][: len(others)])) is None
@@ -245,7 +245,7 @@ def test_whatever_people_do_meanwhile_the_marks_are_right_in_the_end(
     assert_right(database)
     assert_counted(database)
     with database.transaction() as cursor:
-        assert not memory_engine.left_behind(cursor)
+        assert not memory_engine.was_interrupted(cursor)
 
 
 def meddle(database: Database, rng: random.Random, given: list[Article], *, provisional: bool = True) -> None:

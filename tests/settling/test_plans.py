@@ -230,8 +230,8 @@ def test_counting_what_changed(large: Database) -> None:
         hook.submit(cursor, rulebook, given, hook.fingerprint(rulebook, given))
         _, taken, _ = common_sentences.take_changes(cursor)
         counts = common_sentences.count_changed(cursor, rulebook.settings)
-        changes = common_sentences.changes(cursor, counts, rulebook.settings, everything=False)
-        common_sentences.apply(cursor, changes, common_sentences.carriers_of(cursor, changes), {})
+        changes = common_sentences.find_changes(cursor, counts, rulebook.settings, everything=False)
+        common_sentences.apply(cursor, changes, common_sentences.find_rescored(cursor, changes), {})
         common_sentences.finish(cursor, counts, taken, rulebook.settings, everything=False)
         check(cursor)
 
@@ -318,8 +318,8 @@ def test_no_statement_of_settling_depends_on_statistics(
         with explained(monkeypatch) as statements:
             assert len(settle(cursor, rulebook.settings, limit=1_000).ids) >= 110
             kept = [id for id in ids if id % 4]
-            settling.best_match_later(cursor, rulebook.settings, kept)
-            settling.lowest_kept(cursor, rulebook.settings, kept)
+            settling.find_later_best_matches(cursor, rulebook.settings, kept)
+            settling.find_lowest(cursor, rulebook.settings, kept)
             settling._drop_pairs(cursor, rulebook.settings, [(id, id - 1) for id in kept])
         written = ("INSERT INTO dedup.match", "DELETE FROM dedup.match", "clear_best_match(", "drop_pairs(")
         assert [start for start in written if not any(start in text for text in statements)] == []
@@ -390,4 +390,4 @@ def test_storing_credits_reads_those_of_its_articles_alone(
         with explained(monkeypatch) as rows:
             credits.write(cursor, found)
         assert max(rows.values()) <= 10 * len(found), rows
-        assert credits.stored_of(cursor, list(found)) == found
+        assert credits.load_credits(cursor, list(found)) == found

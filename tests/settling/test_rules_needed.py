@@ -68,7 +68,7 @@ SETTLING_MUTANTS = [
     Mutant(
         "partners of a displaced article stay settled",
         SETTLE,
-        "self._unsettled |= settling.decided_by(self._cursor, displaced) - self._ids",
+        "self._unsettled |= settling.find_dependent(self._cursor, displaced) - self._ids",
         "pass",
     ),
     Mutant(
@@ -225,7 +225,7 @@ FAMILY_MUTANTS = [
     Mutant(
         "of two best_match articles any is kept",
         SETTLE,
-        "later = settling.best_match_later(self._cursor, self._settings, settled)",
+        "later = settling.find_later_best_matches(self._cursor, self._settings, settled)",
         "later = {}",
         rare=True,
     ),
@@ -409,7 +409,7 @@ COMMON_MUTANTS = [
     Mutant(
         "carriers of a changed sentence stay settled",
         COMMON,
-        "return carriers(cursor, moved) if moved else []",
+        "return find_carriers(cursor, moved) if moved else []",
         "return []",
         theme="common",
     ),

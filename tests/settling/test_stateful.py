@@ -189,7 +189,7 @@ class CorpusMachine(RuleBasedStateMachine):
     @rule(minute=st.integers(-2, 9), now=st.booleans())
     def prune(self, minute: int, now: bool) -> None:
         with self.database.transaction(settling=True) as cursor:
-            window_of.want(cursor, at(minute))
+            window_of.request_move(cursor, at(minute))
         if now:
             self.backfill(2, None)
 

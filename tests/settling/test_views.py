@@ -102,8 +102,8 @@ class Watched:
             yield _WatchedSession(session, self._reader)
 
     @contextmanager
-    def transaction(self, *, settling: bool = False, bulk: bool = False) -> Iterator[Cursor]:
-        with self._database.transaction(settling=settling, bulk=bulk) as cursor:
+    def transaction(self, *, settling: bool = False, async_commit: bool = False) -> Iterator[Cursor]:
+        with self._database.transaction(settling=settling, async_commit=async_commit) as cursor:
             yield cursor
         self._reader.look()
 

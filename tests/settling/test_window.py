@@ -52,7 +52,7 @@ FROZEN = ("failed", None, None, window.NEVER_COMPARED)
 def prune(database: Database, minute: float, **options: Any) -> BackfillReport:
     """Move the horizon to a minute, and settle everything."""
     with database.transaction(settling=True) as cursor:
-        window.want(cursor, at(minute))
+        window.request_move(cursor, at(minute))
     return settle(database, **options)
 
 
@@ -343,7 +343,7 @@ def test_while_the_horizon_is_to_stay_nobody_waits_for_the_settle_lock(
 def test_where_others_moved_the_horizon_meanwhile_it_is_not_moved_again(pruned: Database) -> None:
     keeper = Window(pruned, SilentProgress(), lambda: False)
     with pruned.transaction(settling=True) as cursor:
-        window.want(cursor, at(6))
+        window.request_move(cursor, at(6))
     with ThreadPoolExecutor(1) as threads:
         with pruned.transaction(settling=True) as cursor:
             assert window.move(cursor, at(6))
@@ -361,7 +361,7 @@ def test_a_window_puts_no_other_setting_in_force(database: Database) -> None:
     change_settings(database, keep_window="90d")
     with database.transaction() as cursor:
         assert rulebooks.load_settings(cursor).keep_window == "90d"
-        assert not rulebooks.waiting_adoption(cursor)
+        assert not rulebooks.find_adoption(cursor)
     assert unsettled(database) == set()
 
 

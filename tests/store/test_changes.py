@@ -296,7 +296,7 @@ def test_a_prune_tells_the_marks_that_it_changes_and_not_that_they_are_archived(
     reader = reader_of(kept)
     before = answer(kept).marks
     with kept.transaction(settling=True) as cursor:
-        window_of.want(cursor, at(3))
+        window_of.request_move(cursor, at(3))
     settle(kept)
     after = answer(kept).marks
     assert {change.id for change in reader.read_all()} == {a for a in after if after[a] != before[a]}
@@ -358,10 +358,10 @@ def test_what_is_rolled_back_is_not_told_and_leaves_no_gap(kept: Database) -> No
 
 
 def test_what_is_told_was_written_to_disk(kept: Database) -> None:
-    """A bulk transaction does not wait for that, and a crash may take it back: with a journal it waits."""
+    """With async_commit nothing waits for that, and a crash may take it back: with a journal it waits."""
     deduplicator(kept).submit(article("a", window(0, 6), 0))
     for statement, found in (("SELECT 1", "off"), ("DELETE FROM dedup.article", "local")):
-        with kept.transaction(bulk=True) as cursor:
+        with kept.transaction(async_commit=True) as cursor:
             cursor.execute(statement.encode())
             assert cursor.execute("SELECT current_setting('synchronous_commit')").fetchone() == (found,)
 

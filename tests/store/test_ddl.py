@@ -83,7 +83,7 @@ def test_from_nothing_it_makes_what_init_makes(
 
 
 def test_a_second_time_nothing_is_done(two: tuple[Database, Database], tmp_path: Path) -> None:
-    script = opening.script(None, "dedup")
+    script = opening.write_script(None, "dedup")
     database, _ = two
     assert psql(database, script, tmp_path).returncode == 0
     before = everything(database)
@@ -133,7 +133,7 @@ def test_a_newer_schema_is_refused(two: tuple[Database, Database]) -> None:
 
 
 def test_all_of_it_is_one_transaction() -> None:
-    lines = opening.script(None, "dedup").splitlines()
+    lines = opening.write_script(None, "dedup").splitlines()
     alone = [line for line in lines if line in ("BEGIN;", "COMMIT;")]
     assert alone == ["BEGIN;", "COMMIT;"]
     written = [line for line in lines if line]

@@ -97,7 +97,7 @@ def marked_stories(database: Database) -> tuple[dict[str, int], Groups]:
 
 
 def _refuse_unsettled(cursor: Cursor) -> None:
-    if not rulebooks.nothing_unsettled(cursor):
+    if not rulebooks.is_all_settled(cursor):
         raise InputError("articles are unsettled: run `dedup backfill` first")
 
 

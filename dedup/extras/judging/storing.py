@@ -19,11 +19,11 @@ from psycopg.types.json import Jsonb
 from dedup.base.errors import InputError, NotFoundError
 from dedup.db.database import Cursor, one_row
 from dedup.db.statements import Statements
-from dedup.store.articles import body, html, readable
+from dedup.store.articles import body_sql, extract_text, html_sql
 from dedup.store.pins import Key, key
 
 _sql = Statements("extras/judging/storing")
-_BODIES = {"body": body("a"), "other_body": body("o")}
+_BODIES = {"body": body_sql("a"), "other_body": body_sql("o")}
 
 Label = Literal["duplicate", "similar", "different", "unsure"]
 LABELS: tuple[Label, ...] = get_args(Label)
@@ -119,12 +119,12 @@ class ReviewPair:
 def read(cursor: Cursor, pair: Key, judge: str) -> ReviewPair:
     """Return both articles of a pair and the judgement; raise NotFoundError if one is not stored."""
     values = {"judge": judge, "a": pair[0], "b": pair[1]}
-    query = _sql("read", **_BODIES, html=html("a"), other_html=html("o"))
+    query = _sql("read", **_BODIES, html=html_sql("a"), other_html=html_sql("o"))
     row = cursor.execute(query, values).fetchone()
     if row is None:
         raise NotFoundError(f"the pair {pair[0]!r}, {pair[1]!r} is gone: run `dedup judge review` again")
     a, b = (
-        ReviewArticle(id_, title, publication, time, readable(text, markup), text_hash)
+        ReviewArticle(id_, title, publication, time, extract_text(text, markup), text_hash)
         for id_, title, publication, time, text, text_hash, markup in (row[:7], row[7:14])
     )
     return ReviewPair(a, b, *row[14:])

@@ -97,9 +97,11 @@ def watch(
     check_seconds("the time between polls", every)
     named = [_named(address) for address in addresses]
     if once:
-        database: Database | None = opening.opened(url, timeouts, schema)
+        database: Database | None = opening.connect(url, timeouts, schema)
     else:
-        database = daemon.wait_for_database(lambda: opening.opened(url, timeouts, schema), stop, DOWN_SECONDS)
+        database = daemon.wait_for_database(
+            lambda: opening.connect(url, timeouts, schema), stop, DOWN_SECONDS
+        )
     if database is None:
         return WatchReport()
     try:

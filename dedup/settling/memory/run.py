@@ -21,7 +21,7 @@ import numpy as np
 from dedup.base.errors import BusyError
 from dedup.base.progress import Progress
 from dedup.db.arrays import bigints
-from dedup.db.database import Cursor, Database, translated
+from dedup.db.database import Cursor, Database, translate_errors
 from dedup.rules.decide import decide
 from dedup.settling import refresh, segments
 from dedup.settling.fingerprinting import analyze
@@ -105,7 +105,7 @@ class MemoryRun:
         with self._timed("comparing"):
             plan = self._decide(snapshot)
         with self._database.transaction() as cursor:
-            waiting = memory_engine.waiting(cursor)
+            waiting = memory_engine.count_waiting(cursor)
         if waiting:
             self._progress.start("writing keys", None)
             with self._timed("indexing"):
@@ -138,7 +138,7 @@ class MemoryRun:
             snapshot = Snapshot(cursor, settings, self._memory, self.kept, start, self._progress.advance)
             if not recount and not len(taken):
                 return snapshot, None
-            changes = common_sentences.changes(
+            changes = common_sentences.find_changes(
                 cursor, snapshot.counts, settings, everything=True, complete=True
             )
         moved = {change.sentence_hash for change in changes if change.enters or change.leaves}
@@ -147,11 +147,11 @@ class MemoryRun:
     def _decide(self, snapshot: Snapshot) -> Plan:
         settings = self._rulebook.settings
         with self._database.transaction() as cursor:
-            common = memory_engine.sentences(cursor, "common")
-            said = memory_engine.pinned_pairs(cursor)
-            unsettled = snapshot.find_places(memory_engine.unsettled(cursor))
+            common = memory_engine.read_sentences(cursor, "common")
+            said = memory_engine.read_pinned_pairs(cursor)
+            unsettled = snapshot.find_places(memory_engine.find_unsettled(cursor))
             # They came since the round began, and the next round archives them.
-            self._outside = bigints(window.unsettled_outside(cursor, settings))
+            self._outside = bigints(window.find_unsettled_outside(cursor, settings))
         self._progress.start("comparing in memory", len(snapshot))
         pins = {}
         for one, other, relation in said:
@@ -200,15 +200,15 @@ class MemoryRun:
 
     def _write_chunk(self, cursor: Cursor, plan: Plan, chunk: Chunk) -> int:
         # Asked under the lock: people change articles while everything is compared.
-        left_out = np.concatenate([memory_engine.changed_since(cursor, self._since), self._outside])
+        left_out = np.concatenate([memory_engine.find_changed(cursor, self._since), self._outside])
         changed = plan.snapshot.find_places(left_out)
         settled = plan.write(cursor, chunk, changed[changed >= 0])
-        memory_engine.settled_through(cursor, plan.snapshot.through)
+        memory_engine.note_settled_through(cursor, plan.snapshot.through)
         return settled
 
 
 def vacuum(database: Database) -> None:
-    with closing(database.connect(patient=True)) as connection, translated(database.location):
+    with closing(database.connect(patient=True)) as connection, translate_errors(database.location):
         memory_engine.vacuum(connection)
 
 

@@ -20,7 +20,7 @@ from dedup.db.database import Cursor
 from dedup.rules.keys import Bigints, Entries, Places, shared
 from dedup.store import key_segments, memory_engine
 from dedup.store.common_sentences import SentenceCount
-from dedup.store.fingerprints import Stored
+from dedup.store.fingerprints import StoredBatch
 from dedup.store.memory_engine import FingerprintPage
 
 # Bytes of an article while keys are sorted: 36 keys of 8 bytes with their places, in three copies, and a
@@ -44,7 +44,7 @@ class Cache:
         self._pages: list[FingerprintPage] = []
         self._revisions: list[Bigints] = []
 
-    def add(self, stored: Stored) -> None:
+    def add(self, stored: StoredBatch) -> None:
         self._count += len(stored.ids)
         if self._count > self._limit:
             self._pages.clear()
@@ -105,7 +105,7 @@ class Snapshot:
         """Read a corpus in about `memory` bytes, in a transaction that sees one moment; no fingerprint if
         `kept` has all. Calls `start` with the number of fingerprints to read, and `progress` with the number
         of each page."""
-        self.ids, revisions, self.through = memory_engine.ids_in_order(cursor, settings)
+        self.ids, revisions, self.through = memory_engine.read_order(cursor, settings)
         size = len(self.ids)
         order = np.argsort(self.ids, kind="stable")
         self.sorted_ids, self.sorted_places = self.ids[order], order.astype(np.int32)
@@ -130,11 +130,11 @@ class Snapshot:
         by_bucket = in_slices(slices, reader.read_buckets)
         self.shared = by_sentence, by_bucket, in_slices(1, reader.read_contents)
         self.counts = count(counted, self.ids, *reader.gather_buckets())
-        marks = memory_engine.marks(cursor, self.sorted_ids)
+        marks = memory_engine.read_marks(cursor, self.sorted_ids)
         order = np.argsort(marks.id, kind="stable")
         # Ranges of ids are read: marks of articles without a fingerprint come too.
         self.marks = marks[order[np.searchsorted(marks.id[order], self.ids)]]
-        self.pairs = memory_engine.pairs(cursor, self.sorted_ids)
+        self.pairs = memory_engine.read_pairs(cursor, self.sorted_ids)
 
     def __len__(self) -> int:
         return len(self.ids)
@@ -143,7 +143,9 @@ class Snapshot:
         """Yield the entries of all keys, with the flags of their articles; None if they were not kept."""
         if self.kept is None:
             return None
-        return (key_segments.of_page(page, self.canonical[self.find_places(page.id)]) for page in self.kept)
+        return (
+            key_segments.make_entries(page, self.canonical[self.find_places(page.id)]) for page in self.kept
+        )
 
     def find_carriers(self, sentences: Collection[int]) -> dict[int, list[int]]:
         """Return the ids of the articles that carry some sentences and take part, by sentence."""
@@ -184,7 +186,7 @@ class _Reader:
         self._watched: list[Entries] = []
         self._sentences: list[Entries] = []
         self._buckets: list[Entries] = []
-        watched = memory_engine.sentences(cursor, "watched")
+        watched = memory_engine.read_sentences(cursor, "watched")
         for page, places in self._read_pages():
             snapshot.content_hash[places] = page.content_hash
             snapshot.shingle_count[places] = page.shingle_count
@@ -244,7 +246,7 @@ class _Reader:
 
     def _read_pages(self) -> Iterator[tuple[FingerprintPage, Places]]:
         ids, placed = self._snapshot.sorted_ids, self._snapshot.sorted_places
-        for page in self._snapshot.kept or memory_engine.fingerprints(self._cursor, ids):
+        for page in self._snapshot.kept or memory_engine.read_fingerprints(self._cursor, ids):
             at = np.minimum(np.searchsorted(ids, page.id), len(ids) - 1)
             assert (ids[at] == page.id).all(), "the transaction sees one moment"
             yield page, placed[at]

@@ -1,10 +1,10 @@
 """Parts of the statements of the extra, such as the code gives, for `tests/db/test_statements.py`."""
 
-from dedup.store.articles import body, html
+from dedup.store.articles import body_sql, html_sql
 
 PARTS = {
     "extras/judging/storing": {
-        **{"body": body("a"), "other_body": body("o")},
-        **{"html": html("a"), "other_html": html("o")},
+        **{"body": body_sql("a"), "other_body": body_sql("o")},
+        **{"html": html_sql("a"), "other_html": html_sql("o")},
     },
 }

@@ -1,7 +1,7 @@
 """Parts of the statements of the extra, such as the code gives, for `tests/db/test_statements.py`."""
 
-from dedup.store.articles import body
+from dedup.store.articles import body_sql
 
 PARTS = {
-    "extras/spark/postgres/cluster": {"check": "SELECT source_id FROM dedup.article", "text": body("a")},
+    "extras/spark/postgres/cluster": {"check": "SELECT source_id FROM dedup.article", "text": body_sql("a")},
 }

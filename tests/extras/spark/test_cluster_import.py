@@ -91,7 +91,7 @@ def assert_taken_up(database: Database) -> Answer:
     skipped = [line for line in checked.skipped if not line.startswith("the credits of")]
     assert (checked.differences, skipped) == ([], [])
     with database.transaction() as cursor:
-        assert not memory_engine.left_behind(cursor)
+        assert not memory_engine.was_interrupted(cursor)
         assert cursor.execute("SELECT count(*) FROM dedup.bulk_change").fetchone() == (0,)
     assert_idle(database)
     return found

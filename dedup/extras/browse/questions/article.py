@@ -14,7 +14,7 @@ from dedup.db.statements import Statements
 from dedup.extras.browse.questions.reading import ArticleLine, lines_of
 from dedup.settling.explain import Explanation, explain
 from dedup.store import articles, rulebooks, verdicts
-from dedup.store.articles import readable
+from dedup.store.articles import extract_text
 from dedup.store.pins import PairPin, key
 
 _sql = Statements("extras/browse/questions/questions")
@@ -124,7 +124,7 @@ def text_of(cursor: Cursor, article_id: int) -> Text | None:
     if row is None or row[0] is None or not row[2]:
         return Text(*row[:2]) if row else None
     # HTML comes whole: cut markup could not be read.
-    text = readable(row[0], html=True)
+    text = extract_text(row[0], html=True)
     return Text(text[:TEXT_CHARACTERS], len(text))
 
 

@@ -19,7 +19,7 @@ from dedup.db.arrays import bigints
 from dedup.db.connection import set_values
 from dedup.db.database import Cursor
 from dedup.db.statements import Statements
-from dedup.store.stories import BEGINNING, delay_between, known, of_untitled
+from dedup.store.stories import BEGINNING, delay_between, find_first_words, known
 
 _sql = Statements("extras/browse/questions/questions")
 
@@ -190,7 +190,7 @@ def lines_of(cursor: Cursor, ids: Collection[int]) -> dict[int, ArticleLine]:
         values[-1] = values[-1] and first_words(values[-1])
         found[id] = values
     # The texts of attached articles are in tables of others.
-    others = of_untitled(cursor, ((row[0], row[1]) for row in found.values() if row[-1] is None))
+    others = find_first_words(cursor, ((row[0], row[1]) for row in found.values() if row[-1] is None))
     for values in found.values():
         values[-1] = values[-1] or others.get(values[0])
     return {id: ArticleLine(*values) for id, values in found.items()}

@@ -104,7 +104,7 @@ def differences(cursor: Cursor, basis: Basis) -> list[MarkDisagreement]:
     agree = "make both agree, or run the cluster again over a new `dedup export corpus`"
     problems = [MarkDisagreement(words, next=agree) for words in basis.differences(corpus.basis())]
     state = window.load(cursor)
-    if state.horizon is not None and state.divided != window.dividing(state.horizon, corpus.settings):
+    if state.horizon is not None and state.divided != window.division(state.horizon, corpus.settings):
         words = "the articles are not divided yet by the present horizon"
         problems.append(MarkDisagreement(words, next="run `dedup backfill` first"))
     return problems
@@ -154,7 +154,7 @@ def _disagree(
 ) -> bool:
     """Do one part of the checks; returns True if the report has problems."""
     for name, words in _CHECKS[part].items():
-        check = _sql(name, text=articles.body("a")).decode()
+        check = _sql(name, text=articles.body_sql("a")).decode()
         count, named = one_row(cursor, _sql("found", check=check), found.values | {"named": NAMED})
         advance(0)
         if count:
@@ -170,10 +170,10 @@ def _add(
 
 
 def _check_common(cursor: Cursor, settings: Settings, checked: Checked, report: ImportReport) -> None:
-    watched = memory_engine.sentences(cursor, "watched")
+    watched = memory_engine.read_sentences(cursor, "watched")
     checked.counts = common_sentences.count_all(cursor, settings, "pg_temp.import_fingerprint", watched)
-    changes = common_sentences.changes(cursor, checked.counts, settings, everything=True, complete=True)
-    present = common_sentences.stored(cursor)
+    changes = common_sentences.find_changes(cursor, checked.counts, settings, everything=True, complete=True)
+    present = common_sentences.load_common(cursor)
     for change in changes:
         if change.effective_stories is None:
             present.pop(change.sentence_hash, None)
@@ -219,7 +219,7 @@ def write(
     `examples`: words of sentences that become common. `advance`: as in `check`.
     """
     whole_tables(cursor)
-    changed = memory_engine.changed_since(cursor, checked.since)
+    changed = memory_engine.find_changed(cursor, checked.since)
     gone, rewritten = _ids(cursor, "gone", changed), _ids(cursor, "rewritten", changed)
     orphans = _ids(cursor, "orphans", gone)
     left = bigints({*changed.tolist(), *orphans.tolist()})
@@ -234,7 +234,7 @@ def write(
     common_sentences.finish(cursor, checked.counts, checked.taken, settings, everything=True)
     # The fingerprints of the result are in use now: any that wait were left behind by a stopped engine.
     _execute(cursor, "forget_waiting", "note_unread")
-    memory_engine.settled_through(cursor, one_row(cursor, _sql("last_settled"))[0])
+    memory_engine.note_settled_through(cursor, one_row(cursor, _sql("last_settled"))[0])
     # Triggers of people's changes fired before these marks were written: make stale again what they touched.
     if len(left):
         articles.remove_pairs(cursor, rewritten)

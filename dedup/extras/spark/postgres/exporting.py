@@ -51,7 +51,7 @@ class ClusterWanted:
 
 def wanted(cursor: Cursor) -> ClusterWanted:
     """Return the wanted state. Raises InputError: a cluster would read other texts than this corpus."""
-    for attachment in attachments.present(cursor):
+    for attachment in attachments.list_active(cursor):
         if attachment.html:
             raise InputError(
                 f"{attachment.name} is attached with --html, and a cluster takes no article out of HTML:"
@@ -62,7 +62,7 @@ def wanted(cursor: Cursor) -> ClusterWanted:
     pins = Pins({(row[0], row[1]): Relation(row[2]) for row in rows}, snapshots.sentence_pins(cursor))
     horizon = window.load(cursor).horizon
     corpus = CorpusState(settings, pins, models, horizon=microseconds(horizon))
-    failures = not rulebooks.waiting_adoption(cursor).fingerprints
+    failures = not rulebooks.find_adoption(cursor).fingerprints
     return ClusterWanted(corpus, Fingerprinter(settings, models), horizon, failures)
 
 
@@ -121,7 +121,7 @@ def _known(
     stop: Callable[[], bool],
 ) -> Iterator[pa.RecordBatch]:
     """Yield the known fingerprints of articles that are not archived, in no order; counts every article."""
-    query = _sql("fingerprints", text=articles.body("a"))
+    query = _sql("fingerprints", text=articles.body_sql("a"))
     values = found.values | versions(cursor, found.fingerprinter) | {"failures": found.failures}
     cursor.execute(b"DECLARE known NO SCROLL CURSOR FOR " + query, values)
     while page := cursor.execute(f"FETCH {PAGE} FROM known".encode()).fetchall():

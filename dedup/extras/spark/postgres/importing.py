@@ -26,7 +26,7 @@ from dedup.base.progress import Both, Progress, SilentProgress, timed
 from dedup.base.settings import Settings
 from dedup.base.times import microseconds
 from dedup.db.connection import Connection, Session
-from dedup.db.database import Cursor, Database, retried, translated
+from dedup.db.database import Cursor, Database, retry, translate_errors
 from dedup.extras.spark import exchange
 from dedup.extras.spark.exchange import RESULT, RUN_FILE, Basis, TableFiles
 from dedup.extras.spark.postgres import ImportReport, cluster_import
@@ -143,7 +143,7 @@ class _Work:
 
             progress.start("writing marks", None)
             with self._timed("writing"):
-                retried(write, self.database.timeouts.lock)
+                retry(write, self.database.timeouts.lock)
         self._tidy_up()
 
     def _ended(self) -> bool:
@@ -267,7 +267,7 @@ class _Work:
     def _transaction(self, *, settling: bool = False, snapshot: bool = False) -> Iterator[Cursor]:
         session = Session(self.connection, self.database.timeouts)
         with (
-            translated(self.database.location),
+            translate_errors(self.database.location),
             session.transaction(settling=settling, snapshot=snapshot) as cursor,
         ):
             yield cursor
