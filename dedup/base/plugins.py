@@ -35,7 +35,7 @@ def declared(group: str) -> dict[str, EntryPoint]:
 
 @cache
 def loaded(group: str, name: str) -> Any:
-    """Return the plug-in with this name; None if there is none or it cannot be loaded."""
+    """Return the plug-in with this name; None if it is missing or cannot be loaded."""
     point = declared(group).get(name)
     if point is None:
         return None

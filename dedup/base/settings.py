@@ -54,8 +54,8 @@ class Settings:
         1_000_000, "fingerprint", "maximum length; longer texts are marked failed", 1_000, MAX_TEXT_CHARACTERS
     )  # fmt: skip
     text_min_words: int = _setting(
-        # Shorter texts match by template: at 20 words, 2.6 % of the marks on short newswire and a sixth of those
-        # on a small set are unconfirmed; at 24, 0.4 % and 0 %. Values from 22 to 30 work (scripts/recall.py).
+        # Shorter texts match by template: at 20, 2.6 % of the marks on short newswire and a sixth of the
+        # marks on a small set are unconfirmed; at 24, 0.4 % and 0 %. 22 to 30 work (scripts/recall.py).
         24, "fingerprint", "minimum of words; shorter texts match only by equal title and text", 1, 1_000
     )  # fmt: skip
     sentence_min_characters: int = _setting(
