@@ -91,7 +91,7 @@ def extract(html: str) -> str:
     """
     extractor = need_extractor()
     if len(html) > MAX_HTML_CHARACTERS:
-        raise InputError(f"its HTML is longer than {MAX_HTML_CHARACTERS:,} characters")
+        raise InputError(f"the HTML is longer than {MAX_HTML_CHARACTERS:,} characters")
     html = paired(html.replace("\0", "").encode("utf-8", "ignore").decode("utf-8"))
     found: Any = None
     # An extractor would treat text before the first block as a menu and drop it; a fragment has no menus.
@@ -102,7 +102,7 @@ def extract(html: str) -> str:
             found = extractor(_rewritten(_tokens(html)))
     text = (found or "").strip() or _all_text(_tokens(html))
     if not text:
-        raise InputError("no text in its HTML")
+        raise InputError("the HTML has no text")
     return text
 
 
@@ -160,7 +160,7 @@ def need_extractor() -> Callable[[str], Any]:
         if found:
             return found
         known = ", ".join(plugins.declared("extractors")) or "none"
-        raise InputError(f"{EXTRACTOR_VARIABLE} is {name}, and the extractors of plug-ins are: {known}")
+        raise InputError(f"{EXTRACTOR_VARIABLE} is {name}, which no plug-in has; their extractors: {known}")
     try:
         import trafilatura
     except ImportError:

@@ -29,7 +29,7 @@ def declared(group: str) -> dict[str, EntryPoint]:
     found: dict[str, EntryPoint] = {}
     for point in sorted(entry_points(group=f"dedup.{group}"), key=lambda point: not is_own(point)):
         if found.setdefault(point.name, point) is not point:
-            refuse(point, f"{_maker(found[point.name])} has one of that name")
+            refuse(point, f"{_maker(found[point.name])} has a plug-in of that name")
     return dict(sorted(found.items()))
 
 

@@ -50,8 +50,8 @@ def chosen(given: str | None = None) -> str:
         shown = repr(name[:MAX_BYTES]) + ("…" if len(name) > MAX_BYTES else "")
         raise InputError(
             f"{shown} cannot be the schema of a corpus: a name has 1 to {MAX_BYTES} characters of a-z, 0-9"
-            " and _. It must not begin with a digit or pg_, nor be a word of SQL (select, user), public or"
-            " information_schema"
+            " and _. It must not begin with a digit or pg_, and not be a keyword of SQL (select, user),"
+            " public or information_schema"
         )
     return name
 

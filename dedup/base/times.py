@@ -95,7 +95,7 @@ def as_utc(value: datetime, name: str) -> datetime:
     """Return a time in UTC; a time without a zone is UTC. Raises InputError: pandas' NaT, or a bad year."""
     if type(value) is not datetime:  # A pandas.Timestamp: drop its nanoseconds
         if value != value:  # NaT, which differs from itself
-            raise InputError(f"{name} is not a time; leave it out where there is none")
+            raise InputError(f"{name} is not a time; leave it out if there is no time")
         value = datetime.combine(value.date(), value.time(), value.tzinfo).replace(fold=value.fold)
     if value.tzinfo is None:
         return value.replace(tzinfo=UTC)
