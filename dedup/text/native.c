@@ -71,7 +71,7 @@ typedef struct {
     int64_t *sentences;
     const Char *text;
     Char *lines, *block, *spare;
-    uint8_t word[PAGE_SIZE], *folded; /* word: folded ASCII characters, 0 for others than word characters; folded: a sentence */
+    uint8_t word[PAGE_SIZE], *folded; /* word: folded ASCII word characters, 0 for others; folded: a sentence */
     Span *raw, *line;
     uint64_t *hashes;
     uint16_t *lengths;
@@ -609,7 +609,7 @@ static void join_lines(Work *w, int64_t first, int64_t stop) {
                 uint32_t before = is(w, s[i - 1], IDEOGRAPH | ASCII_WORD), after = is(w, s[i + 1], IDEOGRAPH | ASCII_WORD);
                 if (s[i - 1] == '%') before |= ASCII_WORD;
                 if (((before & IDEOGRAPH) && after) || (before && (after & IDEOGRAPH))) {
-                    if (is(w, s[i + 1], COMBINES)) w->status = REFERENCE; /* NFC can combine it with the character before it */
+                    if (is(w, s[i + 1], COMBINES)) w->status = REFERENCE; /* NFC can join it to the one before */
                     continue;
                 }
             }

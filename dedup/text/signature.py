@@ -89,7 +89,7 @@ def minhash_many(hashes: ShingleHashes, starts: npt.NDArray[np.int64], count: in
 def signature(values: MinHashes) -> Signature:
     """Return the lowest byte of each MinHash value after mixing; shape (k,), or (n, k) for n texts."""
     # The lowest byte of a value depends only on the lowest byte of the hash: without mixing, texts with equal
-    # lowest bytes of hashes would have equal signatures. The finaliser is one to one: equal values stay equal.
+    # lowest bytes of hashes would have equal signatures. Different values stay different after the finaliser.
     mixed = values
     for shift, multiplier in MIX32:
         mixed = (mixed ^ mixed >> np.uint32(shift)) * np.uint32(multiplier)
