@@ -1,1 +1,1 @@
-"""Articles, settings, errors, times and numbers, which all other rooms use. No database."""
+"""Articles, settings, errors, times and number arrays, which all other packages use. Needs no database."""

@@ -1,4 +1,4 @@
-"""The base class of answers: dataclasses that turn into JSON."""
+"""The base class of answers, which are dataclasses that can be written as JSON."""
 
 from __future__ import annotations
 
@@ -12,25 +12,25 @@ from dedup.base.printable import as_json
 
 
 class Answer:
-    """Base of the dataclasses that the library answers with."""
+    """Base class of the dataclasses that the library returns as answers."""
 
     __slots__ = ()
 
     def as_dict(self) -> dict[str, Any]:
-        """Return values that JSON knows: times as ISO 8601, tuples as lists, bytes as hexadecimal."""
+        """Return the fields as JSON types: times become ISO 8601, tuples lists, bytes hexadecimal digits."""
         found: dict[str, Any] = plain(self)
         return found
 
     def as_json(self, *, indent: int | None = None) -> str:
-        """Return the answer as JSON, with control and invisible characters as escapes."""
+        """Return the answer as JSON text, with control and invisible characters escaped."""
         return as_json(self.as_dict(), indent=indent)
 
 
 def plain(value: Any) -> Any:
-    """Turn dataclasses, containers, times, bytes and enums into values that JSON knows."""
+    """Turn dataclasses, containers, times, bytes and enums into JSON types."""
     if is_dataclass(value) and not isinstance(value, type):
         members = {item.name: getattr(value, item.name) for item in fields(value)}
-        # An answer may add keys in its own `as_dict`: `Verdict` adds `provisional`.
+        # Call `as_dict`, since a subclass may add keys there: `Verdict` adds `provisional`.
         return {name: plain(m.as_dict() if isinstance(m, Answer) else m) for name, m in members.items()}
     if isinstance(value, datetime):
         return value.isoformat()

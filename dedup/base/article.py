@@ -1,4 +1,4 @@
-"""The type of a news article, for files, `submit` and the library. `dedup.text` reads its text."""
+"""The type of a news article, for files, `submit` and the library. `dedup.text` processes the text."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from dedup.base.errors import InputError
 from dedup.base.kept import as_json, kept_values
 from dedup.base.times import Time, parse_time
 
-# Postgres refuses unique index entries above 2,704 bytes; 1,024 leaves room and fits any URL in use.
+# Postgres refuses unique index entries above 2,704 bytes; 1,024 is well below, and any URL in use fits.
 MAX_SOURCE_ID_BYTES = 1024
 
 MAX_TEXT_CHARACTERS = 50_000_000
-"""The highest value of the setting `text_max_characters`. A longer text is refused, not marked `failed`."""
+"""Maximum of the setting `text_max_characters`. A text above this maximum is refused, not marked `failed`."""
 
 # In real news the longest title that we saw has 255 bytes, the longest address 910, the longest name of a
-# publication 89. RFC 5646 asks for room for 35 bytes in a language. A longer value is something else.
+# publication 89. RFC 5646 requires at least 35 bytes for a language tag. A longer value is a mistake.
 MAX_FIELD_BYTES: dict[str, int] = {
     "source_id": MAX_SOURCE_ID_BYTES,
     "title": 16_384,
@@ -27,7 +27,7 @@ MAX_FIELD_BYTES: dict[str, int] = {
     "language": 64,
     "byline": 4_096,
 }
-"""Bytes of UTF-8."""
+"""Maximum size of each field, in bytes of UTF-8."""
 
 
 @dataclass(frozen=True, slots=True, init=False, repr=False)
@@ -35,15 +35,15 @@ class Article:
     """An article to be stored and judged.
 
     Attributes:
-        source_id: the caller's own key; unique in a corpus; 1 to 1,024 bytes of UTF-8.
-        text: the body, plain text, at most 50,000,000 characters. An unreadable text gets a `failed` mark.
-        title, url, publication, byline: shown and grouped by, never compared; at most 16,384, 16,384, 4,096
-            and 4,096 bytes of UTF-8. The byline names the author, and perhaps an agency (`credits`).
-        published_at: when it was published, in UTC.
-        added_at: when the corpus first stored it; None means now.
+        source_id: the caller's key for the article, unique in a corpus; 1 to 1,024 bytes of UTF-8.
+        text: the body as plain text, at most 50,000,000 characters. An unreadable text is marked `failed`.
+        title, url, publication, byline: for display and grouping, never compared; at most 16,384, 16,384,
+            4,096 and 4,096 bytes of UTF-8. The byline names the author, and perhaps an agency (`credits`).
+        published_at: when the article was published, in UTC.
+        added_at: when the corpus first stored the article; None means now.
         language: ISO 639 code such as `en`, at most 64 bytes; None means the default of the corpus.
-        kept: your own columns by name, values of JSON: shown beside the mark, never compared. A text is cut
-            to 4,096 characters; any other value that is longer as JSON is left out.
+        kept: your own columns, JSON values by column name: shown beside the mark, never compared. A text is
+            cut to 4,096 characters; any other value that is longer than that as JSON is left out.
     """
 
     source_id: str
@@ -72,16 +72,16 @@ class Article:
         *,
         html: str | None = None,
     ) -> None:
-        """Check the values and put times in UTC.
+        """Check the values and convert times to UTC.
 
         Args:
             published_at, added_at: a datetime or a date, or a text or number that `times.py` reads: ISO
                 8601, RFC 2822, epoch seconds or milliseconds. A time without a zone is UTC.
-            html: a page or fragment of HTML to extract the text from, in place of `text`; needs the extra
-                `html`.
+            html: a page or fragment of HTML from which the text is extracted, in place of `text`; needs the
+                extra `html`.
 
-        Raises InputError: a value of the wrong type, too long, or impossible; both or neither of `text` and
-        `html`; no text in the HTML. The message never holds the value.
+        Raises InputError: a value has the wrong type, is too long or impossible; `text` and `html` are both
+        given or both missing; the HTML has no text. The message never contains the value.
         """
         if html is not None:
             if text is not None:
@@ -105,7 +105,7 @@ class Article:
             raise InputError(f"text is longer than {MAX_TEXT_CHARACTERS:,} characters")
         if utf8_size(source_id) > MAX_SOURCE_ID_BYTES:
             raise InputError(f"source_id is longer than {MAX_SOURCE_ID_BYTES} bytes")
-        # The class is frozen: its own __setattr__ raises.
+        # The class is frozen: its __setattr__ raises an error.
         set_ = object.__setattr__
         set_(self, "source_id", source_id)
         set_(self, "text", text)
@@ -119,7 +119,7 @@ class Article:
         set_(self, "added_at", None if added_at is None else parse_time(added_at, "added_at"))
 
     def __repr__(self) -> str:
-        # Logs must not hold a text: its length stands for it, and the names for kept values.
+        # Logs must not contain texts: show only the length of the text, and only the names of kept values.
         others = (
             f"{name}={getattr(self, name)!r}" if name != "kept" else f"kept=<{', '.join(self.kept or ())}>"
             for name in ARTICLE_FIELDS[2:]
@@ -129,22 +129,22 @@ class Article:
         return f"Article({', '.join(shown)})"
 
 
-ARTICLE_FIELDS: tuple[str, ...] = tuple(field.name for field in fields(Article))  # The order of columns
+ARTICLE_FIELDS: tuple[str, ...] = tuple(field.name for field in fields(Article))  # As in the columns
 
 
 def utf8_size(text: str) -> int:
-    # Encoding is slow beside the length, and nearly all fields are ASCII.
+    # Encoding is much slower than `len`, and nearly all fields are ASCII.
     return len(text) if text.isascii() else len(text.encode("utf-8", "surrogatepass"))
 
 
 def stored_size(article: Article) -> int:
-    """Return the bytes of all texts of an article: the cost of sending it to the database."""
+    """Return the number of bytes in all texts of an article: the cost of sending it to the database."""
     values = (getattr(article, name) for name in ARTICLE_FIELDS)
     return sum(utf8_size(value) for value in (*values, as_json(article.kept)) if isinstance(value, str))
 
 
 def storable(text: str) -> str:
-    """Drop NUL and lone surrogates, which Postgres cannot hold in a text column."""
+    """Remove NUL characters and lone surrogates, which Postgres cannot store in a text column."""
     if "\0" in text:
         text = text.replace("\0", "")
     if _has_surrogate(text):
@@ -153,10 +153,10 @@ def storable(text: str) -> str:
 
 
 def short_text(name: str, value: str) -> str:
-    """Return a storable title, url, publication, language or byline. Raises InputError: it is too long."""
+    """Return a storable title, url, publication, language or byline. Raises InputError if it is too long."""
     if not isinstance(value, str):
         raise InputError(f"{name} must be a string, not {type(value).__name__}")
-    # The quick way: a load looks at millions of values, and nearly all are short ASCII.
+    # A shortcut: a load checks millions of values, and nearly all are short ASCII.
     if value.isascii() and "\0" not in value and len(value) <= MAX_FIELD_BYTES[name]:
         return value
     value = storable(value)

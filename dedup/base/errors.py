@@ -8,7 +8,7 @@
         ├── RightsError ── MissingRightError
         └── SchemaError, StorageError, BusyError, CollisionError, EmbeddedServerError
 
-A message says what happened, to what, and the next command to type. It quotes no password and no article.
+A message says what happened, to what object, and the next command to type. It quotes no password or article.
 """
 
 from __future__ import annotations
@@ -32,15 +32,15 @@ class InputError(DedupError):
 
 
 class CursorError(InputError):
-    """A cursor of changes belongs to another history, or is too old: read all marks again."""
+    """A cursor of changes is too old, or belongs to an earlier history of the marks: read all marks again."""
 
 
 class SettingError(DedupError):
-    """An unknown setting, or a value out of its range."""
+    """A setting is unknown, or its value is out of range."""
 
 
 class NotFoundError(DedupError):
-    """The corpus has no article with that source_id."""
+    """The corpus has no article with the requested source_id."""
 
     @classmethod
     def of(cls, source_id: str) -> Self:
@@ -48,15 +48,15 @@ class NotFoundError(DedupError):
 
 
 class MachineError(DedupError):
-    """The machine has no memory or no thread to spare; no text is to blame."""
+    """The machine has too little free memory or too few threads; the cause is not in a text."""
 
 
 class StuckError(DedupError):
-    """A backfill makes no progress."""
+    """A backfill stopped making progress."""
 
 
 class WorkError(DedupError):
-    """A run on Spark cannot continue in its folder, or would cost more than allowed."""
+    """A run on Spark cannot continue in its working folder, or would cost more than the limit."""
 
 
 class ClosedError(DedupError):
@@ -64,11 +64,11 @@ class ClosedError(DedupError):
 
 
 class SpoolError(DedupError):
-    """An article cannot be kept on disk until the database is back."""
+    """An article cannot be saved on disk while the database is unreachable."""
 
 
 class DatabaseError(DedupError):
-    """The database refused or failed."""
+    """The database refused a statement, or failed."""
 
 
 class UnreachableError(DatabaseError):
@@ -80,7 +80,7 @@ class LoginError(UnreachableError):
 
 
 class ReadOnlyError(UnreachableError):
-    """The database is read-only now: a standby, or a failover under way."""
+    """The database is read-only for now: it is a standby, or a failover is under way."""
 
 
 class RightsError(DatabaseError):
@@ -88,7 +88,7 @@ class RightsError(DatabaseError):
 
 
 class MissingRightError(RightsError):
-    """The role lacks a privilege that a statement needs; a grant may give it."""
+    """The role lacks a privilege that a statement needs; a GRANT can solve this."""
 
 
 class SchemaError(DatabaseError):
@@ -100,21 +100,21 @@ class StorageError(DatabaseError):
 
 
 class BusyError(DatabaseError):
-    """Other transactions held a lock for longer than a timeout; nothing was changed."""
+    """Other transactions held a lock for longer than a timeout allows; nothing was changed."""
 
 
 class CollisionError(DatabaseError):
-    """Two transactions got in each other's way; nothing was changed: try again."""
+    """Two transactions conflicted, for example in a deadlock; nothing was changed: try again."""
 
 
 class EmbeddedServerError(DatabaseError):
     """The embedded server could not be started or stopped."""
 
 
-# Waiting does not heal these: a person has to act. Loops that wait for a database end with them.
+# Waiting does not end these errors: a person has to act. Loops that wait for a database stop at them.
 LASTING = (LoginError, RightsError, SchemaError)
 
 
 def is_about_input(error: DatabaseError) -> bool:
-    """Return whether the database refused one value, such as an article, and takes others."""
+    """Return whether the database refused this one value, such as an article, and would accept others."""
     return type(error) is DatabaseError

@@ -1,4 +1,4 @@
-"""The command that installs an extra in the running environment, for messages."""
+"""Build the command that installs an extra in the running environment; messages quote that command."""
 
 from __future__ import annotations
 
@@ -18,26 +18,26 @@ if TYPE_CHECKING:
     from importlib.metadata import Distribution
 
 DISTRIBUTION = "newsdedup"
-NOT_IN_SETUP = ("spark",)  # Extras that `scripts/setup dev` does not install: requirements/dev.txt lacks them
+NOT_IN_SETUP = ("spark",)  # Extras not in requirements/dev.txt, so not in `scripts/setup dev`
 
 
 def installing(extra: str) -> str:
     """Return the command that adds `extra` to the running environment."""
-    from importlib.metadata import PackageNotFoundError, distribution  # slow, and seldom needed
+    from importlib.metadata import PackageNotFoundError, distribution  # A slow import, seldom needed
 
     try:
         found = distribution(DISTRIBUTION)
-    except PackageNotFoundError:  # run from a folder of sources
+    except PackageNotFoundError:  # The program runs from a source folder
         return f"{_pip()} {_with_extra(str(Path(__file__).parents[2]), extra)}"
-    # PEP 610: pip and uv note the checkout, wheel or address that a distribution came from. One from an index
-    # has no such file.
+    # PEP 610: pip and uv record the checkout, wheel or address that a distribution came from. A distribution
+    # from a package index has no such file.
     origin = json.loads(found.read_text("direct_url.json") or "{}")
     url = origin.get("url", "")
     parts = urlsplit(url)
     path = Path(unquote(parts.path)) if parts.scheme == "file" else None
     if not url:
         return f"{_pip()} {_with_extra(DISTRIBUTION, extra)}"
-    if path is not None and not path.exists():  # the wheel was thrown away, as in an image
+    if path is not None and not path.exists():  # The wheel was deleted, as in a container image
         return f"{_pip()} {shlex.join(packages_of(found, extra))}"
     if path is not None and "dir_info" in origin:
         if (Path(sys.prefix) / "set-up-for-run").exists() and extra not in NOT_IN_SETUP:
@@ -53,7 +53,7 @@ def installing(extra: str) -> str:
 
 @contextmanager
 def of_extra(public: str, extra: str) -> Iterator[None]:
-    """Turn a failed import of a public module into an ImportError that names its extra."""
+    """Turn a failed import of a public module into an ImportError that says how to install its extra."""
     try:
         yield
     except ModuleNotFoundError as error:

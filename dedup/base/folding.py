@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 import unicodedata
 
-# Only the accents of Latin, Greek and Cyrillic: combining marks of other scripts are parts of letters.
+# Only the accents of Latin, Greek and Cyrillic: in other scripts combining marks are parts of letters.
 ACCENTS = "\u0300-\u036f"
 
-# Unicode does not decompose these letters.
+# Unicode does not decompose these letters into a plain letter and an accent.
 LETTERS = {
     **{"ß": "ss", "ẞ": "SS", "æ": "ae", "Æ": "AE", "œ": "oe", "Œ": "OE"},
     **{"ø": "o", "Ø": "O", "ł": "l", "Ł": "L", "đ": "d", "Đ": "D", "ı": "i"},
@@ -18,7 +18,7 @@ _IN_PLACE = {ord(letter): plain for letter, plain in LETTERS.items()}
 
 
 def folded(text: str) -> str:
-    """Return a text without accents. `word_index.FOLDED` does the same in SQL.
+    """Return a text without its accents. `word_index.FOLDED` does the same in SQL.
 
     >>> folded("Çağrı, Łódź und die Straße")
     'Cagri, Lodz und die Strasse'
@@ -30,5 +30,5 @@ def folded(text: str) -> str:
 
 
 def same_word(text: str) -> str:
-    """Return a key that names share if they differ in case and accents alone: LE MONDE and Le Mondé."""
+    """Return a key that is equal for names that differ only in case and accents: LE MONDE and Le Mondé."""
     return folded(text).casefold()

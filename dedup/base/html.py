@@ -17,22 +17,22 @@ from dedup.base.errors import InputError
 from dedup.base.extras import installing
 
 EXTRACTOR_VARIABLE = "DEDUP_EXTRACTOR"
-# The longest news pages that we know have 2,000,000, most of it scripts.
+# The longest news pages that we saw have 2,000,000 characters, mostly scripts.
 MAX_HTML_CHARACTERS = 5_000_000
-# A news page has 500 to 5,000. Past this bound only the text of a page is kept.
+# A news page has 500 to 5,000 tags. Tags after this maximum are dropped; their text is kept.
 MAX_TAGS = 20_000
-# lxml gives up at 256 nested elements; news pages have 20 to 40.
+# lxml fails at 256 levels of nested elements; news pages have 20 to 40.
 MAX_DEPTH = 200
 MAX_ATTRIBUTES = 30
-# A picture inside an address is much longer, and says nothing.
+# A picture encoded in an attribute is much longer, and has no text.
 MAX_ATTRIBUTE_CHARACTERS = 300
-LOOKED_AT_CHARACTERS = 100_000  # The beginning of a text shows whether it is HTML
+LOOKED_AT_CHARACTERS = 100_000  # Only the beginning of a text is tested for HTML
 
 _DOCUMENT = re.compile(
     r"\s*(?:<!--.{0,1000}?-->\s*)?(?:<\?xml[^<>]*>\s*)?<(?:!doctype\s+html|html|head|body)\b", re.I | re.S
 )
 _PAGE = re.compile(r"<(?:html|head|body|header|footer|nav|main|article)\b", re.I)
-"""Tags around an article in a page. HTML without any of them is the body of one, and all its text counts."""
+"""Tags that only a whole page has. HTML without these tags is an article body: all its text counts."""
 _BLOCKS = (
     "address|article|aside|blockquote|br|caption|dd|div|dl|dt|figcaption|figure|footer|form|h[1-6]|header|hr|"
     "li|main|nav|ol|p|pre|section|table|tbody|td|tfoot|th|thead|tr|ul"
@@ -49,9 +49,9 @@ _INLINES = (
 )
 _BLOCK_TAG = rf"(?i)</?(?:{_BLOCKS})(?:\s[^<>]*)?/?>"
 _INLINE_TAG = rf"(?i)</?(?:{_INLINES}|a(?=\s+[a-z]+\s*=|>))(?:\s[^<>]*)?/?>"
-# The `;` is required: `AT&T` and the `&copy` of an address are no entities.
+# The `;` is required: `AT&T`, and `&copy` in a web address, are not entities.
 _ENTITY = r"&(?:[a-zA-Z][a-zA-Z0-9]{1,31}|#[0-9]{1,7}|#[xX][0-9a-fA-F]{1,6});"
-# A sentence about HTML mentions one tag or a pair, so two make a text HTML only at its start.
+# A sentence about HTML may mention a tag or a pair. So two tags suffice only if the text begins with a tag.
 _TAGS_AT_START, _TAGS_ANYWHERE = 2, 3
 _SURROGATES = re.compile(
     r"&#(?:[xX][dD][89abAB][0-9a-fA-F]{2}|5(?:5[3-9]\d\d|6[0-3]\d\d));"
@@ -66,13 +66,13 @@ _VOID = frozenset(
     ("area", "base", "br", "col", "embed", "hr", "img", "input", "link", "meta", "param", "source", "wbr")
 )
 _RAW = frozenset(("script", "style", "textarea", "noscript", "iframe", "title"))
-"""Elements whose content is no text of the article."""
+"""Elements whose content is not part of the article's text."""
 _ENDS = {name: re.compile(rf"</{name}\b", re.I) for name in _RAW}
 _SELF_CLOSING = frozenset(("p", "li", "td", "th", "tr", "dt", "dd", "option"))
 
 
 def looks_like_html(text: str) -> bool:
-    """Return whether a text is a page or a fragment of HTML, and not words that mention a tag."""
+    """Return whether a text is a page or a fragment of HTML, not prose that mentions a tag."""
     if "<" not in text:
         return False
     if _DOCUMENT.match(text):
@@ -84,30 +84,30 @@ def looks_like_html(text: str) -> bool:
 
 
 def extract(html: str) -> str:
-    """Return the text of an article in a page of HTML, or all the text of a fragment.
+    """Return the article's text from a page of HTML, or all the text of a fragment.
 
     Raises InputError: trafilatura is not installed, or the page is longer than MAX_HTML_CHARACTERS or has no
-    text. The message quotes nothing of the page.
+    text. The message quotes no part of the page.
     """
     extractor = need_extractor()
     if len(html) > MAX_HTML_CHARACTERS:
-        raise InputError(f"its HTML is longer than {MAX_HTML_CHARACTERS:,} characters")
+        raise InputError(f"the HTML is longer than {MAX_HTML_CHARACTERS:,} characters")
     html = paired(html.replace("\0", "").encode("utf-8", "ignore").decode("utf-8"))
     found: Any = None
-    # An extractor drops text before the first block of a fragment as a menu; a fragment has no menus.
+    # An extractor would treat text before the first block as a menu and drop it; a fragment has no menus.
     if _PAGE.search(html):
-        # Hostile HTML can raise anything in a parser; all the text is taken then.
+        # Hostile HTML can cause any exception in a parser; then all the text of the page is used.
         with suppress(Exception):
-            # lxml takes minutes for a tag of 100,000 attributes: it gets the page within bounds.
+            # lxml takes minutes for a tag with 100,000 attributes, so tags and attributes are limited first.
             found = extractor(_rewritten(_tokens(html)))
     text = (found or "").strip() or _all_text(_tokens(html))
     if not text:
-        raise InputError("no text in its HTML")
+        raise InputError("the HTML has no text")
     return text
 
 
 def paired(text: str) -> str:
-    """Join two references to the halves of a character, such as an emoji, into that character."""
+    """Replace each pair of entities that encodes the two surrogates of a character by that character."""
     return _SURROGATES.sub(_one, text) if "&#" in text else text
 
 
@@ -119,7 +119,7 @@ def _one(pair: re.Match[str]) -> str:
 
 
 def readable(body: str) -> str:
-    """Return the text of a stored body that may be HTML; an empty text if the HTML has no words.
+    """Return the text of a stored body, which may be HTML; an empty string if the HTML has no text.
 
     A body above MAX_HTML_CHARACTERS is returned unchanged. Raises InputError: trafilatura is not installed.
     """
@@ -128,14 +128,14 @@ def readable(body: str) -> str:
     need_extractor()
     try:
         return extract(body)
-    except InputError:  # no text in its HTML
+    except InputError:  # The HTML has no text
         return ""
 
 
 def plain_title(title: str) -> str:
-    """Return a title on one line, without tags of HTML and with its entities unescaped once.
+    """Return a title on one line, without HTML tags, and with HTML entities unescaped once.
 
-    Other titles are unchanged, such as `AT&T <Live>`: HTML has no such tag, and an entity ends in `;`.
+    A title such as `AT&T <Live>` is unchanged: HTML has no tag `<Live>`, and an entity ends in `;`.
     """
     if "<" not in title and "&" not in title:
         return title
@@ -146,7 +146,7 @@ def plain_title(title: str) -> str:
 
 
 def take_out(found: dict[str, Any], page: str | None) -> None:
-    """Set the text of an article from its page, and remove the tags of its title."""
+    """Set the text of an article, extracted from its page, and remove HTML tags from the title."""
     if page is not None:
         found["text"] = extract(page)
     if isinstance(title := found.get("title"), str):
@@ -154,32 +154,32 @@ def take_out(found: dict[str, Any], page: str | None) -> None:
 
 
 def need_extractor() -> Callable[[str], Any]:
-    """Return the function that extracts the text of a page. Raises InputError: it is not installed."""
+    """Return the function that extracts the text of a page. Raises InputError: no extractor is installed."""
     if name := os.environ.get(EXTRACTOR_VARIABLE):
         found: Callable[[str], Any] | None = plugins.loaded("extractors", name)
         if found:
             return found
         known = ", ".join(plugins.declared("extractors")) or "none"
-        raise InputError(f"{EXTRACTOR_VARIABLE} is {name}, and the extractors of plug-ins are: {known}")
+        raise InputError(f"{EXTRACTOR_VARIABLE} is {name}, which no plug-in has; their extractors: {known}")
     try:
         import trafilatura
     except ImportError:
         raise InputError(f"HTML needs trafilatura: run `{installing('html')}`") from None
     for name in ("trafilatura", "htmldate", "courlan", "justext"):
         logger = logging.getLogger(name)
-        # These libraries log every broken page. A program that wants to see that sets their level.
+        # These libraries log every broken page. A program that wants these messages sets the loggers' levels.
         if logger.level == logging.NOTSET:
             logger.setLevel(logging.CRITICAL + 1)
     return partial(trafilatura.extract, output_format="txt", favor_recall=True, include_comments=False)
 
 
 Token = tuple[str, str, str]
-"""("text", "", the text), ("open", name, attributes), ("close", name, ""), or ("data", "", JSON-LD)."""
+"""Forms: ("text", "", text), ("open", name, attributes), ("close", name, ""), ("data", "", JSON-LD)."""
 
 
 def _tokens(html: str) -> Iterator[Token]:
-    # An unclosed tag or comment ends the page. To search on for its end again and again would take a time
-    # that grows with the square of the page.
+    # An unclosed tag or comment ends the page. Searching for the missing end at each such tag would take time
+    # that grows with the square of the page's length.
     position = 0
     while (at := html.find("<", position)) >= 0:
         if at > position:
@@ -216,7 +216,7 @@ def _after(html: str, mark: str, start: int) -> int:
 
 
 def _attributes(html: str, position: int) -> tuple[int, str]:
-    """Return the position after a tag, and its first attributes, escaped again."""
+    """Return the position after a tag, and the first attributes of the tag, escaped."""
     kept: list[str] = []
     while True:
         skipped = _SKIP.match(html, position)
@@ -226,14 +226,14 @@ def _attributes(html: str, position: int) -> tuple[int, str]:
         if html[position] == ">":
             return position + 1, " ".join(kept)
         found = _ATTRIBUTE.match(html, position)
-        if found is None:  # a stray quote or sign; a `<` begins another tag
+        if found is None:  # A stray quote or sign is skipped; a `<` begins the next tag
             if html[position] == "<":
                 return position, " ".join(kept)
             position += 1
             continue
         position = found.end()
         if html[position : position + 1] in ('"', "'") and found.group(4) == "":
-            return len(html), " ".join(kept)  # a value that is never closed
+            return len(html), " ".join(kept)  # The quoted value is never closed
         if len(kept) < MAX_ATTRIBUTES and found[1].isascii() and len(found[1]) <= MAX_ATTRIBUTE_CHARACTERS:
             value = next((value for value in found.groups()[1:] if value is not None), "")
             plain = entities.unescape(value[:MAX_ATTRIBUTE_CHARACTERS])
@@ -241,7 +241,7 @@ def _attributes(html: str, position: int) -> tuple[int, str]:
 
 
 def _rewritten(tokens: Iterator[Token]) -> str:
-    """Write a page again within the bounds on tags and depth."""
+    """Return the page as HTML with at most MAX_TAGS tags and MAX_DEPTH nested elements."""
     written: list[str] = []
     opened: list[str] = []
     tags = 0
@@ -273,7 +273,7 @@ def _rewritten(tokens: Iterator[Token]) -> str:
 
 
 def _all_text(tokens: Iterator[Token]) -> str:
-    """Return the words between the tags, a line for each block."""
+    """Return the text between the tags, one line for each block element."""
     written = []
     for kind, name, value in tokens:
         if kind == "text":

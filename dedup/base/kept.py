@@ -1,4 +1,4 @@
-"""Columns of the caller that an article keeps, values of JSON: shown beside its mark, never compared."""
+"""Check the caller's own columns, which are stored with an article as JSON, shown, and never compared."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ from typing import Any
 
 from dedup.base.errors import InputError
 
-# Attached tables have the same bounds, in dedup/attach/functions.py.
-KEPT_CHARACTERS = 4_096  # A kept text is cut to it; any other value that is longer as JSON is left out
-KEPT_NAMES = 1_000  # Values that one article keeps
+# dedup/attach/functions.py has the same limits for attached tables.
+KEPT_CHARACTERS = 4_096  # A longer text is cut; any other value that is longer as JSON is left out
+KEPT_NAMES = 1_000  # Maximum number of kept values per article
 
 
 def kept_values(given: Any) -> dict[str, Any] | None:
-    """Return the values that an article keeps, without nulls; None if nothing is left.
+    """Return the values to store with an article, without nulls; None if no value is left.
 
-    Times become ISO 8601, decimals numbers; NUL, lone surrogates, NaN and infinity are left out.
-    Raises InputError: the values have no names, or are none of JSON. The message never holds a value.
+    Times become ISO 8601, decimals become floats; NUL, lone surrogates, NaN and infinity are left out.
+    Raises InputError: the values have no names, or JSON has no such type. The message never contains a value.
     """
     if not isinstance(given, Mapping):
         raise InputError(f"kept must be an object of names and values, not {type(given).__name__}")
@@ -62,7 +62,7 @@ def _plain(value: Any) -> Any:
         case list() | tuple():
             return [_plain(inner) for inner in value]
         case _:
-            # Imported here, since every command imports this module.
+            # Imported only here, to keep the start of commands quick: every command imports this module.
             from decimal import Decimal
 
             if isinstance(value, Decimal):

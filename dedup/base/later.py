@@ -1,4 +1,4 @@
-"""Modules that are imported when first used, since most programs never need them.
+"""Import modules on first use, since most programs never need them.
 
 if TYPE_CHECKING:
     from dedup.settling import backfill

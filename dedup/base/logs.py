@@ -1,4 +1,4 @@
-"""Logs of long-lived commands: one line per event on stderr, with no text of an article and no password."""
+"""Write logs of long-running commands to stderr: one line per event, without article texts or passwords."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ LogFormat = Literal["text", "json"]
 LogLevel = Literal["debug", "info", "warning", "error"]
 
 LOGGERS = ("dedup", "uvicorn")
-COUNTS = ("fingerprinted", "settled", "failed")  # Fields of a report that are logged
+COUNTS = ("fingerprinted", "settled", "failed")  # Fields of a report to log
 
 _PLAIN = frozenset(vars(logging.makeLogRecord({}))) | {"message", "asctime", "taskName"}
-"""Attributes that every record has; the others belong to the event."""
+"""Attributes that every log record has; any further attribute belongs to the event."""
 
 
 def configure(format_: LogFormat = "text", level: LogLevel = "info") -> None:
-    """Show the events of `LOGGERS` on stderr, from `level` up."""
+    """Write the events of `LOGGERS` to stderr, at `level` and above."""
     handler = logging.StreamHandler()
     handler.setFormatter(_Formatter(format_))
     for name in LOGGERS:
@@ -33,12 +33,12 @@ def configure(format_: LogFormat = "text", level: LogLevel = "info") -> None:
 
 
 def settled(report: BackfillReport, seconds: float | None = None) -> None:
-    """Log the counts of a report under `dedup.worker`; as a warning if texts failed.
+    """Log the counts of a backfill report with the logger `dedup.worker`; as a warning if texts failed.
 
-    `seconds`: of a worker's round; None for a whole run, whose event has more.
+    `seconds`: the duration of one worker round; None for a whole run, whose event has more fields.
     """
     counts = {name: getattr(report, name) for name in COUNTS}
-    if report.archived:  # where there is a window, and it moved
+    if report.archived:  # Only if the corpus has a window, and it moved
         counts["archived"] = report.archived
     words = ", ".join(f"{name} {count}" for name, count in counts.items())
     took: object
@@ -61,7 +61,7 @@ class _Formatter(logging.Formatter):
     def format(self, record: logging.LogRecord) -> str:
         time = datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds")
         level = record.levelname.lower()
-        # Name the kind of an error only: its message could hold the text of an article.
+        # Log only the class of an error: the error message could contain the text of an article.
         kind = record.exc_info[0] if record.exc_info else None
         message = record.getMessage() + (f" ({kind.__name__})" if kind else "")
         if self._format == "text":

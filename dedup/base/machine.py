@@ -1,4 +1,4 @@
-"""Cores and memory of this machine, bounds on their use, and the names of the engines that settle."""
+"""Report the cores and memory of this machine; limits on batches, memory and threads; engine names."""
 
 from __future__ import annotations
 
@@ -8,35 +8,35 @@ from pathlib import Path
 from typing import Literal
 
 EngineName = Literal["auto", "postgres", "memory"]
-"""`postgres` settles in batches through indexes, `memory` all at once; `auto` takes the quicker one."""
+"""`postgres` settles batches by database indexes, `memory` settles in memory; `auto` chooses the faster."""
 
 ENGINE_NAMES: tuple[EngineName, ...] = ("auto", "postgres", "memory")
 
-# Such a settle transaction takes a quarter of a second if few of the articles are related.
+# A transaction that settles a batch of this size takes 0.25 seconds if few of the articles are related.
 BATCH_ARTICLES = 1_000
 
-MAX_BATCH = 100_000  # Articles per transaction of a backfill; more hold the corpus for too long
+MAX_BATCH = 100_000  # Maximum of articles per backfill transaction; more would lock the corpus for too long
 
-# Bytes. With less, the memory engine would read the corpus again and again.
+# Minimum in bytes. With less memory, the memory engine would read the corpus many times.
 MIN_MEMORY = 16_000_000
 
-MAX_WORKERS = 256  # Threads that fingerprint texts
+MAX_WORKERS = 256  # Maximum number of threads that fingerprint texts
 
 
 def cores() -> int:
-    if hasattr(os, "sched_getaffinity"):  # not on macOS
+    if hasattr(os, "sched_getaffinity"):  # macOS lacks this function
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1
 
 
 def threads() -> int:
-    # One more than cores: a thread waits for the database part of the time.
+    # One thread more than cores, since each thread waits for the database part of the time.
     return cores() + 1
 
 
 def memory() -> int:
-    """Return the bytes of memory that this process may use: of the machine, or of its control group."""
+    """Return the bytes of memory that this process may use, by the machine's size and its control group."""
     found = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
-    with suppress(OSError, ValueError):  # no control group, or one without a limit ("max")
+    with suppress(OSError, ValueError):  # No control group, or its limit is "max"
         found = min(found, int(Path("/sys/fs/cgroup/memory.max").read_text("ascii")))
     return found

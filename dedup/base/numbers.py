@@ -1,4 +1,4 @@
-"""Arrays of pairs and groups of things that are numbered from 0, and their arithmetic. NumPy only."""
+"""Arrays of pairs and groups of items that are numbered from 0, and functions on such arrays. NumPy only."""
 
 from __future__ import annotations
 
@@ -8,19 +8,19 @@ from typing import Any, Self
 import numpy as np
 import numpy.typing as npt
 
-Pairs = npt.NDArray[np.int32]  # Shape (m, 2): two numbers a row, the smaller first
+Pairs = npt.NDArray[np.int32]  # Shape (m, 2): two item numbers per row, the smaller first
 Likeness = npt.NDArray[np.float32]  # Shape (m,): the score of each pair, from 0 to 1
 Shares = npt.NDArray[np.float64]  # Shape (m,): a share from 0 to 1 for each pair
-Counts = npt.NDArray[np.int32]  # Shape (m,): a count for each pair, or for each thing
-Flags = npt.NDArray[np.bool_]  # Shape (m,): one yes or no for each pair
-Groups = npt.NDArray[np.int32]  # Shape (n,): the number of the group of each thing
-Keys = npt.NDArray[np.int64]  # Shape (m,): one number for each pair
+Counts = npt.NDArray[np.int32]  # Shape (m,): a count for each pair, or for each item
+Flags = npt.NDArray[np.bool_]  # Shape (m,): True or False for each pair
+Groups = npt.NDArray[np.int32]  # Shape (n,): the group number of each item
+Keys = npt.NDArray[np.int64]  # Shape (m,): one integer that encodes each pair
 
 NO_PAIRS: Pairs = np.empty((0, 2), np.int32)
 
 
 class Columns:
-    """A table as one array per column, for dataclasses with slots: every attribute is of shape (m,)."""
+    """Base class of tables with one array per column: dataclasses with slots; each array has shape (m,)."""
 
     __slots__: tuple[str, ...] = ()
 
@@ -32,7 +32,7 @@ class Columns:
 
     @classmethod
     def joined(cls, parts: Sequence[Self]) -> Self:
-        """Return the rows of all parts, in order; there must be a part, which may be empty."""
+        """Return the rows of all parts, in order. At least one part must be given; it may be empty."""
         filled = [part for part in parts if len(part)]
         if len(filled) < 2:
             return filled[0] if filled else parts[0]
@@ -40,7 +40,7 @@ class Columns:
 
 
 def pair_keys(pairs: Pairs, size: int) -> Keys:
-    """Return one number for each pair among `size` things, in the same order as the pairs."""
+    """Return one integer for each pair of `size` items; the integers sort as the pairs do."""
     return pairs[:, 0].astype(np.int64) * size + pairs[:, 1]
 
 
@@ -49,7 +49,7 @@ def pairs_of(keys: Keys, size: int) -> Pairs:
 
 
 def begins_run(*columns: npt.NDArray[Any]) -> Flags:
-    """Return for each row whether it differs from the row before it; True for the first."""
+    """Return for each row whether it differs from the row before it; True for the first row."""
     found = np.zeros(len(columns[0]), np.bool_)
     found[:1] = True
     for column in columns:
@@ -58,14 +58,14 @@ def begins_run(*columns: npt.NDArray[Any]) -> Flags:
 
 
 def distinct(values: Keys) -> Keys:
-    """Return the numbers without repetition, in ascending order."""
-    # np.unique hashes the numbers, and takes fifty times as long for millions (NumPy 2.4).
+    """Return the distinct values, in ascending order."""
+    # np.unique hashes the values, and takes fifty times as long for millions of values (NumPy 2.4).
     ordered = np.sort(values)
     return ordered[begins_run(ordered)]
 
 
 def runs(*columns: npt.NDArray[Any]) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
-    """Return the start and the length of each run of equal rows."""
+    """Return the start and the length of each run of equal adjacent rows."""
     starts = np.flatnonzero(begins_run(*columns))
     ends = np.append(starts[1:], len(columns[0])) if len(starts) else starts
     return starts, ends - starts
@@ -74,7 +74,7 @@ def runs(*columns: npt.NDArray[Any]) -> tuple[npt.NDArray[np.int64], npt.NDArray
 def ranges(
     starts: npt.NDArray[np.integer[Any]] | int, counts: npt.NDArray[np.integer[Any]]
 ) -> npt.NDArray[np.int64]:
-    """Return ranges of numbers in one array: `counts[i]` numbers from `starts[i]`, or from the one start."""
+    """Return integer ranges in one array: `counts[i]` integers from `starts[i]`, or all from one start."""
     ends = np.cumsum(counts, dtype=np.int64)
     found: npt.NDArray[np.int64] = np.repeat(starts - (ends - counts), counts)
     found += np.arange(len(found))
@@ -82,10 +82,10 @@ def ranges(
 
 
 class Components:
-    """Connected components of `size` things, joined by pairs as they come."""
+    """Connected components of `size` items; pairs of items can be joined step by step."""
 
     def __init__(self, size: int) -> None:
-        # Each thing points to one of its component with a number that is not larger, at first to itself.
+        # Each item points to an item of its component whose number is not larger; at first, to itself.
         self._above = np.arange(size, dtype=np.int32)
 
     def join(self, pairs: Pairs) -> None:
@@ -96,14 +96,14 @@ class Components:
             np.minimum.at(self._above, ends[:, 1], ends[:, 0])
 
     def firsts(self) -> Groups:
-        """Return the first thing of each thing's component."""
+        """Return for each item the first item of its component."""
         return self._ends(np.arange(len(self._above), dtype=np.int32))
 
     def _ends(self, things: npt.NDArray[np.int32]) -> npt.NDArray[np.int32]:
-        """Follow the pointers of some things to their ends."""
+        """Follow the pointers of some items to the end, and return the items there."""
         while True:
             # Path halving (Tarjan and van Leeuwen 1984): each step doubles the length of the pointers, so a
-            # chain of n takes log n steps.
+            # chain of n pointers takes log n steps.
             further = self._above[self._above[things]]
             self._above[things] = further
             if np.array_equal(further, things):
@@ -112,7 +112,7 @@ class Components:
 
 
 def linked(size: int, pairs: Pairs) -> Groups:
-    """Number the connected components of `size` things, in the order of their first members."""
+    """Return for each of `size` items the number of its component; components are numbered by first items."""
     components = Components(size)
     components.join(pairs)
     return np.unique(components.firsts(), return_inverse=True)[1].astype(np.int32)

@@ -1,9 +1,9 @@
-"""Plug-ins: commands, file formats and more, which extras and other packages add by entry points.
+"""Load plug-ins: commands, file formats and more, which extras and other packages add by entry points.
 
     [project.entry-points."dedup.commands"]
     hello = "hello_dedup:hello"            # `dedup hello`; "export.hello" would be `dedup export hello`
 
-docs/architecture.md lists the groups. The logger `dedup.plugins` names a plug-in that cannot be used, once.
+docs/architecture.md lists the groups. The logger `dedup.plugins` warns once of each unusable plug-in.
 """
 
 from __future__ import annotations
@@ -23,26 +23,26 @@ EXTRAS = "dedup.extras"
 
 @cache
 def declared(group: str) -> dict[str, EntryPoint]:
-    """Return the plug-ins of a group by name, sorted; our own take precedence over others of that name."""
-    from importlib.metadata import entry_points  # slow, and seldom needed
+    """Return the plug-ins of a group, sorted by name. Of two with equal names, this package's own is used."""
+    from importlib.metadata import entry_points  # A slow import, seldom needed
 
     found: dict[str, EntryPoint] = {}
     for point in sorted(entry_points(group=f"dedup.{group}"), key=lambda point: not is_own(point)):
         if found.setdefault(point.name, point) is not point:
-            refuse(point, f"{_maker(found[point.name])} has one of that name")
+            refuse(point, f"{_maker(found[point.name])} has a plug-in of that name")
     return dict(sorted(found.items()))
 
 
 @cache
 def loaded(group: str, name: str) -> Any:
-    """Return a plug-in; None if no usable one has that name."""
+    """Return the plug-in with this name; None if it is missing or cannot be loaded."""
     point = declared(group).get(name)
     if point is None:
         return None
     try:
         return point.load()
     except (Exception, SystemExit) as error:
-        # Users may remove the folder of an extra of ours: its entry points stay, and are no fault.
+        # Users may delete the folder of one of our extras: its entry points remain, which is not an error.
         extra = ".".join(point.module.split(".")[:3])
         removed = isinstance(error, ModuleNotFoundError) and error.name in (extra, EXTRAS)
         if not (removed and extra.startswith(EXTRAS)):
@@ -51,7 +51,10 @@ def loaded(group: str, name: str) -> Any:
 
 
 def needed(group: str, name: str, *, extra: str) -> Any:
-    """Return a plug-in of an extra. Raises ImportError: the extra is missing; InputError: a package is."""
+    """Return a plug-in of an extra.
+
+    Raises ImportError: the extra is missing. Raises InputError: a package that the extra needs is missing.
+    """
     try:
         if point := declared(group).get(name):
             return point.load()
@@ -68,13 +71,13 @@ def every(group: str) -> dict[str, Any]:
 
 
 def is_own(point: EntryPoint) -> bool:
-    # Ask its module: to read the name of its distribution takes 3 ms.
+    # Compare the module name, since reading the name of the distribution takes 3 ms.
     return point.module.startswith("dedup.")
 
 
 def refuse(point: EntryPoint, why: str) -> None:
-    """Log that a plug-in is left out."""
-    import logging  # seldom needed
+    """Log that a plug-in is left out, and why."""
+    import logging  # A seldom needed import
 
     group, name, maker = point.group.removeprefix("dedup."), point.name, _maker(point)
     logging.getLogger("dedup.plugins").warning(

@@ -1,8 +1,8 @@
-r"""Make text of strangers harmless to show: on a terminal, in JSON, in a spreadsheet.
+r"""Make texts from strangers safe to show on a terminal, in JSON or in a spreadsheet.
 
-Harmful characters are unseen by a reader, and a program may act on them: control characters (C0, DEL, C1),
-characters that turn the direction of writing, invisible ones, line and paragraph separators, lone surrogates,
-characters of private use, and those unknown to the Unicode tables of this Python.
+Harmful characters are invisible to a reader, while a program may act on them: control characters (C0, DEL,
+C1), characters that change the writing direction, invisible characters, line and paragraph separators, lone
+surrogates, private-use characters, and characters unknown to the Unicode tables of this Python.
 """
 
 from __future__ import annotations
@@ -13,13 +13,14 @@ import unicodedata
 from collections.abc import Callable
 from typing import Any
 
-# Invisible, but Persian, the scripts of India and composed emoji are wrong without them.
+# These characters are invisible, but Persian, the scripts of India and composed emoji need them.
 JOINERS = "\u200c\u200d"
 REPLACEMENT = "\ufffd"
 
-# Spreadsheets run a cell with these (OWASP, "CSV Injection"); some take the full-width forms too.
+# Spreadsheets run a cell that begins with one of these characters as a formula (OWASP, "CSV Injection");
+# some spreadsheets accept the full-width forms, too.
 FORMULA_STARTS = "=+-@＝＋－＠"
-# Some spreadsheets skip these to find a formula behind them; from the same list.
+# Some spreadsheets skip these characters at the start of a cell and run a formula after them (OWASP).
 SPACE_STARTS = "\t\r\n"
 
 _NOT_ASCII = re.compile(r"[^ -~]")
@@ -27,9 +28,9 @@ _NOT_ASCII_NOR_LINE_FEED = re.compile(r"[^\n -~]")
 
 
 def printable(text: str) -> str:
-    """Return a text for a terminal, on one line and of the same length.
+    """Return a text that is safe for a terminal, on one line and of the same length.
 
-    Spaces of every kind and line ends become a space, other harmful characters U+FFFD.
+    Each space of any kind and each line end becomes a space; any other harmful character becomes U+FFFD.
     """
     return text if text.isprintable() else _NOT_ASCII.sub(_shown, text)
 
@@ -40,13 +41,13 @@ def printable_lines(text: str) -> str:
 
 
 def guarded(text: str) -> str:
-    """Return a printable cell of CSV, with an apostrophe before a formula."""
+    """Return a printable CSV cell; an apostrophe before a formula keeps spreadsheets from running it."""
     runs = text.startswith(tuple(SPACE_STARTS)) or text.lstrip().startswith(tuple(FORMULA_STARTS))
     return f"'{printable(text)}" if runs else printable(text)
 
 
 def as_json(value: Any, *, indent: int | None = None, default: Callable[[Any], Any] | None = None) -> str:
-    r"""Return a value as JSON, with harmful characters as \uXXXX; `json.dumps` gets `default`."""
+    r"""Return a value as JSON text, with harmful characters as \uXXXX; `default` is for `json.dumps`."""
     text = json.dumps(value, indent=indent, ensure_ascii=False, default=default)
     return text if text.isprintable() else _NOT_ASCII_NOR_LINE_FEED.sub(_escaped, text)
 
@@ -64,7 +65,7 @@ def _shown(match: re.Match[str]) -> str:
 
 def _escaped(match: re.Match[str]) -> str:
     character = match[0]
-    # The spaces of typography stay readable: French has one before every colon.
+    # Keep the spaces of typography readable: French has a no-break space before a colon.
     if _is_harmless(character) or unicodedata.category(character) == "Zs":
         return character
     return r"\u007f" if character == "\x7f" else json.dumps(character)[1:-1]

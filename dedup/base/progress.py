@@ -1,4 +1,4 @@
-"""Reports of the progress of long work. Commands show it; the library is silent by default."""
+"""Report the progress of long work. Commands show progress; by default the library does not."""
 
 from __future__ import annotations
 
@@ -10,17 +10,17 @@ from typing import Protocol
 
 
 class Progress(Protocol):
-    """Interface that long work reports to; `SilentProgress` is the default."""
+    """Receiver of the progress of long work; `SilentProgress` is the default."""
 
     def start(self, stage: str, total: int | None) -> None:
-        """Begin a stage of `total` things, such as articles; None if their number is unknown."""
+        """Begin a stage with `total` steps, such as articles; None if the number of steps is unknown."""
 
     def advance(self, count: int, total: int | None = None) -> None:
-        """Add things that are done; `total` if it has changed."""
+        """Add `count` finished steps; `total` is the new number of steps, if it has changed."""
 
 
 class SilentProgress:
-    """Progress that nobody sees."""
+    """Receiver that ignores all progress."""
 
     def start(self, stage: str, total: int | None) -> None:
         pass
@@ -30,21 +30,21 @@ class SilentProgress:
 
 
 class Steps:
-    """Steps done of a stage, and their total, which never shrinks."""
+    """Counter of the finished steps of a stage and of all its steps; the total never shrinks."""
 
     def __init__(self, total: int | None) -> None:
         self.done, self.total = 0, total
 
     def advance(self, count: int, total: int | None) -> None:
         self.done += count
-        # Work can come in while a stage runs: then the total grows with the steps done.
+        # New work can arrive while a stage runs: raise the total at least to the number of finished steps.
         if self.total is not None or total is not None:
             self.total = max(self.done, self.total or 0, total or 0)
 
 
 @dataclass(frozen=True, slots=True)
 class Both:
-    """Progress that is reported to two."""
+    """Receiver that passes all progress to two other receivers."""
 
     first: Progress
     second: Progress
@@ -60,7 +60,7 @@ class Both:
 
 @contextmanager
 def timed(seconds: dict[str, float], stage: str) -> Iterator[None]:
-    """Add the time of the block to the seconds of its stage, also if it raises."""
+    """Add the duration of the `with` block to the seconds of the stage, even if the block raises an error."""
     started = perf_counter()
     try:
         yield

@@ -1,4 +1,4 @@
-"""The schema of a corpus: its name, and names derived from it. A database can hold several corpora."""
+"""Choose the schema of a corpus, and derive other names from it. A database can contain several corpora."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from dedup.base.answer import Answer
 from dedup.base.errors import InputError
 
 DEFAULT = "dedup"
-VARIABLE = "DEDUP_SCHEMA"  # Environment variable that names the schema; unset or empty means `DEFAULT`
+VARIABLE = "DEDUP_SCHEMA"  # Environment variable with the schema; unset or empty means `DEFAULT`
 
-# Triggers are called `NAME_123456789_marks_update`, and Postgres cuts a name at 63 bytes.
+# Postgres cuts names at 63 bytes, and trigger names add to the schema: `NAME_123456789_marks_update`.
 MAX_BYTES = 40
 
 _WORDS = """
@@ -34,14 +34,14 @@ xmlserialize xmltable
 """
 
 RESERVED = frozenset(_WORDS.split())
-"""Words that Postgres quotes if they are names: appendix C of its manual, versions 14 to 18."""
+"""SQL keywords that need quotes as names: appendix C of the Postgres manual, versions 14 to 18."""
 
 _TAKEN = ("public", "information_schema")
 _NAME = re.compile(r"[a-z_][a-z0-9_]*")
 
 
 def chosen(given: str | None = None) -> str:
-    """Return the schema of a corpus, by default `DEDUP_SCHEMA` or `DEFAULT`. Raises InputError."""
+    """Return the schema of a corpus, by default `DEDUP_SCHEMA` or `DEFAULT`. Raises InputError: bad name."""
     name = os.environ.get(VARIABLE) or DEFAULT if given is None else given
     if not isinstance(name, str):
         raise InputError(f"the name of a schema must be a string, not {type(name).__name__}")
@@ -50,26 +50,26 @@ def chosen(given: str | None = None) -> str:
         shown = repr(name[:MAX_BYTES]) + ("…" if len(name) > MAX_BYTES else "")
         raise InputError(
             f"{shown} cannot be the schema of a corpus: a name has 1 to {MAX_BYTES} characters of a-z, 0-9"
-            " and _. It must not begin with a digit or pg_, nor be a word of SQL (select, user), public or"
-            " information_schema"
+            " and _. It must not begin with a digit or pg_, and not be a keyword of SQL (select, user),"
+            " public or information_schema"
         )
     return name
 
 
 def program(schema: str) -> str:
-    """Return the beginning of commands for the corpus of a schema."""
+    """Return the first words of every command for the corpus in this schema."""
     return "dedup" if schema == DEFAULT else f"dedup --schema {schema}"
 
 
 def outer(schema: str) -> str:
-    """Return a name for things outside the schema: the channel of workers, session parameters."""
-    # Postgres reserves some first words of session parameters (plpgsql), so the schema alone cannot be one.
+    """Return a name for objects outside the schema, such as the workers' channel and session parameters."""
+    # Postgres reserves some prefixes of session parameters (plpgsql), so the schema alone is no safe prefix.
     return DEFAULT if schema == DEFAULT else f"{DEFAULT}_{schema}"
 
 
 def migration_lock(schema: str) -> int:
-    """Return the key of the advisory lock by which one upgrade of a corpus runs at a time."""
-    # Seven bytes, so that the number fits a bigint.
+    """Return the key of the advisory lock that lets only one upgrade of a corpus run at a time."""
+    # The key has seven bytes, so that it fits in a bigint.
     plain = b"dedup+m"
     if schema != DEFAULT:
         plain = blake2b(plain + schema.encode(), digest_size=len(plain)).digest()
@@ -81,10 +81,10 @@ class Initialized(Answer):
     """The result of `Deduplicator.initialize`.
 
     Attributes:
-        location: host and database, for people.
-        before, after: revisions of the schema; None if there was none.
-        mended: objects that were missing or differed, and were made again.
-        left: objects that are still wrong, each with the reason.
+        location: host and database, in a form for display.
+        before, after: schema revisions before and after the call; None if the schema had none.
+        mended: database objects that were missing or different, and were created again.
+        left: database objects that are still wrong, each with the reason.
     """
 
     location: str

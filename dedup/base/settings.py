@@ -1,8 +1,8 @@
-"""Settings of a corpus, each with its default, bounds, and the measurement or reason behind it.
+"""Settings of a corpus, each with its default, its limits, and the measurement or reason for the default.
 
-A changed `fingerprint` setting fingerprints every article again. A changed `rule` setting settles every
-article again, without reading its text. Both wait until a backfill adopts them (docs/semantics.md, section
-6). A `window` setting chooses the articles that are compared. The table `setting` stores the values.
+After a change of a `fingerprint` setting, every article is fingerprinted again. After a change of a `rule`
+setting, every article is settled again, without reading its text. Both changes wait for the next backfill
+(docs/semantics.md, section 6). A `window` setting chooses which articles are compared. Table: `setting`.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ from dedup.base.errors import SettingError
 Kind = Literal["fingerprint", "rule", "window"]
 
 PRINT_KEYS, PRINT_BYTES = 48, 4 + 8 * 256
-"""Bucket keys and bytes that a print adds to an article (`dedup/text/damaged.py`)."""
+"""Number of bucket keys and bytes that a damaged-print signature adds to an article (`text/damaged.py`)."""
 
-# Days. A year without leap days gives a window the same length in every year.
+# Days per unit. A year always has 365 days, so that a window has the same length in every year.
 WINDOW_UNITS = {"d": 1, "w": 7, "y": 365}
 
-# A sentence in so many outlets is a quote. Two outlets often have one owner, or are customers of one agency.
+# A sentence that at least this many outlets print is a quote. Two outlets often share an owner or an agency.
 MIN_OUTLETS = 3
 
 
@@ -43,92 +43,92 @@ def _setting(
 
 @dataclass(frozen=True)
 class Settings:
-    """The settings of a corpus; immutable. A value may be a text, which is read as the type of its setting.
+    """The settings of a corpus; immutable. A value can be a string, which is converted to the setting's type.
 
-    Raises SettingError: a value of the wrong type or out of range, or two that contradict each other.
+    Raises SettingError: a value has the wrong type or is out of range, or two values contradict each other.
     """
 
-    default_language: str = _setting("en", "fingerprint", "language of articles that name none")
+    default_language: str = _setting("en", "fingerprint", "language of articles that do not name a language")
     text_max_characters: int = _setting(
         # The longest of 120,000 real articles, a live blog, has 132,000 characters.
-        1_000_000, "fingerprint", "longer texts are marked failed", 1_000, MAX_TEXT_CHARACTERS
+        1_000_000, "fingerprint", "maximum length; longer texts are marked failed", 1_000, MAX_TEXT_CHARACTERS
     )  # fmt: skip
     text_min_words: int = _setting(
-        # Shorter ones match by template: at 20, 2.6 % of the marks on short newswire, and a sixth of those on
-        # one small set, are not confirmed; at 24, 0.4 % and none. 22 to 30 work (scripts/recall.py).
-        24, "fingerprint", "shorter texts take part by their content alone, title included", 1, 1_000
+        # Shorter texts match by template: at 20, 2.6 % of the marks on short newswire and a sixth of the
+        # marks on a small set are unconfirmed; at 24, 0.4 % and 0 %. 22 to 30 work (scripts/recall.py).
+        24, "fingerprint", "minimum of words; shorter texts match only by equal title and text", 1, 1_000
     )  # fmt: skip
     sentence_min_characters: int = _setting(
-        20, "fingerprint", "a sentence counts from this many normalised characters", 1, 1_000
+        20, "fingerprint", "minimum number of normalised characters for a sentence to count", 1, 1_000
     )
-    stop_word_length: int = _setting(4, "fingerprint", "words of fewer characters start a shingle", 2, 20)
+    stop_word_length: int = _setting(4, "fingerprint", "words with fewer characters start a shingle", 2, 20)
     stop_words: str = _setting(
-        "", "fingerprint", "words that start a shingle, space-separated, instead of the length rule"
+        "", "fingerprint", "space-separated words that start a shingle, instead of stop_word_length"
     )
     signature_size: int = _setting(
-        # One byte each. 256 halve the error of 64 whole values of four bytes, in the same space.
+        # One byte per value. 256 bytes have half the error of 64 values of four bytes, in the same space.
         256, "fingerprint", "MinHash values per signature", 4, 1_024
     )  # fmt: skip
     bands: int = _setting(16, "fingerprint", "LSH bands: buckets per article", 1, 128)
     rows: int = _setting(4, "fingerprint", "MinHash values per band", 1, 16)
     hash_key: str = _setting(
-        "", "fingerprint", "seeds every hash, so that no stranger can craft words that collide; empty: none",
+        "", "fingerprint", "key of all hashes, so that strangers cannot craft colliding words; empty: none",
         secret=True,
     )  # fmt: skip
     damaged_print: str = _setting(
-        # It costs as much space as all else together, and only archives of scanned papers need it.
+        # Damaged-print signatures double the space per article; only archives of scanned papers need them.
         "off", "fingerprint", "whether misread reprints are found: for archives of scanned papers",
         choices=("off", "on"),
     )  # fmt: skip
     common_stories: int = _setting(
-        # Copies of one report with a shingle Jaccard of 0.6 or more never count for more than 1 / 0.6 ** 4 =
-        # 7.7 effective stories, however many they are.
-        10, "rule", "a sentence of more effective stories than this is common", 1, 1_000_000
+        # Copies of one report whose shingle Jaccard is at least 0.6 count as at most 1 / 0.6 ** 4 = 7.7
+        # effective stories, whatever the number of copies.
+        10, "rule", "a sentence in more effective stories than this number is common", 1, 1_000_000
     )  # fmt: skip
-    duplicate_sentence_jaccard: float = _setting(0.7, "rule", "duplicate from this sentence Jaccard", 0, 1)
+    duplicate_sentence_jaccard: float = _setting(0.7, "rule", "minimum sentence Jaccard of duplicates", 0, 1)
     duplicate_signature_jaccard: float = _setting(
-        # A version close to the one before it may be far from the first, the original of the story: at
-        # 0.7 that costs 5 % of the pairs of a set of version chains, at 0.6 2 %.
-        0.6, "rule", "duplicate from this signature Jaccard, in a shared bucket", 0, 1
+        # In a chain of versions, a late version can differ much from the first one, which is the original: at
+        # 0.7, 5 % of the pairs in a set of such chains are missed; at 0.6, 2 %.
+        0.6, "rule", "minimum signature Jaccard of duplicates, in a shared bucket", 0, 1
     )  # fmt: skip
-    similar_sentence_jaccard: float = _setting(0.3, "rule", "similar from this sentence Jaccard", 0, 1)
+    similar_sentence_jaccard: float = _setting(0.3, "rule", "minimum sentence Jaccard of similar pairs", 0, 1)
     similar_signature_jaccard: float = _setting(
-        0.3, "rule", "similar from this signature Jaccard, in a shared bucket", 0, 1
+        0.3, "rule", "minimum signature Jaccard of similar pairs, in a shared bucket", 0, 1
     )
     similar_containment: float = _setting(
-        0.7, "rule", "similar if so much of the shorter article is in the longer one", 0, 1
+        0.7, "rule", "minimum share of the shorter article that is in the longer one, to be similar", 0, 1
     )
     evidence_sentences: int = _setting(
-        # From 1 to 6 no measured share changes. 2, since a page with one sentence left is no article.
-        2, "rule", "sentences two articles must share to be duplicates by sentences", 1, 100
+        # Values from 1 to 6 give equal results. 2, since a page with only one sentence left is no article.
+        2, "rule", "minimum number of shared sentences of duplicates by sentences", 1, 100
     )  # fmt: skip
     evidence_shingles: int = _setting(
-        # Different price tables share their 4 to 6 shingles; short prose has 8. Values from 5 to 10 work.
-        8, "rule", "shingles each of two articles must have to be duplicates by signature", 1, 10_000
+        # Different price tables share all their 4 to 6 shingles; short prose has 8. Values from 5 to 10 work.
+        8, "rule", "minimum number of shingles in each of two duplicates by signature", 1, 10_000
     )  # fmt: skip
     containment_sentences: int = _setting(
-        3, "rule", "sentences two articles must share to count as contained by sentences", 1, 100
+        3, "rule", "minimum number of shared sentences for containment by sentences", 1, 100
     )
     containment_shingles: int = _setting(
-        # From 30 on excerpts of short items are lost; under 16 the error of the signature shows.
-        20, "rule", "shingles each of two articles must have to count as contained by signature", 1, 10_000
+        # From 30, excerpts of short articles are missed; below 16, signature errors cause wrong pairs.
+        20, "rule", "minimum number of shingles in each article for containment by signature", 1, 10_000
     )  # fmt: skip
     similar_pairs: int = _setting(
-        # Pages filled in from one template are similar by the thousand: all their pairs would grow with the
-        # square of their number.
-        50, "rule", "pairs kept of each article with earlier ones, the best", 1, 10_000
+        # Thousands of pages from one template can be similar to each other; without a maximum, the number of
+        # stored pairs would grow with the square of the number of pages.
+        50, "rule", "maximum of pairs kept of an article with earlier ones; the best are kept", 1, 10_000
     )  # fmt: skip
     canonical_order: str = _setting(
-        "published", "rule", "what makes an article earlier; where strangers may write, added",
+        "published", "rule", "time that decides which article is earlier; use added if strangers can write",
         choices=("published", "added"),
     )  # fmt: skip
     earliest_year: int = _setting(
-        # The first printed newspapers are of 1605; an older date is wrong. So are 0001 and 1601, the first
-        # years of two kinds of clocks. 1970, the first year of a third, can be right.
+        # The first printed newspapers are from 1605, so an older date is wrong, such as 0001 and 1601, the
+        # start years of two kinds of clocks. 1970, the start year of a third kind, can be right.
         1605, "rule", "a published_at before this year counts as missing; set it to your first year", 1, 9999
     )  # fmt: skip
     keep_window: str = _setting(
-        "", "window", "articles so much older than the newest are archived: 90d, 12w, 2y; empty: none is"
+        "", "window", "articles older than the newest by more are archived: 90d, 12w, 2y; empty: none"
     )
 
     def __post_init__(self) -> None:
@@ -157,7 +157,7 @@ class Settings:
         return window_days(self.keep_window)
 
     def with_values(self, values: Mapping[str, Any]) -> Settings:
-        """Return a copy with some values replaced. Raises SettingError, also for an unknown name."""
+        """Return a copy with some values replaced. Raises SettingError: a wrong value, or an unknown name."""
         known = {item.name for item in fields(self)}
         for name in values:
             if name not in known:
@@ -166,27 +166,27 @@ class Settings:
 
     @property
     def prints(self) -> bool:
-        """True if fingerprints hold prints (docs/semantics.md, section 1.9)."""
+        """True if fingerprints contain damaged-print signatures (docs/semantics.md, section 1.9)."""
         return self.damaged_print == "on"
 
     @property
     def buckets(self) -> int:
-        """The most bucket keys of an article."""
+        """Maximum number of bucket keys per article."""
         return self.bands + PRINT_KEYS * self.prints
 
     @property
     def signature_bytes(self) -> int:
-        """Bytes of the signature of an article that has shingles, with its print."""
+        """Number of bytes in the signature of an article with shingles, with its damaged-print signature."""
         return self.signature_size + PRINT_BYTES * self.prints
 
     def digest(self, kind: Kind) -> str:
-        """Return a hash of the settings of one kind, for versions and comparisons."""
+        """Return a hash of all settings of one kind, to derive versions and detect changes."""
         lines = [
             f"{item.name}={getattr(self, item.name)!r}"
             for item in fields(self)
             if item.metadata["kind"] == kind
             and item.name != "default_language"
-            # Corpora older than this setting keep their fingerprints.
+            # Leave this setting out while it is off, so that older corpora keep their fingerprint versions.
             and (item.name != "damaged_print" or self.prints)
         ]
         return hashlib.sha256("\n".join(lines).encode()).hexdigest()
@@ -196,18 +196,18 @@ WINDOW_FORM = "a number of days, weeks or years such as 90d, 12w or 2y, up to 99
 
 
 def window_days(given: str) -> int | None:
-    """Return a length of time in days, 730 for `2y`; None if it is not of `WINDOW_FORM`."""
+    """Return the number of days in a duration, 730 for `2y`; None if it does not match `WINDOW_FORM`."""
     found = re.fullmatch(r"([1-9][0-9]{0,5})([dwy])", given.strip())
     days = int(found[1]) * WINDOW_UNITS[found[2]] if found else 0
     return days if 0 < days <= 999 * WINDOW_UNITS["y"] else None
 
 
-# The fewest characters of a hash key that a person chooses: a shorter one could be guessed.
+# Minimum number of characters of a hash key that a person chooses: a shorter key could be guessed.
 HASH_KEY_CHARACTERS = 32
 
 
 def masked(secret: str) -> str:
-    """Return an id to show for a secret: equal secrets have equal ids. An empty secret has none."""
+    """Return an id to show in place of a secret; equal secrets have equal ids. Return "" for "" itself."""
     return secret and f"set (id {hashlib.blake2b(secret.encode(), digest_size=4).hexdigest()})"
 
 
@@ -223,7 +223,7 @@ def _read(name: str, value: Any, wanted: type) -> Any:
         return str(value)
     try:
         if wanted is int and isinstance(value, float) and not value.is_integer():
-            raise ValueError  # int() would cut 7.9 down to 7
+            raise ValueError  # int() would turn 7.9 into 7
         return wanted(value)
     except (ValueError, OverflowError):
         raise SettingError(f"{name} must be {_CALLED[wanted]}, not {value!r}") from None

@@ -1,4 +1,4 @@
-"""Timeouts of a program: every wait has an end (docs/reliability.md, promise 15)."""
+"""Define the timeouts of a program, so that no wait is endless (docs/reliability.md, promise 15)."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ LONGEST = 24 * 86_400.0  # Seconds; Postgres counts milliseconds in 31 bits, 24.
 
 @dataclass(frozen=True, slots=True)
 class Timeouts:
-    """Seconds before a program gives up, each above 0. Raises InputError: no number, or out of range.
+    """Seconds to wait before giving up, each above 0. Raises InputError: not a number, or out of range.
 
     Attributes:
-        connect: for a server that does not answer.
-        hook: for a verdict. An article that cannot be settled in this time is stored as `pending`.
-        lock: for a lock of another transaction, everywhere but in the hook.
-        statement: for one statement, everywhere but in the hook; counting a large corpus takes minutes.
-        idle: after this the server ends a transaction of ours that does nothing, such as one of a stopped
-            process, so that its locks are freed. Reads of one moment hold no lock, and are not ended.
+        connect: wait for a server that does not answer.
+        hook: wait for a verdict. An article that cannot be settled in this time is stored as `pending`.
+        lock: wait for a lock that another transaction holds; not in the hook.
+        statement: wait for one SQL statement, such as a count, which can take minutes; not in the hook.
+        idle: time after which the server ends an idle transaction of this program, for example of a stopped
+            process, to free its locks. Snapshot reads hold no such locks; their idle limit is `statement`.
     """
 
     connect: float = 10.0
@@ -61,6 +61,6 @@ def check_seconds(name: str, value: float) -> None:
 
 
 def milliseconds(seconds: float) -> str:
-    """Return a time for a setting of Postgres."""
-    # At least one: 0 means no timeout.
+    """Return a duration as text for a Postgres setting, such as `500ms`."""
+    # Return at least 1 ms, since Postgres reads 0 as no timeout.
     return f"{max(1, round(seconds * 1000))}ms"

@@ -1,14 +1,14 @@
-"""Read times as people and programs write them. Pure.
+"""Read times in the forms that people and programs write. Pure.
 
 - `2024-05-01T12:00:00Z` and other forms of ISO 8601, also with a trailing ` UTC`, ` GMT`, ` Z` or ` +0200`
 - `2024-05-01`, and `20240501` as a text or a number: midnight
-- `Wed, 01 May 2024 12:00:00 GMT` (RFC 2822), and with other usual zones (`+0100`, `EST`, `CEST`)
+- `Wed, 01 May 2024 12:00:00 GMT` (RFC 2822), also with other common time zones (`+0100`, `EST`, `CEST`)
 - `5. März 2018`, `12 mars 2019 14:30 CET`, and so on, in the languages of CLDR (`written.py`)
-- seconds since 1970, 9 or 10 digits before the point, and milliseconds, 12 or 13 digits
-- days since 1899-12-30 as spreadsheets count them, 5 digits before the point
+- seconds since 1970, with 9 or 10 digits before the point, and milliseconds, with 12 or 13 digits
+- days since 1899-12-30, as in spreadsheets, with 5 digits before the point
 
-A time without a zone is UTC. An ambiguous date such as `05/01/2020` is refused, unless the caller says how
-its column writes dates (`files/dates.py`).
+A time without a zone is UTC. An ambiguous date such as `05/01/2020` is refused, unless the caller gives the
+date format of the column (`files/dates.py`).
 """
 
 from __future__ import annotations
@@ -21,22 +21,22 @@ from typing import overload
 
 from dedup.base.errors import InputError
 
-Time = datetime | date | str | int | float | None  # Types that a caller may give for a time
+Time = datetime | date | str | int | float | None  # Types accepted as a time
 
-# The longest form, with the names of its weekday, month and zone written out, has 80.
+# The longest form, with full names of weekday, month and zone, has 80 characters.
 MAX_TIME_CHARACTERS = 100
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 MICROSECOND = timedelta(microseconds=1)
 
-# Patterns are compiled when first used: every command imports this module, and few read a form that
-# `datetime` does not read itself.
+# Patterns are strings, compiled on first use: every command imports this module, and few commands read a form
+# that `datetime.fromisoformat` does not accept.
 _NUMBER = r"(-?)([0-9]{5}|[0-9]{8,14})(?:\.([0-9]*))?"
 _ISO = r"[0-9]{4}-?(?:[0-9]{2}-?[0-9]{2}|W[0-9]{2}-?[0-9])(?:[Tt ][0-9:.,]+(?:Z|z|[+-][0-9:.]+)?)?"
 _SLASHED = r"([0-9]{4})/([0-9]{2})/([0-9]{2})(?![0-9/])"
 _SPACED_ZONE = r"(?i)\s+(?:(Z|UTC|GMT)|([+-][0-9]{2}:?[0-9]{2}))"
 
-# Day 0 of spreadsheets for dates since 1900-03-01: before, they count a 29 February that was none.
+# Day 0 of spreadsheets, valid for dates since 1900-03-01: spreadsheets count 1900-02-29, which did not exist.
 SPREADSHEET = datetime(1899, 12, 30, tzinfo=UTC)
 
 
@@ -46,31 +46,31 @@ def microseconds(time: datetime) -> int: ...
 def microseconds(time: datetime | None) -> int | None: ...
 def microseconds(time: datetime | None) -> int | None:
     """Return a time in microseconds since 1970, UTC; None for None."""
-    # `timestamp()` is a double, which is not exact.
+    # `timestamp()` returns a float, which is not exact.
     return None if time is None else (time - _EPOCH) // MICROSECOND
 
 
 def from_microseconds(count: int) -> datetime:
-    """Return the time in UTC. Raises OverflowError outside the years 1 to 9999."""
+    """Return the UTC time `count` microseconds after 1970. Raises OverflowError: a year not in 1 to 9999."""
     return _EPOCH + count * MICROSECOND
 
 
 def parse_time(
     value: Time, name: str, *, day_first: bool | None = None, languages: Collection[str] | None = None
 ) -> datetime | None:
-    """Return the time that a value means, in UTC; None for None and a blank text.
+    """Return a value as a time in UTC; None for None and for blank text.
 
     Args:
-        name: the field, for the message.
-        day_first, languages: how the column writes dates; see `dedup.base.written.written`.
+        name: the name of the field, for the error message.
+        day_first, languages: the date format of the column; see `dedup.base.written.written`.
 
-    Raises InputError: a value of another type, an unreadable time, or one outside the years 1 to 9999. The
-    message does not hold the value.
+    Raises InputError: the value has a type that is not in `Time`, is unreadable, or is outside the years 1
+    to 9999. The message does not contain the value.
     """
     if value is None:
         return None
     if isinstance(value, str):
-        # The quick way for the form of most files; every other form is tried below.
+        # A shortcut for the most frequent form; all other forms are tried below.
         if value[10:11] in ("T", " ") and value[4:5] == "-":
             with suppress(ValueError):
                 return as_utc(datetime.fromisoformat(value), name)
@@ -92,10 +92,10 @@ def parse_time(
 
 
 def as_utc(value: datetime, name: str) -> datetime:
-    """Return a time in UTC; one without a zone is UTC. Raises InputError for pandas' NaT and other years."""
-    if type(value) is not datetime:  # a pandas.Timestamp, whose nanoseconds no column holds
+    """Return a time in UTC; a time without a zone is UTC. Raises InputError: pandas' NaT, or a bad year."""
+    if type(value) is not datetime:  # A pandas.Timestamp: drop its nanoseconds
         if value != value:  # NaT, which differs from itself
-            raise InputError(f"{name} is not a time; leave it out where there is none")
+            raise InputError(f"{name} is not a time; leave it out if there is no time")
         value = datetime.combine(value.date(), value.time(), value.tzinfo).replace(fold=value.fold)
     if value.tzinfo is None:
         return value.replace(tzinfo=UTC)
@@ -114,7 +114,7 @@ def _from_text(
     try:
         found = _from_iso(re.sub(_SLASHED, r"\1-\2-\3", text, count=1))
         if found is None:
-            from dedup.base.written import written  # here: few times are of another form
+            from dedup.base.written import written  # Imported only for rare forms
 
             found = written(text, day_first, languages)
         return found
@@ -123,7 +123,7 @@ def _from_text(
 
 
 def _from_number(value: int | float) -> datetime | None:
-    if not abs(value) < 10**14:  # nan too
+    if not abs(value) < 10**14:  # also refuses NaN
         return None
     if isinstance(value, int):
         number = re.fullmatch(_NUMBER, str(value))
@@ -151,7 +151,7 @@ def _from_digits(sign: str, whole: str, fraction: str) -> datetime | None:
             return None
     if digits not in (9, 10, 12, 13) or whole.startswith("0"):
         return None
-    # Integers, since a float would lose digits; digits below a microsecond are dropped.
+    # Use integers, since a float would lose digits. Digits below a microsecond are dropped.
     unit = 1_000_000 if digits <= 10 else 1_000
     places = 6 if digits <= 10 else 3
     count = int(whole) * unit + int(fraction[:places].ljust(places, "0"))
@@ -159,7 +159,7 @@ def _from_digits(sign: str, whole: str, fraction: str) -> datetime | None:
 
 
 def _from_days(days: float) -> datetime:
-    """Return a spreadsheet's time, rounded to the minute if its digits allow it, else to the second."""
+    """Return a spreadsheet's time, rounded to the minute if its precision allows that, else to the second."""
     seconds = days * 86_400
     minute = round(seconds / 60) * 60
     places = len(repr(days).partition(".")[2])
@@ -182,6 +182,6 @@ def _from_iso(text: str) -> datetime | None:
 
 
 def back_off(first: float, most: float, failures: int) -> float:
-    """Return the seconds to wait before the next attempt: doubled with each of `failures` before the last."""
-    # The inner bound keeps 2.0 ** failures from overflowing.
+    """Return the seconds before the next attempt: `first` doubled `failures` times, but at most `most`."""
+    # The maximum exponent of 30 keeps 2.0 ** failures from overflowing.
     return min(first * 2.0 ** min(failures, 30), most)

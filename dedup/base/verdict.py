@@ -1,4 +1,4 @@
-"""Verdicts, the answers to `submit` and look-ups: a mark, the articles behind it, and how final it is."""
+"""Verdicts, the answers to `submit` and look-ups: a mark, the articles that caused it, and its finality."""
 
 from __future__ import annotations
 
@@ -9,28 +9,28 @@ from dedup.base.answer import Answer
 from dedup.base.words import counted
 
 StatusName = Literal["unique", "similar", "duplicate", "pending", "failed"]
-"""The values of `rules.marks.Status`, for type checkers and `--status`."""
+"""The values of `rules.marks.Status`, for type checkers and the option `--status`."""
 
-# Counting so many takes some milliseconds, and a larger number is no use to a caller. The SQL function
-# `submit_new` has the same limit.
+# Maximum count of unsettled articles. Counting up to the maximum takes some milliseconds, and callers need no
+# larger number. The SQL function `submit_new` has the same limit.
 UNSETTLED_LIMIT = 10_000
 
-# An article made from a template is similar to thousands; a verdict names the best.
+# Maximum number of matches in a verdict. An article from a template can be similar to thousands of others.
 MATCHES_LIMIT = 50
 
-COPIES_LIMIT = 10_000  # Counting of copies stops here
-COPIES_SHOWN = 3  # Copies that a verdict in words names
+COPIES_LIMIT = 10_000  # Maximum count of copies
+COPIES_SHOWN = 3  # Maximum number of copies that a verdict names as text
 
 
 @dataclass(frozen=True, slots=True)
 class Match(Answer):
-    """Another article that this one duplicates or is similar to.
+    """An article that the judged article duplicates or is similar to.
 
     Attributes:
-        id: the other's source_id.
+        id: the source_id of the match.
         relation: "duplicate" or "similar".
         rule: "pinned", "content", "sentences", "signature", "damaged" or "containment".
-        score: the larger of the two Jaccards; 1 for equal content.
+        score: the largest Jaccard of the pair; 1 for equal content.
         sentence_jaccard, signature_jaccard, containment: from 0 to 1; docs/semantics.md, section 3.
     """
 
@@ -45,9 +45,9 @@ class Match(Answer):
 
 @dataclass(frozen=True, slots=True)
 class Copy(Answer):
-    """A later article that is a copy of this one now, with the rule and the score of the pair.
+    """A later article that is now a copy of the judged article, with the rule and the score of the pair.
 
-    Its own verdict may have been `unique` when it came.
+    When the later article was submitted, its verdict may have been `unique`.
     """
 
     id: str
@@ -57,20 +57,20 @@ class Copy(Answer):
 
 @dataclass(frozen=True, slots=True)
 class Verdict(Answer):
-    """The answer to "is this new, is it a copy and of what?".
+    """The answer to "is this article new, or a copy, and of which article?".
 
     Attributes:
-        id: the article's source_id; None for a text that was only looked up.
-        status: "unique", "similar", "duplicate", "failed", or "pending" where it could not be settled.
-        duplicate_of: source_id of the original, for duplicates.
-        score: of the pair with duplicate_of, or the highest of the similar pairs; from 0 to 1.
-        reason: the rule that decided, see `Match.rule`; or why it failed or is pending.
-        matches: the articles behind the verdict, the best first, and at most `MATCHES_LIMIT`.
-        unsettled: number of other articles that wait for a backfill, counted to 10,000.
-        archived: the article is before the horizon: no longer compared, and its mark is an old one.
-        copies: later articles that are copies of it now, as it may have come after them; for a look-up, the
-            originals that would become copies. The best first, and at most `MATCHES_LIMIT`.
-        copy_count: number of copies, counted to 10,000.
+        id: the source_id of the judged article; None for a text that was only looked up.
+        status: "unique", "similar", "duplicate", "failed", or "pending" if the article could not be settled.
+        duplicate_of: source_id of the original, for duplicates only.
+        score: score of the pair with duplicate_of, or the highest score of the similar pairs; from 0 to 1.
+        reason: the rule that decided, see `Match.rule`; or why the article failed or is pending.
+        matches: the articles that caused the verdict, the best first; at most `MATCHES_LIMIT`.
+        unsettled: number of other articles that wait for a backfill; at most 10,000.
+        archived: True if the article is older than the window: no longer compared, so its mark stays.
+        copies: articles that are now copies of the judged article, even if they were added before it; for a
+            look-up, the originals that would become copies. The best first; at most `MATCHES_LIMIT`.
+        copy_count: number of copies; at most 10,000.
     """
 
     id: str | None
@@ -86,16 +86,16 @@ class Verdict(Answer):
 
     @property
     def is_duplicate(self) -> bool:
-        """True if an earlier article tells the same story."""
+        """True if the article is a copy of an earlier article."""
         return self.status == "duplicate"
 
     @property
     def provisional(self) -> bool:
-        """True if the verdict may change when the other articles are settled."""
+        """True if the verdict can change when the unsettled articles are settled."""
         return self.unsettled > 0 and not self.archived
 
     def as_dict(self) -> dict[str, Any]:
-        """Return values that JSON knows, with `provisional`."""
+        """Return the fields as JSON types, and `provisional`."""
         return {**Answer.as_dict(self), "provisional": self.provisional}
 
     def __str__(self) -> str:

@@ -1,13 +1,13 @@
-"""Write counts, times, spans and sizes for people: in messages, templates and charts."""
+"""Format counts, times, durations and sizes for people: in messages, templates and charts."""
 
 from __future__ import annotations
 
 from datetime import date, datetime, timedelta
 from typing import Protocol
 
-LONGEST_LINE = 300  # Characters of a title or an outlet that a page shows
-FIRST_WORDS = 80  # The most characters of a text that stand for a missing title
-UNTITLED = "Untitled"  # Stands for an article without title and text
+LONGEST_LINE = 300  # Maximum characters of a title or an outlet on a page
+FIRST_WORDS = 80  # Maximum characters of a text that replace a missing title
+UNTITLED = "Untitled"  # Shown for an article without title and text
 
 
 def whole(value: float) -> str:
@@ -15,7 +15,7 @@ def whole(value: float) -> str:
 
 
 def counted(count: int, one: str, more: str | None = None) -> str:
-    """Return a number and its noun; `more` is a plural that an s does not make.
+    """Return a count and its noun; `more` is the plural if it is not formed with s.
 
     >>> counted(1, "article"), counted(2_000, "copy", "copies")
     ('1 article', '2,000 copies')
@@ -24,17 +24,17 @@ def counted(count: int, one: str, more: str | None = None) -> str:
 
 
 def moment(time: datetime) -> str:
-    """Return a time to the minute: `2026-03-12 06:10`."""
+    """Return a time without seconds: `2026-03-12 06:10`."""
     return f"{time:%Y-%m-%d %H:%M}"
 
 
 def long_day(day: date) -> str:
-    """Return a day with its name: `Thursday 12 March 2026`."""
+    """Return a date with the weekday: `Thursday 12 March 2026`."""
     return f"{day:%A} {day.day} {day:%B %Y}"
 
 
 def span(time: timedelta) -> str:
-    """Return a span in its two largest units.
+    """Return a duration in its two largest units.
 
     >>> span(timedelta(0)), span(timedelta(minutes=90)), span(timedelta(days=-2))
     ('0 min', '1 h 30 min', '−2 d')
@@ -46,7 +46,7 @@ def span(time: timedelta) -> str:
 
 
 def later(time: timedelta | None) -> str:
-    """Return the span after the first article; "unknown" for None.
+    """Return the time since the first article as text; "unknown" for None.
 
     >>> later(timedelta(0)), later(timedelta(minutes=90)), later(timedelta(minutes=-3))
     ('first', '+1 h 30 min', '−3 min')
@@ -58,17 +58,17 @@ def later(time: timedelta | None) -> str:
 
 
 def percent(share: float | None) -> str:
-    """Return a share in per cent, `41 %` for 0.407; a dash for None."""
+    """Return a share as a percentage, `41 %` for 0.407; a dash for None."""
     return "–" if share is None else f"{100 * share:.0f} %"
 
 
 def figure(value: float | None) -> str:
-    """Return a score to three places; a dash for None."""
+    """Return a score with three decimals; a dash for None."""
     return "–" if value is None else f"{value:.3f}"
 
 
 def size(count: float) -> str:
-    """Return bytes in the unit that leaves the fewest digits.
+    """Return a number of bytes in the largest suitable unit.
 
     >>> size(999), size(12_345_678)
     ('999 B', '12.3 MB')
@@ -81,12 +81,12 @@ def size(count: float) -> str:
 
 
 def line(text: str | None, otherwise: str = "", most: int = LONGEST_LINE) -> str:
-    """Return a title or a name on one line, cut; `otherwise` if it is blank.
+    """Return a title or a name on one line of at most `most` characters; `otherwise` if it is blank.
 
     >>> line(None, "Untitled"), line("a  title", most=5)
     ('Untitled', 'a ti…')
     """
-    # Cut before the split, so that a text of a million spaces costs nothing.
+    # Cut before the split, so that a text of a million spaces takes no time.
     words = " ".join((text or "")[: 4 * most].split())
     if not words:
         return otherwise
@@ -94,7 +94,7 @@ def line(text: str | None, otherwise: str = "", most: int = LONGEST_LINE) -> str
 
 
 def first_words(text: str) -> str:
-    """Return the beginning of a text, on one line and cut between words, to stand for a title.
+    """Return the beginning of a text, on one line and cut between words, in place of a missing title.
 
     >>> first_words("Storm\\ncloses port."), first_words("word " * 20)[-10:]
     ('Storm closes port.', 'word word…')
@@ -108,7 +108,7 @@ def first_words(text: str) -> str:
 
 
 class Called(Protocol):
-    """An article in an answer, with the first words of its text if it has no title."""
+    """An article in an answer: its title, or the first words of its text if it has no title."""
 
     @property
     def title(self) -> str | None: ...

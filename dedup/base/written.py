@@ -1,6 +1,6 @@
-"""Read dates as people write them: `28/09/2016 14:30`, `5. März 2018`, `2018年6月1日`. Pure.
+"""Read dates in the forms that people write: `28/09/2016 14:30`, `5. März 2018`, `2018年6月1日`. Pure.
 
-`times.py` reads ISO 8601 and numbers. `scripts/month_names.py` makes the table of names, from Unicode's CLDR.
+`times.py` reads ISO 8601 and numbers. `scripts/month_names.py` makes the table of names from Unicode's CLDR.
 """
 
 from __future__ import annotations
@@ -16,7 +16,8 @@ AMERICAN = {
     **{"et": "America/New_York", "ct": "America/Chicago"},
     **{"mt": "America/Denver", "pt": "America/Los_Angeles"},
 }
-# Hours from UTC. CST and the like follow RFC 2822, BST is British. IST is missing: it names three zones.
+# Hours ahead of UTC. CST and other American zones follow RFC 2822; BST is British. IST is left out, since it
+# names three zones.
 ZONES = {
     **dict.fromkeys(("z", "ut", "utc", "gmt", "wet"), 0.0),
     **{"est": -5, "edt": -4, "cst": -6, "cdt": -5, "mst": -7, "mdt": -6, "pst": -8, "pdt": -7},
@@ -30,7 +31,7 @@ ZONES = {
     **{"nzst": 12, "nzdt": 13},
 }
 
-# RFC 2822, section 4.3: years of two digits below 50 are after 2000.
+# RFC 2822, section 4.3: two-digit years below 50 mean 2000 to 2049.
 _CENTURY_TURN = 50
 
 _ENGLISH_MONTHS = (
@@ -48,7 +49,7 @@ _CLOCK = (
     r"(?:\s*(?:(?:utc|gmt)?([+-]\d{1,2}(?::?\d{2})?)(?!\d)|([a-z]{1,5})(?![^\W\d_])))?(?:\s*\([^()]*\))?"
 )
 _NUMBERS = r"(\d{1,4})([./-]) ?(\d{1,2})\2 ?(\d{1,4})\.?"
-_SIGNS = (  # year, month and day in Chinese, Japanese, Korean and Vietnamese
+_SIGNS = (  # Dates in Chinese, Japanese, Korean and Vietnamese
     r"(\d{4}) ?[年년] ?(\d{1,2}) ?[月월] ?(\d{1,2}) ?[日일号號]?",
     r"(?i)(?:ngày )?(?P<d>\d{1,2}) tháng (?P<m>\d{1,2}),?(?: năm)? (?P<y>\d{4})",
 )
@@ -57,7 +58,7 @@ _TOKEN = rf"(?i)(?P<n>\d+)(?:st|nd|rd|th|er|re|º|ª)?(?![^\W_])|(?P<w>{WORD})"
 
 
 class SeveralMonthsError(ValueError):
-    """A word that is another month in another language, as `listopad` in Polish and Croatian."""
+    """A month name means different months in different languages: `listopad` in Polish and Croatian."""
 
     def __init__(self, meanings: dict[str, int]) -> None:
         super().__init__("a word is another month in another language")
@@ -67,14 +68,14 @@ class SeveralMonthsError(ValueError):
 def written(
     text: str, day_first: bool | None = None, languages: Collection[str] | None = None
 ) -> datetime | None:
-    """Return the time that is written, with a zone only if it names one; None for any other text.
+    """Return the time that a text states, with a zone only if the text has one; None if it states no time.
 
     Args:
-        day_first: whether the day comes first of three numbers. For None such a date is not read, nor one
-            with the name of its month, a year of two digits and no hour.
-        languages: languages to choose from for a word that is another month in another language.
+        day_first: whether the day is the first of three numbers. If None, a date of three numbers is not
+            read; neither is a date with a month name, a two-digit year and no clock time.
+        languages: languages that decide the month if its name means different months.
 
-    Raises ValueError: an impossible time, such as 30 February; `SeveralMonthsError`.
+    Raises ValueError: an impossible time, such as 30 February. Raises SeveralMonthsError: see there.
     """
     text = " ".join(text.split())
     clocks = [*re.finditer(_CLOCK, text)]
@@ -98,7 +99,7 @@ def written(
         elif name in ZONES:
             zone = timezone(timedelta(hours=ZONES[name]))
         elif name and name not in AMERICAN:
-            end = clock.start(7)  # an ordinary word, not a zone
+            end = clock.start(7)  # The name is an ordinary word, not a zone
         day = f"{text[: clock.start()]} {text[end:]}".strip(" ,")
         if name in AMERICAN:
             zone = _american(AMERICAN[name])
@@ -133,14 +134,14 @@ def _day(
 
 
 def languages_of(text: str) -> frozenset[str] | None:
-    """Return the languages of a text's name of a month; None without such a name, or if it is English."""
+    """Return the languages that have the month name in a text; None without a name or for an English one."""
     split = _split(" ".join(re.sub(_CLOCK, " ", text).split()))
     meanings = split and _meanings(*split[1:])
     return frozenset(meanings) if meanings and "en" not in meanings else None
 
 
 def _named(text: str, languages: Collection[str] | None, short_years: bool) -> tuple[int, int, int] | None:
-    """Return year, month and day of a text with the name of a month and two numbers."""
+    """Return year, month and day from a text with a month name and two numbers; None for other texts."""
     split = _split(text)
     meanings = split and _meanings(*split[1:])
     if not split or not meanings:
@@ -151,14 +152,14 @@ def _named(text: str, languages: Collection[str] | None, short_years: bool) -> t
         return int(first), month, int(second)
     if len(first) > 2 or len(second) not in (2, 4):
         return None
-    # `6 Jul 26` may be a day of 2006; nobody writes `July 6, 26`.
+    # `6 Jul 26` could also mean 26 July 2006, so it needs `short_years`. Nobody writes `July 6, 26`.
     if len(second) == 2 and not (short_years and re.search(r"\d[^\d]*[^\W\d_][^\d]*\d", text)):
         return None
     return _year(second), month, int(first)
 
 
 def _split(text: str) -> tuple[list[str], tuple[str, ...]] | None:
-    """Return the two numbers and the words of a text; None if it has anything else."""
+    """Return the two numbers and the words of a text; None if the text has anything else."""
     numbers: list[str] = []
     words: list[str] = []
     position = 0
@@ -178,7 +179,7 @@ def _split(text: str) -> tuple[list[str], tuple[str, ...]] | None:
 
 
 def _meanings(words: tuple[str, ...]) -> dict[str, int] | None:
-    """Return the month by language that a name means; all other words must be weekdays or fillers."""
+    """Return the month that a name means in each language; other words must be weekdays or fillers."""
     for names in _KNOWN:
         months, others = names()
         runs = [(i, j) for i in range(len(words)) for j in range(i + 1, len(words) + 1)]
@@ -188,7 +189,7 @@ def _meanings(words: tuple[str, ...]) -> dict[str, int] | None:
             if " ".join(words[i:j]) in months and others.issuperset(words[:i] + words[j:])
         ]
         if found:
-            # The longest name. Of equal ones the last, as in `mar. 12 mar. 2019`: weekdays come first.
+            # Choose the longest name; of equals the last, since a weekday is first: `mar. 12 mar. 2019`.
             i, j = max(found, key=lambda run: (run[1] - run[0], run[0]))
             return months[" ".join(words[i:j])]
     return None
@@ -204,7 +205,7 @@ def _one(meanings: dict[str, int], languages: Collection[str] | None) -> int:
 
 
 Names = tuple[dict[str, dict[str, int]], frozenset[str]]
-"""Name of a month -> language -> month; and the words that may stand beside it."""
+"""Month name -> language -> number of the month; and the words that may appear beside the name."""
 
 
 @cache
@@ -217,12 +218,12 @@ def _english() -> Names:
 
 @cache
 def table_of(part: str) -> Names:
-    """Return the names of the "press" languages, or of "all" languages of CLDR."""
+    """Return the names in the "press" languages, or in "all" languages of CLDR."""
     months, others = json.loads((resources.files("dedup.base") / "month_names.json").read_bytes())[part]
     return months, frozenset(others)
 
 
-_KNOWN = (_english, partial(table_of, "press"), partial(table_of, "all"))  # the most frequent first
+_KNOWN = (_english, partial(table_of, "press"), partial(table_of, "all"))  # Most frequent first
 
 
 def _is_weekday(word: str) -> bool:
@@ -245,7 +246,7 @@ def _offset(text: str) -> tzinfo:
 
 
 def _american(name: str) -> tzinfo | None:
-    """Return a zone with summer time; None on a machine without zones."""
+    """Return a zone with daylight saving time; None if the machine has no time zone database."""
     from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
     try:

@@ -1,1 +1,1 @@
-"""The rules of pairs, common sentences and marks. Pure, no database."""
+"""The rules of pairs, common sentences and marks. Pure functions, without a database."""

@@ -1,12 +1,13 @@
-"""Decide whether a sentence is common, by its stories and not its articles (docs/semantics.md, section 2).
+"""Decide whether a sentence is common, by counting stories, not articles (docs/semantics.md, section 2).
 
-Draw a carrier of the sentence, put it back, and draw again: c is the probability that the two agree in the
-bucket key of a band, on average over the bands. 1 / c is the effective number of stories: so many equally
-large ones would agree as often (the inverse of Simpson's index, Simpson 1949).
+A carrier is an article that contains the sentence. Draw one carrier at random, put it back, and draw again: c
+is the probability that the two carriers have the same bucket key in a band, averaged over the bands. 1 / c is
+the effective number of stories: the number of equally large stories with the same c (the inverse of Simpson's
+index, Simpson 1949). If n of m carriers have a key, c is the sum of (n / m)^2 over the keys of a band.
 
-If n of m carriers have a key, c is the sum of (n / m)^2 over the keys of a band. The corpus keeps P, the
-ordered pairs of two carriers that agree, the sum of n (n - 1) over all keys and bands, since it changes by
-difference. Each carrier agrees with itself in every band too, so the sum of n^2 is P + bands * m.
+The corpus stores P, the number of ordered pairs of different carriers with equal keys: the sum of n (n - 1)
+over all keys and bands. P is easy to update. The sum of n^2 is P + bands * m, which counts each carrier with
+itself in every band.
 """
 
 from __future__ import annotations
@@ -16,11 +17,11 @@ from collections.abc import Sequence
 
 
 def agreeing_pairs(buckets: Sequence[Sequence[int]], weights: Sequence[int] | None = None) -> int:
-    """Return P, the ordered pairs of carriers with an equal bucket key, summed over the bands.
+    """Return P, the number of ordered pairs of carriers with an equal bucket key, summed over the bands.
 
-    `weights`: number of carriers that each row of buckets counts for; None means 1.
+    `weights`: number of carriers that have each row of buckets; None means 1 for each row.
 
-    >>> agreeing_pairs([[7, 8], [7, 9]], [3, 2])  # five agree in the first band; three and two in the second
+    >>> agreeing_pairs([[7, 8], [7, 9]], [3, 2])  # 5 * 4 in the first band; 3 * 2 + 2 * 1 in the second
     28
     """
     each = weights or [1] * len(buckets)
@@ -34,7 +35,7 @@ def agreeing_pairs(buckets: Sequence[Sequence[int]], weights: Sequence[int] | No
 
 
 def effective_stories(carriers: int, pairs: int, bands: int) -> float:
-    """Return 1 / c, the number of equally large stories; at most the number of carriers, and 0 without any.
+    """Return 1 / c, the effective number of stories: at most the number of carriers, and 0 without carriers.
 
     >>> effective_stories(20, 16 * 10 * 2, 16)  # ten stories, two copies each
     10.0
@@ -44,5 +45,5 @@ def effective_stories(carriers: int, pairs: int, bands: int) -> float:
 
 def is_common(carriers: int, pairs: int, bands: int, limit: int) -> bool:
     """Return whether the effective stories exceed `limit`."""
-    # Whole numbers, so that every engine decides alike.
+    # Compare integers, so that every engine decides alike.
     return (pairs + bands * carriers) * limit < bands * carriers * carriers

@@ -1,11 +1,11 @@
-"""Decide marks and pairs of many articles, in arrays (docs/semantics.md, sections 3 to 5). Pure.
+"""Decide the marks and pairs of many articles, with arrays (docs/semantics.md, sections 3 to 5). Pure.
 
-`oracle.py` is the same rule in its simplest form. Articles *inside* are decided, articles *outside* keep
-their marks: `../settling/settle.py` decides a batch, `../settling/memory/` a corpus with nothing outside.
+`oracle.py` has the same rules in their simplest form. Articles *inside* are decided; articles *outside* keep
+their marks. `../settling/settle.py` decides a batch; `../settling/memory/` decides a whole corpus.
 
-Articles are decided in canonical order, as many at a time as their comparisons fit in memory. Each is
-compared with the earlier ones of its step and with the originals before, so that the work grows with
-stories, not with copies.
+Articles are decided in canonical order, in steps whose comparisons fit in memory. Each article is compared
+with the earlier articles of its step and with the originals of earlier steps, so that the work grows with the
+number of stories, not of copies.
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ from dedup.rules.keys import Bigints, Entries, Groups, Places, code, pair
 from dedup.rules.pair import Relation, Rule
 from dedup.rules.pairs import CODE, Codes, score, scored_at_once
 
-COMPARED_AT_ONCE = 4_000_000  # Earlier members of groups, about 100 MB; an article with more is decided alone
+COMPARED_AT_ONCE = 4_000_000  # Maximum of comparisons per step, 100 MB; an article with more is alone
 
-# Groups drop duplicates once this share of all articles has become one since the last time.
+# Remove duplicates from the groups whenever this share of all articles has newly become duplicates.
 GONE_SHARE = 0.02
 
 NOBODY = -1
@@ -36,11 +36,11 @@ class Profiles:
 
     Attributes:
         content_hash: shape (n,).
-        sentences: shape (n,): number of sentences that count, without common ones.
+        sentences: shape (n,): number of counted sentences, without common sentences.
         shingles: shape (n,): number of distinct shingles.
         signature: shape (n, k); the row of an article without shingles is not read.
-        shared: keys of several articles: sentences, buckets, and contents of articles without buckets.
-        pins: pinned relations by the places of a pair, the later one first.
+        shared: keys of several articles: of sentences, of buckets, of contents of articles without buckets.
+        pins: pinned relations by the places of the two articles, the later article first.
     """
 
     content_hash: Bigints
@@ -56,9 +56,9 @@ class BestMatches:
     """The best match of each of n articles, each attribute of shape (n,).
 
     Attributes:
-        score, rule: of the pair with it; the score is -1 without a best match.
-        place: its place, between two of the n articles if it is not among them; -1 for an unknown one that
-            comes before its article, which wins a tie.
+        score, rule: score and rule of the pair with the best match; the score is -1 without a best match.
+        place: place of the best match; a fraction between two places if it is not one of the n articles; -1
+            for an earlier article whose place is unknown, which wins ties.
     """
 
     score: Shares
@@ -72,12 +72,12 @@ class BestMatches:
 
 @dataclass(slots=True)
 class Outside:
-    """The articles of n that are not decided, and their best matches.
+    """Description of the articles that are not decided, out of n articles, and their best matches.
 
     Attributes:
         inside: shape (n,): True for articles that are decided.
         canonical: shape (n,): True for originals outside; other articles outside are not compared.
-        best: best matches of articles outside; the score is infinite if no other can be better.
+        best: best matches of articles outside; the score is infinite if no better match is possible.
     """
 
     inside: Flags
@@ -90,9 +90,9 @@ class PairArrays(Columns):
     """Pairs with their relation and scores, each attribute of shape (m,).
 
     Attributes:
-        later, earlier: places.
-        duplicate: the relation; otherwise similar.
-        rule: as its place in `rules.pairs.RULES`.
+        later, earlier: places of the two articles.
+        duplicate: True for the relation duplicate, False for similar.
+        rule: place of the rule in `rules.pairs.RULES`.
     """
 
     later: Places
@@ -105,11 +105,11 @@ class PairArrays(Columns):
     containment: Shares
 
     def codes(self) -> Bigints:
-        """Return one number for each pair; see `code`."""
+        """Return one integer for each pair; see `code`."""
         return code(self.later, self.earlier)
 
     def united(self, others: PairArrays) -> tuple[PairArrays, Flags]:
-        """Return these pairs and the missing ones of `others`, with flags of all pairs in `others`."""
+        """Return the union of these pairs and `others`, with flags of the pairs that are in `others`."""
         if not len(others):
             return self, np.zeros(len(self), np.bool_)
         own, wanted = self.codes(), others.codes()
@@ -128,15 +128,15 @@ class Decisions:
     """The result for n articles; places are in canonical order.
 
     Attributes:
-        original: shape (n,): place of the original of a duplicate inside; NOBODY for all others.
-        score: shape (n,): of the pair with the original or the best match; -1 without either.
-        rule: shape (n,): the rule of that pair, as its place in `rules.pairs.RULES`.
+        original: shape (n,): for duplicates inside, the place of the original; NOBODY for other articles.
+        score: shape (n,): score of the pair with the original or the best match; -1 if both are missing.
+        rule: shape (n,): rule of that pair, as a place in `rules.pairs.RULES`.
         best_place: shape (n,): place of the best match, as in `BestMatches`.
-        pairs: rows of `match` of the articles inside, and of articles outside with a new later best match.
+        pairs: rows for `match`: of articles inside, and of articles outside with a new, later best match.
         best_match: True for pairs whose later article is the best match of the earlier one.
         across: pairs of originals, one inside and one outside.
-        component: shape (n,): the first place of the articles that are related, directly or through others;
-            shape (0,) if some are outside.
+        component: shape (n,): the lowest place among the article and all articles related to it, directly or
+            through other articles; shape (0,) if any article is outside.
         compared: number of scored pairs.
     """
 
@@ -159,7 +159,7 @@ def decide(
     at_once: int = COMPARED_AT_ONCE,
     progress: Callable[[int], object] = int,
 ) -> Decisions:
-    """Decide all articles, or the ones inside; `progress` gets the number of articles of each step."""
+    """Decide the articles inside, by default all; `progress` gets the number of articles of each step."""
     if outside is None:
         size = len(profiles.content_hash)
         everything = np.ones(size, np.bool_)
@@ -168,18 +168,18 @@ def decide(
 
 
 class ComparedArrays:
-    """Comparisons of articles inside with each other, and with originals outside.
+    """Comparisons of articles inside with each other and with originals outside.
 
     Attributes:
-        place: shape (n,): the place of each number; number: the number of each place.
+        place: shape (n,): place by number; number: shape (n,): number by place.
         compared: number of scored pairs.
     """
 
     def __init__(self, profiles: Profiles, settings: Settings, inside: Flags, at_once: int) -> None:
         self._profiles, self._settings, self._at_once = profiles, settings, at_once
         self._size, self._first = len(inside), int(np.count_nonzero(~inside))
-        # First the articles outside have numbers, then those inside, each in canonical order: so an article
-        # inside is compared with smaller numbers only.
+        # Number the articles outside first, then the articles inside, both in canonical order: so an article
+        # inside is only compared with articles of smaller numbers.
         self.place = np.argsort(inside, kind="stable").astype(np.int32)
         self.number = np.empty(self._size, np.int32)
         self.number[self.place] = np.arange(self._size, dtype=np.int32)
@@ -204,7 +204,7 @@ class ComparedArrays:
         return second << 32 | first
 
     def steps(self) -> Iterator[tuple[int, int]]:
-        """Yield ranges of numbers of articles inside, each with work for one step."""
+        """Yield the number ranges of the steps: articles inside whose comparisons fit in memory."""
         start = self._first
         kinds = [kind for kind in self._kinds if kind]
         while start < self._size:
@@ -216,13 +216,13 @@ class ComparedArrays:
             start = stop
 
     def forget(self, gone: Flags) -> None:
-        """Leave these places out of further comparisons."""
+        """Leave the flagged articles, by place, out of all further comparisons."""
         for kind in self._kinds:
             if kind:
                 kind.drop(gone[self.place])
 
     def related(self, start: int, stop: int, among: Flags) -> PairArrays:
-        """Relate these numbers to smaller ones whose places are flagged in `among`."""
+        """Relate articles number `start` to `stop` to articles of smaller numbers that `among` flags."""
         acts = among[self.place]
         by_sentence, by_bucket, by_content = (
             kind.earlier(start, stop, acts) if kind else np.empty(0, np.int64) for kind in self._kinds
@@ -232,7 +232,7 @@ class ComparedArrays:
         by_sentence = by_sentence[starts]
         by_bucket = distinct(by_bucket)
         first, last = np.searchsorted(self._pinned, [start << 32, stop << 32]).tolist()
-        # Skip copies, pinned ones too.
+        # Skip copies, including pinned copies.
         pins = zip(self._pinned[first:last].tolist(), self._said[first:last], strict=True)
         said = {number: relation for number, relation in pins if acts[number & 0xFFFFFFFF]}
         pinned = np.array([*said], np.int64)
@@ -314,7 +314,7 @@ class _Decider:
         )
 
     def _decide(self, start: int, stop: int) -> None:
-        # Relations as if all articles of the step were originals; its duplicates leave below.
+        # Compare as if all articles of the step were originals; pairs of duplicates are removed below.
         found = self._comparison.related(start, stop, self._canonical)
         if not len(found):
             return
@@ -333,13 +333,13 @@ class _Decider:
             self._comparison.forget(~self._canonical)
 
     def _find_duplicates(self, start: int, duplicates: PairArrays) -> None:
-        """Clear the flags of articles that duplicate an earlier original."""
+        """Clear the flag `canonical` of each article that duplicates an earlier original."""
         canonical, number = self._canonical, self._comparison.number
-        # A later article with a smaller number is outside, and keeps its mark.
+        # If the later article has the smaller number, it is outside and keeps its mark.
         duplicates = duplicates[number[duplicates.later] >= start]
         here = number[duplicates.earlier] >= start
         canonical[duplicates.later[~here]] = False
-        # The pairs are sorted by the later article: all articles before it are decided.
+        # The pairs are sorted by the later article, so all earlier articles are already decided.
         for later, earlier in zip(
             duplicates.later[here].tolist(), duplicates.earlier[here].tolist(), strict=True
         ):
@@ -347,7 +347,7 @@ class _Decider:
                 canonical[later] = False
 
     def _keep_originals(self, originals: PairArrays) -> None:
-        """Set the marks of duplicates, and keep their best pairs."""
+        """Set the marks of duplicates, and store their best pairs with originals."""
         if not len(originals):
             return
         order = np.lexsort((originals.earlier, -originals.score, originals.later))
@@ -358,7 +358,7 @@ class _Decider:
         self._keep(originals)
 
     def _keep_similar(self, similar: PairArrays) -> None:
-        """Keep the best pairs of originals with earlier ones, and update the best matches."""
+        """Store the best pairs of originals with earlier originals, and update the best matches."""
         if not len(similar):
             return
         similar = similar[np.lexsort((similar.earlier, similar.rule, -similar.score, similar.later))]
@@ -370,7 +370,7 @@ class _Decider:
         self._best_match = PairArrays.joined([self._best_match[stay], better])
 
     def _improve(self, ranked: PairArrays, article: Places, other: Places) -> PairArrays:
-        """Update best matches by the first pair of each article; return the pairs that are better."""
+        """Replace best matches by the first pair of each article if it is better; return the better pairs."""
         first = begins_run(article)
         best, article, other = ranked[first], article[first], other[first]
         score, rule = self._score[article], self._rule[article]
@@ -382,7 +382,7 @@ class _Decider:
         return best
 
     def _keep(self, ranked: PairArrays) -> None:
-        """Keep the best and the pinned pairs of each later article; `ranked` is sorted by article."""
+        """Store the best and the pinned pairs of each later article; `ranked` has the best pairs first."""
         _, sizes = runs(ranked.later)
         best = ranges(0, sizes) < self._settings.similar_pairs
         self._kept.append(ranked[best | (ranked.rule == CODE[Rule.PINNED])])

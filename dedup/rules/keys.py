@@ -1,4 +1,4 @@
-"""Group articles that share a hash of a sentence, a content or a bucket, and pair them."""
+"""Group articles that share a sentence hash, a content hash or a bucket key, and pair the members."""
 
 from __future__ import annotations
 
@@ -8,28 +8,28 @@ import numpy.typing as npt
 from dedup.base.numbers import Flags, begins_run, ranges, runs
 
 Bigints = npt.NDArray[np.int64]
-Places = npt.NDArray[np.int32]  # Shape (m,): places of articles in canonical order, or their numbers
+Places = npt.NDArray[np.int32]  # Shape (m,): places of articles in canonical order, or article numbers
 
-Entries = tuple[Bigints, Places]  # Keys and the places of their articles, each of shape (m,), in any order
+Entries = tuple[Bigints, Places]  # Keys, and places of articles with these keys; shape (m,), unordered
 
 
 def shared(keys: Bigints, places: Places) -> Entries:
-    """Return the entries whose key several articles have, sorted by key and place, without repetition."""
-    # Most keys have one article and are dropped here. Entry numbers replace the lower bits of keys, so that
-    # plain numbers are sorted, in place.
+    """Return the distinct entries whose key several articles share, sorted by key and place."""
+    # Most keys belong to only one article and are dropped here. The entry number replaces the lower bits of
+    # each key, so that a fast in-place sort of integers suffices.
     bits = max(len(keys) - 1, 1).bit_length()
     packed = keys >> bits
     packed <<= bits
     packed |= np.arange(len(keys))
     packed.sort()
     chosen = packed[_several(packed >> bits)] & ((1 << bits) - 1)
-    # Few entries are left, so the exact order costs little. Some of them share only the upper bits.
+    # Few entries remain, so an exact sort costs little; some remaining keys are equal only in the upper bits.
     keys, places = keys[chosen], places[chosen]
     if not len(keys):
         return keys, places
     order = np.lexsort((places, keys))
     keys, places = keys[order], places[order]
-    # An article without shingles has one key in all its buckets.
+    # Drop repeated entries: an article without shingles has the same key in all buckets.
     fresh = begins_run(keys, places)
     keys, places = keys[fresh], places[fresh]
     several = _several(keys)
@@ -37,7 +37,7 @@ def shared(keys: Bigints, places: Places) -> Entries:
 
 
 def _several(keys: Bigints) -> Flags:
-    """Return which of some sorted keys occur more than once."""
+    """Return flags of the sorted keys that occur more than once."""
     again = keys[1:] == keys[:-1]
     found = np.zeros(len(keys), np.bool_)
     found[1:] |= again
@@ -61,11 +61,11 @@ class Groups:
         self._by_place = np.argsort(self._places, kind="stable").astype(np.int32)
         counts = np.bincount(self._places, minlength=self._size)
         self._first = np.concatenate([[0], np.cumsum(counts)])
-        # Computed on demand: deciding one article does not need it.
+        # Computed only on demand, since the decision of a single article does not need the sums.
         self._work: npt.NDArray[np.float64] | None = None
 
     def work(self, start: int) -> npt.NDArray[np.float64]:
-        """Return running sums of the earlier members of articles from `start` on; shape (size - start,)."""
+        """Return running sums, from article `start`, of earlier member counts; shape (size - start,)."""
         if self._work is None:
             earlier = np.arange(len(self._group)) - self._start
             work = np.bincount(self._places, weights=earlier, minlength=self._size)
@@ -73,16 +73,16 @@ class Groups:
         return np.asarray(self._work[start + 1 :] - self._work[start])
 
     def drop(self, gone: Flags) -> None:
-        """Remove flagged articles, shape (size,), from the groups."""
+        """Remove the articles flagged in `gone`, shape (size,), from all groups."""
         stay = ~gone[self._places]
         if not stay.all():
             self._places = self._places[stay]
             self._set_groups(self._group[stay])
 
     def earlier(self, start: int, stop: int, among: Flags) -> Bigints:
-        """Return coded pairs of the articles from `start` to `stop` with earlier ones, once per shared key.
+        """Return coded pairs of articles `start` to `stop` with earlier articles, once for each shared key.
 
-        `among`, shape (size,): flags of the earlier ones that count.
+        `among`, shape (size,): flags of the earlier articles to pair.
         """
         entries = self._by_place[self._first[start] : self._first[stop]]
         starts = self._start[entries]
@@ -95,10 +95,10 @@ class Groups:
 
 
 def code(later: Places, earlier: Places) -> Bigints:
-    """Return one number for each pair; the numbers sort by the later article, then by the earlier one."""
+    """Return one integer for each pair; integers sort by the later article, then by the earlier article."""
     return later.astype(np.int64) << 32 | earlier
 
 
 def pair(codes: Bigints) -> tuple[Places, Places]:
-    """Return the later and the earlier article of coded pairs."""
+    """Return the later and the earlier articles of coded pairs."""
     return (codes >> 32).astype(np.int32), (codes & 0xFFFFFFFF).astype(np.int32)

@@ -1,6 +1,6 @@
-"""Canonical order, and the mark of an article by its relations (docs/semantics.md, section 5). Pure.
+"""Order articles canonically, and decide marks by relations (docs/semantics.md, section 5). Pure.
 
-The SQL function `dedup.canonical_time` does the same as `order_key`, `decide.py` the rest over arrays.
+In SQL, `dedup.canonical_time` does the same as `order_key`. With arrays, `decide.py` does the rest.
 """
 
 from __future__ import annotations
@@ -13,9 +13,9 @@ from enum import StrEnum
 from dedup.base.settings import Settings
 from dedup.rules.pair import Related, Rule
 
-OrderKey = tuple[datetime, bytes]  # Canonical order: time, then source_id byte by byte
+OrderKey = tuple[datetime, bytes]  # Canonical order: by time, then by the bytes of source_id
 
-# A published_at so much later than added_at is a wrong date; time zones explain less.
+# If published_at is later than added_at by more than this, it is wrong; time zones explain smaller gaps.
 FUTURE_TOLERANCE = timedelta(hours=24)
 
 
@@ -32,8 +32,8 @@ class Mark:
     """The mark of one article.
 
     Attributes:
-        duplicate_of: the id of its original, for duplicates only.
-        score: of the pair with duplicate_of, or the highest of the similar pairs; from 0 to 1.
+        duplicate_of: id of the original, for duplicates only.
+        score: score of the pair with duplicate_of, or the highest score of the similar pairs; from 0 to 1.
         reason: the rule that decided, or why the article failed.
     """
 
@@ -45,7 +45,7 @@ class Mark:
 
 @dataclass(frozen=True, slots=True)
 class Pair:
-    """A row of `match`: a later article and an earlier original."""
+    """A row of the table `match`: a later article and an earlier original."""
 
     article_id: int
     other_id: int
@@ -67,7 +67,7 @@ class Pair:
 def order_key(
     settings: Settings, published_at: datetime | None, added_at: datetime, source_id: str
 ) -> OrderKey:
-    """Return the key of an article in canonical order; an impossible `published_at` counts as missing."""
+    """Return the canonical sort key of an article; an implausible `published_at` counts as missing."""
     plausible = (
         settings.canonical_order == "published"
         and published_at is not None
@@ -78,24 +78,24 @@ def order_key(
 
 
 Partner = tuple[OrderKey, int, Related]
-"""A related article: its order, its id, the relation."""
+"""A related article: its sort key, its id, and the relation."""
 
 
 def kept_originals(originals: Iterable[Partner], settings: Settings) -> list[Partner]:
-    """Choose the pairs that a duplicate keeps with its originals: the best and the pinned ones."""
+    """Return the pairs with originals to store for a duplicate: the best pairs and the pinned pairs."""
     return _kept(sorted(originals, key=_closeness), settings)
 
 
 def kept_similar(earlier: Iterable[Partner], settings: Settings) -> list[Partner]:
-    """Choose the pairs that an original keeps with earlier ones: the best and the pinned ones.
+    """Return the pairs with earlier originals to store for an original: the best pairs and the pinned pairs.
 
-    It also keeps the pair with its `best_match`.
+    The caller also stores the pair with the `best_match`.
     """
     return _kept(sorted(earlier, key=_likeness), settings)
 
 
 def best_match(similar: Iterable[Partner]) -> Partner | None:
-    """Return the original most similar to another one, earlier or later in order."""
+    """Return the most similar original, whether earlier or later in order; None if `similar` is empty."""
     return min(similar, key=_likeness, default=None)
 
 
@@ -119,9 +119,9 @@ def decide(originals: Iterable[Partner], similar: Iterable[Related]) -> Mark:
     """Return the mark of an article: duplicate, similar or unique.
 
     Args:
-        originals: earlier originals that it duplicates; the highest score counts, then the earliest.
-        similar: relations to similar originals, earlier or later; the highest score counts, then the first
-            rule by name.
+        originals: earlier originals that the article duplicates; the highest score wins, then the earliest.
+        similar: relations to similar originals, earlier or later; the highest score wins, then the
+            alphabetically first rule.
     """
     best = min(originals, key=_closeness, default=None)
     if best:

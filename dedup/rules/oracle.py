@@ -1,7 +1,7 @@
-"""The whole contract in its simplest form: all pairs, no index, no database, no state.
+"""Apply all rules in their simplest form: compare all pairs, without index, database or state.
 
-Quadratic, for small corpora. The conformance tests compare every engine with it. It shares only the rules of
-a text, a pair and a mark with the engines.
+The work is quadratic, so use the oracle for small corpora. Conformance tests compare every engine with the
+oracle. Oracle and engines share only the code for a single text, a pair and a mark.
 """
 
 from __future__ import annotations
@@ -15,12 +15,12 @@ from dedup.rules.marks import Mark, OrderKey, Pair, Partner, best_match, decide,
 from dedup.rules.pair import Profile, Relation, relate
 from dedup.text.fingerprint import Fingerprint
 
-Pins = Mapping[frozenset[int], Relation]  # Pinned relations by the ids of two articles
+Pins = Mapping[frozenset[int], Relation]  # Pinned relations by the ids of the two articles
 
 
 @dataclass(frozen=True, slots=True)
 class Subject:
-    """An article of the oracle."""
+    """An article as the oracle needs it."""
 
     id: int
     order: OrderKey
@@ -30,9 +30,9 @@ class Subject:
 def common_sentences(
     fingerprints: Sequence[Fingerprint], settings: Settings, pins: Mapping[int, bool] | None = None
 ) -> dict[int, float]:
-    """Return C, the common sentences with their effective stories (section 2).
+    """Return C, the common sentences with the effective number of stories of each (section 2).
 
-    `pins`: sentence hash to True for always common, False for never.
+    `pins`: by sentence hash: True if pinned as common, False if pinned as not common.
     """
     carriers: dict[int, list[Sequence[int]]] = {}
     for fingerprint in fingerprints:
@@ -42,7 +42,7 @@ def common_sentences(
     found: dict[int, float] = {}
     for sentence in carriers.keys() | pinned.keys():
         buckets = carriers.get(sentence, [])
-        # There are never more stories than carriers.
+        # Skip early: a sentence never has more stories than carriers.
         if len(buckets) <= settings.common_stories and not pinned.get(sentence):
             continue
         pairs = agreeing_pairs(buckets)
@@ -58,7 +58,7 @@ def marks(
     settings: Settings,
     pins: Pins | None = None,
 ) -> tuple[dict[int, Mark], set[Pair]]:
-    """Return the mark of every article by id, and the rows of `match` (sections 3 to 5)."""
+    """Return the mark of every article by id, and the rows of the table `match` (sections 3 to 5)."""
     profiles = {s.id: Profile.of(s.fingerprint, common) for s in subjects}
     originals: dict[int, list[Partner]] = {}
     earlier: dict[int, list[Partner]] = {}

@@ -1,6 +1,6 @@
-"""Score two fingerprints, and relate them by their scores (docs/semantics.md, sections 3 and 4). Pure.
+"""Score a pair of fingerprints, and decide their relation (docs/semantics.md, sections 3 and 4). Pure.
 
-`pairs.py` has the same rules over arrays; a test holds the two equal.
+`pairs.py` has the same rules for arrays; a test checks that both give equal results.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from dedup.text.signature import Signature
 
 @dataclass(frozen=True, slots=True)
 class Profile:
-    """The parts of a fingerprint that the rules compare; `sentences` is S', without common ones."""
+    """The parts of a fingerprint that the rules compare; `sentences` is S', without common sentences."""
 
     content_hash: int
     sentences: frozenset[int]
@@ -42,16 +42,17 @@ class Profile:
 
 @dataclass(frozen=True, slots=True)
 class Scores:
-    """The scores of a pair, symmetric.
+    """The scores of a pair; the order of the two articles does not matter.
 
     Attributes:
-        shared: |S'(a) & S'(b)|, a count.
-        sentence_jaccard: shared over |S'(a) | S'(b)|; 0 if both are empty.
-        signature_jaccard: estimated Jaccard of the shingle sets; 0 if one is empty.
+        shared: number of shared sentences, |S'(a) & S'(b)|.
+        sentence_jaccard: shared divided by |S'(a) | S'(b)|; 0 if both sets are empty.
+        signature_jaccard: estimated Jaccard of the two shingle sets; 0 if a set is empty.
         containment: share of the shorter article that is in the longer one, from 0 to 1.
-        same_content: equal content hashes; same_bucket: an equal bucket key.
-        shingles: of the article with fewer.
-        print_jaccard: of the cores of two prints of one damaged text, in a shared bucket; else 0.
+        same_content: True for equal content hashes; same_bucket: True if a bucket key is equal.
+        shingles: number of shingles of the article with fewer shingles.
+        print_jaccard: Jaccard of the cores of two damaged-print signatures if the texts are one damaged text
+            and share a bucket; otherwise 0.
     """
 
     shared: int
@@ -84,7 +85,7 @@ def score(a: Profile, b: Profile, settings: Settings) -> Scores:
 
 
 def score_counted(a: Profile, b: Profile, settings: Settings, *, shared: int, same_bucket: bool) -> Scores:
-    """Return the scores of a pair, given |S'(a) & S'(b)| and whether they have an equal bucket key."""
+    """Return the scores of a pair, given |S'(a) & S'(b)| and whether the pair has an equal bucket key."""
     union = len(a.sentences) + len(b.sentences) - shared
     size = settings.signature_size
     estimated = signature.jaccard(a.signature[:size], b.signature[:size])
@@ -97,7 +98,7 @@ def score_counted(a: Profile, b: Profile, settings: Settings, *, shared: int, sa
     if shared >= settings.containment_sentences:
         by_sentences = shared / min(len(a.sentences), len(b.sentences))
     if shared and fewer >= settings.containment_shingles:
-        # Sets of sizes m and n with a Jaccard of s have an intersection of s (m + n) / (1 + s).
+        # Two sets of sizes m and n with a Jaccard of s have s (m + n) / (1 + s) common members.
         both = a.shingle_count + b.shingle_count
         by_shingles = min(1.0, estimated * both / ((1 + estimated) * fewer))
     return Scores(
@@ -113,12 +114,12 @@ def score_counted(a: Profile, b: Profile, settings: Settings, *, shared: int, sa
 
 
 def relate(a: Profile, b: Profile, settings: Settings, pin: Relation | None = None) -> Related | None:
-    """Return the relation of a pair, or None. A pin decides, or else the first rule that holds."""
+    """Return the relation of a pair, or None. A pin decides; without a pin, the first rule that holds."""
     return relate_scored(score(a, b, settings), settings, pin)
 
 
 def relate_scored(scores: Scores, settings: Settings, pin: Relation | None = None) -> Related | None:
-    """Return the relation of a pair with these scores; see `relate`."""
+    """Return the relation of a pair, given its scores; see `relate`."""
     if pin is not None:
         return None if pin is Relation.UNRELATED else Related(pin, Rule.PINNED, scores)
     if rule := _duplicate_by(scores, settings):

@@ -1,6 +1,6 @@
-"""Apply the rules of `pair.py` to many pairs of fingerprints at once (docs/semantics.md, sections 2 to 5).
+"""Apply the rules of `pair.py` to arrays of many pairs of fingerprints (docs/semantics.md, sections 2 to 5).
 
-Keep the same operations in the same order as there: both must give the same floats, and a test compares them.
+Keep the operations of `pair.py` in the same order: both modules must give equal floats, as a test checks.
 """
 
 from __future__ import annotations
@@ -19,21 +19,21 @@ from dedup.text.damaged import print_jaccards
 from dedup.text.fingerprint import Fingerprint
 from dedup.text.signature import jaccards
 
-INTERSECTED_AT_ONCE = 100_000  # Pairs whose sentences are intersected at a time
-WORK_AT_ONCE = 4_000_000  # Pairs in memory before repeated ones are dropped: 64 MB
-SCORED_AT_ONCE = 25_600_000  # Bytes of signatures in memory, of 100,000 pairs: about 100 MB
+INTERSECTED_AT_ONCE = 100_000  # Maximum of pairs per intersection of sentence sets
+WORK_AT_ONCE = 4_000_000  # Maximum of pairs in memory before repeated pairs are dropped: 64 MB
+SCORED_AT_ONCE = 25_600_000  # Maximum bytes of signatures per step: 100,000 pairs, about 100 MB
 
 Bigints = npt.NDArray[np.int64]
-Signatures = npt.NDArray[np.uint8]  # Shape (m, k): rows of signatures, prints included
+Signatures = npt.NDArray[np.uint8]  # Shape (m, k): one signature per row, with its damaged-print signature
 
-RULES = tuple(sorted(Rule))  # The rules by name; their places stand for them in arrays
-CODE = {rule: place for place, rule in enumerate(RULES)}  # A rule to its place in `RULES`
-Codes = npt.NDArray[np.int8]  # Shape (m,): a rule for each pair
+RULES = tuple(sorted(Rule))  # Sorted by name; arrays contain places in this tuple
+CODE = {rule: place for place, rule in enumerate(RULES)}  # Place of each rule in `RULES`
+Codes = npt.NDArray[np.int8]  # Shape (m,): place of the rule of each pair
 
 
 @dataclass(frozen=True, slots=True)
 class Scored(Columns):
-    """Scores of m pairs; see `pair.Scores`. `pairs` is of shape (m, 2), the smaller number first."""
+    """Scores of m pairs; see `pair.Scores`. `pairs` has shape (m, 2), the smaller number first."""
 
     pairs: Pairs
     shared: Counts
@@ -74,8 +74,8 @@ class Scored(Columns):
         )
 
     def rules(self, settings: Settings) -> Codes:
-        """Return the rule of each related pair, as its place in `RULES`."""
-        # The rules in reverse order: the first one that holds is written last.
+        """Return the rule of each related pair, as a place in `RULES`."""
+        # Write the rules in reverse order of precedence, so that the first rule that holds is written last.
         found = np.full(len(self.pairs), CODE[Rule.CONTAINMENT], np.int8)
         near = self.same_bucket & (self.signature_jaccard >= settings.similar_signature_jaccard)
         found[near] = CODE[Rule.SIGNATURE]
@@ -97,7 +97,7 @@ class Scored(Columns):
 
 
 def scored_at_once(settings: Settings) -> int:
-    """Return the number of pairs to score at a time."""
+    """Return the maximum number of pairs to score per step."""
     return max(1, SCORED_AT_ONCE // settings.signature_bytes)
 
 
@@ -112,9 +112,9 @@ def score(
     same_content: Flags,
     same_bucket: Flags,
 ) -> Scored:
-    """Return `pair.score` of many pairs, given the counts of both articles.
+    """Return the scores of `pair.score` for many pairs, given the counts of both articles.
 
-    `signatures`: a row for each pair; the row of an article without shingles is not read.
+    `signatures`: one row for each pair; the row of an article without shingles is not read.
     """
     (i, j), (m, n) = sentences, shingles
     signature_jaccard, print_jaccard = _likeness(signatures, (m > 0) & (n > 0), same_bucket, settings)
@@ -141,12 +141,12 @@ def score(
 def _likeness(
     signatures: tuple[Signatures, Signatures], signed: Flags, same_bucket: Flags, settings: Settings
 ) -> tuple[Shares, Shares]:
-    """Return the Jaccards of signatures, and of the prints of damaged texts."""
+    """Return the Jaccards of the signatures, and of the damaged-print signatures."""
     found, printed = np.zeros(len(signed)), np.zeros(len(signed))
     size = settings.signature_size
     both = np.flatnonzero(signed)
     if not len(both):
-        return found, printed  # without any shingles, the rows may be empty
+        return found, printed  # Without any shingles, the rows can have length 0
     a, b = (rows if len(both) == len(rows) else rows[both] for rows in signatures)
     found[both] = jaccards(a[:, :size], b[:, :size])
     if settings.prints:
@@ -157,7 +157,7 @@ def _likeness(
 
 
 class FingerprintArrays:
-    """Fingerprints as arrays, without common sentences. None, for an unreadable text, has no pairs."""
+    """Fingerprints as arrays, without common sentences. None stands for an unreadable text, without pairs."""
 
     def __init__(self, fingerprints: Sequence[Fingerprint | None], common: Collection[int]) -> None:
         self._readable = np.array([f is not None for f in fingerprints], np.bool_)
@@ -179,11 +179,11 @@ class FingerprintArrays:
                 self._bands[i] = fingerprint.buckets
 
     def candidates(self) -> Pairs:
-        """Return the pairs that share a sentence, a bucket or the content hash; shape (m, 2)."""
+        """Return the pairs that share a sentence, a bucket key or the content hash; shape (m, 2)."""
         return _distinct([*self._sentences.meeting(), *self._buckets.meeting(), *self._contents.meeting()])
 
     def score(self, pairs: Pairs, settings: Settings) -> Scored:
-        """Return the scores of pairs; 0 for unreadable articles."""
+        """Return the scores of pairs; all 0 if an article is unreadable."""
         step = scored_at_once(settings)
         parts = range(0, max(1, len(pairs)), step)
         return Scored.joined([self._score(pairs[at : at + step], settings) for at in parts])
@@ -203,9 +203,9 @@ class FingerprintArrays:
         )
 
     def _same_bucket(self, pairs: Pairs) -> Flags:
-        """Return which pairs have an equal bucket key, in any band."""
+        """Return flags of the pairs with an equal bucket key, in any band."""
         a, b = pairs.T
-        # Band by band is quicker than sets, which find equal keys of different bands.
+        # Comparing band by band is faster than comparing sets, which also find equal keys in different bands.
         found: Flags = (self._bands[a] == self._bands[b]).any(axis=1) & self._banded[a] & self._banded[b]
         rest = np.flatnonzero(~found)
         found[rest] = self._buckets.shared(pairs[rest]) > 0
@@ -223,7 +223,7 @@ class _Sets:
         names, self._codes = np.unique(flat, return_inverse=True)
         self._width = max(len(names), 1)
         owner = np.repeat(np.arange(len(members), dtype=np.int64), self.sizes)
-        self._entries = owner * self._width + self._codes  # sorted, since members are
+        self._entries = owner * self._width + self._codes  # Sorted, since the members of each set are
         order = np.argsort(self._codes, kind="stable")
         self._by_code, self._codes_sorted = owner[order], self._codes[order]
 
@@ -244,10 +244,10 @@ class _Sets:
         return found
 
     def meeting(self) -> Iterator[Pairs]:
-        """Yield the pairs of sets with a common member, in pieces; a pair may be in several."""
+        """Yield arrays of pairs of sets with a common member; several arrays can contain the same pair."""
         starts, sizes = runs(self._codes_sorted)
         group_end = np.repeat(starts + sizes, sizes)
-        later = group_end - np.arange(len(group_end)) - 1  # members of the group behind each entry
+        later = group_end - np.arange(len(group_end)) - 1  # Number of group members after each entry
         steps = np.concatenate([[0], np.cumsum(later)])
         start = 0
         while start < len(later):
@@ -266,9 +266,9 @@ def _distinct(parts: Sequence[npt.NDArray[np.int32]] | Sequence[Bigints]) -> Pai
 
 
 def stories(orders: Sequence[OrderKey], scored: Scored, duplicates: Flags) -> Groups:
-    """Return the original of every article, which may be itself (section 5); shape (n,).
+    """Return the original of every article, which can be the article itself (section 5); shape (n,).
 
-    `duplicates`: flags of the pairs that are duplicates.
+    `duplicates`: flags of the pairs whose relation is duplicate.
     """
     place = np.empty(len(orders), np.int64)
     place[sorted(range(len(orders)), key=orders.__getitem__)] = np.arange(len(orders))
@@ -276,7 +276,7 @@ def stories(orders: Sequence[OrderKey], scored: Scored, duplicates: Flags) -> Gr
     swap = place[pairs[:, 0]] > place[pairs[:, 1]]
     earlier = np.where(swap, pairs[:, 1], pairs[:, 0])
     later = np.where(swap, pairs[:, 0], pairs[:, 1])
-    # Sort by the later article, in canonical order; then the highest score first, the earliest of equals.
+    # Sort by the later article in canonical order, then by the highest score, then by the earlier article.
     rows = np.lexsort((place[earlier], -scores, place[later]))
     original = np.arange(len(orders), dtype=np.int32)
     for first, second in zip(earlier[rows].tolist(), later[rows].tolist(), strict=True):

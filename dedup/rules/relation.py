@@ -1,4 +1,4 @@
-"""Names of relations and rules. No NumPy, so that `dedup --help` stays quick; the rules are in `pair.py`."""
+"""Names of relations and rules; `pair.py` has the rules. NumPy is not imported, so `dedup --help` is fast."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from enum import StrEnum
 
 
 class Relation(StrEnum):
-    """Relation of two articles; `UNRELATED` comes from pins only."""
+    """Relation of two articles; only a pin can make a pair `UNRELATED`."""
 
     DUPLICATE = "duplicate"
     SIMILAR = "similar"
@@ -14,7 +14,7 @@ class Relation(StrEnum):
 
 
 class Rule(StrEnum):
-    """The rule that decided a relation; the reason of a mark."""
+    """Rule that decided a relation; it is also the reason of a mark."""
 
     PINNED = "pinned"
     CONTENT = "content"

@@ -1,1 +1,1 @@
-"""Fingerprints of texts. Pure, no database."""
+"""Make fingerprints of texts, and compare texts. Pure functions, without a database."""

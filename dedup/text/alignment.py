@@ -1,7 +1,7 @@
-"""Align two texts sentence by sentence: versions of a sentence in one row, the others in a row of their own.
+"""Align two texts sentence by sentence: two versions of a sentence share a row; others are alone in a row.
 
-Equal sentences are paired first, then the most alike, then halves of a sentence that was split or merged.
-Pairs that break the reading order of a text are no row: each side has its own.
+Equal sentences are paired first, then the most similar ones, then the parts of split or merged sentences.
+A pair whose order differs between the texts is shown in two rows, one for each text.
 """
 
 from __future__ import annotations
@@ -29,18 +29,19 @@ from dedup.text.differences import (
 )
 from dedup.text.normalize import words
 
-# Share of common words of two versions of a sentence. Two sentences on one event share names and little
-# words, which is less as a rule.
+# Minimum share of common words in two versions of a sentence. Different sentences on one event usually share
+# fewer words: names and short words.
 TWIN_WORDS = 0.5
-# A word that occurs in more sentences finds no twins, so that the work is not quadratic in the text.
+# A word in more sentences than this is not used to look for twins, so that the work stays below quadratic.
 WIDESPREAD = 50
-MIN_SENTENCE = 12  # Characters: a shorter piece, such as "Mr. ", joins the next one
-# A common sentence may be in so many pieces here: Punkt, which knows abbreviations, splits less.
+MIN_SENTENCE = 12  # Minimum characters; a shorter piece, such as "Mr. ", is joined to the next piece
+# Maximum number of pieces into which this module may split a common sentence. Punkt, which made the common
+# sentence, knows abbreviations and splits less.
 COMMON_PIECES = 4
-# Letters of misread texts that are aligned at a time; only the first half of the result is kept. So the work
-# is linear in the texts, and a passage of one text alone may be as long as the other half.
+# Maximum number of letters of misread texts aligned per step, of which the first half is kept. So the work is
+# linear in the text length, and a passage that only one text has may be as long as the other half.
 WINDOW_LETTERS = 10_000
-# Misread sentences are cut after 500 characters: their ends may be lost.
+# Cut misread sentences after 500 characters, since their final periods may be misread.
 _PIECE = re.compile(r".{1,500}(?:\s|$)|.{1,500}", re.DOTALL)
 
 _SENTENCE_END = re.compile(
@@ -54,10 +55,10 @@ _SENTENCE_END = re.compile(
 class Passage:
     """A run of sentences of a text, unchanged."""
 
-    segments: Segments = field(repr=False)  # Joined they are its text, with the spaces behind it
-    opens: bool  # It begins a paragraph
-    elsewhere: bool = False  # Its version is at another place of the other text, not in this row
-    common: bool = False  # It is a common sentence, which no comparison counts
+    segments: Segments = field(repr=False)  # Joined, the text of the passage with the spaces after it
+    opens: bool  # True if the passage begins a paragraph
+    elsewhere: bool = False  # True if the version is in a different row
+    common: bool = False  # True for a common sentence, which comparisons ignore
 
     @property
     def text(self) -> str:
@@ -65,20 +66,20 @@ class Passage:
 
     @property
     def different(self) -> bool:
-        """True if it has words that its version does not have."""
+        """True if the passage has words that the other version lacks."""
         return not all(segment.shared for segment in self.segments)
 
 
 @dataclass(frozen=True, slots=True)
 class AlignedRow:
-    """A passage of the first text and its version in the second; None for a passage of one text alone."""
+    """A passage of the first text and its version in the second text; None if a text has no version."""
 
     a: Passage | None
     b: Passage | None
 
     @property
     def same(self) -> bool:
-        """True if both sides have the same words."""
+        """True if both passages have the same words."""
         return self.a is not None and self.b is not None and not (self.a.different or self.b.different)
 
 
@@ -88,9 +89,9 @@ def reflowed(text: str) -> str:
 
 
 def align(a: str, b: str, common: Iterable[str] = ()) -> list[AlignedRow]:
-    """Return rows in the reading order of both texts; the passages of a side, joined, are its text."""
+    """Return rows in the reading order of both texts; the joined passages of each side are the whole text."""
     sides = _sentences(a), _sentences(b)
-    # One order of the texts for both calls, so that align(a, b) mirrors align(b, a).
+    # Pair the texts in a fixed order, so that align(a, b) mirrors align(b, a).
     pairs = _pairs(*sides) if a <= b else [(j, i) for i, j in _pairs(*sides[::-1])]
     pairs.sort(key=lambda pair: pair[0].start)
     normal_forms = frozenset(" ".join(words(sentence)) for sentence in common)
@@ -115,8 +116,8 @@ def align(a: str, b: str, common: Iterable[str] = ()) -> list[AlignedRow]:
 
 
 def align_letters(a: str, b: str) -> list[AlignedRow]:
-    """Align two texts with misread letters: each row is a sentence of `a` and the same place of `b`."""
-    # A machine misreads periods too: ends of sentences are taken from `a` alone.
+    """Align two texts with misread letters: each row is a sentence of `a` and the same part of `b`."""
+    # Use sentence ends from `a` only, since the recognition software misreads periods, too.
     left = deque(
         (list(word_list(piece, letters=True)), sentence.opens and not number)
         for sentence in _sentences(a)
@@ -140,7 +141,7 @@ def align_letters(a: str, b: str) -> list[AlignedRow]:
 
 
 def _beside(runs: Sequence[tuple[int, int, int]], place: int) -> int:
-    """Return the place in the second text: as far behind a run as in the first, but not beyond the next."""
+    """Map a place to the second text: the same distance after a shared run, but before the next run."""
     found = place
     for i, j, _ in runs:
         if i >= place:
@@ -150,9 +151,9 @@ def _beside(runs: Sequence[tuple[int, int, int]], place: int) -> int:
 
 
 def twins(a: Sequence[str], b: Sequence[str]) -> list[tuple[int | None, int | None]]:
-    """Pair sentences of `a` with their versions in `b`, by their places; None for no version.
+    """Pair the sentences of `a` with the versions in `b`; return places, and None for a missing version.
 
-    The most alike are paired first. The pairs are in the order of `a`, then the others of `b` in its order.
+    The most similar are paired first. Pairs are in the order of `a`; the unpaired sentences of `b` follow.
 
     >>> twins(["Rain fell on Monday.", "It was cold."], ["Boats sank.", "Rain fell on Tuesday."])
     [(0, 1), (1, None), (None, 0)]
@@ -171,7 +172,7 @@ class _Sentence:
 
 
 def _sentences(text: str) -> list[_Sentence]:
-    """Split a text into sentences, by one rule for all languages."""
+    """Split a text into sentences, with the same rule for all languages."""
     found: list[_Sentence] = []
     start, opens = 0, True
     ends = [(m.end(), m[0].count("\n") > 1, m["plain"]) for m in _SENTENCE_END.finditer(text)]
@@ -180,7 +181,7 @@ def _sentences(text: str) -> list[_Sentence]:
             continue
         sentence = _Sentence(list(word_list(text[start:stop])), opens)
         if found and not normal(sentence.words):
-            found[-1].words.extend(sentence.words)  # stray marks join the sentence before them
+            found[-1].words.extend(sentence.words)  # Stray marks join the previous sentence
         elif sentence.words:
             if found and not normal(found[0].words):
                 sentence = _Sentence([*found.pop().words, *sentence.words], True)
@@ -189,13 +190,13 @@ def _sentences(text: str) -> list[_Sentence]:
     return found
 
 
-_Places = tuple[range, range]  # Numbers of sentences of the first text, and of their version in the second
+_Places = tuple[range, range]  # Sentence numbers of a pair: in the first text, in the second text
 
 
 def _pairs(a: list[_Sentence], b: list[_Sentence]) -> list[_Places]:
     keys = [normal(s.words) for s in a], [normal(s.words) for s in b]
     equal, anchors = _equal(*keys)
-    # A sentence of both texts has its equal; surplus copies in one text look for no other version.
+    # Leave out every sentence that both texts have: surplus copies in one text need no other version.
     both = set(keys[0]) & set(keys[1])
     sets = tuple({i: frozenset(key) for i, key in enumerate(side) if key not in both} for side in keys)
     gaps = [_gaps(len(side), [pair[n] for pair in anchors]) for n, side in enumerate(keys)]
@@ -208,7 +209,7 @@ def _pairs(a: list[_Sentence], b: list[_Sentence]) -> list[_Places]:
 def _equal(
     a: list[tuple[str, ...]], b: list[tuple[str, ...]]
 ) -> tuple[list[tuple[int, int]], list[tuple[int, int]]]:
-    """Return pairs of equal sentences, first as many as possible in order; and the ones in order alone."""
+    """Return all pairs of equal sentences, and separately only the pairs in the order of both texts."""
     numbers: dict[tuple[str, ...], int] = {}
     rows = [[numbers.setdefault(key, len(numbers)) for key in side] for side in (a, b)]
     anchors = [
@@ -235,11 +236,11 @@ def _gaps(count: int, anchors: Iterable[int]) -> list[int]:
     return list(accumulate((number in fixed for number in range(count - 1)), initial=0)) if count else []
 
 
-_Words = dict[int, frozenset[str]]  # The words of sentences, by the numbers of the sentences
+_Words = dict[int, frozenset[str]]  # The words of each sentence, by sentence number
 
 
 def _most_alike(a: _Words, b: _Words, a_gaps: list[int], b_gaps: list[int]) -> list[tuple[int, int]]:
-    """Pair versions of a sentence, the most alike first; of equals the nearest to the same place."""
+    """Pair versions of sentences, the most similar first; ties go to the pair with the nearest places."""
     holders: dict[str, list[int]] = defaultdict(list)
     for j, sentence in b.items():
         for word in sentence:
@@ -266,7 +267,7 @@ def _most_alike(a: _Words, b: _Words, a_gaps: list[int], b_gaps: list[int]) -> l
 
 
 def _with_halves(i: int, j: int, sets: tuple[_Words, ...], free: list[set[int]]) -> _Places:
-    """Add the sentences beside a pair that make its sides more alike: one was split, or two merged."""
+    """Add adjacent sentences to a pair while the sides become more similar: one was split, or two merged."""
     places = [range(i, i + 1), range(j, j + 1)]
     sides = [sets[0][i], sets[1][j]]
     for n in (0, 1):
@@ -289,9 +290,9 @@ def _likeness(a: frozenset[str], b: frozenset[str]) -> float:
 
 
 def _in_order(pairs: list[_Places], a: list[_Sentence]) -> list[_Places]:
-    """Choose pairs, in the order of the first text, that are also in order in the second, with most words."""
+    """Choose from pairs, sorted by the first text, the pairs in order in both texts with the most words."""
     ranks = {start: n for n, start in enumerate(sorted(pair[1].start for pair in pairs), 1)}
-    # A Fenwick tree, the heaviest chain that ends at a rank or before, keeps this below quadratic time.
+    # A Fenwick tree of the heaviest chain that ends at or before each rank keeps the time below quadratic.
     best = [(0, -1)] * (len(pairs) + 1)
     before: list[int] = []
     for number, (one, other) in enumerate(pairs):
@@ -314,7 +315,7 @@ def _in_order(pairs: list[_Places], a: list[_Sentence]) -> list[_Places]:
 
 
 def _common(sentences: list[_Sentence], normal_forms: frozenset[str]) -> set[int]:
-    """Return the numbers of sentences that are common, or pieces of a common one."""
+    """Return the numbers of the sentences that are common sentences or pieces of a common sentence."""
     found: set[int] = set()
     if not normal_forms:
         return found
@@ -335,7 +336,7 @@ class _Side:
         self.paired: dict[int, tuple[range, Segments]] = {}
 
     def until(self, stop: int) -> Iterator[Passage]:
-        """Yield the passages before a sentence, which have no version in the same row."""
+        """Yield the passages before sentence `stop`, which have no version in the same row."""
         while self._at < stop:
             yield self.next(elsewhere=True)
 
@@ -343,7 +344,7 @@ class _Side:
         first = self._sentences[self._at]
         place, segments = self.paired.get(self._at, (range(self._at, self._at + 1), ()))
         if not segments:
-            elsewhere = normal(first.words) in self._others  # the other text says it too, fewer times
+            elsewhere = normal(first.words) in self._others  # A surplus copy
             segments = whole(first.words, Kind.SAME if elsewhere else self._alone)
         self._at = place.stop
         return Passage(segments, first.opens, elsewhere, all(n in self._common for n in place))

@@ -1,8 +1,8 @@
-"""Make fingerprints of many texts at once, from their sentences.
+"""Make fingerprints of many texts in one batch, given the sentences of each text.
 
-Sections 1.3 to 1.8 of docs/semantics.md, over arrays; `tests/reference/plain.py` is the same word by word.
-`normalised` makes one piece of bytes of the texts: spaces between words, line feeds after sentences. Memory:
-about 100 bytes for each word.
+The module follows sections 1.3 to 1.8 of docs/semantics.md with arrays; `tests/reference/plain.py` does the
+same word by word. `normalised` turns the texts into one `bytes` object, with spaces between words and line
+feeds after sentences. Memory: about 100 bytes for each word.
 """
 
 from __future__ import annotations
@@ -23,21 +23,21 @@ from dedup.text.signature import ShingleHashes, buckets, minhash_many, signature
 Places = npt.NDArray[np.int64]
 
 _SPACE, _LINE_END = 0x20, 0x0A
-_STEP = 8  # Bytes of a word that are taken at a time, as one number of 64 bits
-_CHUNK = 1 << 12  # Words hashed at a time: 32 kB for each array, which stays in the processor's nearest cache
+_STEP = 8  # Bytes of a word that are hashed per step, as one 64-bit integer
+_CHUNK = 1 << 12  # Words hashed per step: arrays of 32 kB, which fit in the processor's L1 cache
 
 _LOW, _HALF = np.uint64(0xFFFFFFFF), np.uint64(32)
 _UPPER = np.uint64(0xFFFFFFFF << 32)
 _FIRST_BYTES = np.array([(1 << 8 * count) - 1 for count in range(_STEP + 1)], np.uint64)
-"""Masks that keep the first 0 to 8 bytes of such a number."""
+"""Masks that keep the first 0 to 8 bytes of a 64-bit integer."""
 
 
 class Tokens:
-    """The words of some texts, given as normalised bytes with a line feed after each sentence.
+    """The words of texts, read from normalised bytes with a line feed after each sentence.
 
     Attributes:
-        hashes, lengths: shape (words,): the hash of each word, and its length in characters.
-        lines: shape (lines + 1,): the number of the first word of each line, which may have none.
+        hashes, lengths: shape (words,): hash of each word, and length of each word in characters.
+        lines: shape (lines + 1,): index of the first word of each line; a line can be without words.
     """
 
     def __init__(self, data: bytes, hasher: Hasher) -> None:
@@ -48,12 +48,12 @@ class Tokens:
         self._hasher = hasher
         self.lengths = sizes = stops - starts
         if not data.isascii():
-            # UTF-8 marks the continuation bytes of a character with 10 as their first bits.
+            # Count characters by their first bytes: in UTF-8 only continuation bytes begin with the bits 10.
             first = (np.frombuffer(data, np.uint8) & 0xC0) != 0x80
             total = np.zeros(len(first) + 1, np.int64)
             np.cumsum(first, out=total[1:])
             self.lengths = total[stops] - total[starts]
-        # A view with stride 1: numbers[i] is the eight bytes from i on. The padding is for the last ones.
+        # A view with stride 1: numbers[i] is the eight bytes from byte i on. The last ones need the padding.
         numbers = np.ndarray((len(data) + 1,), "<u8", data + bytes(_STEP), strides=(1,))
         self.hashes: Hashes = np.empty(len(starts), np.uint64)
         for i in range(0, len(starts), _CHUNK):
@@ -63,12 +63,12 @@ class Tokens:
         self._low, self._high = self.hashes & _LOW, self.hashes >> _HALF
 
     def sequences(self, starts: Places, stops: Places) -> npt.NDArray[np.int64]:
-        """Return the hashes of sequences of words, by their places: in order, apart, and none empty."""
+        """Return the hashes of word sequences, which must be sorted, not empty and must not overlap."""
         if not len(starts):
             return np.empty(0, np.int64)
         counts = stops - starts
         coefficients = self._hasher.of_sequence(int(counts.max()))
-        # A slice of adjacent sequences is a view, which needs no copy of the words.
+        # If the sequences are adjacent, use a slice: a view needs no copy of the words.
         whole = len(starts) == 1 or bool((starts[1:] == stops[:-1]).all())
         where = slice(int(starts[0]), int(stops[-1])) if whole else ranges(starts, counts)
         low, high = self._low[where], self._high[where]
@@ -84,14 +84,14 @@ class Tokens:
         return found
 
     def line_characters(self) -> Places:
-        """Return the length of each line in characters: its words with a space between each two."""
+        """Return the length of each line in characters, with one space between words."""
         total = np.concatenate([[0], np.cumsum(self.lengths)])
         counts = np.diff(self.lines)
         found: Places = np.diff(total[self.lines]) + np.maximum(counts - 1, 0)
         return found
 
     def shingles(self, at: Places) -> ShingleHashes:
-        """Return the hashes of the shingles that begin at some words; each must have two words after it."""
+        """Return the hashes of the shingles that begin at these words; two words must follow each word."""
         coefficients = self._hasher.of_shingle
         found = np.full(len(at), coefficients[0])
         for i in range(SHINGLE_WORDS):
@@ -102,7 +102,7 @@ class Tokens:
 
 
 def _places(data: bytes) -> tuple[Places, Places, Places]:
-    """Return the starts and stops of words, and the places of line feeds."""
+    """Return the starts and stops of all words, and the places of all line feeds."""
     found = np.frombuffer(data, np.uint8)
     inside = np.zeros(len(found) + 2, np.bool_)
     np.greater(found, _SPACE, out=inside[1:-1])
@@ -137,9 +137,9 @@ class BatchMaker:
         self._stop_words = np.array(sorted(set(listed)), np.uint64)
 
     def make(self, texts: Sequence[Sequence[str]], titles: Sequence[str | None]) -> Fingerprints:
-        """Return the fingerprints of texts, each given by its sentences; zeros for one without words.
+        """Return the fingerprints of texts, each given as its sentences; zeros for a text without words.
 
-        Versions are 0 and reasons None: the caller sets them.
+        Versions are 0 and reasons are None; the caller must set both.
         """
         settings = self._settings
         made = Fingerprints.unmade(len(texts), settings.signature_size, settings.bands)
@@ -160,7 +160,7 @@ class BatchMaker:
         return replace(made, sentence_hashes=sentence_hashes)
 
     def sentences(self, sentences: Sequence[str]) -> list[int | None]:
-        """Return the hashes of the sentences of a text; None for one too short to count."""
+        """Return the hashes of the sentences of a text; None for a sentence that is too short to count."""
         tokens = Tokens(normalised("\n".join([*sentences, ""])), self.hasher)
         chosen = np.flatnonzero(tokens.line_characters() >= self._settings.sentence_min_characters)
         hashes = tokens.sequences(tokens.lines[chosen], tokens.lines[chosen + 1])
@@ -170,7 +170,7 @@ class BatchMaker:
         return found
 
     def _short(self, contents: Sequence[tuple[str | None, bytes]]) -> npt.NDArray[np.int64]:
-        """Return the content hashes of short texts from their titles and lines."""
+        """Return the content hashes of short texts, given the titles and lines."""
         data = bytearray()
         for title, lines in contents:
             data += normalised(title or "").replace(b"\n", b" ")
@@ -181,13 +181,13 @@ class BatchMaker:
     def _sentences(
         self, tokens: Tokens, first_lines: Places, banded: npt.NDArray[np.bool_]
     ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
-        """Return the distinct hashes of the sentences that count, and the start of each text's."""
+        """Return the distinct hashes of all counted sentences, and where the hashes of each text start."""
         text_of = np.repeat(np.arange(len(banded)), np.diff(first_lines))
         counts = tokens.line_characters() >= self._settings.sentence_min_characters
         chosen = np.flatnonzero(counts & banded[text_of])
         text_of = text_of[chosen]
         hashes = tokens.sequences(tokens.lines[chosen], tokens.lines[chosen + 1])
-        # The sort is stable, so that the first of equal sentences of a text stays.
+        # The sort is stable, so that of equal sentences in a text the first is kept.
         order = np.lexsort((hashes, text_of))
         first = np.empty(len(order), np.bool_)
         first[order] = begins_run(hashes[order], text_of[order])
@@ -195,14 +195,14 @@ class BatchMaker:
         return hashes, np.searchsorted(text_of, np.arange(len(banded) + 1))
 
     def _sign(self, tokens: Tokens, starts: Places, made: Fingerprints) -> None:
-        """Write the counts of shingles, the signatures and the buckets of texts."""
+        """Write the shingle counts, the signatures and the bucket keys of all texts into `made`."""
         text_of = np.repeat(np.arange(len(made.banded)), np.diff(starts))
         if len(self._stop_words):
             stops = np.isin(tokens.hashes, self._stop_words)
         else:
             stops = tokens.lengths < self._settings.stop_word_length
         stops &= made.banded[text_of]
-        # The last two words of a text begin no shingle: it would take words of the next text.
+        # The last two words of a text begin no shingle, which would include words of the next text.
         stops[np.maximum(starts[1:] - 1, 0)[made.banded]] = False
         stops[np.maximum(starts[1:] - 2, 0)[made.banded]] = False
         at = np.flatnonzero(stops)

@@ -1,11 +1,11 @@
 """Clean a raw text into blocks of running text, the first step of a fingerprint.
 
-A line break inside a paragraph is a space. A blank line ends a block, and so does a short line without
-punctuation, such as a heading or "Read more". A sentence end gets back a space that extraction lost.
+A line break inside a paragraph becomes a space. A blank line ends a block; so does a short line without
+punctuation, such as a heading or "Read more". If extraction lost the space after a sentence, add a space.
 
-A wrapper starts a new line only if the next word no longer fits, so a break before a word that *would* have
-fitted in the widest line is an author's. Wrapped text has no such break at any width: re-wrapping cannot
-change a fingerprint.
+A program that wraps lines breaks a line only if the next word does not fit. So if the next word *would* fit
+in the widest line, the author made the break. Text wrapped by a program has no such break, at any width.
+Therefore wrapping a text again does not change the fingerprint.
 """
 
 from __future__ import annotations
@@ -27,17 +27,17 @@ from dedup.text.normalize import (
     kinds,
 )
 
-# News headings are written to fit about 60 characters.
+# Maximum length of a heading: news headings are written to fit about 60 characters.
 HEADING_MAX_CHARACTERS = 60
-# Share of the widest line that a heading fills. Wrappers that balance lines stay well above.
+# Maximum share of the widest line that a heading fills. Programs that balance lines make longer lines.
 HEADING_MAX_SHARE = 0.6
-# No article is set narrower than this, so the line breaks of such a text say nothing.
+# Minimum width of the widest line: no article is wrapped narrower, so breaks in such a text mean nothing.
 HEADING_MIN_WIDTH = 40
-# A wrapper drops the spaces at which it breaks; the gap before the next word may have been a tab stop wide.
+# Maximum width of the gap that a line break replaced: the spaces there are lost, and could fill a tab stop.
 WIDEST_GAP = 8
 
 _LINE_END = re.compile(f"[{LINE_ENDS}]")
-# These patterns begin with a literal character, which the search skips to.
+# Each of these two patterns begins with a literal character, so that the search can skip to it quickly.
 _HYPHEN_BREAK = re.compile(r"- (?<=\w- )(?=\w)")
 _DASHES = re.compile(r"--+(?: ?--+)* ?")
 _IDEOGRAPH_SPACE = re.compile(
@@ -45,7 +45,7 @@ _IDEOGRAPH_SPACE = re.compile(
 )
 _INVISIBLE = re.compile(f"[{INVISIBLES}]")
 _ODD_SPACES = "\t\x1c\x1d\x1e\x1f"
-# The mark comes first, so that the search skips to it; a look-behind tests the letters before it.
+# The mark is first, so that the search can skip to marks; a look-behind tests the letters before the mark.
 _GLUED = re.compile(r"[.?!\u2026](?<=[^\W\d_]{2}.)[\"')\]\u2019\u201d\u00bb]?(?=[^\W\d_]{2})")
 _WEB_ADDRESS = re.compile(r"://|@|\bwww\.", re.IGNORECASE)
 _CLOSERS = "\"')]}\u2019\u201d\u00bb* "
@@ -57,7 +57,7 @@ _PUNCTUATION = frozenset(
 
 
 def blocks(text: str) -> list[str]:
-    """Return the blocks of a text, each on one line with single spaces, never empty.
+    """Return the blocks of a text, each as one non-empty line with single spaces.
 
     >>> blocks("Storm nears coast\\n\\nThe storm\\nis  near. It\\r\\nis big.")
     ['Storm nears coast', 'The storm is near. It is big.']
@@ -66,14 +66,14 @@ def blocks(text: str) -> list[str]:
 
 
 def glued_blocks(text: str) -> tuple[list[str], int]:
-    """Return the blocks of a text, still without lost spaces, and its kinds of characters (`normalize`)."""
+    """Return the blocks of a text before `unglued` adds lost spaces, and the text's kinds of characters."""
     text = storable(text)
     found = 0
     if not text.isascii():
         found = kinds(text)
         if found & INVISIBLE:
             text = _INVISIBLE.sub("", text)
-        # A run of marks makes NFC quadratic; only a text that has marks needs the search for runs.
+        # NFC takes quadratic time on a run of marks; only texts with marks need the search for runs.
         text = composed(text) if found & MARK else unicodedata.normalize("NFC", text)
     elif "\r" in text or "\x0b" in text or "\x0c" in text:
         found = LINE_END
@@ -108,7 +108,7 @@ def _blocks(text: str, found: int) -> list[str]:
 
 def _lines(text: str, found: int) -> list[str]:
     lines = text.split("\n")
-    # Splitting a line into words is slow, and few lines need it.
+    # Split only lines that need it, since splitting into words is slow.
     if found & SPACE or any(space in text for space in _ODD_SPACES):
         return [" ".join(line.split()) for line in lines]
     if "  " in text:
@@ -117,12 +117,12 @@ def _lines(text: str, found: int) -> list[str]:
 
 
 class _Fits:
-    """Test of whether the first word of the next line would have fitted on a line of the text."""
+    """Test whether the first word of a line would have fitted at the end of the line before."""
 
     def __init__(self, text: str, lines: list[str]) -> None:
-        # Runs of spaces may have come before the wrapping or after it: both measures must agree.
+        # Runs of spaces can come from before or after the wrapping: test lines both with and without runs.
         self._measures = [[line.strip(" ") for line in text.split("\n")], lines]
-        # A line of one word, such as a web address, may be wider than the wrapper allows.
+        # Ignore lines of one word, such as a web address, which can be wider than the wrapping width.
         self._widths = [
             max((len(line) for line in measure if " " in line), default=0) for measure in self._measures
         ]
@@ -140,17 +140,17 @@ class _Fits:
 
 def _one_line(lines: list[str], hyphens: bool, ideographs: bool) -> str:
     line = " ".join(lines)
-    # A wrapper may break after a hyphen or beside a dash: both forms must become the same.
+    # A line can be broken after a hyphen or beside a dash: the text must be equal with and without the break.
     if hyphens and "- " in line:
         line = _HYPHEN_BREAK.sub("-", line)
     if hyphens and "--" in line:
         line = " -- ".join(part.removesuffix(" ") for part in _DASHES.split(line)).strip()
-    # Chinese and Japanese have no spaces between words, so a wrapper's line break becomes nothing.
+    # Chinese and Japanese have no spaces between words, so a line break between words is removed.
     return _IDEOGRAPH_SPACE.sub("", line) if ideographs else line
 
 
 def unglued(line: str) -> str:
-    """Add the lost space after a sentence end: two lower-case letters, a mark, then a capital.
+    """Add the lost space after a sentence end: two lower-case letters, a mark, a capital, a small letter.
 
     >>> unglued("He left.The rest stayed. See www.example.com/Home.Page")
     'He left. The rest stayed. See www.example.com/Home.Page'
@@ -164,7 +164,7 @@ def unglued(line: str) -> str:
             continue
         if not (line[stop].isupper() and line[stop + 1].islower()):
             continue
-        # One search for each word: a word of a million marks would take quadratic time.
+        # Search only once per word: otherwise a word with a million marks would take quadratic time.
         if mark >= word_stop:
             word_start = line.rfind(" ", word_stop, mark) + 1
             word_stop = line.find(" ", stop)

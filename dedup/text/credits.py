@@ -1,12 +1,12 @@
-"""Read the news agencies that an article credits, by a list of their spellings.
+"""Find the news agencies that an article credits, by a list of spellings of their names.
 
-A name of the list counts at five places, and not in running text:
+A listed name counts only at these five places, not in running text:
 
-- `byline`: the byline of the article, a line of the text that begins with "By" or has the name alone
-- `dateline`: in brackets before the first sentence, "BERLIN (dpa) -", or a line that begins "Reuters. -"
-- `end`: the closing line, "(APA/dpa, 1.11.2015)", "- AFP", or the name alone
-- `copyright`: a line that begins with a copyright sign or the word, among the last ones
-- `contribution`: "The Associated Press contributed to this report": part of the text is the agency's
+- `byline`: in the byline of the article, in a line that begins with "By", or alone on a line
+- `dateline`: in brackets before the first sentence, "BERLIN (dpa) -", or before a dash, "Reuters. -"
+- `end`: at the end of the text, "(APA/dpa, 1.11.2015)", "- AFP", or alone on the last line
+- `copyright`: in one of the last lines, if the line begins with "©" or "Copyright"
+- `contribution`: "The Associated Press contributed to this report": the agency wrote part of the text
 """
 
 from __future__ import annotations
@@ -19,17 +19,17 @@ from typing import Literal, get_args
 
 Place = Literal["byline", "dateline", "end", "copyright", "contribution"]
 
-# The order is the precedence: an agency that is credited at several places has the first.
+# In order of precedence: if an agency is credited at several places, the first of these counts.
 PLACES: tuple[Place, ...] = get_args(Place)
 
-REMEMBERED = 4_096  # Bylines and bracketed texts whose agencies are cached: many articles have the same
-HEAD = TAIL = 300  # Characters at the beginning and at the end of a text that may have credits
-MAX_SPELLING = 60  # Characters of a name
+REMEMBERED = 4_096  # Maximum of cached bylines and bracketed texts, which often recur
+HEAD = TAIL = 300  # Characters at the beginning and at the end of a text that are searched
+MAX_SPELLING = 60  # Maximum characters of a name
 
-_BRACKET = 40  # The most characters within brackets
-_DATELINE = 100  # The most characters before the bracket, in its line
-_PLAIN_DATELINE = 60  # The same without a dash behind the bracket
-_OWN_LINE = 60  # The most characters of a line that is a byline, or the last one
+_BRACKET = 40  # Maximum characters between the brackets
+_DATELINE = 100  # Maximum characters before the bracket, on the same line
+_PLAIN_DATELINE = 60  # Maximum characters before the bracket, if no dash follows
+_OWN_LINE = 60  # Maximum characters of a line that is a byline or the last line
 _LAST_LINES = 4
 
 _BY = ("By ", "BY ", "by ", "Von ", "VON ", "Par ", "PAR ", "Por ", "POR ", "Di ", "De ")
@@ -37,7 +37,7 @@ _SEPARATORS = re.compile(r"\s*(?:[/,;|&\n\xb7\u2022\u2013]| and | und | et | y |
 _DASHES = (" -", " \u2013", " \u2014")
 _DASH = re.compile(r"[.:]?\s*(?:[-\u2013\u2014_]|$)")
 _JOB = re.compile(r"(?:Staff|Writers?|Correspondents?|Reporters?|Editors?|Service|STAFF|WRITERS?)$")
-_CODE = re.compile(r"[a-z]{2,5}|red\.?|[\d. :]*")  # The sign of an author or a desk, or a date
+_CODE = re.compile(r"[a-z]{2,5}|red\.?|[\d. :]*")  # Initials of an author or a desk, or a date
 _END_DATE = re.compile(r"[\s,]+[\d. :/-]+$")
 _RIGHTS = re.compile(
     r"(?:(?:\xa9|\([cC]\)|[Cc]opyright|COPYRIGHT)[\s\xa0,:]*)+(?:by\s+|\d{4}(?:-\d{4})?,?\s*(?:by\s+)?)*"
@@ -63,15 +63,15 @@ class Agency:
 
     id: int
     name: str
-    spellings: tuple[str, ...]  # Case matters in one of fewer than four characters
-    places: tuple[Place, ...] = PLACES  # Places at which a credit counts
+    spellings: tuple[str, ...]  # Spellings of fewer than four characters are case-sensitive
+    places: tuple[Place, ...] = PLACES  # Places where the name counts as a credit
 
 
-Credit = tuple[int, Place]  # The number of an agency, and the place of its credit
+Credit = tuple[int, Place]  # The id of an agency, and the place where it is credited
 
 
 class CreditReader:
-    """Reader of credits by one list of agencies."""
+    """Reader of the credits of articles, for a list of agencies."""
 
     def __init__(self, agencies: Iterable[Agency]) -> None:
         self.names: dict[int, str] = {}
@@ -90,7 +90,7 @@ class CreditReader:
         self._named = lru_cache(REMEMBERED)(self._in_byline)
 
     def _beginnings(self) -> dict[str, tuple[str, ...]]:
-        """Map the first three characters of a line of an agency to its beginnings in lower case."""
+        """Map the first three characters of a credit line to the lower-case names that can begin the line."""
         found: dict[str, set[str]] = {by[:3]: {by.casefold()} for by in _BY}
         for name in self._exact:
             begins = {name[:3]}
@@ -103,7 +103,7 @@ class CreditReader:
         return {three: tuple(names) for three, names in found.items()}
 
     def read(self, text: str, byline: str | None = None) -> tuple[Credit, ...]:
-        """Return the credits of an article, one for each agency, by their numbers.
+        """Return the credits of an article, one for each credited agency, sorted by agency id.
 
         >>> reader = CreditReader([Agency(1, "AP", ("AP", "Associated Press"))])
         >>> reader.read("BRIG (AP) - It rained."), reader.read("The AP exam is hard.")
@@ -119,7 +119,7 @@ class CreditReader:
         for line in head.split("\n"):
             if line[:1] == " ":
                 line = line.lstrip()
-            # Most lines that begin like a name continue otherwise, and need no regular expression.
+            # Most lines that share three characters with a name continue differently: no regular expression.
             if line[:3] in begins and line.casefold().startswith(begins[line[:3]]):
                 self._line(found, line.strip())
         self._tail(found, text[-TAIL:].rstrip())
@@ -133,14 +133,14 @@ class CreditReader:
                     found[agency.id] = place
 
     def _agency(self, name: str) -> Agency | None:
-        """Return the agency of a name, with or without an article before it."""
+        """Return the agency with this name, with or without "The" before the name."""
         name = name.strip(_EDGES)
         if name[:4] in ("The ", "the ", "THE "):
             name = name[4:]
         return self._exact.get(name) or (self._folded.get(name.casefold()) if len(name) > 3 else None)
 
     def _in_byline(self, byline: str) -> tuple[Agency, ...]:
-        """Return the agencies in a byline: each is a part, or precedes the job of a person."""
+        """Return the agencies in a byline: each is a list item, or precedes a job title: "AP Writer"."""
         for by in _BY:
             if byline.startswith(by):
                 byline = byline[len(by) :]
@@ -157,7 +157,7 @@ class CreditReader:
         return tuple(agencies)
 
     def _in_brackets(self, inside: str) -> tuple[Agency, ...]:
-        """Return the agencies in brackets with signs of desks and a date; none if there are other words."""
+        """Return the agencies in brackets, beside initials and a date; () if there are other words."""
         agencies = []
         for part in re.split(r"\s*[/,;\u2013]\s*|\s+-\s+", _END_DATE.sub("", inside.strip())):
             agency = self._agency(_END_DATE.sub("", part))
@@ -182,7 +182,7 @@ class CreditReader:
 
     @staticmethod
     def _opens(before: str, after: str) -> bool:
-        """Return whether the text around a bracket makes it the dateline."""
+        """Return whether the texts before and after a bracket show that the bracket is part of a dateline."""
         line = after.partition("\n")[0]
         if _DASH.match(line.lstrip()):
             return len(before) <= _DATELINE
@@ -190,7 +190,7 @@ class CreditReader:
         return plain and (not before or before.isupper() or any(map(str.isdigit, before)))
 
     def _line(self, found: dict[int, Place], line: str) -> None:
-        """Add the credits of a line near the beginning: a byline, or the name and a dash."""
+        """Add the credits from a line near the beginning: a byline, or a name followed by a dash."""
         if line.startswith(_BY):
             if len(line) <= 2 * _OWN_LINE:
                 self._add(found, self._named(line), "byline")
@@ -226,7 +226,7 @@ class CreditReader:
         last = lines[-1].strip(f"{_EDGES}(")
         if len(last) <= _OWN_LINE and ("ewsdesk" in tail or "ewsroom" in tail or "ureau " in tail):
             self._add(found, self._leading(last), "end")
-        # Each search costs as much as a line, so texts that end in a long line have fewer.
+        # The two searches are slow on long lines, so run them only if a typical word is present.
         if (
             "ontribut" in tail
             or "aterial from" in tail
@@ -237,7 +237,7 @@ class CreditReader:
                 self._add(found, self._listed(match[1]), "contribution")
 
     def _closing(self, found: dict[int, Place], tail: str) -> None:
-        """Add the names after the end of the last sentence: `… he said. - AFP`."""
+        """Add the agencies named after the end of the last sentence: `… he said. - AFP`."""
         last = _LAST.search(tail[-_OWN_LINE:])
         if last:
             agencies = [self._agency(part) for part in last[1].split("/")]
@@ -245,7 +245,7 @@ class CreditReader:
                 self._add(found, [agency for agency in agencies if agency], "end")
 
     def _leading(self, rest: str) -> list[Agency]:
-        """Return the agency that a text begins with, by the longest spelling."""
+        """Return the agency whose name begins a text; the longest matching spelling decides."""
         rest = rest.removeprefix("The ").removeprefix("the ")
         for spelling in self._spelled:
             if rest.startswith(spelling) and not rest[len(spelling) : len(spelling) + 1].isalnum():
@@ -253,7 +253,7 @@ class CreditReader:
         return []
 
     def _listed(self, names: str) -> list[Agency]:
-        """Return the agencies in a list of contributors, which may name their people."""
+        """Return the agencies in a list of contributors, which can also name people."""
         agencies = []
         for part in _SEPARATORS.split(names.rpartition(". ")[2]):
             agency = self._agency(part.strip("()[]. ")) or next(iter(self._leading(part)), None)

@@ -1,11 +1,12 @@
-"""Make prints of letters, which tell that two texts are one text with letters that a machine misread. Pure.
+"""Make damaged-print signatures, which show that two texts are one text with misread letters. Pure.
 
-A misread character spoils three shingles and a sentence, but only the few letters beside it. So a print has
-*cores*, runs of 8 letters: 256 of them, chosen by one-permutation hashing in rounds until every slot has one
-(Dahlgaard, Knudsen, Thorup, "Fast similarity sketching", FOCS 2017), and hashes of the letters around each.
+A misread character changes three shingles and a sentence, but only a few runs of letters. So a damaged-print
+signature, *print* for short, has 256 *cores*, runs of 8 letters, and hashes of the letters around each core.
+One-permutation hashing in rounds chooses cores until each of the 256 slots has a core (Dahlgaard, Knudsen,
+Thorup, "Fast similarity sketching", FOCS 2017).
 
-Damage is many small differences, behind which the text continues as before, at the same distance or one
-letter off. Edits and filled-in templates have few long differences. docs/archives.md has the measurements of
+Damage causes many small differences, after each of which the text continues equally, at the same distance or
+one letter off. Edits and filled-in templates cause few long differences. docs/archives.md has measurements of
 the thresholds. `native_damaged.c` makes the same prints.
 """
 
@@ -27,24 +28,24 @@ from dedup.text.normalize import without_mark_runs
 from dedup.text.signature import MinHashes, buckets, estimates
 
 CORE_LETTERS = 8
-BEYOND_LETTERS = 5  # Letters compared behind a difference
-SHIFT = 1  # Letters by which the text may be longer or shorter there
-EDGE = CORE_LETTERS + BEYOND_LETTERS + SHIFT  # Letters before and behind a core
+BEYOND_LETTERS = 5  # Number of letters compared after a difference
+SHIFT = 1  # Maximum number of letters that the difference may add or remove
+EDGE = CORE_LETTERS + BEYOND_LETTERS + SHIFT  # Number of letters needed on each side of a core
 SLOTS = 256
-# Rounds of hashing. Prose fills all slots in two; a text of one word, a million times, would take 256. After
-# these an empty slot copies the next one.
+# Maximum number of hashing rounds. Prose fills all slots in two rounds; a text that repeats one word would
+# need 256. After the last round, an empty slot copies the next full slot.
 ROUNDS = 16
-LEAST_LETTERS = 87  # The fewest letters of a text with a print
+LEAST_LETTERS = 87  # Minimum number of letters; a shorter text has no print
 PLANES = 8
-"""Bytes of a slot: its core, its place (in 256ths of the text), the 8 letters before and behind the core, 5
-letters before the former, the same one letter further on, and both behind the latter."""
-SIZE_BYTES = 4  # The number of letters, the first bytes of a print, little-endian
+"""Number of bytes per slot: the hash of the core, the place (in 256ths of the text), hashes of the 8 letters
+before and after the core, and hashes of 5 letters beyond them, each at two distances one letter apart."""
+SIZE_BYTES = 4  # A print begins with the number of letters, little-endian
 assert PRINT_BYTES == SIZE_BYTES + PLANES * SLOTS
-# Cores of a bucket key. Two texts whose cores have a Jaccard of J share one of the 48 keys with probability
-# 1 - (1 - J^3)^48: 0.53 at 0.25, 0.96 at 0.4.
+# Number of cores per bucket key. Two texts whose cores have a Jaccard of J share at least one of the 48 keys
+# with probability 1 - (1 - J^3)^48: 0.53 for J = 0.25, 0.96 for J = 0.4.
 ROWS = 3
 
-Print = npt.NDArray[np.uint8]  # Shape (PRINT_BYTES,), or (n, PRINT_BYTES) of n texts; zeros if there is none
+Print = npt.NDArray[np.uint8]  # Shape (PRINT_BYTES,), or (n, PRINT_BYTES) for n texts; zeros: no print
 Letters = npt.NDArray[np.uint32]  # Shape (n,): code points
 
 _STEP = 0x9E3779B97F4A7C15
@@ -57,7 +58,7 @@ def _alphabetic() -> npt.NDArray[np.bool_]:
 
 
 def letters(text: str) -> Letters:
-    """Return the letters of a text after NFKC and case folding, without marks and digits.
+    """Return only the letters of a text, after NFKC and case folding, as code points.
 
     >>> bytes(letters("No. 5, Ｆine-looking").tolist()).decode()
     'nofinelooking'
@@ -69,7 +70,7 @@ def letters(text: str) -> Letters:
 
 
 class Printer:
-    """Maker of prints under one key, or without one for ""."""
+    """Maker of prints with a hash key; with "", the hashes have no key."""
 
     def __init__(self, hash_key: str, *, compiled: bool = True) -> None:
         hasher = Hasher(hash_key)
@@ -79,7 +80,7 @@ class Printer:
         self._compiled = found and found.dedup_print
 
     def prints(self, texts: Sequence[str]) -> tuple[Print, npt.NDArray[np.int64]]:
-        """Return the prints of n texts, zeros for too few letters, and bucket keys, shape (n, PRINT_KEYS)."""
+        """Return the prints of n texts, zeros for short texts, and the bucket keys, shape (n, PRINT_KEYS)."""
         made = np.zeros((len(texts), PRINT_BYTES), np.uint8)
         values = np.zeros((len(texts), SLOTS), np.uint32)
         for i, text in enumerate(texts):
@@ -99,7 +100,7 @@ class Printer:
 
 
 def _slots(found: Letters, of_gram: Hashes) -> tuple[Print, MinHashes]:
-    """Return the bytes of all slots, plane by plane, and their whole values."""
+    """Return the bytes of all slots, plane by plane, and the full 32-bit hash of the core in each slot."""
     cores, beyond = (_grams(found, size, of_gram) for size in (CORE_LETTERS, BEYOND_LETTERS))
     count = len(found) - CORE_LETTERS - 2 * EDGE + 1
     inner = cores[EDGE : EDGE + count]
@@ -139,22 +140,23 @@ def _grams(found: Letters, size: int, of_gram: Hashes) -> Hashes:
     return mixed(total)
 
 
-LEAST_JACCARD = 0.25  # Of the cores
-# The signature Jaccard may be so much below half the squared Jaccard of cores: words spoil twice as often.
+LEAST_JACCARD = 0.25  # Minimum Jaccard of the cores
+# Maximum by which the signature Jaccard may be below half the squared Jaccard of the cores, since damage
+# changes words twice as often as cores.
 LESS_WORDS = 0.05
-LEAST_RATIO = 0.9  # Letters of the shorter text by those of the other
-MOST_WHOLE = 1.0  # Cores with the same letters on both sides, as a share of the kept ones
-LEAST_IN_PLACE = 0.85  # Share of the common cores within NEAR 256ths of the text of each other
-NEAR = 24
-# (letters, share): a text of fewer letters must continue behind this share of the differences, times `kept`.
-# Short texts have few differences, and templates are short.
+LEAST_RATIO = 0.9  # Minimum of the letters of the shorter text divided by the letters of the longer text
+MOST_WHOLE = 1.0  # Maximum share, times `kept`, of common cores with equal letters on both sides
+LEAST_IN_PLACE = 0.85  # Minimum share of common cores whose places differ by at most NEAR
+NEAR = 24  # In 256ths of the text
+# (letters, share): in texts of fewer letters, at least this share of the differences, times `kept`, must be
+# mended. Shorter texts need a larger share, since they have few differences, and templates are short.
 LEAST_MENDED = ((200, 0.9), (500, 0.7), (1 << 62, 0.3))
 
 
 def print_jaccards(a: Print, b: Print, signature_jaccard: Shares) -> Shares:
-    """Return the Jaccard of the cores of m pairs that are one damaged text, and 0 for others; shape (m,).
+    """Return for m pairs the Jaccard of the cores if the pair is one damaged text, otherwise 0; shape (m,).
 
-    The rule is in docs/semantics.md, section 4. The caller checks for a shared bucket.
+    docs/semantics.md, section 4, has the rule. The caller must check that the pair shares a bucket.
     """
     found = np.zeros(len(a))
     chosen = np.flatnonzero(estimates(_equal(a, b).sum(axis=1), SLOTS) >= LEAST_JACCARD)
@@ -166,16 +168,16 @@ def print_jaccards(a: Print, b: Print, signature_jaccard: Shares) -> Shares:
 
 @dataclass(frozen=True, slots=True)
 class PrintPairs(Columns):
-    """Pairs of prints with the counts that the rule compares, each of shape (m,).
+    """Counts of m pairs of prints that the rule compares, each of shape (m,).
 
     Attributes:
-        fewer, more: letters of the shorter text, and of the other.
-        jaccard: of their cores.
-        equal: slots with equal cores.
-        whole: equal slots with the same letters on both sides.
-        in_place: equal slots within `NEAR` of each other.
-        differing: sides of equal slots with other letters.
-        mended: differing sides behind which the text continues as before.
+        fewer, more: number of letters of the shorter text and of the longer text.
+        jaccard: Jaccard of the cores of the two prints.
+        equal: number of slots with equal cores.
+        whole: number of equal slots with equal letters before and after the core.
+        in_place: number of equal slots whose places differ by at most `NEAR`.
+        differing: number of differing sides: sides of equal slots with different letters.
+        mended: number of differing sides beyond which the texts are equal again.
     """
 
     fewer: Keys
@@ -208,7 +210,7 @@ class PrintPairs(Columns):
 
     @property
     def kept(self) -> Shares:
-        """Share of a text's cores that the other one has."""
+        """Estimated share of the cores of one text that the other text has, too."""
         return 2 * self.jaccard / (1 + self.jaccard)
 
     @property
@@ -225,7 +227,7 @@ class PrintPairs(Columns):
         return np.select([self.fewer < bound for bound in bounds], shares) * self.kept
 
     def conditions(self, signature_jaccard: Shares) -> tuple[Flags, ...]:
-        """Return flags of the pairs that fulfil each condition of the rule, in its order."""
+        """Return flags of the pairs that fulfil each condition of the rule, condition by condition."""
         return (
             self.jaccard >= LEAST_JACCARD,
             self.fewer >= LEAST_RATIO * self.more,
@@ -241,13 +243,13 @@ def _letter_counts(prints: Print) -> Keys:
 
 
 def _equal(a: Print, b: Print) -> Flags:
-    """Return which slots of two prints have equal cores, shape (m, SLOTS); False without a print."""
+    """Return flags of the slots with equal cores, shape (m, SLOTS); all False if a text has no print."""
     there = (_letter_counts(a) > 0) & (_letter_counts(b) > 0)
     return np.asarray((_planes(a)[:, 0] == _planes(b)[:, 0]) & there[:, None])
 
 
 def _goes_on(one: Print, other: Print, plane: int) -> Flags:
-    """Return where the letters beyond a difference are equal, at the same distance or one letter off."""
+    """Return flags of the slots with equal letters beyond a difference, shifted by at most one letter."""
     here, there = one[:, plane], other[:, plane]
     found: Flags = (here == there) | (here == other[:, plane + 1]) | (one[:, plane + 1] == there)
     return found

@@ -1,7 +1,7 @@
-"""Mark the words that two versions of a passage share, and the added, removed and changed ones.
+"""Compare two versions of a passage: find shared, added, removed and changed words.
 
-Words are aligned in order by their longest common subsequence (Hyyrö 2004, by rapidfuzz). Two words are the
-same if their normal forms are. In misread texts each letter counts as a word.
+Words are aligned in order by the longest common subsequence (Hyyrö 2004, in rapidfuzz). Two words are equal
+if the normal forms are equal. In misread texts, each letter counts as a word.
 """
 
 from __future__ import annotations
@@ -16,11 +16,11 @@ from rapidfuzz.distance import LCSseq
 
 from dedup.text.normalize import LATE_MARKS, words
 
-# Words of a passage that are aligned, with a matrix of 78 MB and in less than a second; the others count as
-# not shared. English prose of 150,000 characters has fewer.
+# Maximum number of aligned words per passage, with a matrix of 78 MB in less than a second; later words count
+# as not shared. English prose of 150,000 characters has fewer words.
 MAX_ALIGNED = 25_000
 
-LITTLE = 4  # Letters: a shorter word, such as "of" or "the", may be in both passages by chance
+LITTLE = 4  # Number of letters; shorter words, such as "of" or "the", are often shared by chance
 
 _IDEOGRAPHS = "\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"
 _WORD = re.compile(rf"\s*(?:[{_IDEOGRAPHS}]|[^\s{_IDEOGRAPHS}]+)\s*|\s+")
@@ -28,7 +28,7 @@ _LETTER = re.compile(rf"\s*\S[{LATE_MARKS}]*\s*|\s+")
 
 
 class Kind(Enum):
-    """Kind of a piece of a text, compared with another text."""
+    """Kind of a piece of a text, by comparison with the other text."""
 
     SAME = "same"
     ADDED = "added"
@@ -38,7 +38,7 @@ class Kind(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Segment:
-    """A piece of a text, with the spaces around it. CHANGED: the other text has other words there."""
+    """A piece of a text, with the spaces around it. CHANGED: the other text has different words there."""
 
     text: str
     kind: Kind
@@ -50,7 +50,7 @@ class Segment:
 
 @dataclass(frozen=True, slots=True)
 class Word:
-    """A word with the spaces and marks around it, and its normal form, which is empty for mere marks."""
+    """A word with the spaces and punctuation around it; the normal form is empty for punctuation alone."""
 
     text: str
     normal: str
@@ -60,12 +60,12 @@ Segments = tuple[Segment, ...]
 
 
 def differences(a: str, b: str) -> tuple[Segments, Segments]:
-    """Return the segments of two passages in reading order; joined, the segments of a side are its text."""
+    """Return the segments of two passages in order; the joined segments of a passage are its whole text."""
     return compared(list(word_list(a)), list(word_list(b)))
 
 
 def word_list(text: str, *, letters: bool = False) -> Iterator[Word]:
-    """Yield the words or letters of a text; joined they are the text. A lone mark joins the word before."""
+    """Yield the words or letters of a text, which they cover; a stray mark joins the word before it."""
     held: Word | None = None
     for piece in (_LETTER if letters else _WORD).findall(text):
         word = Word(piece, " ".join(words(piece)))
@@ -80,22 +80,22 @@ def word_list(text: str, *, letters: bool = False) -> Iterator[Word]:
 
 
 def normal(words: Iterable[Word]) -> tuple[str, ...]:
-    """Return the normal forms of words; equal passages have the same ones."""
+    """Return the normal forms of words, which are the same for equal passages."""
     return tuple(word.normal for word in words if word.normal)
 
 
 def whole(words: Iterable[Word], kind: Kind) -> Segments:
-    """Return a passage as one segment, and an empty one as no segment."""
+    """Return a passage as one segment; () for an empty passage."""
     text = "".join(word.text for word in words)
     return (Segment(text, kind),) if text else ()
 
 
 def compared(a: Sequence[Word], b: Sequence[Word]) -> tuple[Segments, Segments]:
-    """Return the `differences` of two passages, given their words."""
+    """Return the segments of two passages, given as words; see `differences`."""
     one, other = normal(a), normal(b)
     if one == other:
         return whole(a, Kind.SAME), whole(b, Kind.SAME)
-    # One order for compared(a, b) and compared(b, a): both take the same of several longest alignments.
+    # Fix the order, so that compared(a, b) and compared(b, a) choose the same of several longest alignments.
     runs = shared_runs(a, b) if one <= other else [(j, i, length) for i, j, length in shared_runs(b, a)]
     kinds = [Kind.SAME] * len(a), [Kind.SAME] * len(b)
     i = j = 0
@@ -108,7 +108,7 @@ def compared(a: Sequence[Word], b: Sequence[Word]) -> tuple[Segments, Segments]:
 
 
 def shared_runs(a: Sequence[Word], b: Sequence[Word]) -> list[tuple[int, int, int]]:
-    """Return the starts in a and in b, and the length, of runs of shared words, without chance matches."""
+    """Return runs of shared words as (start in a, start in b, length), without matches by chance."""
     numbers: dict[str, int] = {}
     rows = [[numbers.setdefault(word.normal, len(numbers)) for word in side[:MAX_ALIGNED]] for side in (a, b)]
     runs = [
@@ -119,8 +119,8 @@ def shared_runs(a: Sequence[Word], b: Sequence[Word]) -> list[tuple[int, int, in
     ends = [(0, 0), *((i + length, j + length) for i, j, length in runs)]
     starts = [*((i, j) for i, j, _ in runs), (len(a), len(b))]
     gaps = [max(i - k, j - m) for (i, j), (k, m) in zip(starts, ends, strict=True)]
-    # Chance explains a run of little words that is shorter than the replaced text on either side of it, such
-    # as "of the" amid two sentences with nothing in common.
+    # Drop a run of little words that is shorter than the replaced text before and after the run: such a run,
+    # as "of the" in two unrelated sentences, is shared by chance.
     return [
         (i, j, length)
         for (i, j, length), (before, after) in zip(runs, pairwise(gaps), strict=True)

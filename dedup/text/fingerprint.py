@@ -1,8 +1,8 @@
-"""Make fingerprints of texts (docs/semantics.md, section 1): clean, split, normalise, hash, shingle, sign.
+"""Make fingerprints: clean, split, normalise, hash, shingle and sign texts (docs/semantics.md, section 1).
 
-The compiled kernel takes all steps at once (`native.py`). Without it, and for the few texts that it cannot
-read, the Python modules take them one by one. Pure: equal text, title, language, settings and models give
-equal fingerprints on every machine whose Python has the same Unicode tables, with the kernel and without.
+The compiled kernel does all steps in one call (`native.py`). Without the kernel, and for the few texts that
+the kernel cannot read, Python modules do the steps. Equal text, title, language, settings and models give
+equal fingerprints on every machine whose Python has the same Unicode tables, with the kernel or without.
 """
 
 from __future__ import annotations
@@ -27,26 +27,26 @@ from dedup.text.normalize import MOST_GROWTH, normal_size, words
 from dedup.text.punkt import NEUTRAL, PunktModel, english
 from dedup.text.sentences import SentenceSplitter
 
-# Raise it by one whenever code or the shipped sentence parameters change fingerprints, which
-# tests/text/test_golden.py notices, or change marks of equal fingerprints without a setting.
+# Raise this number by one after a change of code or of the shipped sentence parameters that changes
+# fingerprints (tests/text/test_golden.py fails), or that changes marks with equal fingerprints and settings.
 ALGORITHM_REVISION = 4
 
-# Part of every version: Python's tables decide which characters form words, and how they are folded.
+# Part of every version, since Python's tables decide which characters form words and how case is folded.
 UNICODE_VERSION = unicodedata.unidata_version
 
-# Texts are hashed together up to this size: enough for arrays to pay, few enough for the processor's cache.
-# It bounds the memory to 5 MB on news; a longer text takes 100 bytes for each of its words.
+# Texts are hashed in batches of about this size: large enough for fast array operations, small enough for the
+# processor's cache. Memory is at most 5 MB for news; a longer text needs 100 bytes per word.
 BATCH_CHARACTERS = 1 << 17
 
-LANGUAGES_KEPT = 256  # Cached names of languages: articles may name any number
+LANGUAGES_KEPT = 256  # Maximum number of cached language names, since articles can name any number
 
 
 class UnreadableError(Exception):
-    """A text without a fingerprint; the message is the reason that is stored with the `failed` mark."""
+    """A text cannot be fingerprinted; the message is stored as the reason of the mark `failed`."""
 
 
 class _Text(NamedTuple):
-    """A text and its place in its batch; prepared for a kernel, or without one for the reference."""
+    """A text and its place in the batch; `kernel` and `prepared` are None if the reference reads the text."""
 
     place: int
     text: str
@@ -58,7 +58,7 @@ class _Text(NamedTuple):
 
 
 class Fingerprinter:
-    """Maker of fingerprints under one set of settings; `models` are for languages besides English."""
+    """Maker of fingerprints with given settings; `models` has the models of languages other than English."""
 
     def __init__(
         self, settings: Settings, models: Mapping[str, PunktModel] | None = None, *, compiled: bool = True
@@ -66,14 +66,14 @@ class Fingerprinter:
         self.settings, self._settings_digest = settings, settings.digest("fingerprint")
         self._compiled = compiled and library() is not None
         self._models = dict(models or {})
-        # Keys are languages with sentence parameters only: articles may name any number of others.
+        # Only languages with sentence parameters are keys, since articles can name any number of languages.
         self._splitters: dict[str, SentenceSplitter] = {}
         self._kernels: dict[str, NativeKernel] = {}
         self._versions: dict[str, int] = {}
         self._known = lru_cache(LANGUAGES_KEPT)(self._find_known)
 
     def language(self, given: str | None) -> str:
-        """Return the base language of a text: of the given one, or of the corpus default."""
+        """Return the base language of the given code or, without a code, of the default of the corpus."""
         return base_language(given) or base_language(self.settings.default_language) or ""
 
     def model(self, language: str | None) -> PunktModel:
@@ -94,11 +94,11 @@ class Fingerprinter:
         return self._versions[chosen]
 
     def sentence_hash(self, sentence: str) -> int:
-        """Return the hash of a sentence, even of one too short to count."""
+        """Return the hash of a sentence, even if the sentence is too short to count."""
         return self._maker.hasher.words(words(sentence))
 
     def sentences(self, text: str, language: str | None = None) -> list[tuple[str, int | None]]:
-        """Return sentences and their hashes, None for one too short to count; [] if the text is too long."""
+        """Return sentences with hashes, None for sentences too short to count; [] if the text is too long."""
         try:
             self._check_size(text)
         except UnreadableError:
@@ -107,7 +107,7 @@ class Fingerprinter:
         return list(zip(found, self._maker.sentences(found), strict=True))
 
     def fingerprint(self, text: str, language: str | None = None, title: str | None = None) -> Fingerprint:
-        """Return the fingerprint of a text; its title counts if it is short. Raises UnreadableError."""
+        """Return the fingerprint of a text; a title counts only for a short text. Raises UnreadableError."""
         made = self._gathered([self._read(0, text, language, title)], 1, {})
         one = made.one(0)
         if one is None:
@@ -115,7 +115,7 @@ class Fingerprinter:
         return one
 
     def fingerprint_many(self, tasks: Sequence[TextTask]) -> Fingerprints:
-        """Return the fingerprints of many texts, in order. A text that breaks the program fails alone."""
+        """Return the fingerprints of many texts, in order. A text that causes an error fails alone."""
         parts: list[Fingerprints] = []
         given: list[_Text] = []
         reasons: dict[int, str] = {}
@@ -148,7 +148,7 @@ class Fingerprinter:
         limit = self.settings.text_max_characters
         if len(text) > limit:
             raise too_long(len(text), self.settings)
-        # Most texts are too short to grow beyond the limit, and need no count.
+        # Skip the count for most texts, which are too short to grow beyond the limit.
         if len(text) * MOST_GROWTH > limit and (size := normal_size(text)) > limit:
             raise too_long(size, self.settings, " when normalised")
 
@@ -158,7 +158,7 @@ class Fingerprinter:
         except MemoryError:
             raise
         except Exception:
-            # A text broke the program: try each alone, to find which.
+            # A text caused an error: try the texts one by one, to find it.
             whole: list[_Text] = []
             for one in given:
                 try:
@@ -169,7 +169,7 @@ class Fingerprinter:
             return self._gathered(whole, count, reasons)
 
     def _gathered(self, given: list[_Text], count: int, reasons: dict[int, str]) -> Fingerprints:
-        """Return `count` fingerprints: of the texts that were read, with the reasons of the others."""
+        """Return `count` fingerprints: of the texts in `given`, and a reason for every other text."""
         by_kernel: dict[NativeKernel | None, list[_Text]] = {}
         for one in given:
             by_kernel.setdefault(one.kernel, []).append(one)
@@ -195,7 +195,7 @@ class Fingerprinter:
         return replace(made, reasons=tuple(map(why.get, range(count))))
 
     def _with_prints(self, made: Fingerprints, given: list[_Text]) -> Fingerprints:
-        """Append prints to signatures, and their keys to buckets; a text without shingles has no print."""
+        """Append prints to signatures, and print keys to buckets; a text without shingles has no print."""
         places = np.array([one.place for one in given if made.shingle_count[one.place]], np.int64)
         prints = np.zeros((len(made), PRINT_BYTES), np.uint8)
         keys = np.repeat(made.buckets[:, :1], PRINT_KEYS, axis=1)
@@ -214,7 +214,7 @@ class Fingerprinter:
         return damaged.Printer(self.settings.hash_key, compiled=self._compiled)
 
     def _placed(self, parts: list[tuple[list[_Text], Fingerprints]], count: int) -> Fingerprints:
-        """Put fingerprints at their places; later parts overrule earlier ones, and missing ones are zeros."""
+        """Collect fingerprints by place; later parts replace earlier parts, and missing texts are zeros."""
         made = Fingerprints.unmade(count, self.settings.signature_size, self.settings.bands)
         hashes = [made.sentence_hashes] * count
         for texts, part in parts:
@@ -238,7 +238,7 @@ class Fingerprinter:
         if chosen not in self._kernels:
             model = self.model(language)
             made_by = self._settings_digest, model.checksum
-            # A kernel takes 50 ms to make, and a worker has new settings, mostly equal ones, at every batch.
+            # Cache kernels: making one takes 50 ms, and a worker makes a new Fingerprinter for every batch.
             if made_by not in _KERNELS and len(_KERNELS) >= KERNELS_KEPT:
                 _KERNELS.clear()
             kernel = _KERNELS.get(made_by) or NativeKernel(self.settings, model)
@@ -252,18 +252,18 @@ class Fingerprinter:
         return self._splitters[chosen]
 
     def _find_known(self, language: str | None) -> str:
-        """Return the language of a text if it has sentence parameters, else ""."""
+        """Return the language of a text if there are sentence parameters for the language, otherwise ""."""
         chosen = self.language(language)
         return chosen if chosen == "en" or chosen in self._models else ""
 
 
-_KERNELS: dict[tuple[str, str], NativeKernel] = {}  # By the digest of settings and the checksum of a model
-KERNELS_KEPT = 8  # Each has the words of a language: 1.2 MB for English
+_KERNELS: dict[tuple[str, str], NativeKernel] = {}  # By digest of settings and checksum of model
+KERNELS_KEPT = 8  # Maximum number of cached kernels; a kernel for English has 1.2 MB of words
 
 
 def _reason(error: Exception) -> str:
-    """Return the reason to store for a text that raised an error; raise a MemoryError again."""
-    # A lack of memory is a matter of the machine, and says nothing about the text.
+    """Return the reason to store for a text that caused an error; a MemoryError is raised again."""
+    # A lack of memory is a problem of the machine, not of the text.
     if isinstance(error, MemoryError):
         raise error
     return str(error) if isinstance(error, UnreadableError) else f"unreadable: {type(error).__name__}"
@@ -276,7 +276,7 @@ def too_long(characters: int, settings: Settings, when: str = "") -> UnreadableE
 
 
 def base_language(code: str | None) -> str | None:
-    """Return the plain language code of a tag: `en` for `en-GB` and `eng`; None for None and ""."""
+    """Return the base language code of a language tag: `en` for `en-GB` and `eng`; None for None and ""."""
     if not code:
         return None
     base = code.replace("_", "-").split("-")[0].strip().lower()
@@ -284,21 +284,21 @@ def base_language(code: str | None) -> str | None:
 
 
 class TextTask(NamedTuple):
-    """A stored text to be fingerprinted."""
+    """A stored text that must be fingerprinted."""
 
-    # A tuple, since a frozen dataclass costs four times as much.
+    # A NamedTuple, since creating a frozen dataclass takes four times as long.
     id: int
     revision: int
     language: str | None
     title: str | None
     text: str
-    characters: int | None = None  # The length of a text that is too long and was left in the database
-    byline: str | None = None  # For credits; no part of the fingerprint
+    characters: int | None = None  # Length of a text that is too long to be loaded
+    byline: str | None = None  # For credits; not part of the fingerprint
 
 
 @dataclass(frozen=True, slots=True)
 class Fingerprinted:
-    """The result for a text: a fingerprint, or the reason why it has none."""
+    """The result for a text: a fingerprint, or the reason why there is no fingerprint."""
 
     article_id: int
     revision: int
@@ -307,7 +307,7 @@ class Fingerprinted:
 
 
 def fingerprint_task(fingerprinter: Fingerprinter, task: TextTask) -> Fingerprinted:
-    """Fingerprint a text. A text that breaks the program has a reason; only a MemoryError is raised."""
+    """Fingerprint a text. An error becomes the reason in the result; only a MemoryError is raised."""
     try:
         if task.characters is not None:
             raise too_long(task.characters, fingerprinter.settings)

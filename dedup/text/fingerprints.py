@@ -1,4 +1,4 @@
-"""The types of one fingerprint, and of many as arrays. `fingerprint.py` makes them."""
+"""Types of one fingerprint, and of many fingerprints as arrays. `fingerprint.py` makes fingerprints."""
 
 from __future__ import annotations
 
@@ -11,21 +11,21 @@ import numpy.typing as npt
 from dedup.text.signature import EMPTY, Signature
 
 A_ROW_EACH = ("version", "content_hash", "signature", "buckets", "banded", "word_count", "shingle_count")
-"""Arrays of `Fingerprints` that have a row for each text."""
+"""Names of the arrays of `Fingerprints` that have one row for each text."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Fingerprint:
-    """The hashes and counts of a text, by which articles are compared.
+    """The hashes and counts of a text by which articles are compared.
 
     Attributes:
-        version: number of the algorithm, settings, sentence parameters and Unicode tables; signed 64 bits.
-        content_hash: of all normalised words in order; of a short text, of its title and text.
-        sentence_hashes: distinct hashes of the sentences that count, in order of appearance.
-        signature: shape (k,) of uint8, or (0,) without shingles.
-        buckets: one key per band, the content hash if there are no shingles; () of a short text.
-        word_count: of the text, without its title.
-        shingle_count: distinct shingles.
+        version: hash of the algorithm revision, settings, sentence parameters and Unicode version; 64 bits.
+        content_hash: hash of all normalised words in order; for a short text, of the title and the text.
+        sentence_hashes: distinct hashes of the counted sentences, in order of appearance.
+        signature: shape (k,), type uint8; shape (0,) for a text without shingles.
+        buckets: one key per band, or the content hash if there are no shingles; () for a short text.
+        word_count: number of words in the text, without the title.
+        shingle_count: number of distinct shingles.
     """
 
     version: int
@@ -43,24 +43,24 @@ class Fingerprint:
         return hash(self._key())
 
     def _key(self) -> tuple[object, ...]:
-        # An array has no hash, and a comparison of two of them is an array.
+        # Convert arrays to bytes: an array has no hash, and comparing two arrays gives an array.
         values = (getattr(self, item.name) for item in fields(self))
         return tuple(value.tobytes() if isinstance(value, np.ndarray) else value for value in values)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Fingerprints:
-    """The fingerprints of n texts, in order. A text without one has a row of zeros and a reason.
+    """The fingerprints of n texts, in order. A text without a fingerprint has a row of zeros and a reason.
 
     Attributes:
         version, content_hash: shape (n,).
         sentence_hashes: shape (m,): the distinct hashes of all texts, in order of appearance.
-        sentence_starts: shape (n + 1,): text i has the hashes from its start to the next one.
-        signature: shape (n, k); zeros without shingles.
+        sentence_starts: shape (n + 1,): text i has the sentence hashes from start i to start i + 1.
+        signature: shape (n, k); zeros for a text without shingles.
         buckets: shape (n, bands); zeros if `banded` is False.
         banded: shape (n,): False for short texts, which have no buckets.
         word_count, shingle_count: shape (n,).
-        reasons: why a text has no fingerprint; None if it has one.
+        reasons: why a text has no fingerprint; None for a text with a fingerprint.
     """
 
     version: npt.NDArray[np.int64]
@@ -78,7 +78,7 @@ class Fingerprints:
         return len(self.reasons)
 
     def one(self, i: int) -> Fingerprint | None:
-        """Return the fingerprint of text i, counted from 0; None if it has a reason."""
+        """Return the fingerprint of text i, counted from 0; None if text i has a reason instead."""
         if self.reasons[i] is not None:
             return None
         start, stop = self.sentence_starts[i], self.sentence_starts[i + 1]
@@ -94,7 +94,7 @@ class Fingerprints:
 
     @classmethod
     def unmade(cls, count: int, signature_size: int, bands: int) -> Fingerprints:
-        """Return rows of zeros for `count` texts."""
+        """Return `Fingerprints` of `count` texts, filled with zeros."""
         return cls(
             version=np.zeros(count, np.int64),
             content_hash=np.zeros(count, np.int64),
@@ -110,7 +110,7 @@ class Fingerprints:
 
     @classmethod
     def joined(cls, parts: Iterable[Fingerprints]) -> Fingerprints:
-        """Return the fingerprints of all parts, at least one, in order; all must have equal settings."""
+        """Join one or more parts, in order; all parts must be made with equal settings."""
         found = list(parts)
         if len(found) == 1:
             return found[0]

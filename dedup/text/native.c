@@ -1,7 +1,8 @@
 /* Make the fingerprint of a text in one pass: sections 1.1 to 1.8 of docs/semantics.md.
-   The Python modules beside this file are the reference; each function names the one that it follows. Characters
-   are code points; Python classifies them, in pages (native.py). The caller gives all memory, linear in the text.
-   It is compiled twice: native_narrow.c is the same for texts of ASCII, whose characters are bytes. */
+   The Python modules beside this file are the reference; comments name the Python functions that are followed.
+   Characters are code points; Python gives their classes in pages (native_characters.py). The caller gives all memory,
+   which is linear in the text. This file is compiled twice: native_narrow.c includes it for ASCII texts, whose
+   characters are bytes. */
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,7 +16,7 @@ typedef Wide Char;
 #define IS_ELLIPSIS(c) ((c) == 0x2026)
 #endif
 
-enum { /* Classes of characters; native_characters.py has the same list */
+enum { /* Classes of characters, in the same order as in native_characters.py */
     RE_WORD = 1 << 0, LETTER = 1 << 1, ALPHA = 1 << 2, LOWER = 1 << 3, UPPER = 1 << 4, DIGIT = 1 << 5, SPACE = 1 << 6,
     LINE_END = 1 << 7, IDEOGRAPH = 1 << 8, ASCII_WORD = 1 << 9, SENTENCE_END = 1 << 10, OTHER_CLOSER = 1 << 11,
     GLUE_CLOSER = 1 << 12, NON_WORD = 1 << 13, QUOTE = 1 << 14, LINE_CLOSER = 1 << 15, LINE_PUNCTUATION = 1 << 16,
@@ -25,13 +26,13 @@ enum { OK, REFERENCE, EMPTY, SHORT, ROOM, PAGE, SEQUENCE }; /* Results for a tex
 enum { ABBREVIATION = 1, STARTER = 2, UNCERTAIN = 4, FIRST = 8, COLLOCATION = 16, CONTEXT = 8 };
 enum { UPPER_WITHIN = 4, UPPER_SEEN = 14, LOWER_FIRST = 16, LOWER_SEEN = 112 };
 enum { MAX_WORD = 256, MAX_CONTEXT = 200, KIND = 1024, PAGE_SIZE = 128, PAGE_BITS = 7, SHINGLE_WORDS = 3, STRETCH = 16 };
-static const Wide SEPARATOR = 0x110000; /* Between the words of a collocation */
+static const Wide SEPARATOR = 0x110000; /* Separates the two words of a collocation in a key */
 static const uint32_t MANY = 1u << 31, IN_WORD = 1u << 30, POINT = 0x1FFFFF;
 
-typedef struct { uint32_t classes, lower, fold; } Entry; /* fold: a point and IN_WORD, or MANY, count and place */
+typedef struct { uint32_t classes, lower, fold; } Entry; /* fold: a code point and IN_WORD; or MANY, a count and a place */
 typedef struct { uint64_t hash; uint32_t at, size, flags, unused; } Slot;
 
-typedef struct { /* Parameters of all texts: native.py's _Parameters */
+typedef struct { /* Parameters for all texts: _Parameters in native.py */
     const uint64_t *of_word, *of_shingle, *of_buckets, *stop_words;
     const uint32_t *multipliers, *increments;
     const Slot *slots;
@@ -39,19 +40,19 @@ typedef struct { /* Parameters of all texts: native.py's _Parameters */
     int64_t mask, stop_words_count, stop_length, min_characters, min_words, signature_size, bands, rows;
 } Parameters;
 
-typedef struct { /* One text: native.py's _Call */
+typedef struct { /* One text: _Call in native.py */
     const Entry *const *pages;
     const uint64_t *of_sequence;
     const void *text, *title;
     int64_t size, width, title_size, has_title, sequence_stride, sequence_words, ideographs, sentence_ends;
-    char *room; /* Working memory; the hashes of sentences, which are part of the result, are at its start */
+    char *room; /* Working memory; begins with the sentence hashes, which are a part of the result */
     int64_t room_size;
     int64_t *buckets;
     uint8_t *signature;
     int64_t sentence_count, content_hash, word_count, shingle_count, wanted;
 } Call;
 
-typedef struct { /* Many texts, and rows for their results: native.py's _Many */
+typedef struct { /* Many texts, and rows for the results: _Many in native.py */
     const void *const *texts;
     const int64_t *sizes, *widths, *ideographs, *sentence_ends;
     int64_t count, next; /* next: the first text without a row */
@@ -64,17 +65,17 @@ typedef struct { int64_t at, size; } Span;
 
 typedef struct {
     const Parameters *p;
-    const Entry *const *pages, *ascii; /* ASCII is the first page, which is always there */
+    const Entry *const *pages, *ascii; /* ascii: the first page, which always exists */
     Call *call;
     int64_t room_taken;
     int64_t *sentences;
     const Char *text;
     Char *lines, *block, *spare;
-    uint8_t word[PAGE_SIZE], *folded; /* An ASCII character in a word, or 0; room for a sentence */
+    uint8_t word[PAGE_SIZE], *folded; /* word: folded ASCII word characters, 0 for others; folded: a sentence */
     Span *raw, *line;
     uint64_t *hashes;
     uint16_t *lengths;
-    int64_t words, most_words; /* Few characters become several words; the reference reads a text with many */
+    int64_t words, most_words; /* The reference reads a text with more words than most_words */
     int status;
 } Work;
 
@@ -89,12 +90,12 @@ static inline const Entry *entry(const Work *w, Char c) {
 }
 static inline uint32_t is(const Work *w, Char c, uint32_t classes) { return entry(w, c)->classes & classes; }
 
-/* Most characters are letters, which the first test rejects */
+/* The first test is quick and rejects letters, which most characters are */
 static inline int is_mark(Char c) { return c < 64 && (1ull << '.' | 1ull << '?' | 1ull << '!') >> c & 1; }
 
 typedef Char Vector __attribute__((vector_size(16)));
 
-/* Return the next mark or ellipsis. They are rare: whole stretches without one are skipped. */
+/* Return the place of the next mark or ellipsis. Stretches of characters without any are skipped in one step. */
 static int64_t next_mark(const Char *s, int64_t i, int64_t n) {
     for (; i + STRETCH <= n; i += STRETCH) {
         Vector any = {0}, c;
@@ -120,7 +121,7 @@ static int64_t find(const Char *s, int64_t from, int64_t stop, Char c) {
 #endif
 }
 
-/* str.lower; return the size, or -1 if a character depends on its neighbours (a capital sigma). */
+/* Do the same as str.lower; return the size, or -1 if a result depends on neighbouring characters (a capital sigma). */
 static int64_t lower(Work *w, const Char *s, int64_t n, Char *out) {
     int64_t made = 0;
     for (int64_t i = 0; i < n; i++) {
@@ -148,7 +149,7 @@ static int64_t slot_of(const Slot *slots, int64_t mask, const Wide *pool, const 
 }
 
 #if !defined(NARROW)
-/* Put words into slots, at most half of them. Called once for a language. */
+/* Put words into slots, of which at least half stay empty. Called once per language. */
 void dedup_fill_slots(Slot *slots, int64_t mask, const Wide *pool, const int64_t *ends, const uint32_t *flags, int64_t n) {
     for (int64_t i = 0, at = 0; i < n; at = ends[i++]) {
         uint64_t key = key_of(pool + at, ends[i] - at);
@@ -174,7 +175,7 @@ static uint32_t flags_of(Work *w, const Char *s, int64_t n) {
 
 /* ---- sentences.py: does a sentence end here? ---- */
 
-/* _SEVERAL; its third form has two spaces, and a context has one at most. */
+/* Match _SEVERAL, except for its third form: it needs two spaces, and a context has at most one. */
 static int64_t several(const Char *s, int64_t i, int64_t n) {
     int64_t stop = i;
     if (s[i] == '-' || s[i] == '.') while (stop < n && s[stop] == s[i]) stop++;
@@ -230,7 +231,7 @@ static int64_t without_period(const Token *t) {
     return t->kind_size > 1 && t->kind[t->kind_size - 1] == '.' ? t->kind_size - 1 : t->kind_size;
 }
 
-/* 1: yes, 0: no, -1: the corpus does not say */
+/* _starts. Return 1 for yes, 0 for no, -1 if the training corpus gives no evidence. */
 static int starts(Work *w, const Token *t, uint32_t flags) {
     uint32_t seen = flags >> CONTEXT;
     if (t->n == 1 && is(w, t->s[0], PUNCTUATION)) return 0;
@@ -313,7 +314,7 @@ static uint64_t word_hash(const Parameters *p, const uint8_t *bytes, int64_t n) 
     return mixed(upper, low);
 }
 
-/* `bytes` has room for three more */
+/* `bytes` must have memory for four more bytes, which become zeros */
 static void add_word(Work *w, uint8_t *bytes, int64_t size, int64_t characters) {
     if (w->words == w->most_words) { w->status = REFERENCE; return; }
     memset(bytes + size, 0, 4);
@@ -328,11 +329,11 @@ static inline uint64_t eight_bytes(const uint8_t *s) {
            (uint64_t)s[5] << 40 | (uint64_t)s[6] << 48 | (uint64_t)s[7] << 56;
 }
 
-/* Bits of the zero bytes among eight (Mycroft's test; it may err after the first one) */
+/* Return a bit for each zero byte of eight (Mycroft's test; it can be wrong after the first zero byte) */
 static inline uint64_t zeros(uint64_t eight) { return (eight - 0x0101010101010101u) & ~eight & 0x8080808080808080u; }
 static inline int64_t first_of(uint64_t bits) { return __builtin_ctzll(bits) >> 3; }
 
-/* normalize.words, hashed. The end of a word is found in eight bytes at once; few words have sixteen or more. */
+/* Hash the words of normalize.words. The end of a word is searched in eight bytes per step; few words have 16 or more. */
 static void hash_words(Work *w, const Char *s, int64_t n) {
     const uint64_t *a = w->p->of_word, *b = a + 1 + MAX_WORD;
     uint64_t *hashes = w->hashes;
@@ -354,7 +355,7 @@ static void hash_words(Work *w, const Char *s, int64_t n) {
                 size = first_of(ends);
                 second &= ((uint64_t)1 << 8 * size) - 1, size += 8;
             } else {
-                for (size = 16; size < MAX_WORD && folded[i + size];) size++; /* a zero is behind the last */
+                for (size = 16; size < MAX_WORD && folded[i + size];) size++; /* zeros follow the last byte */
             }
         }
         if (size) {
@@ -404,7 +405,7 @@ static void add_to_word(Work *w, Word *word, uint32_t folded) {
     word->characters++;
 }
 
-/* normalize.words, hashed */
+/* Hash the words of normalize.words */
 static void hash_words(Work *w, const Char *s, int64_t n) {
     Word word;
     word.size = word.characters = 0;
@@ -442,7 +443,7 @@ static void add_sentence(Work *w, const Char *s, int64_t n) {
         w->sentences[w->call->sentence_count++] = sequence(w, from, w->words - from);
 }
 
-/* Return the size of _CLOSING at the start of a span, and the size without its space; 0 if it has none. */
+/* Return the size of a match of _CLOSING at `at`, or 0; *bare becomes the size without the space. */
 static int64_t closing(Work *w, const Char *s, int64_t at, int64_t stop, int64_t *bare) {
     for (int64_t i = at; i < stop && is(w, s[i], QUOTE);) {
         *bare = ++i - at;
@@ -454,7 +455,7 @@ static int64_t closing(Work *w, const Char *s, int64_t at, int64_t stop, int64_t
 
 typedef struct { int64_t from, stop; } Sentence;
 
-/* Give quotes at the start of `next` to the sentence before it, and finish that one. */
+/* Move quotes from the start of `next` to the end of the sentence before, and add that sentence. */
 static void end_sentence(Work *w, const Char *s, Sentence *before, Sentence next) {
     int64_t bare = 0, moved = closing(w, s, next.from, next.stop, &bare);
     if (moved) before->stop = next.from + bare;
@@ -462,7 +463,7 @@ static void end_sentence(Work *w, const Char *s, Sentence *before, Sentence next
     before->from = next.from + moved, before->stop = next.stop;
 }
 
-/* Return whether a mark may end a sentence: the next character is not part of its word. */
+/* Return whether a mark can end a sentence: the next character is not part of the same word. */
 static int may_end(const Work *w, const Char *s, int64_t i, int64_t n) {
     return i + 1 < n && (is(w, s[i + 1], NON_WORD) || (s[i + 1] == ' ' && i + 2 < n));
 }
@@ -505,7 +506,7 @@ static int is_address(Work *w, const Char *s, int64_t from, int64_t stop) {
     return 0;
 }
 
-/* Return whether the mark at i ends a sentence without a space behind it; the next one begins at *to. */
+/* Return whether the mark at i ends a sentence but lost the space after it; the next sentence begins at *to. */
 static int is_glued(const Work *w, const Char *s, int64_t i, int64_t n, int64_t *to) {
     *to = i + 1 + (i + 1 < n && is(w, s[i + 1], GLUE_CLOSER) != 0);
     return i > 1 && *to + 1 < n && is(w, s[*to], UPPER) && is(w, s[*to + 1], LOWER) && is(w, s[i - 1], LOWER) &&
@@ -513,7 +514,7 @@ static int is_glued(const Work *w, const Char *s, int64_t i, int64_t n, int64_t 
            is(w, s[i - 2], LETTER);
 }
 
-/* unglued: return `block`, or `spare` if a space was lost; *n becomes the new size. */
+/* unglued. Return `block`, or `spare` with the lost spaces added; *n becomes the new size. */
 static const Char *unglue(Work *w, int64_t *n) {
     const Char *s = w->block;
     int64_t made = 0, done = 0, word_stop = 0, to;
@@ -556,7 +557,7 @@ static void end_block(Work *w, int64_t n) {
     if (!w->status) split_trimmed(w, s, start, n);
 }
 
-/* _DASHES, from `block` through `spare`; return the new size */
+/* Replace matches of _DASHES in `block`, with `spare` as memory; return the new size of `block`. */
 static int64_t space_dashes(Work *w, int64_t n) {
     Char *s = w->block, *t = w->spare;
     int64_t made = 0, start = 0;
@@ -575,7 +576,7 @@ static int64_t space_dashes(Work *w, int64_t n) {
     return made - start;
 }
 
-/* Join words that lines cut, and put spaces around dashes; return the new size of `block`. */
+/* Join words that a line break cut at a hyphen, and put spaces around dashes; return the new size of `block`. */
 static int64_t join_hyphens(Work *w, int64_t n) {
     Char *s = w->block;
     int64_t made = 0;
@@ -608,7 +609,7 @@ static void join_lines(Work *w, int64_t first, int64_t stop) {
                 uint32_t before = is(w, s[i - 1], IDEOGRAPH | ASCII_WORD), after = is(w, s[i + 1], IDEOGRAPH | ASCII_WORD);
                 if (s[i - 1] == '%') before |= ASCII_WORD;
                 if (((before & IDEOGRAPH) && after) || (before && (after & IDEOGRAPH))) {
-                    if (is(w, s[i + 1], COMBINES)) w->status = REFERENCE; /* it may change the character before it */
+                    if (is(w, s[i + 1], COMBINES)) w->status = REFERENCE; /* NFC can join it to the one before */
                     continue;
                 }
             }
@@ -639,7 +640,7 @@ static int next_fits(const Char *s, const Span *line, int64_t width) {
 }
 
 #if defined(NARROW)
-/* Return whether a line has single spaces only */
+/* Return whether a line has only printable ASCII and single spaces */
 static int is_plain(const Char *s, int64_t n) {
     uint8_t odd = 0;
     for (int64_t i = 0; i < n; i++) odd |= (uint8_t)((s[i] < ' ') | (s[i] > '~'));
@@ -648,9 +649,9 @@ static int is_plain(const Char *s, int64_t n) {
 }
 #endif
 
-/* _lines, and the other measure of _Fits */
+/* _lines: `line` has the lines with single spaces, `raw` the lines with runs of spaces, for _Fits. */
 static int64_t find_lines(Work *w, int64_t n) {
-    const Char *text = w->text; /* Writes of bytes may alias `w`: without a copy it is read again each time */
+    const Char *text = w->text; /* Copy the pointer: byte writes may alias `w`, so w->text would be read again each time */
     Char *lines = w->lines;
     int64_t count = 0, made = 0;
     for (int64_t from = 0; from <= n; count++) {
@@ -697,7 +698,7 @@ static void find_blocks(Work *w, int64_t count) {
 
 /* ---- room ---- */
 
-/* scripts/fuzz_native.py: a gap after each part of the room, which must stay untouched */
+/* For scripts/fuzz_native.py: each part of the room is followed by a gap, which must not be touched */
 #if defined(__SANITIZE_ADDRESS__)
 #include <sanitizer/asan_interface.h>
 enum { GAP = 64 };
@@ -709,7 +710,7 @@ enum { GAP = 0 };
 #define ALLOW(at, size)
 #endif
 
-/* Take room for `count` things of `size` bytes each; if the room is too small, count the bytes that are wanted. */
+/* Take room for `count` items of `size` bytes each. If the room is too small, only count the needed bytes; see is_room. */
 static void *take(Work *w, int64_t count, size_t size) {
     char *found = w->call->room + w->room_taken;
     w->room_taken += ((count * (int64_t)size + 15) & ~(int64_t)15) + GAP;
@@ -717,7 +718,7 @@ static void *take(Work *w, int64_t count, size_t size) {
     return found;
 }
 
-/* Return whether the room was large enough */
+/* Return whether the room was large enough for all parts taken; set `wanted` to the needed bytes. */
 static int is_room(Work *w) {
     w->call->wanted = w->room_taken;
     return w->room_taken <= w->call->room_size;
@@ -752,7 +753,7 @@ static int is_stop_word(const Parameters *p, uint64_t hash, int64_t length) {
             memcpy(values + i, least, (size_t)count * 4); \
         } \
     }
-MINHASH(minhash_plain, ) /* NEON is in every 64-bit ARM, so the compiler uses it there */
+MINHASH(minhash_plain, ) /* On 64-bit ARM the compiler uses NEON here, since every such processor has NEON */
 #if defined(__x86_64__)
 MINHASH(minhash_avx2, __attribute__((target("avx2"))))
 static int has_avx2(void) { return __builtin_cpu_supports("avx2"); }
@@ -768,7 +769,7 @@ static int by_hash(const void *a, const void *b) {
     return x->hash != y->hash ? (x->hash > y->hash) - (x->hash < y->hash) : (x->place > y->place) - (x->place < y->place);
 }
 
-/* Remove repeated sentences; the first of equal ones stays. */
+/* Remove repeated sentence hashes; the first of equal hashes stays. */
 static void drop_repeated(Work *w) {
     Call *call = w->call;
     int64_t n = call->sentence_count, *sentences = w->sentences;
@@ -783,7 +784,7 @@ static void drop_repeated(Work *w) {
         if (first[i]) sentences[call->sentence_count++] = sentences[i];
 }
 
-/* Radix sort: linear whatever the values, which a writer may have chosen */
+/* Radix sort, which takes linear time even for values that a hostile writer chose */
 static void sort(uint32_t *values, uint32_t *spare, int64_t n) {
     for (int shift = 0; shift < 32; shift += 8) {
         int64_t starts[257] = {0};
@@ -803,7 +804,7 @@ static int64_t find_shingles(Work *w, uint32_t *found) {
         uint64_t sum = c[0];
         for (int j = 0; j < SHINGLE_WORDS; j++)
             sum += (w->hashes[i + j] & 0xFFFFFFFFu) * c[2 * j + 1] + (w->hashes[i + j] >> 32) * c[2 * j + 2];
-        found[count] = (uint32_t)(sum >> 32); /* no branch: a processor cannot predict stop words */
+        found[count] = (uint32_t)(sum >> 32); /* without a branch, since a processor cannot predict stop words */
         count += is_stop_word(w->p, w->hashes[i], w->lengths[i]);
     }
     uint32_t *spare = take(w, count, sizeof *spare);
@@ -841,11 +842,11 @@ static void sign(Work *w, uint32_t *found, uint32_t *values) {
 
 /* ---- one text ---- */
 
-/* Words have a space between them, but for those that one character becomes */
+/* Maximum number of words: words have a space between them, except for words that one character becomes, which are rare */
 static int64_t most_words(int64_t size) { return size / 2 + 64; }
 
 #if !defined(NARROW)
-/* Copy characters; with `line_ends` each line end becomes a line feed. Return -1 if a page is wanted. */
+/* Copy characters; if `line_ends`, each line end becomes a line feed. Return the size, or -1 if a page is missing. */
 static int64_t read_text(Work *w, const void *data, int64_t n, int line_ends, Char *out) {
     Call *call = w->call;
     int64_t made = 0;
@@ -862,7 +863,7 @@ static int64_t read_text(Work *w, const void *data, int64_t n, int line_ends, Ch
     return made;
 }
 
-/* Put the words of the title and a slash before those of the text, and hash them all. */
+/* Put the words of the title and a slash before the words of the text, and hash the whole sequence. */
 static void hash_title(Work *w, Char *room) {
     static const uint8_t SLASH[4] = {'/', 0, 0, 0};
     Call *call = w->call;
@@ -880,7 +881,7 @@ static void hash_title(Work *w, Char *room) {
 }
 #endif
 
-/* Take all room but that for sorting: up to 43 bytes for each character and 32 for each line */
+/* Take all room except the room for sorting: at most 43 bytes per character, and 32 bytes per line in lay_out_lines */
 static int lay_out(Work *w, Char **text, uint32_t **found, uint32_t **values) {
     Call *call = w->call;
     int64_t n = call->size, words = most_words(n);
@@ -891,13 +892,13 @@ static int lay_out(Work *w, Char **text, uint32_t **found, uint32_t **values) {
     w->most_words = words;
     w->sentences = take(w, n + 1, sizeof(int64_t));
 #if defined(NARROW)
-    *text = NULL; /* it is read where it is */
+    *text = NULL; /* the text is not copied */
     w->folded = take(w, 2 * n + 64, 1); /* as large as `spare`, since a sentence is smaller */
 #else
     *text = take(w, n + call->title_size, sizeof(Char));
 #endif
     w->block = take(w, 2 * n + 64, sizeof(Char)); /* "--" becomes " -- " */
-    w->spare = take(w, 3 * n + 64, sizeof(Char)); /* and five glued characters become six */
+    w->spare = take(w, 3 * n + 64, sizeof(Char)); /* and unglue adds a space to at least five characters */
     w->lines = take(w, n, sizeof(Char));
     w->hashes = take(w, words + most_words(call->title_size) + 1, sizeof(uint64_t));
     w->lengths = take(w, words + most_words(call->title_size), sizeof(uint16_t));
@@ -953,7 +954,7 @@ int dedup_fingerprint_narrow(const Parameters *p, Call *call) { return fingerpri
 #else
 int dedup_fingerprint_narrow(const Parameters *p, Call *call);
 
-/* A text of ASCII with line feeds only, without a title */
+/* Return whether a text is ASCII, has no line ends other than line feeds, and comes without a title. */
 static int is_narrow(const Call *call) {
     const uint8_t *s = call->text;
     uint8_t odd = call->width != 1 || call->has_title;
@@ -968,7 +969,7 @@ int dedup_fingerprint(const Parameters *p, Call *call) {
     return status;
 }
 
-/* Fill the rows of texts up to the first that needs more than reading; return its status */
+/* Fill the rows of texts up to the first text with a status other than OK; return that status. */
 static int add_rows(const Parameters *p, Call *call, Many *m) {
     for (int64_t i; (i = m->next) < m->count; m->next++) {
         call->text = m->texts[i], call->size = m->sizes[i], call->width = m->widths[i];

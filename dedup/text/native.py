@@ -1,8 +1,8 @@
-"""Call `native.c`, the compiled kernel that makes fingerprints. The reference in Python defines the result.
+"""Call `native.c`, the compiled kernel that makes fingerprints. The Python reference defines the result.
 
-Python classifies characters by its tables (`native_characters.py`), and composes texts that are not ASCII
-(NFC). The reference reads the few texts whose normal form depends on more than single characters. ctypes lets
-other threads run meanwhile.
+Python classifies characters for C (`native_characters.py`), and normalises texts that are not ASCII to NFC.
+The reference reads the few texts whose NFKC form depends on neighbouring characters. While C runs, ctypes
+lets other Python threads run.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ LIBRARY = Path(__file__).with_name("libnative.so")
 _WIDE = f"utf-32-{sys.byteorder[0]}e"
 _DONE, _REFERENCE, _EMPTY, _SHORT, _ROOM_WANTED, _PAGE_WANTED, _SEQUENCE = range(7)
 ROOM_BYTES, ROOM_KEPT = 1 << 18, 1 << 22
-"""Bytes of memory that a thread has for its texts: at first, and the most that it keeps between two texts."""
+"""Bytes of working memory per thread: at first, and the maximum that is kept after a text."""
 _ABBREVIATION, _STARTER, _UNCERTAIN, _FIRST, _COLLOCATION = (1 << bit for bit in range(5))
 _CONTEXT_BITS = 8
 
@@ -77,19 +77,19 @@ class _Many(ctypes.Structure):
 
 
 class Prepared(NamedTuple):
-    """A text for C: `size` characters of `width` bytes each."""
+    """A text encoded for C: `size` characters of `width` bytes each."""
 
     text: str
     data: bytes
     size: int
     width: int
-    ideographs: int  # Not 0 if it has such characters beyond ASCII
+    ideographs: int  # Not 0 if the text has ideographs
     sentence_ends: int
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class NativeText:
-    """The kernel's result for a text; all zero without words. A short text has no buckets."""
+    """The kernel's result for a text; all zeros for a text without words. A short text has no buckets."""
 
     content_hash: int
     sentence_hashes: npt.NDArray[np.int64]
@@ -105,7 +105,7 @@ def library() -> ctypes.CDLL | None:
     try:
         found = ctypes.CDLL(str(LIBRARY))
         found.dedup_print.argtypes = [c_void_p, c_int64, c_void_p, c_void_p, c_void_p, c_void_p]
-    except (OSError, AttributeError):  # missing, or compiled before there were prints
+    except (OSError, AttributeError):  # Missing, or compiled by a version without prints
         return None
     found.dedup_fingerprint.argtypes = [POINTER(_Parameters), POINTER(_Call)]
     found.dedup_fingerprints.argtypes = [POINTER(_Parameters), POINTER(_Call), POINTER(_Many)]
@@ -114,16 +114,16 @@ def library() -> ctypes.CDLL | None:
 
 @cache
 def tell_if_missing() -> None:
-    """Warn once that texts are read by Python."""
+    """Warn once if the kernel is missing, so that Python reads the texts more slowly."""
     if library() is None:
         log.warning(
-            "dedup has no compiled kernel here and reads texts with Python, more slowly: install it again"
-            " from a wheel, or where there is a C compiler"
+            "dedup has no compiled kernel here and reads texts with Python, more slowly: install dedup"
+            " again from a wheel, or on a machine with a C compiler"
         )
 
 
 class NativeKernel:
-    """The kernel with settings and the sentence parameters of a language. Raises OSError: it is missing."""
+    """The kernel, with settings and sentence parameters. Raises OSError: the compiled library is missing."""
 
     def __init__(self, settings: Settings, model: PunktModel) -> None:
         found = library()
@@ -138,7 +138,7 @@ class NativeKernel:
         of_buckets = self._hasher.of_buckets(settings.bands, settings.rows)
         hashes = self._hasher.of_word, self._hasher.of_shingle, of_buckets, np.array(stop_words, np.uint64)
         arrays = [*hashes, *_functions(settings.signature_size), slots, pool]
-        # C has the addresses only.
+        # Keep the arrays alive, since C has only the addresses.
         self._kept = [np.ascontiguousarray(array) for array in arrays]
         sizes = settings.signature_size, settings.bands, settings.rows
         least = settings.stop_word_length, settings.sentence_min_characters, settings.text_min_words
@@ -146,7 +146,7 @@ class NativeKernel:
         self._parameters = _Parameters(*addresses, mask, len(stop_words), *least, *sizes)
 
     def prepared(self, text: str) -> Prepared | None:
-        """Return a text for C; None if the reference has to read it. The caller has checked its size."""
+        """Return a text encoded for C; None if the reference must read the text. The caller checks sizes."""
         if text.isascii() and "\0" not in text:
             return Prepared(text, text.encode(), len(text), 1, 0, 0)
         data = text.encode(_WIDE, "surrogatepass")
@@ -168,7 +168,7 @@ class NativeKernel:
         return Prepared(text, data, len(text), 4, *some)
 
     def make(self, given: Prepared, title: str | None = None) -> NativeText | None:
-        """Return the result for a text; None if the reference has to read it."""
+        """Return the result for a text; None if the reference must read the text."""
         desk = self._desk()
         call, sequence = desk.call, self._sequence
         call.text, call.size, call.width = given.data, given.size, given.width
@@ -177,7 +177,7 @@ class NativeKernel:
         while True:
             pages = desk.take_up(sequence)
             status = self._fingerprint(self._parameters, desk.reference)
-            # The name kept the table alive while C read it: another thread may have replaced it.
+            # Only now release the table that C has read: another thread can replace the shared one meanwhile.
             del pages
             if status == _ROOM_WANTED:
                 desk.make_room(call.wanted)
@@ -187,7 +187,7 @@ class NativeKernel:
                 sequence = _Sequence(self._hasher, call.wanted)
             elif status == _SHORT and not call.has_title:
                 title = unicodedata.normalize("NFKC", normalize.without_mark_runs(title or ""))
-                # C reads text and title in one width.
+                # C reads text and title with the same character width.
                 call.text = given.text.encode(_WIDE)
                 call.title = title.encode(_WIDE, "surrogatepass")
                 call.width, call.title_size, call.has_title = 4, len(title), 1
@@ -197,11 +197,11 @@ class NativeKernel:
     def make_many(
         self, given: Sequence[Prepared], titles: Sequence[str | None]
     ) -> tuple[Fingerprints, list[int]]:
-        """Return fingerprints without versions and reasons, and the places of texts for the reference."""
+        """Return fingerprints without versions and reasons, and the places of texts left to the reference."""
         count, places = len(given), len(Prepared._fields)
         made = Fingerprints.unmade(count, self._settings.signature_size, self._settings.bands)
         of_texts = [np.array([one[i] for one in given], np.int64) for i in range(2, places)]
-        sentences = np.empty(of_texts[0].sum(), np.int64)  # Each has a character at least
+        sentences = np.empty(of_texts[0].sum(), np.int64)  # Each has at least one character
         rows: list[npt.NDArray[Any]] = [made.content_hash, sentences, made.sentence_starts, made.buckets]
         rows += [made.signature, made.word_count, made.shingle_count]
         texts = (c_char_p * count)(*(one.data for one in given))
@@ -213,7 +213,7 @@ class NativeKernel:
             if self._fingerprints(self._parameters, desk.reference, byref(many)) == _DONE:
                 break
             del pages
-            # C stops at a text that needs more room, a page or its title: `make` reads it alone.
+            # C stops at a text that needs more memory, a page or a title: `make` reads that text alone.
             place = many.next
             others[place] = one = self.make(given[place], titles[place])
             _set_row(made, place, sentences, one)
@@ -234,7 +234,7 @@ class NativeKernel:
 def _set_row(
     made: Fingerprints, place: int, sentences: npt.NDArray[np.int64], one: NativeText | None
 ) -> None:
-    """Write the result of one text, or zeros, behind the sentences of the texts before it."""
+    """Write the result of one text, or zeros, into a row; append the sentence hashes to the previous ones."""
     one = one or NativeText(0, _NONE, np.zeros_like(made.signature[place]), None, 0, 0)
     start = made.sentence_starts[place]
     made.sentence_starts[place + 1] = stop = start + len(one.sentence_hashes)
@@ -245,7 +245,7 @@ def _set_row(
 
 
 class _Sequence:
-    """Coefficients of the hash of a sequence of at least `words` words, with their address for C."""
+    """Coefficients for hashes of at least `words` words, and the address of the coefficients for C."""
 
     def __init__(self, hasher: Hasher, words: int) -> None:
         self._kept = np.ascontiguousarray(hasher.of_sequence(words))
@@ -257,7 +257,7 @@ _NONE = np.empty(0, np.int64)
 
 
 class _Desk:
-    """The arguments, results and memory of one thread's calls."""
+    """The arguments, results and working memory of the calls of one thread."""
 
     def __init__(self, settings: Settings) -> None:
         self.call = _Call()
@@ -268,20 +268,20 @@ class _Desk:
         self.make_room(ROOM_BYTES)
 
     def take_up(self, sequence: _Sequence) -> npt.NDArray[np.uint64]:
-        """Set the arguments that all texts share. The caller keeps the result until C has read it."""
+        """Set the arguments that all texts share; return the page table, which must live while C runs."""
         pages, call = PAGES.table, self.call
         call.pages = pages.ctypes.data
         call.of_sequence, call.sequence_stride, call.sequence_words = sequence.shown
         return pages
 
     def make_room(self, size: int) -> None:
-        # Free the old room first, so that there are never two.
+        # Free the old memory first, so that both never exist together.
         self._room = _NONE
         self._room = np.empty(-(-size // 8), np.int64)
         self.call.room, self.call.room_size = self._room.ctypes.data, self._room.nbytes
 
     def clear(self, status: int) -> NativeText | None:
-        """Return a copy of the result, and make the desk ready for the next text."""
+        """Return a copy of the result, and prepare the desk for the next text."""
         call, made, unsigned = self.call, None, np.zeros_like(self._signature)
         if status == _EMPTY:
             made = NativeText(0, _NONE, unsigned, None, 0, 0)
@@ -303,7 +303,7 @@ class _Desk:
 
 
 def _slots(found: ctypes.CDLL, model: PunktModel) -> tuple[Any, npt.NDArray[np.uint32], int]:
-    """Return the words of sentence parameters as a table of hashes for `native.c`, its pool and its mask."""
+    """Return the words of sentence parameters for C: a hash table, a pool of characters, an index mask."""
     flags: dict[tuple[int, ...], int] = {}
 
     def add(word: str, flag: int, second: str | None = None) -> None:

@@ -1,4 +1,4 @@
-"""Classes of characters for `native.c`, in pages of 128 that Python's tables fill when a text needs one."""
+"""Give `native.c` the classes of characters, in pages of 128 code points, each made on first use."""
 
 from __future__ import annotations
 
@@ -15,22 +15,22 @@ from dedup.text import clean, normalize, sentences
 CODES = 0x110000  # The number of code points
 
 _PAGE, _SIGMA = 128, "\u03a3"
-# No character from here on decomposes or combines; a test looks at each.
+# No character from this code point on decomposes or combines; a test checks all these characters.
 _DECOMPOSED = 0x30000
 _MANY, _IN_WORD = 1 << 31, 1 << 30
 
 COMBINES, NOT_STORABLE = 1 << 8, 1 << 9
-"""More kinds than in `normalize.py`: characters for `is_simple`, and characters that Postgres refuses."""
+"""Kinds in addition to `normalize.py`: characters that can combine, and characters that Postgres refuses."""
 
 
 def kinds(data: bytes) -> int:
-    """Return the kinds of the characters of a text, given in UTF-32 with the byte order of this machine."""
+    """Return the kinds of all characters in a text, given as UTF-32 in the byte order of this machine."""
     return int(np.bitwise_or.reduce(_kinds()[np.frombuffer(data, np.uint32)], initial=0))
 
 
 @cache
 def _kinds() -> npt.NDArray[np.uint16]:
-    """Return the kinds of each code point; 2.2 MB."""
+    """Return an array of the kinds of each code point; 2.2 MB."""
     found = normalize.table() | _combining() * np.uint16(COMBINES)
     found[0] |= NOT_STORABLE
     found[0xD800:0xE000] |= NOT_STORABLE
@@ -38,12 +38,12 @@ def _kinds() -> npt.NDArray[np.uint16]:
 
 
 def is_simple(text: str) -> bool:
-    """Return whether the NFKC of any part of a text in NFC is the NFKC of its characters one by one."""
+    """Return whether the NFKC of every part of an NFC text equals the joined NFKC forms of its characters."""
     points = normalize.points(text)
-    # No character combines with the one before it.
+    # The text is simple if no character can combine with the character before it.
     if not _combining()[points].any():
         return True
-    # Or else the text is in NFKC already, but for characters whose forms do not combine.
+    # Otherwise the text is simple if it is in NFKC, except for characters whose NFKC forms do not combine.
     others = {point: unicodedata.normalize("NFKC", chr(point)) for point in np.unique(points).tolist()}
     if any(_combining()[point] and form != chr(point) for point, form in others.items()):
         return False
@@ -53,13 +53,13 @@ def is_simple(text: str) -> bool:
 
 @cache
 def _combining() -> npt.NDArray[np.bool_]:
-    """Return for each code point whether its NFKC has a character that may change the one before it."""
+    """Return for each code point whether its NFKC has a character that can combine with a preceding one."""
     every = [chr(code) for code in range(_DECOMPOSED)]
     alone = {c for c in every if unicodedata.combining(c)}
-    # Vowels and final consonants of Hangul compose with the letter before them.
+    # Hangul vowels and final consonants combine with the letter before them.
     alone |= set(map(chr, [*range(0x1161, 0x1176), *range(0x11A8, 0x11C3)]))
     parts = [unicodedata.decomposition(c).split() for c in every]
-    # The second half of a canonical decomposition may compose with the character before it.
+    # The second character of a canonical decomposition can combine with the character before it.
     alone |= {chr(int(part[1], 16)) for part in parts if len(part) == 2 and part[0][0] != "<"}
     found = np.zeros(CODES, np.bool_)
     found[[ord(c) for c in alone]] = True
@@ -69,7 +69,7 @@ def _combining() -> npt.NDArray[np.bool_]:
     return found
 
 
-# The order is that of the classes in native.c.
+# In the order of the classes in native.c.
 _TESTS: list[Callable[[str], bool]] = [
     lambda c: c.isalnum() or c == "_",
     lambda c: c.isalnum() and not c.isdecimal(),
@@ -96,7 +96,7 @@ _TESTS: list[Callable[[str], bool]] = [
 
 
 class Pages:
-    """The addresses of pages for `native.c`, 0 for a page that no text needed yet."""
+    """Table of the addresses of pages for `native.c`; 0 for a page that no text has needed yet."""
 
     def __init__(self) -> None:
         self._lock, self._kept = threading.Lock(), list[npt.NDArray[np.uint32]]()
@@ -108,7 +108,7 @@ class Pages:
             if not self.table[page]:
                 made = _page(range(page * _PAGE, (page + 1) * _PAGE))
                 self._kept.append(made)
-                # A copy, since C may read the old table in another thread.
+                # Change a copy, since C can be reading the old table in another thread.
                 table = self.table.copy()
                 table[page] = made.ctypes.data
                 self.table = table

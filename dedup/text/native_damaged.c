@@ -1,5 +1,5 @@
-/* Make the print of a text from its letters (docs/semantics.md, section 1.9). damaged.py explains the bytes, and does
-   the same in NumPy. The caller gives all memory: 24 bytes of room for each letter. */
+/* Make the print (damaged-print signature) of a text from its letters (docs/semantics.md, section 1.9). damaged.py
+   explains the bytes, and does the same with NumPy. The caller gives all memory: 24 bytes of room per letter. */
 #include <stdint.h>
 #include <string.h>
 
@@ -13,7 +13,7 @@ static inline uint64_t mixed(uint64_t h) { /* MurmurHash3's 64-bit finaliser */
     return h ^ h >> 33;
 }
 
-/* The hash of every gram of `size` letters */
+/* Hash every run of `size` letters */
 static void hash_grams(const uint32_t *letters, int64_t n, int size, const uint64_t *of_gram, uint64_t *out) {
     for (int64_t i = 0; i + size <= n; i++) {
         uint64_t h = of_gram[0];
@@ -22,8 +22,8 @@ static void hash_grams(const uint32_t *letters, int64_t n, int size, const uint6
     }
 }
 
-/* `room`: 3 * n numbers. `values`: SLOTS whole values, for bucket keys. Return the number of filled slots, 0 for too few
-   letters. */
+/* `room`: memory for 3 * n integers. `values`: SLOTS full 32-bit values, from which the caller makes bucket keys. Return
+   the number of filled slots; 0 if there are too few letters. */
 int64_t dedup_print(const uint32_t *letters, int64_t n, const uint64_t *of_gram, uint64_t *room, uint8_t *print, uint32_t *values) {
     uint64_t *cores = room, *beyond = room + n, *gram = room + 2 * n;
     uint32_t ties[SLOTS];

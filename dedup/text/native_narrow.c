@@ -1,3 +1,4 @@
-/* native.c for texts of ASCII, whose characters are bytes: a quarter of the memory, and many are compared at a time. */
+/* native.c for ASCII texts, whose characters are bytes: this takes a quarter of the memory and compares many characters
+   in one step. */
 #define NARROW
 #include "native.c"

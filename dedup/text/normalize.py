@@ -1,8 +1,8 @@
-"""Normalise sentences: Unicode NFKC, case folded, runs of word characters joined by one space.
+"""Normalise sentences: Unicode NFKC, case folding, and runs of word characters joined by single spaces.
 
-docs/semantics.md, section 1, is the rule. `words` is for one sentence, `normalised` for many, as bytes. The
-classes of characters are defined here, each as the inside of a regular-expression class. `kinds` finds the
-classes of a text in one pass, so that plain text costs little.
+docs/semantics.md, section 1, has the rule. `words` is for one sentence; `normalised` is for many and returns
+bytes. This module defines classes of characters, each as the inside of a regular-expression class.
+`kinds` finds the classes that a text uses in one pass, so that plain text takes little time.
 """
 
 from __future__ import annotations
@@ -16,10 +16,10 @@ import numpy as np
 import numpy.typing as npt
 
 MARK, WORD, IDEOGRAPH, SENTENCE_END, INVISIBLE, SPACE, LINE_END = (1 << bit for bit in range(7))
-"""Kinds of characters, which may overlap. No ASCII space or line feed is a `SPACE`."""
+"""Kinds of characters; a character can have several. The ASCII space and the line feed are not a `SPACE`."""
 
 IDEOGRAPHS = (
-    "\u3001-\u30ff\u31f0-\u31ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"  # and kana
+    "\u3001-\u30ff\u31f0-\u31ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"  # Also kana
     "\uff01\uff08\uff09\uff0c\uff1a\uff1b\uff1f"  # full-width punctuation
 )
 SENTENCE_ENDS = (
@@ -48,10 +48,10 @@ def _mark_class() -> str:
     return "".join(f"{chr(first)}-{chr(last)}" for first, last in ranges)
 
 
-# Marks belong to a word: in Indic scripts they carry its vowels.
+# Marks count as parts of words, since in Indic scripts marks are vowels.
 MARKS = _mark_class()
 
-# The two half-width katakana sound marks are letters that NFKC turns into marks.
+# Add the two half-width katakana sound marks, which are letters until NFKC turns them into marks.
 LATE_MARKS = MARKS + "\uff9e\uff9f"
 
 _CLASSES = {
@@ -70,13 +70,13 @@ def points(text: str) -> Points:
 
 
 def kinds(text: str) -> int:
-    """Return the kinds of the characters of a text."""
+    """Return the kinds of all characters in a text, combined by bitwise OR."""
     return int(np.bitwise_or.reduce(table()[points(text)], initial=0))
 
 
 @cache
 def table() -> npt.NDArray[np.uint8]:
-    """Return the kinds of each code point; 1.1 MB."""
+    """Return an array of the kinds of each code point; 1.1 MB."""
     made = np.zeros(len(_CODES), np.uint8)
     for kind, inside in _CLASSES.items():
         for first, last, single in _RANGE.findall(inside):
@@ -85,27 +85,27 @@ def table() -> npt.NDArray[np.uint8]:
     everything = np.arange(len(_CODES), dtype="<u4").tobytes().decode("utf-32-le", "surrogatepass")
     for match in re.finditer(r"\w+", everything):
         made[match.start() : match.end()] |= WORD
-    made[made & MARK > 0] |= WORD  # the half-width sound marks are letters
+    made[made & MARK > 0] |= WORD  # Half-width sound marks are letters
     return made
 
 
-# Longer runs are cut into pieces of this size, so that one endless "word" costs no more than prose.
+# Maximum length of a word. Longer runs are cut, so that an endless "word" takes no more time than prose.
 MAX_WORD_CHARACTERS = 256
-# A letter keeps so many marks, as in Unicode's stream-safe form (UAX 15, D4): Python sorts a run of marks in
-# quadratic time, 12 minutes for a million of them.
+# Maximum number of marks after a letter, as in Unicode's stream-safe format (UAX 15, D4): Python sorts a run
+# of marks in quadratic time, 12 minutes for a million marks.
 MAX_MARKS = 30
-# The most characters that one becomes: U+FDFA, a phrase of four words. All but one other become at most 6.
+# Maximum number of characters that one character becomes: U+FDFA, a phrase of four words.
 MOST_GROWTH = 18
-# Quotation marks, dashes and the like, which NFKC makes no part of a word. Most English texts have no other
-# characters than these and ASCII.
+# Quotation marks, dashes and other signs that are not parts of words, even after NFKC. Most English texts
+# have only ASCII characters and these signs.
 COMMON_MARKS = "\u2019\u201c\u201d\u2018\u2013\u2014\u2026\u2022\u20ac\u00a3\u00a0"
 
 
 def normal_size(text: str) -> int:
-    """Return the length of a text after NFKC and case folding of each character alone."""
+    """Return the length that a text would have if each character were normalised (NFKC) and folded alone."""
     if text.isascii():
         return len(text)
-    # Count characters, since the normal form could be 18 times as long: this takes 12 bytes a character.
+    # Count characters instead of making the normal form, which could be 18 times as long as the text.
     counts = np.bincount(points(text))
     found = np.flatnonzero(counts)
     sizes = (len(unicodedata.normalize("NFKC", chr(point)).casefold()) for point in found.tolist())
@@ -130,9 +130,9 @@ def words(text: str) -> list[str]:
 
 
 def normalised(lines: str) -> bytes:
-    r"""Return the normalised words of lines in UTF-8; other characters but line feeds become spaces.
+    r"""Return lines as normalised UTF-8: words and line feeds are kept, all other characters become spaces.
 
-    Runs of more than `MAX_WORD_CHARACTERS` are still whole; `LONG_RUN` finds them.
+    Words longer than `MAX_WORD_CHARACTERS` are not cut here; `LONG_RUN` finds these words.
 
     >>> normalised("The U.S. isn't\n“Ｆｉｎｅ”").split(b"\n")
     [b'the u s  isn t', b' fine ']
@@ -150,10 +150,10 @@ def normalised(lines: str) -> bytes:
 
 
 def without_mark_runs(text: str) -> str:
-    """Cut runs of marks to `MAX_MARKS`."""
-    if len(text) <= MAX_MARKS:  # mostly one word
+    """Return a text whose runs of marks are cut to `MAX_MARKS`."""
+    if len(text) <= MAX_MARKS:  # Usually a single word
         return text
-    # The regular expression is slow, and hardly any text has such a run.
+    # Test first whether there is a long run: hardly any text has one, and the regular expression is slow.
     others = np.flatnonzero((table()[points(text)] & MARK) == 0)
     longest = np.diff(others, prepend=-1, append=len(text)).max(initial=0) - 1
     return _MARK_RUN.sub(r"\1", text) if longest > MAX_MARKS else text

@@ -1,7 +1,7 @@
-"""Punkt parameters of a language, which tell the period of an abbreviation from the end of a sentence.
+"""Punkt parameters of a language, which distinguish periods of abbreviations from ends of sentences.
 
-A `PunktModel` is NLTK's `PunktParameters` as a comparable value, in NLTK's tab format. English is shipped;
-other languages have the neutral model until the user trains one (`training.py`).
+A `PunktModel` has the content of NLTK's `PunktParameters`, is comparable, and is stored in NLTK's tab format.
+An English model is shipped; other languages use a neutral model until the user trains one (`training.py`).
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from importlib import resources
 
 from dedup.base.errors import InputError
 
-# The order is that of the checksum.
+# In the order in which the checksum reads them.
 FILES = ("abbrev_types.txt", "collocations.tab", "sent_starters.txt", "ortho_context.tab")
 ENGLISH_SHA256 = "f0917c1b09cc85614113fe9910d0751653dc3a9ad9287d3a5df8969bbe906c3b"
 
@@ -24,10 +24,10 @@ class PunktModel:
     """Parameters of Punkt (Kiss and Strunk 2006) for one language.
 
     Attributes:
-        abbrev_types: lower-case words whose period ends no sentence, without the period.
-        collocations: pairs of types; the period of the first ends no sentence.
-        sent_starters: types that often start a sentence.
-        ortho_context: NLTK's bit mask of the cases and positions of each type.
+        abbrev_types: abbreviations, whose period ends no sentence; in lower case, without the period.
+        collocations: pairs of words; between them, the period of the first word ends no sentence.
+        sent_starters: words that often start a sentence.
+        ortho_context: for each word, NLTK's bit mask of the cases and positions in which the word occurs.
     """
 
     abbrev_types: frozenset[str] = frozenset()
@@ -37,15 +37,15 @@ class PunktModel:
 
     @property
     def checksum(self) -> str:
-        """SHA-256 of the four files in the order of `FILES`, 64 hexadecimal digits."""
+        """SHA-256 of the four files, in the order of `FILES`; 64 hexadecimal digits."""
         digest = hashlib.sha256()
         for name, content in self.to_files().items():
             digest.update(f"{name}\0{content}\0".encode())
         return digest.hexdigest()
 
     def to_files(self) -> dict[str, str]:
-        """Return contents by file name, in NLTK's tab format."""
-        # Sorted, so that equal models are equal bytes.
+        """Return the file contents by file name, in NLTK's tab format."""
+        # Sort the lines, so that equal models give equal bytes.
         return {
             "abbrev_types.txt": "\n".join(sorted(self.abbrev_types)),
             "collocations.tab": "\n".join(f"{a}\t{b}" for a, b in sorted(self.collocations)),
@@ -55,7 +55,7 @@ class PunktModel:
 
     @classmethod
     def from_files(cls, files: Mapping[str, str]) -> PunktModel:
-        """Invert `to_files`. Raises InputError: a file is missing, or a line has other columns."""
+        """Read a model from the file contents of `to_files`. Raises InputError: missing file or bad line."""
         try:
             lines = {name: [line for line in files[name].split("\n") if line] for name in FILES}
             pairs = [line.split("\t") for line in lines["collocations.tab"]]
@@ -70,12 +70,12 @@ class PunktModel:
             raise InputError(f"sentence parameters are damaged: {error}") from None
 
     def __or__(self, other: PunktModel) -> PunktModel:
-        """Join two models, for corpora of several house styles that are trained one by one."""
+        """Join two models that were trained on corpora with different house styles."""
         starters = self.sent_starters | other.sent_starters
         words = self.ortho_context.keys() | other.ortho_context.keys()
         return PunktModel(
             self.abbrev_types | other.abbrev_types,
-            # NLTK leaves out pairs whose second word is a frequent sentence starter.
+            # As NLTK does, leave out pairs whose second word is a frequent sentence starter.
             frozenset(pair for pair in self.collocations | other.collocations if pair[1] not in starters),
             starters,
             {word: self.ortho_context.get(word, 0) | other.ortho_context.get(word, 0) for word in words},
@@ -83,12 +83,12 @@ class PunktModel:
 
 
 NEUTRAL = PunktModel()
-"""Punkt without parameters: it knows only that initials, numbers and ellipses end no sentence."""
+"""Model without parameters: only the periods of initials, numbers and ellipses end no sentence."""
 
 
 @cache
 def english() -> PunktModel:
-    """Return the shipped English model. Raises InputError: its files differ from this version's."""
+    """Return the shipped English model. Raises InputError: its files are damaged."""
     folder = resources.files("dedup.text") / "punkt_english"
     model = PunktModel.from_files({name: (folder / name).read_text("utf-8") for name in FILES})
     if model.checksum != ENGLISH_SHA256:

@@ -1,8 +1,8 @@
 """Split blocks into sentences as NLTK's `PunktSentenceTokenizer` does, without NLTK.
 
-The rules are those of Kiss and Strunk, "Unsupervised multilingual sentence boundary detection", Computational
-Linguistics 32, 2006, section 4; a test holds the results equal. Marks of scripts without a Punkt full stop
-(danda, ideographic, Arabic, Ethiopic) always end a sentence.
+The rules are from Kiss and Strunk, "Unsupervised multilingual sentence boundary detection", Computational
+Linguistics 32, 2006, section 4; a test compares the results with NLTK. Punkt has no rules for the sentence
+marks of other scripts (danda, ideographic, Arabic, Ethiopic), which always end a sentence here.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ from dedup.text.normalize import SENTENCE_END, SENTENCE_ENDS
 from dedup.text.punkt import PunktModel
 
 NON_WORDS = ")\";}]*:@'({[\u2018\u2019\u201c\u201d\u00ab\u00bb?!"
-"""Characters that may follow the mark of a sentence without a space, and end a word."""
+"""Characters that end a word, and can follow the mark of a sentence without a space."""
 
 _NON_WORD = f"[{re.escape(NON_WORDS)}]"
 _SEVERAL = r"(?:-{2,}|\.{2,}|(?:\.\s){2,}\.)"
-# NLTK's word pattern, copied: a fingerprint must not change with NLTK's version.
+# A copy of NLTK's word pattern, since fingerprints must not change with the version of NLTK.
 TOKEN = re.compile(
     rf"({_SEVERAL}|(?=[^(\"`{{\[:;&#*@)}}\]\-,])\S+?"
     rf"(?=\s|$|{_NON_WORD}|{_SEVERAL}|,(?=$|\s|{_NON_WORD}|{_SEVERAL}))|\S)"
@@ -34,7 +34,7 @@ _NUMBER_KIND = "##number##"
 _ENDS = frozenset(".?!")
 _PUNCTUATION = frozenset(";:,.!?")
 
-# NLTK's bits: how a word was seen in the corpus of the model.
+# NLTK's bits for the cases and positions in which the training corpus had a word.
 _UPPER_WITHIN = 1 << 2
 _UPPER = (1 << 1) + _UPPER_WITHIN + (1 << 3)
 _LOWER_FIRST = 1 << 4
@@ -47,17 +47,17 @@ class BoundaryRules:
     def __init__(self, model: PunktModel) -> None:
         self._model = model
         self.uncertain = model.abbrev_types | {first for first, _ in model.collocations}
-        """Lower-case words; a mark after any other word of two letters and more ends a sentence."""
+        """Lower-case words; after any other word of at least two letters, a mark ends a sentence."""
 
     def ends(self, context: str) -> bool:
-        """Return whether a sentence ends in a context: a word, its mark, and the text to the next space."""
+        """Return whether a sentence ends in a context: a word, the mark after the word, and the next word."""
         return any(self._ends_between(one, other) for one, other in pairwise(TOKEN.findall(context)))
 
     def _ends_between(self, token: str, following: str) -> bool:
         abbreviated, ends = self._at_first(token)
         if token[-1] != ".":
             return ends
-        # NLTK counts tokens in lower case, and all numbers as one.
+        # As in NLTK, words are looked up in lower case, and all numbers as one word.
         kind, next_kind = (_NUMBER.sub(_NUMBER_KIND, word.lower()) for word in (token, following))
         kind = kind.removesuffix(".") or kind
         if self._at_first(following)[1]:
@@ -79,7 +79,7 @@ class BoundaryRules:
         return ends
 
     def _at_first(self, token: str) -> tuple[bool, bool]:
-        """Return whether a token is an abbreviation, and whether it ends a sentence, by the token alone."""
+        """Return whether a token is an abbreviation, and whether it ends a sentence, without context."""
         if token in _ENDS:
             return False, True
         if token[-1] != "." or token.endswith(".."):
@@ -89,7 +89,7 @@ class BoundaryRules:
         return found, not found
 
     def _starts(self, token: str, kind: str) -> bool | None:
-        """Return whether a token starts a sentence, by the case of its word in the corpus; None: unknown."""
+        """Return whether a token starts a sentence, by the cases in the training corpus; None if unknown."""
         if token in _PUNCTUATION:
             return False
         context = self._model.ortho_context.get(kind, 0)
@@ -100,9 +100,9 @@ class BoundaryRules:
         return None
 
 
-CONTEXTS_KEPT = 1 << 14  # Decisions cached per splitter, which bounds its memory
+CONTEXTS_KEPT = 1 << 14  # Maximum number of cached decisions per splitter
 
-# A longer run without a space is no word: its mark ends the sentence. This bounds the work per character.
+# A longer run without spaces is not a word, so its mark ends the sentence. This limits the work.
 MAX_CONTEXT_CHARACTERS = 200
 
 _CLOSERS = "\"')\\]}\u2019\u201d\u00bb\u300d\u300f\u300b\uff09"
@@ -116,7 +116,7 @@ _AFTER, _QUOTE = frozenset(NON_WORDS), frozenset(_QUOTES)
 
 
 class SentenceSplitter:
-    """Splitter of texts of one language into sentences, by its Punkt parameters."""
+    """Splitter of texts into sentences, with the Punkt parameters of one language."""
 
     def __init__(self, model: PunktModel) -> None:
         self._decisions = BoundaryRules(model)
@@ -124,7 +124,7 @@ class SentenceSplitter:
         self._is_end = lru_cache(CONTEXTS_KEPT)(self._decisions.ends)
 
     def sentences(self, text: str) -> list[str]:
-        """Return the sentences of a raw text in order, each on one line, never empty."""
+        """Return the sentences of a raw text in order, each as one non-empty line."""
         blocks, kinds = glued_blocks(text)
         found: list[str] = []
         for block in blocks:
@@ -139,15 +139,15 @@ class SentenceSplitter:
         return found
 
     def split(self, block: str) -> list[str]:
-        """Return the sentences of one block (single spaces, no line breaks), as NLTK would split it."""
+        """Return the sentences of one block (single spaces, no line breaks), split as by NLTK."""
         return self._plainly_split(block, glued=False) or self._split(block)
 
     def _plainly_split(self, block: str, glued: bool) -> list[str]:
-        """Split a block in which no run of characters has two possible ends; return [] for others.
+        """Split a block in which no word has two possible sentence ends; return [] for other blocks.
 
-        `glued`: lost spaces are not back yet; return [] for a block that may have lost one.
+        `glued`: `unglued` has not yet added lost spaces; return [] for a block that may have lost a space.
         """
-        # String operations instead of a regular expression: most blocks take this way.
+        # Use fast string operations instead of a regular expression, since most blocks are split here.
         marked = block.replace("?", ".").replace("!", ".") if "?" in block or "!" in block else block
         parts = marked.split(".")
         if glued and "\u2026" in block:
@@ -166,7 +166,7 @@ class SentenceSplitter:
                         return []
                     continue
                 if " " not in after and mark + len(after) + 1 < len(block):
-                    return []  # of two places in one run only the last can be an end
+                    return []  # Two marks in one word: only the last can end a sentence
                 if glued and first in _QUOTE and after[1:2].isupper():
                     return []
             space = before.rfind(" ")
@@ -203,7 +203,7 @@ class SentenceSplitter:
         return self._is_end(block[word_start:stop])
 
     def _split(self, block: str) -> list[str]:
-        """Split any block, by NLTK's pattern for places where a sentence may end."""
+        """Split any block, with NLTK's pattern for places where a sentence can end."""
         spans = []
         start = word_start = word_stop = 0
         held: re.Match[str] | None = None
@@ -224,7 +224,7 @@ class SentenceSplitter:
 
 
 def _realigned(block: str, spans: list[tuple[int, int]]) -> Iterator[tuple[int, int]]:
-    """Give closing quotes and brackets that follow a period back to the sentence they close."""
+    """Move closing quotes and brackets after a period to the sentence before them."""
     moved = 0
     for (start, stop), following in zip(spans, [*spans[1:], None], strict=True):
         start += moved

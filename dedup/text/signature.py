@@ -1,12 +1,12 @@
-"""Make shingles of words, and of these a signature and LSH buckets (docs/semantics.md, section 1).
+"""Make shingles from words, and signatures and LSH buckets from shingles (docs/semantics.md, section 1).
 
-A shingle is a stop word followed by the next two words. Prose is full of stop words, navigation and
-advertisements have hardly any, so these shingles follow the story and not the page around it. Theobald,
-Siddharth, Paepcke, "SpotSigs", SIGIR 2008, with antecedents at distance 1 and chains of 2.
+A shingle is a stop word and the next two words. Prose has many stop words; menus and advertisements have
+hardly any. So the shingles represent the story, not the page around the story. Source: Theobald, Siddharth,
+Paepcke, "SpotSigs", SIGIR 2008, with antecedents at distance 1 and chains of 2.
 
 MinHash: Broder, "On the resemblance and containment of documents", 1997. One byte of each value: Li and
 Koenig, "b-Bit Minwise Hashing", WWW 2010. Banding: Leskovec, Rajaraman, Ullman, "Mining of Massive Datasets",
-chapter 3; two sets of Jaccard s share one of b bands of r rows with probability 1 - (1 - s^r)^b.
+chapter 3; two sets of Jaccard s share at least one of b bands of r rows with probability 1 - (1 - s^r)^b.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from dedup.text.hashing import Hashes
 def shingles(words: Sequence[str], stop_word_length: int, stop_words: Collection[str] = ()) -> set[str]:
     """Return the shingles of normalised words, each as three words joined by spaces.
 
-    Stop words are the given ones or, if there is none, words of fewer characters than `stop_word_length`.
+    Stop words are `stop_words`; if it is empty, all words with fewer characters than `stop_word_length`.
 
     >>> sorted(shingles("now is the time for all good men".split(), 4))
     ['all good men', 'for all good', 'is the time', 'now is the', 'the time for']
@@ -35,21 +35,21 @@ def shingles(words: Sequence[str], stop_word_length: int, stop_words: Collection
     return {f"{a} {b} {c}" for a, b, c in triples if len(a) < stop_word_length}
 
 
-ShingleHashes = npt.NDArray[np.uint32]  # Shape (n,): the hashes of the shingles of a text, once each
+ShingleHashes = npt.NDArray[np.uint32]  # Shape (n,): the distinct hashes of the shingles of a text
 
-MinHashes = npt.NDArray[np.uint32]  # Shape (k,): the smallest value of each function; (0,) of an empty set
-Signature = npt.NDArray[np.uint8]  # Shape (k,): a byte of each MinHash value, mixed; (0,) of an empty set
+MinHashes = npt.NDArray[np.uint32]  # Shape (k,): the smallest value of each function; (0,) for an empty set
+Signature = npt.NDArray[np.uint8]  # Shape (k,): one byte of each mixed MinHash value; (0,) for an empty set
 
 EMPTY: Signature = np.empty(0, np.uint8)  # The signature of a text without shingles
-BYTE_VALUES = 256  # Two independent bytes are equal once in so many times
+BYTE_VALUES = 256  # Two independent bytes are equal with probability 1 / 256
 
-# Hashes for one function, or numbers of several functions, at a time: 256 kB stay in the processor's cache,
-# and bound the memory.
+# Maximum number of values computed per step: 256 kB, which fit in the processor's cache and limit the
+# memory.
 _CHUNK = 1 << 16
 
 _UPPER = np.uint64(0xFFFFFFFF << 32)
 
-# Shifts and multipliers of MurmurHash3's 32-bit finaliser (Appleby 2011); then it shifts by 16.
+# Shifts and multipliers of MurmurHash3's 32-bit finaliser (Appleby 2011); the last step is a shift by 16.
 MIX32 = ((16, 0x85EBCA6B), (13, 0xC2B2AE35))
 
 
@@ -64,10 +64,10 @@ def minhash(hashes: ShingleHashes, count: int) -> MinHashes:
 def minhash_many(hashes: ShingleHashes, starts: npt.NDArray[np.int64], count: int) -> MinHashes:
     """Return `count` MinHash values of each of n sets; shape (n, count).
 
-    `hashes` has one set after the other, `starts` the start of each, the first at 0. No set is empty.
+    `hashes` has one set after the other; `starts` has the start of each set, first 0. No set may be empty.
     """
     multipliers, increments = _functions(count)
-    # One function over the hashes of many sets takes half the time of many functions over one set.
+    # Applying one function to the hashes of many sets takes half the time of many functions on one set.
     smallest = np.full((count, len(starts)), np.iinfo(np.uint32).max, np.uint32)
     buffer = np.empty(min(_CHUNK, count * len(hashes)), np.uint32)
     for start in range(0, len(hashes), _CHUNK):
@@ -87,9 +87,9 @@ def minhash_many(hashes: ShingleHashes, starts: npt.NDArray[np.int64], count: in
 
 
 def signature(values: MinHashes) -> Signature:
-    """Return the lowest byte of each MinHash value, mixed; shape (k,), or (n, k) of n texts."""
-    # The lowest byte of a value follows from the lowest byte of the hash alone: without mixing, texts whose
-    # hashes end alike would have equal signatures. The finaliser is one to one, so equal values stay equal.
+    """Return the lowest byte of each MinHash value after mixing; shape (k,), or (n, k) for n texts."""
+    # The lowest byte of a value depends only on the lowest byte of the hash: without mixing, texts with equal
+    # lowest bytes of hashes would have equal signatures. Different values stay different after the finaliser.
     mixed = values
     for shift, multiplier in MIX32:
         mixed = (mixed ^ mixed >> np.uint32(shift)) * np.uint32(multiplier)
@@ -97,10 +97,10 @@ def signature(values: MinHashes) -> Signature:
 
 
 def buckets(values: MinHashes, coefficients: Hashes) -> npt.NDArray[np.int64]:
-    """Return the bucket keys of n texts, shape (n, bands). Equal keys mean equal values of the band.
+    """Return the bucket keys of n texts, shape (n, bands). Equal keys mean equal MinHash values in a band.
 
-    `values`: shape (n, k); the first bands * rows count. `coefficients`: `Hasher.of_buckets(bands, rows)`.
-    Raises ValueError: there are fewer values.
+    `values`: shape (n, k), of which the first bands * rows are used. `coefficients`:
+    `Hasher.of_buckets(bands, rows)`. Raises ValueError: k is too small.
     """
     bands, rows = coefficients.shape[1], coefficients.shape[2] - 1
     if values.shape[1] < bands * rows:
@@ -112,42 +112,43 @@ def buckets(values: MinHashes, coefficients: Hashes) -> npt.NDArray[np.int64]:
 
 
 def estimate(equal: int, size: int) -> float:
-    """Return the Jaccard of two sets from the number of equal bytes of `size`; from 0 to 1.
+    """Return the estimated Jaccard of two sets, given how many of `size` bytes are equal; from 0 to 1.
 
-    The bytes of different values are equal once in 256 times, which the formula corrects (Li and Koenig 2010,
-    for large sets). The standard error for 256 bytes is at most 0.032.
+    The formula corrects for chance: bytes of different values are equal with probability 1 / 256 (Li and
+    Koenig 2010, for large sets). The standard error for 256 bytes is at most 0.032.
     """
-    # One division of whole numbers, so that every engine has the same result to the last bit.
+    # A single division of integers, so that every engine gets the same result to the last bit.
     return max(0, BYTE_VALUES * equal - size) / ((BYTE_VALUES - 1) * size)
 
 
 def estimates(equal: npt.NDArray[np.int64], size: int) -> npt.NDArray[np.float64]:
-    """Return `estimate` of many pairs, to the last bit; shape (n,). `size` may be 0 if there are no pairs."""
+    """Return `estimate` of many pairs, with equal bits; shape (n,). `size` can be 0 if there are no pairs."""
     divisor = max((BYTE_VALUES - 1) * size, 1)
     return np.asarray(np.maximum(0, BYTE_VALUES * equal - size) / divisor)
 
 
 def jaccard(a: Signature, b: Signature) -> float:
-    """Return the estimated Jaccard of the shingle sets of two signatures; 0 if either is empty."""
+    """Return the estimated Jaccard of two shingle sets, given the signatures; 0 if a signature is empty."""
     if not len(a) or len(a) != len(b):
         return 0.0
     return estimate(int(np.count_nonzero(a == b)), len(a))
 
 
 def jaccards(a: npt.NDArray[np.uint8], b: npt.NDArray[np.uint8]) -> npt.NDArray[np.float64]:
-    """Return `jaccard` of many pairs, to the last bit; shape (n,).
+    """Return `jaccard` of many pairs, with the same bits; shape (n,).
 
-    `a`: shape (n, k). `b`: the same, or shape (k,), one for all. No signature is empty unless n is 0.
+    `a`: shape (n, k). `b`: shape (n, k), or (k,) to compare one signature with all. k is 0 only if n is 0.
     """
-    # Counting packed bits moves an eighth of the memory of a sum over bytes.
+    # Counting packed bits reads only an eighth of the memory that a sum over bytes reads.
     equal = np.bitwise_count(np.packbits(a == b, axis=1)).sum(axis=1, dtype=np.int64)
     return estimates(equal, a.shape[1])
 
 
 @cache
 def _functions(count: int) -> tuple[npt.NDArray[np.uint32], npt.NDArray[np.uint32]]:
-    """Return the multipliers and increments of the hash functions of a 32-bit hash, modulo 2^32."""
-    # xxh3_64 of their names, so that nobody has chosen them. Odd multipliers make the functions one to one.
+    """Return the multipliers and increments of `count` MinHash functions, modulo 2^32."""
+    # The numbers are xxh3_64 of names, to show that they were not hand-picked. Odd multipliers make each
+    # function one to one.
     multipliers, increments = (
         np.array([xxh3_64_intdigest(f"dedup {name} {i}".encode()) for i in range(count)], np.uint64)
         for name in ("multiplier", "increment")

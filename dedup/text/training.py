@@ -1,4 +1,4 @@
-"""Train Punkt parameters on a corpus of one language, with NLTK's own trainer. It needs no labels."""
+"""Train Punkt parameters on a corpus of one language, with NLTK's trainer, which needs no labels."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from collections.abc import Iterable
 from dedup.text.clean import blocks
 from dedup.text.punkt import PunktModel
 
-# `import nltk` imports scikit-learn and SciPy if they are installed, as with the lab: 85 MB and a second for
-# every process, and Punkt needs neither.
+# Hide scikit-learn and SciPy, which `import nltk` would load if they are installed, as with the lab: that
+# takes 85 MB and a second per process, and Punkt does not need them.
 _HIDDEN = [name for name in ("scipy", "sklearn") if name not in sys.modules]
 
 for _name in _HIDDEN:
-    sys.modules[_name] = None  # type: ignore[assignment]  # an import of it now fails, as if it were absent
+    sys.modules[_name] = None  # type: ignore[assignment]  # Makes an import fail
 try:
     from nltk.tokenize import punkt as punkt
 finally:
@@ -23,24 +23,24 @@ finally:
         del sys.modules[_name]
 
 
-# Rarer words have no orthographic context: a name that occurs twice says nothing, and most of a vocabulary is
-# such names. It also keeps the shipped files small.
+# Minimum count of a word with an orthographic context: a name that occurs twice gives no evidence, and most
+# words in a vocabulary are rare names. The minimum also keeps the shipped files small.
 ORTHO_MIN_COUNT = 8
-COLLOCATION_MIN_COUNT = 4  # Pairs that occur this often or less are no evidence of a collocation
-# Rarer abbreviations are mostly typing errors and web addresses.
+COLLOCATION_MIN_COUNT = 4  # Collocations must occur more often than this
+# Minimum count of an abbreviation; rarer ones are mostly typing errors and web addresses.
 ABBREV_MIN_COUNT = 5
 
 _WORD = re.compile(r"[^\W\d_]+([.-][^\W\d_]+)*")
 
-# The trainer gets texts in pieces of this size, which bounds its lists of tokens.
+# Maximum characters per call of the trainer (plus one text), which limits its lists of tokens.
 TRAINER_BATCH_CHARACTERS = 2_000_000
 
 
 def train(texts: Iterable[str]) -> PunktModel:
-    """Learn Punkt parameters from bodies of articles, 0.3 MB a second; memory grows with the vocabulary."""
+    """Train a model on article texts, at 0.3 MB per second; memory grows with the vocabulary."""
     trainer = punkt.PunktTrainer()
-    # NLTK's penalty drops every abbreviation that is also seen without its period. That suits a small
-    # corpus of one house style; among millions of words "Mr" and "Inc" always occur both ways.
+    # NLTK's penalty drops every abbreviation that also occurs without its period. The penalty suits a small
+    # corpus of one house style; in millions of words, "Mr" and "Inc" occur with and without period.
     trainer.IGNORE_ABBREV_PENALTY = True
     trainer.MIN_COLLOC_FREQ = COLLOCATION_MIN_COUNT
     counts: Counter[str] = Counter()
@@ -80,11 +80,11 @@ def _train_batch(trainer: punkt.PunktTrainer, counts: Counter[str], batch: list[
 
 
 def to_nltk(model: PunktModel) -> punkt.PunktParameters:
-    """Return the parameters of a model as NLTK's own class."""
+    """Convert a model to NLTK's class `PunktParameters`."""
     parameters = punkt.PunktParameters()
     parameters.abbrev_types = set(model.abbrev_types)
     parameters.collocations = set(model.collocations)
     parameters.sent_starters = set(model.sent_starters)
-    # NLTK's defaultdict would store every unknown word that it is asked for, and grow with the corpus.
+    # Use a Counter: NLTK's defaultdict would store every unknown word that is looked up.
     parameters.ortho_context = Counter(model.ortho_context)
     return parameters

@@ -60,7 +60,7 @@ def test_an_article_of_html_has_its_text() -> None:
     assert article == Article("a", article.text, "Ferry")
     assert refused(html=page) == "an article has a text or its html: give one of the two"
     assert refused(text=None, html=7) == "html must be a string, not int"
-    assert refused(text=None, html="<p> </p>") == "no text in its HTML"
+    assert refused(text=None, html="<p> </p>") == "the HTML has no text"
 
 
 def test_what_is_shown_of_an_article_is_not_its_text() -> None:

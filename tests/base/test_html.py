@@ -102,7 +102,7 @@ def test_a_fragment_has_all_its_text(html: str, text: str) -> None:
 )
 def test_html_without_text_is_refused(html: str) -> None:
     pytest.importorskip("trafilatura")
-    with pytest.raises(InputError, match="no text in its HTML"):
+    with pytest.raises(InputError, match="the HTML has no text"):
         extract(html)
 
 
@@ -169,7 +169,7 @@ def test_hostile_pages_end_soon_with_their_text(html: str) -> None:
 
 def test_a_page_that_is_too_long_is_refused() -> None:
     pytest.importorskip("trafilatura")
-    with pytest.raises(InputError, match="its HTML is longer than 5,000,000 characters"):
+    with pytest.raises(InputError, match="the HTML is longer than 5,000,000 characters"):
         extract("<p>" + "x" * MAX_HTML_CHARACTERS)
 
 
@@ -225,4 +225,4 @@ def test_any_html_has_a_text_or_a_clear_error(html: str) -> None:
     try:
         assert extract(html).strip()
     except InputError as error:
-        assert str(error) == "no text in its HTML"  # noqa: PT017
+        assert str(error) == "the HTML has no text"  # noqa: PT017

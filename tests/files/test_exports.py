@@ -322,7 +322,7 @@ def test_texts_are_extracted_from_html_where_that_is_asked_for(tmp_path: Path) -
     items, understood = read(tmp_path / "a.jsonl", jsonl(*records), html=True)
     assert items[:2] == [Article("1", "The ferry was late.\nNobody minded."), Article("2", "a < b")]
     assert [(r.line, r.source_id, r.reason) for r in items[2:] if isinstance(r, Reject)] == [
-        (3, "3", "no text in its HTML"),
+        (3, "3", "the HTML has no text"),
         (4, "4", "text must be a string, not int"),
     ]
     assert (understood.html, understood.extracted, understood.records) == (0, 1, 4)

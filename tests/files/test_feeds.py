@@ -292,7 +292,7 @@ def test_an_entry_without_a_text_or_an_id_is_refused(tmp_path: Path) -> None:
     assert [one.reason for one in refused] == [
         "text is missing",
         "source_id is missing",
-        "no text in its HTML",
+        "the HTML has no text",
     ]
     assert [one.source_id for one in refused] == ["https://a.example/1", None, "https://a.example/2"]
 

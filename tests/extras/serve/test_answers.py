@@ -328,8 +328,8 @@ def test_a_text_that_has_tags_is_a_text(serving: Serving) -> None:
     [
         ({"html": PAGE, "text": HARBOUR}, "give one of the two"),
         ({"html": PAGE, "body": ""}, "give one of the two"),
-        ({"html": ""}, "no text in its HTML"),
-        ({"html": "<script>zq-words</script>"}, "no text in its HTML"),
+        ({"html": ""}, "the HTML has no text"),
+        ({"html": "<script>zq-words</script>"}, "the HTML has no text"),
         ({"html": ["zq-words"]}, "html must be a string, not list"),
         ({"html": "zq-words " * 600_000}, "longer than 5,000,000 characters"),
         ({"html": None}, "text is missing"),
