@@ -27,7 +27,7 @@ MOST_SECONDS = 60.0  # Maximum time per answer; must be below REQUEST_SECONDS, w
 
 @dataclass(frozen=True, slots=True)
 class TablePart:
-    """Some rows of a table."""
+    """A part of the rows of a table."""
 
     rows: Sequence[Any]
     after: str | None = None  # token of the next part; None on the last part

@@ -1,4 +1,4 @@
-"""Make a day, a story or a search one HTML file: without script, and with links to sources only."""
+"""Make an HTML file of a day, a story or a search, without script and with links to articles only."""
 
 from __future__ import annotations
 

@@ -56,7 +56,7 @@ class Visitors:
             self.visitor_of(scope)
 
     def visitor_of(self, scope: Scope) -> Visitor:
-        """Return the visitor of a request, or a new one if no token is needed."""
+        """Return the visitor of a request, or a new visitor if no token is needed."""
         cookies = cookie_parser(dict(scope["headers"]).get(b"cookie", b"").decode("latin-1"))
         value = cookies.get(self.cookie, "")
         try:

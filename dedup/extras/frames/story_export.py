@@ -1,4 +1,4 @@
-"""Write a corpus into one file, for `dedup export stories`. An export that fails leaves no file.
+"""Write a corpus into a file for `dedup export stories`. If an export fails, no file remains.
 
 A Parquet file has one row per article, with the columns of `dedup.frames.marks`. An SQLite file has the
 tables story, article and match with keys between them. Texts are left out.
@@ -96,7 +96,7 @@ def export(
 
 def _write_sqlite(path: Path, read: Callable[[str], Iterator[pa.RecordBatch]], *, whole: bool) -> None:
     with closing(sqlite3.connect(path, isolation_level=None)) as connection:
-        # `new_file` removes the file of an export that failed, so SQLite need not survive a crash.
+        # `new_file` removes the file of a failed export, so SQLite need not protect the file against crashes.
         connection.executescript("PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF")
         for table, name in _TABLES.items():
             kept = [one for one in SCHEMAS[name] if one.name not in _LEFT_OUT]

@@ -73,7 +73,7 @@ class Design:
         return np.asarray(self.sizes[self.stratum] / judged[self.stratum], np.float64)
 
     def covered(self) -> float:
-        """Return the share of all pairs that are in strata with a judged pair."""
+        """Return the share of all pairs that lie in strata with a judged pair."""
         return float(self.sizes[np.unique(self.stratum)].sum() / max(self.sizes.sum(), 1))
 
     def replicates(
@@ -126,7 +126,7 @@ def interval(value: float, replicates: Values) -> Estimate:
 
 
 def measures(weights: Weights, found: Flags, duplicate: Flags) -> tuple[Values, Values, Values]:
-    """Return precision, recall and F1 for each replicate, or NaN. `found`: shape (n,) or (methods, n)."""
+    """Return precision, recall and F1 per replicate (NaN: undefined). `found`: shape (n,) or (methods, n)."""
     right, called, there = (
         np.asarray(weights @ flags.T.astype(np.float64))
         for flags in (found & duplicate, found, np.broadcast_to(duplicate, found.shape))

@@ -42,7 +42,7 @@ class SettingsEffect:
     duplicates_then: int  # number of duplicates under the other settings
     joined: int  # articles that would become duplicates
     left: int  # articles that would no longer be duplicates
-    moved: int  # duplicates that would get another original
+    moved: int  # duplicates that would get a different original
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,7 +146,7 @@ class Judgements(OfCorpus):
             yield partial(storing.record, cursor)
 
     def quality(self) -> Quality:
-        """Measure the marks by judgements; raise InputError without judgements or with unsettled articles."""
+        """Measure the marks by judgements; raise InputError without judgements or for unsettled articles."""
         with self._database.transaction() as cursor:
             _refuse_unsettled(cursor)
             found = quality_of(cursor)

@@ -32,7 +32,7 @@ Numbers = npt.NDArray[np.int64]
 
 @dataclass(frozen=True, slots=True)
 class Strata:
-    """Pairs divided into strata."""
+    """The strata, and the stratum of each pair."""
 
     names: tuple[str, ...]  # names of strata with at least one pair, the lowest scores first
     sizes: Numbers  # shape (strata,): number of pairs in each stratum

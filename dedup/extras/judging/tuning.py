@@ -26,7 +26,7 @@ Level = Literal["duplicate", "similar"]
 
 @dataclass(frozen=True, slots=True)
 class JudgedPair:
-    """A judged pair with the scores that the rule uses."""
+    """A judged pair with the scores that the rules compare with thresholds."""
 
     label: str  # duplicate, similar, different or unsure; unsure pairs are not used
     stratum: str

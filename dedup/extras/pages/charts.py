@@ -121,7 +121,7 @@ def _tick(x: str, y: float | str, words: str) -> Markup:
     return Markup('<text class="tick middle" x="{}" y="{}">{}</text>').format(x, y, words)
 
 
-CIRCLE, RADIUS = (760, 500), 190  # In SVG pixels, with room for labels left and right of the circle
+CIRCLE, RADIUS = (760, 500), 190  # SVG pixels; the size leaves room for labels left and right of the circle
 BEND = 0.18  # Bend of a line, divided by its length; keeps the two lines of mutual copies apart
 THINNEST, THICKEST = 1.0, 9.0
 

@@ -54,7 +54,7 @@ class ProblemError(Exception):
     """Raised for a request that is refused or cannot be answered."""
 
     status: int  # HTTP status
-    detail: str  # one sentence: what happened, and what to do
+    detail: str  # a sentence that says what happened and what to do
     retry_after: float | None = None  # seconds to wait before a repetition; None: repeating does not help
     headers: dict[str, str] = field(default_factory=dict)  # headers to add to the answer
 

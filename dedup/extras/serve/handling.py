@@ -49,7 +49,7 @@ async def in_thread(free: asyncio.Semaphore, work: Callable[[], _Value], seconds
 
 class RequestBody(NamedTuple):
     media_type: str
-    content: bytes  # without a byte order mark
+    content: bytes  # the body without a byte order mark
 
 
 class Handling:

@@ -52,7 +52,7 @@ class Fetched:
     """A successful answer of a server."""
 
     url: str  # address after redirects
-    body: bytes | None  # None if nothing has changed (304)
+    body: bytes | None  # None if the content has not changed (HTTP 304)
     etag: str | None = None
     modified: str | None = None
     charset: str | None = None

@@ -24,7 +24,7 @@ class Ids:
     shared: str | None  # the same in all feeds of the site; None if the entry links to another site
     own: str  # an id that only this feed can have
     claimed: str  # the id in the entry, which older versions of dedup used
-    within_site: bool  # the claimed id lies within the site of the feed
+    within_site: bool  # the claimed id belongs to the site of the feed
 
 
 def ids_of(feed: str, claimed: str, link: str | None) -> Ids:

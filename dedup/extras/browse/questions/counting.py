@@ -70,7 +70,7 @@ class PeriodMarks(Answer):
 
 @dataclass(frozen=True, slots=True)
 class Only(Answer):
-    """A filter of the articles of a range."""
+    """A filter for the articles of a range; a field that is None does not filter."""
 
     publication: str | None = None
     language: str | None = None
@@ -143,7 +143,7 @@ class Figures(Counted):
 
     marks: Marks
     undated: Marks  # articles without a plausible time of publication: in `marks`, not in `periods`
-    credited: int  # articles that credit an agency
+    credited: int  # number of articles that credit an agency
     credits: tuple[CreditCount, ...]  # the agency with the most articles first
     by: Grouping  # length of each of `periods`
     periods: tuple[PeriodMarks, ...]  # the earliest first; includes periods without articles

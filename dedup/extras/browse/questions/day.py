@@ -53,7 +53,7 @@ class Day(Figures):
 
     hours: tuple[int, ...]  # 24 counts of articles, by hour of the day in UTC, without `undated`
     outlets: tuple[OutletMarks, ...]  # the outlet with the most articles first
-    other_outlets: int  # number of outlets not listed
+    other_outlets: int  # number of outlets missing in `outlets`
     languages: tuple[LanguageMarks, ...]  # the language with the most articles first
     biggest: tuple[StoryLine, ...]  # the story with the most counted copies first
     fastest: tuple[StoryLine, ...]  # stories that reached `SPREAD_OUTLETS` other outlets, the fastest first
@@ -114,7 +114,7 @@ def day(
 
 
 def stories_of(rows: list[list[Any]] | None, lines: dict[int, ArticleLine]) -> tuple[StoryLine, ...]:
-    """Return stories from counted rows: id, copies, outlets, and two times in microseconds or None."""
+    """Make stories from rows of id, copies, outlets, `last_at` and `reached` (in microseconds, or None)."""
     found = []
     for id, copies, outlets, last_at, reached in rows or []:
         if id in lines:

@@ -49,7 +49,7 @@ class Matrix(Counted):
     copies: int  # all counted duplicates: the copies of `cells`, plus other, unknown and undated
     outlets: tuple[str, ...]  # at most `MATRIX_OUTLETS`, the outlet with the most copies first
     cells: tuple[Cell, ...]  # pairs of `outlets` with copies, the most copies first
-    other: int  # copies with an outlet that is not in `outlets`
+    other: int  # copies where an outlet is missing in `outlets`
     unknown: int  # copies where the outlet of the copy or the original is unknown
     undated: int  # copies between known outlets without times that show which article was first
 

@@ -70,7 +70,7 @@ class Page(Answer):
     """A page of found articles."""
 
     found: tuple[Found, ...]  # the newest first
-    after: str | None  # token of the next page; None on the last
+    after: str | None  # token of the next page; None on the last page
     more: bool  # the search reached a limit: further pages may have articles, even if this page is empty
 
 
@@ -81,7 +81,7 @@ class SearchWanted:
     only: Only
     condition: str  # SQL, without the range of time
     values: dict[str, Any]  # parameters of statements
-    since: datetime  # the first moment of the range
+    since: datetime  # first moment of the range of days
     until: Position  # only articles before this position are found
     page: int  # maximum number of articles on a page
 

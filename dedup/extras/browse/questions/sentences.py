@@ -93,8 +93,8 @@ class Quote(Answer):
     stories: int  # 1: the sentence was reprinted with the rest of the text
     articles: int
     common: bool  # comparisons ignore the sentence
-    speech: bool  # has a quotation mark
-    source_id: str  # of the earliest article
+    speech: bool  # the sentence has a quotation mark
+    source_id: str  # source_id of the earliest article
     publication: str | None
     appeared_at: datetime | None  # time of the earliest article, in UTC
     counted_at: datetime

@@ -31,7 +31,7 @@ class StoryPage(Answer):
 
     asked: str  # the requested source_id, of the original or of a copy
     original: ArticleLine
-    words: int | None  # of the original; None without a fingerprint
+    words: int | None  # number of words of the original; None without a fingerprint
     copies: tuple[CopyLine, ...]  # copies on this page, by time
     after: str | None  # token of the next page
     copies_counted: int  # number of copies, counted up to `COPIES_COUNTED`

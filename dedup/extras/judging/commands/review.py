@@ -90,7 +90,7 @@ def _needs_pairs(judgements: Judgements, judge: str) -> None:
 
 
 class _Review:
-    """A dialogue in plain lines that asks for the label of one pair at a time."""
+    """A dialogue in plain text that asks for the labels of pairs, one pair after the other."""
 
     def __init__(self, judgements: Judgements, judge: str) -> None:
         self._judgements, self._judge = judgements, judge
