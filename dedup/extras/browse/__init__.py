@@ -1,1 +1,1 @@
-"""The extra `browse`: the corpus as HTML pages, with the guard and the limits of `serve`."""
+"""The extra `browse`: the corpus as HTML pages, with the request checks and limits of the extra `serve`."""

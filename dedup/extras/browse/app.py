@@ -1,4 +1,4 @@
-"""The pages over HTTP. `views.py` makes them, `editing.py` the changes; `visitors.py` checks each request."""
+"""Serve pages over HTTP. `views.py` makes the pages, `editing.py` changes, `visitors.py` checks requests."""
 
 from __future__ import annotations
 
@@ -47,12 +47,12 @@ POLICY = (
 SAFE_HEADERS = {
     **HEADERS,
     "Content-Security-Policy": POLICY,
-    # "no-referrer" would make browsers send `Origin: null` with our own forms. Other sites get no referrer.
+    # "no-referrer" would make browsers send `Origin: null` with our forms. Other sites still get no referrer.
     "Referrer-Policy": "same-origin",
     "Cross-Origin-Resource-Policy": "same-origin",
 }
 
-STATIC_SECONDS = 86_400  # Time in the browser's cache of a file whose address has its hash
+STATIC_SECONDS = 86_400  # Time in browser caches; a changed file has another hash in its address
 
 PATHS = frozenset(place.path for place in PLACES)
 
@@ -96,7 +96,7 @@ class Site:
         return Router(routes, redirect_slashes=False)
 
     def refuse(self, problem: ProblemError, scope: Scope) -> tuple[bytes, dict[str, str]]:
-        """Return a problem as a page, with a field for a missing token."""
+        """Return a problem as a page; the page for status 401 has a field for the token."""
         query = scope["query_string"].decode("latin-1")
         asked = f"{scope['path']}?{query}" if query else scope["path"]
         values = {
@@ -126,10 +126,10 @@ class Site:
         return endpoint
 
     async def _data(self, request: Request, place: Position, fields: Fields, given: Fields) -> Response:
-        """Answer with a table of a page as data, in parts."""
+        """Answer with a table of a page as CSV or JSON, sent in parts."""
         table = table_of(place.path, given.get("table", ""))
         form = form_of(given.get("format", ""), table)
-        # Read before the answer begins, so that an error can still be a page.
+        # The first part is read before the answer begins, so that an error can still be shown as a page.
         first = await self._handling.run(lambda: table.read(self._dd, fields))
         days = "-".join(fields[name] for name in ("first", "last") if fields.get(name))
         name = "-".join(filter(None, (place.path.strip("/") or "today", table.name, days)))
@@ -153,12 +153,12 @@ class Site:
             told += len(part.rows)
             yield form.rows(part)
         if part.after is not None and told < MOST_ROWS and isinstance(form, AsCSV):
-            # The status is sent already, and CSV has no place for a note: only a broken answer shows the gap.
-            raise ProblemError(503, "there is no time for the rest")
+            # The status is sent already and CSV cannot hold a note: only a broken connection shows the gap.
+            raise ProblemError(503, "the table took too long; the rest is missing")
         yield form.end(part)
 
     async def _new(self, request: Request) -> Response:
-        # POST, though nothing changes: a text is too long and too private for an address.
+        # POST is used although nothing changes: a text is too long and too private for an address.
         visitor, given = await self._form(request, ("text", "title"))
         body = await self._handling.run(lambda: self._rendered(new(self._dd, given), "/new", visitor, ""))
         return self._html(body, visitor)
@@ -167,7 +167,7 @@ class Site:
         async with self._handling.body(request, FORM) as body:
             given = fields_of(body.content, ("token", "to"), "the form")
         visitor = self._visitors.enter(request.scope, given.get("token", ""))
-        # Redirect to pages of this server only: `//evil` or `/\evil` in the form would lead to another site.
+        # Redirect only to pages of this server: `//evil` or `/\evil` in the form would lead to another site.
         address = given.get("to", "/")
         parts = urlsplit(address) if address.startswith("/") and "\\" not in address else None
         plain = address.isprintable() and address.isascii()
@@ -180,7 +180,7 @@ class Site:
         async def endpoint(request: Request) -> Response:
             _, given = await self._form(request, action.fields)
             address = await self._handling.run(lambda: action.work(self._dd, given))
-            # 303: the browser opens the page with GET, so reloading it does not send the form again.
+            # With 303 the browser opens the page with GET, so a reload does not send the form again.
             return Response(status_code=303, headers=SAFE_HEADERS | {"Location": address})
 
         return endpoint
@@ -222,14 +222,14 @@ class Site:
 
 def _fields(raw: bytes, known: tuple[str, ...], where: str) -> dict[str, str]:
     given = fields_of(raw, known, where)
-    # Postgres cannot store NUL. A pasted text may have it: cleaning removes it.
+    # Postgres cannot store NUL. Only a pasted text may contain NUL, since cleaning removes it.
     if any("\0" in value for name, value in given.items() if name != "text"):
-        raise ProblemError(400, f"{where} holds a NUL character")
+        raise ProblemError(400, f"{where} contains a NUL character")
     return given
 
 
 def _static_files() -> dict[str, tuple[str, str, bytes]]:
-    """Return the files of pages by their names in templates: address with a hash, media type, content."""
+    """Return the static files by name in templates: address (with a hash), media type and content."""
     style = environment("dedup.extras.browse").get_template("style.css.j2").render().encode()
     folder = resources.files("dedup.extras.browse") / "static"
     files = {

@@ -1,4 +1,4 @@
-"""Read the fields of a query, and make addresses that have them."""
+"""Read the fields of a query string, and make addresses with query strings."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from urllib.parse import urlencode
 
 from dedup.base.errors import InputError, NotFoundError
 
-Fields = Mapping[str, str]  # Fields of a query: all fields of the page, "" if not given
+Fields = Mapping[str, str]  # All fields of a page; "" for fields that the query does not have
 
-# Spaces around other fields are dropped; a source_id or the name of an outlet may begin or end with one.
+# Fields whose outer spaces are kept: a source_id or the name of an outlet may begin or end with a space.
 EXACT = frozenset(("id", "a", "b", "publication", "copier", "original", "after"))
 
 
@@ -24,19 +24,19 @@ class View:
 
 def go(path: str, **query: object) -> str:
     """Return the address of a page."""
-    # Ids are in the query, not in the path: most are addresses themselves.
+    # Ids are in the query, not in the path: most ids are addresses with slashes.
     given = {name: str(value) for name, value in query.items() if value not in (None, "")}
     return f"{path}?{urlencode(given)}" if given else path
 
 
 def chosen(given: Fields, *names: str) -> dict[str, Any]:
-    """Return fields of a query, None for those not given."""
+    """Return some fields of a query; an empty field is None."""
     return {name: given[name] or None for name in names}
 
 
 def id_of(given: str) -> str:
     if not given:
-        raise NotFoundError("no article is named; search for one")
+        raise NotFoundError("the address names no article; search for one")
     return given
 
 
@@ -46,7 +46,7 @@ def day_of(given: str) -> date | None:
     try:
         return date.fromisoformat(given)
     except ValueError:
-        raise InputError(f"a day is written like 2026-11-20, not {given[:20]!r}") from None
+        raise InputError(f"write a day like 2026-11-20, not {given[:20]!r}") from None
 
 
 def moved(day: date, by: timedelta) -> date:

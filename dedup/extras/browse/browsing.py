@@ -1,4 +1,4 @@
-"""`Deduplicator.browsing`: questions of pages. Each answer is bounded in size and in the rows it reads."""
+"""`Deduplicator.browsing`: questions that pages ask, each with limits on the rows it reads and returns."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ from dedup.extras.browse.questions import sentences as of_sentences
 from dedup.extras.browse.questions import story as stories
 from dedup.extras.judging.judgements import quality_of
 
-READ_SECONDS = 10.0  # Every question is bounded, so one that takes longer has another problem
+READ_SECONDS = 10.0  # Time limit of a question; all are bounded, so only a disturbed server needs longer
 
 
 class Browsing(OfCorpus):
-    """Questions of pages about a corpus, read-only. `after` is an opaque token from the page before."""
+    """Read-only questions about a corpus, for pages. `after` is an opaque token from the previous page."""
 
     @contextmanager
     def _transaction(self) -> Iterator[Cursor]:
-        """Open a transaction that sees one moment and reads by indexes."""
+        """Open a transaction that sees the corpus as of one moment and reads only through indexes."""
         with (
             self._database.session(READ_SECONDS) as session,
             session.transaction(snapshot=True, seconds=READ_SECONDS) as cursor,

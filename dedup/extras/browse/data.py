@@ -1,4 +1,4 @@
-"""Write the rows of a table of a page as CSV or JSON. `tables.py` lists the tables."""
+"""Write the rows of a page's table as CSV or JSON. `tables.py` lists the tables."""
 
 from __future__ import annotations
 
@@ -21,17 +21,17 @@ MEDIA_TYPES: Mapping[str, str] = {
     "json": "application/json",
 }
 
-MOST_ROWS = 100_000  # Of one answer; in JSON `after` continues it
-MOST_SECONDS = 60.0  # For one answer; less than REQUEST_SECONDS, after which the connection is cut
+MOST_ROWS = 100_000  # An answer ends after this number of rows; in JSON, `after` asks for the rest
+MOST_SECONDS = 60.0  # Maximum time per answer; must be below REQUEST_SECONDS, which cuts connections
 
 
 @dataclass(frozen=True, slots=True)
 class TablePart:
-    """Some rows of a table."""
+    """A part of the rows of a table."""
 
     rows: Sequence[Any]
-    after: str | None = None  # token of the next part; None on the last
-    counted_from: datetime | None = None  # as in `counting.Counted`
+    after: str | None = None  # token of the next part; None on the last part
+    counted_from: datetime | None = None  # see `counting.Counted`
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,10 +39,10 @@ class PageTable:
     """A table of a page."""
 
     name: str
-    columns: Mapping[str, str]  # name -> path to the value from a row
+    columns: Mapping[str, str]  # name -> path from a row to the value
     ask: Callable[[Deduplicator, Fields], Any]
-    rows: Callable[[Any], Sequence[Any]]  # of an answer
-    goes_on: bool = False  # an answer has a part of the rows, and a token for the next
+    rows: Callable[[Any], Sequence[Any]]  # gets the rows from an answer
+    goes_on: bool = False  # an answer has only a part of the rows, and a token for the next part
 
     def read(self, dd: Deduplicator, given: Fields) -> TablePart:
         found = self.ask(dd, given)
@@ -54,7 +54,7 @@ class PageTable:
 
 
 def _value(row: Any, path: str) -> Any:
-    """Return a value as in JSON: times in ISO 8601, spans in seconds, None if the path ends early."""
+    """Return a value for JSON: times in ISO 8601, durations in seconds, None for a missing value."""
 
     def step(value: Any, name: str) -> Any:
         return value.get(name) if isinstance(value, Mapping) else getattr(value, name, None)
@@ -66,7 +66,7 @@ def _value(row: Any, path: str) -> Any:
 
 
 class AsCSV:
-    """A table as CSV by RFC 4180, with a header; texts cannot run as formulas."""
+    """A table as CSV (RFC 4180) with a header. Spreadsheets cannot run its texts as formulas."""
 
     def __init__(self, table: PageTable) -> None:
         self._table = table
@@ -77,13 +77,13 @@ class AsCSV:
         return to.getvalue().encode("utf-8", "replace")
 
     def begin(self) -> bytes:
-        # By the byte order mark spreadsheets recognise UTF-8.
+        # Spreadsheets recognise UTF-8 by the byte order mark.
         return "\ufeff".encode() + self._lines([self._table.columns])
 
     def rows(self, part: TablePart) -> bytes:
         return self._lines([_in_csv(cell) for cell in self._table.cells(row).values()] for row in part.rows)
 
-    def end(self, last: TablePart) -> bytes:  # noqa: ARG002 - CSV has no place for it
+    def end(self, last: TablePart) -> bytes:  # noqa: ARG002 - CSV cannot hold a token
         return b""
 
 
@@ -96,7 +96,7 @@ def _in_csv(value: Any) -> Any:
 
 
 class AsJSON:
-    """A table as a JSON object: `table`, `rows` as objects, then `counted_from` and `after`."""
+    """A table as a JSON object with `table`, `rows` (a list of objects), `counted_from` and `after`."""
 
     def __init__(self, table: PageTable) -> None:
         self._table, self._comma = table, ""
@@ -106,7 +106,7 @@ class AsJSON:
 
     def rows(self, part: TablePart) -> bytes:
         lines = []
-        # A comma before each row but the very first: whether another part follows is not known yet.
+        # The comma goes before a row, not behind it: nobody knows yet whether another part follows.
         for row in part.rows:
             lines.append(f"{self._comma}\n{as_json(self._table.cells(row))}")
             self._comma = ","

@@ -1,4 +1,4 @@
-"""Changes that people make on pages (`--edit`): pins of pairs and sentences, and their removal."""
+"""Make the changes that visitors ask for with `--edit`: pin or unpin pairs and sentences."""
 
 from __future__ import annotations
 
@@ -11,26 +11,26 @@ from dedup.extras.browse.asking import Fields, go
 from dedup.extras.browse.views import KINDS, hash_of
 
 DONE = {
-    "said": "Saved. Both articles were settled again; below are their new marks.",
-    "unsure": "Saved: you cannot tell. The rules still decide the pair.",
+    "said": "Saved. Both articles were settled again; their new marks are shown below.",
+    "unsure": "Saved that you cannot tell. The rules still decide the pair.",
     "undone": "Undone. The rules have settled both articles again.",
     "waits": "Saved. It takes effect with the next backfill, or when a worker has settled both articles.",
     "pinned": "Saved. It takes effect with the next backfill.",
 }
-"""Messages after a change, by the word in the address."""
+"""Messages shown after a change, by the value of `done` in the address."""
 
-# Relations of pins, and the label of a judgement for each.
+# Value of the field `say` -> label of the judgement. Each value except `unsure` is also a relation of pins.
 LABELS = {"duplicate": "duplicate", "similar": "similar", "unrelated": "different", "unsure": "unsure"}
 
-LONGEST_REASON = 1_000  # Characters
+LONGEST_REASON = 1_000  # Maximum number of characters of a reason
 
 
 def judge(dd: Deduplicator, given: Fields) -> str:
-    """Store what a person says of a pair: a pin for the marks, and a judgement for `dedup judge tune`."""
+    """Store a person's decision about a pair: a pin, which fixes the marks, and a judgement for tuning."""
     a, b, by, reason = given["a"], given["b"], given["by"].strip(), given["reason"].strip()
     say = given["say"]
     if say not in LABELS:
-        raise InputError("choose what the two are to each other")
+        raise InputError("choose how the two articles are related")
     if not by:
         raise InputError("give your name")
     if a == b:
@@ -64,12 +64,12 @@ def sentence(dd: Deduplicator, given: Fields) -> str:
     elif say in ("always", "never"):
         dd.common_sentences.pin(number, common=say == "always")
     else:
-        raise InputError("say always, never or unpin")
+        raise InputError("the field `say` must be always, never or unpin")
     return go("/sentences", done="pinned")
 
 
 def _settled(dd: Deduplicator, done: str, a: str, b: str) -> str:
-    """Settle two articles at once, and return a key of `DONE`."""
+    """Settle two articles immediately. Return `done`, or `waits` if an article must still be settled."""
     found = dd.pins.settle(a, b)
     return "waits" if any(one.stale or one.verdict.status == "pending" for one in found) else done
 

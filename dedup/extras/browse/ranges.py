@@ -1,6 +1,6 @@
-"""Make the pages of a range of days: Today, who copies whom, an outlet; and read their forms.
+"""Make the pages about a range of days (Today, Who copies whom, an outlet), and read their forms.
 
-A range has a first and a last day, or is the whole corpus.
+A range has a first and a last day, or covers the whole corpus.
 """
 
 from __future__ import annotations
@@ -23,15 +23,15 @@ from dedup.extras.browse.questions.day import SPREAD_OUTLETS, Day
 from dedup.extras.browse.questions.outlets import CopiedPage, Matrix, OutletPage
 from dedup.extras.pages.charts import Bar, Tie, bars, tie_graph
 
-TIES = 30  # Pairs of outlets that are drawn; more cannot be told apart
-OUTLET_DAYS = 30  # Days of the page of outlets by default
-HEAT = 5  # Shades of the matrix
-NEAR = 10  # Outlets offered in place of an unknown one
+TIES = 30  # Maximum number of pairs of outlets in the chart; readers could not tell more apart
+OUTLET_DAYS = 30  # Default number of days on the page Who copies whom
+HEAT = 5  # Number of shades in the matrix of outlets
+NEAR = 10  # Maximum number of outlets suggested for a name that is not stored
 
 RANGE = ("first", "last", "whole", "publication", "language", "credit")
 """Fields of a query that choose the articles to count; `whole=yes` chooses the whole corpus."""
 
-LABELS = {"day": "%d %b", "week": "%d %b", "month": "%b %Y", "year": "%Y"}  # Of a period, below its bar
+LABELS = {"day": "%d %b", "week": "%d %b", "month": "%b %Y", "year": "%Y"}  # Label below a period's bar
 PERIODS = {"week": "%G-W%V", "month": "%Y-%m", "year": "%Y"}  # Names of periods
 
 NAMES: Mapping[str, Callable[[Browsing], tuple[str, ...]]] = {
@@ -40,34 +40,34 @@ NAMES: Mapping[str, Callable[[Browsing], tuple[str, ...]]] = {
     "credit": Browsing.agencies,
 }
 
-Names = Mapping[str, tuple[str, ...]]  # Existing names, by field of a query
+Names = Mapping[str, tuple[str, ...]]  # Stored names, by field of a query
 
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """The choices of a query, and the choices that the forms of the page offer."""
+    """The range and filters of a query, and the values that the form of the page offers."""
 
-    first: date | None  # first, last: None for the whole corpus
+    first: date | None  # first and last are None for the whole corpus
     last: date | None
     by: Grouping | None
-    only: dict[str, Any]  # publication, language and credit; None for all
-    near: tuple[str, ...]  # outlets with a similar name, if the given one does not exist
+    only: dict[str, Any]  # publication, language and credit; None for no filter
+    near: tuple[str, ...]  # outlets with a similar name, if the given outlet is not stored
     names: Names
     groupings: tuple[Grouping, ...]  # empty if the page has no periods
 
     @property
     def query(self) -> dict[str, object]:
-        """The choices as fields of an address."""
+        """Range and filters as fields of an address."""
         whole = "yes" if self.first is None and self.last is None else None
         return {"first": self.first, "last": self.last, "whole": whole, "by": self.by, **self.only}
 
     @property
     def days(self) -> dict[str, object]:
-        """The choices without outlet and grouping."""
+        """Fields of `query` without outlet and grouping."""
         return {name: value for name, value in self.query.items() if name not in ("by", "publication")}
 
     def steps(self) -> list[tuple[str, dict[str, object]]]:
-        """Return other ranges with their names: before, after, and larger ones."""
+        """Return links to other ranges (name and fields): the range before, the range after, week, month."""
         if self.first is None or self.last is None:
             return []
         length = timedelta(days=(self.last - self.first).days + 1)
@@ -83,7 +83,7 @@ class Asked:
 
 
 def asked(dd: Deduplicator, given: Fields, days: int | None, *, by: bool = True) -> Asked:
-    """Return the choices of a query. `days`: newest days of the default range; None: the whole corpus."""
+    """Return range and filters of a query. `days`: length of the default range; None: the whole corpus."""
     first, last = day_of(given["first"]), day_of(given["last"])
     if first is None and last is None and days is not None and not given["whole"]:
         last = dd.browsing.newest_day() or datetime.now(UTC).date()
@@ -99,8 +99,8 @@ def asked(dd: Deduplicator, given: Fields, days: int | None, *, by: bool = True)
 def as_stored(
     dd: Deduplicator, given: Fields, *, offered: bool = True
 ) -> tuple[Fields, Names, tuple[str, ...]]:
-    """Return a query with names as stored, the existing names, and similar outlets for an unknown one."""
-    # Lists of names cost a query each, so a table reads only those of the names that it was given.
+    """Return a query with names spelled as stored, the stored names, and similar names of outlets."""
+    # Each list of names costs a query, so a table (`offered=False`) reads only the lists that it needs.
     names = {field: ask(dd.browsing) for field, ask in NAMES.items() if offered or given[field]}
     found = {field: named(given[field], names[field]) for field in names}
     near = found["publication"][1] if "publication" in found else ()
@@ -108,7 +108,7 @@ def as_stored(
 
 
 def named(typed: str, names: Sequence[str]) -> tuple[str, tuple[str, ...]]:
-    """Return the name as stored, in spite of case and accents; or similar names for an unknown one."""
+    """Return the stored spelling of a name, ignoring case and accents; for an unknown name, similar names."""
     if not typed or typed in names:
         return typed, ()
     word = same_word(typed)
@@ -137,7 +137,7 @@ def heading_of(first: date | None, last: date | None) -> str:
 
 
 def day_values(day: Day, what: Asked | None = None) -> dict[str, Any]:
-    """Return the values of the components of a day; with `what`, its periods are links."""
+    """Return the template values of a range of days; with `what`, the periods are links."""
     hours = [Bar(f"{hour:02}", count) for hour, count in enumerate(day.hours)]
     pictures = {
         "hours": bars(hours, "Articles by hour of the day", "hours"),
@@ -149,7 +149,7 @@ def day_values(day: Day, what: Asked | None = None) -> dict[str, Any]:
 
 
 def period_pictures(path: str, page: Figures, what: Asked | None) -> dict[str, Any]:
-    """Return a chart of periods and its numbers, with undated articles at its end."""
+    """Return the chart of periods and the rows of its table; undated articles come last."""
     marks = [(f"{one.first:{LABELS[page.by]}}", one.marks) for one in page.periods]
     names = [_linked(path, one.first, page.by, what) for one in page.periods]
     if page.undated.articles:
@@ -169,7 +169,7 @@ def period_pictures(path: str, page: Figures, what: Asked | None) -> dict[str, A
 
 
 def period_name(first: date, by: Grouping) -> str:
-    """Return a period as ISO 8601 writes it."""
+    """Return the name of a period, which begins on `first`, as in ISO 8601."""
     return first.isoformat() if by == "day" else f"{first:{PERIODS[by]}}"
 
 
@@ -190,7 +190,7 @@ def outlets(dd: Deduplicator, given: Fields) -> View:
     what, matrix = matrix_of(dd, given)
     most = max((cell.copies for cell in matrix.cells), default=1)
     by = {(cell.original, cell.copier): cell for cell in matrix.cells}
-    rows = []  # of cells with their shade
+    rows = []  # outlet of the originals, and its cells with their shades
     for original in matrix.outlets:
         cells = [by.get((original, copier)) for copier in matrix.outlets]
         shaded = [(c, min(HEAT, 1 + HEAT * (c.copies - 1) // most) if c else 0) for c in cells]
@@ -203,7 +203,7 @@ def outlets(dd: Deduplicator, given: Fields) -> View:
 def outlet_of(dd: Deduplicator, given: Fields, rows: int | None = None) -> tuple[Asked, OutletPage]:
     what = asked(dd, given, days=None)
     if what.only["publication"] is None:
-        raise InputError("no outlet is named: /outlet?publication=NAME")
+        raise InputError("name an outlet: /outlet?publication=NAME")
     return what, dd.browsing.outlet(first=what.first, last=what.last, by=what.by, rows=rows, **what.only)
 
 
@@ -215,7 +215,7 @@ def outlet(dd: Deduplicator, given: Fields) -> View:
 
 def copied_by(dd: Deduplicator, given: Fields, rows: int | None = None) -> CopiedPage:
     if not (given["copier"] and given["original"]):
-        raise InputError("copier and original are needed")
+        raise InputError("give both copier and original")
     return dd.browsing.copied(
         **chosen(given, "copier", "original", "language", "credit", "after"),
         first=day_of(given["first"]),

@@ -1,4 +1,4 @@
-"""Make a day, a story or a search one HTML file: without script, and with links to sources only."""
+"""Make an HTML file of a day, a story or a search, without script and with links to articles only."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ from dedup.extras.browse.ranges import day_values
 from dedup.extras.browse.views import SEARCHED, found_by, headline, side_by_side, story_values
 from dedup.extras.pages.environment import environment
 
-STORIES = 3  # Stories of a day shown in full
-COPIES = 50  # Copies listed of a story
-VERSIONS = 3  # Copies shown beside the original: those that differ most
+STORIES = 3  # Maximum number of stories of a day that are shown in full
+COPIES = 50  # Maximum number of copies listed for a story
+VERSIONS = 3  # Maximum number of copies shown beside the original; the most different copies are shown
 
 
 def of_day(dd: Deduplicator, first: date, last: date | None = None) -> str:
@@ -50,7 +50,7 @@ def of_search(dd: Deduplicator, words: str) -> str:
 
 
 def _story(dd: Deduplicator, found: StoryPage, number: int, *, versions: int) -> dict[str, Any]:
-    # Copies of the same content show nothing beside the original; the lowest scores differ most.
+    # A copy with the same content has no differences to show; the copies with the lowest scores differ most.
     changed = sorted(
         (copy for copy in found.copies if copy.article.reason != "content"),
         key=lambda copy: (copy.article.score or 0.0, copy.article.source_id),
@@ -68,15 +68,15 @@ def _story(dd: Deduplicator, found: StoryPage, number: int, *, versions: int) ->
 
 
 def _page(**values: Any) -> str:
-    # The policy allows only the page's own style, by its hash. The line ends around it are part of the hash.
+    # The policy allows only the page's own style, by its hash. The hash covers the newlines around the style.
     templates = environment("dedup.extras.browse")
     style = templates.get_template("style.css.j2").render()
     digest = base64.b64encode(sha256(f"\n{style}\n".encode()).digest()).decode()
     given = {"day": None, "stories": [], "page": None, "whole_story": False, "spread_outlets": 0, **values}
     return templates.get_template("report.html.j2").render(
         **given,
-        go=lambda _path, **_query: None,  # without addresses: the file has no server
+        go=lambda _path, **_query: None,  # no links to other pages: the file has no server
         data=lambda _table, _form: None,
-        style=Markup(style),  # noqa: S704 - our own files
+        style=Markup(style),  # noqa: S704 - the style comes from files of this package
         policy=f"default-src 'none'; style-src 'sha256-{digest}'",
     )

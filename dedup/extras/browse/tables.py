@@ -1,6 +1,6 @@
-"""List the tables of all pages: their columns, and the question that gives their rows.
+"""List the tables of all pages: the columns of each table, and the question that returns its rows.
 
-The names of columns are public (docs/browse.md).
+Users rely on the names of the columns (docs/browse.md).
 """
 
 from __future__ import annotations
@@ -25,16 +25,16 @@ from dedup.extras.browse.ranges import (
 )
 from dedup.extras.browse.views import found_by, hash_of, kind_of, quotes_of, sentences_of
 
-PAGE_ROWS = 1_000  # Rows asked for at a time, in tables of several parts
+PAGE_ROWS = 1_000  # Rows per question, for tables that need several questions
 
 
 def columns(*same: str, **others: str) -> dict[str, str]:
-    """Return columns in this order. `same`: columns named as their values; `others`: their paths."""
+    """Return columns in the order of the arguments. `same`: the path equals the name; `others`: name=path."""
     return {**{name: name for name in same}, **others}
 
 
 def under(path: str, given: Mapping[str, str], *names: str) -> dict[str, str]:
-    """Return columns of the object at a path, all or some."""
+    """Prefix the paths of columns with `path`; `names`: return only these columns."""
     return {name: f"{path}.{place}" for name, place in given.items() if not names or name in names}
 
 
@@ -80,7 +80,7 @@ Rows = Callable[[Any], Sequence[Any]]
 
 
 def tables(ask: Query, **given: Mapping[str, str] | tuple[Mapping[str, str], Rows]) -> tuple[PageTable, ...]:
-    """Return tables that one answer holds whole. `given`: columns, perhaps with a function for the rows."""
+    """Return tables that fit into one answer. `given`: columns, maybe with a function that gets the rows."""
     found = []
     for name, one in given.items():
         told, rows = one if isinstance(one, tuple) else (one, attrgetter(name))
@@ -89,7 +89,7 @@ def tables(ask: Query, **given: Mapping[str, str] | tuple[Mapping[str, str], Row
 
 
 def paged(ask: Query, name: str, told: Mapping[str, str], rows: str | None = None) -> PageTable:
-    """Return a table of several answers. `rows`: the attribute of an answer with the rows, if not `name`."""
+    """Return a table that takes several answers. `rows`: the attribute that has the rows, if not `name`."""
     return PageTable(name, told, ask, attrgetter(rows or name), goes_on=True)
 
 
@@ -212,10 +212,10 @@ TABLES: Mapping[str, tuple[PageTable, ...]] = {
 
 
 def table_of(path: str, name: str) -> PageTable:
-    """Return a table of a page, the first one without a name."""
+    """Return a table of a page by its name; an empty name means the first table."""
     tables = TABLES.get(path, ())
     for table in tables:
         if name in ("", table.name):
             return table
     listed = ", ".join(table.name for table in tables) or "none"
-    raise InputError(f"there is no table {name[:40]!r} on this page; there are: {listed}")
+    raise InputError(f"there is no table {name[:40]!r} on this page; its tables are: {listed}")

@@ -1,4 +1,4 @@
-"""Make the pages: answers of the library with their charts. `report.py` uses parts of them."""
+"""Turn answers of the library into pages with charts. `report.py` uses parts of the pages."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ from dedup.extras.browse.ranges import RANGE, as_stored, copied, outlet, outlets
 from dedup.extras.pages.charts import Print, story_timeline
 from dedup.extras.pages.comparison import Block, compare
 
-TIMELINE_ROWS = 200  # Outlets in the table below the chart of a story
-TABLES = 6  # Tables whose size is shown; the others are summed up
-COMPARED_CHARACTERS = 100_000  # Of each text; `Browsing.compare` returns no more
+TIMELINE_ROWS = 200  # Maximum number of outlets in the table below the chart of a story
+TABLES = 6  # Maximum number of database tables listed by size; the smaller tables are summed up
+COMPARED_CHARACTERS = 100_000  # Maximum per text; equal to the maximum of `Browsing.compare`
 
 
 def story(dd: Deduplicator, given: Fields) -> View:
@@ -31,7 +31,7 @@ def story(dd: Deduplicator, given: Fields) -> View:
 
 
 def story_values(found: StoryPage, name: str = "timeline") -> dict[str, Any]:
-    """Return the values of the components of a story; `name` tells the charts of a page apart."""
+    """Return the template values of a story. `name`: a different prefix for each chart of a page."""
     original = found.original.source_id
     prints = [
         Print(line(one.publication, "no outlet"), one.time, one.source_id == original)
@@ -82,7 +82,7 @@ BY_RULE = {
 
 
 def headline(found: Compared) -> str:
-    """Return in a line what matters to an editor about two articles; the figures are in the decision."""
+    """Return a line that tells an editor how two articles are related. The page shows the figures below."""
     why, related = found.explanation, found.explanation.related
     if found.pin:
         return PINNED[found.pin.relation]
@@ -95,9 +95,9 @@ def headline(found: Compared) -> str:
         return BY_RULE[related.rule.value]
     if related.relation.value == "similar":
         return f"Similar texts{in_common}"
-    # Texts may be duplicates by their shingles though a correction in each sentence leaves few equal ones.
+    # A correction in each sentence leaves few equal sentences, yet the shingles can show a duplicate.
     if why.differing and len(why.differing) < len(why.shared):
-        return f"The same text but for {_sentences(len(why.differing))}"
+        return f"The same text except for {_sentences(len(why.differing))}"
     return "Nearly the same text"
 
 
@@ -120,7 +120,7 @@ def search(dd: Deduplicator, given: Fields) -> View:
     if asked:
         try:
             page = found_by(dd, given)
-        except InputError as error:  # such as words without their index
+        except InputError as error:  # for example, a search for words without the word index
             refused = sentence_of(str(error))
     more = go("/search", **{**given, "after": page.after}) if page else ""
     values = {"given": given, "searched": asked, "page": page, "next": more, "refused": refused}
@@ -129,7 +129,7 @@ def search(dd: Deduplicator, given: Fields) -> View:
 
 def found_by(dd: Deduplicator, given: Fields, rows: int | None = None) -> Page:
     if given["dated"] not in DATED:
-        raise InputError("dated is yes or no")
+        raise InputError("the field `dated` must be yes or no")
     return dd.browsing.search(
         **chosen(given, "words", "publication", "language", "credit", "status", "url", "after"),
         dated=DATED[given["dated"]],
@@ -150,7 +150,7 @@ ANSWERS = {
 
 
 def new(dd: Deduplicator, given: Fields) -> View:
-    """Make the form for a text, and answer whether a given text is new."""
+    """Make the page that asks for a text and tells whether a given text is new."""
     if not given:
         return View("new.html.j2", {"verdict": None, "answer": "", "text": "", "title": "", "headings": {}})
     text, title = given["text"], given["title"]
@@ -158,7 +158,7 @@ def new(dd: Deduplicator, given: Fields) -> View:
         raise InputError("there is no text: paste one")
     verdict = dd.lookup(Article(source_id="pasted text", text=text, title=title) if title else text)
     answer = ANSWERS.get(verdict.status, f"It cannot be said: {verdict.reason}")
-    headings: dict[str, str] = {}  # by source_id, of what is still stored
+    headings: dict[str, str] = {}  # of matches that are still stored, by source_id
     for match in verdict.matches:
         page = dd.browsing.search(source_id=match.id)
         if page.found:
@@ -184,7 +184,7 @@ def sentence(dd: Deduplicator, given: Fields) -> View:
     return View("sentences.html.j2", {"one": dd.browsing.sentence(hash_of(given["hash"]))})
 
 
-ONLY_SPEECH = "only"  # The value of `speech` for sentences with a quotation mark
+ONLY_SPEECH = "only"  # Value of the field `speech` that asks for sentences with a quotation mark
 
 
 def quotes(dd: Deduplicator, given: Fields) -> View:
@@ -237,8 +237,8 @@ def health(dd: Deduplicator, _given: Fields) -> View:
 @dataclass(frozen=True, slots=True)
 class Position:
     path: str
-    name: str | None  # in the navigation; None for pages reached from others
-    fields: tuple[str, ...]  # that its query may have
+    name: str | None  # in the navigation bar; None for pages that only other pages link to
+    fields: tuple[str, ...]  # fields that the query may have
     view: Callable[[Deduplicator, Fields], View]
 
 

@@ -1,8 +1,8 @@
-"""Recognise visitors of the pages: a token entered once, then a cookie; and check the origin of forms.
+"""Recognise visitors by a cookie, which they get for the token, and check which site sent a form.
 
-A visitor is a random name in a cookie, signed with a key of this process. Forms carry a second signature of
-the cookie. So a page of another site can neither make a browser send a valid form (SameSite, `Origin`, the
-form's signature) nor read one (no CORS, and CSP).
+The cookie has a random name for the visitor, signed with a key of this process. Each form contains a second
+signature of the cookie. So a page of another site can neither make a browser send a valid form (prevented by
+SameSite, `Origin` and the form's signature) nor read a form (prevented by CSP and the lack of CORS headers).
 """
 
 from __future__ import annotations
@@ -24,18 +24,18 @@ from dedup.extras.serve.guard import ProblemError, check_host
 ENTER = "/enter"
 STATIC = "/static/"
 
-VISIT_SECONDS = 12 * 3_600  # A working day; then the token is entered again
+VISIT_SECONDS = 12 * 3_600  # Lifetime of a cookie: a working day. Then the visitor enters the token again
 
 
 @dataclass(frozen=True, slots=True)
 class Visitor:
-    value: str  # of the cookie
-    form: str  # signature in the forms of this visitor
+    value: str  # value of the cookie
+    form: str  # signature for the forms of this visitor
     new: bool = False  # the browser does not have the cookie yet
 
 
 class Visitors:
-    """The check of visitors for a `Guard`. Without `token` anybody may enter."""
+    """Check visitors for a `Guard`. Without `token`, everybody may see the pages."""
 
     def __init__(
         self, token: bytes | None, hosts: frozenset[str] | None, clock: Callable[[], float] = time.time
@@ -45,18 +45,18 @@ class Visitors:
         self._names = TimestampSigner(key, salt="visitor", digest_method=sha256)
         self._names.get_timestamp = lambda: int(clock())  # type: ignore[method-assign]
         self._forms = Signer(key, salt="form", digest_method=sha256)
-        # Browsers share cookies between ports: two servers of a machine must not replace each other's.
+        # Browsers send a cookie to all ports of a host: two servers on one host need different cookie names.
         self.cookie = f"dedup_{secrets.token_hex(4)}"
 
     def check(self, scope: Scope) -> None:
-        """Raise ProblemError for a Host of another machine, or a visitor without the token."""
+        """Raise ProblemError for a Host header of a foreign name, or for a visitor without a valid cookie."""
         check_host(scope, self._hosts)
-        # The page that asks for the token needs its style, too.
+        # The page that asks for the token needs the style sheet before the visitor has entered the token.
         if scope["path"] != ENTER and not scope["path"].startswith(STATIC):
             self.visitor_of(scope)
 
     def visitor_of(self, scope: Scope) -> Visitor:
-        """Return the visitor of a request, or a new one if no token is needed."""
+        """Return the visitor of a request, or a new visitor if no token is needed."""
         cookies = cookie_parser(dict(scope["headers"]).get(b"cookie", b"").decode("latin-1"))
         value = cookies.get(self.cookie, "")
         try:
@@ -69,28 +69,28 @@ class Visitors:
         return Visitor(value, self._forms.get_signature(value).decode())
 
     def enter(self, scope: Scope, given: str) -> Visitor:
-        """Return a visitor who knows the token and did not come from another site."""
+        """Return a new visitor; raise ProblemError for a wrong token, or a form that another site sent."""
         self.check_origin(scope)
-        # As bytes: `compare_digest` raises TypeError for a str beyond ASCII.
+        # Compare bytes: `compare_digest` raises TypeError for a str with non-ASCII characters.
         if self._token is None or not hmac.compare_digest(given.strip().encode(), self._token):
             raise ProblemError(401, "that is not the token of this server")
         return self._made()
 
     def check_form(self, scope: Scope, form: str) -> Visitor:
-        """Return the visitor who sends a form; raise ProblemError for a form of elsewhere, or too old."""
+        """Return the visitor who sent a form; raise ProblemError for an old or another visitor's form."""
         self.check_origin(scope)
         visitor = self.visitor_of(scope)
         if not self._forms.verify_signature(visitor.value, form):
-            raise ProblemError(403, "this form is too old, or of another page: open the page again")
+            raise ProblemError(403, "this form is too old or belongs to another visitor: open the page again")
         return visitor
 
     @staticmethod
     def check_origin(scope: Scope) -> None:
-        """Raise ProblemError for a request that another site sent, or that does not name its site."""
+        """Raise ProblemError if another site sent the request, or if the request does not name its site."""
         headers = dict(scope["headers"])
         site, origin = headers.get(b"sec-fetch-site"), headers.get(b"origin")
         host = headers.get(b"host", b"").decode("latin-1").lower()
-        # Old browsers do not send Sec-Fetch-Site; then Origin must be there.
+        # Old browsers do not send Sec-Fetch-Site; then the request must have Origin.
         named = site in (None, b"same-origin") and (site is not None or origin is not None)
         if named and origin is not None:
             try:
@@ -98,7 +98,7 @@ class Visitors:
             except ValueError:
                 named = False
         if not named:
-            raise ProblemError(403, "forms are accepted from the pages of this server only")
+            raise ProblemError(403, "send the form from a page of this server")
 
     def header(self, visitor: Visitor) -> str:
         """Return the value of `Set-Cookie` for a visitor."""

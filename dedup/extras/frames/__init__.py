@@ -1,4 +1,4 @@
-"""A corpus as Arrow tables, and as one file; the extra `frames`."""
+"""The extra `frames`: a corpus as Arrow tables, or exported into a file."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from dedup.base.answer import Answer
 
 @dataclass(slots=True)
 class StoryExport(Answer):
-    """A report of an export: the rows of each table of `file`. `stopped`: as asked, so there is no file."""
+    """Report of an export: number of rows by table of `file`. `stopped`: stopped early, without a `file`."""
 
     file: str
     rows: dict[str, int] = field(default_factory=dict)

@@ -1,7 +1,7 @@
-"""Read rows of the views as batches of Arrow. Changes nothing.
+"""Read rows of the views as Arrow batches, without changing anything.
 
-The server copies rows out as CSV, and pyarrow parses them. A page begins after the last key of the page
-before, which an index finds, so a row costs the same in a table of any size. Only one batch is in memory.
+The server sends rows as CSV with COPY, and pyarrow parses the CSV. A page begins after the last key of the
+previous page, which an index finds, so a row costs the same in any table. Only one batch is in memory.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ from dedup.store.stories import delay, known
 
 _sql = Statements("extras/frames/columns")
 
-PAGE_ROWS = 16_384
-BATCH_BYTES = 2_000_000  # Bytes of CSV in a batch; the row that exceeds it is still part of the batch
+PAGE_ROWS = 16_384  # Maximum number of rows per statement
+BATCH_BYTES = 2_000_000  # A batch ends with the row that reaches this number of bytes of CSV
 
 _TYPES: Mapping[str, pa.DataType] = {
     "text": pa.string(),
-    "word": pa.dictionary(pa.int32(), pa.string()),  # A text that often repeats
+    "word": pa.dictionary(pa.int32(), pa.string()),  # A text with few different values
     "bool": pa.bool_(),
     "int": pa.int64(),
     "float": pa.float64(),
@@ -67,10 +67,10 @@ SCHEMAS: Mapping[TableName, pa.Schema] = {
         " credits texts",
     ),
 }
-"""Tables and their columns. `since` applies to the time of the article, of the later article of a pair, or of
-any article of a story. An article without a publication time has the time at which it was stored."""
+"""Tables with the columns of each table. `since` applies to the time of the article, the later article of a
+pair, or any article of a story. Without a publication time, the time is when the article was stored."""
 
-# The tables that `id` does not order.
+# Keys of the tables whose key is not `id`.
 _KEYS: Mapping[TableName, tuple[str, ...]] = {"matches": ("article_id", "other_id")}
 
 _COUNTS: Mapping[TableName, str] = {
@@ -97,17 +97,17 @@ def batches(
 ) -> Iterator[pa.RecordBatch]:
     """Yield the rows of a table in the order in which articles were stored.
 
-    `cursor`: of a transaction that sees one moment. `since`: see `SCHEMAS`. `rows`: of a page, at most.
+    `cursor`: must belong to a snapshot transaction. `since`: see `SCHEMAS`. `rows`: maximum rows per page.
     """
     schema, key = SCHEMAS[name], _KEYS.get(name, ("id",))
     prefer_indexes(cursor)
-    # Bitmap scans and sorts would read all remaining rows again for each page.
+    # Plans with bitmap scans or sorts would read all remaining rows again for each page.
     cursor.execute("SET LOCAL enable_bitmapscan = off")
     cursor.execute("SET LOCAL enable_sort = off")
     written = b"COPY (" + page(name, since, rows) + b") TO STDOUT (FORMAT csv, NULL '\\N')"
     described = pa.schema([*schema, *((column, _TYPES["int"]) for column in key)])
     before, last = None, [-1] * len(key)
-    # An empty page leaves the key as it was: there are no more rows.
+    # After an empty page the key is unchanged, so there are no more rows.
     while last != before:
         before = last
         with cursor.copy(written, {**dict(zip(key, last, strict=True)), "since": since}) as copied:
@@ -118,17 +118,17 @@ def batches(
 
 
 def page(name: TableName, since: datetime | None, rows: int) -> bytes:
-    """Return the statement of a page. The columns of the key come last."""
+    """Return the statement that reads a page; the columns of the key come last."""
     parts = {"first_at": known("c"), "at": known("m"), "delay": delay("at", "c.first_at"), "limit": str(rows)}
     source = _sql(name, **parts, **_unasked(name, since)).decode()
-    # pyarrow reads no lists from CSV, so lists travel as JSON.
+    # pyarrow cannot read lists from CSV, so lists are sent as JSON.
     columns = [f"to_json({one.name})" if pa.types.is_list(one.type) else one.name for one in SCHEMAS[name]]
     key = _KEYS.get(name, ("id",))
     return _sql("page", columns=", ".join([*columns, *key]), source=source, key=", ".join(key))
 
 
 def _unasked(name: TableName, since: datetime | None) -> dict[str, str]:
-    # An empty part takes the place of the condition in the file.
+    # Without `since`, an empty part replaces the condition of the SQL file.
     return {f"{name}_since": ""} if since is None else {}
 
 
@@ -144,7 +144,7 @@ def _blocks(rows: Iterable[Any], size: int) -> Iterator[bytes]:
 
 
 def _parsed(block: bytes, schema: pa.Schema) -> pa.RecordBatch:
-    # Lists are read as repeated texts first: few differ, and only the different ones are parsed as JSON.
+    # Lists are first read as dictionary-encoded texts, so each distinct list is parsed as JSON only once.
     types = {one.name: _TYPES["word"] if pa.types.is_list(one.type) else one.type for one in schema}
     (batch,) = pyarrow.csv.read_csv(
         pa.BufferReader(block),

@@ -1,11 +1,11 @@
--- Rows of the views, a page at a time.
+-- Read rows of the views page by page.
 
 -- name: page
 -- Read a page of rows in the order of the key.
 SELECT ${columns} FROM (${source}) AS page ORDER BY ${key}
 
 -- name: since
--- Keep articles published (or else stored) at a time or later.
+-- Keep articles published at a time or later; without a publication time, stored at this time or later.
 coalesce(published_at, added_at) >= %(since)s
 
 -- name: marks
@@ -34,25 +34,26 @@ FROM dedup.duplicate d WHERE id > %(id)s ${duplicates_since} ORDER BY id LIMIT $
 SELECT count(*) FROM dedup.duplicate d WHERE true ${duplicates_since}
 
 -- name: duplicates_since
--- Apply `since` to the duplicate; through `mark`, since the view has no added_at.
+-- Apply `since` to the duplicate through dedup.mark, because dedup.duplicate has no added_at.
 AND EXISTS (SELECT FROM dedup.mark WHERE mark.id = d.id AND ${since})
 
 -- name: matches
--- Read the next pairs.
+-- Read the next scored pairs.
 SELECT * FROM dedup.scored_pair p
 WHERE (article_id, other_id) > (%(article_id)s, %(other_id)s) ${matches_since}
 ORDER BY article_id, other_id LIMIT ${limit}
 
 -- name: count_matches
--- Count the pairs.
+-- Count the scored pairs.
 SELECT count(*) FROM dedup.scored_pair p WHERE true ${matches_since}
 
 -- name: matches_since
--- Apply `since` to the later article.
+-- Apply `since` to the later article of a pair.
 AND EXISTS (SELECT FROM dedup.mark WHERE mark.id = p.article_id AND ${since})
 
 -- name: stories
--- Read the next stories, as the view dedup.story does; the view would count the copies of all stories for each page.
+-- Read the next stories with the columns of dedup.story; the view would count the copies of all stories for each
+-- page.
 SELECT c.*, d.copies, 1 + d.copies AS articles, d.credits, d.copied_by, d.also_in, d.copy_source_ids,
        CASE WHEN coalesce(d.times_known, true) THEN greatest(c.first_at, d.last_at) END AS last_at,
        coalesce(d.times_known, c.first_at IS NOT NULL) AS times_known

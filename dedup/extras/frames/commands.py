@@ -14,14 +14,12 @@ from dedup.cli.read import SinceOption
 from dedup.cli.shared import JsonOption, corpus, moment, stopping
 from dedup.cli.signals import unfinished
 
-export_app = typer.Typer(no_args_is_help=True, help="Write a corpus into files, for other programs.")
+export_app = typer.Typer(no_args_is_help=True, help="Write a corpus into files for other programs.")
 
 
 @export_app.command()
 def stories(
-    file: Annotated[
-        Path, Argument(metavar="FILE", help="NAME.parquet or NAME.sqlite, which does not exist.")
-    ],
+    file: Annotated[Path, Argument(metavar="FILE", help="The new file: NAME.parquet or NAME.sqlite.")],
     since: SinceOption = None,
     json: JsonOption = False,
 ) -> None:
@@ -29,9 +27,9 @@ def stories(
 
     A Parquet file has one row per article. An SQLite file has the tables story, article and match with keys
     between them: `datasette news.sqlite` shows it in a browser. Texts are left out. The file shows the corpus
-    at one moment; an interrupted export leaves no file. Needs the extra `frames`.
+    as of one moment; an interrupted export leaves no file. Needs the extra `frames`.
 
-    With `--since` it holds the articles since then, their stories, and their pairs with earlier articles.
+    With `--since`, the file has articles since this time, with their stories and pairs with earlier articles.
 
     **Examples**
 
@@ -43,10 +41,10 @@ def stories(
     with corpus() as dd, stopping() as stop, progress_bar("rows") as bar:
         report = dd.export_stories(file, since=first, progress=bar, stop=stop.is_set)
     if report.stopped:
-        output.say(f"stopped as asked; there is no file {file}")
+        output.say(f"stopped as asked; {file} was not written")
         unfinished()
     if json:
         output.write_json(report.as_dict())
         return
     rows = ", ".join(f"{table} {count:,}" for table, count in report.rows.items())
-    output.say(f"{file}: rows of {rows}")
+    output.say(f"wrote {file}; rows by table: {rows}")

@@ -3,13 +3,13 @@
     from dedup import frames
 
     stories = frames.stories()                  # a pyarrow.Table, of the corpus that `Deduplicator()` opens
-    stories.to_pandas().nlargest(10, "copies")  # Polars: pl.from_arrow(stories); DuckDB finds it by its name
+    stories.to_pandas().nlargest(10, "copies")  # Polars: pl.from_arrow(stories); DuckDB: FROM stories
 
-Rows come in the order in which articles were stored, all from one moment. They come from views only, so a
-role with `dedup grant --analyst` may read them. Nothing is changed.
+Rows come in the order in which articles were stored, and show the corpus as of one moment. Rows come from
+views only, so a role with `dedup grant --analyst` may read them. Nothing is changed.
 
-Times are in UTC, scores are doubles, and columns of few different words (status, reason, publication, …) are
-dictionaries, which pandas shows as categories. Columns are named as in the views of docs/analyst.md.
+Times are in UTC, scores are doubles. Columns with few different values (status, reason, publication, …) are
+dictionaries, which pandas shows as categories. Columns have the names of the views in docs/analyst.md.
 """
 
 from __future__ import annotations
@@ -30,22 +30,22 @@ __all__ = ["duplicates", "marks", "matches", "reader", "stories"]
 
 
 def stories(corpus: Deduplicator | str | None = None, *, since: Time = None) -> pa.Table:
-    """Return every story: its original, its first and last time, the number of copies, and who copied it.
+    """Return every story: the original, first and last time, the number of copies, and who copied it.
 
     Args:
-        corpus: a `Deduplicator`, or the address that it takes.
-        since: only rows of articles published then or later (stored, if the publication time is unknown):
-            any article of a story, the later one of a pair. A time in any of the forms of `Article`.
+        corpus: a `Deduplicator`, or the address for a `Deduplicator`.
+        since: only rows whose article (any of a story, the later of a pair) was published at this time or
+            later, or stored if the publication time is unknown. Times have the forms that `Article` takes.
 
     Raises:
-        InputError: `since` is not a time, or the address is not usable.
-        DatabaseError: the server refused or went away.
+        InputError: `since` is not a time, or the address is invalid.
+        DatabaseError: the server refused a statement, or the connection was lost.
     """
     return _table("stories", corpus, since)
 
 
 def duplicates(corpus: Deduplicator | str | None = None, *, since: Time = None) -> pa.Table:
-    """Return every duplicate with its original, their scores and the delay in seconds; see `stories`."""
+    """Return every duplicate with original, scores and delay in seconds; for arguments see `stories`."""
     return _table("duplicates", corpus, since)
 
 
@@ -55,17 +55,17 @@ def matches(corpus: Deduplicator | str | None = None, *, since: Time = None) -> 
 
 
 def marks(corpus: Deduplicator | str | None = None, *, since: Time = None) -> pa.Table:
-    """Return every article with its mark and its story, without its text; see `stories`."""
+    """Return every article with mark and story, without text; for arguments see `stories`."""
     return _table("marks", corpus, since)
 
 
 def reader(
     name: TableName, corpus: Deduplicator | str | None = None, *, since: Time = None
 ) -> pa.RecordBatchReader:
-    """Return a table in batches of some thousand rows, to be read once; memory does not grow with the table.
+    """Return a table in batches of some thousand rows, to be read once; only a batch is in memory at a time.
 
-    All batches show the corpus at the moment of the first one. A `Deduplicator` lends a connection until the
-    last batch is read. Args and Raises: as in `stories`; InputError also if there is no such table.
+    All batches show the corpus as of the first batch. A `Deduplicator` lends a connection until the last
+    batch is read. Arguments and errors are as in `stories`; an unknown table is an InputError, too.
     """
     if name not in TABLE_NAMES:
         raise InputError(f"there is no table {name!r}; there are {', '.join(TABLE_NAMES)}")

@@ -1,4 +1,4 @@
-"""Write a corpus into one file, for `dedup export stories`. An export that fails leaves no file.
+"""Write a corpus into a file for `dedup export stories`. If an export fails, no file remains.
 
 A Parquet file has one row per article, with the columns of `dedup.frames.marks`. An SQLite file has the
 tables story, article and match with keys between them. Texts are left out.
@@ -26,7 +26,7 @@ from dedup.files.whole import new_file
 
 # Tables of an SQLite file. A Parquet file has the rows of `article` only.
 _TABLES: dict[str, TableName] = {"story": "stories", "article": "marks", "match": "matches"}
-_LEFT_OUT = {"copy_source_ids"}  # In SQLite, `article.story_source_id` has the same facts
+_LEFT_OUT = {"copy_source_ids"}  # Not needed in SQLite, where `article.story_source_id` says the same
 
 _KEYS = {
     "story": "PRIMARY KEY (source_id)",
@@ -34,7 +34,7 @@ _KEYS = {
     "match": "PRIMARY KEY (source_id, other_source_id),"
     " FOREIGN KEY (source_id) REFERENCES article (source_id)",
 }
-# With `since`, the file may lack the earlier article of a pair, so the key is for whole exports only.
+# With `since`, the file may lack the earlier article of a pair, so only whole exports have this key.
 _OTHER_KEY = ", FOREIGN KEY (other_source_id) REFERENCES article (source_id)"
 
 _INDEXES = {
@@ -45,7 +45,7 @@ _INDEXES = {
 
 
 class _StoppedError(Exception):
-    """The export was asked to stop."""
+    """Raised if `stop` asks the export to stop."""
 
 
 def export(
@@ -56,7 +56,7 @@ def export(
     progress: Progress | None = None,
     stop: Callable[[], bool] = lambda: False,
 ) -> StoryExport:
-    """Write the articles with their stories; see `Deduplicator.export_stories`."""
+    """Write articles and stories into a file; see `Deduplicator.export_stories`."""
     if path.suffix not in (".parquet", ".sqlite"):
         raise InputError(f"{path}: the name must end with .parquet or .sqlite")
     report, shown = StoryExport(str(path)), progress or SilentProgress()
@@ -67,7 +67,7 @@ def export(
             session.transaction(snapshot=True) as cursor,
         ):
             called = ("article",) if path.suffix == ".parquet" else tuple(_TABLES)
-            # Count first: `batches` turns off the plans that count quickly, for the rest of the transaction.
+            # Count first: from then on, `batches` forbids the plans that count fast in this transaction.
             totals = {table: columns.count(cursor, _TABLES[table], since) for table in called}
 
             def read(table: str) -> Iterator[pa.RecordBatch]:
@@ -96,7 +96,7 @@ def export(
 
 def _write_sqlite(path: Path, read: Callable[[str], Iterator[pa.RecordBatch]], *, whole: bool) -> None:
     with closing(sqlite3.connect(path, isolation_level=None)) as connection:
-        # `new_file` removes the file of an export that failed, so SQLite need not survive a crash.
+        # `new_file` removes the file of a failed export, so SQLite need not protect the file against crashes.
         connection.executescript("PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF")
         for table, name in _TABLES.items():
             kept = [one for one in SCHEMAS[name] if one.name not in _LEFT_OUT]
@@ -116,14 +116,14 @@ def _write_sqlite(path: Path, read: Callable[[str], Iterator[pa.RecordBatch]], *
 
 
 def _type(kind: pa.DataType) -> str:
-    """Return the type of a column in SQLite: times are texts in UTC, lists are JSON."""
+    """Return the SQLite type for a type of Arrow; times and lists become TEXT."""
     if pa.types.is_floating(kind):
         return "REAL"
     return "INTEGER" if pa.types.is_boolean(kind) or pa.types.is_integer(kind) else "TEXT"
 
 
 def _values(column: pa.Array) -> list[Any]:
-    """Return a column as SQLite takes it: times as `2026-03-12 08:00:00.000000Z`, lists as JSON."""
+    """Return the values of a column for SQLite: times as `2026-03-12 08:00:00.000000Z`, lists as JSON."""
     if pa.types.is_timestamp(column.type):
         column = column.cast("string")
     values: list[Any] = column.to_pylist()

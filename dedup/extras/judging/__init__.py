@@ -1,1 +1,1 @@
-"""Judgements of people about pairs of articles: drawn, stored, and used to measure and tune the marks."""
+"""Draw pairs of articles for people to judge, store judgements, and measure and tune the marks by them."""

@@ -1,6 +1,7 @@
-"""Estimates with confidence intervals for all pairs, from the judged pairs of a stratified sample.
+"""Estimate figures of all pairs, with confidence intervals, from the judged pairs of a stratified sample.
 
-All pairs are the pairs that at least one method found, as in every pooled evaluation: others cannot be drawn.
+"All pairs" means all pairs that at least one method found, as in every pooled evaluation: only these pairs
+can be drawn.
 """
 
 from __future__ import annotations
@@ -14,19 +15,19 @@ import numpy.typing as npt
 from dedup.base.numbers import Flags
 from dedup.extras.judging.sampling import Numbers
 
-REPLICATES = 1_000  # Samples drawn again for an interval: its ends then move by about 0.002 from seed to seed
-CONFIDENCE = 0.95  # Share of intervals that hold the truth; more if all answers are alike
-# Jeffreys' prior for a share (Brown, Cai and DasGupta 2001), in judged pairs, for strata of equal answers.
-# After 7 times "different" up to 29 % of the pairs may be duplicates.
+REPLICATES = 1_000  # Number of resamples; the ends of an interval then vary by about 0.002 between seeds
+CONFIDENCE = 0.95  # Share of intervals that contain the true value; larger if all judgements are equal
+# Jeffreys' prior for a share (Brown, Cai and DasGupta 2001), in judged pairs; for strata with equal labels.
+# After 7 labels "different", for example, up to 29 % of the stratum's pairs may still be duplicates.
 DOUBT = 0.5
 
 Values = npt.NDArray[np.float64]  # Shape (replicates,) or (replicates, methods)
-Weights = npt.NDArray[np.float64]  # Shape (n,) or (replicates, n): pairs that each judged pair represents
+Weights = npt.NDArray[np.float64]  # Shape (n,) or (replicates, n): how many pairs each judged pair represents
 
 
 @dataclass(frozen=True, slots=True)
 class Estimate:
-    """A value with its 95 % interval; all None if it is not defined."""
+    """A value with a 95 % confidence interval; all fields are None if the value is undefined."""
 
     value: float | None = None
     low: float | None = None
@@ -41,11 +42,11 @@ class Quality:
     recall: Estimate
     f1: Estimate
     judged: int  # number of judged pairs
-    covered: float  # share of all pairs in strata with a judged pair; the estimate is about these strata
+    covered: float  # share of all pairs that lie in strata with a judged pair; the estimates hold for these
 
     @property
     def missed(self) -> Estimate:
-        """The share of duplicates that the method does not find, 1 - recall."""
+        """The share of duplicates that the method misses, 1 - recall."""
         value, low, high = self.recall.value, self.recall.low, self.recall.high
         if value is None or low is None or high is None:
             return Estimate()
@@ -54,10 +55,10 @@ class Quality:
 
 @dataclass(frozen=True, slots=True)
 class Design:
-    """The judged pairs as a sample of strata, without unsure ones."""
+    """The strata of the judged pairs, without pairs judged unsure, and the sizes of all strata."""
 
-    sizes: Numbers  # shape (strata,): pairs in each stratum
-    stratum: Numbers  # shape (n,): the stratum of each judged pair
+    sizes: Numbers  # shape (strata,): number of pairs in each stratum, judged or not
+    stratum: Numbers  # shape (n,): index of each judged pair's stratum
 
     @classmethod
     def of(cls, strata: Sequence[str], sizes: Mapping[str, int]) -> Design:
@@ -66,13 +67,13 @@ class Design:
         return cls(np.array([*sizes.values()], np.int64), np.array(numbers, np.int64))
 
     def weights(self) -> Weights:
-        """Return the pairs that each judged one represents: N_h / n_h (Horvitz and Thompson 1952)."""
-        # n_h counts judged pairs, not picked ones, so a sample judged in part has the right weights too.
+        """Return how many pairs each judged pair represents: N_h / n_h (Horvitz and Thompson 1952)."""
+        # n_h counts judged pairs, not picked pairs, so unjudged picked pairs do not distort the weights.
         judged = np.bincount(self.stratum, minlength=len(self.sizes))
         return np.asarray(self.sizes[self.stratum] / judged[self.stratum], np.float64)
 
     def covered(self) -> float:
-        """Return the share of all pairs that are in strata with a judged pair."""
+        """Return the share of all pairs that lie in strata with a judged pair."""
         return float(self.sizes[np.unique(self.stratum)].sum() / max(self.sizes.sum(), 1))
 
     def replicates(
@@ -84,13 +85,13 @@ class Design:
         finite: bool = True,
         count: int = REPLICATES,
     ) -> Weights:
-        """Return the weights of `count` samples drawn again, shape (count, 2 n): judged pairs, then twins.
+        """Return the weights in `count` resamples; shape (count, 2 n): the judged pairs, then their twins.
 
-        The rescaling bootstrap with its finite population correction (Rao and Wu 1988; Chipperfield and
-        Preston 2007): n - 1 of the n pairs of a stratum are drawn with replacement, and the weights are
-        stretched so that their spread is that of the estimate. `finite`: estimate the pairs of the strata
-        themselves, so that a stratum judged in full does not vary; else further pairs like them. `doubt`:
-        twins, the same pairs with the opposite label, take a share of the weight if all labels are alike.
+        This is the rescaling bootstrap with finite population correction (Rao and Wu 1988; Chipperfield and
+        Preston 2007): of the n judged pairs of a stratum, n - 1 are drawn with replacement, and the weights
+        are rescaled to the variance of the estimate. `finite`: True estimates the existing pairs, so that a
+        fully judged stratum does not vary; False estimates future pairs. `doubt`: where all labels of a
+        stratum are equal, twins (the same pairs with the opposite label) get a share of the weight.
         """
         random = np.random.default_rng(seed)
         half = len(self.stratum)
@@ -102,7 +103,7 @@ class Design:
             if n > 1:
                 times = random.multinomial(n - 1, np.full(n, 1 / n), size=count)
                 drawn[:, members] *= 1 - stretch + stretch * times * n / (n - 1)
-            # A few equal answers would leave no spread, and do not prove that the whole stratum is alike.
+            # With equal labels resamples would not vary, but a few labels do not prove that all pairs agree.
             if doubt and len(set(duplicate[members].tolist())) == 1:
                 share = stretch * random.beta(DOUBT, n + DOUBT, (count, 1))
                 drawn[:, half + members] = drawn[:, members] * share
@@ -111,12 +112,12 @@ class Design:
 
 
 def with_twins(found: Flags, duplicate: Flags) -> tuple[Flags, Flags]:
-    """Return the pairs that `replicates` weighs: the judged pairs, then each with the opposite label."""
+    """Return findings and labels in the order of `replicates`: judged pairs, then twins (opposite labels)."""
     return np.concatenate([found, found], axis=-1), np.concatenate([duplicate, ~duplicate])
 
 
 def interval(value: float, replicates: Values) -> Estimate:
-    """Return a value with the middle 95 % of its replicates, without undefined ones."""
+    """Return a value with the interval of the middle 95 % of its replicates; undefined ones are ignored."""
     if np.isnan(value):
         return Estimate()
     tail = (1 - CONFIDENCE) / 2
@@ -125,21 +126,21 @@ def interval(value: float, replicates: Values) -> Estimate:
 
 
 def measures(weights: Weights, found: Flags, duplicate: Flags) -> tuple[Values, Values, Values]:
-    """Return precision, recall and F1 for each replicate, or NaN. `found`: shape (n,) or (methods, n)."""
+    """Return precision, recall and F1 per replicate (NaN: undefined). `found`: shape (n,) or (methods, n)."""
     right, called, there = (
         np.asarray(weights @ flags.T.astype(np.float64))
         for flags in (found & duplicate, found, np.broadcast_to(duplicate, found.shape))
     )
-    with np.errstate(invalid="ignore"):  # 0 of 0 is NaN
+    with np.errstate(invalid="ignore"):  # 0 / 0 gives NaN
         return right / called, right / there, 2 * right / (called + there)
 
 
 def quality(
     design: Design, found: Flags, duplicate: Flags, seed: int = 0, count: int = REPLICATES
 ) -> Quality:
-    """Estimate precision, recall and F1; shape (n,): `found` by the method, `duplicate` for people."""
+    """Estimate precision, recall and F1. Shape (n,): `found` by the method, `duplicate` by judgement."""
     point = design.weights()[np.newaxis]
-    # Three sources of doubt: the sample, equal labels in a stratum, equal findings in a stratum.
+    # Doubt has three sources: the random sample, strata with equal labels, and strata with equal findings.
     other_labels = with_twins(found, duplicate)
     other_findings = with_twins(duplicate, found)[::-1]
     drawn = (
@@ -157,7 +158,7 @@ def quality(
 
 
 def _widest(intervals: Sequence[Estimate]) -> Estimate:
-    # Doubt shifts an interval to one side; the union keeps what the plain one holds on the other side.
+    # Doubt shifts an interval to one side; the union keeps the other side of the undoubted interval, too.
     lows = [found.low for found in intervals if found.low is not None]
     highs = [found.high for found in intervals if found.high is not None]
     return Estimate(intervals[0].value, min(lows, default=None), max(highs, default=None))

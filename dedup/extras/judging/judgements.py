@@ -1,4 +1,4 @@
-"""`Deduplicator.judgements`: record judgements of picked pairs, measure and tune the marks. Needs NumPy."""
+"""`Deduplicator.judgements`: record judgements of pairs, and measure and tune the marks. Needs NumPy."""
 
 from __future__ import annotations
 
@@ -30,31 +30,31 @@ from dedup.store.pins import Key, key
 
 __all__ = ["Judgements", "Pick", "Proposal", "ReviewArticle", "ReviewPair", "SettingsEffect", "key"]
 
-Record = Callable[..., None]  # `Judgements.record`, within one transaction
+Record = Callable[..., None]  # `Judgements.record`, but inside an open transaction
 
 
 @dataclass(frozen=True, slots=True)
 class SettingsEffect:
-    """The effect of other settings on the newest articles."""
+    """The effect that other settings would have on the newest articles."""
 
-    articles: int  # looked at
-    duplicates: int  # under the present settings
-    duplicates_then: int  # under the other settings
+    articles: int  # number of articles compared
+    duplicates: int  # number of duplicates under the present settings
+    duplicates_then: int  # number of duplicates under the other settings
     joined: int  # articles that would become duplicates
     left: int  # articles that would no longer be duplicates
-    moved: int  # duplicates that would get another original
+    moved: int  # duplicates that would get a different original
 
 
 @dataclass(frozen=True, slots=True)
 class Proposal(Answer):
-    """The best thresholds of a level, and their effect if they are worth it."""
+    """The best thresholds for a level, and the effect of adopting them; None unless they are worthwhile."""
 
     tuned: Tuned
     effect: SettingsEffect | None
 
 
 def _scores(cursor: Cursor, settings: Settings, pairs: Collection[Key]) -> dict[Key, Scores]:
-    # Pairs of articles without a fingerprint have no score and are left out.
+    # Pairs with an article that has no fingerprint cannot be scored and are left out.
     known = [found.id for name in set(chain(*pairs)) if (found := articles.find(cursor, name))]
     common = snapshots.common_sentences(cursor)
     profiles = {
@@ -68,7 +68,7 @@ def _scores(cursor: Cursor, settings: Settings, pairs: Collection[Key]) -> dict[
 
 
 def what_would_change(cursor: Cursor, present: Settings, other: Settings, count: int) -> SettingsEffect:
-    """Compare the stories of the newest articles under two settings that differ in thresholds only."""
+    """Compare the stories of the newest articles under two settings that may differ only in thresholds."""
     ids = articles.newest_ids(cursor, count)
     stored = [s for s in snapshots.load(cursor, present, ids) if s.fingerprint]
     profiles = FingerprintArrays([s.fingerprint for s in stored], snapshots.common_sentences(cursor).keys())
@@ -88,7 +88,7 @@ def what_would_change(cursor: Cursor, present: Settings, other: Settings, count:
 
 
 def marked_stories(database: Database) -> tuple[dict[str, int], Groups]:
-    """Return the number of every source_id, and the stories of the marks; raise InputError if unsettled."""
+    """Return a number for each source_id, and each number's story; raise InputError if unsettled."""
     with database.transaction() as cursor:
         _refuse_unsettled(cursor)
     marks = {row["id"]: row["duplicate_of"] or row["id"] for row in exports.marks(database)}
@@ -98,13 +98,13 @@ def marked_stories(database: Database) -> tuple[dict[str, int], Groups]:
 
 def _refuse_unsettled(cursor: Cursor) -> None:
     if not rulebooks.is_all_settled(cursor):
-        raise InputError("articles are unsettled: run `dedup backfill` first")
+        raise InputError("articles must be settled first: run `dedup backfill`")
 
 
 def quality_of(cursor: Cursor) -> Quality | None:
-    """Measure the marks by judgements: two articles of one story count as duplicates.
+    """Measure the marks by judgements: two articles of the same story count as a found duplicate.
 
-    Pairs with a pending article are left out. None: no pair is left.
+    Pairs with a pending article are left out. Returns None if no pair remains.
     """
     judged = [said for said in storing.listed(cursor) if said.label != "unsure"]
     story = storing.stories_of(cursor, set(chain(*(said.pair for said in judged))))
@@ -112,7 +112,7 @@ def quality_of(cursor: Cursor) -> Quality | None:
     if not judged:
         return None
     settings = rulebooks.load_settings(cursor)
-    # Pins make marks right by hand, which says nothing about pairs that nobody saw. Use the rules for them.
+    # For pinned pairs the rules are measured: pins correct marks by hand, and unseen pairs have no pins.
     pinned = {(pin.id, pin.other_id) for pin in pins.pair_pins(cursor)} & {said.pair for said in judged}
     by_rules = {
         pair: relate_scored(scores, settings)
@@ -129,7 +129,7 @@ def quality_of(cursor: Cursor) -> Quality | None:
 
 
 class Judgements(OfCorpus):
-    """Judgements that people give pairs of articles; a judge is a name."""
+    """Judgements of pairs of articles by people. A judge is identified by a name."""
 
     pick = transacted(storing.pick)
     progress = transacted(storing.progress)
@@ -141,25 +141,25 @@ class Judgements(OfCorpus):
 
     @contextmanager
     def recording(self) -> Iterator[Record]:
-        """Yield `record` for several judgements: all are kept at the end, or none after an error."""
+        """Yield `record` for several judgements: all are stored when the block ends, none after an error."""
         with self._database.transaction() as cursor:
             yield partial(storing.record, cursor)
 
     def quality(self) -> Quality:
-        """Measure the marks by judgements; raise InputError without judgements or with unsettled articles."""
+        """Measure the marks by judgements; raise InputError without judgements or for unsettled articles."""
         with self._database.transaction() as cursor:
             _refuse_unsettled(cursor)
             found = quality_of(cursor)
         if found is None:
             raise InputError(
-                "no pair is judged yet: `dedup judge pairs`, then `dedup judge review`; or give --truth"
+                "no pair is judged yet: run `dedup judge pairs`, then `dedup judge review`; or give --truth"
             )
         return found
 
     def score(self, truth: str | Path, min_jaccard: float = NEAR_JACCARD) -> tuple[GroupScore, int]:
-        """Score the marks against a truth; return also how many of its pairs name articles not stored.
+        """Score the marks against a truth. Return the score and the number of pairs with unknown articles.
 
-        Raises InputError for a truth without duplicates of the corpus, or unsettled articles.
+        Raises InputError if the truth has no duplicates in the corpus, or if articles are unsettled.
         """
         numbers, stories = marked_stories(self._database)
         known = read_truth(truth, numbers, min_jaccard)
@@ -168,7 +168,7 @@ class Judgements(OfCorpus):
         return score_groups(stories, known), known.unknown
 
     def tune(self, newest: int) -> list[Proposal]:
-        """Return the best thresholds and their effect on so many `newest` articles, or raise InputError."""
+        """Return the best thresholds and their effect on the newest articles; raise InputError on failure."""
         with self._database.transaction() as cursor:
             settings = rulebooks.load_settings(cursor)
             judged = storing.listed(cursor)

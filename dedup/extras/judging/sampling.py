@@ -1,7 +1,7 @@
-"""Draw a stratified random sample of all pairs that some method found, for people to judge.
+"""Draw a stratified random sample, for people to judge, from all pairs that at least one method found.
 
-Strata are bands of dedup's score, divided by whether the methods agree. In a stratum every pair has the same
-chance, so `estimate.py` can conclude from the sample to all pairs.
+A stratum has pairs with a similar score by dedup about which methods agree, or disagree. Within a stratum
+every pair has the same chance to be drawn, so `estimate.py` can infer figures of all pairs from the sample.
 """
 
 from __future__ import annotations
@@ -18,36 +18,37 @@ from dedup.base.numbers import Flags, Likeness, Pairs
 from dedup.base.settings import Settings
 from dedup.text.hashing import Hashes
 
-NEAR = 0.05  # Half the width of the zone around a duplicate threshold: more than the error of a signature
+NEAR = 0.05  # A score this close to a duplicate threshold is near; more than the error of a signature
 
-LEAST = 3  # Pairs from each stratum: two are needed to know its spread, and one may turn out unsure
-# More pairs are drawn near a threshold and where methods disagree: the more the answers of a stratum differ,
-# the more each of them improves the estimate (Neyman 1934).
+LEAST = 3  # Minimum pairs per stratum: two are needed for the variance, and one may be judged unsure
+# More pairs are drawn near a threshold and where methods disagree: the more the judgements in a stratum vary,
+# the more each further judgement improves the estimate (Neyman 1934).
 MORE_NEAR = 3.0
 MORE_DISPUTED = 2.0
 
 Numbers = npt.NDArray[np.int64]
-"""Shape (m,): the number of a stratum for each pair, or counts per stratum of shape (strata,)."""
+"""Shape (m,): index of the stratum of each pair; or shape (strata,): a count for each stratum."""
 
 
 @dataclass(frozen=True, slots=True)
 class Strata:
-    """Pairs divided into strata."""
+    """The strata, and the stratum of each pair."""
 
-    names: tuple[str, ...]  # of the strata, each with at least one pair, the lowest scores first
-    sizes: Numbers  # shape (strata,): pairs in each
-    importance: npt.NDArray[np.float64]  # shape (strata,): factor on the pairs to draw, at least 1
-    stratum: Numbers  # shape (m,): the number of each pair's stratum
+    names: tuple[str, ...]  # names of strata with at least one pair, the lowest scores first
+    sizes: Numbers  # shape (strata,): number of pairs in each stratum
+    importance: npt.NDArray[np.float64]  # shape (strata,): weight, at least 1, in the number of pairs to draw
+    stratum: Numbers  # shape (m,): index of each pair's stratum
 
 
 def stratify(scores: Likeness, opinions: Flags, settings: Settings) -> Strata:
-    """Divide pairs by band of score and agreement of methods.
+    """Divide pairs into strata by band of score, and by whether methods agree.
 
-    `scores` (m,) is NaN if only another method found the pair; `opinions` (m, methods): calls it a duplicate.
+    `scores` (m,): by dedup; NaN if only other methods found the pair. `opinions` (m, methods): True if the
+    method calls the pair a duplicate.
     """
     edges, near = _edges(settings)
-    # Band 0 is for pairs that dedup did not find; a score on an edge is above it, as in the rules. Scores are
-    # in single precision, so the edges are too.
+    # Band 0 has the pairs that dedup did not find. A score equal to an edge belongs to the band above, as in
+    # the rules. Edges have single precision because scores have single precision.
     band = np.where(np.isnan(scores), 0, 1 + np.searchsorted(edges, scores, side="right"))
     disputed = opinions.any(axis=1) & ~opinions.all(axis=1)
     cells, stratum, sizes = np.unique(2 * band + disputed, return_inverse=True, return_counts=True)
@@ -61,7 +62,7 @@ def stratify(scores: Likeness, opinions: Flags, settings: Settings) -> Strata:
 
 
 def _edges(settings: Settings) -> tuple[Likeness, list[bool]]:
-    """Return the edges of bands, and for each band (first: not found) whether it is near a threshold."""
+    """Return the edges of bands, and whether each band is near a threshold; band 0: not found by dedup."""
     duplicate = (settings.duplicate_sentence_jaccard, settings.duplicate_signature_jaccard)
     similar = (settings.similar_sentence_jaccard, settings.similar_signature_jaccard)
     around = {round(t + d, 6) for t in duplicate for d in (-NEAR, 0, NEAR)}
@@ -80,26 +81,26 @@ def _band_names(edges: Likeness) -> list[str]:
 def allocate(sizes: Numbers, importance: npt.NDArray[np.float64], total: int) -> Numbers:
     """Return the number of pairs to draw from each stratum; shape (strata,).
 
-    `LEAST` from each that has them, the rest in proportion to the square root of the size (the power
-    allocation of Bankier 1988: big strata do not drown small ones) times the importance.
+    Each stratum gives `LEAST` pairs, or all of fewer. The rest of `total` is proportional to the importance
+    times the square root of the size (power allocation, Bankier 1988), so big strata do not drown small ones.
     """
     if total < len(sizes):
-        raise InputError(f"the pairs are of {len(sizes)} kinds: pick at least {len(sizes)} (--size)")
+        raise InputError(f"there are {len(sizes)} kinds of pairs: pick at least {len(sizes)} pairs (--size)")
     counts = np.minimum(sizes, max(1, min(LEAST, total // max(len(sizes), 1))))
     share = np.sqrt(sizes) * importance
     for _ in range(total - int(counts.sum())):
         room = np.flatnonzero(counts < sizes)
         if not len(room):
             break
-        # One at a time, to the stratum that is furthest behind its share: rounding shares could miss `total`.
+        # Pairs go one by one to the stratum furthest behind its share: rounded shares could miss `total`.
         counts[room[np.argmin((counts[room] + 1) / share[room])]] += 1
     return counts
 
 
 def draw(strata: Strata, total: int, numbers: npt.NDArray[np.uint64]) -> list[npt.NDArray[np.int64]]:
-    """Return the rows drawn from each stratum, in random order: the ones with the smallest `numbers` (m,).
+    """Return indexes of the pairs drawn from each stratum: the pairs with the smallest random `numbers` (m,).
 
-    May return fewer than `total`. Raises InputError if `total` is less than the number of strata.
+    May return fewer pairs than `total`. Raises InputError if `total` is less than the number of strata.
     """
     counts = allocate(strata.sizes, strata.importance, total)
     order = np.lexsort((numbers, strata.stratum))
@@ -108,10 +109,10 @@ def draw(strata: Strata, total: int, numbers: npt.NDArray[np.uint64]) -> list[np
 
 
 def permanent_numbers(ids: Sequence[str], pairs: Pairs, seed: int = 0) -> npt.NDArray[np.uint64]:
-    """Return a random number for each pair, made only of its two ids and the seed; shape (m,).
+    """Return a random number for each pair that depends only on the two ids and the seed; shape (m,).
 
-    Permanent random numbers (Ohlsson 1995): a later sample of other strata, another size or a bigger corpus
-    draws the same pairs as far as possible. So earlier judgements count, and the sample is still random.
+    With permanent random numbers (Ohlsson 1995), a later sample draws the same pairs as far as possible, even
+    with other strata, another size or a bigger corpus. So earlier judgements still count.
     """
     hashed = np.array([xxh3_64_intdigest(name.encode("utf-8", "replace"), seed) for name in ids], np.uint64)
     one, other = np.sort(hashed[pairs], axis=1).T
@@ -119,8 +120,8 @@ def permanent_numbers(ids: Sequence[str], pairs: Pairs, seed: int = 0) -> npt.ND
 
 
 def mixed(first: Hashes, second: Hashes) -> Hashes:
-    """Return one hash for each pair of hashes by the finaliser of SplitMix64 (Steele, Lea, Flood 2014)."""
-    # NumPy wraps products of uint64, as the finaliser requires.
+    """Mix two arrays of hashes into one with the finaliser of SplitMix64 (Steele, Lea, Flood 2014)."""
+    # The finaliser needs arithmetic modulo 2^64; NumPy does this for uint64.
     found = first * np.uint64(0x9E3779B97F4A7C15) + second
     found = (found ^ (found >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     found = (found ^ (found >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)

@@ -1,7 +1,7 @@
-"""Store the pairs picked for people, and their judgements.
+"""Store the pairs that were picked for people, and the judgements of these pairs.
 
-A judgement is kept under the callers' ids with a hash of both texts. So it survives deletions and new loads,
-and no longer counts once a text is edited.
+A judgement is stored with the source_ids of both articles and a hash of both texts. So a judgement survives
+deletions and new loads, but no longer counts when a text is edited.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _BODIES = {"body": body_sql("a"), "other_body": body_sql("o")}
 
 Label = Literal["duplicate", "similar", "different", "unsure"]
 LABELS: tuple[Label, ...] = get_args(Label)
-LONGEST_JUDGE = 100  # Characters in the name of a judge, as in the schema
+LONGEST_JUDGE = 100  # Maximum number of characters of a judge's name; the schema has the same limit
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,18 +35,18 @@ class Pick:
     id: str
     other_id: str
     stratum: str
-    stratum_size: int  # pairs in the stratum
-    stratum_picked: int  # pairs drawn from it
-    scores: Mapping[str, float | None]  # by method; None or NaN: the method did not see the pair
+    stratum_size: int  # number of pairs in the stratum
+    stratum_picked: int  # number of pairs drawn from the stratum
+    scores: Mapping[str, float | None]  # by method; None or NaN if the method did not find the pair
 
 
 def pick(cursor: Cursor, picks: Iterable[Pick]) -> int:
-    """Replace the selection, and return how many of its pairs lack a stored article.
+    """Replace the selection of pairs, and return how many new pairs have an article that is not stored.
 
-    `picks` has every pair once, each stratum in the order drawn. Judgements stay; those of a pair that is
-    picked again count again.
+    `picks` has every pair once, each stratum in the order drawn. Judgements are kept, so earlier judgements
+    of a pair that is picked again count.
     """
-    # Strata are asked in turn, big ones more often: judges who stop early leave a sample of all strata.
+    # Strata alternate, big ones more often, so a judge who stops early has judged a sample of all strata.
     drawn: Counter[str] = Counter()
     placed: list[tuple[float, Pick]] = []
     for item in picks:
@@ -55,7 +55,7 @@ def pick(cursor: Cursor, picks: Iterable[Pick]) -> int:
     rows = []
     for place, (_, item) in enumerate(sorted(placed, key=itemgetter(0)), start=1):
         a, b = key(item.id, item.other_id)
-        # JSON has no NaN, and cannot write the numbers of NumPy.
+        # JSON can hold neither NaN nor numbers of NumPy's types.
         scores = {
             n: None if s is None or math.isnan(s) else round(float(s), 6) for n, s in item.scores.items()
         }
@@ -68,12 +68,12 @@ def pick(cursor: Cursor, picks: Iterable[Pick]) -> int:
 
 @dataclass(frozen=True, slots=True)
 class ReviewProgress:
-    """The progress of a judge with the selection, in pairs."""
+    """The progress of a judge with the selection; all fields are numbers of pairs."""
 
-    picked: int  # in the selection
-    judged: int  # by this judge
-    edited: int  # judged before a text was edited, so to be judged again
-    missing: int  # an article is not stored, so nobody can judge the pair now
+    picked: int  # pairs in the selection
+    judged: int  # pairs that this judge has judged
+    edited: int  # pairs judged before a text was edited, which must be judged again
+    missing: int  # pairs with an article that is not stored, which nobody can judge now
 
     @property
     def left(self) -> int:
@@ -85,7 +85,7 @@ def progress(cursor: Cursor, judge: str) -> ReviewProgress:
 
 
 def waiting(cursor: Cursor, judge: str) -> list[Key]:
-    """Return the picked pairs that a judge has not judged, in the order in which they are asked."""
+    """Return the picked pairs that a judge has not judged, in the order of the selection."""
     return cursor.execute(_sql("waiting", **_BODIES), {"judge": judge}).fetchall()
 
 
@@ -96,14 +96,14 @@ def judged(cursor: Cursor, judge: str) -> list[Key]:
 
 @dataclass(frozen=True, slots=True)
 class ReviewArticle:
-    """An article of a pair, as a judge reads it."""
+    """An article of a pair, in the form that a judge reads."""
 
     id: str
     title: str | None
     publication: str | None
-    time: datetime  # of publication, or else of storing
+    time: datetime  # of publication, or of storing if that is unknown
     text: str
-    text_hash: bytes  # of the text, for `record`
+    text_hash: bytes  # hash of the text, to be passed to `record`
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,13 +111,13 @@ class ReviewPair:
     a: ReviewArticle
     b: ReviewArticle
     stratum: str
-    scores: dict[str, float | None]  # of the methods, when it was picked
-    label: Label | None  # by this judge, about these texts
+    scores: dict[str, float | None]  # scores by method, at the time of the pick
+    label: Label | None  # this judge's label for the present texts
     note: str | None
 
 
 def read(cursor: Cursor, pair: Key, judge: str) -> ReviewPair:
-    """Return both articles of a pair and the judgement; raise NotFoundError if one is not stored."""
+    """Return both articles of a pair, and the judge's label; raise NotFoundError for a missing article."""
     values = {"judge": judge, "a": pair[0], "b": pair[1]}
     query = _sql("read", **_BODIES, html=html_sql("a"), other_html=html_sql("o"))
     row = cursor.execute(query, values).fetchone()
@@ -138,15 +138,15 @@ def record(
     note: str | None = None,
     hashes: tuple[bytes | None, bytes | None] = (None, None),
 ) -> None:
-    """Keep a judgement, in place of an earlier one by the same judge.
+    """Store a judgement; an earlier judgement of the pair by the same judge is replaced.
 
-    `hashes`: of the two texts that were read; None for the stored ones. Raises InputError for another label
-    or an impossible pair, NotFoundError for an article that is not stored.
+    `hashes`: hashes of the two texts that the judge read; None for the stored texts. Raises InputError for
+    an unknown label or an impossible pair, NotFoundError for an article that is not stored.
     """
     if label not in LABELS:
         raise InputError(f"a label is one of {', '.join(LABELS)}, not {label!r}")
     if not 1 <= len(judge) <= LONGEST_JUDGE or "\0" in judge:
-        raise InputError(f"the name of a judge has 1 to {LONGEST_JUDGE} characters: name one with --as")
+        raise InputError(f"a judge's name must have 1 to {LONGEST_JUDGE} characters: give a name with --as")
     if pair != key(*pair) or pair[0] == pair[1]:
         raise InputError("a pair has two articles, in the order that `key` gives them")
     values = {"a": pair[0], "b": pair[1], "judge": judge, "label": label, "note": note}
@@ -156,28 +156,28 @@ def record(
 
 
 def take_back(cursor: Cursor, pair: Key, judge: str) -> bool:
-    """Delete the judgement of a pair; return whether there was one."""
+    """Delete a judge's judgement of a pair; return whether a judgement was deleted."""
     cursor.execute(_sql("take_back"), {"a": pair[0], "b": pair[1], "judge": judge})
     return cursor.rowcount > 0
 
 
 @dataclass(frozen=True, slots=True)
 class Judged:
-    """A pair of the selection with the label of the majority."""
+    """A pair of the selection with the label that most judges gave."""
 
     pair: Key
-    label: Label  # by most judges of the present texts; "unsure" in a tie
-    stratum: str  # decides the weight of the pair
+    label: Label  # most frequent label for the present texts; "unsure" in a tie
+    stratum: str  # determines the weight of the pair
 
 
 def stories_of(cursor: Cursor, source_ids: Iterable[str]) -> dict[str, str]:
-    """Return the original of each article that has a mark: itself unless it is a duplicate."""
+    """Return the original of each article that has a mark; for an article that is no duplicate, itself."""
     return dict(cursor.execute(_sql("stories_of"), {"source_ids": list(source_ids)}).fetchall())
 
 
 def listed(cursor: Cursor) -> list[Judged]:
-    """Return the pairs of the selection whose present texts were judged, in the order they were asked."""
-    # Pairs of earlier selections are left out: without their chance of being drawn they have no weight.
+    """Return the pairs of the selection whose present texts were judged, in the order of the selection."""
+    # Pairs of earlier selections are left out: the chance of drawing them is unknown, so they have no weight.
     said: dict[tuple[Key, str], list[Label]] = defaultdict(list)
     for one, other, stratum, label in cursor.execute(_sql("listed")):
         said[(one, other), stratum].append(label)
@@ -185,7 +185,7 @@ def listed(cursor: Cursor) -> list[Judged]:
 
 
 def strata(cursor: Cursor) -> dict[str, int]:
-    """Return the strata of the selection and how many pairs each has, judged or not."""
+    """Return the strata of the selection, and the number of all pairs in each stratum."""
     return dict(cursor.execute(_sql("strata")).fetchall())
 
 

@@ -1,7 +1,7 @@
--- Pairs picked for people, and their judgements.
+-- Read and write the pairs picked for people, and judgements.
 
 -- name: own
--- Join the selection with the judgements of one judge; `judged`: both texts are still as they were read.
+-- Join the selection with the judgements of one judge. `judged`: both texts are unchanged since the judgement.
 FROM dedup.review_pair p
 LEFT JOIN dedup.article a ON a.source_id = p.source_id
 LEFT JOIN dedup.article o ON o.source_id = p.other_source_id
@@ -13,7 +13,7 @@ CROSS JOIN LATERAL (SELECT
         AND dedup.text_hash(${other_body}) = j.other_text_hash AS judged) AS s
 
 -- name: count_missing
--- Count pairs of the selection without a stored article.
+-- Count the pairs of the selection with an article that is not stored.
 SELECT count(*) FROM dedup.review_pair p
 WHERE NOT EXISTS (SELECT FROM dedup.article WHERE source_id = p.source_id)
    OR NOT EXISTS (SELECT FROM dedup.article WHERE source_id = p.other_source_id)
@@ -23,17 +23,17 @@ WHERE NOT EXISTS (SELECT FROM dedup.article WHERE source_id = p.source_id)
 DELETE FROM dedup.review_pair
 
 -- name: judged
--- List the pairs that a judge has judged, in order of judgement.
+-- List the pairs that a judge has judged, the oldest judgement first.
 SELECT p.source_id, p.other_source_id ${own} WHERE stored AND judged ORDER BY j.judged_at, p.place
 
 -- name: listed
--- List all judgements of the present texts of the selection, pair by pair.
+-- List the judgements of the selection that hold for the present texts, pair by pair.
 SELECT p.source_id, p.other_source_id, p.stratum, j.label
 FROM dedup.review_pair p JOIN dedup.judged_pair j USING (source_id, other_source_id) WHERE NOT j.stale
 ORDER BY p.place, j.judged_by
 
 -- name: progress
--- Count the pairs, the judged ones, the ones judged before a text was edited, and the ones without an article.
+-- Count all pairs, judged pairs, pairs judged before a text was edited, and pairs with an article not stored.
 SELECT count(*), count(*) FILTER (WHERE stored AND judged),
        count(*) FILTER (WHERE stored AND NOT judged AND j.label IS NOT NULL), count(*) FILTER (WHERE NOT stored)
 ${own}
@@ -48,7 +48,7 @@ ${own}
 WHERE stored AND p.source_id = %(a)s AND p.other_source_id = %(b)s
 
 -- name: record
--- Store a judgement, in place of an earlier one by the same judge; store nothing if an article is missing.
+-- Store or replace the judgement of a judge; store nothing if an article is missing.
 INSERT INTO dedup.judgement (source_id, other_source_id, judged_by, label, note, text_hash, other_text_hash)
 SELECT %(a)s, %(b)s, %(judge)s, %(label)s, %(note)s, h.one, h.other
 FROM (SELECT
@@ -67,18 +67,18 @@ CROSS JOIN LATERAL (SELECT * FROM dedup.mark WHERE source_id = given.source_id O
 WHERE m.status <> 'pending'
 
 -- name: strata
--- List the strata of the selection, and the number of pairs of each.
+-- List the strata of the selection, and the number of pairs in each stratum.
 SELECT stratum, max(stratum_size) FROM dedup.review_pair GROUP BY stratum ORDER BY min(place)
 
 -- name: take_back
--- Delete the judgement of a pair.
+-- Delete a judge's judgement of a pair.
 DELETE FROM dedup.judgement WHERE (source_id, other_source_id, judged_by) = (%(a)s, %(b)s, %(judge)s)
 
 -- name: waiting
--- List the pairs that a judge can still judge, in the order in which they are asked.
+-- List the pairs that a judge can still judge, in the order of the selection.
 SELECT p.source_id, p.other_source_id ${own} WHERE stored AND NOT judged ORDER BY p.place
 
 -- name: write_pick
--- Store a pair of the selection.
+-- Add a pair to the selection.
 INSERT INTO dedup.review_pair (source_id, other_source_id, place, stratum, stratum_size, stratum_picked, scores)
 VALUES (%(a)s, %(b)s, %(place)s, %(stratum)s, %(size)s, %(picked)s, %(scores)s)

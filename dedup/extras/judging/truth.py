@@ -1,14 +1,14 @@
-"""Read known duplicates of a corpus from a file of pairs or stories, and score groups of articles by them.
+"""Read a truth (known duplicates of a corpus) from a file, and score groups of articles against the truth.
 
-Three forms, one JSON object a line, plain or gzipped:
+A file, plain or gzipped, has one JSON object per line, in one of three forms:
 
     {"a": ID, "b": ID, "label": "duplicate"}        or "near_duplicate", "similar", "different", "unsure"
-    {"a": ID, "b": ID, "jaccard5": 0.83}            graded: a duplicate from a bound on, unclear below
-    {"cluster": NAME, "ids": [ID, ...]}             a story: every two of them are duplicates
+    {"a": ID, "b": ID, "jaccard5": 0.83}            graded: a duplicate at or above a limit, else unclear
+    {"cluster": NAME, "ids": [ID, ...]}             a story: any two of the ids are duplicates
 
-An unclear pair ("similar", "unsure", a graded pair below the bound) counts neither as right nor as wrong. A
-pair that is not named is not a duplicate; `GroupScore.unnamed` counts those found. The keys `band`, `kind`,
-`level` and `share` are kept, for recall by their values.
+Finding an unclear pair ("similar", "unsure", a graded pair below the limit) is neither right nor wrong. A
+pair that the file does not name is not a duplicate; `GroupScore.unnamed` counts such pairs that were found.
+The keys `KINDS` divide pairs into kinds, whose recall can be measured separately.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from dedup.base.numbers import Groups, Pairs, linked, pair_keys
 from dedup.files.jsonl import read_jsonl
 from dedup.files.source import LineSource
 
-NEAR_JACCARD = 0.8  # Graded pairs of at least this Jaccard are duplicates, as in an exact join
+NEAR_JACCARD = 0.8  # Graded pairs with at least this Jaccard similarity are duplicates
 DUPLICATE, UNCLEAR, DIFFERENT = 1, 0, -1
 
 GRADES = {
@@ -50,13 +50,13 @@ Grades = npt.NDArray[np.int8]  # Shape (m,): DUPLICATE, UNCLEAR or DIFFERENT for
 
 @dataclass(frozen=True)
 class Truth:
-    """The named pairs of a corpus, and the stories of its duplicates."""
+    """The pairs that a truth names, and the stories that its duplicates form."""
 
-    pairs: Pairs  # sorted
+    pairs: Pairs  # named pairs, sorted
     grades: Grades
-    kinds: tuple[tuple[str, ...], ...]  # for each pair its `band`, `kind`, `level`, `share`, as in "level 10"
-    stories: Groups  # the story of every document; other documents are alone in theirs
-    unknown: int = 0  # lines with an id that the corpus does not have
+    kinds: tuple[tuple[str, ...], ...]  # values of `KINDS` for each pair, such as "level 10"
+    stories: Groups  # story of every document; a document without duplicates is alone in its story
+    unknown: int = 0  # named pairs with an id that the corpus does not have
 
     @property
     def duplicates(self) -> int:
@@ -67,7 +67,7 @@ class Truth:
         return int((self.grades == UNCLEAR).sum())
 
     def grade(self, pairs: Pairs) -> Grades:
-        """Return the grades of pairs, shape (m,)."""
+        """Return the grade of each pair, shape (m,)."""
         size = len(self.stories)
         known, asked = pair_keys(self.pairs, size), pair_keys(pairs, size)
         if not len(known):
@@ -83,7 +83,7 @@ class Truth:
         kinds: Mapping[tuple[int, int], tuple[str, ...]],
         unknown: int = 0,
     ) -> Truth:
-        """Make a truth from grades by pair of numbers i < j."""
+        """Make a truth from the grades of pairs (i, j) of document numbers with i < j."""
         ordered = sorted(graded)
         pairs = np.array(ordered, np.int32).reshape(-1, 2)
         grades = np.array([graded[pair] for pair in ordered], np.int8)
@@ -92,7 +92,7 @@ class Truth:
 
 
 def read_truth(path: str | Path, numbers: Mapping[str, int], min_jaccard: float = NEAR_JACCARD) -> Truth:
-    """Return the truth of a file, with ids replaced by `numbers`; raise InputError for another form."""
+    """Read a truth, and replace ids by `numbers`; raise InputError if a line has none of the three forms."""
     graded: dict[tuple[int, int], int] = {}
     kinds: dict[tuple[int, int], tuple[str, ...]] = {}
     unknown = 0
@@ -129,20 +129,20 @@ def _named(row: Mapping[str, Any], min_jaccard: float) -> tuple[list[tuple[str, 
 
 
 Counts = npt.NDArray[np.int64]
-"""Shape (k,): a count, or the number of a story or a group, for each overlap of the two."""
+"""Shape (k,): for each overlap of a story and a group, a count, or the id of the story or group."""
 
-# Bands of story sizes for recall. An overall recall would hide the loss of the few big stories.
+# Recall is measured per band of story sizes: the overall recall would hide the loss of the few big stories.
 STORY_SIZES: tuple[tuple[int, int | None], ...] = ((2, 4), (5, 19), (20, 49), (50, 99), (100, None))
 
 
 @dataclass(frozen=True, slots=True)
 class Tally:
-    """Pairs found rightly, found wrongly, and missed. No measure is 0 / 0; it is then None."""
+    """Numbers of pairs found rightly, found wrongly and missed. A measure that would be 0 / 0 is None."""
 
     right: int
     wrong: int
     missed: int
-    unclear: int = 0  # found, and neither right nor wrong
+    unclear: int = 0  # found pairs that are neither right nor wrong
 
     @property
     def precision(self) -> float | None:
@@ -160,13 +160,13 @@ class Tally:
 
 @dataclass(frozen=True, slots=True)
 class SizeBand:
-    """The recall of stories of some sizes."""
+    """The recall for stories in a band of sizes."""
 
-    least: int  # articles of a story
-    most: int | None  # None in the last band
+    least: int  # minimum number of articles of a story
+    most: int | None  # maximum number; None in the last band
     stories: int
     pairs: int
-    found: int  # pairs whose two articles are in one group
+    found: int  # pairs whose two articles are in the same group
 
     @property
     def recall(self) -> float | None:
@@ -175,10 +175,10 @@ class SizeBand:
 
 @dataclass(frozen=True, slots=True)
 class GroupScore:
-    """The quality of groups; two articles in one group are a found pair."""
+    """The quality of groups. Two articles in the same group count as a found pair."""
 
     pairs: Tally
-    unnamed: int  # found pairs that are wrong because the truth does not name them
+    unnamed: int  # found pairs that the truth does not name; they count as wrong
     adjusted_rand: float
     b_cubed_precision: float
     b_cubed_recall: float
@@ -190,7 +190,7 @@ class GroupScore:
 
 
 def score_groups(groups: Groups, truth: Truth) -> GroupScore:
-    """Score the groups of all documents against a truth."""
+    """Score a grouping of all documents against a truth."""
     together = groups[truth.pairs[:, 0]] == groups[truth.pairs[:, 1]]
     right = int((together & (truth.grades == DUPLICATE)).sum())
     members = np.bincount(groups) if len(groups) else np.empty(0, np.int64)
@@ -208,7 +208,7 @@ def score_groups(groups: Groups, truth: Truth) -> GroupScore:
 
 
 def adjusted_rand(truth: Groups, groups: Groups) -> float:
-    """Return the adjusted Rand index (Hubert and Arabie 1985): 1 for equal groupings, about 0 for chance."""
+    """Return the adjusted Rand index (Hubert and Arabie 1985): 1 for equal, about 0 for random groupings."""
     story, group, both = _overlaps(truth, groups)
     total = len(truth) * (len(truth) - 1) // 2
     together, in_story, in_group = (
@@ -217,17 +217,17 @@ def adjusted_rand(truth: Groups, groups: Groups) -> float:
     )
     if together == in_story == in_group:
         return 1.0
-    # (found - expected) / (most - expected), all times 2 * total: whole numbers until the last division.
+    # (found - expected) / (most - expected), each times 2 * total, so that only the last division is inexact.
     expected = 2 * in_story * in_group
     most = (in_story + in_group) * total
     return float((2 * together * total - expected) / (most - expected))
 
 
 def b_cubed(truth: Groups, groups: Groups) -> tuple[float, float]:
-    """Return B-cubed precision and recall (Bagga and Baldwin 1998), averages over documents.
+    """Return B-cubed precision and recall (Bagga and Baldwin 1998), averaged over documents.
 
-    Precision: the share of a document's group that belongs to its story. Recall: the share of its story that
-    is in its group.
+    Precision: the share of a document's group that belongs to the document's story. Recall: the share of the
+    document's story that is in the document's group.
     """
     if not len(truth):
         return 1.0, 1.0
@@ -240,7 +240,7 @@ def b_cubed(truth: Groups, groups: Groups) -> tuple[float, float]:
 
 
 def _overlaps(truth: Groups, groups: Groups) -> tuple[Counts, Counts, Counts]:
-    """Return the stories and groups with common documents, and how many; three of shape (overlaps,)."""
+    """Return story, group and number of common documents of each overlap: three arrays, (overlaps,)."""
     most = int(groups.max(initial=0)) + 1
     codes, both = np.unique(truth.astype(np.int64) * most + groups, return_counts=True)
     return codes // most, codes % most, both.astype(np.int64)

@@ -1,4 +1,4 @@
-"""Find the thresholds that agree best with judgements, and whether the gain is more than noise."""
+"""Find the thresholds that agree best with judgements, and tell whether the gain is more than noise."""
 
 from __future__ import annotations
 
@@ -17,46 +17,46 @@ from dedup.extras.judging.estimate import Design, Estimate, Weights, interval, m
 from dedup.rules.pair import Scores
 from dedup.rules.pairs import Scored
 
-FEWEST = 20  # Judged pairs; with fewer the interval of F1 is wider than 0.2, and nothing is proposed
-STEP = 0.01  # Between thresholds that are tried; the error of a signature of 256 bytes is about 0.03
-LOWEST = 0.1  # The lowest threshold tried; below it the buckets hardly find a pair
+FEWEST = 20  # Minimum number of judged pairs; with fewer, the interval of F1 is wider than 0.2
+STEP = 0.01  # Distance between thresholds that are tried; a signature of 256 bytes has an error of 0.03
+LOWEST = 0.1  # Lowest threshold that is tried; the buckets find almost no pair with a lower similarity
 
 Level = Literal["duplicate", "similar"]
 
 
 @dataclass(frozen=True, slots=True)
 class JudgedPair:
-    """A judged pair with the scores that the rule uses."""
+    """A judged pair with the scores that the rules compare with thresholds."""
 
-    label: str  # duplicate, similar, different or unsure; unsure ones are left out
+    label: str  # duplicate, similar, different or unsure; unsure pairs are not used
     stratum: str
     scores: Scores
 
 
 @dataclass(frozen=True, slots=True)
 class Tuned:
-    """The best thresholds for one relation, with 95 % intervals."""
+    """The best thresholds for a relation, with 95 % confidence intervals."""
 
     level: Level
-    # Thresholds, with the intervals of the best thresholds of samples drawn again. A wide interval means that
-    # the judged pairs do not determine the threshold.
+    # The best thresholds, with intervals of the best thresholds of resamples. A wide interval means that the
+    # judged pairs do not determine the threshold.
     sentence: Estimate
     signature: Estimate
-    # Less the optimism (Efron 1983): thresholds look better on the pairs on which they were chosen.
+    # F1 minus the optimism (Efron 1983): thresholds look too good on the pairs by which they were chosen.
     f1: Estimate
     present: Estimate  # F1 at the present thresholds
-    gain: Estimate  # f1 less present; 0 if the present thresholds are the best
-    judged: int  # pairs
-    positive: int  # judged pairs that people call related
-    covered: float  # share of all pairs in strata with a judged pair
+    gain: Estimate  # f1 minus present; 0 if the present thresholds are the best
+    judged: int  # number of judged pairs
+    positive: int  # number of judged pairs with this relation
+    covered: float  # share of all pairs that lie in strata with a judged pair
 
     @property
     def worthwhile(self) -> bool:
-        """True if the gain is more than noise: its whole interval is above 0."""
+        """True if the whole interval of the gain is above 0, so that the gain is more than noise."""
         return self.gain.low is not None and self.gain.low > 0
 
     def values(self) -> dict[str, float]:
-        """Return the thresholds under the names of their settings."""
+        """Return the thresholds by the names of the settings."""
         assert self.sentence.value is not None
         assert self.signature.value is not None
         return {
@@ -68,12 +68,12 @@ class Tuned:
 def tune(
     pairs: Sequence[JudgedPair], sizes: Mapping[str, int], settings: Settings, seed: int = 0
 ) -> tuple[Tuned, Tuned]:
-    """Return the best duplicate thresholds and the best similar ones; `sizes` counts all pairs by stratum.
+    """Return the best thresholds for duplicates and similar articles; `sizes` counts all pairs by stratum.
 
-    Raises InputError if too few pairs are judged, or all alike.
+    Raises InputError if too few pairs have been judged, or if all judgements are equal.
     """
-    # Either result may be adopted without the other: duplicate thresholds are not below the present similar
-    # ones, and similar thresholds not above the present or the proposed duplicate ones.
+    # Each result may be adopted alone. So thresholds for duplicates are at least the present ones for similar
+    # articles; thresholds for similar articles are at most the present and the proposed ones for duplicates.
     sure = [pair for pair in pairs if pair.label != "unsure"]
     if len(sure) < FEWEST:
         raise InputError(
@@ -88,7 +88,7 @@ def tune(
 def related(
     pairs: Sequence[JudgedPair], level: Level, grid: npt.NDArray[np.float64], rule: Settings
 ) -> Flags:
-    """Return which pairs the rule relates under each row of `grid` (sentence, signature): (thresholds, n)."""
+    """Return whether the rule relates each pair under each row of thresholds in `grid`; shape (rows, n)."""
     scored = Scored.of([pair.scores for pair in pairs])
     found = []
     for sentence, signature in grid.tolist():
@@ -117,14 +117,14 @@ def _tune(
     grid, found = _choices(level, pairs, settings, most)
     design = Design.of([pair.stratum for pair in pairs], sizes)
     point = _scores(design.weights()[np.newaxis], found, truth)[0]
-    # Thresholds serve future articles; for them even a stratum judged in full is only a sample.
+    # Thresholds will be used for future articles, of which even a fully judged stratum is only a sample.
     again = _scores(design.replicates(truth, seed, finite=False), *with_twins(found, truth))
-    # `argmax` takes the first of equals, and choices are in order of distance from the present thresholds.
+    # Among equal choices `argmax` takes the first, which is the closest to the present thresholds.
     best, favourites = int(point.argmax()), again.argmax(axis=1)
     rows = np.arange(len(again))
     flattered = np.mean(again[rows, favourites] - again[:, 0] - (point[favourites] - point[0]))
     optimism = max(0.0, float(flattered))
-    if point[best] - optimism <= point[0]:  # the gain is not more than the optimism
+    if point[best] - optimism <= point[0]:  # the optimism explains the whole gain
         best, optimism = 0, 0.0
     gain = interval(point[best] - point[0] - optimism, again[:, best] - again[:, 0] - optimism)
     return Tuned(
@@ -143,7 +143,7 @@ def _tune(
 def _choices(
     level: Level, pairs: Sequence[JudgedPair], settings: Settings, most: tuple[float, float]
 ) -> tuple[npt.NDArray[np.float64], Flags]:
-    """Return thresholds to try, and the pairs each relates: the present ones first, then by distance."""
+    """Return thresholds to try, by distance from the present ones, and the pairs that each choice relates."""
     axes, present = [], []
     for channel, high in zip(("sentence", "signature"), most, strict=True):
         low: float = getattr(settings, f"similar_{channel}_jaccard")
@@ -161,6 +161,6 @@ def _choices(
 
 
 def _scores(weights: Weights, found: Flags, truth: Flags) -> npt.NDArray[np.float64]:
-    """Return the F1 of each choice under each sample; shape (samples, choices)."""
-    # Rounded, so that equal choices compare equal in spite of the order of sums.
+    """Return the F1 of each choice of thresholds in each resample; shape (samples, choices)."""
+    # Rounding makes equal choices compare equal, although sums differ slightly with the order of summation.
     return np.asarray(np.round(np.nan_to_num(measures(weights, found, truth)[2]), 9))

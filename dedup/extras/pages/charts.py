@@ -1,7 +1,7 @@
-"""Inline SVG charts, styled by `templates/charts.css`: timelines, bars, and outlets on a circle.
+"""Draw inline SVG charts, styled by `templates/charts.css`: timelines, bars, and outlets on a circle.
 
-Every label is escaped. Each chart has a title and a description for screen readers; the macro `chart` of
-`components.html.j2` adds its numbers as a table.
+Every label is escaped. Each chart has a title and a description for screen readers; the macro `chart` in
+`components.html.j2` adds a table with the numbers behind the chart.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ from dedup.base.words import counted, later
 from dedup.extras.pages.environment import printable
 
 WIDTH, LEFT, RIGHT, TOP, BOTTOM = 720, 170, 24, 10, 34  # Width and margins of a timeline, in SVG pixels
-LINE = 18  # Pixels from one label to the next, in a timeline or a circle: the height of its letters, and room
-LETTERS = 22  # Characters of a label that fit left of a timeline; the rest is cut
-OUTLETS_DRAWN = 40  # Outlets with a line of their own; the table lists all
+LINE = 18  # Pixels from one label to the label below, in a timeline or circle: height of letters plus space
+LETTERS = 22  # Maximum length of a label, which fits left of a timeline; the rest is cut
+OUTLETS_DRAWN = 40  # Maximum number of outlets in a timeline; the table lists all outlets
 
-# Time between two marks of the axis: the first step that needs at most `MARKS` of them.
+# Possible intervals between ticks of the time axis; the first one that needs at most `MARKS` ticks is used.
 STEPS = tuple(
     timedelta(minutes=m)
     for m in (1, 2, 5, 10, 15, 30, 60, 120, 180, 360, 720, 1_440, 2_880, 10_080, 43_200, 525_600)
@@ -39,7 +39,7 @@ class Print:
 
 @dataclass(frozen=True, slots=True)
 class Bar:
-    """A bar of which a `share`, from 0 to 1, is drawn in the main colour."""
+    """A bar; `share`, from 0 to 1, is the part of the bar that is drawn in the main colour."""
 
     label: str
     value: int
@@ -47,16 +47,16 @@ class Bar:
 
 
 def story_timeline(prints: Sequence[Print], name: str = "timeline") -> Markup:
-    """Draw outlets against time, the earliest on top; empty without prints. `name` prefixes the ids."""
+    """Draw outlets against time, the earliest on top; empty without prints. `name` prefixes the SVG's ids."""
     if not prints:
         return Markup("")
     every = sorted(prints, key=lambda p: (p.time, not p.canonical, p.outlet))
     lines = {outlet: n for n, outlet in enumerate(dict.fromkeys(p.outlet for p in every))}
     drawn = min(len(lines), OUTLETS_DRAWN)
     first, last = every[0].time, every[-1].time
-    # Beyond seven years one step covers the whole time.
+    # For more than seven years, one interval covers the whole time.
     step = next((s for s in STEPS if (last - first) / s <= MARKS), STEPS[-1] * -((first - last) // STEPS[-1]))
-    # Never 0, which would divide by zero where all prints have the same time.
+    # The span is at least a step: 0, if all prints have the same time, would divide by zero.
     span = max(last - first, step)
     floor = TOP + drawn * LINE
 
@@ -76,7 +76,7 @@ def story_timeline(prints: Sequence[Print], name: str = "timeline") -> Markup:
         if n < drawn:
             kind, radius = ("dot strong", 7) if one.canonical else ("dot", 5)
             place = f'cx="{across(one.time - first)}" cy="{TOP + n * LINE + LINE // 2}"'
-            # Numbers of our own: escaping thousands of dots would take a third of the page's time.
+            # These are numbers made here, safe without escaping, which would take a third of the page's time.
             parts.append(Markup(f'<circle class="{kind}" {place} r="{radius}"/>'))  # noqa: S704
     told = (
         f"{counted(len(every), 'article')} of {counted(len(lines), 'outlet')}"
@@ -88,12 +88,12 @@ def story_timeline(prints: Sequence[Print], name: str = "timeline") -> Markup:
     return _picture("timeline", name, (WIDTH, floor + BOTTOM), "Who printed it when", told, parts)
 
 
-BAR_WIDTH, BAR_HEIGHT, BAR_TOP, BAR_BOTTOM = 720, 120, 18, 22  # In pixels of the SVG, with room for labels
-BAR_LABELS = 12  # Labels below the bars, at most; with more bars some have no label
+BAR_WIDTH, BAR_HEIGHT, BAR_TOP, BAR_BOTTOM = 720, 120, 18, 22  # SVG pixels; room for labels at both ends
+BAR_LABELS = 12  # Maximum number of labels below the bars; with more bars, some bars have no label
 
 
 def bars(values: Sequence[Bar], title: str, name: str = "bars") -> Markup:
-    """Draw upright bars from 0, such as articles by hour; empty without values."""
+    """Draw vertical bars that begin at 0, such as articles by hour; empty without values."""
     if not values:
         return Markup("")
     most = max(bar.value for bar in values)
@@ -121,8 +121,8 @@ def _tick(x: str, y: float | str, words: str) -> Markup:
     return Markup('<text class="tick middle" x="{}" y="{}">{}</text>').format(x, y, words)
 
 
-CIRCLE, RADIUS = (760, 500), 190  # In SVG pixels, with room for labels left and right of the circle
-BEND = 0.18  # Bend of a line as a share of its length: outlets that copy each other have two visible lines
+CIRCLE, RADIUS = (760, 500), 190  # SVG pixels; the size leaves room for labels left and right of the circle
+BEND = 0.18  # Bend of a line, divided by its length; keeps the two lines of mutual copies apart
 THINNEST, THICKEST = 1.0, 9.0
 
 
@@ -134,7 +134,7 @@ class Tie:
 
 
 def tie_graph(ties: Sequence[Tie], name: str = "ties") -> Markup:
-    """Draw outlets on a circle, and lines from original to copier; empty without ties. `name` as above."""
+    """Draw outlets on a circle, and lines from original to copier; empty without ties. `name`: id prefix."""
     if not ties:
         return Markup("")
     outlets = list(dict.fromkeys(outlet for tie in ties for outlet in (tie.original, tie.copier)))
@@ -148,7 +148,7 @@ def tie_graph(ties: Sequence[Tie], name: str = "ties") -> Markup:
         ).format(name)
     ]
     line = Markup('<path class="tie" stroke-width="{}" marker-end="url(#{}-head)" d="{}"/>')
-    # The most copies come last: SVG draws later lines on top.
+    # Ties with the most copies come last, because SVG draws later lines on top.
     for tie in sorted(ties, key=lambda tie: tie.copies):
         if tie.original != tie.copier:
             width = coordinate(THINNEST + (THICKEST - THINNEST) * tie.copies / most)
@@ -166,12 +166,12 @@ def tie_graph(ties: Sequence[Tie], name: str = "ties") -> Markup:
 
 
 def _upright(angle: float) -> bool:
-    # At the top and the bottom, where the cosine is 0 but for rounding, labels are centred.
+    # Labels at the top and bottom are centred; there the cosine is 0 except for rounding errors.
     return abs(math.cos(angle)) < 1e-6
 
 
 def _label_heights(places: Sequence[tuple[float, float, float]]) -> list[float]:
-    """Return the heights of labels: on each side at least a line apart, from the middle outwards."""
+    """Return the y of each label; on each side, labels move outwards until they are at least `LINE` apart."""
     heights = [y + 4 + 14 * math.sin(angle) for _, y, angle in places]
     for side in (-1, 1):
         beside = [
@@ -189,13 +189,13 @@ def _label_heights(places: Sequence[tuple[float, float, float]]) -> list[float]:
 
 
 def _place(n: int, count: int) -> tuple[float, float, float]:
-    """Return the place of an outlet (the first is on top) and its angle."""
+    """Return x, y and angle of outlet number `n` on the circle; the first outlet is at the top."""
     angle = 2 * math.pi * n / count - math.pi / 2
     return CIRCLE[0] / 2 + RADIUS * math.cos(angle), CIRCLE[1] / 2 + RADIUS * math.sin(angle), angle
 
 
 def _way(start: tuple[float, float, float], end: tuple[float, float, float]) -> str:
-    """Return a curve that bends to its left."""
+    """Return an SVG path from `start` to `end` that bends to the left, as seen from `start`."""
     (x1, y1, _), (x2, y2, _) = start, end
     middle = (x1 + x2) / 2 + BEND * (y2 - y1), (y1 + y2) / 2 - BEND * (x2 - x1)
     points = (x1, y1, *middle, x2, y2)

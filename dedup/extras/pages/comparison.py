@@ -1,4 +1,4 @@
-"""Compare two texts side by side, for a page: rows of `text/alignment.py`, long stretches folded or cut."""
+"""Show two texts side by side, aligned by `text/alignment.py`, with long equal parts folded or cut."""
 
 from __future__ import annotations
 
@@ -8,17 +8,17 @@ from itertools import groupby
 
 from dedup.text.alignment import AlignedRow, Kind, Passage, align, align_letters, reflowed
 
-# Limits in characters, for a page that an editor can read and a browser opens at once.
-SHOWN = 1_000  # Of a longer segment only the ends are shown
-OPENED = 6_000  # A longer stretch that both texts have is left out, not folded
-SIDE = 20_000  # The rest of a longer text is left out
-HEAD, TAIL = 240, 160  # Characters that remain of a long segment, at its start and its end
-FOLDED_ROWS = 4  # Fewer common rows between the two beside differences are shown, not folded
+# Limits in characters (FOLDED_ROWS: in rows), so that editors can read a page and browsers open it fast.
+SHOWN = 1_000  # Maximum length of a segment shown whole; of a longer segment only both ends are shown
+OPENED = 6_000  # Maximum length of an equal stretch that is folded; a longer stretch is left out
+SIDE = 20_000  # Maximum length shown of a text; the rest is left out
+HEAD, TAIL = 240, 160  # Characters shown at the start and at the end of a longer segment
+FOLDED_ROWS = 4  # Minimum number of equal rows that are folded, without the rows next to differences
 
 
 @dataclass(frozen=True, slots=True)
 class ShownPart:
-    """A segment as shown: its text, or the number of characters left out (`cut`, else 0)."""
+    """A piece of a segment: either a text that is shown, or `cut` > 0, the number of characters left out."""
 
     text: str
     kind: Kind
@@ -35,7 +35,7 @@ class TextCell:
 
 @dataclass(frozen=True, slots=True)
 class ComparedLine:
-    """A passage beside its version in the other text. None: only one text has it."""
+    """A passage of text a beside its version in text b; None if that text lacks the passage."""
 
     a: TextCell | None
     b: TextCell | None
@@ -44,7 +44,7 @@ class ComparedLine:
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """Lines that are shown, or folded behind a click; `cut`: characters left out instead of lines, else 0."""
+    """Lines, shown or folded behind a click; or no lines and `cut`, the number of characters left out."""
 
     lines: tuple[ComparedLine, ...]
     folded: bool = False
@@ -53,14 +53,14 @@ class Block:
 
 
 def compare(a: str, b: str, common: Iterable[str] = (), *, letters: bool = False) -> list[Block]:
-    """Return blocks in reading order, bounded in size. `letters`: two prints of one text, by letters."""
+    """Return blocks of limited size in reading order. `letters`: align letters, for misread copies."""
     found: list[Block] = []
     a, b, shown = reflowed(a), reflowed(b), 0
     rows = align_letters(a, b) if letters else align(a, b, common)
     left = sum(map(_characters, rows))
     for same, group in groupby(rows, key=lambda row: row.same):
         stretch = list(group)
-        # Rows beside a difference stay open: they show where it is.
+        # Rows next to a difference are not folded, because they show the context of the difference.
         middle = stretch[1:-1] if same and len(stretch) >= FOLDED_ROWS + 2 else []
         ends = (stretch[:1], middle, stretch[-1:]) if middle else (stretch, [], [])
         for number, piece in enumerate(ends):
@@ -110,7 +110,7 @@ def _parts(text: str, kind: Kind) -> Iterator[ShownPart]:
 
 
 def _bounded(parts: tuple[ShownPart, ...]) -> tuple[ShownPart, ...]:
-    # One passage may be longer than a whole side.
+    # A single passage may exceed the maximum of a whole side.
     shown = 0
     for number, part in enumerate(parts):
         shown += len(part.text)
@@ -121,6 +121,6 @@ def _bounded(parts: tuple[ShownPart, ...]) -> tuple[ShownPart, ...]:
 
 
 def _word_end(text: str, place: int) -> int:
-    """Return the end of the word at a place if it is near, else the place."""
+    """Return the index after the next space if the space is near `place`, else `place`."""
     space = text.find(" ", place, place + TAIL // 2)
     return place if space < 0 else space + 1

@@ -1,4 +1,4 @@
-"""Make templates safe for hostile texts: values are escaped, and characters that HTML forbids replaced."""
+"""Make templates safe for hostile texts: escape all values, and replace characters that HTML forbids."""
 
 from __future__ import annotations
 
@@ -11,21 +11,21 @@ from markupsafe import Markup
 
 from dedup.base.words import FILTERS
 
-# Control characters without a picture of their own, noncharacters, surrogates. And the two overrides of
-# direction, U+202D and U+202E: with them a title could turn the rest of its line around.
+# Control characters that have no symbol in Unicode, noncharacters and surrogates. Also the two overrides of
+# writing direction, U+202D and U+202E, by which a title could reverse the rest of a line.
 _UNSHOWN = (*range(0x7F, 0xA0), 0x202D, 0x202E, 0xFFFE, 0xFFFF, *range(0xD800, 0xE000))
 _PICTURES = dict.fromkeys(_UNSHOWN, 0xFFFD)
 _PICTURES |= {code: 0x2400 + code for code in range(32) if chr(code) not in "\t\n\r"} | {0x0D: 0x0A}
 
 
 def printable(text: str) -> str:
-    """Return a text without characters that HTML forbids: control characters become their pictures."""
+    """Replace characters that HTML forbids: a control character becomes its symbol, such as ␀, or U+FFFD."""
     return text.translate(_PICTURES)
 
 
 def outside(url: str | None) -> str | None:
-    """Return the url if it may be a link (http or https, with a host), else None."""
-    # `javascript:` would run with the rights of the page; blanks and controls hide what a browser opens.
+    """Return the url if it is safe to link to (http or https, with a host), else None."""
+    # `javascript:` would run with the page's rights; blanks and control characters hide the real target.
     if url is None or not re.match(r"https?://", url, re.IGNORECASE) or re.search(r"[\s\x00-\x1f\x7f]", url):
         return None
     try:
@@ -36,12 +36,12 @@ def outside(url: str | None) -> str | None:
 
 @cache
 def environment(package: str) -> Environment:
-    """Return the templates of a package, with the components of this one beside them."""
+    """Return an environment with the templates of a package and the shared templates of this package."""
     made = Environment(
         loader=ChoiceLoader([PackageLoader(package), PackageLoader("dedup.extras.pages")]),
         autoescape=True,
         undefined=StrictUndefined,
-        # Charts are Markup and were made printable when they were drawn.
+        # Charts are Markup; `charts.py` has already made their texts printable.
         finalize=lambda v: printable(v) if isinstance(v, str) and not isinstance(v, Markup) else v,
         trim_blocks=True,
         lstrip_blocks=True,

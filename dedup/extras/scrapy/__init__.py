@@ -1,1 +1,1 @@
-"""An item pipeline for Scrapy, and a spool for outages of the database; the extra `scrapy`."""
+"""The extra `scrapy`: an item pipeline for Scrapy, and a spool that keeps articles during outages."""

@@ -3,7 +3,7 @@
     # settings.py
     ITEM_PIPELINES = {"dedup.scrapy.DedupPipeline": 500}
 
-It never blocks the reactor, and an outage of the database loses no item; see docs/scraper.md.
+The pipeline never blocks the reactor, and an outage of the database loses no item; see docs/scraper.md.
 """
 
 from __future__ import annotations
@@ -35,34 +35,34 @@ __all__ = ["DedupPipeline", "Options"]
 
 log = logging.getLogger("dedup.scrapy")
 
-THREADS = 4  # All settling waits for one lock, so more threads would only wait too
+THREADS = 4  # All settling needs the same lock, so more threads would only wait for it
 
 
 @dataclass(frozen=True)
 class Options:
-    """The settings of the pipeline, each with its name in Scrapy."""
+    """The options of the pipeline; comments give the names of the Scrapy settings."""
 
-    url: str | None = None  # DEDUP_DATABASE_URL; by default the environment variable of this name
-    schema: str | None = None  # DEDUP_SCHEMA; by default the environment variable of this name
-    # DEDUP_FIELDS: article field -> item field; by default they have the same name. An item without a
-    # `source_id` has its `url` as id.
+    url: str | None = None  # DEDUP_DATABASE_URL; default: the environment variable with this name
+    schema: str | None = None  # DEDUP_SCHEMA; default: the environment variable with this name
+    # DEDUP_FIELDS: article field -> item field; by default, both have the same name. The id of an item
+    # without a `source_id` is its `url`.
     fields: Mapping[str, str] = field(default_factory=dict)
-    keep: Sequence[str] = ()  # DEDUP_KEEP: fields of the item that its article keeps, shown beside its mark
-    item_field: str = "dedup"  # DEDUP_ITEM_FIELD: the field of the item for the verdict; "" for none
-    # DEDUP_DROP: drop duplicates. A copy that came before its original has passed already; the verdict of the
-    # original lists it in `copies`.
+    keep: Sequence[str] = ()  # DEDUP_KEEP: item fields that are stored with the article and its mark
+    item_field: str = "dedup"  # DEDUP_ITEM_FIELD: item field that gets the verdict; "" for no field
+    # DEDUP_DROP: drop duplicates. A copy that arrived before the original has already passed; the original's
+    # verdict lists such copies in `copies`.
     drop: bool = False
     spool: str = "dedup-spool-{name}.jsonl"  # DEDUP_SPOOL: `{name}` is the name of the spider
-    spool_bytes: int = MAX_BYTES  # DEDUP_SPOOL_BYTES: limit of that file
-    retry_seconds: float = RETRY_SECONDS  # DEDUP_RETRY_SECONDS: between two attempts to reach the database
+    spool_bytes: int = MAX_BYTES  # DEDUP_SPOOL_BYTES: maximum size of the spool
+    retry_seconds: float = RETRY_SECONDS  # DEDUP_RETRY_SECONDS: time between attempts to reach the database
 
     @classmethod
     def read(cls, settings: BaseSettings) -> Self:
-        """Return the options in a project's settings. Raises NotConfigured for an unknown field."""
+        """Read the options from Scrapy settings; raise NotConfigured for an unknown article field."""
         fields = settings.getdict("DEDUP_FIELDS")
         if unknown := set(fields) - set(ARTICLE_FIELDS):
             wrong, known = ", ".join(sorted(unknown)), ", ".join(ARTICLE_FIELDS)
-            raise NotConfigured(f"DEDUP_FIELDS: articles have no {wrong}; they have {known}")
+            raise NotConfigured(f"DEDUP_FIELDS: articles have no {wrong}; the fields are {known}")
         return cls(
             settings.get("DEDUP_DATABASE_URL") or None,
             settings.get("DEDUP_SCHEMA") or None,
@@ -79,9 +79,9 @@ class Options:
 class DedupPipeline:
     """An item pipeline that submits items as articles.
 
-    Scrapy's stats count verdicts by status as `dedup/unique` and so on, `dedup/overtaken` verdicts that list
-    copies, `dedup/no_article` items without a verdict, and `dedup/dropped`, `dedup/spooled`,
-    `dedup/delivered` and `dedup/lost` items.
+    Scrapy's stats count verdicts by status, such as `dedup/unique`; verdicts that list copies as
+    `dedup/overtaken`; items that are no articles as `dedup/no_article`; and items as `dedup/dropped`,
+    `dedup/spooled`, `dedup/delivered` and `dedup/lost`.
     """
 
     def __init__(self, crawler: Crawler, options: Options) -> None:
@@ -95,7 +95,7 @@ class DedupPipeline:
         return cls(crawler, Options.read(crawler.settings))
 
     async def open_spider(self) -> None:
-        """Open the corpus, and deliver the spool of an earlier crawl. The crawl begins in any case."""
+        """Open the corpus and deliver the spool of an earlier crawl. The crawl also begins if this fails."""
         name = self._crawler.spider.name if self._crawler.spider else "spider"
         self._corpus = SpoolingDeduplicator(
             self._options.url,
@@ -116,7 +116,7 @@ class DedupPipeline:
             self._count("delivered", corpus.delivered)
 
     async def process_item(self, item: Any) -> Any:
-        """Add the verdict to an item. Raises DropItem for a duplicate, if duplicates are dropped."""
+        """Add the verdict to an item; raise DropItem for a duplicate if duplicates must be dropped."""
         corpus = self._corpus
         assert corpus is not None
         try:
@@ -129,7 +129,7 @@ class DedupPipeline:
             verdict = await self._in_thread(lambda: corpus.submit(article))
         except SpoolError as error:
             self._count("lost")
-            self._warn("lost", f"items pass on and are not kept for later: {error}")
+            self._warn("lost", f"items pass on, but are not kept for the database: {error}")
             return item
         if verdict is None:
             self._count("spooled")
@@ -141,7 +141,7 @@ class DedupPipeline:
         return self._with_verdict(item, verdict)
 
     def _article(self, item: ItemAdapter) -> Article:
-        """Return the article of an item. Raises InputError or TypeError."""
+        """Make an article of an item; raise InputError or TypeError if the item is no article."""
         names = {name: self._options.fields.get(name, name) for name in ARTICLE_FIELDS}
         if "source_id" not in self._options.fields and item.get("source_id") is None:
             names["source_id"] = names["url"]
@@ -155,7 +155,7 @@ class DedupPipeline:
         if verdict.is_duplicate and self._options.drop:
             self._count("dropped")
             log.info("dropped %r: duplicate of %r (%s)", verdict.id, verdict.duplicate_of, verdict.reason)
-            # Scrapy logs the whole dropped item at this level; NOTSET keeps the article out of the log.
+            # Scrapy logs the whole dropped item at `log_level`; NOTSET keeps the article out of the log.
             raise DropItem(f"duplicate of {verdict.duplicate_of} ({verdict.reason})", log_level="NOTSET")
         if self._options.item_field:
             try:
@@ -169,7 +169,7 @@ class DedupPipeline:
         future = self._threads.submit(work)
         if is_asyncio_available():
             return await asyncio.wrap_future(future)
-        # Imported late: the first import installs the default reactor, and Scrapy may choose another one.
+        # Imported late: the first import installs the default reactor, but Scrapy may choose a different one.
         from twisted.internet import reactor
 
         done: Deferred[None] = Deferred()
@@ -182,7 +182,7 @@ class DedupPipeline:
             self._crawler.stats.inc_value(f"dedup/{name}", count)
 
     def _warn(self, kind: str, message: str) -> None:
-        # Once for each kind, not for every item.
+        # Each kind of warning is logged once, not for every item.
         if kind not in self._warned:
             self._warned.add(kind)
             log.warning(message)

@@ -1,7 +1,7 @@
-"""Keep articles on disk until the database can take them, in a JSONL file that is emptied once delivered.
+"""Keep articles in a JSONL file until the database can take them; the file is emptied after the delivery.
 
-Any number of threads and processes may use one file. When `add` returns, the line survives a crash of the
-machine. `dedup load FILE` reads the file too.
+Any number of threads and processes may use the same file. When `add` returns, the line survives a crash of
+the machine. `dedup load FILE` can also read the file.
 """
 
 from __future__ import annotations
@@ -21,15 +21,15 @@ from dedup.base.article import ARTICLE_FIELDS, Article, storable
 from dedup.base.errors import ClosedError, DatabaseError, InputError, SpoolError, is_about_input
 from dedup.files.whole import ends_a_line
 
-MAX_BYTES = 1_000_000_000  # Of a spool: 200,000 articles of 5 kB
+MAX_BYTES = 1_000_000_000  # Default maximum size of a spool; 200,000 articles of 5 kB
 
 
 class Spool:
-    """A file of at most `max_bytes` with articles that wait; true if it has any."""
+    """A file of at most `max_bytes` with articles that wait; `bool(spool)` is True if an article waits."""
 
     def __init__(self, path: str | Path, max_bytes: int = MAX_BYTES) -> None:
-        self.path = Path(path)  # created with the first article, in an existing folder
-        # Lines that can never be delivered.
+        self.path = Path(path)  # created with the first article; the folder must exist
+        # A file for lines that can never be delivered.
         self.refused = self.path.with_name(f"{self.path.name}.refused")
         self._max_bytes = max_bytes
 
@@ -40,22 +40,22 @@ class Spool:
             return False
 
     def add(self, article: Article) -> None:
-        """Add an article. Raises SpoolError if the file is full or cannot be written."""
+        """Add an article; raise SpoolError if the file is full or cannot be written."""
         if article.added_at is None:
-            # The order of the corpus goes by when an article came, not by when it was delivered.
+            # The corpus orders articles by the time of arrival, which is now, not at the delivery.
             article = replace(article, added_at=datetime.now(UTC))
         self._append(self.path, _line(article))
 
     def refuse(self, article: Article) -> None:
-        """Add an article that the database will never take to `refused`."""
+        """Add an article that the database will never accept to the file `refused`."""
         self._append(self.refused, _line(article))
 
     def deliver(self, send: Callable[[Article], object]) -> int:
-        """Send all articles in order, also those added meanwhile, and empty the file; return their number.
+        """Send all articles in order, including ones added meanwhile; empty the file; return the number sent.
 
-        Sending an article twice must do no harm, since an interrupted delivery begins again. Returns 0 if
-        another process delivers. A DatabaseError of `send` that is not about the article ends the delivery;
-        any other error moves the line to `refused`.
+        Sending an article twice must do no harm, since an interrupted delivery begins again. Returns 0 while
+        another process delivers. If `send` raises a DatabaseError that is not about the article, the delivery
+        ends with this error; any other error moves the line to `refused`.
         """
         if not self:
             return 0
@@ -68,7 +68,7 @@ class Spool:
             sent, position = 0, 0
             with self.path.open("r+b") as file:
                 while not self._emptied(file, position):
-                    # Behind the lock, so that no line is read before it was written to its end.
+                    # The size is read under the lock, so that no half-written line is read.
                     with _locked(file):
                         end = file.seek(0, os.SEEK_END)
                     file.seek(position)
@@ -107,12 +107,12 @@ class Spool:
                 if size + len(line) > self._max_bytes:
                     raise SpoolError(f"{path} would be larger than {self._max_bytes:,} bytes")
                 if size and not ends_a_line(path):
-                    line = b"\n" + line  # a program was killed while writing
+                    line = b"\n" + line  # the last writer was killed
                 file.write(line.rstrip(b"\n") + b"\n")
                 file.flush()
                 os.fsync(file.fileno())
             if new:
-                # A new file survives a crash only once its folder is synced too.
+                # A new file survives a crash only after its folder was synced, too.
                 folder = os.open(path.parent, os.O_RDONLY)
                 try:
                     os.fsync(folder)
@@ -128,10 +128,10 @@ def _line(article: Article) -> bytes:
 
 
 def _article(line: bytes) -> Article:
-    """Read a line. Raises ValueError, TypeError or InputError if `add` did not write all of it."""
+    """Parse a line; raise ValueError, TypeError or InputError if `add` did not write the whole line."""
     values = json.loads(line)
     if not isinstance(values, dict) or set(values) - set(ARTICLE_FIELDS):
-        raise InputError("not an article")
+        raise InputError("the line is not an article")
     return Article(**values)
 
 

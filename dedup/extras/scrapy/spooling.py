@@ -1,4 +1,4 @@
-"""Submit articles through an outage, with a spool on disk: docs/reliability.md, promise 10."""
+"""Submit articles even during an outage, with a spool on disk (docs/reliability.md, promise 10)."""
 
 from __future__ import annotations
 
@@ -18,23 +18,23 @@ from dedup.extras.scrapy.spool import MAX_BYTES, Spool
 
 __all__ = ["SpoolingDeduplicator"]
 
-RETRY_SECONDS = 5.0  # Between two attempts to reach a database that is down
+RETRY_SECONDS = 5.0  # Default time between two attempts to reach a database that is down
 
 log = logging.getLogger("dedup.spooling")
 
 
 class SpoolingDeduplicator:
-    """A `Deduplicator` for programs that must go on when the database is down. For any number of threads.
+    """A `Deduplicator` for programs that must continue while the database is down; safe for many threads.
 
         with SpoolingDeduplicator(spool="articles.jsonl") as dd:
             verdict = dd.submit(Article(source_id="a1", text="…"))
             print(verdict or "kept for later")
 
-    The beginning and the end of an outage are logged. After it the spool is delivered first, and articles
-    that come meanwhile are added to it, so that no version of an article overtakes another.
+    The beginning and the end of an outage are logged. After an outage the spool is delivered first, and new
+    articles are added to the spool until it is empty, so that no version of an article overtakes another.
 
-    `url`, `schema` and `timeouts` are as of `Deduplicator`, which is opened when it is needed; `spool` and
-    `max_bytes` as of `Spool`. `retry_seconds`: between two attempts to reach a database that is down.
+    `url`, `schema` and `timeouts` are as for `Deduplicator`, which is opened when it is first needed; `spool`
+    and `max_bytes` are as for `Spool`. `retry_seconds`: time between two attempts to reach the database.
     """
 
     def __init__(
@@ -48,14 +48,14 @@ class SpoolingDeduplicator:
         retry_seconds: float = RETRY_SECONDS,
     ) -> None:
         self.spool = Spool(spool, max_bytes)
-        self.delivered = 0  # articles that this object delivered from the spool
+        self.delivered = 0  # number of articles that this object delivered from the spool
         self._url, self._timeouts, self._retry_seconds = url, timeouts, retry_seconds
         self._schema = chosen(schema)
         self._corpus: Deduplicator | None = None
         self._up = self._closed = self._warned = False
         self._next_try = 0.0
         self._trying = Lock()
-        # Held to change `_up` and to add to the spool, so that nothing is added once it is delivered.
+        # Held to change `_up` and to add to the spool, so that no article is added after the delivery.
         self._gate = Lock()
 
     def __enter__(self) -> Self:
@@ -66,9 +66,9 @@ class SpoolingDeduplicator:
         self.close()
 
     def submit(self, article: Article) -> Verdict | None:
-        """Return the verdict on an article, or None if it was kept for later.
+        """Return the verdict on an article, or None if the article was kept in the spool.
 
-        Raises SpoolError if the article is lost, since the spool is full or fails; ClosedError after `close`.
+        Raises SpoolError if the article is lost, as the spool is full or fails; ClosedError after `close`.
         """
         while True:
             if self.connect() and self._corpus is not None:
@@ -86,12 +86,12 @@ class SpoolingDeduplicator:
                     return None
 
     def connect(self) -> bool:
-        """Open the corpus and deliver the spool, if it is time to try; return True if the database is up."""
+        """Return whether the database is up; when a new attempt is due, open it and deliver the spool."""
         if self._closed:
             raise ClosedError("this SpoolingDeduplicator is closed; open another one")
         if self._up:
             return True
-        # Only one thread tries, and the others need not wait for it.
+        # Only one thread makes the attempt; other threads do not wait for it.
         if time.monotonic() < self._next_try or not self._trying.acquire(blocking=False):
             return False
         try:
@@ -117,9 +117,9 @@ class SpoolingDeduplicator:
             before = self.delivered
             self.delivered += self.spool.deliver(self._corpus.submit)
             with self._gate:
-                # Again, for articles that were added since. None can be added while the gate is held.
+                # Deliver articles added in the meantime; while the gate is held, no thread can add more.
                 self.delivered += self.spool.deliver(self._corpus.submit)
-                self._up = not self.spool  # unless another process is delivering
+                self._up = not self.spool  # not empty if another process is delivering
         except (DatabaseError, SpoolError) as error:
             self._went_down(error)
             return False

@@ -1,1 +1,1 @@
-"""The extra `serve`: answers of a `Deduplicator` as JSON over HTTP, for scrapers in other languages."""
+"""The extra `serve`: a `Deduplicator` behind HTTP, with answers in JSON, for scrapers in other languages."""

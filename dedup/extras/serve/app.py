@@ -1,4 +1,4 @@
-"""The endpoints of the HTTP service: each asks a `Deduplicator` and answers with JSON."""
+"""Define the endpoints of the HTTP service. Each endpoint calls a `Deduplicator` and answers with JSON."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ from dedup.extras.serve.handling import Handling, fields_of, in_thread
 from dedup.extras.serve.limits import Limits
 from dedup.files.record import Flaw
 
-HEALTH_SECONDS = 1.0  # Life of an answer of the health check: more frequent checks cost the database nothing
+HEALTH_SECONDS = 1.0  # A health check within this time repeats the last answer and spares the database
 
 
 def make_app(
     dd: Deduplicator, limits: Limits, access: Access, *, texts: bool = False, log_requests: bool = False
 ) -> ASGIApp:
-    """Make the application; `texts` lets answers hold words of articles."""
+    """Return the application. `texts`: allow answers that contain texts of articles."""
     service = Service(dd, limits, texts=texts)
     return Guard(
         service.router(),
@@ -39,13 +39,13 @@ def make_app(
         dd.location,
         paths=PATHS,
         probes=PROBES,
-        nowhere="/openapi.json has those that there are",
+        nowhere="/openapi.json lists the addresses",
         log_requests=log_requests,
     )
 
 
 class Service:
-    """The endpoints, each a method of its name."""
+    """Answer requests; each endpoint is the method with the endpoint's name."""
 
     def __init__(self, dd: Deduplicator, limits: Limits, *, texts: bool) -> None:
         self._dd, self._limits, self._texts = dd, limits, texts
@@ -84,7 +84,7 @@ class Service:
         if found is None:
             raise NotFoundError.of(source_id)
         answer: dict[str, Any] = _named(found.as_dict())
-        answer["article"]["kept"] = found.article.kept  # under the names that its owner gave
+        answer["article"]["kept"] = found.article.kept  # with the owner's field names
         if not text:
             del answer["article"]["text"]
         return answer
@@ -116,7 +116,7 @@ class Service:
 
     async def changes(self, _request: Request, since: str, limit: int) -> dict[str, Any]:
         if not 1 <= limit <= self._limits.changes:
-            raise ProblemError(400, f"limit is a whole number from 1 to {self._limits.changes:,}")
+            raise ProblemError(400, f"limit must be a whole number from 1 to {self._limits.changes:,}")
         found = await self._handling.run(lambda: self._dd.changes(since or None, limit=limit))
         told = [_named(change.as_dict()) for change in found]
         for change in told:
@@ -128,7 +128,7 @@ class Service:
         return {"status": "ok"}
 
     async def ready(self, _request: Request) -> dict[str, Any]:
-        # A full server is alive, but a balancer should send requests elsewhere.
+        # A full server is healthy but not ready: a load balancer should send requests elsewhere.
         with self._handling.requests.one():
             pass
         await self._probe.check()
@@ -144,7 +144,7 @@ class Service:
     def _batch(self, body: bytes, what: str, store: bool) -> dict[str, Any]:
         given = value_of(body, "body") if what == "item" else body.removesuffix(b"\n").split(b"\n")
         if not isinstance(given, list):
-            raise RefusedError("body is not a JSON array")
+            raise RefusedError("the body must be a JSON array")
         if len(given) > self._limits.batch_articles:
             raise ProblemError(
                 413, f"the batch has {len(given):,} {what}s, the limit is {self._limits.batch_articles:,}"
@@ -154,7 +154,7 @@ class Service:
         why = None
         for one in given:
             if verdicts and time.monotonic() > deadline:
-                why = f"the rest was not reached in {self._limits.batch_seconds:g} s"
+                why = f"the rest was not reached within {self._limits.batch_seconds:g} s"
                 break
             try:
                 verdicts.append(self._judged(one, what, store))
@@ -171,7 +171,7 @@ class Service:
 
 
 class Probe:
-    """A check of the database, made at most once in `HEALTH_SECONDS` for any number of clients."""
+    """Check the database, at most once per `HEALTH_SECONDS` for all clients together."""
 
     def __init__(self, dd: Deduplicator, limits: Limits) -> None:
         self._dd, self._seconds = dd, limits.work_seconds
@@ -197,7 +197,7 @@ class Probe:
 
 
 def _query(request: Request, endpoint: Endpoint) -> dict[str, Any]:
-    """Return the parameters of a request; raise ProblemError for a missing, unknown, double or wrong one."""
+    """Return the parameters of a request; raise ProblemError if any is missing, unknown, double or wrong."""
     known = {parameter["name"]: parameter["schema"] for parameter in endpoint.parameters}
     given = fields_of(request.scope["query_string"], known, "the query")
     found: dict[str, Any] = {}
@@ -211,23 +211,23 @@ def _query(request: Request, endpoint: Endpoint) -> dict[str, Any]:
 def _parsed(name: str, kind: str, value: str) -> str | bool | int:
     if kind == "boolean":
         if value not in ("true", "false"):
-            raise ProblemError(400, f"{name} is true or false")
+            raise ProblemError(400, f"{name} must be true or false")
         return value == "true"
     if kind == "integer":
         if not (value.isascii() and value.isdecimal() and len(value) <= 9):
-            raise ProblemError(400, f"{name} is a whole number from 0 to 999,999,999")
+            raise ProblemError(400, f"{name} must be a whole number from 0 to 999,999,999")
         return int(value)
     return value
 
 
 def judged(found: Verdict, flaws: Iterable[Flaw]) -> dict[str, Any]:
-    """Return a verdict with the repairs of its article: fields that could not be used as they were sent."""
+    """Return a verdict with the repairs of its article: the fields that were changed or dropped, and why."""
     repairs = [{"field": field, "reason": reason, "value": value} for field, reason, value in flaws]
     return {**_named(found.as_dict()), "repairs": repairs}
 
 
 def _named(value: Any) -> Any:
-    """Return a value with the names of the service: an id is a `source_id`."""
+    """Return an answer of the library with the service's names: `id` becomes `source_id`."""
     if isinstance(value, dict):
         return {NAMES.get(name, name): _named(item) for name, item in value.items()}
     return [_named(item) for item in value] if isinstance(value, list) else value

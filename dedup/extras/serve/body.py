@@ -1,5 +1,5 @@
-"""Read articles as JSON from a network, with the same bounds and repairs as for a line of JSONL. The
-id has one name, `source_id`, and the text of an `html` page is extracted as by `dedup load --html`.
+"""Read articles from JSON bodies, with the same limits and repairs as for lines of JSONL. An id must be
+named `source_id`. The text of an `html` page is extracted in the same way as by `dedup load --html`.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from dedup.files.naming import DEFAULT_FIELDS, TEASERS, Shapes, fold
 from dedup.files.record import NO_MEMORY, Flaw, Refusal, find_usable_id, make_article
 from dedup.files.report import Understanding
 
-PAGES = ("html", "body_html", "content_html")  # Names of a page
+PAGES = ("html", "body_html", "content_html")  # Names of the field with an HTML page
 
 FIELDS: dict[str, tuple[str, ...]] = {
     **DEFAULT_FIELDS,
@@ -24,11 +24,11 @@ FIELDS: dict[str, tuple[str, ...]] = {
     ),
     "html": PAGES,
 }
-"""Names of each field, in the order in which they are tried."""
+"""Accepted names of each field; the first name that an article has is used."""
 
 
 class RefusedError(InputError):
-    """A body that is not an article: the reason, and its id if it could still be read."""
+    """Raised for a body that is not an article; `source_id` is the article's id if it could be read."""
 
     def __init__(self, reason: str, source_id: object = None) -> None:
         super().__init__(reason)
@@ -36,16 +36,16 @@ class RefusedError(InputError):
 
 
 class MissingExtraError(DedupError):
-    """A page cannot be read without trafilatura; the message names the extra."""
+    """Raised for an HTML page if trafilatura is not installed; the message names the extra that has it."""
 
 
 def read_article(body: bytes, what: str = "body") -> tuple[Article, Sequence[Flaw]]:
-    """Return the article of a JSON object, and its repairs. `what` names the object in reasons."""
+    """Return the article in a JSON object, and the repairs made. `what` names the object in errors."""
     return article_of(value_of(body, what), what)
 
 
 def value_of(body: bytes, what: str) -> Any:
-    """Return the value of JSON; raise RefusedError if it is damaged or empty."""
+    """Parse JSON and return the value; raise RefusedError if the JSON is damaged or empty."""
     if not body or body.isspace():
         raise RefusedError(BLANK if what == "line" else f"the {what} is empty")
     found, reason = parse_json(body, what)
@@ -55,7 +55,7 @@ def value_of(body: bytes, what: str) -> Any:
 
 
 def article_of(content: Any, what: str) -> tuple[Article, Sequence[Flaw]]:
-    """Return the same as `read_article`, for a value that is already parsed."""
+    """Return the same as `read_article`, but from a parsed value."""
     if not isinstance(content, dict):
         raise RefusedError(f"{what} is not a JSON object")
     understood = Understanding(what, "jsonl")
@@ -64,9 +64,7 @@ def article_of(content: Any, what: str) -> tuple[Article, Sequence[Flaw]]:
         raise RefusedError(found, found.source_id if isinstance(found, Refusal) else None)
     others = set(DEFAULT_FIELDS["source_id"][1:]).intersection(map(fold, content))
     if "source_id" not in found and others:
-        raise RefusedError(
-            f"the id of an article is its source_id: say 'source_id' in place of '{min(others)}'"
-        )
+        raise RefusedError(f"the id of an article must be named 'source_id': rename '{min(others)}'")
     try:
         if "html" in found:
             _take_out_of_html(found)

@@ -1,4 +1,4 @@
-"""The OpenAPI document: `openapi.json` with schemas made of the types of answers; and its routes."""
+"""Make the OpenAPI document from `openapi.json` and the types of answers, and list its endpoints."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ LINES = "application/x-ndjson"
 PROBLEM = "application/problem+json"
 
 NAMES = {"id": "source_id"}  # Names in the library's answers -> names in answers of the service
-ANY_REFUSAL = (400, 401, 421, 429, 500, 503)  # Statuses that every endpoint may have
-# Orchestrators send no token and ask often; their checks are cheap and tell no secret.
+ANY_REFUSAL = (400, 401, 421, 429, 500, 503)  # Error statuses that every endpoint may answer with
+# Orchestrators send no token and check often; the checks are cheap and reveal no secret.
 PROBES = frozenset(("/v1/health", "/v1/ready"))
 OPEN = PROBES | {"/openapi.json"}  # Addresses that need no token
 
@@ -30,12 +30,12 @@ Schema = dict[str, Any]
 
 
 class Endpoint(NamedTuple):
-    """An HTTP method of an address."""
+    """An HTTP method of an address, and the method of `Service` that answers."""
 
-    name: str  # of the method of `Service` that answers
+    name: str  # name of the method of `Service`
     method: str
     path: str
-    parameters: list[Schema]  # as in OpenAPI
+    parameters: list[Schema]  # in the form of OpenAPI
 
 
 _PLAIN: dict[Any, Schema] = {
@@ -49,7 +49,7 @@ _PLAIN: dict[Any, Schema] = {
 
 
 def schema_of(kind: Any) -> Schema:
-    """Return the schema of values of a type as `dedup.base.answer.plain` writes them, or raise TypeError."""
+    """Return the JSON schema of a type's values after `dedup.base.answer.plain`, or raise TypeError."""
     if kind in _PLAIN:
         return _PLAIN[kind]
     origin, inner = get_origin(kind), get_args(kind)
@@ -82,7 +82,7 @@ def _object(members: Schema, *optional: str) -> Schema:
 
 
 def _answers() -> Schema:
-    """Return the schemas of the library's answers, with the members that the service adds."""
+    """Return the JSON schemas of the library's answers, plus the members that the service adds."""
     count: Schema = {"type": "integer", "minimum": 0}
     statuses = ("unique", "similar", "duplicate", "pending", "failed")
     judged = _members(Verdict) | {
@@ -90,7 +90,7 @@ def _answers() -> Schema:
         "status": {"enum": [*statuses, "refused"]},
     }
     repair = dict.fromkeys(("field", "reason", "value"), schema_of(str))
-    # Texts are required by the types, but sent only if asked for.
+    # The types require texts, but the service sends texts only on request.
     marked = _members(MarkedArticle) | {"verdict": _object(judged)}
     marked["article"]["required"].remove("text")
     explained = _members(Explanation) | {"shared_sentences": count, "differing_sentences": count}

@@ -1,6 +1,6 @@
 """Check the token and the rate of every request, and answer errors as application/problem+json (RFC 9457).
 
-Answers never hold a traceback, the text of an article not asked for, or the host of the database.
+Answers never contain a traceback, the text of an article that was not requested, or the database's host.
 """
 
 from __future__ import annotations
@@ -40,26 +40,26 @@ from dedup.extras.serve.endpoints import OPEN, PROBLEM
 from dedup.extras.serve.limits import FullError, Limits, Rates, client_key
 
 LOG = logging.getLogger("dedup.serve")
-# Many clients read no answer before they have sent the whole body, so a refused body is read for so long.
+# Many clients read the answer only after they have sent the whole body, so a refused body is read this long.
 LINGER_SECONDS = 2.0
 LOOPBACK_NAMES = frozenset(("localhost", "127.0.0.1", "::1"))
-# Marks change, so no answer is cached. `nosniff`: a browser must not take JSON with words of others for HTML.
+# Marks change, so answers must not be cached. `nosniff` stops browsers from treating JSON with news as HTML.
 HEADERS = {"Cache-Control": "no-store", "X-Content-Type-Options": "nosniff"}
-BUSY_SECONDS = 1  # Wait before a request is repeated that others blocked
-OUTAGE_SECONDS = 5  # Wait before a request is repeated that the database did not answer
+BUSY_SECONDS = 1  # Time after which clients should repeat a request that others blocked
+OUTAGE_SECONDS = 5  # Time after which clients should repeat a request that the database did not answer
 
 
 @dataclass
 class ProblemError(Exception):
-    """A request that is refused, or could not be answered."""
+    """Raised for a request that is refused or cannot be answered."""
 
-    status: int  # of HTTP
-    detail: str  # one sentence: what happened, and what to do
-    retry_after: float | None = None  # seconds until the request may be repeated; None: that does not help
-    headers: dict[str, str] = field(default_factory=dict)  # of the answer, besides the usual ones
+    status: int  # HTTP status
+    detail: str  # a sentence that says what happened and what to do
+    retry_after: float | None = None  # seconds to wait before a repetition; None: repeating does not help
+    headers: dict[str, str] = field(default_factory=dict)  # headers to add to the answer
 
     def body(self) -> dict[str, Any]:
-        """The members of RFC 9457."""
+        """The JSON members that RFC 9457 defines."""
         return {
             "type": "about:blank",
             "title": HTTPStatus(self.status).phrase,
@@ -69,7 +69,7 @@ class ProblemError(Exception):
 
 
 def problem_of(error: Exception, place: str) -> ProblemError:
-    """Return the problem of an error, without `place` (host and database), which clients must not learn."""
+    """Return an error as a problem, without `place` (host and database), which clients must not learn."""
     words = str(error).replace(place, "the database")
     match error:
         case FullError() | BusyError() | CollisionError():
@@ -85,16 +85,16 @@ def problem_of(error: Exception, place: str) -> ProblemError:
         case MissingExtraError():
             return ProblemError(501, f"on the server, {words}")
         case RightsError() | SchemaError():
-            return ProblemError(503, words, OUTAGE_SECONDS * 12)  # somebody must act first
+            return ProblemError(503, words, OUTAGE_SECONDS * 12)  # an administrator must act first
         case DatabaseError() | ClosedError():
             return ProblemError(503, words, OUTAGE_SECONDS)
         case DedupError():
             return ProblemError(500, words)
-    # The message of an unexpected error could hold the text of an article.
-    return ProblemError(500, f"unexpected {type(error).__name__}; the log of the server says where")
+    # The message of an unexpected error could contain the text of an article.
+    return ProblemError(500, f"unexpected {type(error).__name__}; see the server's log for the code line")
 
 
-Refuse = Callable[[ProblemError, Scope], tuple[bytes, dict[str, str]]]  # Its body and headers
+Refuse = Callable[[ProblemError, Scope], tuple[bytes, dict[str, str]]]  # Returns body and headers
 
 
 def in_json(problem: ProblemError, scope: Scope) -> tuple[bytes, dict[str, str]]:  # noqa: ARG001
@@ -103,9 +103,9 @@ def in_json(problem: ProblemError, scope: Scope) -> tuple[bytes, dict[str, str]]
 
 @dataclass(frozen=True, slots=True)
 class Access:
-    token: bytes | None = None  # of `Authorization: Bearer`; None lets in everybody who can connect
-    # Names in the header Host, without the port; None allows all. By DNS rebinding a page in a browser of
-    # this machine can reach the server, but then Host has the name of the page's site.
+    token: bytes | None = None  # for `Authorization: Bearer`; None lets in everybody who can connect
+    # Allowed names in the header Host, without port; None allows all. By DNS rebinding, a web page that is
+    # open on this machine can reach the server, but then Host names the site of this page.
     hosts: frozenset[str] | None = None
 
     def check(self, scope: Scope) -> None:
@@ -115,29 +115,29 @@ class Access:
             return
         kind, _, secret = given.get(b"authorization", b"").partition(b" ")
         if kind.lower() != b"bearer" or not hmac.compare_digest(secret.strip(), self.token):
-            detail = "a token is needed: send the header `Authorization: Bearer TOKEN`"
+            detail = "send the server's token in the header `Authorization: Bearer TOKEN`"
             raise ProblemError(401, detail, headers={"WWW-Authenticate": "Bearer"})
 
 
 def check_host(scope: Scope, hosts: frozenset[str] | None) -> None:
-    """Raise ProblemError for a request that calls this machine by another name."""
+    """Raise ProblemError for a request whose header Host has none of the allowed names."""
     given = dict(scope["headers"]).get(b"host", b"").decode("latin-1")
     if hosts is not None and re.sub(r":\d*$", "", given).strip("[]").lower() not in hosts:
-        raise ProblemError(421, "this server answers to the names of this machine only, such as 127.0.0.1")
+        raise ProblemError(421, "call this server by a name of this machine, such as 127.0.0.1")
 
 
 @dataclass(eq=False)
 class Guard:
-    """A wrapper of an ASGI application that answers its errors. `check` raises ProblemError to refuse."""
+    """Wrap an ASGI application and answer its errors. `check` raises ProblemError to refuse a request."""
 
     app: ASGIApp
     limits: Limits
     check: Callable[[Scope], None]
     place: str
     _: KW_ONLY
-    paths: frozenset[str]  # those that are logged
-    probes: frozenset[str] = frozenset()  # paths that no rate limits
-    nowhere: str  # what a 404 adds
+    paths: frozenset[str]  # paths that may appear in the log
+    probes: frozenset[str] = frozenset()  # paths without a rate limit
+    nowhere: str  # hint added to a 404 answer
     refuse: Refuse = in_json
     log_requests: bool = False
 
@@ -151,40 +151,40 @@ class Guard:
             if scope["path"] not in self.probes:
                 client = scope.get("client")
                 if wait := self._rates.wait(client_key(client[0] if client else None)):
-                    raise ProblemError(429, "too many requests in a second: send them more slowly", wait)
+                    raise ProblemError(429, "too many requests per second: send requests more slowly", wait)
             self.check(scope)
-            scope["app"] = self  # Starlette's router then raises what it cannot find
+            scope["app"] = self  # with this key, Starlette's router raises an exception for unknown paths
             await self.app(scope, exchange.receive, exchange.send)
         except ProblemError as error:
             problem = error
-        except HTTPException as error:  # of the router
+        except HTTPException as error:  # raised by the router
             headers = dict(error.headers or {})
             words = f"there is nothing at this address; {self.nowhere}"
             if error.status_code == 405:
-                words = f"this address takes {headers['Allow']}"
+                words = f"this address accepts only {headers['Allow']}"
             problem = ProblemError(error.status_code, words, headers=headers)
         except ClientDisconnect:
             return
-        except asyncio.CancelledError:  # the server ends, and its grace is over
-            problem = ProblemError(503, "the server ends before this is done: ask whether it was", 1)
+        except asyncio.CancelledError:  # the server ends, and GRACE_SECONDS are over
+            problem = ProblemError(503, "the server is stopping: check whether the request was done", 1)
         except Exception as error:
             problem = problem_of(error, self.place)
             if problem.status == 500:
-                # Log the place only: a traceback could hold the text of an article.
+                # Only file and line are logged: a traceback could contain the text of an article.
                 frames = traceback.extract_tb(error.__traceback__)
                 where = f"{frames[-1].filename}:{frames[-1].lineno}" if frames else "an unknown place"
                 LOG.error("unexpected %s in %s", type(error).__name__, where)
         if problem is not None:
             await exchange.refuse(problem, *self.refuse(problem, scope))
         if self.log_requests:
-            # An unknown path may hold a secret, or line ends that forge a line of the log.
+            # An unknown path may contain a secret, or newlines that would fake a line of the log.
             path = scope["path"] if scope["path"] in self.paths else "(unknown)"
             took = (time.monotonic() - began) * 1000
             LOG.info("%s %s %d %.0f ms", scope["method"], path, exchange.status, took)
 
 
 class Exchange:
-    """A request and its answer; `status` is 0 before the answer begins."""
+    """Track a request and the answer; `status` is 0 until the answer begins."""
 
     def __init__(self, scope: Scope, receive: Receive, send: Send) -> None:
         self.status = 0
@@ -202,7 +202,7 @@ class Exchange:
         await self._send(message)
 
     async def refuse(self, problem: ProblemError, body: bytes, headers: dict[str, str]) -> None:
-        """Answer with a problem, unless an answer has begun."""
+        """Answer with a problem, unless an answer has already begun."""
         if self.status:
             return
         headers = headers | {"Content-Length": str(len(body))} | problem.headers

@@ -1,4 +1,4 @@
-"""Bounds on the work for requests: threads, seconds, and bytes of bodies."""
+"""Limit the work for requests: number of threads, time, and memory for bodies."""
 
 from __future__ import annotations
 
@@ -17,17 +17,17 @@ from dedup.base.errors import BusyError, CollisionError, DatabaseError
 from dedup.extras.serve.guard import BUSY_SECONDS, LOG, ProblemError
 from dedup.extras.serve.limits import THREADS, Limits, Room
 
-MAX_FIELDS = 16  # Of a query, or of a form
+MAX_FIELDS = 16  # Maximum number of fields in a query or a form
 _Value = TypeVar("_Value")
 
 
 async def in_thread(free: asyncio.Semaphore, work: Callable[[], _Value], seconds: float) -> _Value:
-    """Do work in a thread and return its result; raise TimeoutError if it takes longer. It may still end."""
+    """Run `work` in a thread and return the result; after `seconds`, raise TimeoutError and let it run on."""
     loop = asyncio.get_running_loop()
     async with asyncio.timeout(seconds):
         await free.acquire()
         done: Future[_Value] = Future()
-        # Then the future cannot be cancelled: a caller that goes away must not make `set_result` raise.
+        # This makes the future uncancellable: `set_result` must not fail because the caller has gone away.
         done.set_running_or_notify_cancel()
 
         def run() -> None:
@@ -35,10 +35,10 @@ async def in_thread(free: asyncio.Semaphore, work: Callable[[], _Value], seconds
                 done.set_result(work())
             except BaseException as error:
                 done.set_exception(error)
-            with suppress(RuntimeError):  # the loop has ended
+            with suppress(RuntimeError):  # the event loop has ended
                 loop.call_soon_threadsafe(free.release)
 
-        # A daemon: work that never ends must not keep the process alive. A pool's threads would.
+        # A daemon thread, unlike a thread of a pool, does not keep the process alive if its work never ends.
         try:
             Thread(target=run, daemon=True, name="dedup-serve").start()
         except BaseException:
@@ -49,28 +49,28 @@ async def in_thread(free: asyncio.Semaphore, work: Callable[[], _Value], seconds
 
 class RequestBody(NamedTuple):
     media_type: str
-    content: bytes  # without a byte order mark
+    content: bytes  # the body without a byte order mark
 
 
 class Handling:
-    """The bounds that all requests of a server share; `place` (host and database) is for the log."""
+    """Enforce the limits that all requests of a server share. `place` names host and database in the log."""
 
     def __init__(self, limits: Limits, place: str) -> None:
         self._limits, self._place = limits, place
         self._free = asyncio.Semaphore(THREADS)
-        self.requests = Room(limits.requests, "too many requests are being worked on; send it again")
+        self.requests = Room(limits.requests, "the server works on too many requests; send the request again")
         self._bytes = Room(
-            limits.bodies * limits.body_bytes, "too many large bodies at this moment; send it again"
+            limits.bodies * limits.body_bytes, "too many large bodies at this moment; send the request again"
         )
         self._outage = ""
 
     async def run(self, work: Callable[[], _Value]) -> _Value:
-        """Do work in a thread, within the bounds, and return its result."""
+        """Run `work` in a thread, within the limits, and return the result."""
         try:
             with self.requests.one():
                 found = await in_thread(self._free, work, self._limits.work_seconds)
         except TimeoutError:
-            words = f"this took longer than {self._limits.work_seconds:g} s; ask whether it was done"
+            words = f"this took longer than {self._limits.work_seconds:g} s; check whether it was done"
             raise ProblemError(503, words, BUSY_SECONDS) from None
         except DatabaseError as error:
             self.note(error)
@@ -79,9 +79,9 @@ class Handling:
         return found
 
     def note(self, error: DatabaseError | None) -> None:
-        """Log an outage when it begins and when it ends."""
+        """Log the beginning and the end of a database outage. `error`: None if the database answered."""
         if isinstance(error, BusyError | CollisionError):
-            return  # others who hold a lock are no outage
+            return  # a lock that somebody else holds is no outage
         words = str(error or "")
         if words and not self._outage:
             LOG.error("%s; requests are answered with 503", words)
@@ -91,9 +91,9 @@ class Handling:
 
     @asynccontextmanager
     async def body(self, request: Request, *media_types: str) -> AsyncIterator[RequestBody]:
-        """Yield the body of a request, which counts as held until the block ends, or raise ProblemError."""
+        """Yield the body of a request, or raise ProblemError. It counts as in memory until the block ends."""
         given = request.headers.get("content-type", "").partition(";")[0].strip().lower()
-        # JSON also keeps out pages of other sites: their browsers would send a preflight (CORS) first.
+        # JSON also keeps out pages of other sites, for which browsers would have to send a CORS preflight.
         if given not in media_types:
             listed = " or ".join(f"`Content-Type: {one}`" for one in media_types)
             raise ProblemError(415, f"send the header {listed}")
@@ -101,7 +101,7 @@ class Handling:
             raise ProblemError(415, "send the body as it is, without Content-Encoding")
         most = self._limits.body_bytes
         length = request.headers.get("content-length", "")
-        if length and int(length) > most:  # h11 lets only digits pass, 20 at most
+        if length and int(length) > most:  # h11 has checked: at most 20 digits
             raise ProblemError(413, f"the body has {int(length):,} bytes, the limit is {most:,}")
         chunks = bytearray()
         try:
@@ -113,7 +113,7 @@ class Handling:
                         self._bytes.take(len(chunk))
                         chunks += chunk
             except TimeoutError:
-                words = f"the body did not come within {self._limits.body_seconds:g} s"
+                words = f"the body took longer than {self._limits.body_seconds:g} s to arrive"
                 raise ProblemError(408, words) from None
             yield RequestBody(given, bytes(chunks).removeprefix(BOM_UTF8))
         finally:
@@ -121,7 +121,7 @@ class Handling:
 
 
 def fields_of(raw: bytes, known: Collection[str], where: str) -> dict[str, str]:
-    """Return the fields of `where` ("the query"); raise ProblemError for an unknown or a repeated field."""
+    """Parse the fields of a query or form (`where`); raise ProblemError for an unknown or repeated field."""
     try:
         pairs = parse_qsl(
             raw.decode("ascii"), keep_blank_values=True, errors="strict", max_num_fields=MAX_FIELDS
@@ -130,7 +130,7 @@ def fields_of(raw: bytes, known: Collection[str], where: str) -> dict[str, str]:
         raise ProblemError(400, f"{where} is not UTF-8, or has more than {MAX_FIELDS} fields") from None
     given = dict(pairs)
     if len(given) < len(pairs):
-        raise ProblemError(400, f"a parameter of {where} is given twice")
+        raise ProblemError(400, f"give each parameter of {where} only once")
     if unknown := given.keys() - set(known):
         listed = ", ".join(sorted(known)) or "none"
         raise ProblemError(400, f"unknown parameter {min(unknown)[:40]!r}; this address takes {listed}")

@@ -1,4 +1,4 @@
-"""The bounds of the HTTP service, and the counters that keep them. No HTTP here."""
+"""Define the limits of the HTTP service, and the counters that enforce them. This module has no HTTP code."""
 
 from __future__ import annotations
 
@@ -11,32 +11,32 @@ from dataclasses import dataclass
 
 from dedup.files.record import MAX_RECORD_BYTES
 
-MAX_CONNECTIONS = 400  # Open ones; a process may usually open 1,024 files
-HEAD_BYTES = 16_384  # Of request line and headers; two ids of 1,024 bytes take 6,144 in a query
-HEAD_SECONDS = 10.0  # For the whole head of a request, and between requests on a connection kept open
-REQUEST_SECONDS = 90.0  # For a whole request, with the answer's way to a slow reader
-MAX_CLIENTS = 10_000  # Clients whose rate is remembered
-# For a lock or a statement. Shorter than `work_seconds`, so that the answer can say what happened.
+MAX_CONNECTIONS = 400  # Maximum number of open connections; a process may usually open 1,024 files
+HEAD_BYTES = 16_384  # Maximum for request line and headers; a query with two long ids takes 6,144 bytes
+HEAD_SECONDS = 10.0  # Maximum time for the head of a request, and between two requests on a connection
+REQUEST_SECONDS = 90.0  # Maximum time for a whole request, including a client that reads slowly
+MAX_CLIENTS = 10_000  # Maximum number of clients whose request rate is remembered
+# Maximum time for a lock or a statement. It is below `work_seconds`, so that the answer can tell the cause.
 DATABASE_SECONDS = 5.0
-# A `Deduplicator` has ten connections, and the health check needs one besides the threads.
+# A `Deduplicator` has ten connections: the threads must leave one for the health check.
 THREADS = 8
 
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    body_bytes: int = MAX_RECORD_BYTES  # of a request's body
-    bodies: int = 4  # bodies of that size that may be held at a time
-    rate: float = 100.0  # requests a second of one client; they may come all at once
-    requests: int = 32  # in work, or waiting for a thread
-    body_seconds: float = 30.0  # for the whole body; 16 MiB at 5 Mbit/s
-    work_seconds: float = 20.0  # from the body to the answer, with the wait for a thread
-    batch_articles: int = 1_000
-    batch_seconds: float = 10.0  # of one batch; the answer says how many articles are left
-    changes: int = 10_000  # in one answer; 2 MB
+    body_bytes: int = MAX_RECORD_BYTES  # maximum size of a request's body
+    bodies: int = 4  # maximum number of bodies of this size in memory; smaller bodies may be more
+    rate: float = 100.0  # maximum requests per second and client; all may arrive at the same moment
+    requests: int = 32  # maximum number of requests in work or waiting for a thread
+    body_seconds: float = 30.0  # maximum time to receive the whole body; enough for 16 MiB at 5 Mbit/s
+    work_seconds: float = 20.0  # maximum time from the body to the answer, including the wait for a thread
+    batch_articles: int = 1_000  # maximum number of articles in a batch
+    batch_seconds: float = 10.0  # a batch stops after this time; the answer counts the articles left over
+    changes: int = 10_000  # maximum number of changes in an answer; about 2 MB
 
 
 class Rates:
-    """A token bucket for every client: it gets `rate` tokens a second, and never holds more than that."""
+    """A token bucket for every client. A bucket gets `rate` tokens per second and holds at most `rate`."""
 
     def __init__(self, rate: float, clock: Callable[[], float] = time.monotonic) -> None:
         self._rate = rate
@@ -45,7 +45,7 @@ class Rates:
         self._buckets: OrderedDict[str, tuple[float, float]] = OrderedDict()
 
     def wait(self, client: str) -> float:
-        """Take a token and return 0, or return the seconds until there is one."""
+        """Take a token and return 0; if the bucket is empty, return the seconds until it has a token."""
         now = self._clock()
         left, at = self._buckets.pop(client, (self._room, now))
         left = min(self._room, left + (now - at) * self._rate)
@@ -57,30 +57,30 @@ class Rates:
 
 
 def client_key(host: str | None) -> str:
-    """Return the client of an address: in IPv6 the network of 64 bits, as one client may have all of it."""
+    """Return the key of a client: an IPv4 address, or an IPv6 /64 network, which is often one client's."""
     try:
         address = ipaddress.ip_address((host or "").partition("%")[0])
     except ValueError:
-        return "local"  # a socket in the file system
+        return "local"  # a Unix socket has no address
     if isinstance(address, ipaddress.IPv6Address) and address.ipv4_mapped is None:
         return str(ipaddress.ip_network((address, 64), strict=False))
     return str(address)
 
 
 class FullError(Exception):
-    """The room is full; the message says which one."""
+    """Raised if a `Room` is full; the message says which limit was reached."""
 
 
 @dataclass(slots=True)
 class Room:
-    """A bounded count of requests, or of bytes that are held."""
+    """A counter with a maximum, of requests or of bytes in memory."""
 
     most: int
-    words: str = ""  # of the FullError
+    words: str = ""  # message of the FullError
     taken: int = 0
 
     def take(self, count: int) -> None:
-        """Take some, or raise FullError and take nothing."""
+        """Add to the count; raise FullError and add nothing if the maximum would be exceeded."""
         if self.taken + count > self.most:
             raise FullError(self.words)
         self.taken += count

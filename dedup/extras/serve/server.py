@@ -1,5 +1,5 @@
-"""Run uvicorn, with protection that it lacks: requests with ambiguous framing are refused, heads and requests
-have a time limit, and a waiting connection is closed when all are taken.
+"""Run uvicorn with protections that it lacks: requests with ambiguous framing are refused, heads and requests
+have time limits, and a new connection replaces a waiting one when the maximum of connections is open.
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ from dedup.extras.serve.guard import ProblemError
 from dedup.extras.serve.limits import HEAD_BYTES, HEAD_SECONDS, MAX_CONNECTIONS, REQUEST_SECONDS, client_key
 from dedup.extras.serve.sockets import BACKLOG
 
-GRACE_SECONDS = 7  # For the requests in hand at the end; the whole end may take ten seconds
+GRACE_SECONDS = 7  # At the stop, time for unfinished requests; the whole stop may take ten seconds
 
-# Heads in lower case that h11 accepts and a proxy may read another way. If the two disagree where a request
-# ends, an attacker can smuggle a second one past the proxy.
+# Patterns of request heads, in lower case, that h11 accepts but a proxy may understand differently. If both
+# disagree about the end of a request, an attacker can smuggle a second request past the proxy.
 AMBIGUOUS = (
     (rb"\n[ \t]", "a header is folded over two lines"),
     (rb"\ncontent-length:(.*,|(?s:.*)\ncontent-length:)", "Content-Length is sent more than once"),
@@ -40,12 +40,12 @@ AMBIGUOUS = (
 
 
 class Framing(h11.Connection):
-    """The server's side of a connection; `ambiguous` is the reason for a refused head."""
+    """The server's side of a connection. `ambiguous`: why the head was refused, or None."""
 
     ambiguous: str | None = None
 
     def next_event(self) -> h11.Event | type[h11.NEED_DATA] | type[h11.PAUSED]:
-        # The event has the head as h11 understood it; the check needs the bytes as they came.
+        # The event has only the head as h11 understood it; the check needs the original bytes.
         before = self.trailing_data[0] if self.their_state is h11.IDLE else b""
         event = super().next_event()
         if isinstance(event, h11.Request):
@@ -60,7 +60,7 @@ class ClientConnection(H11Protocol):
     """A connection with a time limit for each head and each request."""
 
     client_key = ""
-    waits_since = 0.0  # when the client's turn began, by the clock of the event loop
+    waits_since = 0.0  # when the server began to wait for the client, by the event loop's clock
     _alarm: asyncio.TimerHandle | None = None
 
     def __init__(self, *args: Any, **options: Any) -> None:
@@ -78,13 +78,13 @@ class ClientConnection(H11Protocol):
 
     @property
     def waits(self) -> bool:
-        """True if it is the client's turn: no request yet, half of one, or an answer it has not read."""
+        """True if the server waits for the client: to send a request or its rest, or to read an answer."""
         cycle = self.cycle
         return cycle is None or cycle.response_complete or cycle.more_body or self.flow.write_paused
 
     @property
     def idle(self) -> bool:
-        """True if all is answered, and the connection is only kept open."""
+        """True if all requests have been answered and the connection is only kept open."""
         return self.cycle is not None and self.cycle.response_complete and not self.conn.trailing_data[0]
 
     def connection_lost(self, exc: Exception | None) -> None:
@@ -104,7 +104,7 @@ class ClientConnection(H11Protocol):
         super().on_response_complete()
 
     def send_400_response(self, msg: str) -> None:  # noqa: ARG002
-        """Answer invalid HTTP as any other problem, unless an answer has begun."""
+        """Answer invalid HTTP with a problem in JSON, unless an answer has already begun."""
         if self.conn.our_state in (h11.IDLE, h11.SEND_RESPONSE):
             detail = self.conn.ambiguous or "this is no valid HTTP request"
             body = as_json(ProblemError(400, detail).body()).encode()
@@ -113,22 +113,22 @@ class ClientConnection(H11Protocol):
         self.transport.close()
 
     def _allow(self, seconds: float) -> None:
-        """Cut the connection after so many seconds; another call sets another time."""
+        """Close the connection after this number of seconds; a new call replaces the time limit."""
         if self._alarm is not None:
             self._alarm.cancel()
         self._alarm = self.loop.call_later(seconds, self._abort)
 
     def _abort(self) -> None:
-        # At once: the event loop would remove it a round later, and count it until then.
+        # Discard it now: the event loop would do so one iteration later, and until then it would be counted.
         self.connections.discard(self)
         self.transport.abort()
 
 
 def _first_to_close(held: list[ClientConnection]) -> ClientConnection | None:
-    """Return the connection to close for a new one: never one whose request is in work."""
+    """Return the connection to close for a new connection, or None if requests on all are being worked on."""
     waiting = [one for one in held if one.waits]
-    # A client that opens hundreds must lose its own, so the one with most comes first; then idle connections,
-    # then those that have waited longest.
+    # A client that opens hundreds of connections must lose its own. So the client with the most waiting
+    # connections loses one: first an idle one, and among equals the one that has waited longest.
     counts = Counter(one.client_key for one in waiting)
     return min(
         waiting, key=lambda one: (-counts[one.client_key], not one.idle, one.waits_since), default=None
@@ -136,9 +136,9 @@ def _first_to_close(held: list[ClientConnection]) -> ClientConnection | None:
 
 
 class _Server(uvicorn.Server):
-    """A uvicorn server that ends when `stop` says so."""
+    """A uvicorn server that ends when `stop` returns True."""
 
-    capture_signals = staticmethod(nullcontext)  # type: ignore[assignment]  # the command handles signals
+    capture_signals = staticmethod(nullcontext)  # type: ignore[assignment]  # the command handles them
 
     def __init__(self, config: uvicorn.Config, stop: Callable[[], bool]) -> None:
         super().__init__(config)
@@ -149,7 +149,7 @@ class _Server(uvicorn.Server):
 
 
 def serve(app: ASGIApp, sockets: list[socket.socket], stop: Callable[[], bool]) -> None:
-    """Answer requests on bound sockets until `stop`; finish those in hand, and close the sockets."""
+    """Answer requests on bound sockets until `stop` returns True; then finish open requests and close."""
     config = uvicorn.Config(
         app,
         http=ClientConnection,

@@ -1,4 +1,4 @@
-"""Open the sockets of a server: on a port, or in the file system."""
+"""Open the sockets of a server: on a TCP port, or as a Unix socket in the file system."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from pathlib import Path
 
 from dedup.base.errors import InputError
 
-BACKLOG = 128  # Connections that wait to be accepted
+BACKLOG = 128  # Maximum number of connections that wait to be accepted
 
 
 def bind(
     host: str, port: int, *, loopback_only: bool, variable: str = "DEDUP_SERVE_TOKEN"
 ) -> list[socket.socket]:
-    """Listen on every address of a host; with port 0, on a free port of one. Raise InputError on failure."""
+    """Listen on all addresses of a host; with port 0, on a free port of the first. Can raise InputError."""
     try:
         found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
     except (OSError, UnicodeError):
@@ -34,7 +34,7 @@ def bind(
     try:
         for family, address in addresses[:1] if port == 0 else addresses:
             made.append(socket.create_server(address, family=family, backlog=BACKLOG))
-            # Connections inherit it, and asyncio does not set it: without, an answer's body comes 40 ms late.
+            # Connections inherit TCP_NODELAY; asyncio does not set it. Without it, a body comes 40 ms late.
             made[-1].setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
     except OSError as error:
         for listener in made:
@@ -50,10 +50,10 @@ def address_of(listener: socket.socket) -> str:
 
 
 def bind_unix(path: Path) -> socket.socket:
-    """Listen on a socket in the file system that only its owner may use; replace a dead server's socket."""
+    """Listen on a Unix socket that only its owner may use; replace a socket that a dead server has left."""
     _remove_stale(path)
     listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
-    # By the mask, not by chmod afterwards: in between others could connect.
+    # The mask sets the rights at creation: before a later chmod, other users could connect.
     mask = os.umask(0o177)
     try:
         listener.bind(str(path))

@@ -1,1 +1,1 @@
-"""Poll feeds and news sitemaps, and read the pages of their entries; the extra `watch`."""
+"""The extra `watch`: poll feeds and news sitemaps, and read the pages of entries."""

@@ -1,8 +1,8 @@
-"""Submit the entries of a feed, each by itself: a bad entry or page does not affect the others.
+"""Submit the entries of a feed one by one, so that a bad entry or page does not affect other entries.
 
-An entry is an article that a feed of its site brought before, or a new one. An entry may lie about its id. So
-an id counts only within the site of the feed (`identity.py`), and articles that came another way are not
-changed.
+An entry is a new article, or a version of an article that a feed of the same site brought. An entry may lie
+about its id. So an id counts only within the site of the feed (`identity.py`), and articles that were not
+brought by a feed of this site are not changed.
 """
 
 from __future__ import annotations
@@ -27,8 +27,8 @@ from dedup.extras.watch.reaching import FetchError, StoppedError
 from dedup.files.record import describe_error, make_article
 from dedup.settling.submit import Submissions
 
-AT_ONCE = 300  # Entries that are looked up in one statement
-MAX_PAGES = 1_000  # Of a feed in one poll; the others are left for the next poll
+AT_ONCE = 300  # Maximum number of entries that are looked up in one statement
+MAX_PAGES = 1_000  # Maximum number of pages read in a poll of a feed; the next poll reads the rest
 
 OUTCOMES = ("new", "changed", "known", "refused", "left")
 
@@ -38,7 +38,7 @@ log = logging.getLogger("dedup.watch")
 
 
 class Submitter:
-    """A submitter of entries for any number of threads. Only one thread at a time calls `told`."""
+    """Submit entries from any number of threads. Only one thread at a time calls `told`."""
 
     def __init__(
         self, database: Database, client: Client | None, stopped: Callable[[], bool], told: Told | None
@@ -50,7 +50,7 @@ class Submitter:
     def submit_all(
         self, given: str, feed_id: int, entries: Sequence[Entry]
     ) -> tuple[dict[str, int], list[str]]:
-        """Submit new and changed entries; return counts by outcome, and all ids. Raises StoppedError."""
+        """Submit new and changed entries; return counts by outcome, and all ids. May raise StoppedError."""
         counts = dict.fromkeys(OUTCOMES, 0)
         ids: list[str] = []
         pages = 0
@@ -62,13 +62,13 @@ class Submitter:
             if self._stopped():
                 raise StoppedError("stopped between two entries")
             outcome = "known"
-            if entry.digest not in found.others:  # else another feed of the site brought this version
+            if entry.digest not in found.others:  # else another feed brought this version
                 pages += self._needs_page(entry)
                 outcome = "left" if pages > MAX_PAGES else self._submit(entry, given, feed_id, found)
                 outcome = "changed" if outcome == "new" and any(found.others) else outcome
             counts[outcome] += 1
             if outcome != "left":
-                # Noted after it was submitted: a crash in between submits it again, which changes nothing.
+                # Note the entry only after submitting it: after a crash, a repeated submission does no harm.
                 with self._database.transaction() as cursor:
                     store.note_entry(cursor, feed_id, found.source_id, entry.digest)
         return counts, ids
@@ -96,7 +96,7 @@ class Submitter:
         except DatabaseError as error:
             if not is_about_input(error):
                 raise
-            # The database works; it refuses this article.
+            # The database works, but refuses this article.
             log.warning("%s: %s", shown, error, extra={"event": "refused", "id": article.source_id})
             return "refused"
         if self._told is not None:
@@ -105,7 +105,7 @@ class Submitter:
         return "new"
 
     def _article(self, entry: Entry, given: str, source_id: str) -> Article:
-        """Return the article of an entry. Raises InputError, or FetchError if the page may come later."""
+        """Return the article of an entry. Raises InputError, or FetchError if a later poll may succeed."""
         found = {**entry.found, "source_id": source_id}
         if self._client and self._needs_page(entry):
             try:
@@ -117,7 +117,7 @@ class Submitter:
             except (StoppedError, MemoryError):
                 raise
             except Exception as error:
-                # A parser may raise anything on a bad page; the article has the text of its feed.
+                # A parser may raise any exception on a bad page; then the article gets the text of the feed.
                 reason = error if isinstance(error, InputError) else describe_error(error)
                 log.info("%s: %s", printable(found["url"]), reason, extra={"event": "page", "id": source_id})
         try:
@@ -130,19 +130,19 @@ class Submitter:
 
 @dataclass(frozen=True, slots=True)
 class KnownEntry:
-    """Knowledge about an entry."""
+    """The stored facts about an entry, and the id that the article gets."""
 
     source_id: str
-    before: bytes | None  # digest of the last version in its feed
-    others: frozenset[bytes]  # digests of the last versions in feeds of its site
-    shared: bool  # a feed of its site brought the article
-    foreign: bool  # the article came another way
+    before: bytes | None  # digest of the last submitted version in this feed
+    others: frozenset[bytes]  # digests of the last versions in all feeds of the site
+    shared: bool  # a feed of the site brought the article
+    foreign: bool  # the article was stored before this feed had it, so the feed must not change it
 
 
 def known(
     database: Database, given: str, feed_id: int, entries: Sequence[Entry]
 ) -> Iterator[tuple[Entry, KnownEntry]]:
-    """Yield each entry with the knowledge about it. `given`: the address that the operator gave."""
+    """Yield each entry with the stored facts about it. `given`: the feed's address from the operator."""
     for at in range(0, len(entries), AT_ONCE):
         batch = entries[at : at + AT_ONCE]
         named = [(one, ids_of(given, one.source_id, one.found.get("url"))) for one in batch]
@@ -170,7 +170,7 @@ def _chosen(ids: Ids, site: str | None, digest: bytes, seen: Mapping[str, Sequen
     for source_id in (ids.shared, ids.own):
         if source_id and _own(seen, source_id):
             return source_id
-    # Ids of older versions may lie outside the site of the feed; a migration set `brought` for them.
+    # Older versions of dedup used ids outside the feed's site; a migration set `brought` for such entries.
     if (old := _own(seen, ids.claimed)) and (old.brought or ids.within_site or old.digest == digest):
         return ids.claimed
     if ids.shared and (ids.shared not in seen or _family(seen, ids.shared, site)):
@@ -183,5 +183,5 @@ def _own(seen: Mapping[str, Sequence[Seen]], source_id: str) -> Seen | None:
 
 
 def _family(seen: Mapping[str, Sequence[Seen]], source_id: str, site: str | None) -> list[Seen]:
-    """Return the entries under which feeds of the site know an id."""
+    """Return the stored entries that feeds of the site have for an id."""
     return [one for one in seen.get(source_id, ()) if one.own or site_of(one.address) == site]

@@ -1,8 +1,8 @@
-"""Fetch feeds and pages from servers, with bounds of size, time and redirects.
+"""Fetch feeds and pages from servers, with limits on size, time and redirects.
 
-A host gets one request at a time, with a pause between two, or as long a pause as it asks for (429, 503).
-Pages, unlike feeds that the user names, are read only if robots.txt allows it. `reaching.py` decides to which
-addresses requests may lead.
+A host gets one request at a time, with a pause after each request; after 429 or 503, the server chooses the
+pause. Pages, unlike feeds that the user names, are read only if robots.txt allows it. `reaching.py` decides
+which addresses requests may reach.
 """
 
 from __future__ import annotations
@@ -30,15 +30,15 @@ from dedup.base.text_codecs import text_codec
 from dedup.extras.watch.reaching import FetchError, RequestLine, StoppedError, opened, parts_of, place
 
 CONNECT_SECONDS, READ_SECONDS = 10.0, 20.0
-TOTAL_SECONDS = 60.0  # For an answer with all its redirects, since a server may send a byte at a time
-MAX_BYTES = 50_000_000  # Of an answer, unpacked: the limit of sitemaps
-MAX_PAGE_BYTES = 5_000_000  # Of a page; `dedup.base.html` refuses longer ones
+TOTAL_SECONDS = 60.0  # Maximum time for an answer with redirects; a server might send single bytes
+MAX_BYTES = 50_000_000  # Maximum size of an unpacked answer; the sitemap protocol has this limit
+MAX_PAGE_BYTES = 5_000_000  # Maximum size of a page; `dedup.base.html` refuses larger pages
 MAX_REDIRECTS = 5
-HOST_SECONDS = 1.0  # Between two requests to a host, unless its robots.txt asks for more
-MOST_HOST_SECONDS = 30.0
-PAUSE_SECONDS = 60.0  # After 429 or 503 without a time
+HOST_SECONDS = 1.0  # Minimum pause between two requests to a host; robots.txt may ask for a longer pause
+MOST_HOST_SECONDS = 30.0  # Maximum pause that is waited for; for a longer pause, the request fails
+PAUSE_SECONDS = 60.0  # Pause after 429 or 503 without Retry-After
 MAX_PAUSE_SECONDS = 86_400.0
-ROBOTS_SECONDS = 86_400.0  # Until robots.txt is read again
+ROBOTS_SECONDS = 86_400.0  # Time after which robots.txt is read again
 MAX_ROBOTS_BYTES = 500_000
 
 ACCEPT = "application/rss+xml, application/atom+xml, application/xml;q=0.9, text/html;q=0.8, */*;q=0.5"
@@ -49,10 +49,10 @@ _CHUNK = 65_536
 
 @dataclass(frozen=True, slots=True)
 class Fetched:
-    """An answer of a server."""
+    """A successful answer of a server."""
 
-    url: str  # after redirects
-    body: bytes | None  # None if nothing has changed (304)
+    url: str  # address after redirects
+    body: bytes | None  # None if the content has not changed (HTTP 304)
     etag: str | None = None
     modified: str | None = None
     charset: str | None = None
@@ -62,14 +62,14 @@ class Fetched:
 @dataclass(slots=True)
 class _Host:
     lock: Lock = field(default_factory=Lock)
-    free_at: float = 0.0  # on the clock of `time.monotonic`
+    free_at: float = 0.0  # time of the next request, as of `time.monotonic`
     seconds: float = HOST_SECONDS
     robots: Any = None
     robots_until: float = 0.0
 
 
 class Client:
-    """A client of HTTP for any number of threads. Once `stop` returns true, waiting raises StoppedError."""
+    """An HTTP client for any number of threads. When `stop` returns True, waiting raises StoppedError."""
 
     def __init__(
         self, *, stop: Callable[[], bool], agent: str | None = None, host_seconds: float = HOST_SECONDS
@@ -88,9 +88,9 @@ class Client:
         modified: str | None = None,
         max_bytes: int | None = None,
     ) -> Fetched:
-        """Return an answer. `typed`: the user's address that led to it, whose host need not be public.
+        """Fetch an address. `typed`: the address from the user that led here; its host need not be public.
 
-        Raises FetchError and StoppedError.
+        Raises FetchError or StoppedError.
         """
         most = MAX_BYTES if max_bytes is None else max_bytes
         headers = {"User-Agent": self.agent, "Accept": ACCEPT, "Accept-Encoding": "gzip"}
@@ -116,9 +116,9 @@ class Client:
         raise FetchError(f"{url}: more than {MAX_REDIRECTS} redirects")
 
     def page(self, url: str, typed: str | None = None) -> str:
-        """Return a page. Raises as `get` does, and FetchError 403 if robots.txt does not allow it."""
+        """Fetch a page as text. Raises like `get`, and FetchError 403 if robots.txt forbids the page."""
         if not self._allowed(url, typed):
-            raise FetchError(f"{url}: robots.txt does not allow {self.agent.partition('/')[0]} there", 403)
+            raise FetchError(f"{url}: robots.txt forbids this page for {self.agent.partition('/')[0]}", 403)
         answer = self.get(url, typed, max_bytes=MAX_PAGE_BYTES)
         if answer.content_type and not answer.content_type.startswith(PAGES):
             raise FetchError(f"{url}: not a page but {answer.content_type}", 415)
@@ -133,7 +133,7 @@ class Client:
                 answer = self.get(robots, typed, max_bytes=MAX_ROBOTS_BYTES)
                 rules = _text(answer.body or b"", "utf-8")
             except FetchError as error:
-                # A failing server may forbid the page: ask later. A missing robots.txt allows everything.
+                # If the server fails now, robots.txt may forbid the page. If it has none, all is allowed.
                 if error.passes:
                     raise
                 rules = ""
@@ -148,9 +148,9 @@ class Client:
             return self._hosts.setdefault(place(url), _Host(seconds=self._host_seconds))
 
     def _within(self, url: str, seconds: float, work: Callable[[RequestLine], Any]) -> Any:
-        """Return the result of `work`, or the FetchError of its failure, within so many seconds."""
-        # In a thread, since no timeout of urllib3 bounds a whole answer. A late one loses its connection, and
-        # so ends.
+        """Return the result of `work`, or a FetchError if `work` fails or takes longer than `seconds`."""
+        # The work runs in a thread, since no timeout of urllib3 limits a whole answer. At the end all its
+        # connections are cut, which ends a late thread.
         box: SimpleQueue[Any] = SimpleQueue()
         line = RequestLine()
 
@@ -160,7 +160,7 @@ class Client:
             except FetchError as error:
                 box.put(error)
             except Exception as error:
-                # A hostile answer may make a library raise anything.
+                # A hostile answer may make a library raise any exception.
                 box.put(FetchError(f"{url}: {_why(error)}"))
 
         until = time.monotonic() + seconds
@@ -179,7 +179,7 @@ class Client:
 def _ask(
     url: str, typed: str | None, headers: dict[str, str], max_bytes: int, line: RequestLine
 ) -> Fetched | str:
-    """Send one request; return its answer, or the address of a redirect."""
+    """Send one request; return the answer, or the address to which the server redirects."""
     timeout = urllib3.Timeout(connect=CONNECT_SECONDS, read=READ_SECONDS)
     how = {"timeout": timeout, "redirect": False, "retries": False, "preload_content": False}
     with (
@@ -191,14 +191,14 @@ def _ask(
 
 @contextmanager
 def _turn(host: _Host, url: str, stop: Callable[[], bool]) -> Iterator[None]:
-    """Wait until a host may get a request, and keep others from sending one."""
+    """Wait until a host may get a request, and block other requests to this host in the meantime."""
     while not host.lock.acquire(timeout=0.1):
         if stop():
             raise StoppedError("stopped while waiting for a turn")
     try:
         while (wait := host.free_at - time.monotonic()) > 0:
             if wait > MOST_HOST_SECONDS:
-                raise FetchError(f"{url}: its host asked for a pause", 429, wait)
+                raise FetchError(f"{url}: the host asked for a pause", 429, wait)
             if stop():
                 raise StoppedError("stopped while waiting for a turn")
             time.sleep(min(wait, 0.1))
@@ -227,7 +227,7 @@ def _answer(url: str, response: Any, max_bytes: int) -> Fetched | str:
         body += chunk
         if len(body) > max_bytes:
             raise FetchError(f"{url}: longer than {max_bytes:,} bytes", 413)
-    # A sitemap may be a gzipped file, whatever the encoding of the answer. Its size is bounded again.
+    # A sitemap may be a gzipped file, apart from Content-Encoding. Unpacking has the same limit of size.
     if body.startswith(GZIP):
         member = zlib.decompressobj(wbits=31)
         body = bytearray(member.decompress(bytes(body), max_bytes))
@@ -240,7 +240,7 @@ def _answer(url: str, response: Any, max_bytes: int) -> Fetched | str:
 
 
 def _pause(given: str | None) -> float:
-    """Return the seconds of a Retry-After, at most a day; `PAUSE_SECONDS` if it is missing."""
+    """Return the seconds to wait by a Retry-After header, at most a day; without it, `PAUSE_SECONDS`."""
     seconds = PAUSE_SECONDS
     if given and re.fullmatch(r"\s*[0-9]+\s*", given):
         seconds = float(given.strip()[:9])
@@ -251,7 +251,7 @@ def _pause(given: str | None) -> float:
 
 
 def _why(error: Exception) -> str:
-    """Return the message of a network error without the address of a Python object."""
+    """Return the message of a network error, without representations of Python objects."""
     reason = getattr(error, "reason", None)
     if isinstance(error, OSError) and error.strerror:
         return error.strerror
@@ -261,7 +261,7 @@ def _why(error: Exception) -> str:
 
 
 def _text(body: bytes, charset: str | None) -> str:
-    """Return a page as text, in the encoding that HTTP or the page names."""
+    """Decode a page with the encoding that HTTP or the page names, else UTF-8 or Windows-1252."""
     declared = re.search(rb"<meta[^>]{0,200}?charset=[\"']?([\w.:-]{1,40})", body[:5_000], re.I)
     for name in (charset, declared and declared[1].decode("ascii", "replace")):
         if name and (codec := text_codec(name)):

@@ -1,6 +1,6 @@
-"""Make the ids of entries, which lie within the site of their feed whatever the entry claims.
+"""Make ids of entries that lie within the site of the feed, whatever id an entry claims.
 
-A site is a registrable domain (`courier.co.uk`, `alice.github.io`), by the list in the package `tld`.
+A site is a registrable domain (`courier.co.uk`, `alice.github.io`) by the list in the package `tld`.
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ _DIGEST_BYTES = 16
 class Ids:
     """The possible ids of an entry."""
 
-    shared: str | None  # common to the feeds of its site; None if the entry links to another site
-    own: str  # possible only in this feed
-    claimed: str  # as the entry says, which older versions took for its id
-    within_site: bool  # the claimed id lies within the site of the feed
+    shared: str | None  # the same in all feeds of the site; None if the entry links to another site
+    own: str  # an id that only this feed can have
+    claimed: str  # the id in the entry, which older versions of dedup used
+    within_site: bool  # the claimed id belongs to the site of the feed
 
 
 def ids_of(feed: str, claimed: str, link: str | None) -> Ids:
-    """Return the ids of an entry. `feed`: the address that the operator gave. `claimed`: guid, or link."""
+    """Return the possible ids of an entry. `feed`: the operator's address. `claimed`: the guid or link."""
     site = site_of(feed)
     within_site = site is not None and _claimed_site(claimed) == site
     shared = None
@@ -43,7 +43,7 @@ def ids_of(feed: str, claimed: str, link: str | None) -> Ids:
 
 
 def site_of(address: str) -> str | None:
-    """Return the registrable domain of an address of http or https, else its host and port, or None."""
+    """Return the site of an http or https address: the domain, or host and port; None for other addresses."""
     try:
         parts = urlsplit(address)
         host, port = parts.hostname, parts.port
@@ -77,7 +77,7 @@ def _domain(host: str) -> str | None:
     if "." not in host:
         return None
     found = get_fld(f"http://{host}/", fail_silently=True, search_private=True)
-    return found or ".".join(host.split(".")[-2:])  # the default rule, for suffixes that are not in the list
+    return found or ".".join(host.split(".")[-2:])  # for suffixes not on the list, the last two labels
 
 
 def _usable(made: str) -> bool:

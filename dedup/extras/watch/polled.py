@@ -19,8 +19,8 @@ from dedup.files.dates import Dates
 from dedup.files.entries import FeedDocument
 
 DIGEST_BYTES = 16
-LOOKED_AT_BYTES = 200_000  # Of a page that is searched for feeds
-FEEDS_NAMED = 5  # In a message, of the feeds of a page
+LOOKED_AT_BYTES = 200_000  # Maximum part of a page that is searched for feeds
+FEEDS_NAMED = 5  # Maximum number of a page's feeds that a message names
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,15 +29,15 @@ class Entry:
 
     source_id: str
     found: dict[str, Any]  # values by article field
-    full: bool  # the text should be whole
-    digest: bytes  # of title, text, address and date: each version has its own
+    full: bool  # the feed claims to have the whole text
+    digest: bytes  # hash of title, text, address and date, which differs between versions
 
 
 def entries(document: FeedDocument, publication: str | None, *, fetched: bool) -> list[Entry]:
-    """Return the entries that have an id, the oldest first; of several with one id, the first one.
+    """Return the entries that have an id, the oldest first; of entries with the same id, the first is used.
 
-    `publication` replaces that of the document. `fetched`: pages are read for missing texts, so a new time of
-    change is a new version too.
+    `publication` replaces the document's outlet. `fetched`: pages are read for missing texts, so a different
+    time of change also makes a new version.
     """
     if document.root == "urlset":
         articles = sitemaps.articles(document)
@@ -47,7 +47,7 @@ def entries(document: FeedDocument, publication: str | None, *, fetched: bool) -
     dates = Dates()
     dates.scan(found for found, _, _ in listed)
     made: dict[str, Entry] = {}
-    # Most documents begin with the newest entry. From the back, the first of equal ids replaces later ones.
+    # Read backwards, so that of entries with equal ids the first (in most documents the newest) remains.
     for found, full, changed in reversed(listed):
         found.pop("changed", None)
         dates.convert(found)
@@ -60,7 +60,7 @@ def entries(document: FeedDocument, publication: str | None, *, fetched: bool) -
 
 
 def feeds_of_page(url: str, body: bytes) -> list[str]:
-    """Return the addresses of the feeds that a page names."""
+    """Return the addresses of feeds that a page names in its links."""
     start = body[:LOOKED_AT_BYTES].decode("utf-8", "replace")
     links = re.findall(r"<link\b[^<>]*>", start)
     links = [one for one in links if re.search(r"application/(rss|atom)\+xml", one)]

@@ -1,7 +1,7 @@
-"""Restrict requests to public addresses, and open connections that another thread can cut.
+"""Restrict requests to public addresses, and open connections that other threads can cut.
 
-Only http and https are allowed. A host must be public, except the host and port of the address that the user
-typed: a feed must not reach other servers of the user's network.
+Only http and https are allowed. Hosts must be public, except the host and port of the address that the user
+typed, so that a feed cannot make this program reach other servers in the user's network.
 """
 
 from __future__ import annotations
@@ -23,17 +23,17 @@ from dedup.base.printable import printable
 WITHIN = "a host in your own network that you did not name"
 UNKNOWN = "a host that you did not name, and that only the proxy may know"
 
-_UNICAST = ip_network("2000::/3")  # IPv6 of the internet
+_UNICAST = ip_network("2000::/3")  # public IPv6 addresses
 _NAT64 = ip_network("64:ff9b::/96")
 _SPECIAL = (ip_network("192.0.0.0/24"), ip_network("192.88.99.0/24"))  # protocol assignments, 6to4 relays
 
 
 class FetchError(Exception):
-    """An address cannot be read; the printable message says why."""
+    """Raised if an address cannot be read; the message gives the reason and is printable."""
 
     def __init__(self, words: str, status: int | None = None, pause: float | None = None) -> None:
         super().__init__(printable(words))
-        # status: of HTTP, if the server answered; pause: the seconds for which it asked to wait, if it did.
+        # status: HTTP status, None without an answer; pause: seconds that the server asked to wait, or None.
         self.status, self.pause = status, pause
 
     @property
@@ -43,26 +43,26 @@ class FetchError(Exception):
 
 
 class StoppedError(Exception):
-    """The caller asked to stop while a request or entry waited."""
+    """Raised if the caller asks to stop while a request or an entry waits."""
 
 
 class RequestLine:
-    """The connections of one request, which another thread may cut."""
+    """Holds the connections of one request, so that another thread can cut them."""
 
     def __init__(self) -> None:
-        self._sockets: list[socket.socket] | None = []  # None: it was cut
+        self._sockets: list[socket.socket] | None = []  # None after `cut`
         self._lock = Lock()
 
     def hold(self, connected: socket.socket) -> None:
-        """Add a connection. Raises OSError if the line was cut."""
+        """Add a connection; raise OSError after `cut`."""
         with self._lock:
             if self._sockets is None:
                 connected.close()
-                raise OSError("given up meanwhile")
-            self._sockets.append(connected.dup())  # wrapping in TLS detaches the socket itself
+                raise OSError("the request was given up")
+            self._sockets.append(connected.dup())  # TLS detaches the original socket
 
     def cut(self) -> None:
-        """End all connections; their readers reach the end of the data at once."""
+        """Close all connections; threads that read from a connection reach the end of the data."""
         with self._lock:
             held, self._sockets = self._sockets or [], None
         for one in held:
@@ -72,7 +72,7 @@ class RequestLine:
 
 
 def parts_of(url: str) -> SplitResult:
-    """Return the parts of an address. Raises FetchError if it is not http or https, or has a password."""
+    """Split an address; raise FetchError if it is not http or https, or contains a user name."""
     shown = "a link"
     with suppress(ValueError):
         parts = urlsplit(url)
@@ -80,16 +80,16 @@ def parts_of(url: str) -> SplitResult:
         readable = url.isprintable() and (parts.port is None or parts.port > 0)
         if readable and parts.scheme in ("http", "https") and parts.hostname and parts.username is None:
             return parts
-    raise FetchError(f"{shown}: no address of http or https without a password", 400)
+    raise FetchError(f"{shown}: not an http or https address without a password", 400)
 
 
 def place(url: str) -> str:
-    """Return host and port, which get one request at a time."""
+    """Return host and port of an address; requests to the same host and port are sent one at a time."""
     return urlsplit(url).netloc.rpartition("@")[2].lower()
 
 
 def opened(url: str, typed: str | None, line: RequestLine) -> Any:
-    """Return a pool manager for an address or its proxy. Raises FetchError if requests may not lead there."""
+    """Return a pool manager for an address or its proxy; raise FetchError for a forbidden address."""
     parts = parts_of(url)
     proxy = None if proxy_bypass(parts.hostname or "") else getproxies().get(parts.scheme)
     named = typed is not None and place(url) == place(typed)
@@ -104,12 +104,12 @@ def opened(url: str, typed: str | None, line: RequestLine) -> Any:
 
 
 def _check(url: str, parts: SplitResult, *, proxied: bool) -> None:
-    """Raise FetchError if a host is not public, or cannot be looked up although a proxy may know it."""
+    """Raise FetchError if a host is not public, or if only a proxy may be able to look up its name."""
     try:
         found = socket.getaddrinfo(parts.hostname, parts.port or parts.scheme, type=socket.SOCK_STREAM)
     except (OSError, ValueError) as error:
         if not proxied:
-            return  # the request fails with a better message
+            return  # the request itself fails with a better message
         later = isinstance(error, socket.gaierror) and error.errno == socket.EAI_AGAIN
         raise FetchError(f"{url}: {UNKNOWN}", None if later else 403) from None
     if not all(_is_public(str(address[0])) for *_, address in found):
@@ -119,7 +119,7 @@ def _check(url: str, parts: SplitResult, *, proxied: bool) -> None:
 def _is_public(given: str) -> bool:
     address = ip_address(given.partition("%")[0])
     if isinstance(address, IPv6Address):
-        # An address that contains one of IPv4 leads to that one, which may be private.
+        # An IPv6 address that contains an IPv4 address leads to the IPv4 address, which may be private.
         held = address.ipv4_mapped or address.sixtofour
         if address in _NAT64:
             held = IPv4Address(int(address) & 0xFFFFFFFF)
@@ -128,11 +128,11 @@ def _is_public(given: str) -> bool:
 
 
 def _pools(line: RequestLine, *, public: bool) -> dict[str, Any]:
-    """Return classes of pools whose connections are held by a line. `public`: refuse other hosts."""
+    """Return pool classes that add each connection to `line`. `public`: refuse hosts that are not public."""
 
     def _new_conn(connection: Any) -> socket.socket:
         made: socket.socket = super(type(connection), connection)._new_conn()
-        # DNS may have given another address than to `_check`: the connection itself decides.
+        # DNS may return a different address than it did to `_check`, so the connected address decides.
         if public and not _is_public(made.getpeername()[0]):
             made.close()
             raise FetchError(f"{connection.host}: {WITHIN}", 403)

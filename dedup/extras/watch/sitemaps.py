@@ -1,6 +1,6 @@
-"""Read news sitemaps, which have addresses, titles and dates of articles but no texts, and their indexes.
+"""Read news sitemaps, which list addresses, titles and dates of articles without texts, and sitemap indexes.
 
-Only addresses marked as news (`news:news`) count, since a plain sitemap lists every page of a site.
+Only addresses with the element `news:news` are read, because a plain sitemap lists every page of a site.
 """
 
 from __future__ import annotations
@@ -15,13 +15,13 @@ from dedup.base.errors import InputError
 from dedup.base.times import parse_time
 from dedup.files.entries import FeedDocument
 
-MAX_CHILDREN = 20  # Sitemaps of an index that are read, the newest first
-MAX_ADDRESS_BYTES = 2_000  # Of a feed or a sitemap
-RECENT = timedelta(days=3)  # News sitemaps list the articles of two days
+MAX_CHILDREN = 20  # Maximum number of sitemaps of an index that are read, the newest first
+MAX_ADDRESS_BYTES = 2_000  # Maximum length of the address of a feed or a sitemap
+RECENT = timedelta(days=3)  # Maximum age of a sitemap that is read; news sitemaps cover two days
 
 
 def children(document: FeedDocument, now: datetime | None = None) -> list[str]:
-    """Return the addresses of sitemaps in an index that may have today's news, each once."""
+    """Return the addresses of sitemaps in an index that may list recent news, without repetitions."""
     since = (now or datetime.now(UTC)) - RECENT
     found: list[tuple[bool, datetime, str]] = []
     for _, _, entry in document.entries:
@@ -38,7 +38,7 @@ def children(document: FeedDocument, now: datetime | None = None) -> list[str]:
 
 
 def articles(document: FeedDocument) -> Iterator[dict[str, str]]:
-    """Yield the values of each article by field, and its time of change as `changed`."""
+    """Yield the values of each article by field; `changed` is the time of the last change."""
     for _, _, entry in document.entries:
         values = {} if isinstance(entry, str) else _values(entry)
         if "news" not in values or "loc" not in values:
@@ -62,7 +62,7 @@ def _is_address(given: str) -> bool:
 
 
 def _values(entry: Any) -> dict[str, str]:
-    """Return the texts of all elements by local name; the first of a name counts."""
+    """Return the texts of all elements by local name; of elements with the same name, the first counts."""
     found: dict[str, str] = {}
     for element in entry.iter():
         if isinstance(element.tag, str):

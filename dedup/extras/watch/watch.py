@@ -3,8 +3,8 @@
     from dedup import watch
     watch.watch(["https://courier.example/feed"], stop=event.is_set)
 
-Each version of an entry is submitted once. The corpus remembers it entry by entry (`feeds.py`), so a poll
-that was killed continues where it was. The logger is `dedup.watch`.
+Each version of an entry is submitted once. The corpus stores which entries were submitted (`feeds.py`), so
+after a killed poll the next one continues with the remaining entries. The logger is `dedup.watch`.
 """
 
 from __future__ import annotations
@@ -41,28 +41,28 @@ from dedup.store import opening
 
 __all__ = ["EVERY_SECONDS", "WatchReport", "watch"]
 
-EVERY_SECONDS = 300.0  # Between two polls of a feed
-MAX_BACK_OFF_SECONDS = 21_600.0  # A feed that fails is polled half as often each time, down to this
-HOSTS_AT_ONCE = 8
+EVERY_SECONDS = 300.0  # Default time between two polls of a feed
+MAX_BACK_OFF_SECONDS = 21_600.0  # Each failure of a feed doubles the time between polls, up to this time
+HOSTS_AT_ONCE = 8  # Maximum number of hosts that are polled at the same time
 SLEEP_SECONDS = 0.1
-MAX_PROBLEM_CHARACTERS = 1_000  # Of a message that is stored
-READ_SECONDS = 30.0  # To read the entries of an answer, which may have millions
-PIECE_BYTES = 65_536  # Of an answer that are parsed at a time
+MAX_PROBLEM_CHARACTERS = 1_000  # Maximum length of a stored message
+READ_SECONDS = 30.0  # Maximum time to read the entries of an answer, which may have millions
+PIECE_BYTES = 65_536  # Size of the pieces in which an answer is parsed
 
 log = logging.getLogger("dedup.watch")
 
 
 @dataclass(slots=True)
 class WatchReport(Answer):
-    """Counts of polls and entries since the start."""
+    """Numbers of polls and entries since the start."""
 
-    polls: int = 0  # that succeeded, with or without news
-    failed: int = 0  # polls
-    new: int = 0  # entries, submitted
-    changed: int = 0  # entries, submitted again
-    refused: int = 0  # entries that are no article
-    left: int = 0  # entries whose page cannot be read now; the next poll tries again
-    problems: dict[str, str] = field(default_factory=dict)  # by address, of feeds whose last poll failed
+    polls: int = 0  # polls that succeeded, with or without new entries
+    failed: int = 0  # polls that failed
+    new: int = 0  # new entries, which were submitted
+    changed: int = 0  # changed entries, which were submitted again
+    refused: int = 0  # entries that cannot be stored as articles
+    left: int = 0  # entries whose page could not be read; the next poll tries again
+    problems: dict[str, str] = field(default_factory=dict)  # by address: why the last poll failed
 
 
 def watch(
@@ -79,20 +79,20 @@ def watch(
     host_seconds: float = HOST_SECONDS,
     timeouts: Timeouts | None = None,
 ) -> WatchReport:
-    """Poll feeds and submit new and changed entries, until `stop` returns true, or `once`.
+    """Poll feeds and submit new and changed entries until `stop` returns True, or only `once`.
 
     Args:
-        addresses: of RSS, Atom or news sitemaps; `NAME=ADDRESS` gives the outlet of its articles.
-        url, schema, timeouts: as of `Deduplicator`. Unless `once`, it waits for a database that is down.
+        addresses: addresses of RSS, Atom or news sitemaps; in `NAME=ADDRESS`, the outlet of articles is NAME.
+        url, schema, timeouts: as for `Deduplicator`. While the database is down, wait (with `once`, raise).
         every: seconds between two polls of a feed.
-        fetch: read the page of an entry whose feed has no full text.
-        told: called with each verdict and its article, by one thread at a time.
-        agent: the name given to servers.
-        host_seconds: between two requests to a host.
+        fetch: read the page of each entry whose feed has no full text.
+        told: function called with each verdict and article, by only one thread at a time.
+        agent: the name sent to servers as User-Agent.
+        host_seconds: minimum seconds between two requests to a host.
 
     Raises:
         InputError: an address is invalid; the message names it.
-        LoginError, RightsError, SchemaError: as of `dedup.worker.work`. Other DatabaseErrors only `once`.
+        LoginError, RightsError, SchemaError: as by `dedup.worker.work`. With `once`, other DatabaseErrors.
     """
     check_seconds("the time between polls", every)
     named = [_named(address) for address in addresses]
@@ -119,7 +119,7 @@ def watch(
 class _Feed:
     address: str
     publication: str | None = None
-    given: str = ""  # by the operator: this address, or that of the index that led to it
+    given: str = ""  # address from the operator: this feed, or the sitemap index that lists it
 
 
 def _named(given: str) -> _Feed:
@@ -130,9 +130,9 @@ def _named(given: str) -> _Feed:
         parts = urlsplit("")
     if parts.scheme not in ("http", "https") or not parts.hostname:
         usage = "write https://… or NAME=https://…; files are for `dedup load`"
-        raise InputError(f"{given!r} is no address of a feed: {usage}")
-    if parts.username or parts.password:  # logs and the corpus would show it
-        raise InputError(f"the address at {parts.hostname} has a name or a password in it: give one without")
+        raise InputError(f"{given!r} is not the address of a feed: {usage}")
+    if parts.username or parts.password:  # logs and the corpus would reveal the password
+        raise InputError(f"an address at {parts.hostname} contains a user name or password: remove it")
     return _Feed(address.strip(), name.strip() or None, address.strip())
 
 
@@ -161,7 +161,7 @@ class _Watcher:
         return self._ending or self._stop()
 
     def run(self, once: bool) -> None:
-        """Poll the feeds that are due, each host in a thread."""
+        """Poll all feeds that are due, with a thread for each host."""
         self._once = once
         running: dict[str, Future[None]] = {}
         resume = 0.0
@@ -181,7 +181,7 @@ class _Watcher:
                 self._ending = True
 
     def _waiting(self, now: float, running: dict[str, Future[None]]) -> dict[str, list[_Feed]]:
-        """Return the feeds that are due, by host, without hosts that are being polled."""
+        """Return the feeds that are due, by host; hosts that are being polled are left out."""
         found: dict[str, list[_Feed]] = defaultdict(list)
         for feed, due in self._due.items():
             host = urlsplit(feed.address).netloc
@@ -190,7 +190,7 @@ class _Watcher:
         return found
 
     def _finished(self, future: Future[None]) -> float | None:
-        """Raise the error of a host's polls; if the database is down, return until when to wait."""
+        """Raise the error of a host's polls; if the database is down, return the time of the next attempt."""
         try:
             future.result()
         except StoppedError:
@@ -217,12 +217,12 @@ class _Watcher:
             self._due[feed] = float("inf") if self._once else began + self._every
 
     def _poll(self, feed: _Feed) -> None:
-        """Poll a feed unless it asked for a pause, and note its problem."""
+        """Poll a feed and store its problem, if any; during a pause, only report the pause."""
         try:
             with self._database.transaction() as cursor:
                 state = store.feed(cursor, feed.address)
         except InputError as error:
-            # The address is too long to be stored; its problem is noted at the one that led to it.
+            # The address is too long to be stored, so the problem is reported for the operator's address.
             log.warning("%s", error, extra={"event": "failed", "feed": feed.given})
             with self._lock:
                 self.report.failed += 1
@@ -242,7 +242,7 @@ class _Watcher:
         except DatabaseError as error:
             if not is_about_input(error):
                 raise
-            # The database works; it refuses a value of this feed.
+            # The database works, but refuses a value of this feed.
             self._failed(feed, state, str(error), None)
 
     def _succeeded(self, feed: _Feed) -> None:
@@ -285,13 +285,13 @@ class _Watcher:
         document.entries = self._in_time(feed, document.entries)
         if document.root == "sitemapindex":
             if feed.address != feed.given:
-                raise InputError(f"{feed.address} is an index of sitemaps within another one: not read")
+                raise InputError(f"{feed.address} is an index of sitemaps within another index: not read")
             with _blame_feed(feed):
                 children = sitemaps.children(document)
             for address in children:
                 if address != feed.address:
                     self._poll(replace(feed, address=address))
-            # Without its ETag: its sitemaps change although the index does not, so it is always read in full.
+            # The ETag is not stored: sitemaps change although the index does not, so always read it in full.
             with self._database.transaction() as cursor:
                 store.answered(cursor, state.id, [])
             self._succeeded(feed)
@@ -302,7 +302,7 @@ class _Watcher:
             raise InputError(f"{feed.address} is a sitemap without texts: add --fetch to read the pages")
         counts, ids = self._submitter.submit_all(feed.given, state.id, entries)
         self._log_counts(feed, counts, document.refused)
-        # The ETag is stored only if every entry is done; otherwise the next answer could be "not modified".
+        # The ETag is stored only if no entry is left; otherwise "not modified" could hide the entries left.
         done = not counts["left"] and not document.truncated
         validators = (answer.etag, answer.modified) if done else (None, None)
         with self._database.transaction() as cursor:
@@ -312,19 +312,19 @@ class _Watcher:
             self._note_cut(feed, state, len(entries))
 
     def _in_time(self, feed: _Feed, entries: Iterator[Any]) -> Iterator[Any]:
-        """Yield the entries of a document. Raises InputError if they take too long."""
+        """Yield the entries of a document; raise InputError if parsing takes too long."""
         until = time.monotonic() + READ_SECONDS
         for entry in entries:
             if self.stopped():
                 raise StoppedError("stopped between two entries")
             if time.monotonic() > until:
-                raise InputError(f"{feed.address}: it takes longer than {READ_SECONDS:g} s to read")
+                raise InputError(f"{feed.address}: the feed takes longer than {READ_SECONDS:g} s to read")
             yield entry
 
     def _note_cut(self, feed: _Feed, state: store.FeedState, count: int) -> None:
-        """Note that a feed broke off; the next poll reads it in full."""
+        """Store that the answer of a feed was incomplete; the next poll reads the whole feed."""
         words = "1 entry was read" if count == 1 else f"{count} entries were read"
-        problem = f"it breaks off; {words} before that"
+        problem = f"the feed breaks off; {words} before that"
         with self._database.transaction() as cursor:
             store.failed(cursor, state.id, problem, 0, asked=True)
         with self._lock:
@@ -355,7 +355,7 @@ class _Watcher:
 
 @contextmanager
 def _blame_feed(feed: _Feed) -> Iterator[None]:
-    """Raise InputError for an unexpected error of a parser, so that only this feed fails."""
+    """Turn an unexpected error of a parser into InputError, so that only this feed fails."""
     try:
         yield
     except (DedupError, FetchError, StoppedError, MemoryError):

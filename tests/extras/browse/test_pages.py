@@ -93,7 +93,7 @@ def test_a_story_shows_who_had_it_when(reading: Browser) -> None:
 
 def test_two_versions_side_by_side_with_the_rule_above(reading: Browser) -> None:
     page = reading.page("/compare", a=UPDATE, b=STORM)
-    assert "<h1>The same text but for four sentences</h1>" in page
+    assert "<h1>The same text except for four sentences</h1>" in page
     assert "Duplicate by sentences: sentence Jaccard 0.810 is at least 0.7" in page
     assert "<ins>By two in the afternoon" in page
     assert "<del>Most customers would be reconnected" in page
@@ -219,7 +219,7 @@ def test_is_this_new(reading: Browser) -> None:
     ("path", "query", "status", "words"),
     [
         ("/story", {"id": "nobody"}, 404, "nobody"),
-        ("/story", {}, 404, "no article is named"),
+        ("/story", {}, 404, "names no article"),
         ("/article", {"id": "nobody"}, 404, "nobody"),
         ("/compare", {"a": DAM, "b": "nobody"}, 404, "nobody"),
         ("/compare", {"a": DAM, "b": DAM}, 400, "same"),

@@ -48,12 +48,12 @@ def test_every_page_answers(pages: Browser, path: str) -> None:
 
 def test_one_sentence_is_shown(pages: Browser) -> None:
     address = re.findall(r'href="(/sentence\?hash=[^"]+)"', pages.page("/sentences"))[0]
-    assert "Some of its articles" in pages.page(address)
+    assert "Some articles with this sentence" in pages.page(address)
 
 
 def test_one_quote_is_shown(pages: Browser) -> None:
     address = re.findall(r'href="(/quote\?hash=[^"]+)"', pages.page("/quotes"))[0]
-    assert "The earliest of its articles" in pages.page(address)
+    assert "The earliest articles with this sentence" in pages.page(address)
 
 
 def test_a_text_is_looked_up(pages: Browser) -> None:

@@ -44,7 +44,7 @@ def names(corpus: Deduplicator, text: str) -> list[str]:
 
 def test_the_index_is_made_once_and_dropped_once(owner: Operation, corpus: Deduplicator) -> None:
     corpus.load([Article("a", "Rain in Norfolk.")])
-    with pytest.raises(InputError, match=r"`dedup init --search` makes the index"):
+    with pytest.raises(InputError, match=r"run `dedup init --search` to make the index"):
         names(corpus, "rain")
     assert [owner.make_searchable() for _ in range(2)] == [True, False]
     assert names(corpus, "RAIN norfolk") == ["a"]

@@ -67,7 +67,7 @@ def test_forms_of_other_sites_change_nothing(editing: Browser, corpus_url: str) 
     for headers in HOSTILE_HEADERS:
         reply = editing.post("/judge", PAIR | {"form": form["form"]}, headers)
         assert reply.status == 403, headers
-        assert "pages of this server" in words_of(reply)
+        assert "page of this server" in words_of(reply)
     assert pins(corpus_url) == []
 
 

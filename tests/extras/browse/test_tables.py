@@ -190,10 +190,10 @@ def test_nothing_is_a_formula_in_a_spreadsheet(opening: Opening, corpus_url: str
         (go("/", format="xml"), 400, "there is no format &#39;xml&#39;; there are csv, json"),
         (go("/", table="outlets"), 400, "there is no format"),
         (go("/", table="nothing", format="csv"), 400, "no table &#39;nothing&#39; on this page"),
-        (go("/new", format="csv"), 400, "there are: none"),
+        (go("/new", format="csv"), 400, "its tables are: none"),
         (go("/story", id="nobody", format="csv"), 404, "nobody"),
-        (go("/outlet", format="json"), 400, "no outlet is named"),
-        (go("/", first="x", format="json"), 400, "a day is written like"),
+        (go("/outlet", format="json"), 400, "name an outlet"),
+        (go("/", first="x", format="json"), 400, "write a day like"),
     ],
 )
 def test_what_there_is_not_is_said(reading: Browser, address: str, status: int, words: str) -> None:

@@ -51,7 +51,7 @@ def of_parquet(query: str) -> duckdb.DuckDBPyRelation:
 def test_a_parquet_file_has_every_article_with_its_story(dedup: Dedup, newsroom: Database) -> None:
     said = dedup("export", "stories", "news.parquet")
     assert (said.code, said.out) == (0, "")
-    assert "news.parquet: rows of article 5" in said.err
+    assert "news.parquet; rows by table: article 5" in said.err
     found = of_parquet("SELECT * FROM 'news.parquet'").arrow().read_all()
     wanted = frames.marks(newsroom.url)
     assert found.column_names == wanted.column_names

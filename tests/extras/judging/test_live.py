@@ -37,5 +37,5 @@ def test_what_other_thresholds_would_change_by_hand(database: Database) -> None:
 
 def test_pending_articles_have_no_marks_to_score(database: Database) -> None:
     ring(database)
-    with pytest.raises(InputError, match="run `dedup backfill` first"):
+    with pytest.raises(InputError, match="must be settled first: run `dedup backfill`"):
         judgements.marked_stories(database)

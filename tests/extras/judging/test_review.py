@@ -211,9 +211,9 @@ def test_short_lines_are_enough_for_an_import(corpus: Database, tmp_path: Path) 
             '{"a": {"id": "a", "text_hash": "xyz"}, "b": "b", "label": "similar"}',
             "line 2: the text_hash of a",
         ),
-        ('{"a": "a", "b": "b", "label": "similar", "note": 5}', "line 2: a note is text"),
-        ("[1]", "line 2: not as --export writes it"),
-        ('{"a"', "line 2: not as --export writes it"),
+        ('{"a": "a", "b": "b", "label": "similar", "note": 5}', "line 2: a note must be a string"),
+        ("[1]", "line 2: the line must have the form that --export writes"),
+        ('{"a"', "line 2: the line must have the form that --export writes"),
     ],
 )
 def test_a_bad_line_stores_nothing(corpus: Database, tmp_path: Path, line: str, message: str) -> None:
@@ -232,7 +232,7 @@ def test_wrong_use_names_the_next_step(
         monkeypatch.delenv(name, raising=False)
     with pytest.raises(InputError, match="--as NAME"):
         review()
-    with pytest.raises(InputError, match="choose one of"):
+    with pytest.raises(InputError, match="give only one of"):
         review(judge="ann", export=tmp_path / "x", import_=tmp_path / "y")
     with pytest.raises(InputError, match="cannot write"):
         review(judge="ann", export=tmp_path / "no folder" / "x")

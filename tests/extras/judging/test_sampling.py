@@ -77,7 +77,7 @@ def test_allocation_never_wants_more_than_there_is() -> None:
     assert allocate(np.array([1, 2, 5]), np.ones(3), 100).tolist() == [1, 2, 5]
     assert allocate(np.array([9, 9, 9]), np.ones(3), 3).tolist() == [1, 1, 1]
     assert allocate(np.array([], int), np.ones(0), 5).tolist() == []
-    with pytest.raises(InputError, match="3 kinds: pick at least 3"):
+    with pytest.raises(InputError, match="3 kinds of pairs: pick at least 3"):
         allocate(np.array([9, 9, 9]), np.ones(3), 2)
 
 

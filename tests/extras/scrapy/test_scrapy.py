@@ -315,7 +315,7 @@ def test_items_pass_on_even_when_the_spool_is_full(tmp_path: Path) -> None:
     assert len(done.items) == PAGES
     assert done.count("spooled") + done.count("lost") == PAGES
     assert done.count("spooled") > 0
-    assert sum("are not kept for later" in line for line in done.log.splitlines()) == 1
+    assert sum("are not kept for the database" in line for line in done.log.splitlines()) == 1
 
 
 def test_fields_of_an_item_are_kept_with_its_article(database: Database, corpus_url: str) -> None:
@@ -335,5 +335,5 @@ def test_fields_of_an_item_are_kept_with_its_article(database: Database, corpus_
 
 
 def test_settings_that_name_a_field_that_articles_do_not_have_are_refused() -> None:
-    with pytest.raises(NotConfigured, match="articles have no titel; they have source_id, text, title"):
+    with pytest.raises(NotConfigured, match="articles have no titel; the fields are source_id, text, title"):
         Options.read(Settings({"DEDUP_FIELDS": {"titel": "headline"}}))

@@ -265,7 +265,7 @@ def test_a_batch_as_an_array_has_its_verdicts_in_the_same_order(door: Door) -> N
     ("sent", "words"),
     [
         (b"", "the body is empty"),
-        (json.dumps(FIRST).encode(), "body is not a JSON array"),
+        (json.dumps(FIRST).encode(), "the body must be a JSON array"),
         (b"[" + json.dumps(FIRST).encode() + b",", "broken JSON"),
         (b"[" + json.dumps(FIRST).encode() + b"]]", "broken JSON"),
         (b"[" * 100_000, "nested too deeply"),

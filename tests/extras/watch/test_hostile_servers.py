@@ -348,7 +348,7 @@ def test_an_index_that_leads_to_indexes_is_read_once(news: Site, poll: Watch) ->
     news.put("/other.xml", index(own, other, f"{news.address}/third.xml"))
     report = poll(own, fetch=True)
     assert [path for path, _, _ in news.asked] == ["/sitemap.xml", "/other.xml"]
-    assert "index of sitemaps within another one" in report.problems[other]
+    assert "index of sitemaps within another index" in report.problems[other]
     assert report.polls == 1
 
 

@@ -185,7 +185,7 @@ def test_redirects_are_followed_some_times_and_to_http_alone(news: Site, poll: W
     assert poll(f"{news.address}/0").new == 1
     wrong = {
         news.put("/loop", status=302, headers={"Location": "/loop"}): "more than 5 redirects",
-        news.put("/file", status=302, headers={"Location": "file:///etc/passwd"}): "no address of http",
+        news.put("/file", status=302, headers={"Location": "file:///etc/passwd"}): "not an http or https",
         news.put("/inside", status=302, headers={"Location": "http://127.0.0.1:1/"}): "own network",
         news.put("/link", status=302, headers={"Location": "http://169.254.169.254/meta"}): "own network",
         news.put("/nowhere", status=302): "a redirect to nowhere",
@@ -216,7 +216,7 @@ def test_a_name_that_leads_elsewhere_when_it_is_asked_is_refused(
 
 @each("address", ["file:///etc/passwd", "feed.xml", "ftp://a.example/feed", "Courier=feed", "http://", ""])
 def test_what_is_no_address_is_refused(address: str) -> None:
-    with pytest.raises(InputError, match="is no address of a feed"):
+    with pytest.raises(InputError, match="is not the address of a feed"):
         watching.watch([address], "postgresql://127.0.0.1:1/x", stop=lambda: True)
 
 
@@ -260,7 +260,7 @@ def test_a_page_that_was_taken_for_a_feed_names_its_feeds(news: Site, poll: Watc
 
 
 def test_a_password_in_an_address_is_refused_and_not_told() -> None:
-    with pytest.raises(InputError, match=r"at a\.example has a name or a password") as error:
+    with pytest.raises(InputError, match=r"at a\.example contains a user name or password") as error:
         watching.watch(["https://me:secret@a.example/feed"], "postgresql://127.0.0.1:1/x", stop=lambda: True)
     assert "secret" not in str(error.value)
 
@@ -466,7 +466,7 @@ def test_a_feed_that_is_cut_off_is_said_to_be_and_is_asked_for_whole_again(
     address = news.put("/feed", whole[: whole.rindex("<description>") + 9])
     report = poll(address)
     assert (report.new, report.polls, report.failed) == (1, 1, 0)
-    assert report.problems == {address: "it breaks off; 1 entry was read before that"}
+    assert report.problems == {address: "the feed breaks off; 1 entry was read before that"}
     assert "breaks off" in caplog.text
     found = state(database)
     assert (found["etag"], found["failures"]) == (None, 0)
@@ -483,7 +483,7 @@ def test_a_feed_that_takes_too_long_to_read_is_given_up_and_left_alone(
     monkeypatch.setattr(watching, "READ_SECONDS", 0.0)
     address = news.put("/feed", rss(["<item/>"] * 1_000))
     report = poll(address)
-    assert report.problems == {address: f"{address}: it takes longer than 0 s to read"}
+    assert report.problems == {address: f"{address}: the feed takes longer than 0 s to read"}
     assert state(database)["failures"] == 1
 
 

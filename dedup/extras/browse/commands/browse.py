@@ -24,21 +24,21 @@ from dedup.extras.serve.commands.serve import (
 )
 from dedup.files.whole import new_file
 
-BROWSE_PACKAGES = (*SERVER_PACKAGES, "itsdangerous", "jinja2")  # Brought by the extra `browse`
+BROWSE_PACKAGES = (*SERVER_PACKAGES, "itsdangerous", "jinja2")  # Installed with the extra `browse`
 REPORT_PACKAGES = ("jinja2",)
 BROWSE_VARIABLE = "DEDUP_BROWSE_TOKEN"
-BROWSE_RATE = 50.0  # Requests a second of a person; a browser asks for a page and its three files
+BROWSE_RATE = 50.0  # Maximum requests per second and person; a page has three more files
 
 
 def browse(
     host: HostOption = "127.0.0.1",
     port: PortOption = 0,
     edit: Annotated[
-        bool, Option("--edit", help="Let people judge pairs and pin sentences; without it, pages only show.")
+        bool, Option("--edit", help="Let people judge pairs and pin sentences; the default is read-only.")
     ] = False,
     token_file: Annotated[
         Path | None,
-        Option(metavar="FILE", help="A file with the token of visitors; or set `DEDUP_BROWSE_TOKEN`."),
+        Option(metavar="FILE", help="A file with the token for visitors; or set `DEDUP_BROWSE_TOKEN`."),
     ] = None,
     open_it: Annotated[bool, Option("--open", help="Open the first page in the browser.")] = False,
     rate: RateOption = BROWSE_RATE,
@@ -48,8 +48,8 @@ def browse(
 ) -> None:
     """Look at the corpus in a browser: days, stories, versions side by side, who copies whom.
 
-    It listens on this machine only, unless `--host` says otherwise, and prints its address. SIGTERM and
-    Ctrl-C end it with exit code 0. See docs/browse.md for the pages. Needs the extra `browse`.
+    The server listens on this machine only, unless `--host` names another address, and prints its address.
+    SIGTERM and Ctrl-C end it with exit code 0. docs/browse.md describes the pages. Needs the extra `browse`.
 
     **Examples**
 
@@ -71,7 +71,7 @@ def browse(
     sockets = bind(host, port, loopback_only=token is None, variable=BROWSE_VARIABLE)
     addresses = [address_of(listener) for listener in sockets]
     with started(log_format, log_level) as (dd, longest, stop):
-        # A form writes most bytes of other scripts as three: %C3.
+        # A form encodes each byte of a non-ASCII letter as three bytes, such as %C3.
         limits = Limits(body_bytes=3 * longest, rate=rate)
         visitors = Visitors(token, None if token is not None else LOOPBACK_NAMES | {host.lower()})
         app = make_app(dd, limits, visitors, editing=edit, log_requests=log_requests)
@@ -87,18 +87,18 @@ def browse(
 def report(
     out: Annotated[Path, Option("--out", "-o", metavar="FILE", help="The HTML file to write.")],
     day: Annotated[
-        str | None, Option(metavar="DAY", help="A day in UTC, such as 2026-11-20; else the newest.")
+        str | None, Option(metavar="DAY", help="A day in UTC, such as 2026-11-20; default: the newest.")
     ] = None,
-    last: Annotated[str | None, Option(metavar="DAY", help="With `--day`: all days until this one.")] = None,
-    story: Annotated[str | None, Option(metavar="ID", help="The story of an article instead.")] = None,
-    search: Annotated[str | None, Option(metavar="WORDS", help="Articles with these words instead.")] = None,
-    force: Annotated[bool, Option("--force", help="Replace a file of this name.")] = False,
+    last: Annotated[str | None, Option(metavar="DAY", help="The last day of a range from `--day`.")] = None,
+    story: Annotated[str | None, Option(metavar="ID", help="Write the story of this article.")] = None,
+    search: Annotated[str | None, Option(metavar="WORDS", help="Write articles with these words.")] = None,
+    force: Annotated[bool, Option("--force", help="Replace the file if it exists.")] = False,
 ) -> None:
     """Write a day, a story or a search as one HTML file that opens anywhere.
 
-    It has the figures, charts, lists and side-by-side versions of the pages of `dedup browse`. Its style is
-    inside, it has no script, and its only links are the addresses of the articles. It contains parts of the
-    texts. Needs the extra `browse`.
+    The file has the figures, charts, lists and side-by-side versions of the pages of `dedup browse`. It
+    contains its style and no script, and links only to the articles. It contains parts of the texts.
+    Needs the extra `browse`.
 
     **Examples**
 
@@ -110,7 +110,7 @@ def report(
     from dedup.extras.browse import report as reports
 
     if sum(given is not None for given in (day, story, search)) > 1 or (last is not None and day is None):
-        raise InputError("give one of --day, --story and --search; --last goes with --day")
+        raise InputError("give only one of --day, --story and --search; give --last only with --day")
     if out.exists() and not force:
         raise InputError(f"{out} exists; give another name, or --force to replace it")
     with corpus() as dd:
@@ -128,13 +128,13 @@ def report(
 
 def quotes(
     by: Annotated[
-        Literal["outlets", "stories"], Option(help="First the sentences of the most outlets, or stories.")
+        Literal["outlets", "stories"], Option(help="Sort by the number of outlets or stories, largest first.")
     ] = "outlets",
-    speech: Annotated[bool, Option("--speech", help="Only sentences with a quotation mark.")] = False,
-    limit: Annotated[int, Option(min=1, help="How many to show.")] = 20,
+    speech: Annotated[bool, Option("--speech", help="List only sentences with a quotation mark.")] = False,
+    limit: Annotated[int, Option(min=1, help="Maximum number of sentences to list.")] = 20,
     json: JsonOption = False,
 ) -> None:
-    """List sentences that several outlets share, as `dedup sentences` counted them.
+    """List sentences that several outlets share, as `dedup sentences` last counted them.
 
     A sentence of one story was reprinted with the rest of the text; a sentence of several stories was quoted.
     The list includes common sentences, which comparisons ignore.

@@ -1,1 +1,1 @@
-"""Questions of pages about a corpus: bounded, read-only, answered by indexes. `browsing.py` lists them."""
+"""Answer questions of pages about a corpus: read-only, bounded and through indexes. See `browsing.py`."""

@@ -1,4 +1,4 @@
-"""Show an article with all that is stored of it, and two articles side by side with their relation."""
+"""Show an article with everything stored about it, and two articles side by side with their relation."""
 
 from __future__ import annotations
 
@@ -19,16 +19,16 @@ from dedup.store.pins import PairPin, key
 
 _sql = Statements("extras/browse/questions/questions")
 
-TEXT_CHARACTERS = 100_000  # Shown of a text
-SAID = 100  # Pins shown of an article, and judgements
+TEXT_CHARACTERS = 100_000  # Maximum number of characters of a text that are shown
+SAID = 100  # Maximum number of pins shown, and of judgements
 
 
 @dataclass(frozen=True, slots=True)
 class Text(Answer):
-    """A text as it is stored."""
+    """A stored text, perhaps cut."""
 
-    text: str = field(repr=False)  # its first `TEXT_CHARACTERS`
-    characters: int  # of the whole text
+    text: str = field(repr=False)  # at most `TEXT_CHARACTERS` characters
+    characters: int  # length of the whole text
 
     @property
     def cut(self) -> bool:
@@ -40,19 +40,19 @@ class FingerprintFigures(Answer):
     """Figures of a fingerprint."""
 
     words: int
-    sentences: int  # distinct ones that count
-    common: int  # of the sentences, ignored as common
+    sentences: int  # distinct sentences that are long enough to count
+    common: int  # number of sentences ignored as common
     shingles: int
-    short: bool  # too few words to be compared by parts
+    short: bool  # has too few words to be compared by shingles
 
 
 @dataclass(frozen=True, slots=True)
 class MatchedArticle(Answer):
-    """An article with the pair that it makes with another one."""
+    """An article, and its match with another article."""
 
     article: ArticleLine
     match: Match
-    words: int | None = None  # of the article, in a list of stories; None without a fingerprint
+    words: int | None = None  # of the article, only in a list of similar stories; None without a fingerprint
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,30 +65,30 @@ class PairJudgement(Answer):
     label: str
     note: str | None
     judged_at: datetime
-    stale: bool  # a text was edited since
+    stale: bool  # a text was edited after the judgement
 
 
 @dataclass(frozen=True, slots=True)
 class ArticlePage(Answer):
-    """An article with all that is stored of it."""
+    """An article with everything stored about it."""
 
     line: ArticleLine
     language: str | None
     published_at: datetime | None
     added_at: datetime
     marked_at: datetime | None
-    text: Text | None  # None: its row in the attached table is gone
-    attachment: str | None  # name of its attached table
+    text: Text | None  # None if the row in the attached table is gone
+    attachment: str | None  # name of the attached table that has the text
     fingerprint: FingerprintFigures | None
     verdict: Verdict
-    matches: tuple[MatchedArticle, ...]  # the pairs of the verdict, with the other articles
-    pins: tuple[PairPin, ...]  # of pairs with this article, the newest
-    judgements: tuple[PairJudgement, ...]  # of pairs with this article, the newest
-    limit: str | None  # the safety limit that left it to the next backfill
+    matches: tuple[MatchedArticle, ...]  # pairs that the verdict rests on, with the other articles
+    pins: tuple[PairPin, ...]  # of pairs with this article, at most `SAID`, the newest first
+    judgements: tuple[PairJudgement, ...]  # of pairs with this article, at most `SAID`, the newest first
+    limit: str | None  # the safety limit that left the article to the next backfill
 
 
 def article(cursor: Cursor, source_id: str) -> ArticlePage:
-    """Return an article with all that is stored of it, or raise NotFoundError."""
+    """Return an article with everything stored about it, or raise NotFoundError."""
     mark = verdicts.stored_mark(cursor, checks.text("source_id", source_id))
     row = cursor.execute(_sql("article"), {"source_id": source_id}).fetchone()
     if mark is None or row is None:
@@ -119,17 +119,17 @@ def article(cursor: Cursor, source_id: str) -> ArticlePage:
 
 
 def text_of(cursor: Cursor, article_id: int) -> Text | None:
-    """Return the text of an article; None if its row in the attached table is gone."""
+    """Return the text of an article; None if the row in the attached table is gone."""
     row = cursor.execute(_sql("text"), {"characters": TEXT_CHARACTERS, "id": article_id}).fetchone()
     if row is None or row[0] is None or not row[2]:
         return Text(*row[:2]) if row else None
-    # HTML comes whole: cut markup could not be read.
+    # The statement does not cut HTML, because cut markup could not be parsed.
     text = extract_text(row[0], html=True)
     return Text(text[:TEXT_CHARACTERS], len(text))
 
 
 def said_of(cursor: Cursor, a: str, b: str) -> tuple[PairPin | None, tuple[PairJudgement, ...]]:
-    """Return the pin of a pair, and its judgements, the newest first."""
+    """Return the pin of a pair, and the judgements of the pair, the newest first."""
     first, second = key(a, b)
     values = {"a": first, "b": second, "limit": SAID}
     pin = cursor.execute(_sql("pin_of_pair"), values).fetchone()
@@ -142,17 +142,17 @@ class Compared(Answer):
     """Two articles side by side."""
 
     explanation: Explanation
-    earlier: ArticleLine  # in canonical order, as in `explanation`
+    earlier: ArticleLine  # the same article as `explanation.earlier`
     later: ArticleLine
     earlier_text: Text
     later_text: Text
-    common: tuple[str, ...] = field(repr=False)  # common sentences of either
+    common: tuple[str, ...] = field(repr=False)  # common sentences of either text
     pin: PairPin | None
     judgements: tuple[PairJudgement, ...]  # the newest first
 
 
 def compare(cursor: Cursor, a: str, b: str) -> Compared:
-    """Compare two articles; raise NotFoundError if one is not stored, InputError if both are the same."""
+    """Compare two articles; raise NotFoundError if one is not stored, InputError if both ids are equal."""
     if checks.text("source_id", a) == checks.text("source_id", b):
         raise InputError("a pair has two articles; both ids are the same")
     explanation = explain(cursor, rulebooks.load_rulebook(cursor), a, b)

@@ -1,6 +1,6 @@
 """Count the articles of a range of days by mark and by day, week, month or year.
 
-A range with more than `COUNTED` articles is counted from a later time on, and the answer says from when.
+Of a larger range only the newest `COUNTED` articles are counted; the answer says from which time on.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ from dedup.store.stories import known
 
 _sql = Statements("extras/browse/questions/questions")
 
-COUNTED = 100_000  # Articles of a range, the newest, in half a second. A large newsroom has 5,000 a day
+COUNTED = 100_000  # Maximum number of articles counted; takes 0.5 s. A large newsroom has 5,000 a day
 
 Grouping = Literal["day", "week", "month", "year"]  # Weeks begin on Mondays
 
-# With more periods a larger grouping is taken: of a grouping that is chosen here, and of one asked for.
+# Maximum number of periods, by default and for a requested grouping. More periods use a larger grouping.
 PERIODS, PERIODS_ASKED = 100, 370
 
 _DAYS_OF = {"day": 1, "week": 7, "month": 28, "year": 365}
@@ -35,7 +35,7 @@ _ZERO = date(2000, 1, 1)
 
 @dataclass(frozen=True, slots=True)
 class Marks(Answer):
-    """Numbers of articles by mark."""
+    """Counts of articles by mark."""
 
     articles: int = 0
     unique: int = 0
@@ -43,38 +43,38 @@ class Marks(Answer):
     duplicate: int = 0
     pending: int = 0
     failed: int = 0
-    stale: int = 0  # unique, similar or duplicate, with a mark that is to be settled again
+    stale: int = 0  # included in unique, similar or duplicate; the mark must be settled again
 
     def __add__(self, other: Marks) -> Marks:
         return Marks(*map(add, astuple(self), astuple(other)))
 
     @property
     def new(self) -> int:
-        """Originals."""
+        """The number of originals: unique and similar articles."""
         return self.unique + self.similar
 
     @property
     def share_new(self) -> float | None:
-        """The share of originals among settled articles, from 0 to 1; None without any."""
+        """The share of originals among settled articles, from 0 to 1; None without settled articles."""
         marked = self.new + self.duplicate
         return self.new / marked if marked else None
 
 
 @dataclass(frozen=True, slots=True)
 class PeriodMarks(Answer):
-    """The marks of a day, a week, a month or a year, in UTC."""
+    """Counts by mark for a day, a week, a month or a year, in UTC."""
 
-    first: date  # its first day
+    first: date  # first day of the period
     marks: Marks
 
 
 @dataclass(frozen=True, slots=True)
 class Only(Answer):
-    """A filter of the articles of a range."""
+    """A filter for the articles of a range; a field that is None does not filter."""
 
     publication: str | None = None
     language: str | None = None
-    credit: str | None = None  # an agency that the article credits
+    credit: str | None = None  # name of an agency that the article credits
 
     def __post_init__(self) -> None:
         for name, value in self.given.items():
@@ -87,27 +87,27 @@ class Only(Answer):
 
     @property
     def parts(self) -> dict[str, str]:
-        """Parts of statements that read a range: the condition, and the index that reads it."""
+        """Parts of statements that read a range: the condition of this filter, and the choice of an index."""
         return {"only": condition_of(self.given), **self.by_outlet}
 
     @property
     def by_outlet(self) -> dict[str, str]:
-        """The part of statements that reads a range by the index of outlets, or by time only."""
+        """Part of statements that chooses the index of outlets or, without an outlet, the index of times."""
         return {"of_outlet": "true"} if self.publication is None else {}
 
 
 def condition_of(names: Iterable[str]) -> str:
-    """Return a condition in SQL on columns, and on agencies for the name `credit`."""
+    """Return an SQL condition: each named column equals its parameter; `credit` is a credited agency."""
     return " AND ".join(_CREDIT if name == "credit" else f"{name} = %({name})s" for name in names) or "true"
 
 
-# A sub-select: a join would read all credits. A contribution to a text does not make an agency its source.
+# A join instead of the sub-select would read all credits. An agency that only contributed is not the source.
 _CREDIT = (
     "(SELECT true FROM dedup.credit WHERE article_id = id AND place <> 'contribution'"
     " AND agency_id = (SELECT g.id FROM dedup.agency g WHERE g.name = %(credit)s) OFFSET 0)"
 )
 
-# The fields of `Marks`, in SQL, from a tally of articles.
+# SQL that computes the fields of `Marks` from the rows of the statement `tally`.
 COUNTS = ", ".join(
     f"(coalesce(sum(articles) FILTER (WHERE {which}), 0))::bigint"
     for which in (
@@ -128,25 +128,25 @@ class CreditCount(Answer):
 
 @dataclass(frozen=True, slots=True)
 class Counted(Answer):
-    """Counts of a range of days, in UTC. An article counts on the day of its time."""
+    """Counts of a range of days, in UTC. An article belongs to the day of its publication, or of storing."""
 
     first: date | None  # None: from the beginning of the corpus
-    last: date | None  # included; None: the whole corpus
+    last: date | None  # the last day, included in the range; None: the whole corpus
     only: Only
-    # None: all articles are counted. Else only articles from this time on; the first period may be cut.
+    # None: all articles were counted. Else only articles from this time on; the first period may lack some.
     counted_from: datetime | None
 
 
 @dataclass(frozen=True, slots=True)
 class Figures(Counted):
-    """Marks and credits of a range."""
+    """Counts by mark and by credited agency for a range."""
 
     marks: Marks
-    undated: Marks  # without a plausible time of publication: in `marks`, not in `periods`
-    credited: int  # articles that credit an agency
-    credits: tuple[CreditCount, ...]  # the most first
-    by: Grouping  # of `periods`
-    periods: tuple[PeriodMarks, ...]  # the earliest first, with periods without articles
+    undated: Marks  # articles without a plausible time of publication: in `marks`, not in `periods`
+    credited: int  # number of articles that credit an agency
+    credits: tuple[CreditCount, ...]  # the agency with the most articles first
+    by: Grouping  # length of each of `periods`
+    periods: tuple[PeriodMarks, ...]  # the earliest first; includes periods without articles
 
 
 def counted(
@@ -157,20 +157,20 @@ def counted(
     bounds: Mapping[str, int],
     **parts: str,
 ) -> tuple[dict[str, Any], Sequence[Any]]:
-    """Run a statement that reads a range of days, or the first day alone if there is no last one.
+    """Run a statement that reads a range of days; without a last day, the range is the first day alone.
 
-    Returns the fields of `Counted`, and the other columns of its row. Raises InputError if the range ends
-    before it begins.
+    Returns the fields of `Counted`, and the other columns of the row that the statement returns. Raises
+    InputError if the range ends before it begins.
     """
     first, last = days[0], days[0] if days[1] is None else days[1]
     since, until = reading.days(first, last)
     values = {"since": since, "until": until, "limit": COUNTED, **only.given}
     parts |= {"known": known("a"), "counts": COUNTS, **only.parts}
-    reading.allow(cursor, hashjoin=True)  # joins rows that were read with themselves, not tables
+    reading.allow(cursor, hashjoin=True)  # the statement joins the rows it has read, not tables
     number, earliest, *rest = one_row(cursor, _sql(statement, **parts), {**values, **bounds})
     reading.allow(cursor, hashjoin=False)
     time = None
-    # As many as the bound: only a look before the earliest shows whether there are more.
+    # The limit was reached, so look for an article before the earliest counted one.
     if number == COUNTED:
         before = {**values, "time": from_microseconds(earliest[0]), "id": earliest[1]}
         more = cursor.execute(_sql("any_before", **only.by_outlet), before).fetchone()
@@ -183,8 +183,8 @@ def figures(
 ) -> dict[str, Any]:
     """Return the fields of `Figures`; raise InputError for an unknown grouping.
 
-    `of`: fields of `Counted`. `tally`: days since 2000 (None: undated), each with the fields of `Marks`.
-    `credits`: the number of articles with credits, and names and numbers of agencies.
+    `of`: fields of `Counted`. `tally`: rows of a day (counted from 2000; None: undated) and the fields of
+    `Marks`. `credits`: the number of articles with credits, then rows of an agency and its articles.
     """
     if by is not None and by not in get_args(Grouping):
         raise InputError(f"there is no grouping {by!r}; there are {', '.join(get_args(Grouping))}")
@@ -193,7 +193,7 @@ def figures(
     marks_of = {_ZERO + timedelta(days=number): marks for number, marks in numbers.items()}
     first, last = of["first"], of["last"]
     if first and last and (last - first).days > PERIODS_ASKED * _DAYS_OF["year"]:
-        first = last = None  # of centuries show only years with articles
+        first = last = None  # too many years to list: begin and end with articles
     first, last = first or min(marks_of, default=None), last or max(marks_of, default=None)
     if first and of["first"] and of["counted_from"]:
         first = max(first, of["counted_from"].date())
@@ -220,7 +220,7 @@ def figures(
 
 
 def _chosen(first: date | None, last: date | None, by: Grouping | None) -> Grouping:
-    """Return the finest grouping, from the asked one on, that has few enough periods for a page."""
+    """Return the finest grouping, not finer than `by`, that has few enough periods for a page."""
     every: tuple[Grouping, ...] = get_args(Grouping)
     most = PERIODS if by is None else PERIODS_ASKED
     days = (last - first).days + 1 if first and last else 1
@@ -231,18 +231,18 @@ def _chosen(first: date | None, last: date | None, by: Grouping | None) -> Group
 
 
 def start_of(day: date, by: Grouping) -> date:
-    """Return the first day of the period of a day.
+    """Return the first day of the period that contains a day.
 
     >>> start_of(date(2026, 3, 12), "week"), start_of(date(2026, 3, 12), "month")
     (datetime.date(2026, 3, 9), datetime.date(2026, 3, 1))
     """
     if by == "week":
-        return day - timedelta(days=day.weekday())  # never too early: date.min is a Monday
+        return day - timedelta(days=day.weekday())  # never before date.min, which is a Monday
     return day.replace(**{"day": {}, "month": {"day": 1}, "year": {"month": 1, "day": 1}}[by])
 
 
 def end_of(day: date, by: Grouping) -> date:
-    """Return the last day of the period of a day."""
+    """Return the last day of the period that contains a day."""
     try:
         return _next(start_of(day, by), by) - timedelta(days=1)
     except OverflowError:
@@ -250,5 +250,5 @@ def end_of(day: date, by: Grouping) -> date:
 
 
 def _next(start: date, by: Grouping) -> date:
-    # The most days of a period lead into the next one, at its beginning or shortly after.
+    # The longest period of each kind, added to a start, always reaches the next period but not the one after.
     return start_of(start + timedelta(days={"day": 1, "week": 7, "month": 31, "year": 366}[by]), by)

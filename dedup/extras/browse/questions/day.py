@@ -1,4 +1,4 @@
-"""Show a day or a range of days: figures, stories, outlets, and articles that wait or failed."""
+"""Show a day or a range of days: counts, stories, outlets, and articles without a current mark."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ from dedup.store.stories import delay
 
 _sql = Statements("extras/browse/questions/questions")
 
-LISTED = 10  # Stories of a list
-OUTLETS, TROUBLES, EXAMPLES = 20, 20, 5  # Outlets, kinds of trouble, and examples of each kind
-SPREAD_OUTLETS = 3  # Other outlets that a story must reach to be one of the fastest
+LISTED = 10  # Maximum number of stories in a list
+OUTLETS, TROUBLES, EXAMPLES = 20, 20, 5  # Maximum numbers of outlets, of troubles, of examples per trouble
+SPREAD_OUTLETS = 3  # Number of other outlets that a story must reach to be listed as fast
 
 
 @dataclass(frozen=True, slots=True)
 class OutletMarks(Answer):
-    """The marks of an outlet."""
+    """Counts by mark for an outlet."""
 
-    publication: str | None  # None: unknown
+    publication: str | None  # None: articles without an outlet
     marks: Marks
 
 
@@ -34,29 +34,29 @@ class Trouble(Answer):
     """Articles without a current mark, by kind and reason."""
 
     kind: Literal["pending", "stale", "failed"]
-    reason: str | None  # of the failure, or the safety limit, without numbers; None: they wait for a backfill
+    reason: str | None  # kind of failure, or safety limit; None: the articles just wait for a backfill
     articles: int
-    examples: tuple[ArticleLine, ...]  # the newest
+    examples: tuple[ArticleLine, ...]  # the newest articles
 
 
 @dataclass(frozen=True, slots=True)
 class LanguageMarks(Answer):
-    """The marks of a language."""
+    """Counts by mark for a language."""
 
-    language: str | None  # None: not given
+    language: str | None  # None: articles without a language
     marks: Marks
 
 
 @dataclass(frozen=True, slots=True)
 class Day(Figures):
-    """A day, or a range of days."""
+    """Counts and lists for a day or a range of days."""
 
-    hours: tuple[int, ...]  # articles by hour of the day, 24 numbers, without `undated`
-    outlets: tuple[OutletMarks, ...]  # the most articles first
-    other_outlets: int  # number of outlets not listed
-    languages: tuple[LanguageMarks, ...]  # the most articles first
-    biggest: tuple[StoryLine, ...]  # the most counted copies first
-    fastest: tuple[StoryLine, ...]  # began in the range, and reached `SPREAD_OUTLETS` soonest
+    hours: tuple[int, ...]  # 24 counts of articles, by hour of the day in UTC, without `undated`
+    outlets: tuple[OutletMarks, ...]  # the outlet with the most articles first
+    other_outlets: int  # number of outlets missing in `outlets`
+    languages: tuple[LanguageMarks, ...]  # the language with the most articles first
+    biggest: tuple[StoryLine, ...]  # the story with the most counted copies first
+    fastest: tuple[StoryLine, ...]  # stories that reached `SPREAD_OUTLETS` other outlets, the fastest first
     troubles: tuple[Trouble, ...]
 
 
@@ -77,11 +77,11 @@ def day(
     credit: str | None = None,
     rows: int | None = None,
 ) -> Day:
-    """Return a day, a range of days with both ends, or without days the whole corpus.
+    """Return a day, or a range that includes both days; without days, return the whole corpus.
 
-    `by`: the smallest grouping; a larger one is taken if there are too many periods. `credit`: only articles
-    that credit this agency. `rows`: the most rows of each list, other than on a page. Raises InputError for
-    a range that ends before it begins, or an unknown grouping.
+    `by`: the smallest grouping; too many periods get a larger grouping. `credit`: only articles that credit
+    this agency. `rows`: the maximum number of rows of each list; the default is the maximum of a page.
+    Raises InputError for a range that ends before it begins, or for an unknown grouping.
     """
     found, (tally, credits, hours, outlets, languages, biggest, fastest, troubles) = counted(
         cursor,
@@ -114,7 +114,7 @@ def day(
 
 
 def stories_of(rows: list[list[Any]] | None, lines: dict[int, ArticleLine]) -> tuple[StoryLine, ...]:
-    """Return stories from counted rows: id, copies, outlets, and two times in microseconds or None."""
+    """Make stories from rows of id, copies, outlets, `last_at` and `reached` (in microseconds, or None)."""
     found = []
     for id, copies, outlets, last_at, reached in rows or []:
         if id in lines:

@@ -1,4 +1,4 @@
-"""Show the state of a corpus: cheap at any size, and partly an estimate (see `Vitals`)."""
+"""Show the state of a corpus. Some figures are estimates, so it is cheap at any size (see `Vitals`)."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ from dedup.store import overview, rulebooks, word_index
 
 _sql = Statements("extras/browse/questions/questions")
 
-RUNS = 20  # Runs shown
-LATE_SECONDS = 86_400.0  # Articles that wait longer are a problem, and a last success longer ago
+RUNS = 20  # Maximum number of runs shown
+LATE_SECONDS = 86_400.0  # Articles that wait longer, or no success for longer, are reported as a problem
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,9 +26,9 @@ class SettingLine(Answer):
     """A setting; secrets are masked."""
 
     name: str
-    meaning: str  # in words
-    value: Any  # in force
-    wanted: Any  # from the next backfill on
+    meaning: str  # what the setting does
+    value: Any  # value in force
+    wanted: Any  # value from the next backfill on
     default: Any
 
 
@@ -37,13 +37,13 @@ class Health(Answer):
     """The state of a corpus."""
 
     vitals: Vitals
-    problems: tuple[str, ...]  # in words
+    problems: tuple[str, ...]  # sentences
     runs: tuple[PastRun, ...]  # the latest first
-    sizes: dict[str, int]  # table -> bytes, with indexes and out-of-line texts, the largest first
+    sizes: dict[str, int]  # table -> bytes, with indexes and TOAST, the largest first
     database_bytes: int
     settings: tuple[SettingLine, ...]
-    horizon: datetime | None  # articles before it are archived
-    searchable: bool  # words can be searched, after `dedup init --search`
+    horizon: datetime | None  # articles before this time are archived
+    searchable: bool  # the index that `dedup init --search` makes is there, so words can be searched
     attachments: tuple[str, ...]  # names of attached tables
 
 

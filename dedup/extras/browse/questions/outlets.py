@@ -1,4 +1,4 @@
-"""Show outlets: the matrix of copies between them, the copies behind a cell, and one outlet in detail."""
+"""Show who copies whom: a matrix of outlets, the copies behind a cell of the matrix, and a single outlet."""
 
 from __future__ import annotations
 
@@ -27,14 +27,14 @@ from dedup.store.stories import delay, known
 
 _sql = Statements("extras/browse/questions/questions")
 
-MATRIX_OUTLETS = 40  # Outlets of a matrix, the ones with the most copies made and given
-CELL_PAGE = 50  # Copies of a page
-CELL_SCANNED = 5_000  # Articles of the copier read for a page
+MATRIX_OUTLETS = 40  # Maximum number of outlets in the matrix: the outlets with most copies either way
+CELL_PAGE = 50  # Maximum number of copies on a page
+CELL_SCANNED = 5_000  # Maximum number of the copier's articles that are read for a page
 
 
 @dataclass(frozen=True, slots=True)
 class Cell(Answer):
-    """Copies that one outlet has of another."""
+    """Copies that an outlet made of the articles of another outlet."""
 
     copier: str
     original: str
@@ -46,12 +46,12 @@ class Cell(Answer):
 class Matrix(Counted):
     """Copies that appeared in a range of days, by the outlets of both articles."""
 
-    copies: int  # all counted duplicates: in `cells`, other, unknown or undated
-    outlets: tuple[str, ...]  # the most copies first, at most `MATRIX_OUTLETS`
-    cells: tuple[Cell, ...]  # between these outlets, the most copies first
-    other: int  # copies with an outlet that is not in `outlets`
-    unknown: int  # copies with an unknown outlet
-    undated: int  # copies between known outlets whose times do not show the order
+    copies: int  # all counted duplicates: the copies of `cells`, plus other, unknown and undated
+    outlets: tuple[str, ...]  # at most `MATRIX_OUTLETS`, the outlet with the most copies first
+    cells: tuple[Cell, ...]  # pairs of `outlets` with copies, the most copies first
+    other: int  # copies where an outlet is missing in `outlets`
+    unknown: int  # copies where the outlet of the copy or the original is unknown
+    undated: int  # copies between known outlets without times that show which article was first
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +64,7 @@ class Copied(Answer):
 
 @dataclass(frozen=True, slots=True)
 class CopiedPage(Answer):
-    """The copies behind a cell, the newest first, also ones that are not counted; see also `search.Page`."""
+    """Copies behind a cell of the matrix, the newest first, including uncounted copies; see `search.Page`."""
 
     copies: tuple[Copied, ...]
     after: str | None
@@ -81,9 +81,10 @@ def outlets(
     credit: str | None = None,
     rows: int | None = None,
 ) -> Matrix:
-    """Return the copies between outlets; `first`, `last` and `rows` (outlets) as in `day`.
+    """Return the matrix of copies between outlets.
 
-    The other arguments filter the copies. Raises InputError for a range that ends before it begins.
+    `first`, `last`: as in `day`. `rows`: the maximum number of outlets. The other arguments filter the
+    copies. Raises InputError for a range that ends before it begins.
     """
     found, (copies, unknown, undated, names, cells) = counted(
         cursor,
@@ -123,7 +124,7 @@ def copied(
     shown, final = paged(cursor.execute(_sql("copied", **only.parts), given).fetchall(), page)
     lines = lines_of(cursor, {id for row in shown for id in row[:2]})
     place: Any = (lines[final[0]].time, final[0]) if final else None
-    # The page is not full: continue after the last article read, not after the last copy found.
+    # If this page is not full, the next page begins after the last article read, not the last copy found.
     if final is None:
         place = cursor.execute(_sql("in_order_until"), given).fetchone()
     return CopiedPage(
@@ -136,34 +137,34 @@ def copied(
     )
 
 
-PARTNERS = 20  # Outlets of a list
-NAMES = 1_000  # Outlets, or languages, that a form offers
-RECENT = 5_000  # Articles whose languages a form offers, the newest
+PARTNERS = 20  # Maximum number of outlets in a list of partners
+NAMES = 1_000  # Maximum number of names that a field of a form offers
+RECENT = 5_000  # Number of newest articles that are read to list languages
 
 
 @dataclass(frozen=True, slots=True)
 class Partner(Answer):
-    """Another outlet that copies an outlet or is copied by it."""
+    """A partner of an outlet: an outlet that copies from it, or that it copies from."""
 
-    publication: str | None  # None: unknown. May be the outlet itself, for copies within it
-    copies: int  # with times that show the order
-    undated: int  # other copies
+    publication: str | None  # None: unknown; may be the outlet itself, which copies its articles
+    copies: int  # copies with times that show which article was first
+    undated: int  # copies without such times
     median_delay: timedelta | None  # from the originals to the copies
 
 
 @dataclass(frozen=True, slots=True)
 class OutletPage(Figures):
-    """An outlet, in a range of days."""
+    """Counts, partners and stories of an outlet in a range of days."""
 
-    copies_from: tuple[Partner, ...]  # outlets of the originals of its duplicates, the most copies first
-    other_from: int  # number of such outlets not listed
-    delay_from: timedelta | None  # median, without copies of its own articles
-    copied_by: tuple[Partner, ...]  # outlets of the copies of its originals, the most copies first
-    other_by: int
-    delay_by: timedelta | None
-    copied_counted: int  # counted copies of its articles
-    more_copied: bool  # there are more than counted
-    biggest: tuple[StoryLine, ...]  # stories that it began, the most copies first
+    copies_from: tuple[Partner, ...]  # outlets that this outlet copies, the most copies first
+    other_from: int  # number of outlets missing in `copies_from`
+    delay_from: timedelta | None  # median delay of copies from other outlets
+    copied_by: tuple[Partner, ...]  # outlets that copy this outlet, the most copies first
+    other_by: int  # number of outlets missing in `copied_by`
+    delay_by: timedelta | None  # median delay of copies by other outlets
+    copied_counted: int  # number of copies of this outlet's articles, counted up to `COUNTED`
+    more_copied: bool  # there are more copies than `copied_counted`
+    biggest: tuple[StoryLine, ...]  # stories that this outlet began, the most copies first
 
 
 def outlet(
@@ -177,7 +178,7 @@ def outlet(
     credit: str | None = None,
     rows: int | None = None,
 ) -> OutletPage:
-    """Return the originality and the partners of an outlet, also of an unknown one; arguments as in `day`."""
+    """Return counts and partners of an outlet, or empty ones for an unknown outlet; arguments as in `day`."""
     found, (tally, credits, copied, sides, biggest) = counted(
         cursor,
         "outlet",
@@ -213,17 +214,17 @@ def _span(seconds: float | None) -> timedelta | None:
 
 
 def names(cursor: Cursor) -> tuple[str, ...]:
-    """Return the outlets by name, without ones whose name is too long to be shown."""
+    """Return the names of outlets in order; names that are too long for the index are left out."""
     return _named(cursor, "outlet_names")
 
 
 def agencies(cursor: Cursor) -> tuple[str, ...]:
-    """Return the agencies whose credits are read, by name."""
+    """Return the names of the agencies that credits can name, in order."""
     return _named(cursor, "agency_names")
 
 
 def languages(cursor: Cursor) -> tuple[str, ...]:
-    """Return the languages of the newest articles, by name."""
+    """Return the languages of the newest articles, in order."""
     return _named(cursor, "language_names")
 
 

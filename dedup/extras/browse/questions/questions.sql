@@ -1,4 +1,4 @@
--- Questions of pages, answered by indexes only.
+-- Answer the questions of pages through indexes only.
 
 -- name: pin_columns
 -- The columns of a pin of a pair.
@@ -9,14 +9,14 @@ source_id, other_source_id, relation, pinned_by, reason, pinned_at
 source_id, other_source_id, judged_by, label, note, judged_at, stale IS NOT FALSE
 
 -- name: any_before
--- Check whether a range, or an outlet in it, has articles before a place: a time, and among its articles an id.
+-- Check whether a range (with an outlet: only the outlet's articles) has articles before a time and id.
 SELECT EXISTS (
     SELECT FROM dedup.article
     WHERE ${of_outlet} AND coalesce(published_at, added_at) >= %(since)s
       AND (coalesce(published_at, added_at), id) < (%(time)s, %(id)s))
 
 -- name: article
--- Read the facts of an article besides its mark.
+-- Read details of an article that `Mark` does not have.
 SELECT a.language, a.published_at, a.added_at, k.marked_at, t.name, k.limit_fired FROM dedup.article a
 CROSS JOIN LATERAL (SELECT * FROM dedup.article_mark WHERE id = a.id OFFSET 0) AS k
 LEFT JOIN LATERAL (SELECT name FROM dedup.attachment WHERE id = a.attachment_id OFFSET 0) AS t ON true
@@ -27,7 +27,7 @@ WHERE a.source_id = %(source_id)s
 SELECT id, left(text, %(characters)s) FROM dedup.article WHERE id = ANY (%(ids)s) AND text IS NOT NULL
 
 -- name: canonical_carriers
--- Find originals with a sentence, as the view dedup.carrier does, but only as many as the page shows.
+-- Find originals with a sentence, like the view dedup.carrier, but stop when the page has enough.
 SELECT h.article_id
 FROM dedup.holding('{true}', ARRAY[%(hash)s::bigint]) AS h
 CROSS JOIN LATERAL (
@@ -36,7 +36,7 @@ CROSS JOIN LATERAL (
 LIMIT %(limit)s
 
 -- name: copied
--- Find the copies behind a cell. OFFSET 0 forces one index lookup per article, despite stale statistics.
+-- Find the copies behind a cell of the matrix. OFFSET 0 forces one index lookup per article, despite stale statistics.
 SELECT c.id, c.duplicate_of, p.sentence_jaccard, p.signature_jaccard, p.containment
 FROM (SELECT c.id, c.duplicate_of FROM (${scanned}) AS c
       CROSS JOIN LATERAL (
@@ -54,12 +54,12 @@ LEFT JOIN LATERAL (
     SELECT * FROM dedup.match WHERE article_id = a.id AND other_id = %(story)s OFFSET 0) AS p ON true
 
 -- name: count_words
--- Count the words of a search.
+-- Count the words of a search text; 0 means that nothing can be searched.
 SELECT numnode(plainto_tsquery('simple', ${words}))
 
 -- name: read
--- Read the newest articles of a range, or of an outlet. OFFSET 0 forces lookups of marks by key, despite stale
--- statistics.
+-- Read the newest articles of a range, perhaps only of an outlet. OFFSET 0 forces lookups of marks by key,
+-- despite stale statistics.
 SELECT a.id, coalesce(published_at, added_at) AS at, ${known} AS known_at, publication, language, status, stale,
        duplicate_of, reason, limit_fired
 FROM dedup.article a
@@ -74,13 +74,14 @@ ORDER BY coalesce(published_at, added_at) DESC, a.id DESC LIMIT %(limit)s
  FROM (SELECT at, id FROM read ORDER BY at, id LIMIT 1) AS earliest)
 
 -- name: tally
--- Sum up articles into few rows. Days are counted from 2000 on; undated articles have no day.
+-- Count articles by day, outlet, language and mark. Days are numbered from 2000 on; undated articles have NULL.
 SELECT (known_at AT TIME ZONE 'UTC')::date - date '2000-01-01' AS day, publication, language, status, stale,
        count(*) AS articles
 FROM counted GROUP BY 1, 2, 3, 4, 5
 
 -- name: credited
--- Read the credits of counted articles. OFFSET 0 forces one index lookup per article, despite stale statistics.
+-- Read the agencies that counted articles credit as sources. OFFSET 0 forces one index lookup per article, despite
+-- stale statistics.
 SELECT c.id, g.name AS agency FROM counted c
 CROSS JOIN LATERAL (
     SELECT agency_id FROM dedup.credit WHERE article_id = c.id AND place <> 'contribution' OFFSET 0) AS k
@@ -94,15 +95,15 @@ CROSS JOIN LATERAL (SELECT name FROM dedup.agency WHERE id = k.agency_id OFFSET 
        ORDER BY count(*) DESC, agency LIMIT %(outlets)s) AS by_agency)
 
 -- name: by_day
--- Sum up the marks by day.
+-- Sum up the counts by mark for each day.
 (SELECT jsonb_agg(jsonb_build_array(day) || to_jsonb(counts)) FROM (
     SELECT day, ARRAY[${counts}] AS counts FROM tally GROUP BY day) AS d)
 
 -- name: day
--- Compute the figures of a range of days from its newest articles, in one row. Times are microseconds since 1970.
+-- Compute the page of a range of days from its newest articles, in one row. Times are in microseconds since 1970.
 WITH read AS MATERIALIZED (${read}), counted AS MATERIALIZED (
     SELECT *,
-           -- An article without an outlet counts as a separate outlet; no name begins with this character.
+           -- An article without an outlet counts as a separate outlet; no outlet's name begins with chr(1).
            coalesce(publication, chr(1) || id) AS outlet,
            CASE WHEN status = 'failed' THEN split_part(reason, ':', 1)
                 WHEN status = 'pending' OR stale THEN limit_fired END AS why
@@ -111,7 +112,7 @@ WITH read AS MATERIALIZED (${read}), counted AS MATERIALIZED (
     SELECT duplicate_of AS id, count(*) AS copies, count(DISTINCT outlet) AS outlets,
            CASE WHEN bool_and(known_at IS NOT NULL) THEN max(known_at) END AS last_at
     FROM counted WHERE duplicate_of IS NOT NULL GROUP BY duplicate_of
-), print AS (  -- the first article of each other outlet
+), print AS (  -- the first copy in each other outlet
     SELECT o.id, o.known_at AS began, c.outlet, min(c.known_at) AS at
     FROM counted c JOIN counted o ON o.id = c.duplicate_of
     WHERE c.outlet <> o.outlet AND c.known_at >= o.known_at AND ${delay} IS NOT NULL
@@ -152,7 +153,7 @@ SELECT ${read_and_earliest},
         ORDER BY articles DESC LIMIT %(troubles)s) AS t)
 
 -- name: duplicate_carriers
--- Find duplicates with a sentence, in the same way.
+-- Find duplicates with a sentence, in the same way as `canonical_carriers` finds originals.
 SELECT h.article_id
 FROM dedup.holding('{false}', ARRAY[%(hash)s::bigint]) AS h
 CROSS JOIN LATERAL (
@@ -169,7 +170,7 @@ SELECT word_count, cardinality(sentence_hashes),
 FROM dedup.fingerprint WHERE article_id = %(id)s
 
 -- name: free
--- Check that nobody has pinned or judged the pair of the articles a and o.
+-- Check that nobody has pinned or judged the pair of articles a and o.
 NOT EXISTS (SELECT FROM dedup.pair_pin p WHERE p.source_id = least(a.source_id, o.source_id)
             AND p.other_source_id = greatest(a.source_id, o.source_id))
 AND NOT EXISTS (SELECT FROM dedup.judgement j WHERE j.source_id = least(a.source_id, o.source_id)
@@ -181,11 +182,11 @@ SELECT horizon, pg_database_size(current_database()), ARRAY(SELECT name FROM ded
 FROM dedup.corpus_state
 
 -- name: in_order
--- Read the newest articles, or the newest of an outlet, that fulfil a condition.
+-- Read the newest articles (perhaps only of an outlet) that fulfil a condition.
 SELECT at, id FROM (${scanned}) AS found WHERE ${condition} LIMIT %(page)s
 
 -- name: in_order_until
--- Return the last article that was read for a page, if there may be more.
+-- Return the last article that `in_order` read, if the limit stopped it.
 SELECT at, id FROM (SELECT at, id, row_number() OVER () AS place FROM (${scanned}) AS scanned) AS s
 WHERE place = %(limit)s
 
@@ -202,7 +203,7 @@ SELECT ${judgement_columns} FROM dedup.judged_pair WHERE source_id = %(a)s AND o
 ORDER BY judged_at DESC, judged_by LIMIT %(limit)s
 
 -- name: lines
--- Read articles for a list, with labels cut to what is shown. OFFSET 0 forces one index lookup per article, despite
+-- Read articles for a list, with long labels cut. OFFSET 0 forces one index lookup per article, despite
 -- stale statistics.
 SELECT a.id, a.source_id, left(a.title, %(characters)s), left(a.publication, %(characters)s),
        coalesce(published_at, added_at), ${known} IS NOT NULL, a.status, a.stale, a.archived, o.source_id, a.score,
@@ -215,15 +216,15 @@ CROSS JOIN LATERAL (SELECT * FROM dedup.marked_article WHERE id = given.id OFFSE
 LEFT JOIN LATERAL (SELECT source_id FROM dedup.article WHERE id = a.duplicate_of OFFSET 0) AS o ON true
 
 -- name: matching
--- Find articles with words and marks of the word index, and check the condition for each.
+-- Find articles by words and by the index's extra words for days and outlets; tell which fulfil the condition.
 SELECT at, id, at >= %(since)s AND (at, id) < (%(until)s, %(before)s) AND ${condition}
 FROM (SELECT *, coalesce(published_at, added_at) AS at FROM dedup.marked_article
       WHERE ${indexed} @@ (plainto_tsquery('simple', ${words}) && %(marks)s::text::tsquery)
       LIMIT %(limit)s) AS found
 
 -- name: named
--- Find the articles of an address or a source_id, the newest first. OFFSET 0: the planner must not walk the index of
--- times instead.
+-- Find the articles with an address or a source_id, the newest first. OFFSET 0 stops the planner from walking the
+-- index of times instead.
 SELECT at, id
 FROM (SELECT *, coalesce(published_at, added_at) AS at FROM dedup.marked_article
       WHERE ${column} = %(value)s LIMIT %(limit)s OFFSET 0) AS found
@@ -242,11 +243,11 @@ SELECT coalesce(published_at, added_at) FROM dedup.mark WHERE coalesce(published
 ORDER BY coalesce(published_at, added_at) DESC, id DESC LIMIT 1
 
 -- name: of_outlet
--- Select an outlet, in the form of the index of outlets.
+-- Select an outlet with the same expression as the index of outlets has.
 left(publication, 100) COLLATE "C" = left(%(publication)s, 100) AND publication IS NOT NULL
 
 -- name: outlets
--- Count who copied whom among the newest articles of a range: cells of the outlets with most copies, and the rest.
+-- Count who copied whom among the newest articles of a range: cells of the outlets with most copies, and totals.
 WITH read AS MATERIALIZED (${read}), counted AS MATERIALIZED (
     SELECT publication, known_at, duplicate_of FROM read WHERE duplicate_of IS NOT NULL AND ${only}), copy AS MATERIALIZED (
     SELECT c.publication AS copier, o.publication AS original, ${delay} AS delay
@@ -277,7 +278,7 @@ SELECT ${read_and_earliest},
                       ORDER BY copies DESC, copier COLLATE "C", original COLLATE "C") FROM shown)
 
 -- name: outlet
--- Compute the figures of an outlet in one row: marks, whom it copies, who copies it, and the stories it began.
+-- Compute the page of an outlet in one row: marks, outlets that it copies, outlets that copy it, stories it began.
 WITH read AS MATERIALIZED (${read}), counted AS MATERIALIZED (SELECT * FROM read WHERE ${only}),
 tally AS MATERIALIZED (${tally}
 ), credited AS MATERIALIZED (${credited}
@@ -322,7 +323,7 @@ SELECT ${read_and_earliest},
                       ORDER BY copies DESC, id) FROM story)
 
 -- name: outlet_names
--- List the outlets, one step through their index for each. Names longer than the indexed part are left out.
+-- List the outlets with one index lookup per outlet. Names longer than the indexed part are left out.
 WITH RECURSIVE outlet AS (
     (SELECT left(publication, 100) COLLATE "C" AS name FROM dedup.article
      WHERE publication IS NOT NULL ORDER BY left(publication, 100) COLLATE "C" LIMIT 1)
@@ -335,7 +336,7 @@ WITH RECURSIVE outlet AS (
 SELECT name FROM outlet WHERE length(name) < 100 LIMIT %(limit)s
 
 -- name: agency_names
--- List the agencies whose credits are read.
+-- List the agencies that credits can name.
 SELECT name FROM dedup.agency ORDER BY name LIMIT %(limit)s
 
 -- name: language_names
@@ -345,18 +346,18 @@ SELECT language FROM (SELECT left(language, 100) AS language FROM dedup.article
 WHERE language IS NOT NULL GROUP BY language ORDER BY language COLLATE "C" LIMIT %(limit)s
 
 -- name: pair
--- Read a stored pair.
+-- Read the stored match of a pair.
 SELECT o.source_id, m.relation, m.rule, m.score, m.sentence_jaccard, m.signature_jaccard, m.containment
 FROM dedup.match m JOIN dedup.article o ON o.id = m.other_id
 WHERE m.article_id = %(later)s AND m.other_id = %(earlier)s
 
 -- name: pair_columns
--- The columns of a stored pair.
+-- The columns of the stored match of a pair.
 m.article_id, m.other_id, o.source_id, m.relation, m.rule, m.score, m.sentence_jaccard, m.signature_jaccard,
 m.containment
 
 -- name: picked
--- Read picked pairs that nobody has pinned or judged, in the order in which they are asked.
+-- Read picked pairs that nobody has pinned or judged, in the order of the draw.
 SELECT a.id, o.id, r.scores FROM dedup.review_pair r
 CROSS JOIN LATERAL (SELECT id, source_id FROM dedup.article WHERE source_id = r.source_id OFFSET 0) AS a
 CROSS JOIN LATERAL (SELECT id, source_id FROM dedup.article WHERE source_id = r.other_source_id OFFSET 0) AS o
@@ -384,7 +385,7 @@ WHERE (pinned_at, source_id, other_source_id) < (%(time)s, %(a)s, %(b)s)
 ORDER BY pinned_at DESC, source_id DESC, other_source_id DESC LIMIT %(limit)s
 
 -- name: scanned
--- Read the newest articles of a range, or of an outlet.
+-- Read the newest articles of a range, perhaps only of an outlet.
 SELECT coalesce(published_at, added_at) AS at, a.id, publication, language, published_at, added_at, status,
        duplicate_of
 FROM dedup.article a
@@ -394,26 +395,26 @@ WHERE ${of_outlet} AND coalesce(published_at, added_at) >= %(since)s
 ORDER BY coalesce(published_at, added_at) DESC, a.id DESC LIMIT %(limit)s
 
 -- name: near
--- Read the pairs next to a threshold that nobody has pinned or judged. `rules`, `measure`: what the threshold limits;
--- `side`: `>=` or `<`; `direction`: the nearest first.
+-- Read the unpinned and unjudged pairs that are nearest to a threshold. `rules`, `measure`: the rules and the column
+-- that the threshold limits; `side`: `>=` or `<`; `direction`: the order that puts the nearest pairs first.
 SELECT ${pair_columns}
 FROM (SELECT * FROM dedup.match WHERE rule ${rules} AND ${measure} ${side} %(threshold)s
       ORDER BY ${measure} ${direction} LIMIT %(nearest)s) AS m
 ${unsaid}
 
 -- name: common_sentence
--- The columns and the source of common sentences.
+-- The columns and the FROM clause of common sentences.
 c.sentence_hash, c.carriers, c.effective_stories, true, ${said}, coalesce(c.example, p.example), c.since
 FROM dedup.common_sentence c LEFT JOIN dedup.sentence_pin p ON p.sentence_hash = c.sentence_hash
 
 -- name: pinned_sentence
--- The columns and the source of pinned sentences.
+-- The columns and the FROM clause of pinned sentences.
 p.sentence_hash, c.carriers, c.effective_stories, c.sentence_hash IS NOT NULL, ${said},
 coalesce(c.example, p.example), c.since
 FROM dedup.sentence_pin p LEFT JOIN dedup.common_sentence c ON c.sentence_hash = p.sentence_hash
 
 -- name: said
--- Translate the pin of a sentence.
+-- Return the pin of a sentence as a word.
 CASE p.common WHEN true THEN 'always' WHEN false THEN 'never' END
 
 -- name: sentence
@@ -429,7 +430,8 @@ WHERE (c.${order}, ~c.sentence_hash) < (%(place)s, ~%(hash)s::bigint)
 ORDER BY c.${order} DESC, ~c.sentence_hash DESC LIMIT %(limit)s
 
 -- name: story
--- Read the original of the story of an article: its words, its number of copies up to a bound, and its earliest copies.
+-- Read the original of an article's story: its number of words, its number of copies (up to a limit) and its earliest
+-- copies.
 SELECT c.id, (SELECT word_count FROM dedup.fingerprint WHERE article_id = c.id),
        (SELECT count(*) FROM (SELECT FROM dedup.article_mark WHERE duplicate_of = c.id LIMIT %(counted)s) AS copies),
        ARRAY(SELECT id FROM dedup.article_mark WHERE duplicate_of = c.id ORDER BY time, id LIMIT %(prints)s)
@@ -438,16 +440,17 @@ FROM (SELECT coalesce(k.duplicate_of, k.id) AS id
       WHERE a.source_id = %(source_id)s OFFSET 0) AS c
 
 -- name: text
--- Read the beginning of a text and its length; HTML is read whole, since cut markup could not be read.
+-- Read the beginning of a text and the length of the text. HTML is read whole, since cut markup could not be parsed.
 SELECT CASE WHEN html THEN text ELSE left(text, %(characters)s) END, length(text), html
 FROM dedup.article_text WHERE article_id = %(id)s
 
 -- name: unsaid
--- Join the articles of the pairs m. OFFSET 0: look them up one by one, until there are enough.
+-- Join the articles of the pairs m, and keep unpinned and unjudged pairs. OFFSET 0 forces lookups one by one, so that
+-- the limit can stop them.
 CROSS JOIN LATERAL (SELECT source_id, archived FROM dedup.marked_article WHERE id = m.article_id OFFSET 0) AS a
 CROSS JOIN LATERAL (SELECT source_id FROM dedup.article WHERE id = m.other_id OFFSET 0) AS o
 WHERE NOT a.archived AND ${free} LIMIT %(limit)s
 
 -- name: word_counts
--- Read the numbers of words of articles.
+-- Read how many words each article has.
 SELECT article_id, word_count FROM dedup.fingerprint WHERE article_id = ANY (%(ids)s)

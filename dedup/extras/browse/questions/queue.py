@@ -1,4 +1,4 @@
-"""List the pairs most worth judging: a small change of a threshold would decide them otherwise."""
+"""List the pairs most worth judging: pairs that a slightly different threshold would decide differently."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ from dedup.store.pins import PairPin
 _sql = Statements("extras/browse/questions/questions")
 
 QueueKind = Literal["duplicate", "similar", "picked"]
-"""Near a threshold of duplicates, near one of similar articles, or picked by `dedup judge pairs`."""
+"""Pairs near a threshold for duplicates, near one for similar articles, or picked by `dedup judge pairs`."""
 
-QUEUE_PAIRS = 50  # Pairs of a queue
-NEAREST = 5_000  # Pairs read on each side of a threshold
-PINS_PAGE = 100  # Pins of a page
+QUEUE_PAIRS = 50  # Maximum number of pairs in a queue
+NEAREST = 5_000  # Maximum number of pairs read on each side of a threshold
+PINS_PAGE = 100  # Maximum number of pins on a page
 
 _ABOVE, _BELOW = {"side": ">=", "direction": "ASC"}, {"side": "<", "direction": "DESC"}
 
@@ -37,10 +37,10 @@ class DoubtfulPair(Answer):
 
     earlier: ArticleLine
     later: ArticleLine
-    match: Match | None  # as stored, with the source_id of `earlier`; a picked pair may have none
-    threshold: str | None  # name of the setting that is near; None for a picked pair
-    margin: float | None  # distance above the threshold, or below it if negative; None for a picked pair
-    scores: dict[str, float | None]  # of the methods of the lab, for a picked pair
+    match: Match | None  # the stored match of `later` with `earlier`; a picked pair may have no match
+    threshold: str | None  # name of the setting with the nearest threshold; None for a picked pair
+    margin: float | None  # measure minus threshold; None for a picked pair
+    scores: dict[str, float | None]  # scores by the lab's methods; empty unless the pair was picked
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,10 +52,10 @@ class PinsPage(Answer):
 
 
 def queue(cursor: Cursor, kind: QueueKind = "duplicate") -> tuple[DoubtfulPair, ...]:
-    """Return the pairs most worth judging, the closest to a threshold first, or raise InputError."""
+    """Return the pairs most worth judging, nearest to a threshold first; a wrong kind is an InputError."""
     if kind not in get_args(QueueKind):
         raise InputError(f"there is no queue {kind!r}; there are {', '.join(get_args(QueueKind))}")
-    # In the order in which they were drawn: a judge who stops early leaves a sample of every kind of pair.
+    # Picked pairs keep the order of the draw, so a judge who stops early has still judged all kinds of pairs.
     if kind == "picked":
         return _picked(cursor)
     settings = rulebooks.load_settings(cursor)
@@ -73,7 +73,7 @@ def queue(cursor: Cursor, kind: QueueKind = "duplicate") -> tuple[DoubtfulPair, 
 
 
 def _near(cursor: Cursor, settings: Settings, kind: QueueKind) -> Iterator[tuple[Any, ...]]:
-    # Pairs below the thresholds of "similar" are not stored.
+    # Pairs below the thresholds for similar articles are not stored, so there only pairs above can be read.
     scored = {"rules": "IN ('sentences', 'signature')", "measure": "score"}
     looks = [(threshold, scored) for threshold in {getattr(settings, name) for name in _thresholds(kind)}]
     if kind == "similar":
@@ -89,7 +89,7 @@ def _thresholds(kind: QueueKind) -> tuple[str, str]:
 
 
 def _margin(match: Match, settings: Settings, kind: QueueKind) -> tuple[str, float]:
-    """Return the threshold that the pair passes most clearly or misses least, and the distance above it."""
+    """Return the setting with the largest margin, and this margin: the pair's measure minus the threshold."""
     if match.rule == "containment" and kind == "similar":
         return "similar_containment", match.containment - settings.similar_containment
     measured = zip(_thresholds(kind), (match.sentence_jaccard, match.signature_jaccard), strict=True)

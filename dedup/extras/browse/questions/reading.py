@@ -1,4 +1,4 @@
-"""Parts of all questions: reading by indexes, lines of lists, and tokens of pages."""
+"""Shared parts of the questions: settings that enforce indexes, articles in lists, and tokens of pages."""
 
 from __future__ import annotations
 
@@ -24,42 +24,42 @@ from dedup.store.stories import BEGINNING, delay_between, find_first_words, know
 _sql = Statements("extras/browse/questions/questions")
 
 _WAYS = {
-    # A bitmap scan would read a whole range and sort it, although only its first rows are asked for.
+    # A bitmap scan would read and sort a whole range, although a page needs only the first rows of the range.
     **dict.fromkeys((f"enable_{way}" for way in ("seqscan", "bitmapscan", "hashjoin", "mergejoin")), "off"),
     "transaction_read_only": "on",
     "work_mem": "64MB",
 }
 
-TOKEN_CHARACTERS = 20_000  # A token has two source_ids at most, so a longer one is not ours
-ROWS = 10_000  # Of one answer, at most
+TOKEN_CHARACTERS = 20_000  # Maximum length of a token; a token has at most two source_ids
+ROWS = 10_000  # Maximum number of rows of an answer
 
 _Row = TypeVar("_Row")
 
 
 def begin(cursor: Cursor) -> None:
-    """Make the rest of the transaction read-only, and reach rows one by one through indexes."""
-    # The planner cannot know how few rows are wanted; its other plans read whole tables.
+    """Make the rest of the transaction read-only, and let it reach rows only one by one through indexes."""
+    # The planner cannot know how few rows are needed, and would choose plans that read whole tables.
     cursor.execute(set_values(_WAYS, local=True))
 
 
 def allow(cursor: Cursor, **ways: bool) -> None:
-    """Allow or forbid ways to read for the next statements of the transaction."""
+    """Allow or forbid scan and join methods for the next statements of the transaction."""
     values = {f"enable_{way}": "on" if allowed else "off" for way, allowed in ways.items()}
     cursor.execute(set_values(values, local=True))
 
 
 def rows_of(asked: int | None, shown: int) -> int:
-    """Return the number of rows of a list: as asked, up to `ROWS`, or else as on a page."""
+    """Return the number of rows to list: `asked`, but at most `ROWS`; the default is `shown`."""
     return shown if asked is None else min(checks.whole_number("rows", asked, 1), ROWS)
 
 
 def paged(read: Sequence[_Row], rows: int) -> tuple[Sequence[_Row], _Row | None]:
-    """Return the rows of a page, and the last of them if there is another page. `read`: one row more."""
+    """Return the rows of a page, and the last row if another page follows. `read` has one row more if so."""
     return read[:rows], read[rows - 1] if len(read) > rows else None
 
 
 def days(first: date | None, last: date | None) -> tuple[datetime, datetime]:
-    """Return the first moment of a range of days in UTC, and the first one after it; None is no bound."""
+    """Return the first moment of a range of days in UTC, and the first moment after it; None: no bound."""
     if first is not None and last is not None and last < first:
         raise InputError(f"the range ends on {last}, before it begins on {first}")
     return moment(first or date.min), after(last or date.max)
@@ -70,29 +70,29 @@ def moment(day: date) -> datetime:
 
 
 def after(day: date) -> datetime:
-    """Return the first moment after a day in UTC; for the last possible day, its last moment."""
+    """Return the first moment after a day in UTC; for the last possible day, return the last moment."""
     if day == date.max:
         return datetime.max.replace(tzinfo=UTC)
     return moment(day + timedelta(days=1))
 
 
 def token(*values: Any) -> str:
-    """Return the token of a place in a list, from the values of its last row."""
-    # Whole microseconds are exact in JSON.
+    """Return the token with which a list continues, from the values that order the last row shown."""
+    # Times become whole microseconds, which JSON writes exactly.
     told = [microseconds(value) if isinstance(value, datetime) else value for value in values]
     return base64.urlsafe_b64encode(json.dumps(told).encode()).decode().rstrip("=")
 
 
 def position(word: str, *kinds: type) -> list[Any]:
-    """Return the values of a token; raise InputError for one of another list."""
-    # Anything may come here: Postgres would refuse NUL in a text and numbers beyond 64 bits with an error.
+    """Return the values of a token; raise InputError for a token of another list."""
+    # A visitor may send anything as a token. Postgres would fail on a NUL and on numbers beyond 64 bits.
     plain = [int if kind is datetime else kind for kind in kinds]
     try:
         if len(word) > TOKEN_CHARACTERS:
             raise ValueError
         padded = word.encode("ascii") + b"=" * (-len(word) % 4)
         values = json.loads(base64.b64decode(padded, altchars=b"-_", validate=True))
-        # Compared by type, since `True` is an instance of int.
+        # Types are compared exactly, because `isinstance(True, int)` is true.
         if not isinstance(values, list) or [type(value) for value in values] != plain:
             raise ValueError
         if any(type(value) is str and storable(value) != value for value in values):
@@ -102,13 +102,13 @@ def position(word: str, *kinds: type) -> list[Any]:
         told = zip(values, kinds, strict=True)
         return [from_microseconds(value) if kind is datetime else value for value, kind in told]
     except (ValueError, OverflowError):
-        raise InputError("that is no page of this list: begin with the first one") from None
+        raise InputError("`after` is not a token of this list: begin with the first page") from None
 
 
 def page_of_days(
     first: date | None, last: date | None, after: str | None
 ) -> tuple[datetime, tuple[datetime, int]]:
-    """Return the first moment of a range, and the place where a page begins, the newest articles first."""
+    """Return the first moment of a range, and the time and id before which a page of it begins."""
     since, end = days(first, last)
     if after is None:
         return since, (end, 0)
@@ -116,9 +116,9 @@ def page_of_days(
     return since, min((end, 0), (time, id))
 
 
-LABEL_CHARACTERS = 300  # Of a title or an outlet in a list; an ellipsis marks the cut
-LINK_CHARACTERS = 2_000  # A longer address is left out: half of it would lead elsewhere
-LINE_COPIES = 1_000  # Copies counted of an article in a list
+LABEL_CHARACTERS = 300  # Maximum length of a title, outlet or reason in a list; a cut one ends with …
+LINK_CHARACTERS = 2_000  # Maximum length of an address in a list; a longer one is left out, not cut
+LINE_COPIES = 1_000  # Copies of an article in a list are counted up to this number
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,34 +128,34 @@ class ArticleLine(Answer):
     source_id: str
     title: str | None
     publication: str | None
-    time: datetime  # of publication, or else of storing, in UTC
+    time: datetime  # of publication, or of storing if no publication time is stored; in UTC
     published: bool  # `time` is a plausible time of publication
     status: str
-    stale: bool  # the mark is the last one, and will be settled again
+    stale: bool  # the mark is outdated and must be settled again
     archived: bool
     duplicate_of: str | None  # source_id of the original
     score: float | None
     reason: str | None
-    copies: int  # counted up to `LINE_COPIES`
-    url: str | None  # of any scheme; None if longer than `LINK_CHARACTERS`
-    first_words: str | None = field(default=None, repr=False)  # of its text, if it has no title
+    copies: int  # number of copies, counted up to `LINE_COPIES`
+    url: str | None  # may have any scheme; None if longer than `LINK_CHARACTERS`
+    first_words: str | None = field(default=None, repr=False)  # of the text, if the title is missing
 
     def after(self, other: ArticleLine) -> timedelta | None:
-        """Return the time from another article to this one; None if the order is unknown."""
+        """Return the time from another article to this article; None if it is unknown which was first."""
         times = (line.time if line.published else None for line in (self, other))
         return delay_between(*times)
 
 
 @dataclass(frozen=True, slots=True)
 class StoryLine(Answer):
-    """A story in a list, with the figures of the counted articles."""
+    """A story in a list. Only the counted articles of a range contribute to the figures."""
 
     original: ArticleLine
     copies: int
-    outlets: int  # of the copies; an article without an outlet counts as one
-    last_at: datetime | None  # of the last copy, in UTC; None if the time of a copy is unknown
-    # From the original until `SPREAD_OUTLETS` other outlets had it; None if they did not, or the original is
-    # not counted.
+    outlets: int  # outlets of the copies; each article without an outlet counts as another outlet
+    last_at: datetime | None  # time of the last copy, in UTC; None if the time of any copy is unknown
+    # Time from the original until `SPREAD_OUTLETS` other outlets had a copy; None if fewer outlets had a copy
+    # or the original is not counted.
     reached: timedelta | None
 
     @property
@@ -166,18 +166,18 @@ class StoryLine(Answer):
 
 @dataclass(frozen=True, slots=True)
 class CopyLine(Answer):
-    """A duplicate with its delay, and the measures of its pair if that is stored."""
+    """A duplicate with its delay, and the measures of the pair with its original, if the pair is stored."""
 
     article: ArticleLine
-    delay: timedelta | None  # from the original; negative if it came before, None if unknown
+    delay: timedelta | None  # time since the original; negative if the copy came first, None if unknown
     sentence_jaccard: float | None
     signature_jaccard: float | None
     containment: float | None
 
 
-LABEL = f"left({{}}, {LABEL_CHARACTERS + 1})"  # SQL: one character more than shown, by which `cut` sees more
+LABEL = f"left({{}}, {LABEL_CHARACTERS + 1})"  # SQL; one character too many, so that `cut` can tell
 
-_LABELS = (1, 2, 10)  # The places of title, publication and reason in a line
+_LABELS = (1, 2, 10)  # Indexes of title, publication and reason in a row of the statement `lines`
 
 
 def lines_of(cursor: Cursor, ids: Collection[int]) -> dict[int, ArticleLine]:
@@ -189,7 +189,7 @@ def lines_of(cursor: Cursor, ids: Collection[int]) -> dict[int, ArticleLine]:
             values[place] = cut(values[place])
         values[-1] = values[-1] and first_words(values[-1])
         found[id] = values
-    # The texts of attached articles are in tables of others.
+    # Attached articles have no text in dedup.article: their texts are in the attached tables.
     others = find_first_words(cursor, ((row[0], row[1]) for row in found.values() if row[-1] is None))
     for values in found.values():
         values[-1] = values[-1] or others.get(values[0])

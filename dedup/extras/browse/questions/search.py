@@ -36,21 +36,21 @@ from dedup.store.word_index import (
 
 _sql = Statements("extras/browse/questions/questions")
 
-SEARCH_PAGE = 50  # Articles of a page
-WORDS_CHARACTERS = 1_000  # Of the words searched for, at most
-SCANNED = 10_000  # Articles read for a page if no index finds the ones that fit
-FEW = 2_000  # Up to so many articles with the words are all read; of more only the newest days
-STEPS = 60  # Days, or blocks of days, read for a page
-SNIPPET_FROM = 20_000  # Characters of a text in which a snippet is looked for
-AROUND = 120  # Characters of a snippet before the word, and after it
-GIVEN = FOLDED.format("%(words)s::text")  # SQL: the words as the index folds them
+SEARCH_PAGE = 50  # Maximum number of articles on a page
+WORDS_CHARACTERS = 1_000  # Maximum length of the words to search for
+SCANNED = 10_000  # Maximum number of articles read for a page if no index finds the matching articles
+FEW = 2_000  # At most this number of articles are read whole; of more hits, only the newest days are read
+STEPS = 60  # Maximum number of days, or blocks of days, read for a page
+SNIPPET_FROM = 20_000  # A snippet is looked for in this number of characters of a text
+AROUND = 120  # Maximum number of characters of a snippet before the word, and also after the word
+GIVEN = FOLDED.format("%(words)s::text")  # SQL: the words, folded as in the index
 
-Position = tuple[datetime, int]  # The order of pages: time and id of an article
+Position = tuple[datetime, int]  # Time and id of an article, by which results are ordered
 
 
 @dataclass(frozen=True, slots=True)
 class Snippet(Answer):
-    """A piece of a text around the first of the words."""
+    """A piece of a text around the first hit of a search."""
 
     before: str = field(repr=False)
     word: str = field(repr=False)
@@ -59,10 +59,10 @@ class Snippet(Answer):
 
 @dataclass(frozen=True, slots=True)
 class Found(Answer):
-    """An article that was found."""
+    """An article that a search found."""
 
     article: ArticleLine
-    snippet: Snippet | None  # None without words, or if only the title has them
+    snippet: Snippet | None  # None for a search without words, or if only the title has the words
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,20 +70,20 @@ class Page(Answer):
     """A page of found articles."""
 
     found: tuple[Found, ...]  # the newest first
-    after: str | None  # token of the next page; None on the last
-    more: bool  # the search stopped early: there may be more, even after an empty page
+    after: str | None  # token of the next page; None on the last page
+    more: bool  # the search reached a limit: further pages may have articles, even if this page is empty
 
 
 @dataclass(frozen=True, slots=True)
 class SearchWanted:
-    """A checked search."""
+    """A search whose arguments have been checked."""
 
     only: Only
-    condition: str  # SQL, besides the range of time
-    values: dict[str, Any]  # of statements
-    since: datetime  # the first moment of the range
-    until: Position  # found articles are before it
-    page: int  # articles of a page
+    condition: str  # SQL, without the range of time
+    values: dict[str, Any]  # parameters of statements
+    since: datetime  # first moment of the range of days
+    until: Position  # only articles before this position are found
+    page: int  # maximum number of articles on a page
 
 
 def search(
@@ -104,14 +104,14 @@ def search(
 ) -> Page:
     """Return the articles that fulfil all conditions, the newest first. Days are in UTC, both included.
 
-    `words` must all be in the title or the text, in any case and with any accents. `dated`: with a plausible
-    time of publication, or without. `rows`: another number of rows, without snippets. Raises InputError for
-    words without their index (`dedup init --search`), or for a wrong `after`.
+    All `words` must be in the title or the text; case and accents are ignored. `dated`: only articles with
+    (True) or without (False) a plausible time of publication. `rows`: maximum number of rows; turns snippets
+    off. Raises InputError for words if `dedup init --search` has not made the index, or for a wrong `after`.
     """
     for name, value in (("words", words), ("url", url), ("source_id", source_id)):
         checks.optional(checks.text, name, value)
     if words is not None and len(words) > WORDS_CHARACTERS:
-        raise InputError(f"at most {WORDS_CHARACTERS:,} characters can be searched for")
+        raise InputError(f"search for at most {WORDS_CHARACTERS:,} characters")
     only, (since, until) = Only(publication, language, credit), reading.page_of_days(first, last, after)
     named = {"status": status, "url": url, "source_id": source_id}
     given = {name: value for name, value in named.items() if value is not None} | only.given
@@ -124,8 +124,8 @@ def search(
     if words is not None:
         if not index_is_complete(cursor):
             command = f"{program(schema_of(cursor))} init --search"
-            raise InputError(f"words cannot be searched yet: `{command}` makes the index")
-        # Only bitmap scans can read the GIN index of words; other scans would walk the index of times.
+            raise InputError(f"words cannot be searched yet: run `{command}` to make the index")
+        # Only bitmap scans can read the GIN index of words; other index scans would walk the index of times.
         reading.allow(cursor, bitmapscan=True, indexscan=False, indexonlyscan=False)
         positions, goes_on = _with_words(cursor, what, words)
         reading.allow(cursor, bitmapscan=False, indexscan=True, indexonlyscan=True)
@@ -151,7 +151,7 @@ def _named(cursor: Cursor, what: SearchWanted, column: str) -> list[Position]:
 
 
 def _in_order(cursor: Cursor, what: SearchWanted) -> tuple[list[Position], Position | None]:
-    """Return the newest articles that fit, and the place to continue from after `SCANNED` articles."""
+    """Return the newest articles that fit, and after `SCANNED` articles the position to continue from."""
     values, outlet = {**what.values, "limit": SCANNED, "page": what.page + 1}, what.only.by_outlet
     statement = _sql("in_order", condition=what.condition, **outlet)
     positions = [(at, id) for at, id in cursor.execute(statement, values).fetchall()]
@@ -162,17 +162,17 @@ def _in_order(cursor: Cursor, what: SearchWanted) -> tuple[list[Position], Posit
 
 
 def _with_words(cursor: Cursor, what: SearchWanted, words: str) -> tuple[list[Position], Position | None]:
-    """Return the newest articles with these words, and the place to continue from after `STEPS` reads."""
+    """Return the newest articles with these words, and after `STEPS` reads the position to continue from."""
     row = cursor.execute(_sql("count_words", words=GIVEN), {"words": words}).fetchone()
     if row is None or not row[0]:
-        raise InputError("there is no word in what is searched for")
+        raise InputError("the search text has no words: give at least one word")
     marks = [] if what.only.publication is None else [mark(what.only.publication)]
     day = what.since.date()
     on_a_day = what.until[0] <= reading.after(day)
     if on_a_day:
         marks.append(mark(day))
-    # The index has words, days and outlets, but no order. So few articles are all read and sorted; of many,
-    # the newest block of days is read, and only if that has too many, its days one by one.
+    # The index has words, days and outlets, but no order. So a few hits are all read and sorted. Of many
+    # hits, the newest block of days is read; if that block has too many hits, its days are read one by one.
     found, all_of_them = _matching(cursor, what, words, marks, None if on_a_day else FEW)
     if all_of_them:
         return found[: what.page + 1], None
@@ -197,7 +197,7 @@ def _with_words(cursor: Cursor, what: SearchWanted, words: str) -> tuple[list[Po
 def _matching(
     cursor: Cursor, what: SearchWanted, words: str, marks: list[str], limit: int | None
 ) -> tuple[list[Position], bool]:
-    """Return the articles with the words and these marks, the newest first, and whether these are all."""
+    """Return articles with the words and index marks, newest first, and whether no others exist."""
     quoted = (mark.replace("\\", "\\\\").replace("'", "''") for mark in marks)
     values = {**what.values, "words": words, "marks": " & ".join(f"'{mark}'" for mark in quoted)}
     values |= {"limit": None if limit is None else limit + 1}
@@ -229,7 +229,7 @@ def _snippet(text: str, pattern: re.Pattern[str]) -> Snippet | None:
     start, end = hit.span()
     first, last = max(0, start - AROUND), min(len(text), end + AROUND)
     before, behind = text[first:start], text[end:last]
-    # The cut may be within a word; drop its rest.
+    # A cut may be in the middle of a word; drop the rest of this word.
     if first:
         before = "…" + before.partition(" ")[2]
     if last < len(text):

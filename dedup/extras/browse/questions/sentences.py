@@ -1,4 +1,4 @@
-"""Show sentences: common ones, which comparisons ignore, and ones that several outlets share (quotes)."""
+"""Show common sentences, which comparisons ignore, and quotes: sentences that several outlets share."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ from dedup.store.overview import CommonSentence
 
 _sql, _quotes = Statements("extras/browse/questions/questions"), Statements("extras/browse/questions/quotes")
 
-SentenceOrder = Literal["carriers", "stories"]  # Most articles first, or most effective stories
-SENTENCES_PAGE = 100  # Sentences of a page
-CARRIERS = 20  # Articles shown of a sentence
+SentenceOrder = Literal["carriers", "stories"]  # Largest number first of articles, or of effective stories
+SENTENCES_PAGE = 100  # Maximum number of sentences on a page
+CARRIERS = 20  # Maximum number of articles shown with a sentence
 
-_ORDERS: Mapping[SentenceOrder, tuple[str, type]] = {  # -> column and its kind
+_ORDERS: Mapping[SentenceOrder, tuple[str, type]] = {  # order -> column, and type of its values
     "carriers": ("carriers", int),
     "stories": ("effective_stories", float),
 }
 
-FIRST = 2**31 - 1, 2**63 - 1  # The first page begins before every count and hash
+FIRST = 2**31 - 1, 2**63 - 1  # Position of the first page: greater than every count and hash
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +35,7 @@ class SentencesPage(Answer):
     """A page of common sentences."""
 
     sentences: tuple[CommonSentence, ...]
-    pinned: tuple[CommonSentence, ...]  # common or not, the newest first; on the first page only
+    pinned: tuple[CommonSentence, ...]  # common or not, newest pin first; empty except on the first page
     after: str | None  # token of the next page
 
 
@@ -50,7 +50,7 @@ class SentencePage(Answer):
 def common_sentences(
     cursor: Cursor, order: SentenceOrder = "carriers", after: str | None = None, *, rows: int | None = None
 ) -> SentencesPage:
-    """Return common sentences, and pinned ones; raise InputError for an unknown order or a wrong `after`."""
+    """Return common and pinned sentences; raise InputError for an unknown order or a wrong `after`."""
     if order not in _ORDERS:
         raise InputError(f"there is no order {order!r}; there are {', '.join(get_args(SentenceOrder))}")
     column, kind = _ORDERS[order]
@@ -78,25 +78,25 @@ def sentence(cursor: Cursor, sentence_hash: int) -> SentencePage:
     return SentencePage(CommonSentence(*row), tuple(lines[id] for id in dict.fromkeys(ids) if id in lines))
 
 
-QUOTES_PAGE = 100  # Quotes of a page
-CARRIERS_SHOWN, CARRIERS_READ = 50, 10_000  # Articles shown: the earliest of so many read, in 100 ms
-QuoteOrder = Literal["outlets", "stories"]  # Most outlets first, or most stories
+QUOTES_PAGE = 100  # Default number of quotes on a page
+CARRIERS_SHOWN, CARRIERS_READ = 50, 10_000  # Maximum number of articles shown; of articles read (100 ms)
+QuoteOrder = Literal["outlets", "stories"]  # Largest number first of outlets, or of stories
 
 
 @dataclass(frozen=True, slots=True)
 class Quote(Answer):
-    """A sentence that several outlets share, as it was counted."""
+    """A sentence that several outlets share, with counts by `dedup sentences`."""
 
     sentence_hash: int
-    words: str  # as the earliest article prints it, its first 500 characters
+    words: str  # the sentence in the earliest article, at most 500 characters
     outlets: int
-    stories: int  # in 1 it was reprinted with the rest of the text
+    stories: int  # 1: the sentence was reprinted with the rest of the text
     articles: int
-    common: bool  # ignored by comparisons
-    speech: bool  # has a quotation mark
-    source_id: str  # of the earliest article
+    common: bool  # comparisons ignore the sentence
+    speech: bool  # the sentence has a quotation mark
+    source_id: str  # source_id of the earliest article
     publication: str | None
-    appeared_at: datetime | None  # in UTC
+    appeared_at: datetime | None  # time of the earliest article, in UTC
     counted_at: datetime
 
 
@@ -110,7 +110,7 @@ class QuotesPage(Answer):
 
 @dataclass(frozen=True, slots=True)
 class QuotePage(Answer):
-    """A quote, with its earliest articles."""
+    """A quote, with the earliest articles that have the sentence."""
 
     quote: Quote
     articles: tuple[ArticleLine, ...]
@@ -124,10 +124,10 @@ def quotes(
     after: str | None = None,
     limit: int = QUOTES_PAGE,
 ) -> QuotesPage:
-    """Return sentences that several outlets share, common ones too, as `dedup sentences` counted them.
+    """Return sentences that several outlets share, including common sentences, with the stored counts.
 
-    `speech`: only with a quotation mark. `limit`: up to `ROWS`. Raises InputError for an unknown order or a
-    wrong `after`.
+    `speech`: only sentences with a quotation mark. `limit`: at most `ROWS`. Raises InputError for an unknown
+    order or a wrong `after`.
     """
     checks.whole_number("limit", limit, 1, ROWS)
     if order not in get_args(QuoteOrder):
@@ -140,7 +140,7 @@ def quotes(
 
 
 def quote(cursor: Cursor, sentence_hash: int) -> QuotePage:
-    """Return a quote with its earliest articles, or raise NotFoundError."""
+    """Return a quote with the earliest articles that have the sentence, or raise NotFoundError."""
     checks.whole_number("sentence_hash", sentence_hash, -(2**63))
     row = cursor.execute(_quotes("one"), {"hash": sentence_hash}).fetchone()
     if row is None:

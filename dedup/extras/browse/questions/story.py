@@ -18,8 +18,8 @@ from dedup.store.verdicts import best_pairs
 
 _sql = Statements("extras/browse/questions/questions")
 
-STORY_PAGE = 200  # Copies of a page
-STORY_PRINTS = 2_000  # Articles in the chart of a story, the earliest
+STORY_PAGE = 200  # Maximum number of copies on a page
+STORY_PRINTS = 2_000  # Maximum number of articles in the chart of a story; the earliest are shown
 COPIES_COUNTED = 10_000  # Copies are counted up to this number
 
 _FIRST = datetime.min.replace(tzinfo=UTC)
@@ -27,21 +27,21 @@ _FIRST = datetime.min.replace(tzinfo=UTC)
 
 @dataclass(frozen=True, slots=True)
 class StoryPage(Answer):
-    """A story. `prints` and `beside` are on the first page only."""
+    """A page of a story. `prints` and `beside` are empty except on the first page."""
 
-    asked: str  # the source_id that was asked for, of the original or of a copy
+    asked: str  # the requested source_id, of the original or of a copy
     original: ArticleLine
-    words: int | None  # of the original; None without a fingerprint
-    copies: tuple[CopyLine, ...]  # a page, by time
+    words: int | None  # number of words of the original; None without a fingerprint
+    copies: tuple[CopyLine, ...]  # copies on this page, by time
     after: str | None  # token of the next page
-    copies_counted: int
-    more_copies: bool  # there are more than counted
+    copies_counted: int  # number of copies, counted up to `COPIES_COUNTED`
+    more_copies: bool  # there are more copies than `copies_counted`
     prints: tuple[ArticleLine, ...]  # the original and the earliest copies, by time
     beside: tuple[MatchedArticle, ...]  # originals of similar stories, the best match first
 
     @property
     def times_known(self) -> bool:
-        """True if times show for all of `prints` and `copies` which was first in this corpus."""
+        """True if the times show for all of `prints` and `copies` whether they came before the original."""
         every = [self.original, *self.prints, *(copy.article for copy in self.copies)]
         return self.original.published and all(
             one.source_id == self.original.source_id or one.after(self.original) is not None for one in every
@@ -49,12 +49,12 @@ class StoryPage(Answer):
 
     @property
     def lasted(self) -> timedelta | None:
-        """The time from the first to the last of `prints`; None if unknown."""
+        """The time from the first to the last article of `prints`; None if unknown."""
         return self.prints[-1].after(self.prints[0]) if self.prints and self.times_known else None
 
     @property
     def versions(self) -> list[tuple[ArticleLine, ...]]:
-        """Articles of `prints` by outlet, for outlets with several, by time."""
+        """Articles of `prints`, grouped by outlet and ordered by time, for outlets with several articles."""
         of: dict[str, list[ArticleLine]] = {}
         for one in self.prints:
             if one.publication is not None:

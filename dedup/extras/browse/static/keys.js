@@ -1,4 +1,4 @@
-// "/" goes to the search, j and k through the items of lists. Every page works without this.
+// "/" moves to the search field; j and k move to the next and previous item. Every page works without this script.
 "use strict";
 document.addEventListener("keydown", (event) => {
   if (event.ctrlKey || event.metaKey || event.altKey) return;

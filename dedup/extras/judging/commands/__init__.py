@@ -1,4 +1,4 @@
-"""Commands of the extra, `dedup judge`, and options of commands that compare with a truth."""
+"""The commands `dedup judge`, and options of all commands that compare marks with a truth."""
 
 from __future__ import annotations
 
@@ -23,4 +23,4 @@ MinJaccardOption = Annotated[
         help="In a truth with `jaccard5`, pairs with at least this value are duplicates; others are unclear.",
     ),
 ]
-NewestOption = Annotated[int, Option("--newest", min=2, help="How many of the newest articles to take.")]
+NewestOption = Annotated[int, Option("--newest", min=2, help="How many of the newest articles to use.")]

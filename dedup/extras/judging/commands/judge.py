@@ -1,4 +1,4 @@
-"""The command `dedup judge`: pick pairs for people, take their judgements, and compute figures from them."""
+"""The commands `dedup judge`: pick pairs for people, collect judgements, and compute figures from them."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ Judge pairs of articles yourself; then see how good the marks are, and which thr
 The commands, in this order:
 
     dedup judge pairs     # picks pairs; needs the extra `lab`
-    dedup judge review    # you say: duplicate, similar or different
-    dedup judge score     # precision and recall of the marks
-    dedup judge tune      # better thresholds, and what they would change
+    dedup judge review    # you decide: duplicate, similar or different
+    dedup judge score     # shows precision and recall of the marks
+    dedup judge tune      # finds better thresholds, and shows their effect
 
-About 100 pairs are enough to start. They are a random sample of each kind of pair, so the figures hold for
-all pairs. Several people may judge, and all judgements are kept.
+About 100 pairs are enough to start. The pairs are a random sample of each kind of pair, so the figures hold
+for all pairs. Several people may judge; all judgements are kept.
 """,
 )
 app.command()(review)
@@ -40,8 +40,8 @@ app.command()(review)
 def tune(newest: NewestOption = 20_000, json: JsonOption = False) -> None:
     """Find the thresholds that agree best with the judgements, and show what they would change.
 
-    Every number has a 95 % interval. A gain whose interval reaches below 0 may be luck: judge more pairs
-    before you adopt it. Nothing is changed.
+    Every number has a 95 % confidence interval. If the interval of the gain reaches below 0, the gain may be
+    luck: judge more pairs before you adopt the thresholds. This command changes nothing.
     """
     with corpus() as dd:
         settings = dd.settings.in_force()
@@ -72,7 +72,7 @@ def _print_tuned(tuned: Tuned, change: SettingsEffect | None, settings: Any) -> 
         ("now", "best", "95 % interval"),
     )
     gain = f"gain in F1: {_shown(tuned.gain.value)} ({_interval(tuned.gain)})"
-    # The interval decides, not the value: thresholds chosen on few pairs always look a little better.
+    # The interval decides, not the value: the best thresholds for a few pairs always look a little better.
     if not tuned.worthwhile:
         output.say(f"{gain}: this may be luck; keep the present thresholds, or judge more pairs")
         output.say("")
@@ -91,10 +91,10 @@ def _print_tuned(tuned: Tuned, change: SettingsEffect | None, settings: Any) -> 
 
 @app.command()
 def score(truth: TruthOption = None, min_jaccard: MinJaccardOption = 0.8, json: JsonOption = False) -> None:
-    """Score the marks of the corpus: against a truth, or against the judgements of people.
+    """Score the marks of the corpus against a truth, or against the judgements of people.
 
-    Two articles of one story (an original with its duplicates) count as found. The truth should name all
-    pairs of duplicates: a found pair that it does not name counts as wrong, and the output says how many do.
+    Two articles of the same story (an original and its duplicates) are a found pair. The truth should name
+    all pairs of duplicates: found pairs that the truth does not name count as wrong; the output counts them.
     """
     with corpus() as dd:
         if truth is None:

@@ -1,10 +1,10 @@
-"""The command `dedup judge review`: a person reads pairs of articles side by side and labels them.
+"""The command `dedup judge review`: show a person pairs of articles side by side, and ask for labels.
 
-`--export` writes pairs as lines of a file, and `--import` reads the labels back:
+`--export` writes pairs into a file, one per line, and `--import` reads the file with labels filled in:
 
     {"a": {"id": …, "title": …, "text": …, "text_hash": …}, "b": {…}, "label": null, "note": null}
 
-`text_hash` ties the judgement to the text that was read. An import may leave out all but the ids and labels.
+`text_hash` ties the judgement to the text that was read. Only ids and labels are required for an import.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from dedup.cli.shared import corpus
 if TYPE_CHECKING:
     from dedup.extras.judging.judgements import Judgements, ReviewArticle, ReviewPair
 
-WIDEST_COLUMNS = 160  # Columns of a page; longer lines are hard to read
+WIDEST_COLUMNS = 160  # Maximum width of a page in characters; longer lines are hard to read
 
 KEYS = {"d": "duplicate", "s": "similar", "x": "different", "u": "unsure"}
 
@@ -34,13 +34,13 @@ QUESTION = "d duplicate, s similar, x different, u unsure; Enter later, b back, 
 
 HELP = """\
   d      duplicate: the same article, perhaps trimmed, updated or with another headline
-  s      similar: they share passages, but each has much of its own
-  x      different: two texts, even if about one event
-  u      unsure: left out of every count
+  s      similar: both share passages, but each also has much other text
+  x      different: different texts, even if about the same event
+  u      unsure: the pair is left out of all figures
   Enter  later: show the pair again at the end
-  b      go back to the pair before, to change its judgement
+  b      go back to the previous pair, to change its judgement
   r      take back the judgement of this pair
-  v      show the scores of methods; better after your own judgement
+  v      show the scores by the methods; better look after your own judgement
   q      quit; judgements are kept, and the next run continues from there"""
 
 
@@ -49,24 +49,23 @@ def review(
         str | None, Option("--as", metavar="NAME", help="The name of the judge; default: your user name.")
     ] = None,
     export: Annotated[
-        Path | None, Option(metavar="FILE", help="Write the pairs you have not judged, and end.")
+        Path | None, Option(metavar="FILE", help="Write the pairs that you have not judged, and stop.")
     ] = None,
     import_: Annotated[
-        Path | None, Option("--import", metavar="FILE", help="Read judgements from such a file, and end.")
+        Path | None, Option("--import", metavar="FILE", help="Read labels from an exported file, and stop.")
     ] = None,
 ) -> None:
     """Judge the pairs that `dedup judge pairs` picked: duplicate, similar, different, or unsure.
 
-    It shows both texts side by side and marks what differs. Each judgement is stored at once: quit at any
-    time, the next run continues. Several people may judge the same pairs. `dedup browse` has a page for it.
-
-    Without a terminal: `--export pairs.jsonl`, fill in every `label`, `--import pairs.jsonl`.
+    It shows both texts side by side and highlights differences. Each judgement is stored immediately: you can
+    quit at any time, and the next run continues. Several people may judge the same pairs. `dedup browse` has
+    a page to judge pairs. Without a terminal: `--export pairs.jsonl`, fill in labels, `--import pairs.jsonl`.
     """
     who = judge or os.environ.get("USER") or os.environ.get("LOGNAME")
     if not who:
         raise InputError("the judge has no name: give yours with --as NAME")
     if export and import_:
-        raise InputError("choose one of --export and --import")
+        raise InputError("give only one of --export and --import")
     with corpus() as found:
         if export:
             _write(found.judgements, who, export)
@@ -91,7 +90,7 @@ def _needs_pairs(judgements: Judgements, judge: str) -> None:
 
 
 class _Review:
-    """A dialogue in plain lines that asks for the label of one pair at a time."""
+    """A dialogue in plain text that asks for the labels of pairs, one pair after the other."""
 
     def __init__(self, judgements: Judgements, judge: str) -> None:
         self._judgements, self._judge = judgements, judge
@@ -107,7 +106,7 @@ class _Review:
             pass
 
     def _take(self, answer: str) -> bool:
-        """Do what an answer says; return whether to continue."""
+        """Carry out an answer; return whether to continue."""
         pair = self._pairs[self._at]
         if answer in KEYS:
             hashes = (self._pair.a.text_hash, self._pair.b.text_hash)
@@ -131,7 +130,7 @@ class _Review:
                 self._judged.discard(pair)
                 output.say("taken back")
                 self._show()
-            # Hidden until asked for: scores would lead the judge.
+            # Scores are hidden until the judge asks, because scores would influence the judgement.
             case "v":
                 scores = self._pair.scores.items()
                 shown = (f"{name} {'–' if score is None else f'{score:.2f}'}" for name, score in scores)
@@ -141,7 +140,7 @@ class _Review:
         return True
 
     def _go_on(self) -> bool:
-        """Show the next pair that is not judged; return whether there is one."""
+        """Show the next unjudged pair; return False if all pairs are judged."""
         count = len(self._pairs)
         for step in range(1, count + 1):
             if self._pairs[(self._at + step) % count] not in self._judged:
@@ -201,7 +200,7 @@ def _side(side: ReviewArticle) -> dict[str, Any]:
 
 
 def _read(judgements: Judgements, judge: str, path: Path) -> None:
-    """Store the judgements of a file, all or none; skip lines without a label."""
+    """Store all judgements of a file, or none after an error; skip lines without a label."""
     from dedup.extras.judging.judgements import key
     from dedup.files.jsonl import BLANK, read_jsonl
     from dedup.files.source import LineSource
@@ -214,8 +213,8 @@ def _read(judgements: Judgements, judge: str, path: Path) -> None:
                 continue
             try:
                 if isinstance(row, str):
-                    raise InputError(f"not as --export writes it: {row}")
-                # Half-filled files are welcome: people judge some pairs today, others tomorrow.
+                    raise InputError(f"the line must have the form that --export writes: {row}")
+                # Lines without a label are fine: people judge some pairs today, and the other pairs tomorrow.
                 if row.get("label") is None:
                     passed += 1
                     continue
@@ -225,7 +224,7 @@ def _read(judgements: Judgements, judge: str, path: Path) -> None:
                 pair = key(*ends)
                 note = row.get("note")
                 if note is not None and not isinstance(note, str):
-                    raise InputError("a note is text")
+                    raise InputError("a note must be a string")
                 note = note.replace("\0", "") if note else None
                 record(pair, judge, str(row["label"]), note, (ends[pair[0]], ends[pair[1]]))
                 stored += 1
@@ -241,7 +240,7 @@ def _read(judgements: Judgements, judge: str, path: Path) -> None:
 
 
 def _named(row: Mapping[str, Any], name: str) -> tuple[str, bytes | None]:
-    """Return the id of a side, and the hash of the text that was read, if the line has it."""
+    """Return the id of article a or b of a line, and the hash of the text that was read, or None."""
     side = row.get(name)
     given = side if isinstance(side, dict) else {"id": side}
     source_id, text_hash = given.get("id"), given.get("text_hash")

@@ -1,4 +1,4 @@
-"""The command `dedup serve`, and parts of every server: options, token, a corpus with short timeouts."""
+"""The command `dedup serve`, and parts that `dedup browse` shares: options, token, short timeouts."""
 
 from __future__ import annotations
 
@@ -21,19 +21,19 @@ from dedup.cli.shared import LogFormatOption, LogLevelOption, corpus, needs, sto
 from dedup.cli.signals import StopFlag
 
 HostOption = Annotated[
-    str, Option("--host", help="The address to listen on; one that other machines can reach needs a token.")
+    str, Option("--host", help="The address to listen on; needs a token if other machines can reach it.")
 ]
-PortOption = Annotated[int, Option("--port", min=0, max=65_535, help="The port; 0 takes any free one.")]
-RateOption = Annotated[float, Option("--rate", min=0.1, help="Requests a second that one client may send.")]
+PortOption = Annotated[int, Option("--port", min=0, max=65_535, help="The port; 0 takes any free port.")]
+RateOption = Annotated[float, Option("--rate", min=0.1, help="Maximum requests per second from each client.")]
 LogRequestsOption = Annotated[
     bool, Option("--log-requests", help="Log a line for every request, without its query.")
 ]
 
-SERVER_PACKAGES = ("starlette", "uvicorn")  # Brought by the extras `serve` and `browse`
-TOKEN_CHARACTERS = 16  # Fewer could be guessed
+SERVER_PACKAGES = ("starlette", "uvicorn")  # Installed with the extras `serve` and `browse`
+TOKEN_CHARACTERS = 16  # Minimum length of a token; shorter tokens could be guessed
 SERVE_VARIABLE = "DEDUP_SERVE_TOKEN"
 SERVE_PORT = 8765
-SERVE_RATE = 100.0  # Requests a second of one client: one corpus answers three times as many on two cores
+SERVE_RATE = 100.0  # Maximum requests per second and client; two cores answer three times this rate
 
 
 def serve(
@@ -41,19 +41,19 @@ def serve(
     port: PortOption = SERVE_PORT,
     unix: Annotated[
         Path | None,
-        Option(metavar="PATH", help="Listen on a socket file instead, which only this user may use."),
+        Option(metavar="PATH", help="Listen on a Unix socket instead, which only this user may use."),
     ] = None,
     token_file: Annotated[
         Path | None,
-        Option(metavar="FILE", help="A file with the token of clients; or set `DEDUP_SERVE_TOKEN`."),
+        Option(metavar="FILE", help="A file with the token for clients; or set `DEDUP_SERVE_TOKEN`."),
     ] = None,
     rate: RateOption = SERVE_RATE,
     max_body: Annotated[
         int | None,
-        Option(min=1_000, metavar="BYTES", help="Most bytes of a body; default: fits the longest text."),
+        Option(min=1_000, metavar="BYTES", help="Maximum size of a body; by default, the longest text fits."),
     ] = None,
     texts: Annotated[
-        bool, Option("--texts", help="Let clients read the texts of articles, with `text=true`.")
+        bool, Option("--texts", help="Let clients read the texts of articles with `text=true`.")
     ] = False,
     log_format: LogFormatOption = "text",
     log_level: LogLevelOption = "info",
@@ -61,9 +61,9 @@ def serve(
 ) -> None:
     """Answer over HTTP, for scrapers in other languages: JSON articles in, JSON verdicts out.
 
-    It listens on this machine only, unless `--host` says otherwise. After SIGTERM or Ctrl-C it finishes the
-    requests in hand and ends with exit code 0. See docs/http.md, or `/openapi.json` on the server, for
-    addresses, answers and limits. Needs the extra `serve`.
+    The server listens on this machine only, unless `--host` names another address. After SIGTERM or Ctrl-C it
+    finishes open requests and ends with exit code 0. Addresses, answers and limits are in docs/http.md,
+    and in `/openapi.json` on the server. Needs the extra `serve`.
 
     **Examples**
 
@@ -96,7 +96,7 @@ def serve(
 
 
 def token_from(file: Path | None, variable: str) -> bytes | None:
-    """Return the token of a file or a variable, or None; raise InputError for one that could be guessed."""
+    """Return the token of a file or a variable, None if neither is set; raise InputError for a weak token."""
     if file is not None:
         try:
             given = file.read_text("utf-8").strip()
@@ -108,7 +108,7 @@ def token_from(file: Path | None, variable: str) -> bytes | None:
         given, where = os.environ.get(variable, "").strip(), variable
         if not given:
             return None
-    # The message must not hold the token: it may go to a log.
+    # The message must not contain the token, because messages may go to a log.
     if len(given) < TOKEN_CHARACTERS or not given.isascii() or not given.isprintable() or " " in given:
         raise InputError(
             f"the token in {where} must be one word of at least {TOKEN_CHARACTERS} ASCII characters;"
@@ -119,11 +119,11 @@ def token_from(file: Path | None, variable: str) -> bytes | None:
 
 @contextmanager
 def started(log_format: LogFormat, log_level: LogLevel) -> Iterator[tuple[dedup.Deduplicator, int, StopFlag]]:
-    """Yield the corpus of a server, its longest record in bytes, and the flag that ends the server."""
+    """Yield the corpus, the maximum size of its records in bytes, and the flag that ends the server."""
     from dedup.extras.serve.limits import DATABASE_SECONDS
 
     with stopping_gently() as stop:
-        # Timeouts of a request would be too short to make the schema of an embedded server.
+        # The timeouts of requests would be too short to create the schema in an embedded server.
         with corpus() as patient:
             longest = patient.settings.max_record_bytes()
         waits = dedup.Timeouts.from_environment()
@@ -137,11 +137,11 @@ def started(log_format: LogFormat, log_level: LogLevel) -> Iterator[tuple[dedup.
 
 @contextmanager
 def stopping_gently() -> Iterator[StopFlag]:
-    """Yield the flag of `stopping`; the first Ctrl-C also lets the requests in hand finish."""
+    """Yield the flag of `stopping`; the first Ctrl-C also sets the flag, so that open requests finish."""
     with stopping() as stop:
 
         def interrupted(_number: int, _frame: FrameType | None) -> None:
-            signal.signal(signal.SIGINT, before)  # the second one ends the server at once
+            signal.signal(signal.SIGINT, before)  # a second Ctrl-C ends the server immediately
             stop.set()
 
         before = signal.signal(signal.SIGINT, interrupted)
