@@ -14,7 +14,7 @@ __all__ = ["ArticleCredit", "Credits", "ListedAgency", "PublicationCredits"]
 
 
 class Credits(OfCorpus):
-    """Credits of a corpus."""
+    """Credits in the articles of a corpus, and the agencies that are looked for."""
 
     agencies = transacted(credits.listed)
     of = transacted(credited.of_articles)
@@ -24,9 +24,9 @@ class Credits(OfCorpus):
     def add(self, name: str, spellings: Iterable[str], places: Iterable[str] = ()) -> None:
         """Add an agency to the list, or replace its spellings; the next backfill reads all credits again.
 
-        `spellings`: as in texts; case counts in one of fewer than four characters. `places`: of byline,
-        dateline, end, copyright and contribution, those that count; default: all. Raises InputError: a name
-        is too short or too long, or a place is unknown.
+        `spellings`: the agency's names in texts; a spelling of fewer than four characters must match in case.
+        `places`: parts of an article where the agency counts (byline, dateline, end, copyright,
+        contribution); default: all. Raises InputError: a name is too short or long, or a place is unknown.
         """
         # `held` may run the function several times, and an iterator would be empty the second time.
         written, counted = list(spellings), list(places)

@@ -104,7 +104,7 @@ def test_a_window_that_archives_articles_needs_a_yes_and_says_how_many_go(
 
 def test_a_program_that_sets_a_window_says_that_it_means_it(spanning: Dedup, corpus_url: str) -> None:
     with Deduplicator(corpus_url) as dd:
-        with pytest.raises(InputError, match=r"archives 2 of 3 articles, .* say for_good=True"):
+        with pytest.raises(InputError, match=r"archives 2 of 3 articles, .* pass for_good=True"):
             dd.settings.change({"keep_window": "30d"})
         assert dd.settings.wanted().keep_window == ""
         assert dd.settings.losses({"keep_window": "30d"}).archived == 2
