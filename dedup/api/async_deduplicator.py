@@ -100,7 +100,8 @@ class AsyncDeduplicator:
 
         Versions of one article are submitted in their order. An iterable is read no faster than
         articles are submitted. `at_once`: maximum number of articles in progress. `timeout`: as in `submit`,
-        per article. Raises the errors of `submit`; articles in progress are cancelled then.
+        for each article. Raises the errors of `submit`: earlier articles stay stored, and articles in
+        progress are cancelled.
         """
         checks.whole_number("at_once", at_once, 1, MAX_AT_ONCE)
         if isinstance(articles, Sequence):

@@ -155,7 +155,7 @@ class Deduplicator(Questions):
             keep: names in the file whose values are stored as `Article.kept` and shown beside the marks.
             rejects: file for refused records; None: `FILE.rejects.jsonl` in the current folder.
             progress: is told how many bytes of the file, or how many articles, are done.
-            stop: called between records; if it returns True, loading ends, and records read so far are stored.
+            stop: called between records; if it returns True, loading ends, and all records read are stored.
             report: report to fill, which you can read even after an error; None: a new report.
 
         Raises:

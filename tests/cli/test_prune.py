@@ -74,7 +74,7 @@ def test_a_day_may_be_given_and_the_horizon_never_goes_back(spanning: Dedup) -> 
 def test_to_prune_articles_needs_a_yes_and_says_how_many_go(spanning: Dedup) -> None:
     refused = spanning("prune", "--older-than", "400d")
     assert refused.code == 2
-    assert "1 of 3 articles are archived, and never compared again; this cannot be undone: add" in refused.err
+    assert "1 of 3 articles will be archived, and never compared again; this cannot be undone" in refused.err
     spanning("backfill", "--workers", "0")
     assert json.loads(spanning("status", "--json").out)["archived"] == 0
     assert spanning("prune", "--older-than", "4y").code == 0  # nothing goes, so there is nothing to ask
