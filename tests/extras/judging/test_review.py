@@ -212,8 +212,8 @@ def test_short_lines_are_enough_for_an_import(corpus: Database, tmp_path: Path) 
             "line 2: the text_hash of a",
         ),
         ('{"a": "a", "b": "b", "label": "similar", "note": 5}', "line 2: a note is text"),
-        ("[1]", "line 2: not as --export writes it"),
-        ('{"a"', "line 2: not as --export writes it"),
+        ("[1]", "line 2: the line does not have the form"),
+        ('{"a"', "line 2: the line does not have the form"),
     ],
 )
 def test_a_bad_line_stores_nothing(corpus: Database, tmp_path: Path, line: str, message: str) -> None:
