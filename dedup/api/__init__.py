@@ -42,7 +42,7 @@ class OpenCorpus(OfCorpus):
 
     @property
     def location(self) -> str:
-        """Host and name of the database, for messages; they never include a password."""
+        """Host and name of the database, for messages, without a password."""
         return self._database.location
 
     def close(self) -> None:
@@ -53,9 +53,9 @@ class OpenCorpus(OfCorpus):
 def transacted(
     work: Callable[Concatenate[Cursor, _Given], _Answer],
 ) -> Callable[Concatenate[OfCorpus, _Given], _Answer]:
-    """Return a method that calls `work` in a new transaction, and has its docstring and arguments."""
+    """Return a method that calls `work` in a new transaction; the method gets the docstring of `work`."""
 
-    # The method and `work` share one docstring: two copies of it came to differ.
+    # The method and `work` share one docstring, because two copies of a docstring came to differ.
     @wraps(work)
     def method(corpus: OfCorpus, /, *given: _Given.args, **named: _Given.kwargs) -> _Answer:
         return corpus._transact(work, *given, **named)

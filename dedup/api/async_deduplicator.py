@@ -45,11 +45,11 @@ class AsyncDeduplicator:
         async with AsyncDeduplicator() as dd:
             verdict = await dd.submit(Article(source_id="a1", text="…"))
 
-    It gives the same verdicts as `Deduplicator` and takes the same arguments. A task may be cancelled at any
-    time: a thread finishes the call that it has begun, and a call that waits for a thread is dropped. A
-    `timeout` begins when a thread takes the article.
+    Verdicts and arguments are as in `Deduplicator`. A task may be cancelled
+    at any time: a thread finishes the call that it has begun, and a call that waits for a thread is dropped.
+    A `timeout` begins when a thread takes the article.
 
-    Entering the `async with` raises the errors of `Deduplicator(…)`. Outside of it every method raises
+    Entering the `async with` raises the errors of `Deduplicator(…)`. Outside of the block a method raises
     `ClosedError`. If the server refuses a statement or goes away, a method raises `DatabaseError`.
     """
 
@@ -155,7 +155,7 @@ class AsyncDeduplicator:
 
 
 async def _each(articles: Iterable[Article] | AsyncIterable[Article]) -> AsyncIterator[Article]:
-    """Yield articles, also from an asynchronous iterable. Raises InputError: an item is not an Article."""
+    """Yield the articles of an iterable or async iterable. Raises InputError: an item is no Article."""
     if isinstance(articles, AsyncIterable):
         async for article in articles:
             yield checks.article(article)

@@ -54,7 +54,7 @@ class Attachments(OfCorpus):
             name: prefix of the articles' source_ids; None: the table's name.
             where: SQL condition; only rows that meet the condition are articles.
             mark_columns: add columns to the table, and write the marks into these columns too.
-            triggers: let triggers note changes; without triggers `sync` finds changes. None: if possible.
+            triggers: True: let triggers note changes. False: `sync` finds changes. None: True if possible.
             html: extract articles from HTML bodies and strip tags from titles; needs the extra `html`.
                 None: refuse a table whose bodies look like HTML.
             changed: column with the time of a row's last change, for a table without triggers: a comparison
@@ -87,7 +87,7 @@ class Attachments(OfCorpus):
         keep: Sequence[str] | None = None,
         dry_run: bool = False,
     ) -> Attached:
-        """Map a table again after its owner changed it; its articles keep their marks.
+        """Map a table again after its owner changed it; the articles keep their marks.
 
         Arguments are as in `attach`. "" removes the present `where` or `changed`. `columns` needs only the
         fields that change. A replaced table and renamed columns are recognized. The next backfill compares
@@ -107,9 +107,9 @@ class Attachments(OfCorpus):
     ) -> Attached:
         """Remove all that dedup added to the table, and delete the articles of the table from the corpus.
 
-        `dry_run`: change nothing. `stop`: checked between transactions; a second call continues. Raises
-        InputError: no attached table has this name. Raises BusyError: other transactions locked the table for
-        longer than `Timeouts.lock`.
+        `dry_run`: change nothing. `stop`: called between transactions; to continue, call `detach` again.
+        Raises InputError: no attached table has this name. Raises BusyError: other transactions locked the
+        table for longer than `Timeouts.lock`.
         """
         deleted, statements = attaching.detach(
             self._database, checks.text("the name", name), dry_run=dry_run, stop=stop
@@ -127,10 +127,10 @@ class Attachments(OfCorpus):
         """Compare tables with their articles; note differing rows for a backfill, and return their number.
 
         Call it for tables without triggers, or after triggers were disabled. `whole`: compare all rows, not
-        only rows that are new by the column `changed`. `allow_deletes`: compare all rows, and delete articles
-        even if more than half of a table's articles have no row. `stop`: checked between pages. Raises
-        InputError: no attached table has this name. Raises DatabaseError: a table no longer fits its mapping,
-        or more than half of its articles have no row.
+        only rows with a recent time in the column `changed`. `allow_deletes`: compare all rows, and delete
+        articles even if more than half of a table's articles have no row. `stop`: called between pages of
+        rows. Raises InputError: no attached table has this name. Raises DatabaseError: a table no longer fits
+        its mapping, or more than half of its articles have no row.
         """
         # `allow_deletes` is off by default, because row level security can hide all rows of a table: a
         # backfill once deleted every article for that reason.

@@ -14,7 +14,7 @@ __all__ = ["ArticleCredit", "Credits", "ListedAgency", "PublicationCredits"]
 
 
 class Credits(OfCorpus):
-    """Credits in the articles of a corpus, and the agencies that are looked for."""
+    """Credits in the articles of a corpus, and the list of agencies."""
 
     agencies = transacted(credits.listed)
     of = transacted(credited.of_articles)
@@ -33,5 +33,5 @@ class Credits(OfCorpus):
         held(self._database, lambda cursor: credits.add(cursor, name, written, counted))
 
     def remove(self, name: str) -> None:
-        """Remove an agency from the list. Raises InputError: it is not listed."""
+        """Remove an agency from the list. Raises InputError: the agency is not listed."""
         held(self._database, lambda cursor: credits.remove(cursor, name))

@@ -23,7 +23,7 @@ from dedup.settling import hook
 from dedup.settling.submit import Submissions
 from dedup.store import fingerprints, opening, rulebooks
 
-# Modules for first use: a program that submits one article should not wait for the modules of a backfill.
+# These modules are imported at first use: a program that only submits should not wait for the imports.
 if TYPE_CHECKING:
     from sqlalchemy import Engine
 
@@ -94,7 +94,7 @@ class Deduplicator(Questions):
         return repr(self._database).replace("Database", "Deduplicator", 1)
 
     def engine(self) -> Engine:
-        """Return a SQLAlchemy engine for the same database, without a pool, for libraries such as pandas.
+        """Return a SQLAlchemy engine for this database, without pool, for libraries such as pandas.
 
         Your statements must name the schema of the corpus.
         """
@@ -106,20 +106,20 @@ class Deduplicator(Questions):
         While other articles are unsettled, the verdict is provisional and gives their number. The status is
         `pending` if a safety limit was reached, if the timeout passed, or if a new version of dedup waits for
         a backfill; the reason names the cause, and the next backfill settles the article. `timeout`: maximum
-        seconds for locks and for a statement; None: `Timeouts.hook`. Raises InputError: it is no Article.
+        seconds for locks and for a statement; None: `Timeouts.hook`. Raises InputError: no Article.
         """
         wait = self._database.timeouts.hook if timeout is None else timeout
         check_seconds("the timeout", wait)
         return self._submissions.submit(checks.article(article), wait)
 
     def submit_many(self, articles: Iterable[Article], *, timeout: float | None = None) -> list[Verdict]:
-        """Submit articles one after the other; return the verdict of each from the time of its submit.
+        """Submit articles one after the other; return the verdict that each submit gave.
 
         For more than a few hundred articles, `load` and `backfill` are quicker. `timeout`: seconds for each
         article, as in `submit`. Articles before an error stay stored. Raises InputError: an item is
         not an Article; if `articles` is a list, nothing was stored.
         """
-        # A list is checked first: with a wrong item at its end, no item should be stored.
+        # A list is checked before the first submit, so that nothing is stored if an item is wrong.
         if isinstance(articles, Sequence):
             articles = [checks.article(given) for given in articles]
         return [self.submit(article, timeout=timeout) for article in articles]
@@ -142,7 +142,7 @@ class Deduplicator(Questions):
 
         Args:
             source: a file (JSON, CSV, TSV, Parquet, Excel, a feed; packed or not; "-" is stdin), or articles.
-            fields: name in the file for each field of an article whose name in the file is not a usual one.
+            fields: names in the file by field of an article; usual names are found without this.
             format: jsonl, json, csv, tsv, parquet, xlsx or xml, if the name of the file does not show it.
             publication, language: defaults for articles without a publication or language.
             html: extract articles from texts that are HTML; needs the extra `html`.
@@ -150,7 +150,7 @@ class Deduplicator(Questions):
             day_first: True for day first in dates such as 05/06/2018, False for month first, None to learn it
                 from the other dates of the file.
             lose_dates: continue if more than a tenth of the dates cannot be read.
-            encoding: name of its encoding, such as cp1252, if a file is not UTF-8 and has no byte order mark.
+            encoding: such as cp1252; needed if the file is not UTF-8 and has no byte order mark.
             sheet: name of the Excel sheet; None: the first sheet.
             keep: names in the file whose values are stored as `Article.kept` and shown beside the marks.
             rejects: file for refused records; None: `FILE.rejects.jsonl` in the current folder.
@@ -197,8 +197,8 @@ class Deduplicator(Questions):
         """Settle all pending and stale articles. Finished batches are kept if the backfill ends early.
 
         Args:
-            batch: articles per transaction; the marks do not depend on it.
-            workers: number of threads that fingerprint texts. None: one more than cores. 0: the calling one.
+            batch: maximum number of articles per transaction; the marks do not depend on it.
+            workers: threads that fingerprint texts; None: one more than cores; 0: only the calling thread.
             engine: "postgres" settles one batch after the other, "memory" all articles together, "auto"
                 chooses the quicker engine; the marks do not depend on it.
             memory: approximate maximum of bytes for the memory engine; None: a quarter of all memory.
@@ -265,7 +265,7 @@ class Deduplicator(Questions):
     def retry(self, reason: str = "unreadable", *, stop: Callable[[], bool] = lambda: False) -> int:
         """Make failed articles pending again, for the next backfill; return their number.
 
-        `reason`: only articles whose reason begins with this. `stop`: called between transactions.
+        `reason`: only articles whose reason begins with these words. `stop`: called between transactions.
         """
         checks.text("the reason", reason)
         # Transactions are short, because each holds the settle lock, and every submit waits for that lock.
@@ -277,9 +277,9 @@ class Deduplicator(Questions):
         return total
 
     def delete(self, source_id: str) -> bool:
-        """Delete an article; settle its duplicates and similar articles again. Return False if it is unknown.
+        """Delete an article; settle its duplicates and similar articles again.
 
-        Raises BusyError: other transactions locked the article for longer than `Timeouts.lock`.
+        Return False if the id is unknown. Raises BusyError: the article was locked for `Timeouts.lock`.
         """
         return bool(self.delete_many([source_id]))
 

@@ -22,7 +22,7 @@ from dedup.store import opening
 
 __all__ = ["Metrics"]
 
-ANSWER_SECONDS = 5.0  # Maximum for the database; Prometheus waits 10 seconds for a scrape by default
+ANSWER_SECONDS = 5.0  # Maximum for an answer of the database; Prometheus waits 10 seconds by default
 
 _ESTIMATE = f"an estimate of the planner where there are more than {SAMPLE:,}"
 

@@ -44,7 +44,7 @@ def printed_schema(url: str | None = None, *, schema: str | None = None) -> str:
 
 
 def who_may(task: str, allowed: Sequence[Role], url: str | None = None) -> str | None:
-    """Return advice for a role that lacks a right: kinds of role that have it, and how to grant it; or None.
+    """Return advice for a role without a right: which kinds of role have the right, and the grant; or None.
 
     `task`: words for the refused task. `allowed`: kinds of role that may do the task, the kind with the
     fewest rights first; empty if only the owner may do it.
@@ -125,7 +125,7 @@ class Operation(OpenCorpus):
         return word_index.change_index(self._database, wanted=wanted, progress=progress)
 
     def start_journal(self) -> bool:
-        """Start the journal of marks, for `Deduplicator.changes`; return False if the journal was on.
+        """Start the journal of marks, for `Deduplicator.changes`; return False if the journal was on before.
 
         Raises RightsError: the connected role does not own the schema. Raises BusyError: tables are locked.
         """
@@ -151,9 +151,9 @@ class Operation(OpenCorpus):
         return self._transact(removal.contents, self.location)
 
     def uninstall(self) -> Contents:
-        """Remove the schema with everything in it, and nothing else; only a backup can restore it.
+        """Remove the schema with everything in it, and nothing else; only a backup can restore the corpus.
 
         Raises InputError: an object outside of the schema depends on it. Raises SchemaError: there is no
-        schema. Raises RightsError: the connected role does not own it. Raises BusyError: others use it.
+        schema. Raises RightsError: the role does not own it. Raises BusyError: other processes use it.
         """
         return self._transact(removal.remove, self.location)

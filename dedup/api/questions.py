@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from dedup.settling import versions as altered
     from dedup.store import versions as kept_versions
 else:
-    # Modules for first use: a scraper seldom needs these modules, and should start without them.
+    # These modules are imported at first use, because a scraper seldom needs them.
     comparison, checking = Later("dedup.settling.explain"), Later("dedup.settling.verify")
     sentences, altered = Later("dedup.settling.sentences"), Later("dedup.settling.versions")
     kept_versions = Later("dedup.store.versions")
@@ -52,7 +52,7 @@ class Questions(OpenCorpus):
         return self._transact(stories.story, checks.text("source_id", source_id))
 
     def stories(self, limit: int = 20) -> list[StorySummary]:
-        """Return the stories with the most copies, the largest first."""
+        """Return the stories with the most copies, the story with the most copies first."""
         return self._transact(stories.largest, checks.whole_number("limit", limit, 0))
 
     def marks(
@@ -85,12 +85,12 @@ class Questions(OpenCorpus):
         return exports.matches(self._database)
 
     def changes(self, since: str | None = None, *, limit: int = 1_000) -> list[MarkChange]:
-        """Return the marks that changed since a cursor, each once, in order of the last change.
+        """Return the marks that changed since a cursor, in order of change; each mark appears only once.
 
         To keep a copy of the marks, store the changes and the last `cursor` in one transaction, and continue
-        from that cursor; None begins with every mark. `limit`: at most 100,000. Raises InputError: there is
-        no journal of marks, or the cursor is malformed. Raises CursorError: the cursor is too old, or belongs
-        to another journal (as after a restore): delete your copy, and begin again with None.
+        from that cursor; None begins with every mark. `limit`: maximum number of changes, at most 100,000.
+        Raises InputError: there is no journal of marks, or the cursor is malformed. Raises CursorError: the
+        cursor is too old, or of another journal (as after a restore): begin again with None.
         """
         given = checks.optional(checks.text, "since", since)
         return self._transact(changes.changes, given, checks.whole_number("limit", limit, 1, MOST_CHANGES))
@@ -103,10 +103,10 @@ class Questions(OpenCorpus):
         progress: Progress | None = None,
         stop: Callable[[], bool] = lambda: False,
     ) -> CorpusExport:
-        """Write the corpus for Spark into a new or empty folder, in one snapshot. Only you can read it.
+        """Write the corpus for Spark into a new or empty folder, in one snapshot.
 
-        `hash_key`: include the secret hash key. Raises InputError: the folder is not empty or cannot be
-        written, or pyarrow is missing.
+        Only this user can read the folder. `hash_key`: include the secret hash key. Raises InputError: the
+        folder is not empty or cannot be written, or pyarrow is missing.
         """
         export: Callable[..., CorpusExport] = plugins.needed("corpus", "export_corpus", extra="spark")
         return export(self._database, folder, hash_key=hash_key, progress=progress, stop=stop)
@@ -152,8 +152,8 @@ class Questions(OpenCorpus):
     ) -> sentences.SentencesReport:
         """Fill the views `alteration` and `quote` with sentences of texts; skip unchanged versions.
 
-        `outlets`: minimum number of outlets that share a quote. `every`: minutes after which a worker
-        repeats the work each time; 0: it no longer does. `stop`: called between transactions.
+        `outlets`: minimum number of outlets that share a quote. `every`: let a worker repeat this
+        call every so many minutes; 0: stop the repetition. `stop`: called between transactions.
         """
         checks.whole_number("outlets", outlets, 2)
         if every is not None:
@@ -198,7 +198,7 @@ class Questions(OpenCorpus):
         return self._transact(articles.newest, checks.whole_number("count", count, 0))
 
     def verify(self, *, sample: int | None = None, progress: Progress | None = None) -> checking.Verification:
-        """Compute marks, pairs, fingerprints, common sentences and credits again, and compare the values.
+        """Check marks, pairs, fingerprints, common sentences and credits: compute each again, and compare.
 
         The check reads one snapshot; other processes can work meanwhile. `sample`: number of random articles
         to check; None: all articles. Raises InputError: a new version of dedup waits for a backfill.
@@ -212,5 +212,5 @@ class Questions(OpenCorpus):
         return checking.verify(self._database, rulebook, sample=sample, progress=progress)
 
     def repair(self, found: checking.Verification) -> int:
-        """Let the next backfill repair the differences that `verify` found; return the number of articles."""
+        """Let the next backfill repair differences of `verify`; return the number of articles to settle."""
         return checking.repair(self._database, found.repairs)

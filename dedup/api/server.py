@@ -37,7 +37,7 @@ def other_database() -> str | None:
 
 
 def address() -> str | None:
-    """Return `DEDUP_DATABASE_URL` in libpq form; None if it is not set or contains a password."""
+    """Return `DEDUP_DATABASE_URL` in libpq form; None if the address is missing or contains a password."""
     # The address becomes an argument of psql, and every user of the machine can read arguments.
     given = os.environ.get(URL_VARIABLE)
     return given and safe_address(given)

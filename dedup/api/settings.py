@@ -97,7 +97,8 @@ class CorpusSettings(OfCorpus):
     def give_hash_key(self, key: str, *, keep: bool) -> bool:
         """Set the hash key of a corpus; return True if the key changed.
 
-        `keep`: leave a different key in place. Raises InputError: the key differs, and `keep` is false.
+        `keep`: leave a different key in place. Raises InputError: the corpus has a different key, and `keep`
+        is false.
         """
         with self._database.transaction(settling=True) as cursor:
             present = rulebooks.load_wanted(cursor).hash_key
@@ -120,9 +121,10 @@ class CorpusSettings(OfCorpus):
             return [key for key, words in pins.pinned_words(cursor, fingerprinter).items() if words is None]
 
     def train_sentences(self, language: str, texts: Iterable[str]) -> Trained:
-        """Learn from texts where sentences of a language end; the next backfill reads its articles again.
+        """Learn from texts where the sentences of a language end.
 
-        `language`: ISO 639 code, such as `de`. Raises InputError: the code is malformed, or there is no text.
+        The next backfill reads all articles of the language again. `language`: ISO 639 code, such as `de`.
+        Raises InputError: the code is malformed, or there is no text.
         """
         code = language_code(language)
         count = 0
@@ -223,7 +225,7 @@ class CommonSentences(OfCorpus):
 
 
 def language_code(language: str) -> str:
-    """Return the ISO 639 code of a tag such as `de` or `de-AT`. Raises InputError: it is no tag."""
+    """Return the ISO 639 code of a tag such as `de` or `de-AT`. Raises InputError: the value is no tag."""
     code = base_language(language)
     if not code or not code.isalpha():
         raise InputError(f"{language!r} is no language code; write for example `de`")
@@ -231,7 +233,7 @@ def language_code(language: str) -> str:
 
 
 def _hashed(cursor: Cursor, sentence: str | int, language: str | None) -> tuple[int, str | None]:
-    """Return the hash of a sentence, and its words if the words were passed."""
+    """Return the hash of a sentence, and its words if the caller passed words."""
     if isinstance(sentence, int):
         if not -(2**63) <= sentence < 2**63:
             raise InputError("that is no sentence hash: it does not fit in 64 bits")

@@ -39,14 +39,12 @@ def attach(
     language: LanguageOption = None,
     published: PublishedOption = None,
     byline: BylineOption = None,
-    where: Annotated[
-        str | None, Option(metavar="SQL", help="Only rows that meet it: \"lang = 'en'\".")
-    ] = None,
+    where: Annotated[str | None, Option(metavar="SQL", help="Condition on rows: \"lang = 'en'\".")] = None,
     name: Annotated[
         str | None, Option(metavar="NAME", help="Prefix of the articles' ids; default: the table's name.")
     ] = None,
     mark_columns: Annotated[
-        bool, Option("--mark-columns", help="Add columns for the marks to the table, and fill them.")
+        bool, Option("--mark-columns", help="Add columns to the table, and write the marks there.")
     ] = False,
     triggers: Annotated[
         bool | None,
@@ -57,7 +55,7 @@ def attach(
     keep: KeepOption = None,
     html: Annotated[
         bool | None,
-        Option("--html/--no-html", help="Extract articles from HTML, or not.", show_default=False),
+        Option("--html/--no-html", help="Extract articles from HTML, or keep tags.", show_default=False),
     ] = None,
     dry_run: DryRunOption = False,
 ) -> None:
@@ -66,11 +64,11 @@ def attach(
     Triggers note which rows change, and the next `dedup backfill` reads these rows. The view
     `dedup.NAME_marks` shows the marks with the keys of your table.
 
-    If the outlet is a number, or the text is in several tables, attach a view that joins the tables, with one
-    row for each article. A view has no triggers: a backfill and `dedup worker` compare a view every `--every`
-    minutes, and `dedup sync` compares it at once. With `--changed`, a comparison reads only rows that changed
-    since the last comparison, and an hour before that for transactions that commit late. Once a day it reads
-    all rows, to find deleted rows.
+    If the outlet is only a key of another table, or the text is in several tables, attach a view that joins
+    the tables, with one row for each article. A view has no triggers: a backfill and `dedup worker` compare a
+    view every `--every` minutes, and `dedup sync` compares it at once. With `--changed`, a comparison reads
+    only rows that changed since the last comparison, and an hour before that for transactions that commit
+    late. Once a day it reads all rows, to find deleted rows.
 
     If the bodies look like HTML, add `--html`, which needs the extra `html`, or `--no-html`, which keeps the
     tags; otherwise the table is refused.
@@ -121,7 +119,7 @@ def remap(
     language: LanguageOption = None,
     published: PublishedOption = None,
     byline: BylineOption = None,
-    where: Annotated[str | None, Option(metavar="SQL", help='Only rows that meet it; "": all rows.')] = None,
+    where: Annotated[str | None, Option(metavar="SQL", help='Condition on rows; "": all rows.')] = None,
     changed: ChangedOption = None,
     every: EveryOption = None,
     keep: KeepOption = None,
@@ -191,7 +189,7 @@ def sync(
 ) -> None:
     """Compare attached tables with their articles, to find new, changed and deleted rows.
 
-    Use it for views and tables without triggers, and after triggers were disabled. The next backfill reads
+    Run it for views and tables without triggers, and after triggers were disabled. The next backfill reads
     the differing rows. If the table has a column for the time of changes, only changed rows are compared, and
     `--full` finds deleted rows. If more than a few articles, and more than half of a table's articles, have
     no row, the command deletes nothing without `--allow-deletes`.

@@ -13,7 +13,7 @@ from dedup.base.words import size, whole
 from dedup.cli.output import PrintableConsole
 
 NARROWEST_BAR = 72
-"""Minimum width of a terminal for a whole bar on one line; a narrower one shows only the amount."""
+"""Minimum width of a terminal for a whole bar on one line; a narrower terminal shows only amounts."""
 
 
 class ProgressBar:

@@ -44,7 +44,7 @@ RejectsOption = Annotated[
 def load(
     files: Annotated[
         list[str],
-        Argument(metavar="FILE", help="JSON, CSV, Parquet, Excel or a feed, or packed; `-`: stdin."),
+        Argument(metavar="FILE", help="JSON, CSV, Parquet, Excel or a feed, even packed; `-`: stdin."),
     ],
     map_: shared.MapOption = None,
     format_: shared.FormatOption = None,
@@ -181,7 +181,7 @@ def _load(
                 if stop.is_set():
                     break
     except BaseException:
-        # The batches before the error are stored, so the user must learn which ones.
+        # The batches before the error are stored, so the report must still be printed.
         if any(report.lines for report in reports):
             _show(reports, json)
         raise

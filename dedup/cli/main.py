@@ -105,9 +105,9 @@ def options(
         str | None, Option(metavar="NAME", help=f"Schema of the corpus, else `{VARIABLE}`, else `{DEFAULT}`.")
     ] = None,
 ) -> None:
-    """Options of every command."""
+    """Set the options that every command has."""
     if schema is not None:
-        # It is set in the environment, so that child processes of a command open the same corpus.
+        # The schema is set in the environment, so that child processes of a command open the same corpus.
         os.environ[VARIABLE] = chosen(schema)
         output.of_schema = schema
 

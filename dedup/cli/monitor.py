@@ -15,7 +15,7 @@ from dedup.cli.shared import METRICS_PACKAGES, JsonOption, corpus, counted, need
 
 CheckOption = Annotated[bool, Option("--check", help="Print one line: all is well, or not (exit code 1).")]
 MaxAgeOption = Annotated[
-    str, Option("--max-age", metavar="TIME", help="With `--check`: maximum age of the last success: 26h.")
+    str, Option("--max-age", metavar="TIME", help="With `--check`: maximum age of the last success.")
 ]
 MaxWaitOption = Annotated[
     str | None,
@@ -36,7 +36,7 @@ def status(
     sizes: SizesOption = False,
     json: JsonOption = False,
 ) -> None:
-    """Show the state of the corpus: articles by status, waiting work and the reasons, reached limits.
+    """Show the state of the corpus: articles by status, waiting work with reasons, limits that were reached.
 
     The output fits a screen, and names the figures that are left out; `--all` and `--json` show all figures.
 
@@ -104,7 +104,7 @@ def status(
 
 
 def _say_reasons(words: str, counts: dict[str, int], everything: bool) -> None:
-    """Print one line per reason, the most frequent first; or only the most frequent, and a count."""
+    """Print a line for each reason, the most frequent first; or one line, and the number of reasons."""
     reasons = sorted(counts, key=lambda reason: (-counts[reason], reason))
     for reason in reasons if everything else reasons[:1]:
         others = 0 if everything else len(reasons) - 1

@@ -38,7 +38,7 @@ _COMMANDS = re.compile(r"(?<=`)dedup (?!--)|(?:(?<=[:,&] )|(?<=then ))dedup (?=[
 GAP = 2  # Number of spaces between two columns
 
 LONGEST_WORD = 24
-"""Maximum terminal cells of a word that is never broken; a longer word, such as an address, may be."""
+"""Maximum terminal cells of a word that is never broken; a longer word, such as an address, is."""
 
 NARROWEST_WORDS = 12  # Minimum terminal cells of a column of folded texts; fewer are unreadable
 IDS = frozenset({"id", "a", "b", "duplicate_of", "hash"})  # Headings of columns that hold ids
@@ -100,7 +100,7 @@ def write_csv(
     rows: Iterable[Mapping[str, Any]], columns: Sequence[str], to: TextIO, *, raw: bool = False
 ) -> int:
     """Write rows as CSV with a header; return the number of rows. `raw`: do not guard cells."""
-    # Cells are guarded, because spreadsheets run a cell that begins like a formula, and a text may do so.
+    # Cells are guarded, because a text may begin like a formula, which a spreadsheet would run.
     writer = csv.DictWriter(to, columns, lineterminator="\n")
     writer.writeheader()
     count = 0

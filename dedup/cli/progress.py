@@ -15,7 +15,7 @@ from dedup.base.words import size
 from dedup.cli.output import say
 
 LINE_SECONDS = 10.0
-"""Seconds between two lines: a night has 3,000 lines. Stages that take less time print no line."""
+"""Seconds between two lines, or 3,000 lines a night. A shorter stage prints no line."""
 
 RATE_LINES = 6  # Number of lines (a minute) for the rate, so that one slow batch hardly changes it
 

@@ -31,7 +31,7 @@ Format = Annotated[
 ]
 SinceOption = Annotated[
     str | None,
-    Option("--since", metavar="TIME", help="Only articles published since then: 2026-11-20, 24h, 7d."),
+    Option("--since", metavar="TIME", help="Only articles published since TIME: 2026-11-20, 24h, 7d."),
 ]
 OutputFile = Annotated[Path | None, Option("--output", "-o", help="Write to this file instead of stdout.")]
 RawOption = Annotated[
@@ -42,7 +42,7 @@ RawOption = Annotated[
 def marks(
     status: Annotated[StatusName | None, Option(help="Only articles of this status.")] = None,
     since: SinceOption = None,
-    marked_since: Annotated[str | None, Option(metavar="TIME", help="Only marks since then.")] = None,
+    marked_since: Annotated[str | None, Option(metavar="TIME", help="Only marks since TIME.")] = None,
     publication: Annotated[str | None, Option(help="Only articles of this publication.")] = None,
     limit: Annotated[int | None, Option(min=0, help="Maximum number of articles.")] = None,
     kept: Annotated[bool, Option("--kept", help="Add a column `kept`: kept values as JSON.")] = False,

@@ -27,7 +27,7 @@ MAY: Mapping[str, tuple[Role, ...]] = {
     **dict.fromkeys(("init", "grant", "uninstall", "attach", "remap", "detach"), ()),
     **dict.fromkeys(("changes --start", "changes --stop"), ()),
 }
-"""Kinds of role by command, the kind with the fewest rights first; none if only the owner may run it."""
+"""Kinds of role by command, the kind with the fewest rights first; empty: only the owner."""
 
 
 def advice(arguments: Sequence[str]) -> str | None:

@@ -36,10 +36,10 @@ FormatOption = Annotated[
     Option("--format", help="jsonl, json, csv, tsv, parquet, xlsx or xml, if the name does not show it."),
 ]
 PublicationOption = Annotated[
-    str | None, Option("--publication", help="Publication of articles without one.")
+    str | None, Option("--publication", help="Publication for articles without publication.")
 ]
 LanguageOption = Annotated[
-    str | None, Option("--language", help="Language of articles without one, such as `en`.")
+    str | None, Option("--language", help="Language for articles without language, such as `en`.")
 ]
 HtmlOption = Annotated[
     bool, Option("--html", help="Extract texts from HTML, remove tags of titles; needs the extra `html`.")
@@ -124,7 +124,7 @@ def names(given: list[str] | None) -> list[str] | None:
 
 
 def moment(given: str) -> datetime:
-    """Return the time that an argument means: a time in a form of files, or an age (`30m`, `24h`, `7d`)."""
+    """Return the time that an argument means: a time as in files, or an age (`30m`, `24h`, `7d`)."""
     from dedup.base.times import parse_time
 
     if (span := _span(given, "mhd")) is not None:

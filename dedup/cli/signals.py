@@ -31,7 +31,7 @@ STOP_SECONDS = 20.0
 
 LEAVE_SECONDS = 5.0
 """Seconds for the current batch of an endless command. The command must end within ten seconds, and
-cancelling a statement on a server that does not answer may take the other five."""
+cancelling a statement on a server that does not answer may take up to five more."""
 
 
 class StopFlag:
@@ -97,7 +97,7 @@ def leaving() -> AbstractContextManager[StopFlag]:
 
 @contextmanager
 def _asked(numbers: Sequence[signal.Signals], seconds: float, *, once: bool = False) -> Iterator[StopFlag]:
-    """Yield a flag that signals set. After `seconds`, or if `once` after a second signal, end the command."""
+    """Yield a flag that signals set. End the command after `seconds`, or with `once` at a second signal."""
     flag = StopFlag()
     handler, timer = signal.getsignal(signal.SIGALRM), signal.getitimer(signal.ITIMER_REAL)
 

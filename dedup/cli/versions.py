@@ -32,7 +32,8 @@ def versions(
 
     Versions are the original and its duplicates by time; each version is compared with the previous version.
     An update that grew so much that it is only `similar` is an original too: the most similar updates follow
-    at the end, compared with this original. Sentences may move in a text. Common ones are labelled.
+    at the end, compared with this original. A sentence that only moved counts as unchanged. Common sentences
+    are labelled.
 
     For all stories together, and for SQL: `dedup sentences`.
 
@@ -87,7 +88,7 @@ def _print_alterations(console: Console, one: dedup.Version) -> None:
 def sentences(
     outlets: Annotated[int, Option(min=2, help="Minimum number of outlets of a quote.")] = MIN_OUTLETS,
     every: Annotated[
-        int | None, Option(min=0, metavar="MINUTES", help="Let `dedup worker` repeat this; 0: no longer.")
+        int | None, Option(min=0, metavar="MINUTES", help="Let `dedup worker` repeat this; 0: stop.")
     ] = None,
     json: JsonOption = False,
 ) -> None:

@@ -62,7 +62,7 @@ def worker(
         try:
             dedup.worker.work(stop=leave.is_set, poll=poll, workers=workers)
         except KeyboardInterrupt:
-            # After a second signal the exit code is the signal's; after the time limit it is 0.
+            # A second signal decides the exit code; after the time limit the exit code is 0.
             if not leave.late:
                 raise
             log.warning("stopped in the middle of a statement, which is undone; nothing is lost")

@@ -26,10 +26,10 @@ def backfill(
         int | None, Option(min=0, max=MAX_WORKERS, help="Number of threads; default: one more than cores.")
     ] = None,
     engine: Annotated[
-        EngineName, Option(metavar="|".join(ENGINE_NAMES), help="Engine that settles; auto: the faster.")
+        EngineName, Option(metavar="|".join(ENGINE_NAMES), help="Engine that settles; auto: the faster one.")
     ] = "auto",
     memory: Annotated[
-        int | None, Option(min=16, metavar="MB", help="Memory for engine memory; default: a quarter of all.")
+        int | None, Option(min=16, metavar="MB", help="Maximum for the memory engine; default: a quarter.")
     ] = None,
     json: shared.JsonOption = False,
 ) -> None:
@@ -127,7 +127,8 @@ def retry(
     """Make failed articles pending again, so that the next backfill reads them.
 
     By default, articles are chosen that an error of the program made unreadable: run the command after an
-    upgrade of dedup. An article with an empty or too long text fails again until either is changed.
+    upgrade of dedup. An article with an empty or too long text fails again until the text or the setting
+    changes.
 
     **Examples**
 
