@@ -20,7 +20,7 @@ MinJaccardOption = Annotated[
     Option(
         min=0,
         max=1,
-        help="In a truth with `jaccard5`, pairs with at least this value are duplicates, the rest unclear.",
+        help="In a truth with `jaccard5`, pairs with at least this value are duplicates, lower are unclear.",
     ),
 ]
 NewestOption = Annotated[int, Option("--newest", min=2, help="Maximum number of newest articles.")]

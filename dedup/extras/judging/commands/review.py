@@ -52,7 +52,8 @@ def review(
         Path | None, Option(metavar="FILE", help="Write pairs that you have not judged, and end.")
     ] = None,
     import_: Annotated[
-        Path | None, Option("--import", metavar="FILE", help="Read judgements from such a file, and end.")
+        Path | None,
+        Option("--import", metavar="FILE", help="Read judgements from an exported file, and end."),
     ] = None,
 ) -> None:
     """Judge the pairs that `dedup judge pairs` picked: duplicate, similar, different, or unsure.

@@ -1,4 +1,4 @@
-"""Commands of the lab on files: methods, compare, generate."""
+"""Commands of the lab: list methods, compare methods on files, generate files."""
 
 from __future__ import annotations
 

@@ -61,9 +61,9 @@ def serve(
 ) -> None:
     """Answer requests over HTTP, for scrapers in other languages: read JSON articles, send JSON verdicts.
 
-    The server listens only on this machine, unless you add `--host`. After SIGTERM or Ctrl-C it finishes its
-    present requests and ends with exit code 0. See docs/http.md, or `/openapi.json` on the server, for
-    addresses, answers and limits. Needs the extra `serve`.
+    The server listens only on this machine, unless you add `--host`. After SIGTERM or Ctrl-C it answers the
+    requests that it has begun, and ends with exit code 0. See docs/http.md, or `/openapi.json` on the server,
+    for addresses, answers and limits. Needs the extra `serve`.
 
     **Examples**
 
@@ -137,7 +137,7 @@ def started(log_format: LogFormat, log_level: LogLevel) -> Iterator[tuple[dedup.
 
 @contextmanager
 def stopping_gently() -> Iterator[StopFlag]:
-    """Yield the flag of `stopping`; the first Ctrl-C sets the flag too, so that present requests finish."""
+    """Yield the flag of `stopping`; the first Ctrl-C sets the flag too, so that begun requests finish."""
     with stopping() as stop:
 
         def interrupted(_number: int, _frame: FrameType | None) -> None:
