@@ -155,7 +155,7 @@ def test_in_a_terminal_differences_are_marked_and_ctrl_c_keeps_what_was_said(cor
         until("2 of 3, 2 not judged")
         until("? help: ")
         os.write(master, b"\x03")
-        until("what was finished is kept")
+        until("finished work is kept")
         assert process.wait(PATIENCE_SECONDS) == 130
     finally:
         process.kill()
