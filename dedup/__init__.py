@@ -6,8 +6,8 @@
         verdict = dd.submit(Article(source_id="a1", text="...", publication="Courier"))
         print(verdict.status, verdict.duplicate_of)
 
-`dedup.errors` has the errors, `dedup.server` the embedded server, `dedup.worker` a worker, `dedup.metrics`
-the metrics. The extras are `dedup.watch`, `dedup.frames`, `dedup.scrapy`, `dedup.spooling` and `dedup.spark`.
+`dedup.errors` holds the errors, `dedup.server` the embedded server, `dedup.worker` a worker, `dedup.metrics`
+the metrics. Extras are `dedup.watch`, `dedup.frames`, `dedup.scrapy`, `dedup.spooling` and `dedup.spark`.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ if TYPE_CHECKING:
     from dedup.store.verdicts import MarkedArticle as MarkedArticle
     from dedup.store.versions import AlterationRow as AlterationRow
 
-# Names are imported when they are first used, so that the rules can be imported without SQLAlchemy.
+# Names are imported at their first use, so that `dedup.rules` can be imported without SQLAlchemy.
 _HOMES = {
     name: module
     for module, names in {
@@ -103,11 +103,11 @@ _HOMES = {
 
 __all__ = sorted(_HOMES)
 
-# Modules that are imported at first use, too: `dedup.server.start()` needs no import of its own.
+# Modules are imported at first use too: after `import dedup`, `dedup.server.start()` works.
 _MODULES = ("errors", "frames", "metrics", "operation", "server", "watch", "worker")
 
 if not TYPE_CHECKING:
-    # With a `__getattr__` in sight a type checker accepts every name, misspelt ones too.
+    # A type checker that sees a `__getattr__` accepts every name, even a misspelt one.
 
     def __getattr__(name: str) -> Any:
         if name in _MODULES:
@@ -122,7 +122,7 @@ if not TYPE_CHECKING:
             try:
                 return metadata.version("newsdedup")
             except metadata.PackageNotFoundError:
-                # The package is not installed, but run from a folder of its files.
+                # The package is not installed: its files are run from a folder.
                 return "0"
         raise AttributeError(f"module 'dedup' has no attribute {name!r}")
 

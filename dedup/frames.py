@@ -1,4 +1,4 @@
-"""Arrow tables of a corpus; the extra `frames`."""
+"""Arrow tables of a corpus; they need the extra `frames`."""
 
 from dedup.base.extras import of_extra
 

@@ -1,4 +1,4 @@
-"""Metrics of a corpus for Prometheus; the extra `metrics`."""
+"""Metrics of a corpus for Prometheus; they need the extra `metrics`."""
 
 from dedup.base.extras import of_extra
 

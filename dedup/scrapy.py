@@ -1,4 +1,4 @@
-"""An item pipeline for Scrapy; the extra `scrapy`."""
+"""An item pipeline for Scrapy; it needs the extra `scrapy`."""
 
 from dedup.base.extras import of_extra
 

@@ -1,4 +1,4 @@
-"""A spool for scrapers while the database is away; the extra `scrapy`, without its packages."""
+"""A spool for a scraper's articles while the database does not answer; it needs no package of an extra."""
 
 from dedup.base.extras import of_extra
 

@@ -1,4 +1,4 @@
-"""A poller of feeds and sitemaps; the extra `watch`."""
+"""A poller of feeds and sitemaps; it needs the extra `watch`."""
 
 from dedup.base.extras import of_extra
 

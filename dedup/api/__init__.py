@@ -1,4 +1,4 @@
-"""The public face: `Deduplicator`, and the classes that it makes, for settings, pins and more."""
+"""Public interface: `Deduplicator`, and the classes of its parts, such as settings and pins."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class OfCorpus:
         *given: _Given.args,
         **named: _Given.kwargs,
     ) -> _Answer:
-        """Call `work` with the cursor of a new transaction and the arguments given."""
+        """Call `work` in a new transaction, with its cursor and the other arguments; return the answer."""
         with self._database.transaction() as cursor:
             return work(cursor, *given, **named)
 
@@ -42,7 +42,7 @@ class OpenCorpus(OfCorpus):
 
     @property
     def location(self) -> str:
-        """Host and database, for messages; never a password."""
+        """Host and name of the database, for messages, without a password."""
         return self._database.location
 
     def close(self) -> None:
@@ -53,9 +53,9 @@ class OpenCorpus(OfCorpus):
 def transacted(
     work: Callable[Concatenate[Cursor, _Given], _Answer],
 ) -> Callable[Concatenate[OfCorpus, _Given], _Answer]:
-    """Return a method that calls `work` in a new transaction, with the docstring and arguments of `work`."""
+    """Return a method that calls `work` in a new transaction; the method gets the docstring of `work`."""
 
-    # One docstring for both: when methods repeated them, the two came apart.
+    # The method and `work` share one docstring, because two copies of a docstring came to differ.
     @wraps(work)
     def method(corpus: OfCorpus, /, *given: _Given.args, **named: _Given.kwargs) -> _Answer:
         return corpus._transact(work, *given, **named)

@@ -1,6 +1,6 @@
-"""The corpus for asyncio: submits and questions that do not block the event loop.
+"""Class `AsyncDeduplicator`: it submits articles and asks questions without blocking an event loop.
 
-Call `Deduplicator` in a thread or another program for work of minutes, such as loading and backfilling.
+For work that takes minutes, such as loading and backfilling, call `Deduplicator` in a thread or a process.
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ _Given = ParamSpec("_Given")
 _Value = TypeVar("_Value")
 
 THREADS = 4
-"""Threads that read texts and wait for the database; more would only wait for the one settle lock."""
+"""Number of threads that call `Deduplicator`; more threads would only wait for the settle lock."""
 
-MAX_AT_ONCE = 1_000  # Articles of one `submit_many` in progress; more would only wait for a thread
+MAX_AT_ONCE = 1_000  # Maximum of `at_once`; more articles would only wait for a thread
 
 
 def _threaded(
@@ -45,19 +45,19 @@ class AsyncDeduplicator:
         async with AsyncDeduplicator() as dd:
             verdict = await dd.submit(Article(source_id="a1", text="…"))
 
-    It gives the same verdicts as `Deduplicator` and takes the same arguments. A task may be cancelled at any
-    time: a thread finishes the call that it has begun, and a call that waits for a thread is not made. A
-    `timeout` begins when a thread takes the article.
+    Verdicts and arguments are as in `Deduplicator`. A task may be cancelled
+    at any time: a thread finishes the call that it has begun, and a call that waits for a thread is dropped.
+    A `timeout` begins when a thread takes the article.
 
-    Entering raises the errors of making a `Deduplicator`. Every method raises `ClosedError` outside of the
-    `async with`, and `DatabaseError` if the server refuses or goes away.
+    Entering the `async with` raises the errors of `Deduplicator(…)`. Outside of the block a method raises
+    `ClosedError`. If the server refuses a statement or goes away, a method raises `DatabaseError`.
     """
 
     def __init__(
         self, url: str | None = None, *, schema: str | None = None, timeouts: Timeouts | None = None
     ) -> None:
         self._make = partial(Deduplicator, url, schema=schema, timeouts=timeouts)
-        # The default executor of asyncio belongs to the program, which may have all its threads waiting.
+        # The program shares the default executor of asyncio, and may keep all threads of that executor busy.
         self._threads: ThreadPoolExecutor | None = None
         self._blocking: Deduplicator | None = None
 
@@ -79,7 +79,7 @@ class AsyncDeduplicator:
 
     async def close(self) -> None:
         """Wait for calls that threads have begun, then close the connections."""
-        # Cleared before the wait: a call in the meantime raises ClosedError.
+        # Both are cleared before the wait, so that a call in the meantime raises ClosedError.
         threads, self._threads = self._threads, None
         blocking, self._blocking = self._blocking, None
         if threads is not None:
@@ -96,11 +96,12 @@ class AsyncDeduplicator:
         at_once: int = THREADS,
         timeout: float | None = None,
     ) -> list[Verdict]:
-        """Submit articles, several at once; return the verdicts in the order of the articles.
+        """Submit several articles concurrently; return the verdicts in the order of the articles.
 
-        Versions of one article are submitted in their order. An iterable is read only as articles are
-        submitted. `at_once`: articles in progress at a time. `timeout`: as in `submit`, for each article.
-        Raises the errors of `submit`: the articles before are stored, those in progress are cancelled.
+        Versions of one article are submitted in their order. An iterable is read no faster than
+        articles are submitted. `at_once`: maximum number of articles in progress. `timeout`: as in `submit`,
+        for each article. Raises the errors of `submit`: earlier articles stay stored, and articles in
+        progress are cancelled.
         """
         checks.whole_number("at_once", at_once, 1, MAX_AT_ONCE)
         if isinstance(articles, Sequence):
@@ -112,16 +113,16 @@ class AsyncDeduplicator:
 
         async def work() -> None:
             while True:
-                # An asynchronous generator raises RuntimeError if two tasks ask it at once.
+                # An asynchronous generator raises RuntimeError if two tasks ask for an item at the same time.
                 async with turn:
                     if (article := await anext(given, None)) is None:
                         return
-                    # The place is taken under the lock, so verdicts are in the order of the articles.
+                    # The index is reserved under the lock, so that verdicts have the order of the articles.
                     place = len(found)
                     found.append(None)
                     before = latest.get(article.source_id)
                     done = latest[article.source_id] = asyncio.Event()
-                # A newer version must not overtake an older one of the same article: the last one counts.
+                # A newer version of an article must not overtake an older one: the last submit counts.
                 if before is not None:
                     await before.wait()
                 found[place] = await self.submit(article, timeout=timeout)
@@ -134,7 +135,7 @@ class AsyncDeduplicator:
                 for _ in range(at_once):
                     group.create_task(work())
         except ExceptionGroup as errors:
-            # Callers catch DedupError, as with `submit`; an ExceptionGroup would escape that.
+            # Callers catch DedupError, as with `submit`; that would not catch an ExceptionGroup.
             raise errors.exceptions[0] from None
         return [verdict for verdict in found if verdict is not None]
 
@@ -154,7 +155,7 @@ class AsyncDeduplicator:
 
 
 async def _each(articles: Iterable[Article] | AsyncIterable[Article]) -> AsyncIterator[Article]:
-    """Yield the articles of an iterable of either kind. Raises InputError: an item is not an Article."""
+    """Yield the articles of an iterable or async iterable. Raises InputError: an item is no Article."""
     if isinstance(articles, AsyncIterable):
         async for article in articles:
             yield checks.article(article)

@@ -1,4 +1,4 @@
-"""`Deduplicator.attachments`: tables of others whose rows are articles. See `docs/attach.md`."""
+"""`Deduplicator.attachments`: tables outside of the schema whose rows are articles. See `docs/attach.md`."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ class Attached(Answer):
     """Result of `attach`, `remap` or `detach`, or of a dry run."""
 
     name: str  # name of the attachment
-    statements: list[str]  # statements that ran, or would run, as psql takes them
-    articles: int = 0  # number of articles deleted, or to be deleted
+    statements: list[str]  # SQL statements that ran, or would run, in a form for psql
+    articles: int = 0  # number of articles that were deleted, or would be deleted
     triggers: bool = True  # true if triggers note changes
-    every: int | None = None  # minutes between comparisons, without triggers
-    told: list[str] = field(default_factory=list)  # messages for the owner of the table, a line each
+    every: int | None = None  # minutes between comparisons, if no triggers note changes
+    told: list[str] = field(default_factory=list)  # messages for the owner of the table, one line each
 
 
 class Attachments(OfCorpus):
@@ -48,25 +48,25 @@ class Attachments(OfCorpus):
         """Attach a table or a view; the next backfill reads its rows.
 
         Args:
-            table: name as in SQL, `public.articles`; also of a view, materialized view or foreign table.
+            table: SQL name, such as `public.articles`, of a table, view, materialized view or foreign table.
             keys: columns that identify a row: unique and never null.
-            columns: field of an article to column; "text" is required.
-            name: prefix of the source_ids of its articles; None takes the table's name.
-            where: SQL condition over the columns of the table; other rows are no articles.
-            mark_columns: add columns for the marks to the table, and write them there too.
-            triggers: let triggers note changes; without them `sync` finds changes. None: where possible.
+            columns: name of the column for each field of an article; "text" is required.
+            name: prefix of the articles' source_ids; None: the table's name.
+            where: SQL condition; only rows that meet the condition are articles.
+            mark_columns: add columns to the table, and write the marks into these columns too.
+            triggers: True: let triggers note changes. False: `sync` finds changes. None: True if possible.
             html: extract articles from HTML bodies and strip tags from titles; needs the extra `html`.
-                None refuses a table whose bodies look like HTML.
-            changed: without triggers, the column with the time of a row's last change: only later rows are
-                read, and all rows once a day.
-            keep: columns that articles keep, shown in views as `kept`, never compared.
-            every: without triggers, minutes between comparisons; 0 for never; None for 15 for a view, else
-                never.
+                None: refuse a table whose bodies look like HTML.
+            changed: column with the time of a row's last change, for a table without triggers: a comparison
+                reads only rows that changed since the last comparison, but once a day all rows.
+            keep: columns whose values are stored with the articles; views show these values as `kept`.
+            every: minutes between comparisons of a table without triggers. 0: never. None: 15 for a view,
+                never for a table.
             dry_run: change nothing; return the statements that would run.
 
         Raises:
             InputError: the table cannot be attached; the message says why, and the next step.
-            BusyError: others held the table for longer than `Timeouts.lock`.
+            BusyError: other transactions locked the table for longer than `Timeouts.lock`.
         """
         given = _checked(table=table, keys=keys, columns=columns, name=name, where=where)
         given |= _checked(changed=changed, every=every, keep=keep)
@@ -87,11 +87,11 @@ class Attachments(OfCorpus):
         keep: Sequence[str] | None = None,
         dry_run: bool = False,
     ) -> Attached:
-        """Map a table again after its owner changed it; its articles keep their marks.
+        """Map a table again after its owner changed it; the articles keep their marks.
 
-        Arguments are as in `attach`; "" takes away `where` or `changed`, and `columns` names only the fields
-        that change. A replaced table and renamed columns are found without being named. The next backfill
-        compares every row with its article. Raises InputError also if no such table is attached.
+        Arguments are as in `attach`. "" removes the present `where` or `changed`. `columns` needs only the
+        fields that change. A replaced table and renamed columns are recognized. The next backfill compares
+        every row with its article. Raises InputError: as in `attach`, or no attached table has this name.
         """
         given = _checked(table=table, keys=keys, columns=columns, where=where)
         given |= _checked(changed=changed, every=every, keep=keep)
@@ -105,11 +105,11 @@ class Attachments(OfCorpus):
     def detach(
         self, name: str, *, dry_run: bool = False, stop: Callable[[], bool] = lambda: False
     ) -> Attached:
-        """Remove everything of ours from the table, and delete its articles from the corpus.
+        """Remove all that dedup added to the table, and delete the articles of the table from the corpus.
 
-        `dry_run`: change nothing. `stop`: checked between transactions; a second call continues. Raises
-        InputError: no such table is attached. Raises BusyError: others held the table for longer than
-        `Timeouts.lock`.
+        `dry_run`: change nothing. `stop`: called between transactions; to continue, call `detach` again.
+        Raises InputError: no attached table has this name. Raises BusyError: other transactions locked the
+        table for longer than `Timeouts.lock`.
         """
         deleted, statements = attaching.detach(
             self._database, checks.text("the name", name), dry_run=dry_run, stop=stop
@@ -124,16 +124,16 @@ class Attachments(OfCorpus):
         allow_deletes: bool = False,
         stop: Callable[[], bool] = lambda: False,
     ) -> int:
-        """Compare tables with their articles, note differences for the next backfill, and return how many.
+        """Compare tables with their articles; note differing rows for a backfill, and return their number.
 
-        Call it where a table has no triggers, or after they were disabled. `whole`: compare all rows, not
-        only the later ones by the column `changed`. `allow_deletes`: as `whole`, and delete articles even if
-        more than half of a table's have no row. `stop`: checked between pages. Raises InputError: no such
-        table is attached. Raises DatabaseError: a table no longer fits its mapping, or half of its rows are
-        missing.
+        Call it for tables without triggers, or after triggers were disabled. `whole`: compare all rows, not
+        only rows with a recent time in the column `changed`. `allow_deletes`: compare all rows, and delete
+        articles even if more than half of a table's articles have no row. `stop`: called between pages of
+        rows. Raises InputError: no attached table has this name. Raises DatabaseError: a table no longer fits
+        its mapping, or more than half of its articles have no row.
         """
-        # `allow_deletes` is off by default: row level security may hide all rows of a table, and a backfill
-        # deleted every article then.
+        # `allow_deletes` is off by default, because row level security can hide all rows of a table: a
+        # backfill once deleted every article for that reason.
         chosen = checks.optional(checks.text, "the name", name)
         return attaching.sync(self._database, chosen, whole=whole, allow_deletes=allow_deletes, stop=stop)
 

@@ -1,4 +1,4 @@
-"""Checks of arguments: a wrong type is an InputError of one line, before anything is done."""
+"""Checks of arguments: a wrong type raises InputError with one line of text, before any work is done."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from dedup.base.times import parse_time
 _Bounds = ParamSpec("_Bounds")
 _Value = TypeVar("_Value")
 
-MAX_WHOLE_NUMBER = 2**63 - 1  # Of Postgres' bigint
+MAX_WHOLE_NUMBER = 2**63 - 1  # Maximum of the type bigint in Postgres
 
 
 def optional(
@@ -23,7 +23,7 @@ def optional(
     *bounds: _Bounds.args,
     **named: _Bounds.kwargs,
 ) -> _Value | None:
-    """Apply a check to a value, but pass None through."""
+    """Return a value after its check; return None without a check."""
     return None if value is None else check(name, value, *bounds, **named)
 
 
@@ -38,7 +38,7 @@ def whole_number(name: str, value: Any, low: int, high: int = MAX_WHOLE_NUMBER) 
 
 
 def text(name: str, value: Any) -> str:
-    """Return a text that Postgres can store."""
+    """Return a text. Raises InputError: it is no string, or Postgres cannot store it."""
     if not isinstance(value, str):
         raise InputError(f"{name} must be a string, not {type(value).__name__}")
     if storable(value) != value:
@@ -48,14 +48,14 @@ def text(name: str, value: Any) -> str:
 
 def texts(name: str, values: Any) -> tuple[str, ...]:
     """Return several texts as a tuple."""
-    # A single str is iterable too: its letters would count as one text each.
+    # A str is iterable: each of its letters would count as a text.
     if isinstance(values, str) or not isinstance(values, Iterable):
         raise InputError(f"{name}s must be a list of strings, not {type(values).__name__}")
     return tuple(text(name, value) for value in values)
 
 
 def moment(name: str, value: Any) -> datetime:
-    """Return a time that is given in any of the forms of `Article`."""
+    """Return the time that a value means, in any form that `Article` accepts."""
     found = parse_time(value, name)
     if found is None:
         raise InputError(f"{name} is empty; write it like 2024-05-01T12:00:00Z")

@@ -14,7 +14,7 @@ __all__ = ["ArticleCredit", "Credits", "ListedAgency", "PublicationCredits"]
 
 
 class Credits(OfCorpus):
-    """Credits of a corpus."""
+    """Credits in the articles of a corpus, and the list of agencies."""
 
     agencies = transacted(credits.list_agencies)
     of = transacted(credited.find_credits)
@@ -24,14 +24,14 @@ class Credits(OfCorpus):
     def add(self, name: str, spellings: Iterable[str], places: Iterable[str] = ()) -> None:
         """Add an agency to the list, or replace its spellings; the next backfill reads all credits again.
 
-        `spellings`: as in texts; case counts in one of fewer than four characters. `places`: of byline,
-        dateline, end, copyright and contribution, those that count; default: all. Raises InputError: a name
-        is too short or too long, or a place is unknown.
+        `spellings`: the agency's names in texts; a spelling of fewer than four characters must match in case.
+        `places`: parts of an article where the agency counts (byline, dateline, end, copyright,
+        contribution); default: all. Raises InputError: a name is too short or long, or a place is unknown.
         """
         # `run_locked` may run the function several times, and an iterator would be empty the second time.
         written, counted = list(spellings), list(places)
         run_locked(self._database, lambda cursor: credits.add(cursor, name, written, counted))
 
     def remove(self, name: str) -> None:
-        """Remove an agency from the list. Raises InputError: it is not listed."""
+        """Remove an agency from the list. Raises InputError: the agency is not listed."""
         run_locked(self._database, lambda cursor: credits.remove(cursor, name))

@@ -1,4 +1,4 @@
-"""The class `Deduplicator`: a corpus, and all that a program may do with it. The command line uses it too."""
+"""Class `Deduplicator`: every operation on a corpus, for programs and for the command line."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from dedup.settling import hook
 from dedup.settling.submit import Submissions
 from dedup.store import fingerprints, opening, rulebooks
 
-# Imported at first use: a program that submits one article should not wait for the import of a backfill.
+# These modules are imported at first use: a program that only submits should not wait for the imports.
 if TYPE_CHECKING:
     from sqlalchemy import Engine
 
@@ -43,7 +43,7 @@ else:
     settling, window = Later("dedup.settling.backfill"), Later("dedup.settling.window")
     loading = Later("dedup.store.load")
 
-RETRY_ARTICLES = 1_000  # Articles per transaction of a retry
+RETRY_ARTICLES = 1_000  # Maximum number of articles per transaction of `retry`
 
 
 class Deduplicator(Questions):
@@ -54,22 +54,22 @@ class Deduplicator(Questions):
             if verdict.is_duplicate:
                 print("copy of", verdict.duplicate_of)
 
-    A forked process opens connections of its own. Use `AsyncDeduplicator` with asyncio.
+    A forked process opens new connections. Use `AsyncDeduplicator` with asyncio.
 
     Args:
-        url: address of the database, in SQLAlchemy or libpq form; None takes `DEDUP_DATABASE_URL`, else the
-            embedded server, whose schema is made if it is missing.
-        schema: schema of the corpus; None takes `DEDUP_SCHEMA`, else `dedup`. A database may hold several
-            corpora; they are independent.
-        timeouts: limits of waiting; None takes `DEDUP_TIMEOUT_HOOK` and the like, else the defaults.
+        url: address of the database, in SQLAlchemy or libpq form. None: the address in `DEDUP_DATABASE_URL`,
+            else the embedded server, where a missing schema is made.
+        schema: schema of the corpus. None: the name in `DEDUP_SCHEMA`, else `dedup`. A database may hold
+            several corpora, which are independent of each other.
+        timeouts: maximum times to wait. None: variables such as `DEDUP_TIMEOUT_HOOK`, else the defaults.
 
     Raises:
-        InputError: the schema has an impossible name.
+        InputError: the name of the schema is not allowed.
         UnreachableError: the database does not answer.
-        SchemaError: the schema is missing, older or newer; the message names the next step.
+        SchemaError: the schema is missing, or fits another version of dedup; the message names the next step.
 
-    Every method raises `ClosedError` after `close`, and `DatabaseError` if the server refuses or goes away:
-    then nothing was changed, unless the method says otherwise.
+    Every method raises `ClosedError` after `close`. If the server refuses a statement or goes away, a method
+    raises `DatabaseError`; then nothing was changed, unless the method's text says otherwise.
     """
 
     def __init__(
@@ -82,7 +82,7 @@ class Deduplicator(Questions):
     def initialize(
         url: str | None = None, *, schema: str | None = None, timeouts: Timeouts | None = None
     ) -> Initialized:
-        """Create, upgrade or mend the schema in a database. Safe to run again, also at the same time."""
+        """Create, upgrade or mend the schema of a database. Several processes may do this at once."""
         database = Database(url, timeouts, schema)
         try:
             before, after, mended = opening.make_schema(database)
@@ -94,32 +94,32 @@ class Deduplicator(Questions):
         return repr(self._database).replace("Database", "Deduplicator", 1)
 
     def engine(self) -> Engine:
-        """Return a SQLAlchemy engine for the same database, without a pool, for pandas and the like.
+        """Return a SQLAlchemy engine for this database, without pool, for libraries such as pandas.
 
-        Your statements name the schema of the corpus themselves.
+        Your statements must name the schema of the corpus.
         """
         return self._database.engine()
 
     def submit(self, article: Article, *, timeout: float | None = None) -> Verdict:
         """Store an article, or its new version, and return its verdict.
 
-        The verdict is provisional while other articles are unsettled, and says how many. It is `pending`
-        if a safety limit was met, if the time was over, or if a changed program waits for a backfill; the
-        reason says which. The next backfill then settles the article. `timeout`: seconds to wait for locks,
-        and for a statement; None takes `Timeouts.hook`. Raises InputError: the value is not an Article.
+        While other articles are unsettled, the verdict is provisional and gives their number. The status is
+        `pending` if a safety limit was reached, if the timeout passed, or if a new version of dedup waits for
+        a backfill; the reason names the cause, and the next backfill settles the article. `timeout`: maximum
+        seconds for locks and for a statement; None: `Timeouts.hook`. Raises InputError: no Article.
         """
         wait = self._database.timeouts.hook if timeout is None else timeout
         check_seconds("the timeout", wait)
         return self._submissions.submit(checks.article(article), wait)
 
     def submit_many(self, articles: Iterable[Article], *, timeout: float | None = None) -> list[Verdict]:
-        """Submit articles one after the other; return the verdict that each had at its turn.
+        """Submit articles one after the other; return the verdict that each submit gave.
 
-        `load` and `backfill` are quicker for more than some hundred. `timeout`: as in `submit`, for each
-        article. Articles before an error stay stored. Raises InputError: an item is not an Article; if
-        `articles` is a list, nothing was stored.
+        For more than a few hundred articles, `load` and `backfill` are quicker. `timeout`: seconds for each
+        article, as in `submit`. Articles before an error stay stored. Raises InputError: an item is
+        not an Article; if `articles` is a list, nothing was stored.
         """
-        # A list is checked first, so that a wrong item at its end leaves nothing half stored.
+        # A list is checked before the first submit, so that nothing is stored if an item is wrong.
         if isinstance(articles, Sequence):
             articles = [checks.article(given) for given in articles]
         return [self.submit(article, timeout=timeout) for article in articles]
@@ -138,30 +138,30 @@ class Deduplicator(Questions):
         report: LoadReport | None = None,
         **options: Unpack[reading.ReadingOptions],
     ) -> LoadReport:
-        """Store articles; `backfill` then marks them. A known source_id is an edit of that article.
+        """Store articles; `backfill` then marks them. A new version replaces the stored version.
 
         Args:
             source: a file (JSON, CSV, TSV, Parquet, Excel, a feed; packed or not; "-" is stdin), or articles.
-            fields: article field to its name in the file, if that is not a usual one.
-            format: jsonl, json, csv, tsv, parquet, xlsx or xml, if the file's name does not say it.
-            publication, language: defaults for articles that name none.
+            fields: names in the file by field of an article; usual names are found without this.
+            format: jsonl, json, csv, tsv, parquet, xlsx or xml, if the name of the file does not show it.
+            publication, language: defaults for articles without a publication or language.
             html: extract articles from texts that are HTML; needs the extra `html`.
             date_format: format of dates for `strptime`; dates of other forms are read as usual.
             day_first: True for day first in dates such as 05/06/2018, False for month first, None to learn it
                 from the other dates of the file.
             lose_dates: continue if more than a tenth of the dates cannot be read.
-            encoding: such as cp1252, if the file is not UTF-8 and has no byte order mark.
-            sheet: name of the sheet of Excel; None takes the first.
-            keep: names in the file that articles keep as `Article.kept`, shown beside their marks.
-            rejects: file for refused records; None takes `FILE.rejects.jsonl` in the current folder.
-            progress: counts the bytes of the file, or the articles.
-            stop: checked between records; if true, the records read so far are stored, and the load ends.
-            report: filled instead of a new report, so that you can read it after an error too.
+            encoding: such as cp1252; needed if the file is not UTF-8 and has no byte order mark.
+            sheet: name of the Excel sheet; None: the first sheet.
+            keep: names in the file whose values are stored as `Article.kept` and shown beside the marks.
+            rejects: file for refused records; None: `FILE.rejects.jsonl` in the current folder.
+            progress: is told how many bytes of the file, or how many articles, are done.
+            stop: called between records; if it returns True, loading ends, and all records read are stored.
+            report: report to fill, which you can read even after an error; None: a new report.
 
         Raises:
-            InputError: the file cannot be used, or too many of its dates cannot be read: nothing is stored;
-                or the file breaks off: the records before that are stored.
-            DatabaseError: the server refused or went away; the batches before are stored.
+            InputError: the file cannot be used, or too many of its dates cannot be read: nothing is stored.
+                Or the file ends early: the records before its end are stored.
+            DatabaseError: the server refused a statement or went away; earlier batches are stored.
         """
         made = LoadReport() if report is None else report
         if not isinstance(source, str | Path):
@@ -194,19 +194,19 @@ class Deduplicator(Questions):
         progress: Progress | None = None,
         stop: Callable[[], bool] = lambda: False,
     ) -> settling.BackfillReport:
-        """Settle everything that is pending or stale. Finished batches are kept if it is stopped or killed.
+        """Settle all pending and stale articles. Finished batches are kept if the backfill ends early.
 
         Args:
-            batch: articles per transaction; the marks do not depend on it.
-            workers: threads that fingerprint texts; None for one more than cores, 0 for the caller's alone.
-            engine: "postgres" settles a batch at a time, "memory" everything at once, "auto" takes the
-                quicker one; the marks do not depend on it.
-            memory: bytes that the memory engine may use, roughly; None for a quarter of the machine's.
-            stop: checked between batches; if true, the backfill ends after the batch at work.
+            batch: maximum number of articles per transaction; the marks do not depend on it.
+            workers: threads that fingerprint texts; None: one more than cores; 0: only the calling thread.
+            engine: "postgres" settles one batch after the other, "memory" all articles together, "auto"
+                chooses the quicker engine; the marks do not depend on it.
+            memory: approximate maximum of bytes for the memory engine; None: a quarter of all memory.
+            stop: called between batches; if it returns True, the backfill finishes its batch and ends.
 
         Raises:
-            MachineError: this machine has no memory or no thread to spare.
-            StuckError: another backfill is alive without progress, or this one repeats itself.
+            MachineError: the machine has too little memory, or cannot start another thread.
+            StuckError: another backfill runs without progress, or this backfill repeats the same work.
         """
         checks.whole_number("batch", batch, 1, MAX_BATCH)
         checks.optional(checks.whole_number, "workers", workers, 0, MAX_WORKERS)
@@ -230,18 +230,18 @@ class Deduplicator(Questions):
     def prune(
         self, older_than: str, *, progress: Progress | None = None, stop: Callable[[], bool] = lambda: False
     ) -> settling.BackfillReport:
-        """Settle everything, then archive old articles: they keep their marks, and are never compared again.
+        """Settle everything, then archive old articles, which keep their marks but are never compared again.
 
-        The setting `keep_window` does the same with each backfill. `older_than`: age before the newest
-        article, such as "90d", "12w" or "2y"; or a time, the horizon. Raises the errors of `backfill`, and
-        InputError: it is neither, or not after the present horizon, or no article is settled.
+        The setting `keep_window` does the same with each backfill. `older_than`: the new horizon, as a time
+        or as an age before the newest article, such as "90d", "12w" or "2y". Raises the errors of `backfill`.
+        Raises InputError: it is malformed, it is not after the old horizon, or no article is settled.
         """
-        # Stored before the work: the next backfill finishes a prune that was stopped.
+        # The horizon is stored before the work, so that the next backfill finishes a stopped prune.
         window.want(self._database, older_than)
         return settling.backfill(self._database, progress=progress, stop=stop)
 
     def preview_prune(self, older_than: str) -> window.PrunePreview:
-        """Count the articles that `prune` would archive. Raises InputError: as `prune`."""
+        """Count the articles that `prune` would archive. Raises InputError: as in `prune`."""
         return window.preview(self._database, older_than)
 
     def import_corpus(
@@ -252,23 +252,23 @@ class Deduplicator(Questions):
         progress: Progress | None = None,
         stop: Callable[[], bool] = lambda: False,
     ) -> ImportReport:
-        """Import the marks that Spark gave to the articles of this corpus: all of them, or none.
+        """Import the marks that Spark gave to the articles of this corpus: all marks, or none.
 
         `folder`: output of the Spark engine. `dry_run`: only compare; the report lists differences. Raises
         InputError: the folder is damaged, or does not fit this corpus as it is now. Raises BusyError: a
         backfill or another import is running.
         """
-        # The core imports no extra: entry points name what extras add (docs/architecture.md).
+        # The core must not import extras: entry points name the functions of an extra (docs/architecture.md).
         take_up: Callable[..., ImportReport] = plugins.needed("corpus", "import_corpus", extra="spark")
         return take_up(self._database, folder, dry_run=dry_run, progress=progress, stop=stop)
 
     def retry(self, reason: str = "unreadable", *, stop: Callable[[], bool] = lambda: False) -> int:
         """Make failed articles pending again, for the next backfill; return their number.
 
-        `reason`: beginning of their reasons. `stop`: checked between transactions.
+        `reason`: only articles whose reason begins with these words. `stop`: called between transactions.
         """
         checks.text("the reason", reason)
-        # Many short transactions: each holds the settle lock, for which every submit waits.
+        # Transactions are short, because each holds the settle lock, and every submit waits for that lock.
         count, total = RETRY_ARTICLES, 0
         while count == RETRY_ARTICLES and not stop():
             with self._database.transaction(settling=True) as cursor:
@@ -277,14 +277,14 @@ class Deduplicator(Questions):
         return total
 
     def delete(self, source_id: str) -> bool:
-        """Delete an article and settle its duplicates and partners again; return False if it is unknown.
+        """Delete an article; settle its duplicates and similar articles again.
 
-        Raises BusyError: others held it for longer than `Timeouts.lock`.
+        Return False if the id is unknown. Raises BusyError: the article was locked for `Timeouts.lock`.
         """
         return bool(self.delete_many([source_id]))
 
     def delete_many(self, source_ids: Iterable[str]) -> list[str]:
-        """Delete several articles in one transaction; return the source_ids that were known."""
+        """Delete several articles in one transaction; return the source_ids of deleted articles."""
         wanted = checks.texts("source_id", source_ids)
 
         def attempt() -> list[str]:
@@ -305,12 +305,12 @@ class Deduplicator(Questions):
 
     @property
     def common_sentences(self) -> of_settings.CommonSentences:
-        """Common sentences, which are ignored, and the pins on them."""
+        """Common sentences, which comparisons ignore, and the pins on sentences."""
         return of_settings.CommonSentences(self._database)
 
     @property
     def attachments(self) -> of_attachments.Attachments:
-        """Attached tables: their rows are articles."""
+        """Attached tables, whose rows are articles."""
         return of_attachments.Attachments(self._database)
 
     @property
@@ -320,6 +320,6 @@ class Deduplicator(Questions):
 
     @property
     def judgements(self) -> Judgements:
-        """Judgements of people on pairs of articles, and estimates from them."""
+        """Judgements of people on pairs of articles, and estimates from these judgements."""
         made: type[Judgements] = plugins.needed("corpus", "judgements", extra="judging")
         return made(self._database)

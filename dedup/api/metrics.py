@@ -1,7 +1,7 @@
-"""Metrics for Prometheus, made by its own client library: the extra `metrics`.
+"""Metrics for Prometheus, by the library `prometheus_client`, which the extra `metrics` installs.
 
-They describe the corpus, not a process, and are read from the database at each scrape: every worker answers
-the same. A database that does not answer gives `dedup_up 0` and nothing else.
+The metrics describe the corpus, not a process. They are read from the database at each scrape, so every
+worker gives the same answer. If the database does not answer, `dedup_up 0` is the only metric.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from dedup.store import opening
 
 __all__ = ["Metrics"]
 
-ANSWER_SECONDS = 5.0  # How long the database may take; a scrape waits 10 seconds by default
+ANSWER_SECONDS = 5.0  # Maximum for an answer of the database; Prometheus waits 10 seconds by default
 
 _ESTIMATE = f"an estimate of the planner where there are more than {SAMPLE:,}"
 
@@ -30,8 +30,8 @@ _ESTIMATE = f"an estimate of the planner where there are more than {SAMPLE:,}"
 class Metrics(Collector):
     """Metrics of a corpus, whose database is opened at the first scrape.
 
-    `url, schema`: as in `Deduplicator`. `up`: true if the database answered the last scrape. `port`: of
-    `serve`.
+    `url, schema`: as in `Deduplicator`. `up`: true if the database answered the last scrape. `port`: the
+    port of `serve`.
     """
 
     def __init__(self, url: str | None = None, *, schema: str | None = None) -> None:
@@ -39,7 +39,7 @@ class Metrics(Collector):
         self._url, self._schema = url, chosen(schema)
         self._database: Database | None = None
         self._lock = threading.Lock()
-        # A registry of our own: the default one would add metrics of this Python process.
+        # The default registry is not used, because it adds metrics of this Python process.
         self._registry = CollectorRegistry()
         self._registry.register(self)
 
@@ -48,11 +48,11 @@ class Metrics(Collector):
         return generate_latest(self._registry).decode()
 
     def write(self, path: str | Path) -> None:
-        """Replace a file for the textfile collector, in one step: no reader sees half of it."""
+        """Write or replace a file for the textfile collector; a reader never sees half a file."""
         write_to_textfile(str(path), self._registry)
 
     def serve(self, port: int, host: str) -> Callable[[], None]:
-        """Answer scrapes in a thread, and return a function that ends it; port 0 takes a free one.
+        """Answer scrapes in a thread, and return a function that ends the thread; port 0 takes a free port.
 
         Raises OSError: the port cannot be used.
         """
@@ -73,14 +73,14 @@ class Metrics(Collector):
 
     def collect(self) -> Iterable[Metric]:
         found = self._vitals()
-        yield _gauge("dedup_up", "Whether the database answered.", int(self.up))
+        yield _gauge("dedup_up", "1 if the database answered, else 0.", int(self.up))
         if found is not None:
             yield from _gauges(found)
             yield from _counters(found)
 
     def _vitals(self) -> Vitals | None:
         try:
-            # Prometheus' server answers each scrape in a thread: two first ones must not both open it.
+            # Each scrape has its own thread: two scrapes must not both open the database.
             with self._lock:
                 if self._database is None:
                     self._database = opening.connect(self._url, schema=self._schema)
@@ -97,43 +97,43 @@ def _gauges(found: Vitals) -> Iterable[Metric]:
     yield _gauge("dedup_articles", "Articles stored; an estimate of the planner.", found.articles)
     yield _gauge(
         "dedup_unsettled_articles",
-        f"Articles that wait for a mark (pending) or for another one (stale); {_ESTIMATE}.",
+        f"Articles that wait for their first mark (pending) or a new mark (stale); {_ESTIMATE}.",
         {"pending": found.pending, "stale": found.stale},
         "state",
     )
     yield _gauge(
         "dedup_waiting_seconds",
-        "For how long the oldest unsettled article has waited; 0 where none does.",
+        "Seconds that the oldest unsettled article has waited; 0 if no article waits.",
         found.waiting_seconds or 0.0,
     )
-    about = f"Articles that cannot be fingerprinted, of the last {SAMPLE:,} that failed."
+    about = f"Articles that cannot be fingerprinted, among the last {SAMPLE:,} that failed."
     yield _gauge("dedup_failed_articles", about, found.failed, "reason")
-    about = f"Unsettled articles that a safety limit left to the backfill, of the first {SAMPLE:,} unsettled."
+    about = f"Unsettled articles that a safety limit left to the backfill, among the first {SAMPLE:,}."
     yield _gauge("dedup_limited_articles", about, found.limits, "limit")
-    yield _gauge("dedup_queue_rows", f"Rows that wait, up to {SAMPLE + 1:,}.", found.queues, "queue")
+    yield _gauge("dedup_queue_rows", f"Rows that wait, counted up to {SAMPLE + 1:,}.", found.queues, "queue")
     yield _gauge(
         "dedup_changes_waiting_seconds",
-        "For how long the oldest unread change of an attached table has waited; 0 where none does.",
+        "Seconds that the oldest unread change of an attached table has waited; 0 if no change waits.",
         found.changes_waiting_seconds or 0.0,
     )
     alive = sum(worker.alive for worker in found.workers)
     workers = {"alive": alive, "gone": len(found.workers) - alive}
-    yield _gauge("dedup_workers", "Workers that live, and such as are gone without a word.", workers, "state")
-    yield _gauge("dedup_run_active", "Whether a run is at work.", int(found.run is not None))
+    yield _gauge("dedup_workers", "Workers that are alive, or ended without notice.", workers, "state")
+    yield _gauge("dedup_run_active", "1 if a run is at work, else 0.", int(found.run is not None))
     if found.quiet_at is not None:
         quiet = found.quiet_at.timestamp()
-        yield _gauge("dedup_last_success_timestamp_seconds", "When last nothing waited.", quiet)
+        yield _gauge("dedup_last_success_timestamp_seconds", "Last time at which no work waited.", quiet)
 
 
 def _counters(found: Vitals) -> Iterable[Metric]:
     for name, counter, about in (
         ("fingerprinted", "dedup_articles_fingerprinted", "Texts that got a fingerprint."),
-        ("settled", "dedup_articles_settled", "Marks written by runs, not those by the hook."),
+        ("settled", "dedup_articles_settled", "Marks written by runs, without marks that `submit` wrote."),
         ("failed", "dedup_articles_failed", "Texts that could not get a fingerprint."),
     ):
         yield CounterMetricFamily(counter, about, found.totals.get(name, 0.0))
     for prefix, counter, about, label in (
-        ("seconds ", "dedup_stage_seconds", "How long the stages of runs took.", "stage"),
+        ("seconds ", "dedup_stage_seconds", "Seconds that the stages of runs took.", "stage"),
         ("runs ", "dedup_runs", "Runs that ended.", "outcome"),
     ):
         family = CounterMetricFamily(counter, about, labels=[label])
@@ -144,7 +144,7 @@ def _counters(found: Vitals) -> Iterable[Metric]:
 
 
 def _gauge(name: str, about: str, value: float | Mapping[str, int], label: str = "") -> Metric:
-    """Return a gauge of one value, or of one value per label."""
+    """Return a gauge with one value, or with one value for each value of `label`."""
     if not isinstance(value, Mapping):
         return GaugeMetricFamily(name, about, value)
     family = GaugeMetricFamily(name, about, labels=[label])

@@ -44,12 +44,12 @@ def printed_schema(url: str | None = None, *, schema: str | None = None) -> str:
 
 
 def who_may(task: str, allowed: Sequence[Role], url: str | None = None) -> str | None:
-    """Return advice after a refused right: the roles that can do the task, and the grant for it; or None.
+    """Return advice for a role without a right: which kinds of role have the right, and the grant; or None.
 
-    `task`: the refused task, for a message. `allowed`: the kinds of role that may do it, the one with the
-    fewest rights first; empty for the owner only.
+    `task`: words for the refused task. `allowed`: kinds of role that may do the task, the kind with the
+    fewest rights first; empty if only the owner may do it.
     """
-    # The advice follows an error, which must be shown even if nothing can be asked any more.
+    # The advice is part of an error message, which must appear even if the database does not answer now.
     try:
         with Operation(url) as refused:
             found = refused._transact(roles.advice, task, allowed, program(refused.schema))
@@ -88,12 +88,12 @@ class Operation(OpenCorpus):
             scraper: roles that may store articles and ask about them: `submit`, `check`, `lookup`.
             analyst: roles that may read the views: `marks`, `matches`, `stories`.
             counter: roles that may read the views, but no words of texts, sentences, quotes or alterations.
-            reader: roles that may read all that pages show, texts too: `browse`, `lookup`, `explain`.
+            reader: roles that may read everything that pages show, texts too: `browse`, `lookup`, `explain`.
             revoke: take all rights in the schema from the roles instead.
             dry_run: change nothing.
 
-        Raises InputError: no role is named, or one does not exist. Raises RightsError: this role does not own
-        the schema.
+        Raises InputError: no role is named, or a named role does not exist. Raises RightsError: the connected
+        role does not own the schema.
         """
         given: dict[Role, Sequence[str]] = {
             "worker": worker,
@@ -115,24 +115,24 @@ class Operation(OpenCorpus):
             return [write_out(statement, cursor) for statement in wanted]
 
     def make_searchable(self, wanted: bool = True, *, progress: Progress | None = None) -> bool:
-        """Make the index of words for the search of the pages, or drop it; return True if it changed.
+        """Make or drop the index of words, for searches on the pages; return True if the index changed.
 
-        It covers titles, and texts that the corpus keeps, but no texts of attached tables. Others can work
-        meanwhile. Raises RightsError: this role does not own the schema. Raises BusyError: another process
-        does the same.
+        The index covers titles and stored texts, but no texts of attached tables. Other processes can work
+        meanwhile. Raises RightsError: the connected role does not own the schema. Raises BusyError: another
+        process makes or drops the index.
         """
         self._transact(self._require_owner)
         return word_index.change_index(self._database, wanted=wanted, progress=progress)
 
     def start_journal(self) -> bool:
-        """Start the journal of marks, for `Deduplicator.changes`; return False if it was on already.
+        """Start the journal of marks, for `Deduplicator.changes`; return False if the journal was on before.
 
-        Raises RightsError: this role does not own the schema. Raises BusyError: others held its tables.
+        Raises RightsError: the connected role does not own the schema. Raises BusyError: tables are locked.
         """
         return self._keep_journal(wanted=True)
 
     def stop_journal(self) -> bool:
-        """Drop the journal of marks; return False if it was off. All cursors become invalid.
+        """Drop the journal of marks; return False if the journal was off. All cursors become invalid.
 
         Raises the errors of `start_journal`.
         """
@@ -151,9 +151,9 @@ class Operation(OpenCorpus):
         return self._transact(removal.contents, self.location)
 
     def uninstall(self) -> Contents:
-        """Remove the schema with everything in it, and nothing else; only a backup brings it back.
+        """Remove the schema with everything in it, and nothing else; only a backup can restore the corpus.
 
-        Raises InputError: something outside of the schema depends on it. Raises SchemaError: there is no
-        schema. Raises RightsError: this role does not own it. Raises BusyError: others work with it.
+        Raises InputError: an object outside of the schema depends on it. Raises SchemaError: there is no
+        schema. Raises RightsError: the role does not own it. Raises BusyError: other processes use it.
         """
         return self._transact(removal.remove, self.location)

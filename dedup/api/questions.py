@@ -1,4 +1,4 @@
-"""The questions of a `Deduplicator`. All methods only read, except `repair` and `keep_sentences`."""
+"""Questions that a `Deduplicator` answers. All methods only read, except `repair` and `keep_sentences`."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from dedup.settling import versions as altered
     from dedup.store import versions as kept_versions
 else:
-    # Imported at first use: a scraper seldom asks these questions, and should start without their modules.
+    # These modules are imported at first use, because a scraper seldom needs them.
     comparison, checking = Later("dedup.settling.explain"), Later("dedup.settling.verify")
     sentences, altered = Later("dedup.settling.sentences"), Later("dedup.settling.versions")
     kept_versions = Later("dedup.store.versions")
@@ -44,15 +44,15 @@ class Questions(OpenCorpus):
     """Questions about a corpus; base of `Deduplicator`."""
 
     def get(self, source_id: str) -> MarkedArticle | None:
-        """Return an article as stored, with its mark and the pairs behind it; None if it is unknown."""
+        """Return a stored article with its mark and its scored pairs; None if the article is unknown."""
         return self._transact(verdicts.marked_article, checks.text("source_id", source_id))
 
     def story(self, source_id: str) -> Story:
-        """Return the story of an article: original and copies. Raises NotFoundError: it is unknown."""
+        """Return an article's story: original and copies. Raises NotFoundError: the article is unknown."""
         return self._transact(stories.story, checks.text("source_id", source_id))
 
     def stories(self, limit: int = 20) -> list[StorySummary]:
-        """Return the stories with the most copies, the largest first."""
+        """Return the stories with the most copies, the story with the most copies first."""
         return self._transact(stories.find_largest, checks.whole_number("limit", limit, 0))
 
     def marks(
@@ -65,10 +65,10 @@ class Questions(OpenCorpus):
         limit: int | None = None,
         kept: bool = False,
     ) -> Iterator[MarkRow]:
-        """Yield the marks of articles by source_id, in bounded memory.
+        """Yield the marks of articles in order of source_id, in bounded memory.
 
-        `since`: published then or later (stored, if that is unknown), in any form of `Article`. `kept`: add
-        the values that articles keep. Raises InputError: an unknown status, or a negative limit.
+        `since`: only articles published at this time or later (stored, if the publication time is unknown).
+        `kept`: add the values of `Article.kept`. Raises InputError: an argument has an impossible value.
         """
         return exports.marks(
             self._database,
@@ -81,16 +81,16 @@ class Questions(OpenCorpus):
         )
 
     def matches(self) -> Iterator[MatchRow]:
-        """Yield every scored pair by both source_ids, in bounded memory."""
+        """Yield every scored pair in order of its source_ids, in bounded memory."""
         return exports.matches(self._database)
 
     def changes(self, since: str | None = None, *, limit: int = 1_000) -> list[MarkChange]:
-        """Return the marks that changed since a cursor, in order; of each mark only the last change.
+        """Return the marks that changed since a cursor, in order of change; each mark appears only once.
 
-        To copy marks elsewhere, store them and the last `cursor` in one transaction, and call again with it;
-        None begins with every mark. `limit`: up to 100,000. Raises InputError: there is no journal of marks,
-        or the cursor is malformed. Raises CursorError: the cursor is too old, or of another history of the
-        marks; forget your copy, and begin again with None.
+        To keep a copy of the marks, store the changes and the last `cursor` in one transaction, and continue
+        from that cursor; None begins with every mark. `limit`: maximum number of changes, at most 100,000.
+        Raises InputError: there is no journal of marks, or the cursor is malformed. Raises CursorError: the
+        cursor is too old, or of another journal (as after a restore): begin again with None.
         """
         given = checks.optional(checks.text, "since", since)
         return self._transact(changes.changes, given, checks.whole_number("limit", limit, 1, MOST_CHANGES))
@@ -103,10 +103,10 @@ class Questions(OpenCorpus):
         progress: Progress | None = None,
         stop: Callable[[], bool] = lambda: False,
     ) -> CorpusExport:
-        """Write the corpus for Spark into a new or empty folder, in one snapshot; only this user can read it.
+        """Write the corpus for Spark into a new or empty folder, in one snapshot.
 
-        `hash_key`: include the secret hash key. Raises InputError: the folder is not empty or cannot be
-        written, or pyarrow is missing.
+        Only this user can read the folder. `hash_key`: include the secret hash key. Raises InputError: the
+        folder is not empty or cannot be written, or pyarrow is missing.
         """
         export: Callable[..., CorpusExport] = plugins.needed("corpus", "export_corpus", extra="spark")
         return export(self._database, folder, hash_key=hash_key, progress=progress, stop=stop)
@@ -122,9 +122,9 @@ class Questions(OpenCorpus):
         """Write every article with its story and mark, but without text, into a new file, in one snapshot.
 
         `file`: `NAME.parquet` for one row per article, `NAME.sqlite` for the tables story, article and match.
-        `since`: only articles published then or later (stored, if that is unknown), their stories, and the
-        pairs whose later article they are. Raises InputError: the file exists, cannot be written or has
-        another ending, or pyarrow is missing.
+        `since`: only articles published at this time or later (stored, if the publication time is unknown),
+        the stories of these articles, and their pairs with earlier articles. Raises InputError: the file
+        exists, cannot be written or has another ending, or pyarrow is missing.
         """
         export: Callable[..., StoryExport] = plugins.needed("corpus", "export_stories", extra="frames")
         first = checks.optional(checks.moment, "since", since)
@@ -150,10 +150,10 @@ class Questions(OpenCorpus):
         progress: Progress | None = None,
         stop: Callable[[], bool] = lambda: False,
     ) -> sentences.SentencesReport:
-        """Fill the views `alteration` and `quote` with sentences of the texts; skip unchanged versions.
+        """Fill the views `alteration` and `quote` with sentences of texts; skip unchanged versions.
 
-        `outlets`: minimum that share a quote. `every`: let a worker do the same every so many minutes from
-        now on; 0 ends that. `stop`: checked between transactions; finished ones are kept.
+        `outlets`: minimum number of outlets that share a quote. `every`: let a worker repeat this
+        call every so many minutes; 0: stop the repetition. `stop`: called between transactions.
         """
         checks.whole_number("outlets", outlets, 2)
         if every is not None:
@@ -166,12 +166,12 @@ class Questions(OpenCorpus):
 
     @property
     def browsing(self) -> Browsing:
-        """Questions of the pages, each with a bounded answer."""
+        """Questions that the pages of `dedup browse` ask; each answer has a maximum size."""
         made: type[Browsing] = plugins.needed("corpus", "browsing", extra="browse")
         return made(self._database)
 
     def explain(self, a: str, b: str) -> comparison.Explanation:
-        """Explain the relation of two articles: common sentences, scores, and the rule that decided.
+        """Explain the relation of two articles: shared sentences, scores, and the rule that decided.
 
         Raises NotFoundError: an article is unknown.
         """
@@ -198,19 +198,19 @@ class Questions(OpenCorpus):
         return self._transact(articles.newest, checks.whole_number("count", count, 0))
 
     def verify(self, *, sample: int | None = None, progress: Progress | None = None) -> checking.Verification:
-        """Compute marks, pairs, fingerprints, common sentences and credits again, and compare them.
+        """Check marks, pairs, fingerprints, common sentences and credits: compute each again, and compare.
 
-        It reads one snapshot, and others can work meanwhile. `sample`: number of random articles, in place of
-        all. Raises InputError: a changed program waits for a backfill.
+        The check reads one snapshot; other processes can work meanwhile. `sample`: number of random articles
+        to check; None: all articles. Raises InputError: a new version of dedup waits for a backfill.
         """
         checks.optional(checks.whole_number, "sample", sample, 1)
         with self._database.transaction() as cursor:
-            # Fingerprints of an older program may differ from ours without being wrong.
+            # An older version of dedup may have made other fingerprints, which are not wrong.
             if rulebooks.find_adoption(cursor).program:
                 raise InputError("the program or its Unicode tables changed: run `dedup backfill` first")
             rulebook = rulebooks.load_rulebook(cursor)
         return checking.verify(self._database, rulebook, sample=sample, progress=progress)
 
     def repair(self, found: checking.Verification) -> int:
-        """Let the next backfill repair what `verify` found; return how many articles it settles again."""
+        """Let the next backfill repair differences of `verify`; return the number of articles to settle."""
         return checking.repair(self._database, found.repairs)

@@ -1,4 +1,4 @@
-"""The embedded PostgreSQL server: one per user or `DEDUP_HOME`. It outlives the program that started it."""
+"""The embedded PostgreSQL server: one per user, or per folder `DEDUP_HOME`. It runs until it is stopped."""
 
 from __future__ import annotations
 
@@ -37,8 +37,8 @@ def other_database() -> str | None:
 
 
 def address() -> str | None:
-    """Return `DEDUP_DATABASE_URL` in libpq form; None if it is not set, or holds a password."""
-    # It becomes an argument of psql, and every user of the machine can read arguments.
+    """Return `DEDUP_DATABASE_URL` in libpq form; None if the address is missing or contains a password."""
+    # The address becomes an argument of psql, and every user of the machine can read arguments.
     given = os.environ.get(URL_VARIABLE)
     return given and safe_address(given)
 
@@ -49,7 +49,7 @@ def will_start() -> bool:
 
 
 def client() -> list[str]:
-    """Start the server, and return the arguments that run psql on it.
+    """Start the server; return the command line that runs psql on the corpus.
 
     Raises EmbeddedServerError: the package has no psql, or the server cannot be started.
     """

@@ -1,6 +1,7 @@
 """Settings, pins and common sentences: `settings`, `pins` and `common_sentences` of a `Deduplicator`.
 
-The next backfill puts changes in force (docs/semantics.md, section 6); `PairPins.settle` does so at once.
+The next backfill puts changes in force (docs/semantics.md, section 6); `PairPins.settle` settles a pinned
+pair at once.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ else:
 
 @dataclass(frozen=True, slots=True)
 class Trained(Answer):
-    """Learnt sentence parameters of a language."""
+    """Result of learning where sentences of a language end."""
 
     language: str  # ISO 639 code
     articles: int  # number of articles read
@@ -41,12 +42,12 @@ class Trained(Answer):
 
 @dataclass(frozen=True, slots=True)
 class Losses(Answer):
-    """Losses by a change of settings that no other change brings back; false if nothing is lost."""
+    """Data that a change of settings would lose for good; false if no data would be lost."""
 
-    archived: int  # articles that the next backfill archives, by the new window
-    of: int  # all articles
-    hash_key: bool  # true if the present hash key is replaced, which is stored nowhere else
-    pins: int  # pinned sentences whose words are not stored: a new hash key cannot find them
+    archived: int  # number of articles that the next backfill would archive
+    of: int  # number of all articles
+    hash_key: bool  # true if the present hash key would be replaced, which is stored nowhere else
+    pins: int  # number of pinned sentences that a new hash key loses, as their words are not stored
 
     def __bool__(self) -> bool:
         return bool(self.archived or self.hash_key or self.pins)
@@ -74,29 +75,30 @@ class CorpusSettings(OfCorpus):
     sentence_models = transacted(rulebooks.load_models)
 
     def max_record_bytes(self) -> int:
-        """Return the limit of a record in a file: room for the longest text by the old or new settings."""
+        """Return the maximum size of a record in a file, with room for the longest allowed text."""
         return record_bytes(max(found.text_max_characters for found in (self.in_force(), self.wanted())))
 
     def change(self, values: Mapping[str, Any], *, for_good: bool = False) -> None:
         """Change settings, from the next backfill on; None restores a default.
 
-        `for_good`: accept losses, which `losses` counts. Raises SettingError: an unknown name, or a value out
-        of its range. Raises InputError: the change has losses, and `for_good` is false. Nothing was changed.
+        `for_good`: accept the losses that `losses` counts. Raises SettingError: a name is unknown, or a value
+        is out of range. Raises InputError: data would be lost, and `for_good` is false; nothing was changed.
         """
         with self._database.transaction(settling=True) as cursor:
-            # A window of two years once archived most of a corpus without a word, and no reset undid it.
+            # A `keep_window` of two years once archived most of a corpus unasked; no reset undid that.
             if not for_good and (lost := _losses(cursor, values)):
-                raise InputError(f"{lost}; say for_good=True to `settings.change` if that is meant")
+                raise InputError(f"{lost}; to accept that, pass for_good=True to `settings.change`")
             rulebooks.change_settings(cursor, values)
 
     def losses(self, values: Mapping[str, Any]) -> Losses:
-        """Count the losses by a change of settings. Raises SettingError: as in `change`."""
+        """Count the data that a change of settings would lose. Raises SettingError: as in `change`."""
         return self._transact(_losses, values)
 
     def give_hash_key(self, key: str, *, keep: bool) -> bool:
-        """Set the hash key of a corpus; return True if it is new.
+        """Set the hash key of a corpus; return True if the key changed.
 
-        `keep`: leave another key in place. Raises InputError: there is another key, and `keep` is false.
+        `keep`: leave a different key in place. Raises InputError: the corpus has a different key, and `keep`
+        is false.
         """
         with self._database.transaction(settling=True) as cursor:
             present = rulebooks.load_wanted(cursor).hash_key
@@ -111,7 +113,7 @@ class CorpusSettings(OfCorpus):
         return True
 
     def pins_left_behind(self) -> list[int]:
-        """Return the hashes of pinned sentences that the new hash key loses: their words are not stored."""
+        """Return the hashes of pinned sentences that a new hash key loses, as the words are not stored."""
         with self._database.transaction() as cursor:
             if not rulebooks.find_adoption(cursor):
                 return []
@@ -119,14 +121,15 @@ class CorpusSettings(OfCorpus):
             return [key for key, words in pins.pinned_words(cursor, fingerprinter).items() if words is None]
 
     def train_sentences(self, language: str, texts: Iterable[str]) -> Trained:
-        """Learn the ends of sentences of a language from texts; the next backfill reads its articles again.
+        """Learn from texts where the sentences of a language end.
 
-        `language`: ISO 639 code, such as `de`. Raises InputError: another value, or no texts.
+        The next backfill reads all articles of the language again. `language`: ISO 639 code, such as `de`.
+        Raises InputError: the code is malformed, or there is no text.
         """
         code = language_code(language)
         count = 0
 
-        # Texts may be a generator over the whole corpus, so they are counted as they pass.
+        # `texts` may be a generator over the whole corpus, so the texts are counted as they pass.
         def passing() -> Iterable[str]:
             nonlocal count
             for text in texts:
@@ -155,16 +158,16 @@ def _losses(cursor: Cursor, values: Mapping[str, Any]) -> Losses:
 
 
 class PairPins(OfCorpus):
-    """Pins of pairs of articles, by source_id."""
+    """Pins on pairs of articles; a pair is named by two source_ids."""
 
     def set(
         self, a: str, b: str, relation: Relation | str, *, by: str | None = None, reason: str | None = None
     ) -> list[str]:
-        """Pin a pair, in place of an earlier pin; the next backfill settles both again, `settle` at once.
+        """Pin a pair, and replace an earlier pin; `settle` or the next backfill settles both articles again.
 
-        Return the ids that are not stored yet: the pin waits for them. `relation`: "duplicate", "similar" or
-        "unrelated". `by`: the person who decides; None for the database user. Raises InputError: both are one
-        article, or the relation is unknown.
+        Return the ids without a stored article: the pin waits for these articles. `relation`: "duplicate",
+        "similar" or "unrelated". `by`: the person who decides; None: the database user. Raises InputError:
+        `a` and `b` are the same article, or the relation is unknown.
         """
         try:
             wanted = Relation(relation)
@@ -176,11 +179,11 @@ class PairPins(OfCorpus):
             return [name for name in (a, b) if articles.find(cursor, name) is None]
 
     def settle(self, a: str, b: str, *, timeout: float | None = None) -> tuple[MarkedArticle, ...]:
-        """Settle both articles of a pair now, after a change of its pin; return the stored ones.
+        """Settle both articles of a pair now, after a change of the pin; return the articles that are stored.
 
-        The next backfill settles the articles that depend on them. `timeout`: as in `Deduplicator.submit`.
-        Raises BusyError: the time is over; the next backfill settles both. Raises RightsError: this role may
-        not settle.
+        The next backfill settles the articles that depend on the pair. `timeout`: as in
+        `Deduplicator.submit`. Raises BusyError: the timeout passed; the next backfill settles both articles.
+        Raises RightsError: the connected role may not settle.
         """
         names = [checks.text("source_id", name) for name in (a, b)]
         wait = self._database.timeouts.hook if timeout is None else timeout
@@ -200,29 +203,29 @@ class PairPins(OfCorpus):
 
 
 class CommonSentences(OfCorpus):
-    """Common sentences, which are ignored, and the pins on sentences."""
+    """Common sentences, which comparisons ignore, and the pins on sentences."""
 
     list = transacted(overview.common_sentences)
 
     def pin(self, sentence: str | int, *, common: bool, language: str | None = None) -> None:
-        """Pin a sentence as always common, or as never.
+        """Pin a sentence as always common or as never common.
 
-        `sentence`: the sentence itself, or its hash. Raises InputError: it is not exactly one sentence of the
-        minimum length, or no hash.
+        `sentence`: the sentence itself, or its hash. Raises InputError: the text is not exactly one
+        sentence of the minimum length, or the number is no hash.
         """
         with self._database.transaction() as cursor:
             key, example = _hashed(cursor, sentence, language)
             pins.pin_sentence(cursor, key, common, example)
 
     def unpin(self, sentence: str | int, *, language: str | None = None) -> bool:
-        """Remove a pin; return False if there was none. Raises InputError: as in `pin`."""
+        """Remove a pin; return False if there was no pin. Raises InputError: as in `pin`."""
         with self._database.transaction() as cursor:
             key, _ = _hashed(cursor, sentence, language)
             return bool(pins.unpin_sentences(cursor, [key]))
 
 
 def language_code(language: str) -> str:
-    """Return the ISO 639 code of a tag such as `de` or `de-AT`. Raises InputError: another value."""
+    """Return the ISO 639 code of a tag such as `de` or `de-AT`. Raises InputError: the value is no tag."""
     code = base_language(language)
     if not code or not code.isalpha():
         raise InputError(f"{language!r} is no language code; write for example `de`")
@@ -230,7 +233,7 @@ def language_code(language: str) -> str:
 
 
 def _hashed(cursor: Cursor, sentence: str | int, language: str | None) -> tuple[int, str | None]:
-    """Return the hash of a sentence, and its words if they were given."""
+    """Return the hash of a sentence, and its words if the caller passed words."""
     if isinstance(sentence, int):
         if not -(2**63) <= sentence < 2**63:
             raise InputError("that is no sentence hash: it does not fit in 64 bits")

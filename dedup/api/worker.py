@@ -3,7 +3,7 @@
     from dedup import worker
     worker.work(stop=event.is_set)
 
-It logs to the loggers `dedup.worker` and `dedup.listener`.
+The worker logs to the loggers `dedup.worker` and `dedup.listener`.
 """
 
 from __future__ import annotations
@@ -31,13 +31,13 @@ def work(
     workers: int | None = None,
     timeouts: Timeouts | None = None,
 ) -> None:
-    """Settle arriving articles until `stop` returns True; then end after the batch at work.
+    """Settle arriving articles until `stop` returns True; then finish the present batch, and end.
 
-    A corpus may have any number of workers, on any machines: one works, the others stand by. A worker waits
-    for a database that does not answer. `poll`: seconds between looks at the corpus, for articles that no
-    notification announced. `workers`: threads that fingerprint texts; None for one more than cores. Raises
-    LoginError: the database refuses the login. Raises RightsError: the role lacks a privilege. Raises
-    SchemaError: the schema is missing, older or newer; the message names the next step.
+    A corpus may have any number of workers, on any machines: one worker settles, the other workers stand by.
+    If the database does not answer, a worker waits for it. `poll`: seconds between two searches for articles
+    that no notification announced. `workers`: number of threads that fingerprint texts; None: one more than
+    the machine has cores. Raises LoginError: the database refuses the login. Raises RightsError: the role
+    lacks a privilege. Raises SchemaError: the schema is missing, or fits another version of dedup.
     """
     check_seconds("the poll interval", poll)
     checks.optional(checks.whole_number, "workers", workers, 1, MAX_WORKERS)

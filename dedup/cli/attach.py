@@ -22,10 +22,10 @@ PublishedOption = Annotated[
 
 BylineOption = Annotated[str | None, Option(metavar="COLUMN", help="Column of the author.")]
 ChangedOption = Annotated[
-    str | None, Option(metavar="COLUMN", help="Column of the time of a row's last change, without triggers.")
+    str | None, Option(metavar="COLUMN", help="Time of a row's last change, for tables without triggers.")
 ]
 EveryOption = Annotated[
-    int | None, Option(metavar="MINUTES", help="Pause between comparisons; 0: none. Default: 15 for a view.")
+    int | None, Option(metavar="MINUTES", help="Pause between comparisons; 0: never. Default: 15 for a view.")
 ]
 
 
@@ -39,16 +39,16 @@ def attach(
     language: LanguageOption = None,
     published: PublishedOption = None,
     byline: BylineOption = None,
-    where: Annotated[str | None, Option(metavar="SQL", help="Condition for rows: \"lang = 'en'\".")] = None,
+    where: Annotated[str | None, Option(metavar="SQL", help="Condition on rows: \"lang = 'en'\".")] = None,
     name: Annotated[
         str | None, Option(metavar="NAME", help="Prefix of the articles' ids; default: the table's name.")
     ] = None,
     mark_columns: Annotated[
-        bool, Option("--mark-columns", help="Add columns for the marks to the table, and fill them.")
+        bool, Option("--mark-columns", help="Add columns to the table, and write the marks there.")
     ] = False,
     triggers: Annotated[
         bool | None,
-        Option("--triggers/--no-triggers", help="Note changes by triggers, if possible.", show_default=False),
+        Option("--triggers/--no-triggers", help="Let triggers note changes, or not.", show_default=False),
     ] = None,
     changed: ChangedOption = None,
     every: EveryOption = None,
@@ -59,19 +59,19 @@ def attach(
     ] = None,
     dry_run: DryRunOption = False,
 ) -> None:
-    """Attach a table or view of your own, so that its rows are articles; their texts are not copied.
+    """Attach a table or view of your own, so that its rows are articles; the texts are not copied.
 
-    Triggers note which rows change, and the next `dedup backfill` reads them. The view `dedup.NAME_marks` has
-    the marks, with the keys of your table.
+    Triggers note which rows change, and the next `dedup backfill` reads these rows. The view
+    `dedup.NAME_marks` shows the marks with the keys of your table.
 
-    If the outlet is a number, or the text is in several tables, attach a view that joins them, one row for
-    each article. A view has no triggers: a backfill and `dedup worker` compare it every `--every` minutes,
-    and `dedup sync` does so at once. With `--changed` only rows that changed since the last comparison are
-    read, with an hour of overlap for transactions that commit late, and all rows once a day, which finds
-    deleted ones.
+    If the outlet is only a key of another table, or the text is in several tables, attach a view that joins
+    the tables, with one row for each article. A view has no triggers: a backfill and `dedup worker` compare a
+    view every `--every` minutes, and `dedup sync` compares it at once. With `--changed`, a comparison reads
+    only rows that changed since the last comparison, and an hour before that for transactions that commit
+    late. Once a day it reads all rows, to find deleted rows.
 
-    A table whose bodies look like HTML is refused without `--html`, which needs the extra `html`, or
-    `--no-html`.
+    If the bodies look like HTML, add `--html`, which needs the extra `html`, or `--no-html`, which keeps the
+    tags; otherwise the table is refused.
 
         dedup attach public.articles --id id --text body --title headline --published pub_date
         dedup attach cms.posts_read --id id --text body --publication outlet --html --changed updated_at
@@ -102,13 +102,13 @@ def attach(
         return
     way = f"run `dedup sync {done.name}` before each backfill"
     if done.every is not None:
-        way = f"a backfill and `dedup worker` look for them every {done.every} minutes"
-    output.say(f"no trigger notes its changes: {way}")
+        way = f"a backfill and `dedup worker` look for changes every {done.every} minutes"
+    output.say(f"no trigger notes changes of the table: {way}")
 
 
 def remap(
-    name: Annotated[str, Argument(metavar="NAME", help="As `dedup attachments` shows it.")],
-    table: Annotated[str | None, Option(metavar="TABLE", help="Another table: public.articles.")] = None,
+    name: Annotated[str, Argument(metavar="NAME", help="Name that `dedup attachments` shows.")],
+    table: Annotated[str | None, Option(metavar="TABLE", help="Table in place of the old one.")] = None,
     keys: Annotated[
         list[str] | None, Option("--id", metavar="COLUMN", help="Column of the key; may be repeated.")
     ] = None,
@@ -119,7 +119,7 @@ def remap(
     language: LanguageOption = None,
     published: PublishedOption = None,
     byline: BylineOption = None,
-    where: Annotated[str | None, Option(metavar="SQL", help='Condition for rows; "" for all.')] = None,
+    where: Annotated[str | None, Option(metavar="SQL", help='Condition on rows; "": all rows.')] = None,
     changed: ChangedOption = None,
     every: EveryOption = None,
     keep: KeepOption = None,
@@ -127,8 +127,8 @@ def remap(
 ) -> None:
     """Map an attached table again after its owner changed or replaced it.
 
-    Its articles keep their marks. Renamed columns and a new table of the same name are found; name the rest
-    by options. `dedup status --check` and `dedup backfill` say when this is needed.
+    The articles keep their marks. Renamed columns and a new table of the same name are recognized; name other
+    changes by options. `dedup status --check` and `dedup backfill` tell you when to run this command.
 
         dedup remap articles
         dedup remap articles --text main_text
@@ -158,7 +158,7 @@ def _columns(*given: str | None) -> dict[str, str]:
 
 
 def attachments(json: JsonOption = False) -> None:
-    """List the attached tables, the number of changes that wait, and problems that need a person."""
+    """List attached tables, the number of changes that wait, and problems that you must solve."""
     with corpus() as dd:
         found, waiting, drift = dd.attachments.list(), dd.attachments.waiting(), dd.attachments.drift()
     if json:
@@ -182,17 +182,17 @@ def attachments(json: JsonOption = False) -> None:
 
 def sync(
     name: Annotated[str | None, Argument(metavar="[NAME]", help="One attached table; default: all.")] = None,
-    full: Annotated[bool, Option("--full", help="Compare all rows, not only the later ones.")] = False,
+    full: Annotated[bool, Option("--full", help="Compare all rows, not only changed rows.")] = False,
     allow_deletes: Annotated[
-        bool, Option("--allow-deletes", help="Compare all rows; delete articles even if most have no row.")
+        bool, Option("--allow-deletes", help="Compare all rows; delete articles even if most rows are gone.")
     ] = False,
 ) -> None:
     """Compare attached tables with their articles, to find new, changed and deleted rows.
 
-    Use it for views and tables without triggers, and after triggers were disabled. The next backfill reads
-    the rows that it finds. With a column for the time of changes only later rows are compared, and `--full`
-    finds deletions. If more than half of a table's articles have no row, and more than a few, nothing is
-    deleted without `--allow-deletes`.
+    Run it for views and tables without triggers, and after triggers were disabled. The next backfill reads
+    the differing rows. If the table has a column for the time of changes, only changed rows are compared, and
+    `--full` finds deleted rows. If more than a few articles, and more than half of a table's articles, have
+    no row, the command deletes nothing without `--allow-deletes`.
 
         dedup sync
         dedup sync posts --full
@@ -206,23 +206,23 @@ def sync(
 
 
 def detach(
-    name: Annotated[str, Argument(metavar="NAME", help="As `dedup attachments` shows it, or the table.")],
+    name: Annotated[str, Argument(metavar="NAME", help="Name that `dedup attachments` shows, or table.")],
     dry_run: DryRunOption = False,
     yes: YesOption = False,
 ) -> None:
-    """Detach a table: remove everything of dedup from it, and its articles from the corpus.
+    """Detach a table: remove what dedup added to the table, and delete its articles from the corpus.
 
-    Triggers, views and columns of marks are removed first, then the articles in batches. If you stop it, run
-    it again to continue. It says how many articles it will delete, and asks; without a terminal it needs
-    `--yes`.
+    Triggers, views and columns of marks are removed first, then the articles in batches. If you stop the
+    command, run it again to continue. It shows the number of articles that it will delete, and asks; without
+    a terminal it needs `--yes`.
     """
     with stopping() as stop, corpus() as dd:
-        # The question names how many articles are lost.
+        # The question to the user gives the number of articles that will be deleted.
         done = dd.attachments.detach(name, dry_run=True)
         if not dry_run:
             if done.articles:
-                what = counted(done.articles, "article is", "articles are")
-                agree(f"{name}: {what} deleted from the corpus, with the marks", yes=yes)
+                what = counted(done.articles, "article")
+                agree(f"{name}: {what} will be deleted from the corpus, with the marks", yes=yes)
             done = dd.attachments.detach(name, stop=stop.is_set)
     if dry_run:
         _show(done.statements)
@@ -234,5 +234,5 @@ def detach(
 
 
 def _show(statements: list[str]) -> None:
-    # Unchanged, also by a console: the statements can be run as printed.
+    # A console would change the statements, which must run as they are printed.
     sys.stdout.write("\n".join(("BEGIN;", *statements, "COMMIT;", "")))

@@ -1,4 +1,4 @@
-"""Progress bars in a terminal. Imported when one is shown, since Rich's are slow to import."""
+"""Progress bars in a terminal. This module is imported at first use, since Rich's bars load slowly."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from dedup.base.words import size, whole
 from dedup.cli.output import PrintableConsole
 
 NARROWEST_BAR = 72
-"""Columns of a terminal with room for a whole bar on one line; in fewer only the amount is shown."""
+"""Minimum width of a terminal for a whole bar on one line; a narrower terminal shows only amounts."""
 
 
 class ProgressBar:
-    """Progress as a bar for each stage."""
+    """Progress of a command, with one bar for each stage."""
 
     def __init__(self, progress: Progress) -> None:
         self._progress = progress
@@ -49,7 +49,7 @@ class _Words(ProgressColumn):
 
 @contextmanager
 def bars(unit: str) -> Iterator[ProgressBar]:
-    """Show bars on stderr: stage, bar, amount, rate, time left. `unit`: as in `progress_bar`."""
+    """Show bars on stderr, with stage, amount, rate and time left. `unit`: as in `progress_bar`."""
     shown = size if unit == "bytes" else whole
 
     def done(task: Task) -> str:
@@ -57,7 +57,7 @@ def bars(unit: str) -> Iterator[ProgressBar]:
 
     def rate(task: Task) -> str:
         speed = task.finished_speed or task.speed or 0
-        # Below one a second a rounded rate would read 0/s.
+        # A rate below one per second is not shown, since it would be rounded to 0/s.
         return f"{shown(speed)}/s" if speed >= 1 else ""
 
     console = PrintableConsole(stderr=True)

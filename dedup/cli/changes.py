@@ -1,4 +1,4 @@
-"""The command `changes`: it prints changed marks in order, and switches their journal."""
+"""Command `changes`: print changed marks in order, and start or stop the journal of marks."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ from dedup.cli.operate import switch_journal
 from dedup.cli.shared import JsonOption, YesOption, agree, corpus
 from dedup.cli.signals import StopFlag, leaving
 
-PAGE = 1_000  # Changes read at a time
-LOOK_SECONDS = 0.1  # Pause between two looks at the stop flag
+PAGE = 1_000  # Maximum number of changes per read
+LOOK_SECONDS = 0.1  # Time between two checks of the stop flag
 
 
 def changes(
     since: Annotated[
-        str | None, Option(metavar="CURSOR", help="Only changes after this cursor; default: every mark.")
+        str | None, Option(metavar="CURSOR", help="Only changes after this cursor; default: all marks.")
     ] = None,
-    limit: Annotated[int | None, Option(min=1, help="Number of changes at most.")] = None,
-    endless: Annotated[bool, Option("--follow", help="Print changes as they come, until stopped.")] = False,
-    poll: Annotated[float, Option(min=0.1, max=3600, help="Seconds between looks of --follow.")] = 1.0,
+    limit: Annotated[int | None, Option(min=1, help="Maximum number of changes.")] = None,
+    endless: Annotated[bool, Option("--follow", help="Print changes as they occur, until stopped.")] = False,
+    poll: Annotated[float, Option(min=0.1, max=3600, help="Seconds between checks with --follow.")] = 1.0,
     json: JsonOption = False,
     start: Annotated[bool, Option("--start", help="Start the journal; for the owner of the schema.")] = False,
     stop: Annotated[bool, Option("--stop", help="Drop the journal; all cursors become invalid.")] = False,
@@ -34,18 +34,18 @@ def changes(
     """Print changed marks in order, for programs that keep a copy of the marks.
 
     Each change is a line of JSON: `cursor`, `id`, `status`, `duplicate_of`, `score`, `reason`. `id` and
-    `duplicate_of` are your own ids of the articles. The status `deleted` means that the article is gone,
-    `pending` that its last mark no longer counts. Without `--since` every mark is printed first. If a mark
-    changed several times, only its last change is printed.
+    `duplicate_of` are your own ids of the articles. The status `deleted` means that the article is deleted,
+    `pending` that the last mark of the article no longer counts. Without `--since`, all marks are printed
+    first. If a mark changed several times, only the last change is printed.
 
-    Store each line and its cursor in one transaction, and continue from that cursor: then nothing is missed
+    Store each line and its cursor in one transaction, and continue from that cursor: then no change is missed
     or printed twice, even after a crash. If a cursor is refused (exit code 2; after a restore, or after 30
-    days), forget your copy, and begin again without it.
+    days), delete your copy, and begin again without a cursor.
 
-    `--json` prints one document with `changes` and `cursor` instead, with 1,000 changes at most or as
-    `--limit` says. `--follow` ends with exit code 0 at SIGTERM or Ctrl-C.
+    `--json` prints one document instead, with `changes` and `cursor`: at most 1,000 changes, or the number in
+    `--limit`. `--follow` ends with exit code 0 at SIGTERM or Ctrl-C.
 
-    The journal is off, and costs nothing, until `--start`.
+    Until `--start` the journal is off, and costs nothing.
 
     **Examples**
 
@@ -59,7 +59,7 @@ def changes(
         if (start and stop) or endless or json or since is not None or limit is not None:
             raise InputError("--start and --stop take no other option")
         if stop:
-            agree("the journal of marks is dropped, and all its cursors become invalid", yes=yes)
+            agree("the journal of marks will be dropped, and all its cursors become invalid", yes=yes)
         switch_journal(wanted=start)
         return
     if json and endless:
@@ -76,7 +76,7 @@ def changes(
             size = PAGE if limit is None else min(PAGE, limit - printed)
             found = dd.changes(last, limit=size)
             output.write_jsonl((change.as_dict() for change in found), sys.stdout)
-            # A program that reads our pipe waits for these lines.
+            # A program that reads this output from a pipe waits for these lines.
             sys.stdout.flush()
             printed += len(found)
             last = found[-1].cursor if found else last
@@ -89,7 +89,7 @@ def changes(
 
 
 def _wait(seconds: float, leave: StopFlag) -> None:
-    # Short sleeps: a signal whose handler only sets a flag does not end a sleep (PEP 475).
+    # The sleeps are short, because a signal whose handler only sets a flag does not end a sleep (PEP 475).
     until = time.monotonic() + seconds
     while not leave.is_set() and (left := until - time.monotonic()) > 0:
         time.sleep(min(left, LOOK_SECONDS))

@@ -1,4 +1,4 @@
-"""`dedup completion`: Typer's script that lets a shell complete commands, options, values and file names."""
+"""Command `completion`: print Typer's script, with which a shell completes commands, options and values."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 import typer
 from typer import Argument
 
-VARIABLE = "_DEDUP_COMPLETE"  # Set by the scripts at Tab, to `complete_` and the name of the shell
+VARIABLE = "_DEDUP_COMPLETE"  # At Tab the script sets it to `complete_` and the shell's name
 
 
 def completion(
@@ -29,10 +29,10 @@ def completion(
 
 
 def answer(app: typer.Typer) -> int:
-    """Answer the shell on stdout; return the exit code that its script expects."""
+    """Print completions on stdout; return the exit code that the shell's script expects."""
     from typer.completion import get_completion_inspect_parameters
 
-    # Called for its side effect: it registers the shells with Typer.
+    # This call has a side effect: it registers the shells with Typer.
     get_completion_inspect_parameters()
     try:
         app([], prog_name="dedup", complete_var=VARIABLE, standalone_mode=False)

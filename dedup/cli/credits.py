@@ -1,4 +1,4 @@
-"""The commands `credits` and `agencies`: agency copy by publication, and the list of agencies."""
+"""Commands `credits` and `agencies`: share of agency copy by publication, and the list of agencies."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from dedup.cli.shared import JsonOption, corpus
 def credits(json: JsonOption = False) -> None:
     """Show how much of each publication is agency copy.
 
-    An article counts if it credits an agency in its byline, dateline, last line or copyright line, or if
-    another article of its story does. The agency's own article need not be in the corpus. "… contributed to
-    this report" is a credit but no agency copy. In SQL: the views `publication_credit`, `agency_copy` and
-    `article_credit`.
+    An article is agency copy if it credits an agency in its byline, dateline, last line or copyright line, or
+    if another article of the same story does. The agency's own article need not be in the corpus. "…
+    contributed to this report" is a credit but makes no agency copy. In SQL, the views `publication_credit`,
+    `agency_copy` and `article_credit` show the same.
     """
     with corpus() as dd:
         found = dd.credits.publications()
@@ -32,24 +32,24 @@ def credits(json: JsonOption = False) -> None:
 
 
 def agencies(
-    name: Annotated[str | None, Argument(metavar="[NAME]", help="An agency to add or change.")] = None,
+    name: Annotated[str | None, Argument(metavar="[NAME]", help="Agency to add or change.")] = None,
     spellings: Annotated[
         list[str] | None,
-        Option("--spelling", metavar="TEXT", help="Spelling in texts; may be repeated. Default: its name."),
+        Option("--spelling", metavar="TEXT", help="Spelling in texts. May be repeated. Default: NAME."),
     ] = None,
     places: Annotated[
         list[str] | None,
-        Option("--place", metavar="PLACE", help="Place where it counts; may be repeated. Default: all."),
+        Option("--place", metavar="PLACE", help="Part of articles to search. May be repeated. Default: all."),
     ] = None,
     remove: Annotated[bool, Option("--remove", help="Remove the agency from the list.")] = False,
     json: JsonOption = False,
 ) -> None:
     """List the agencies whose credits are read, or change the list.
 
-    A name adds that agency, or replaces its spellings and places (byline, dateline, end, copyright,
-    contribution). Case counts in a spelling of two or three characters. The next backfill, or the worker,
-    then reads the credits of all articles again. The list is the table `dedup.agency`; you may change it in
-    SQL too.
+    With a NAME, the command adds that agency, or replaces its spellings and places. A place is a part of an
+    article: byline, dateline, end, copyright or contribution. A spelling of two or three characters must
+    match in case. The next backfill, or the worker, then reads the credits of all articles again. The list is
+    the table `dedup.agency`, which you may also change in SQL.
 
         dedup agencies "Vantage Wire" --spelling Vantage --spelling "Vantage Wire" --place dateline
 

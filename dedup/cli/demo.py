@@ -1,4 +1,4 @@
-"""Check the marks of the demonstration: `python -m dedup.cli.demo`. Exit code 3 if one is wrong."""
+"""Check the marks of the demonstration: `python -m dedup.cli.demo`. Exit code 3 if a mark is wrong."""
 
 from __future__ import annotations
 

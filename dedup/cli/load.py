@@ -1,4 +1,4 @@
-"""The command `load`: it reads articles from files, says how it understood them, and counts every record."""
+"""Command `load`: store articles from files, show how each file was understood, and count every record."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ if TYPE_CHECKING:
     from dedup.files.reading import ReadingOptions
     from dedup.files.report import Understanding
 
-IDS_SHOWN = 3  # Ids on the screen per reason; the rejects file has all
-NAMES_SHOWN = 8  # Names on the screen in a list
-TEXT_CHARACTERS = 200  # Characters of a text that a dry run shows
+IDS_SHOWN = 3  # Maximum number of ids shown per reason; the rejects file has all ids
+NAMES_SHOWN = 8  # Maximum number of names shown in a list
+TEXT_CHARACTERS = 200  # Maximum number of characters of a text that a dry run shows
 
 COUNTS = ("lines", "new", "changed", "same", "superseded", "refused", "repaired", "lost_dates")
-"""Counts of a report that are summed over files."""
+"""Counts in the report on a file; the totals are their sums over all files."""
 
 _FORMATS = {
     **{"jsonl": "JSONL", "json": "JSON", "csv": "CSV", "tsv": "TSV", "parquet": "Parquet", "xml": "XML"},
@@ -33,18 +33,18 @@ _FORMATS = {
 }
 _DELIMITERS = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "bars"}
 
-Unusable = dict[str, InputError]  # Files that cannot be used, and why
+Unusable = dict[str, InputError]  # Error by file, for files that cannot be used
 
 RejectsOption = Annotated[
     Path | None,
-    Option("--rejects", help="File for refused lines, new or continued; default: FILE.rejects.jsonl here."),
+    Option("--rejects", help="File to which refused lines are added; default: FILE.rejects.jsonl here."),
 ]
 
 
 def load(
     files: Annotated[
         list[str],
-        Argument(metavar="FILE", help="JSON, CSV, Parquet, Excel or a feed, packed or not, or `-`."),
+        Argument(metavar="FILE", help="JSON, CSV, Parquet, Excel or a feed, even packed; `-`: stdin."),
     ],
     map_: shared.MapOption = None,
     format_: shared.FormatOption = None,
@@ -55,20 +55,21 @@ def load(
     day_first: shared.DayFirstOption = None,
     lose_dates: shared.LoseDatesOption = False,
     encoding: Annotated[
-        str | None, Option(metavar="NAME", help="Encoding, such as `cp1252`, if it is not UTF-8 or UTF-16.")
+        str | None, Option(metavar="NAME", help="Encoding, such as `cp1252`, if not UTF-8 or UTF-16.")
     ] = None,
-    sheet: Annotated[str | None, Option(metavar="NAME", help="Sheet of Excel; default: the first.")] = None,
+    sheet: Annotated[str | None, Option(metavar="NAME", help="Excel sheet; default: the first.")] = None,
     keep: shared.KeepOption = None,
-    dry_run: Annotated[bool, Option("--dry-run", help="Show three articles as read; store nothing.")] = False,
+    dry_run: Annotated[bool, Option("--dry-run", help="Show three articles; store nothing.")] = False,
     rejects: RejectsOption = None,
     json: shared.JsonOption = False,
 ) -> None:
-    """Store articles from files; then `dedup backfill` marks them.
+    """Store articles from files; `dedup backfill` then marks the articles.
 
-    Each article needs an id and a text. A known id is an edit: the new text replaces the old one. Loading a
-    file twice changes nothing. If a file has no ids, the url is the id; the last article of a url counts.
+    Each article needs an id and a text. An article with the id of a stored article replaces the stored
+    version. Loading a file twice changes nothing. If a file has no ids, the url is the id; of several
+    articles with one url, the last counts.
 
-    Fields and their usual names, in any case and with `-`, `_` or a space:
+    Fields of an article and their usual names, in upper or lower case, with `-`, `_` or a space:
 
     - **source_id**: id, guid, uuid, article_id
     - **text**: body, content, article, full_text, html
@@ -81,33 +82,34 @@ def load(
     - **byline**: authors, author, creator
     - **kept**
 
-    **Names.** `--map` gives other names; `source.name` is a name within an object. `--keep topic,desk` keeps
-    values of your own, beside those of an object `kept`: views, frames and `dedup marks --kept` show them.
-    At most 4,096 characters of a value are kept. `--dry-run` shows which field was found under which name.
+    **Names.** Use `--map` if the file has other names; `source.name` is the name of a value within an object.
+    `--keep topic,desk` stores further values of your own, besides values in an object `kept`: views, frames
+    and `dedup marks --kept` show these values. At most 4,096 characters of a value are stored. `--dry-run`
+    shows which field was found under which name.
 
     **Formats.** Files are JSON, CSV, TSV, Parquet, Excel or XML, plain or packed (`.gz`, `.zip`, `.xz`,
-    `.zst`); `-` is stdin. CSV may have commas, semicolons, tabs or bars. JSON is one object per line, an
-    array, or the answer of a service with the articles under `articles`, `results`, `data`, `items`, `docs`
-    or `hits`. All files in a `.zip` are read as one. Excel needs the extra `xlsx`, `.zst` needs `zstd`. XML
-    is a feed (RSS, Atom) or an export of WordPress (WXR), and needs the extra `html`; the id is the guid,
-    else the link, and a mere number gets the site before it. Only published posts and pages of WordPress are
-    loaded.
+    `.zst`); `-` is stdin. CSV may be separated by commas, semicolons, tabs or bars. JSON is one object
+    per line, an array, or an object with the articles under `articles`, `results`, `data`, `items`, `docs` or
+    `hits`. All files in a `.zip` are read as one file. Excel needs the extra `xlsx`, `.zst` needs `zstd`. XML
+    is a feed (RSS, Atom) or an export of WordPress (WXR), and needs the extra `html`; the id is the guid, or
+    else the link. If the guid is only a number, the site is put before it. From WordPress, only published
+    posts and pages are loaded.
 
-    **Dates** have the form of `--date-format`, or are ISO 8601, dates of RSS, dates with the name of a month
-    in any language, days of a spreadsheet, or seconds since 1970. The file's other dates decide if 05/06/2018
-    is in May or June: a number above 12 is the day. If they cannot, dates with full stops are day first; for
-    others add `--day-first` or `--month-first`. If more than a tenth of the dates cannot be read, nothing of
-    the file is stored and the exit code is 2, unless you add `--lose-dates`. The first 500 records decide for
-    standard input; if they mislead, the load stops later.
+    **Dates** may have the form in `--date-format`, the form of ISO 8601 or RSS, or the name of a month in any
+    language; or be a day number of a spreadsheet, or seconds since 1970. Whether 05/06/2018 is in May or June
+    is learnt from the file's other dates: a number above 12 must be the day. If no date shows it, dates with
+    full stops are day first; for other dates add `--day-first` or `--month-first`. If more than a tenth of
+    the dates cannot be read, nothing of the file is stored and the exit code is 2, unless you add
+    `--lose-dates`. For stdin the first 500 records decide; if later records differ, the load stops there.
 
-    **Errors.** Refused lines go to a rejects file with id, reason and time; the others are loaded. An
-    unreadable date or other field is noted there, and the article is loaded without it. If one of several
-    files cannot be used, the others are loaded and the exit code is 2. It is 1 if a file breaks off or every
-    line is refused.
+    **Errors.** Refused lines are written to a rejects file with id, reason and time; all other lines are
+    loaded. If a date or another field cannot be read, the article is loaded without that field, and the
+    rejects file says so. If one of several files cannot be used, the other files are loaded and the exit code
+    is 2. The exit code is 1 if a file ends early, or if every line is refused.
 
     **Counts.** Every line counts once: new, changed, same, superseded (a later line has the same id) or
-    refused. A line may have 16 MB, or more if the setting `text_max_characters` needs it. A longer text than
-    that setting is stored, and the backfill marks it as failed.
+    refused. A line may have at most 16 MB, or more if the setting `text_max_characters` needs more. A text
+    that is longer than that setting is stored, and the backfill marks the article as failed.
 
     **Examples**
 
@@ -150,7 +152,7 @@ def load(
         _show_previews(found, json)
         reports = [preview.report for preview in found]
     elif usable:
-        # Files are tried before: a typo must not start a server.
+        # Each file was opened before, because a mistyped name must not start a server.
         reports = _load(usable, wanted, rejects, unusable, json)
     errors = [*unusable.values()]
     for other in errors[:-1]:
@@ -179,7 +181,7 @@ def _load(
                 if stop.is_set():
                     break
     except BaseException:
-        # The batches before the error are stored: say which.
+        # The batches before the error are stored, so the report must still be printed.
         if any(report.lines for report in reports):
             _show(reports, json)
         raise
@@ -210,7 +212,7 @@ def _show(reports: Sequence[dedup.LoadReport], json: bool) -> None:
     if json:
         output.write_json({**_totals(reports), "files": [report.as_dict() for report in reports]})
         return
-    # Files that could not be used are named at the end, as errors.
+    # A file that could not be used is named at the end, with its error.
     read = [report for report in reports if report.file is not None]
     for report in read:
         for line in _lines(report):
@@ -227,7 +229,7 @@ def _show(reports: Sequence[dedup.LoadReport], json: bool) -> None:
 
 
 def _next_step(reports: Sequence[dedup.LoadReport]) -> str:
-    """Return the next step if every line was refused, by the most frequent reason."""
+    """Return advice after every line was refused; the most frequent reason decides."""
     noted = [noted for report in reports for noted in report.reasons.values()]
     reason = max(noted, key=lambda one: one.count).reason
     if "JSON" in reason:
@@ -276,9 +278,9 @@ def _lines(report: dedup.LoadReport) -> Iterator[str]:
     for noted in report.repairs.values():
         yield f"  repaired: {noted.count:,} for: {noted.reason} ({_some(noted)})"
     if report.rejects:
-        yield f"  each of them: see {report.rejects}"
+        yield f"  each refused or repaired line: see {report.rejects}"
     if report.understood.likely_encoding:
-        yield f"  it may be in another encoding: try --encoding {report.understood.likely_encoding}"
+        yield f"  the file may have another encoding: try --encoding {report.understood.likely_encoding}"
     if report.truncated:
         yield f"{report.file} is damaged and ends early: load a whole copy of it"
 
@@ -312,18 +314,18 @@ def _understood(found: Understanding, refused: int) -> Iterator[str]:
             yield f"  {field}: {column.lost:,} of {column.given:,} dates cannot be read, and are lost"
     if found.without_date:
         articles = f"{shared.counted(found.records - refused, 'article')}"
-        yield f"  no date: {found.without_date:,} of {articles}; they count from when they are stored"
+        yield f"  no date: {found.without_date:,} of {articles}; the time of storing counts instead"
     if found.empty:
         empty = shared.counted(found.empty, "text is empty", "texts are empty")
         yield f"  {empty}, which the backfill marks as failed"
     if found.left_out:
         kinds = [f"{count:,} {kind}" for kind, count in found.left_out.items()]
-        yield f"  left out, not published posts or pages: {_named(kinds)}"
+        yield f"  left out, since not published posts or pages: {_named(kinds)}"
     if found.cut:
         texts = shared.counted(found.cut, "text ends", "texts end")
         yield f"  {texts} where a service or Excel cuts texts off: the articles may be longer"
     if found.extracted:
-        yield f"  text taken out of HTML: {found.extracted:,}"
+        yield f"  texts extracted from HTML: {found.extracted:,}"
     if found.html:
         texts = shared.counted(found.html, "text looks", "texts look")
         yield f"  {texts} like HTML, and tags would be compared as words: load the file again with --html"

@@ -1,4 +1,4 @@
-"""The command `dedup`: its help, its exit codes, and its error messages."""
+"""Command `dedup`: help, exit codes, and messages about errors."""
 
 from __future__ import annotations
 
@@ -39,22 +39,22 @@ from dedup.cli import (
 )
 
 FAILED, WRONG_USAGE = 1, 2
-INTERRUPTED = 128 + SIGINT  # Typer turns a KeyboardInterrupt into the same code
+INTERRUPTED = 128 + SIGINT  # Typer ends with the same code after a KeyboardInterrupt
 
 app = typer.Typer(
     name="dedup",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
-    # The two options of Typer for completion write into start-up files, so there is a command in their place.
+    # Typer's two options for completion write into start-up files, so `dedup completion` replaces both.
     add_completion=False,
     context_settings={"help_option_names": ["-h", "--help"]},
     rich_markup_mode="markdown",
     help="""
 Near-duplicate detection for news, inside your own Postgres.
 
-`load` stores articles from files, `check` stores them one at a time, and `backfill` gives each its mark:
-**unique**, **similar** to another article, or **duplicate** of an earlier one. No article is removed. The
-marks depend only on the articles in the corpus, never on the order in which they came.
+`load` stores articles from files, `check` stores them one by one, and `backfill` gives each article a mark:
+**unique**, **similar** to another article, or **duplicate** of an earlier article. No article is removed. The
+marks depend only on the articles in the corpus, never on the order in which they arrived.
 
 A first run:
 
@@ -62,15 +62,15 @@ A first run:
     dedup backfill
     dedup marks
 
-Put `--debug` and `--schema` before the command. `dedup load --help` tells more about `load`, and so on.
+Put `--debug` and `--schema` before the command. For more about a command: `dedup load --help`.
 
-dedup uses the database in `DEDUP_DATABASE_URL`, or an embedded PostgreSQL that starts by itself.
+dedup uses the database in `DEDUP_DATABASE_URL`, or an embedded PostgreSQL server that starts by itself.
 
-Exit codes: 0 done, 1 failed, 2 wrong usage, 3 a check found differences; 130, 143 or 129 stopped by Ctrl-C,
-SIGTERM or SIGHUP: finished work is kept, and the same command continues.
+Exit codes: 0 done, 1 failed, 2 wrong usage, 3 a check found differences; 130, 143 or 129: stopped by Ctrl-C,
+SIGTERM or SIGHUP; finished work is kept, and the same command continues.
 """,
 )
-# In the order of the help.
+# The commands are in the order of the help.
 for command in (
     *(operate.init, load.load, write.backfill, write.retry, write.check, write.delete),
     worker.worker,
@@ -96,7 +96,7 @@ def _show_version(wanted: bool) -> None:
 @app.callback()
 def options(
     debug: Annotated[  # noqa: ARG001 - `run` looks for it
-        bool, Option("--debug", help="Show a traceback of a failure.")
+        bool, Option("--debug", help="Show a traceback if the command fails.")
     ] = False,
     version: Annotated[  # noqa: ARG001 - its callback has shown it
         bool, Option("--version", help="Show the version.", is_eager=True, callback=_show_version)
@@ -105,9 +105,9 @@ def options(
         str | None, Option(metavar="NAME", help=f"Schema of the corpus, else `{VARIABLE}`, else `{DEFAULT}`.")
     ] = None,
 ) -> None:
-    """Options of every command."""
+    """Set the options that every command has."""
     if schema is not None:
-        # In the environment, so that child processes of a command open the same corpus.
+        # The schema is set in the environment, so that child processes of a command open the same corpus.
         os.environ[VARIABLE] = chosen(schema)
         output.of_schema = schema
 
@@ -118,7 +118,7 @@ def main(arguments: list[str] | None = None) -> None:
         signals.listen()
         code = run(sys.argv[1:] if arguments is None else arguments)
     except KeyboardInterrupt:
-        # It came just before or after the command, where `run` catches nothing.
+        # The interrupt came just before or after the command, where `run` catches nothing.
         code = _interrupted()
     signals.ignore()
     sys.exit(code)
@@ -128,7 +128,7 @@ def run(arguments: list[str]) -> int:
     signals.forget()
     if os.environ.get(completion.VARIABLE):
         return completion.answer(program())
-    # Kept, since a process may run several commands, on one corpus after another.
+    # The old value is restored at the end, since a process may run several commands on different corpora.
     before = os.environ.get(VARIABLE)
     try:
         code = program(arguments[:1])(arguments, standalone_mode=False, prog_name="dedup")
@@ -139,8 +139,8 @@ def run(arguments: list[str]) -> int:
     except (typer.Abort, KeyboardInterrupt):
         return _interrupted()
     except (BrokenPipeError, SystemExit):
-        # A reader such as `head` closed our output; Typer turns that into a SystemExit. Without a new stdout
-        # Python would fail again when it flushes at exit.
+        # A reader such as `head` closed the output; Typer then raises SystemExit. Without a new stdout Python
+        # would fail again when it flushes stdout at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
     except Exception as error:
@@ -167,14 +167,14 @@ def _failed(error: Exception, arguments: list[str]) -> int:
 
         output.say(f"dedup: {rights.advice(arguments) or error}")
     elif isinstance(error, DedupError | ImportError):
-        # An ImportError names the package that an extra or a plug-in lacks.
+        # The message of an ImportError names the missing package of an extra or a plug-in.
         output.say(f"dedup: {error}")
     elif isinstance(error, OSError):
-        # On a full disk the flush at exit would fail again.
+        # Without a new stdout, the flush at exit would fail again on a full disk.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         output.say(f"dedup: the output cannot be written: {error.strerror or type(error).__name__}")
     elif isinstance(error, MemoryError):
-        output.say("dedup: out of memory; finished work is kept: give it more, then run it again")
+        output.say("dedup: out of memory; finished work is kept: free some memory, then run it again")
     elif not debug:
         # The message of an unexpected error may quote an article, and logs must not.
         output.say(
@@ -186,8 +186,8 @@ def _failed(error: Exception, arguments: list[str]) -> int:
 
 
 def program(named: Sequence[str] = ()) -> typer.Typer:
-    """Return the program with every command, also of plug-ins; or only with the command in `named`."""
-    # All commands together take 40 ms to make, on every call.
+    """Return the program with all commands, also of plug-ins; or with only the command in `named`."""
+    # One command is enough for a call: to make all commands takes 40 ms.
     made = copy(app)
     made.registered_commands, made.registered_groups = [*app.registered_commands], [*app.registered_groups]
     if not any(command.name in named for command in app.registered_commands):
@@ -204,7 +204,7 @@ def program(named: Sequence[str] = ()) -> typer.Typer:
 
 
 def _add(made: typer.Typer, name: str) -> None:
-    """Add a plug-in by its name, such as "watch", or "export.stories" for a command in a group."""
+    """Add a plug-in's command by name, such as "watch", or "export.stories" in the group "export"."""
     if (added := plugins.loaded("commands", name)) is None:
         return
     parent, _, last = name.rpartition(".")
@@ -213,7 +213,7 @@ def _add(made: typer.Typer, name: str) -> None:
         commands = {command.name for command in place.registered_commands}
         if last in commands | {group.name for group in place.registered_groups}:
             raise DedupError(f"there is a command {name}")
-        # A stranger's command that Typer cannot build would take all other commands with it.
+        # If Typer cannot build the command of a foreign plug-in, no other command would work.
         if not plugins.is_own(point):
             typer.main.get_command(_put(added, last, typer.Typer()))
         _put(added, last, place)
@@ -230,8 +230,8 @@ def _put(added: Any, name: str, place: typer.Typer) -> typer.Typer:
 
 
 def _group(made: typer.Typer, name: str) -> typer.Typer:
-    """Return a group of a program, or a new one, to which commands can be added."""
-    # A copy: the groups of `app` are shared by all programs that are made from it.
+    """Return a group of commands by name, to which commands can be added; make a missing group."""
+    # The group is copied, because all programs that are made from `app` share the groups of `app`.
     for at, info in enumerate(made.registered_groups):
         if info.name == name and info.typer_instance:
             made.registered_groups[at] = copy(info)
@@ -243,26 +243,26 @@ def _group(made: typer.Typer, name: str) -> typer.Typer:
 
 
 def _interrupted() -> int:
-    # The terminal may be gone.
+    # The terminal may be closed, and writing to it then fails.
     with suppress(OSError):
         output.say("interrupted: finished work is kept; run the same command again to continue")
     return signals.exit_code(SIGINT)
 
 
 def _say_usage(error: typer.TyperException) -> None:
-    """Print wrong usage on one line: the mistake, similar names, and the help to read."""
+    """Print a message of one line after wrong usage: the mistake, similar names, and the help to read."""
     message = error.format_message()
-    # Without any arguments Typer has shown the help.
+    # The message is empty if Typer has shown the help, because there were no arguments.
     if not message:
         return
     message = message.replace(": Value error, ", ": ")
     if options := getattr(error, "possibilities", None):
-        # Typer compares names with their dashes, and then offers --raw for --fromat.
+        # Typer compares names with their dashes, and would suggest --raw for --fromat.
         bare = {option.lstrip("-"): option for option in sorted(options)}
         near = [bare[name] for name in get_close_matches(getattr(error, "option_name", "").lstrip("-"), bare)]
         message = f"{error.message}." + (f" Did you mean {' or '.join(near)}?" if near else "")
     said, meant, names = message.rpartition(" Did you mean '")
-    # Typer lists similar commands in quotes.
+    # Typer lists similar commands in quotes, which this message does not have.
     if meant and names.endswith("'?"):
         near = names.removesuffix("'?").split("', '")
         message = f"{said} Did you mean {' or '.join(near)}?"

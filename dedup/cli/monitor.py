@@ -13,19 +13,19 @@ import dedup
 from dedup.cli import output
 from dedup.cli.shared import METRICS_PACKAGES, JsonOption, corpus, counted, needs, seconds_of
 
-CheckOption = Annotated[bool, Option("--check", help="Print in one line if all is well; exit code 1 if not.")]
+CheckOption = Annotated[bool, Option("--check", help="Print one line: all is well, or not (exit code 1).")]
 MaxAgeOption = Annotated[
-    str, Option("--max-age", metavar="TIME", help="With `--check`: limit for the last success: 90s, 26h, 2d.")
+    str, Option("--max-age", metavar="TIME", help="With `--check`: maximum age of the last success.")
 ]
 MaxWaitOption = Annotated[
     str | None,
-    Option("--max-wait", metavar="TIME", help="With `--check`: limit for waiting without a run."),
+    Option("--max-wait", metavar="TIME", help="With `--check`: maximum time that work may wait."),
 ]
-SizesOption = Annotated[bool, Option("--sizes", help="Show the bytes of each table, and per article.")]
+SizesOption = Annotated[bool, Option("--sizes", help="Show bytes of each table, and bytes per article.")]
 
 COUNTS = ("settled", "fingerprinted", "failed")
 
-NOT_WELL = 1  # Exit code of a check that found a problem, or of a database that does not answer
+NOT_WELL = 1  # Exit code if a check finds a problem, or the database does not answer
 
 
 def status(
@@ -36,16 +36,15 @@ def status(
     sizes: SizesOption = False,
     json: JsonOption = False,
 ) -> None:
-    """Show the state of the corpus: articles by status, work that waits and why, limits that fired.
+    """Show the state of the corpus: articles by status, waiting work with reasons, limits that were reached.
 
-    The output fits a screen and names the figures that it leaves out; `--all` shows them, and so does
-    `--json`.
+    The output fits a screen, and names the figures that are left out; `--all` and `--json` show all figures.
 
-    `--check` is for Nagios and cron. All is well if everything was settled within `--max-age`, nothing has
-    waited longer or failed since (an empty text is no failure), no run is stuck, a worker is alive if there
-    was one in the last hour, the schema is complete, and the last runs did not fail alike while articles
-    wait. While no run is at work, articles and changes may wait for `--max-wait`: by default 15 minutes if
-    there are workers, else as `--max-age`.
+    `--check` is for Nagios and cron. All is well if: everything was settled at some time in the last
+    `--max-age`; since then no article has waited longer or failed (an empty text is no failure); no run is
+    stuck; a worker is alive, if there was one in the last hour; the schema is complete; and the last runs did
+    not fail for the same reason while articles wait. While no run is at work, articles and changes may wait
+    at most `--max-wait`: by default 15 minutes if there are workers, else `--max-age`.
     """
     if check:
         run_check(max_age, max_wait, json)
@@ -66,7 +65,7 @@ def status(
     )
     archived = f"{found.archived:,}, before {found.horizon:%Y-%m-%d} UTC" if found.horizon else "0"
     marked = "never" if found.last_marked_at is None else f"{found.last_marked_at:%Y-%m-%d %H:%M} UTC"
-    # The third value of each is true if the fact deserves a line on a screen.
+    # The third value of a fact is true if the fact is shown without `--all`.
     facts: list[tuple[str, str, object]] = [
         ("stories with copies", f"{found.stories_with_copies:,}", found.stories_with_copies),
         ("similar pairs", f"{found.similar_pairs:,}", False),
@@ -77,12 +76,12 @@ def status(
         ),
         ("pinned pairs", f"{found.pair_pins:,}", False),
         ("archived", archived, found.horizon),
-        ("stale", f"{found.stale:,}, to be settled again", found.stale),
+        ("stale", f"{found.stale:,}, which must be settled again", found.stale),
         ("without fingerprint", f"{found.unfingerprinted:,}", found.unfingerprinted),
         ("last mark", marked, True),
         ("backfill", found.backfill.state if found.backfill else "not running", found.backfill),
         ("settle lock", f"held by {found.held_by}" if found.held_by else "free", found.held_by),
-        ("deferred", f"{found.deferred:,}, to be stored", found.deferred),
+        ("deferred", f"{found.deferred:,}, which must still be stored", found.deferred),
         ("attached tables", f"{counted(found.changes, 'change')} to be read", found.changes),
     ]
     shown = [(name, value) for name, value, tells in facts if tells or everything]
@@ -93,9 +92,9 @@ def status(
         shown += [(f"bytes per article: {name}", f"{n:,.0f}") for name, n in found.bytes_per_article.items()]
     output.table("", ("", ""), shown)
     _say_reasons("failed: {}: {}", found.failures, everything)
-    _say_reasons("limit fired: {} left for the next backfill: {}", found.limits, everything)
+    _say_reasons("limit reached: {} left for the next backfill: {}", found.limits, everything)
     if "unreadable" in found.failures:
-        output.say("next, once the cause is gone: dedup retry")
+        output.say("next, after you removed the cause: dedup retry")
     if (run := found.backfill) and run.stuck:
         output.say(f"the {run.what} is probably stuck: see process {run.process_id} on its host")
     elif not run and (
@@ -105,7 +104,7 @@ def status(
 
 
 def _say_reasons(words: str, counts: dict[str, int], everything: bool) -> None:
-    """Print a line for each reason, the most frequent first; or only the first, with the number of others."""
+    """Print a line for each reason, the most frequent first; or one line, and the number of reasons."""
     reasons = sorted(counts, key=lambda reason: (-counts[reason], reason))
     for reason in reasons if everything else reasons[:1]:
         others = 0 if everything else len(reasons) - 1
@@ -122,16 +121,18 @@ def run_check(max_age: str, max_wait: str | None, json: bool) -> None:
         output.write_json({"well": not problems, "problems": problems, **found.as_dict()})
     else:
         words = f"NOT WELL: {'; '.join(problems)}" if problems else f"OK: {found.waiting}"
-        # Rich would read brackets in the words as markup.
+        # Without `markup=False` Rich would read brackets in the words as markup.
         output.console().print(output.printable(words), soft_wrap=True, markup=False)
     if problems:
         raise typer.Exit(NOT_WELL)
 
 
-def runs(limit: Annotated[int, Option(min=1, help="Number of runs.")] = 20, json: JsonOption = False) -> None:
+def runs(
+    limit: Annotated[int, Option(min=1, help="Maximum number of runs.")] = 20, json: JsonOption = False
+) -> None:
     """List the last runs: backfills, imports, and the working periods of workers.
 
-    The last 1,000 are kept. In SQL: the view `dedup.run_history`.
+    The last 1,000 runs are kept. In SQL, the view `dedup.run_history` shows the same.
     """
     with corpus() as dd:
         found = dd.runs(limit)
@@ -153,13 +154,13 @@ def runs(limit: Annotated[int, Option(min=1, help="Number of runs.")] = 20, json
 
 def metrics(
     to: Annotated[
-        Path | None, Option("--output", "-o", help="Replace this file, so that no reader sees half of it.")
+        Path | None, Option("--output", "-o", help="Write to this file; readers never see half of it.")
     ] = None,
 ) -> None:
-    """Print metrics for Prometheus, or write them to a file for the node exporter.
+    """Print metrics for Prometheus, or write a file of metrics for the node exporter.
 
-    It needs the extra `metrics`. Exit code 1 if the database does not answer; then `dedup_up 0` is the only
-    metric.
+    The command needs the extra `metrics`. If the database does not answer, the exit code is 1, and
+    `dedup_up 0` is the only metric.
 
     **Example**
 
@@ -168,7 +169,7 @@ def metrics(
     needs("dedup metrics", "metrics", METRICS_PACKAGES)
     found = dedup.metrics.Metrics()
     try:
-        # Without a database too: the file then has `dedup_up 0`, for an alert.
+        # The file is written without a database too: it then has `dedup_up 0`, which can raise an alert.
         if to:
             found.write(to)
         else:

@@ -1,4 +1,4 @@
-"""Commands for the owner of the corpus: init, grant, uninstall; and the journal's switch, for `changes`."""
+"""Commands for the owner of the corpus: init, grant, uninstall. `changes` uses `switch_journal`."""
 
 from __future__ import annotations
 
@@ -30,9 +30,7 @@ _NOUNS = {
 def init(
     key: Annotated[
         str | None,
-        Option(
-            "--hash-key", metavar="random|-", help="Seed all hashes with a new secret, or one from stdin."
-        ),
+        Option("--hash-key", metavar="random|-", help="Seed of all hashes: a new secret, or one from stdin."),
     ] = None,
     sql: Annotated[bool, Option("--sql", help="Print the statements for psql; run nothing.")] = False,
     search: Annotated[
@@ -41,24 +39,24 @@ def init(
     ] = None,
     json: shared.JsonOption = False,
 ) -> None:
-    """Create, upgrade or mend the schema in the database, before anything else runs there.
+    """Create, upgrade or mend the schema in the database; other commands need the schema.
 
-    It is safe to run again, and from several places at once. The embedded server needs no `init`. Missing
-    parts of the schema are made again, without a change of rows, and named; so are parts that cannot be
-    mended.
+    You may run the command again, also on several machines at once. The embedded server needs no `init`.
+    Missing parts of the schema are made again, without a change of rows; the command names these parts, and
+    parts that it cannot mend.
 
-    `--sql` changes nothing: it prints the statements that upgrade the database of `DEDUP_DATABASE_URL`, or
-    without that variable the statements of the whole schema, and needs no database.
+    `--sql` changes nothing: it prints the statements that upgrade the database of `DEDUP_DATABASE_URL`.
+    Without that variable it prints the statements of the whole schema, and needs no database.
 
-    A hash key keeps strangers from crafting words that make unrelated articles duplicates. It is stored with
-    the corpus and in its backups. `random` leaves an existing key in place; `-` ends with an error if the
-    corpus has another key.
+    A hash key prevents strangers from crafting words that make unrelated articles duplicates. The key is
+    stored in the corpus and in its backups. `random` leaves an existing key in place; `-` ends with an error
+    if the corpus has a different key.
 
-    `--search` makes an index of the words of titles and texts, for searches in any case and with or without
-    accents; others can work meanwhile. Afterwards it costs the server about 0.6 ms for a loaded article (0.3
-    ms more if the text has accents) and 1.3 ms for one that a backfill marks. A first backfill takes nearly
-    three times as long with it: make it after that. Only the titles of attached tables are searched, since
-    their texts are not stored here. `--no-search` drops the index.
+    `--search` makes an index of the words of titles and texts, for searches that ignore case and accents.
+    Other commands can run meanwhile. Afterwards the index costs the server about 0.6 ms for each loaded
+    article (0.3 ms more if the text has accents) and 1.3 ms for each article that a backfill marks. With the
+    index, a first backfill takes nearly three times as long, so make the index after that backfill. Of
+    attached tables only titles are searched, since the texts are not stored. `--no-search` drops the index.
 
     **Examples**
 
@@ -86,7 +84,7 @@ def init(
     shared.say_if_started()
     made = dedup.Deduplicator.initialize()
     with dedup.Deduplicator() as dd:
-        # A second run with `random` must not replace the key: all hashes would change.
+        # A second run with `random` must not replace the key, because all hashes would change.
         new = bool(wanted) and dd.settings.give_hash_key(wanted or "", keep=key == "random")
         present = dd.settings.wanted().hash_key
         found = dd.preview() if new else None
@@ -133,32 +131,32 @@ def _role(name: str, what: str) -> typer.models.OptionInfo:
 
 def grant(
     worker: Annotated[
-        list[str] | None, _role("--worker", "A role that settles: backfill, load, retry, check, verify.")
+        list[str] | None, _role("--worker", "Role that settles: backfill, load, retry, check, verify.")
     ] = None,
     scraper: Annotated[
-        list[str] | None, _role("--scraper", "A role that stores new articles: check, load.")
+        list[str] | None, _role("--scraper", "Role that stores new articles: check, load.")
     ] = None,
     analyst: Annotated[
-        list[str] | None, _role("--analyst", "A role that reads all views: stories, common, quotes.")
+        list[str] | None, _role("--analyst", "Role that reads all views: stories, common, quotes.")
     ] = None,
     counter: Annotated[
-        list[str] | None, _role("--counter", "A role that reads views without texts: marks, matches.")
+        list[str] | None, _role("--counter", "Role that reads views without texts: marks, matches.")
     ] = None,
     reader: Annotated[
-        list[str] | None, _role("--reader", "A role that reads everything, texts too: browse.")
+        list[str] | None, _role("--reader", "Role that reads everything, texts too: browse.")
     ] = None,
-    revoke: Annotated[bool, Option("--revoke", help="Take all their rights in the schema away.")] = False,
+    revoke: Annotated[bool, Option("--revoke", help="Take all rights in the schema from the roles.")] = False,
     dry_run: Annotated[bool, Option("--dry-run", help="Print the statements; run nothing.")] = False,
 ) -> None:
-    """Give database roles exactly the rights that they need in the schema, and take away all others.
+    """Give database roles exactly the rights of their kind in the schema, and take away all other rights.
 
-    Connect as the owner of the schema. The roles must exist; their rights elsewhere do not change. Run it
-    again after `dedup init` has upgraded the schema.
+    Connect as the owner of the schema. The roles must exist; rights outside of the schema do not change. Run
+    the command again after `dedup init` has upgraded the schema.
 
-    An article of a scraper is stored at once with a provisional verdict: the next backfill marks it.
+    An article from a scraper is stored with a provisional verdict until the next backfill marks it.
 
-    An analyst reads every view, and so the texts of originals, sentences and quotes. A counter reads titles,
-    bylines, addresses and kept columns, but no word of a text.
+    An analyst reads every view, with the texts of originals, sentences and quotes. A counter reads titles,
+    bylines, addresses and kept columns, but no texts.
 
     **Example**
 
@@ -186,9 +184,10 @@ def grant(
 def uninstall(yes: shared.YesOption = False, json: shared.JsonOption = False) -> None:
     """Remove the schema with all articles, marks, pins and judgements; nothing else in the database changes.
 
-    The command says what it will remove, and asks; without a terminal it needs `--yes`. Only a backup brings
-    the corpus back. Attached tables are detached first, without a change of your rows. If a view of yours, or
-    anything else outside of the schema, depends on it, the command names it and removes nothing.
+    The command shows what it will remove, and asks; without a terminal it needs `--yes`. Only a backup can
+    restore the corpus. Attached tables are detached first, without a change of your rows. If a view of yours,
+    or another object outside of the schema, depends on the schema, the command names that object and removes
+    nothing.
     """
     shared.say_if_started()
     with dedup.operation.Operation() as owner:
@@ -196,9 +195,9 @@ def uninstall(yes: shared.YesOption = False, json: shared.JsonOption = False) ->
         listed = [shared.counted(count, *_NOUNS[table]) for table, count in found.rows.items()]
         size = f"{found.bytes / MEGABYTE:,.0f} MB"
         if found.attached:
-            output.say(f"{', '.join(found.attached)}: will be detached; all rows stay there")
+            output.say(f"{', '.join(found.attached)}: will be detached; the rows of these tables stay")
         holds = f"with {', '.join(listed) or 'nothing in it'} ({size})"
-        shared.agree(f"{owner.location}: the schema {owner.schema} {holds} is removed", yes=yes)
+        shared.agree(f"{owner.location}: the schema {owner.schema} {holds} will be removed", yes=yes)
         owner.uninstall()
     if json:
         output.write_json(found.as_dict())
@@ -207,7 +206,7 @@ def uninstall(yes: shared.YesOption = False, json: shared.JsonOption = False) ->
 
 
 def switch_journal(*, wanted: bool) -> None:
-    """Start or stop the journal of marks, for `changes --start` and `--stop`."""
+    """Start or stop the journal of marks, for `dedup changes --start` and `--stop`."""
     shared.say_if_started()
     with dedup.operation.Operation() as owner:
         changed = owner.start_journal() if wanted else owner.stop_journal()
@@ -216,4 +215,4 @@ def switch_journal(*, wanted: bool) -> None:
         output.say(f"{place}: the journal of marks is kept{'' if changed else ' already'}")
         output.say("next: dedup changes")
     else:
-        output.say(f"{place}: the journal of marks {'is dropped' if changed else 'was off'}")
+        output.say(f"{place}: the journal of marks {'is dropped' if changed else 'was off already'}")

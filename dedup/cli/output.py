@@ -1,8 +1,8 @@
 """Output of the commands: results on stdout (tables, JSON, CSV), messages on stderr.
 
-All of it passes through `dedup.base.printable`, except with `--raw`: an article must not drive a terminal.
-Tables fold words at spaces and never ids or numbers. In a terminal too narrow for these, each row becomes
-lines `name: value`. Without a terminal each row is one line.
+All output passes through `dedup.base.printable`, except with `--raw`: an article must not control a terminal.
+Tables fold texts at spaces, but never fold ids and numbers. If a terminal is too narrow for a table, each row
+becomes several lines `name: value`. Without a terminal each row is one line.
 """
 
 from __future__ import annotations
@@ -28,21 +28,21 @@ from dedup.base.printable import printable as printable
 from dedup.base.schema import program
 from dedup.base.words import size as size
 
-UNBOUNDED = 1_000_000_000  # Columns where stdout is no terminal: programs read unwrapped lines
+UNBOUNDED = 1_000_000_000  # Width if stdout is no terminal: programs need whole lines
 
-of_schema: str | None = None  # Value of `--schema`, for the commands that messages name
+of_schema: str | None = None  # Value of `--schema`, which commands in messages must repeat
 
 _COMMANDS = re.compile(r"(?<=`)dedup (?!--)|(?:(?<=[:,&] )|(?<=then ))dedup (?=[a-z])")
-"""A command in backticks, or after "next:"."""
+"""Pattern of commands in messages: in backticks, or after words such as "next:"."""
 
-GAP = 2  # Spaces between two columns
+GAP = 2  # Number of spaces between two columns
 
 LONGEST_WORD = 24
-"""Terminal cells of the longest word that is kept whole; an address may be broken."""
+"""Maximum terminal cells of a word that is never broken; a longer word, such as an address, is."""
 
-NARROWEST_WORDS = 12  # Terminal cells of a column of folded words; fewer are unreadable
-IDS = frozenset({"id", "a", "b", "duplicate_of", "hash"})  # Headings of columns of ids
-_WHOLE = IDS | {"status", "method"}  # Headings of columns that are never folded, whichever table has them
+NARROWEST_WORDS = 12  # Minimum terminal cells of a column of folded texts; fewer are unreadable
+IDS = frozenset({"id", "a", "b", "duplicate_of", "hash"})  # Headings of columns that hold ids
+_WHOLE = IDS | {"status", "method"}  # Headings of columns that are never folded in any table
 
 _STYLES = {"unique": "green", "similar": "yellow", "duplicate": "cyan", "pending": "dim", "failed": "red"}
 
@@ -50,7 +50,7 @@ _LINE_ENDS = re.compile(r"[\t\n\v\f\r\x1c-\x1e\x85\u2028\u2029]")
 
 
 class PrintableConsole(Console):
-    """A console that shows only printable text."""
+    """Console that shows only printable text."""
 
     def render(self, renderable: RenderableType, options: ConsoleOptions | None = None) -> Iterator[Segment]:
         for segment in super().render(renderable, options):
@@ -61,17 +61,17 @@ class PrintableConsole(Console):
 
 
 def console(*, raw: bool = False) -> Console:
-    """Return a console for results; `raw` lets control characters through."""
+    """Return a console for results. `raw`: print control characters unchanged."""
     kind = Console if raw else PrintableConsole
     return kind(width=None if sys.stdout.isatty() else UNBOUNDED, highlight=False)
 
 
 def say(words: str) -> None:
     """Print a message on stderr, after earlier output on stdout."""
-    # A full disk or a closed pipe is not an error here: the command itself will find it.
+    # A full disk or a closed pipe is no error here, because the command itself will report it.
     with suppress(OSError, ValueError):
         sys.stdout.flush()
-    # The next command to type must be about the same corpus.
+    # A command that a message names must open the same corpus.
     if of_schema is not None:
         words = _COMMANDS.sub(f"{program(of_schema)} ", words)
     PrintableConsole(stderr=True, highlight=False).print(Text(printable(words)), soft_wrap=True)
@@ -87,7 +87,7 @@ def write_json(value: Any, *, indent: int | None = 2) -> None:
 
 
 def write_jsonl(rows: Iterable[Mapping[str, Any]], to: TextIO, *, raw: bool = False) -> int:
-    """Write rows as JSON lines; return their number. `raw`: escape no more than JSON needs."""
+    """Write rows as JSON lines; return the number of rows. `raw`: escape as little as JSON allows."""
     count = 0
     for row in rows:
         line = json.dumps(row, ensure_ascii=False, default=_plain) if raw else as_json(row, default=_plain)
@@ -99,8 +99,8 @@ def write_jsonl(rows: Iterable[Mapping[str, Any]], to: TextIO, *, raw: bool = Fa
 def write_csv(
     rows: Iterable[Mapping[str, Any]], columns: Sequence[str], to: TextIO, *, raw: bool = False
 ) -> int:
-    """Write rows as CSV with a header; return their number. `raw`: do not guard cells."""
-    # Spreadsheets run a cell that begins like a formula, and the text of an article may be such a cell.
+    """Write rows as CSV with a header; return the number of rows. `raw`: do not guard cells."""
+    # Cells are guarded, because a text may begin like a formula, which a spreadsheet would run.
     writer = csv.DictWriter(to, columns, lineterminator="\n")
     writer.writeheader()
     count = 0
@@ -121,9 +121,9 @@ def _plain(value: Any) -> Any:
 @dataclass(frozen=True, slots=True)
 class _Column:
     name: str
-    right: bool  # true if aligned right, as numbers are
-    whole: bool  # true if never folded
-    widest: int  # terminal cells of its widest cell or its heading
+    right: bool  # true if aligned right, like numbers
+    whole: bool  # true if cells are never folded
+    widest: int  # terminal cells of the widest cell or the heading
 
 
 def table(
@@ -135,9 +135,9 @@ def table(
     ids: Iterable[str] = (),
     raw: bool = False,
 ) -> None:
-    """Print a table. `numbers` are aligned right and never folded; `ids` are never folded, as are `IDS`.
+    """Print a table. `numbers`: columns that are aligned right and never folded. `ids`: columns never folded.
 
-    Empty headings are not shown. `raw` lets control characters through.
+    Empty headings are not shown. `raw`: print control characters unchanged.
     """
     right, whole = frozenset(numbers), _WHOLE | frozenset(ids)
     cells = [[cell(value, raw=raw) for value in row] for row in rows]
@@ -147,7 +147,7 @@ def table(
         laid.append(_Column(name, columns[place] in right, columns[place] in right | whole, widest))
     heading = [[Text(column.name, style="bold") for column in laid]] if any(columns) else []
     if not sys.stdout.isatty():
-        # The cells are printable already, and Rich would take minutes for a whole corpus.
+        # Rich is not needed for printable cells, and would take minutes for a whole corpus.
         widths = [column.widest for column in laid]
         if title:
             sys.stdout.write(printable(title) + "\n")
@@ -184,10 +184,10 @@ def listed(
 
 
 def cell(value: Any, *, raw: bool = False) -> Text:
-    """Return a value as one line of a table, printable unless raw."""
+    """Return a value as the text of a cell, on one line; without `raw` only printable characters."""
     if value is None:
         return Text("")
-    # Before int: a bool is an int too.
+    # This test comes before the test for int, because a bool is an int too.
     if isinstance(value, bool):
         return Text("yes" if value else "no")
     if isinstance(value, float):
@@ -196,13 +196,13 @@ def cell(value: Any, *, raw: bool = False) -> Text:
         return Text(f"{value:,}")
     if isinstance(value, datetime):
         return Text(f"{value:%Y-%m-%d %H:%M}")
-    # A Text, not a str: Rich would read [brackets] in a str as markup.
+    # The cell is a Text, because Rich would read [brackets] in a str as markup.
     text = _LINE_ENDS.sub(" ", str(value)) if raw else printable(str(value))
     return Text(text, style=_STYLES.get(text, ""))
 
 
 def _widths(columns: Sequence[_Column], rows: Sequence[Sequence[Text]], width: int) -> list[int] | None:
-    """Return column widths that fit a line, or None. Columns of words share the space that others leave."""
+    """Return widths with which a row fits one line, or None; columns of texts share the remaining space."""
     left = width - GAP * (len(columns) - 1) - sum(column.widest for column in columns if column.whole)
     least = {
         place: min(column.widest, max([NARROWEST_WORDS, *(wide for wide in words if wide <= LONGEST_WORD)]))
@@ -252,7 +252,7 @@ def _joined(row: Sequence[Text], columns: Sequence[_Column], widths: Sequence[in
 
 
 def _records(rows: Sequence[Sequence[Text]], columns: Sequence[_Column], screen: Console) -> Iterator[Text]:
-    """Yield rows as lines `name: value`, with an empty line between rows; skip empty cells."""
+    """Yield lines `name: value` for each row, and an empty line between rows; skip empty cells."""
     indent = max((cell_len(column.name) + 2 for column in columns if column.name), default=0)
     for number, row in enumerate(rows):
         if number:
@@ -264,7 +264,7 @@ def _records(rows: Sequence[Sequence[Text]], columns: Sequence[_Column], screen:
             before = indent if column.name else 0
             room = screen.width - before
             fits = cell_len(text.plain) <= room
-            # An id that does not fit beside its name starts at the first column, so it can be copied.
+            # An id that does not fit beside its name begins in the first column, to be copied whole.
             if column.name and not fits and (column.whole or room < NARROWEST_WORDS):
                 yield name
                 name, before, room = Text(), 0, screen.width

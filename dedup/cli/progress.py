@@ -1,4 +1,4 @@
-"""Progress of long work on stderr: bars in a terminal, elsewhere lines with a timestamp."""
+"""Progress of long work on stderr: bars in a terminal, or else lines with a timestamp."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from dedup.base.words import size
 from dedup.cli.output import say
 
 LINE_SECONDS = 10.0
-"""Seconds between lines: a night of work is 3,000 lines. Stages that take less print nothing."""
+"""Seconds between two lines, or 3,000 lines a night. A shorter stage prints no line."""
 
-RATE_LINES = 6  # Lines, so a minute, over which the rate is taken: one slow batch must not move the estimate
+RATE_LINES = 6  # Number of lines (a minute) for the rate, so that one slow batch hardly changes it
 
 
 @contextmanager
 def progress_bar(unit: str = "articles") -> Iterator[Progress]:
-    """Show progress in units such as "articles"; "bytes" are shown as kB, MB and GB."""
+    """Show progress in a unit such as "articles"; the unit "bytes" is shown as kB, MB and GB."""
     if sys.stderr.isatty():
         from dedup.cli.bars import bars
 
@@ -36,7 +36,7 @@ def progress_bar(unit: str = "articles") -> Iterator[Progress]:
         while not over.wait(lines.due()):
             lines.tick()
 
-    # A thread writes the lines: a stage that makes no step for long must not look dead.
+    # A thread writes the lines, because a stage with one long step must not look dead.
     thread = Thread(target=listen, name="progress", daemon=True)
     thread.start()
     try:
@@ -48,7 +48,7 @@ def progress_bar(unit: str = "articles") -> Iterator[Progress]:
 
 
 class ProgressLines:
-    """Progress as a line every `LINE_SECONDS`, and one at the end of a stage that took as long."""
+    """Progress as a line every `LINE_SECONDS`, and a line at the end of each stage that took that long."""
 
     def __init__(
         self,
@@ -59,7 +59,7 @@ class ProgressLines:
         now: Callable[[], datetime] = lambda: datetime.now(UTC),
     ) -> None:
         self._unit, self._write, self._clock, self._now = unit, write, clock, now
-        # The thread of the work and the thread of the lines both write.
+        # The lock is needed because the thread of the work and the thread of the lines both write.
         self._lock = Lock()
         self._stage: str | None = None
         self._steps = Steps(None)
@@ -103,7 +103,7 @@ class ProgressLines:
             return max(self._told + LINE_SECONDS - self._clock(), LINE_SECONDS / 100)
 
     def end(self) -> None:
-        """End the last stage; nothing is written after this."""
+        """End the last stage; no line is written afterwards."""
         with self._lock:
             self._end_stage()
             self._stage = None
@@ -133,13 +133,13 @@ class ProgressLines:
 
     def _line(self, words: str) -> None:
         self._told = self._clock()
-        # The reader of stderr may be gone; the work continues.
+        # The work continues even if the program that read stderr has ended.
         with suppress(OSError, ValueError):
             self._write(f"{self._now():%Y-%m-%dT%H:%M:%SZ} {self._stage}: {words}")
 
 
 def duration(seconds: float) -> str:
-    """Return a time span in words: `19 s`, `12 min`, `3 h 10 min`."""
+    """Return a time span in words, such as `19 s`, `12 min` or `3 h 10 min`."""
     if seconds < 90:
         return f"{max(1, round(seconds))} s"
     minutes = round(seconds / 60)

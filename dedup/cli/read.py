@@ -1,4 +1,4 @@
-"""Commands that read the corpus: marks, matches, show, stories, explain, verify. `monitor.py` has status."""
+"""Commands that read the corpus: marks, matches, show, stories, explain, verify."""
 
 from __future__ import annotations
 
@@ -20,43 +20,44 @@ from dedup.cli import output
 from dedup.cli.progress import progress_bar
 from dedup.cli.shared import FirstArgument, JsonOption, SecondArgument, corpus, counted, moment
 
-DIFFERENT = 3  # Exit code of a check that found differences
+DIFFERENT = 3  # Exit code if a check finds differences
 
 MARK_COLUMNS = ("id", "status", "duplicate_of", "score", "reason", "stale")
 MATCH_SCORES = ("score", "sentence_jaccard", "signature_jaccard", "containment")
 MATCH_COLUMNS = ("a", "b", "relation", "rule", *MATCH_SCORES)
 
 Format = Annotated[
-    Literal["jsonl", "csv", "table"], Option("--format", "-f", help="jsonl, csv, or a table to look at.")
+    Literal["jsonl", "csv", "table"], Option("--format", "-f", help="jsonl, csv, or a table for people.")
 ]
 SinceOption = Annotated[
     str | None,
-    Option("--since", metavar="TIME", help="Only articles published since: 2026-11-20T08:00Z, 24h, 7d."),
+    Option("--since", metavar="TIME", help="Only articles published since TIME: 2026-11-20, 24h, 7d."),
 ]
 OutputFile = Annotated[Path | None, Option("--output", "-o", help="Write to this file instead of stdout.")]
 RawOption = Annotated[
-    bool, Option("--raw", help="Do not escape texts; a hostile one may drive a terminal or a spreadsheet.")
+    bool, Option("--raw", help="Do not escape texts. A hostile text may control a terminal or a spreadsheet.")
 ]
 
 
 def marks(
     status: Annotated[StatusName | None, Option(help="Only articles of this status.")] = None,
     since: SinceOption = None,
-    marked_since: Annotated[str | None, Option(metavar="TIME", help="Only marks written since.")] = None,
+    marked_since: Annotated[str | None, Option(metavar="TIME", help="Only marks since TIME.")] = None,
     publication: Annotated[str | None, Option(help="Only articles of this publication.")] = None,
-    limit: Annotated[int | None, Option(min=0, help="Number of articles at most.")] = None,
-    kept: Annotated[bool, Option("--kept", help="Add a column `kept` with kept values, as JSON.")] = False,
+    limit: Annotated[int | None, Option(min=0, help="Maximum number of articles.")] = None,
+    kept: Annotated[bool, Option("--kept", help="Add a column `kept`: kept values as JSON.")] = False,
     format_: Format = "jsonl",
     to: OutputFile = None,
     raw: RawOption = False,
 ) -> None:
     """Export the marks of articles for other programs: id, status, duplicate_of, score, reason, stale.
 
-    `id` and `duplicate_of` are your own ids of the articles. Rows are sorted by id. A stale mark is an old
-    one: the next backfill settles the article again.
+    `id` and `duplicate_of` are your own ids of the articles. Rows are sorted by id. A stale mark may be out
+    of date: the next backfill settles the article again.
 
     JSONL writes control and invisible characters as `\\uXXXX`, which changes no value. CSV and tables replace
-    them, and CSV has an apostrophe before a cell that a spreadsheet would run (`=`, `+`, `-`, `@`, tab, CR).
+    these characters. CSV has an apostrophe before a cell that a spreadsheet would run as a formula (it begins
+    with `=`, `+`, `-`, `@`, tab or CR).
 
     **Examples**
 
@@ -81,9 +82,9 @@ def marks(
 
 
 def matches(format_: Format = "jsonl", to: OutputFile = None, raw: RawOption = False) -> None:
-    """Export every scored pair of articles: a (the later one), b, relation, rule and scores.
+    """Export every scored pair of articles: a (the later article), b, relation, rule and scores.
 
-    Control characters, and cells that a spreadsheet would run, are written as by `dedup marks`.
+    Control characters, and cells that a spreadsheet would run, are written as in `dedup marks`.
     """
     with corpus() as dd:
         _export(dd.matches(), MATCH_COLUMNS, MATCH_SCORES, format_, to, "matches", raw)
@@ -163,7 +164,7 @@ def show(
     ]
     console.print(Text(" · ".join(shown(fact) for fact in facts if fact), style="dim"), soft_wrap=True)
     console.print()
-    # Without a terminal a paragraph stays one line, for other programs.
+    # Without a terminal each paragraph is one line, because programs read it.
     for line in article.text.splitlines():
         console.print(Text(shown(line)), soft_wrap=not console.is_terminal)
     console.print()
@@ -190,20 +191,20 @@ def show(
 
 
 def stories(
-    limit: Annotated[int, Option(min=1, help="Number of stories.")] = 20, json: JsonOption = False
+    limit: Annotated[int, Option(min=1, help="Maximum number of stories.")] = 20, json: JsonOption = False
 ) -> None:
-    """List the stories with the most copies, their first outlets here, and the outlets that copied them."""
+    """List the stories with the most copies: the first outlet in this corpus, and outlets with copies."""
     with corpus() as dd:
         found = dd.stories(limit)
         credits = dd.credits.of_stories([story.id for story in found])
     if json:
         output.write_json([{**story.as_dict(), "credits": credits.get(story.id, {})} for story in found])
         return
-    # Copies without a publication time show no order, so they have a column of their own.
+    # Copies without a publication time have a separate column, because their order is unknown.
     lists = ("copied by", "also in, time unknown") if any(s.also_in for s in found) else ("copied by",)
     credit = ("credit",) if credits else ()
     output.table(
-        "stories of the most copies",
+        "stories with the most copies",
         ("copies", "id", "title", "publication", *credit, "published", *lists),
         (
             (
@@ -221,7 +222,7 @@ def stories(
 
 
 def explain(a: FirstArgument, b: SecondArgument, json: JsonOption = False) -> None:
-    """Explain why two articles are related, or why not: sentences, scores, and the rule that decided."""
+    """Explain why two articles are related or unrelated: sentences, scores, and the rule that decided."""
     from dedup.cli.side_by_side import print_explanation
 
     with corpus() as dd:
@@ -233,15 +234,15 @@ def explain(a: FirstArgument, b: SecondArgument, json: JsonOption = False) -> No
 
 
 def verify(
-    sample: Annotated[int | None, Option(min=1, help="Check only so many random articles.")] = None,
+    sample: Annotated[int | None, Option(min=1, help="Check only this number of random articles.")] = None,
     repair: Annotated[bool, Option("--repair", help="Let the next backfill repair differences.")] = False,
     json: JsonOption = False,
 ) -> None:
     """Check the corpus: compute marks, pairs, fingerprints, common sentences and credits again, and compare.
 
-    The bookkeeping for later marks is checked too, always in full. Exit code 3 if anything differs and is not
-    repaired; if `--repair` cannot repair something, the command that can is named. Without `--repair` it only
-    reads, and other commands may run meanwhile.
+    The internal records for later marks are always checked in full, even with `--sample`. The exit code is 3
+    if a difference remains; if `--repair` cannot repair a difference, the command that can repair it is
+    named. Without `--repair` the command only reads. Other commands may run meanwhile.
 
     Next, if anything differs: `dedup verify --repair`, then `dedup backfill`.
     """
@@ -262,8 +263,7 @@ def verify(
         output.say(str(found))
         if repaired is not None and len(found.by_hand) < found.found:
             output.say(
-                f"repaired; {counted(repaired, 'article is', 'articles are')} settled again: run"
-                " `dedup backfill`"
+                f"repaired; {counted(repaired, 'article')} must be settled again: run `dedup backfill`"
             )
         elif repaired is None and len(found.by_hand) < found.found:
             output.say("next: dedup verify --repair, then dedup backfill")

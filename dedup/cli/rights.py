@@ -1,4 +1,4 @@
-"""Commands and the kinds of role that may run them, for refusals. The rights are in `../db/rights.txt`."""
+"""Kinds of role that may run each command, for messages of refusal. `../db/rights.txt` has the rights."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ MAY: Mapping[str, tuple[Role, ...]] = {
     **dict.fromkeys(("check", "watch"), ("scraper", "worker")),
     "check --dry-run": ("scraper", "reader", "worker"),
     **dict.fromkeys(("backfill", "retry", "delete", "worker", "verify", "sentences"), ("worker",)),
-    # A scraper may load new articles; it is refused at one that is stored already, and then needs this.
+    # A scraper may load new articles, but only a worker may load an article that is stored already.
     "load": ("worker",),
     **dict.fromkeys(("sync", "prune", "import", "serve"), ("worker",)),
     **dict.fromkeys(("judge score", "judge tune"), ("reader",)),
@@ -27,13 +27,13 @@ MAY: Mapping[str, tuple[Role, ...]] = {
     **dict.fromkeys(("init", "grant", "uninstall", "attach", "remap", "detach"), ()),
     **dict.fromkeys(("changes --start", "changes --stop"), ()),
 }
-"""Kinds of role by command, the one with the fewest rights first; empty for the owner only."""
+"""Kinds of role by command, the kind with the fewest rights first; empty: only the owner."""
 
 
 def advice(arguments: Sequence[str]) -> str | None:
-    """Return advice after a refused command: the roles that may run it, and the grant for it; or None."""
+    """Return advice after a refused command: kinds of role that may run it, and the grant; or None."""
     words = list(arguments)
-    # Options of the program come before the command, and only --schema has a value.
+    # Options of the program come before the command; of these options only --schema has a value.
     while words and words[0].startswith("-"):
         del words[: 2 if words[0] == "--schema" else 1]
 

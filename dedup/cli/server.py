@@ -1,4 +1,4 @@
-"""The commands `dedup db`: the embedded server and its data."""
+"""Commands `dedup db …`: manage the embedded server and its data."""
 
 from __future__ import annotations
 
@@ -23,16 +23,17 @@ db_app = typer.Typer(
     help="""
 Manage the embedded PostgreSQL server: start, stop, back up, restore, upgrade.
 
-dedup uses it if `DEDUP_DATABASE_URL` is not set. It starts by itself, and runs until `dedup db stop`.
+If `DEDUP_DATABASE_URL` is not set, dedup uses this server. It starts by itself, and runs until `dedup db
+stop`.
 """,
 )
 
 
 @db_app.command("url")
 def db_url() -> None:
-    """Print the address of the database, for psql and other programs; start the embedded server if need be.
+    """Print the address of the database, for psql and other programs; start the embedded server if needed.
 
-    An address in `DEDUP_DATABASE_URL` is not printed if it holds a password.
+    An address in `DEDUP_DATABASE_URL` is not printed if the address contains a password.
 
     **Example**
 
@@ -41,14 +42,14 @@ def db_url() -> None:
     other = dedup.server.other_database()
     found = dedup.server.address() if other else dedup.server.start()
     if found is None:
-        output.say(f"DEDUP_DATABASE_URL is set: {other}; its address holds a password and is not shown")
+        output.say(f"DEDUP_DATABASE_URL is set: {other}; the address contains a password and is not shown")
         raise typer.Exit(1)
     output.console().print(found, soft_wrap=True)
 
 
 @db_app.command("start")
 def db_start() -> None:
-    """Start the embedded server, as every command does that needs it."""
+    """Start the embedded server; every command that needs the server also starts it."""
     dedup.server.start()
     state = dedup.server.status()
     output.say(f"PostgreSQL {state.version} is running, with its data in {state.data}")
@@ -57,12 +58,12 @@ def db_start() -> None:
 @db_app.command("stop")
 def db_stop() -> None:
     """Stop the embedded server; its data are kept."""
-    output.say("stopped" if dedup.server.stop() else "it was not running")
+    output.say("stopped" if dedup.server.stop() else "the server was not running")
 
 
 @db_app.command("status")
 def db_status(json: JsonOption = False) -> None:
-    """Show if the embedded server is running, and where its data are."""
+    """Show whether the embedded server is running, and where its data are."""
     state = dedup.server.status()
     if json:
         output.write_json({**asdict(state), "data": str(state.data)})
@@ -75,7 +76,7 @@ def db_status(json: JsonOption = False) -> None:
 def _only_embedded(instead: str) -> None:
     if other := dedup.server.other_database():
         raise InputError(
-            f"DEDUP_DATABASE_URL is set ({other}), but this is for the embedded server: use {instead}"
+            f"DEDUP_DATABASE_URL is set ({other}), but this command is for the embedded server: use {instead}"
         )
 
 
@@ -85,7 +86,7 @@ def psql(
         list[str] | None, Argument(metavar="-- OPTION…", help="Options of psql, after `--`.")
     ] = None,
 ) -> None:
-    """Open psql on the corpus of the embedded server; start the server if need be.
+    """Open psql on the corpus of the embedded server; start the server if it is not running.
 
     **Example**
 
@@ -94,10 +95,10 @@ def psql(
     _only_embedded("psql of your own")
     say_if_started()
     words = [*dedup.server.client(), *(arguments or ())]
-    # `execve` drops what Python has buffered.
+    # Without a flush, `execve` would drop the output that Python has buffered.
     sys.stdout.flush()
     sys.stderr.flush()
-    # PGHOSTADDR and the like in the environment could lead to another server.
+    # Variables such as PGHOSTADDR would make psql connect to a different server.
     os.execve(words[0], words, {k: v for k, v in os.environ.items() if k not in _SERVERS})  # noqa: S606
 
 
@@ -105,12 +106,12 @@ _SERVERS = ("PGHOST", "PGHOSTADDR", "PGPORT", "PGDATABASE", "PGUSER", "PGSERVICE
 
 
 @db_app.command()
-def dump(file: Annotated[Path, Argument(metavar="FILE", help="A file that does not exist.")]) -> None:
+def dump(file: Annotated[Path, Argument(metavar="FILE", help="New file; it must not exist.")]) -> None:
     """Write the corpus of the embedded server into one file, as a backup.
 
-    It is one snapshot, whole or not at all; others can work meanwhile. Only you can read the file: it holds
-    all texts, and the hash key. `dedup db restore` or pg_restore brings it back. If tables are attached, the
-    file holds the whole database.
+    The file is one complete snapshot; other commands can run meanwhile. Only you can read the file, which
+    contains all texts, and the hash key. `dedup db restore` or pg_restore restores the corpus. If tables are
+    attached, the file contains the whole database.
 
     **Example**
 
@@ -122,18 +123,18 @@ def dump(file: Annotated[Path, Argument(metavar="FILE", help="A file that does n
 
 
 @db_app.command()
-def restore(file: Annotated[Path, Argument(metavar="FILE", help="A file that `dump` wrote.")]) -> None:
+def restore(file: Annotated[Path, Argument(metavar="FILE", help="File that `dump` wrote.")]) -> None:
     """Restore a corpus from a file into an embedded server without articles, and verify it.
 
-    Nothing is overwritten. If it differs from the rules, the next backfill corrects it. Exit code 1 if the
-    file cannot be used; then nothing was changed.
+    No data are overwritten. If marks differ from the rules, the next backfill corrects them. If the file
+    cannot be used, nothing is changed, and the exit code is 1.
     """
     _only_embedded("pg_restore")
     say_if_started()
     dedup.server.restore(file)
     with dedup.Deduplicator() as dd, progress_bar() as bar:
         left = dd.preview()
-        # Fingerprints of another version differ from ours without being wrong.
+        # Fingerprints from another version of dedup differ without being wrong.
         if left.adoption:
             output.say("restored; next: dedup backfill, since this version reads texts differently")
             return
@@ -151,11 +152,11 @@ def upgrade(
     delete_old: Annotated[bool, Option("--delete-old", help="Remove the old data after upgrades.")] = False,
     json: JsonOption = False,
 ) -> None:
-    """Upgrade the data of the embedded server after an update of dedup that brings a newer PostgreSQL.
+    """Upgrade the data of the embedded server, after an update of dedup brought a newer PostgreSQL.
 
-    The server is stopped. All databases and roles are copied and compared row by row; then the folders change
-    places. The disk needs room for two copies: the old one stays (`postgres-16`) until `--delete-old`. If the
-    upgrade is killed, nothing is lost, and you can run it again.
+    The server is stopped. All databases and roles are copied and compared row by row; then the new folder
+    takes the name of the old folder. The disk needs room for two copies: the old data stay (`postgres-16`)
+    until `--delete-old`. If the upgrade is killed, no data are lost, and you can run it again.
 
     Your changes of `postgresql.conf` are not copied.
     """

@@ -17,7 +17,7 @@ from dedup.cli.shared import JsonOption, YesOption, corpus
 from dedup.rules.relation import Relation
 
 CHANGES = {"fingerprint": "fingerprints", "rule": "marks", "window": "what is compared"}
-"""Effects of a setting in words, by its kind."""
+"""Words for the data that a setting changes, by the kind of setting."""
 
 SentenceLanguageOption = Annotated[
     str | None, Option("--language", help="Language of the sentence, such as `en`.")
@@ -30,13 +30,13 @@ settings_app, common_app = typer.Typer(), typer.Typer()
 def settings(
     context: typer.Context,
     show_secrets: Annotated[
-        bool, Option("--show-secrets", help="Show the hash key itself, for another machine.")
+        bool, Option("--show-secrets", help="Show the hash key itself, to copy it.")
     ] = False,
     json: JsonOption = False,
 ) -> None:
-    """List the settings of this corpus with their meanings; set or reset them.
+    """List the settings of this corpus with their meanings; set or reset settings.
 
-    The next backfill puts changed settings in force. Until then `--json` shows their new values under
+    The next backfill puts changed settings in force. Until then `--json` shows the new values under
     `waiting`.
     """
     if context.invoked_subcommand:
@@ -79,14 +79,14 @@ def settings_set(
 ) -> None:
     """Change settings of the corpus; the next backfill puts them in force.
 
-    The backfill settles everything again; after a change of fingerprints it also reads every text again.
-    Marks stay readable meanwhile.
+    That backfill settles every article again. If the setting changes fingerprints, the backfill also reads
+    every text again. Marks stay readable meanwhile.
 
-    `hash_key=random` makes a key, and `hash_key=-` reads one from stdin, since all users of a machine can see
-    what others type on a command line.
+    `hash_key=random` makes a key, and `hash_key=-` reads a key from stdin. Do not type a key on the command
+    line, which all users of the machine can see.
 
-    Two changes cannot be undone: a `keep_window` that archives articles, and another hash key. The command
-    says how much is lost, and asks; without a terminal it needs `--yes`.
+    Two changes cannot be undone: a `keep_window` that archives articles, and a new hash key. The command
+    shows how much will be lost, and asks; without a terminal it needs `--yes`.
 
     **Example**
 
@@ -137,10 +137,10 @@ def train_sentences(
     map_: shared.MapOption = None,
     format_: shared.FormatOption = None,
 ) -> None:
-    """Learn from your own articles where sentences of a language end.
+    """Learn from your own articles where the sentences of a language end.
 
-    Some thousand articles are enough (Punkt, unsupervised). Articles that name another language are left out.
-    The result is stored with the corpus, and the next backfill reads every text of the language again.
+    A few thousand articles are enough (Punkt, unsupervised). Articles in other languages are left out. The
+    result is stored with the corpus, and the next backfill reads every text of that language again.
     """
     from dedup.api.settings import language_code
     from dedup.base.article import Article
@@ -162,7 +162,7 @@ def train_sentences(
 
     with ExitStack() as stack:
         opened = (read_articles(file, fields=mapping, format=format_, lose_dates=True) for file in files)
-        # All files are opened before the corpus: a typo must not start a server.
+        # All files are opened before the corpus, because a mistyped name must not start a server.
         readers = [stack.enter_context(reader) for reader in opened]
         dd = stack.enter_context(corpus())
         bar = stack.enter_context(progress_bar("bytes"))
@@ -177,13 +177,14 @@ def train_sentences(
 @common_app.callback()
 def common(
     context: typer.Context,
-    limit: Annotated[int, Option(min=1, help="Number of sentences.")] = 20,
+    limit: Annotated[int, Option(min=1, help="Maximum number of sentences.")] = 20,
     json: JsonOption = False,
 ) -> None:
-    """List common sentences, which are ignored, and pinned sentences; the most frequent first.
+    """List common sentences, which comparisons ignore, and pinned sentences; the most frequent first.
 
-    `stories` counts, not `articles`: 300 copies of one report are one story, 300 different articles with the
-    same footer are 300. It has a fraction if some of these stories have more copies than others.
+    A sentence is common if it is in many `stories`; the number of `articles` does not matter. 300 copies of
+    one report are one story; 300 different articles with the same footer are 300 stories. The number of
+    stories is a fraction if some of the stories have more copies than others.
     """
     if context.invoked_subcommand:
         return
@@ -205,14 +206,14 @@ def common(
 
 @common_app.command("pin")
 def common_pin(
-    sentence: Annotated[str, Argument(metavar="SENTENCE", help="The sentence, or its hash.")],
-    always: Annotated[bool, Option("--always", help="Always ignore it.")] = False,
-    never: Annotated[bool, Option("--never", help="Never ignore it.")] = False,
+    sentence: Annotated[str, Argument(metavar="SENTENCE", help="Sentence, or its hash.")],
+    always: Annotated[bool, Option("--always", help="Always ignore the sentence.")] = False,
+    never: Annotated[bool, Option("--never", help="Never ignore the sentence.")] = False,
     language: SentenceLanguageOption = None,
 ) -> None:
-    """Pin a sentence as always or never common, from the next backfill on."""
+    """Pin a sentence as always common or never common, from the next backfill on."""
     if always == never:
-        raise InputError("say either --always or --never")
+        raise InputError("add either --always or --never")
     with corpus() as dd:
         dd.common_sentences.pin(_sentence_or_hash(sentence), common=always, language=language)
     output.say(f"pinned as {'always' if always else 'never'} common; next: dedup backfill")
@@ -220,7 +221,7 @@ def common_pin(
 
 @common_app.command("unpin")
 def common_unpin(
-    sentence: Annotated[str, Argument(metavar="SENTENCE", help="The sentence, or its hash.")],
+    sentence: Annotated[str, Argument(metavar="SENTENCE", help="Sentence, or its hash.")],
     language: SentenceLanguageOption = None,
 ) -> None:
     """Remove the pin of a sentence, from the next backfill on."""
@@ -239,10 +240,10 @@ def _sentence_or_hash(given: str) -> str | int:
 pin_app = typer.Typer(
     no_args_is_help=True,
     help="""
-Pin the relation of two articles against the scores: duplicate, similar or unrelated.
+Pin the relation of two articles, whatever the scores are: duplicate, similar or unrelated.
 
-A pin is stored with your ids, the person, the time and the reason; it survives a delete and a new load. If
-you remove it, the rules decide again.
+A pin is stored with your ids, the person, the time and the reason. The pin stays if you delete an article and
+load it again. If you remove the pin, the rules decide again.
 
     dedup pin set A B unrelated --why "two matches, one report template"
 """,
@@ -259,17 +260,17 @@ def pin_set(
     ] = None,
     why: Annotated[str | None, Option(help="The reason, for later readers.")] = None,
 ) -> None:
-    """Pin the relation of two articles; the next backfill settles both again."""
+    """Pin the relation of two articles; the next backfill settles both articles again."""
     with corpus() as found:
         unknown = found.pins.set(a, b, relation, by=who, reason=why)
     output.say(f"pinned as {relation.value}; next: dedup backfill")
     for name in unknown:
-        output.say(f"there is no article {name} yet: the pin waits for it")
+        output.say(f"there is no article {name} yet: the pin waits for that article")
 
 
 @pin_app.command("remove")
 def pin_remove(a: shared.FirstArgument, b: shared.SecondArgument) -> None:
-    """Remove the pin of a pair, so that the rules decide again. Exit code 1 if it was not pinned."""
+    """Remove the pin of a pair, so that the rules decide again. Exit code 1 if there was no pin."""
     with corpus() as found:
         removed = found.pins.remove(a, b)
     if not removed:

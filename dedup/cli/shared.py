@@ -24,7 +24,7 @@ from dedup.cli.progress import duration
 from dedup.cli.signals import stopping as stopping
 
 JsonOption = Annotated[bool, Option("--json", help="Print JSON for machines.")]
-YesOption = Annotated[bool, Option("--yes", help="Do not ask, even if it cannot be undone.")]
+YesOption = Annotated[bool, Option("--yes", help="Do not ask, even if the change cannot be undone.")]
 FirstArgument = Annotated[str, Argument(metavar="A", help="Your id of one article.")]
 SecondArgument = Annotated[str, Argument(metavar="B", help="Your id of the other article.")]
 MapOption = Annotated[
@@ -33,16 +33,16 @@ MapOption = Annotated[
 ]
 FormatOption = Annotated[
     str | None,
-    Option("--format", help="jsonl, json, csv, tsv, parquet, xlsx or xml, if the name does not say it."),
+    Option("--format", help="jsonl, json, csv, tsv, parquet, xlsx or xml, if the name does not show it."),
 ]
 PublicationOption = Annotated[
-    str | None, Option("--publication", help="Publication of articles that name none.")
+    str | None, Option("--publication", help="Publication for articles without publication.")
 ]
 LanguageOption = Annotated[
-    str | None, Option("--language", help="Language of articles that name none, such as `en`.")
+    str | None, Option("--language", help="Language for articles without language, such as `en`.")
 ]
 HtmlOption = Annotated[
-    bool, Option("--html", help="Extract texts from HTML, strip titles of tags; needs the extra `html`.")
+    bool, Option("--html", help="Extract texts from HTML, remove tags of titles; needs the extra `html`.")
 ]
 DateFormatOption = Annotated[
     str | None,
@@ -50,25 +50,25 @@ DateFormatOption = Annotated[
 ]
 DayFirstOption = Annotated[
     bool | None,
-    Option("--day-first/--month-first", help="Order of 05/06/2018, if other dates do not show it."),
+    Option("--day-first/--month-first", help="Order of dates such as 05/06/2018, if no other date shows it."),
 ]
 LoseDatesOption = Annotated[
-    bool, Option("--lose-dates", help="Load the file even if a tenth of its dates cannot be read.")
+    bool, Option("--lose-dates", help="Load the file even if over a tenth of its dates cannot be read.")
 ]
 KeepOption = Annotated[
     list[str] | None,
-    Option(metavar="NAMES", help="Columns to show beside the marks: `topic,desk`. May be repeated."),
+    Option(metavar="NAMES", help="Columns to store and show beside marks: `topic,desk`. May be repeated."),
 ]
-LogFormatOption = Annotated[LogFormat, Option("--log-format", help="Each event as a line of text or JSON.")]
+LogFormatOption = Annotated[LogFormat, Option("--log-format", help="Form of log lines: text or JSON.")]
 LogLevelOption = Annotated[LogLevel, Option("--log-level", help="Lowest level of events that are logged.")]
 
-TITLE_CHARACTERS = 60  # Characters of a title within a message
+TITLE_CHARACTERS = 60  # Maximum number of characters of a title within a message
 
 METRICS_PACKAGES = ("prometheus_client",)  # Packages of the extra `metrics`
 
 
 def needs(what: str, extra: str, packages: Sequence[str]) -> None:
-    """Raise InputError if packages of an extra are missing; `what` needs them."""
+    """Raise InputError if a package of an extra is missing. `what`: the command that needs the extra."""
     missing = [name for name in packages if importlib.util.find_spec(name) is None]
     if missing:
         raise InputError(f"{what} needs {', '.join(missing)}: run `{installing(extra)}`")
@@ -76,19 +76,19 @@ def needs(what: str, extra: str, packages: Sequence[str]) -> None:
 
 @contextmanager
 def corpus() -> Iterator[dedup.Deduplicator]:
-    """Open the corpus, with a message if that starts the embedded server."""
+    """Open the corpus; print a message if that starts the embedded server."""
     say_if_started()
     with dedup.Deduplicator() as found:
         yield found
 
 
 def agree(what: str, *, yes: bool) -> None:
-    """Say what cannot be undone, and ask for consent, unless `yes`.
+    """Print what cannot be undone, and ask for consent, unless `yes` is true.
 
     Raises InputError: there is no terminal for the question. Raises typer.Abort: the answer is no.
     """
     if not yes and not (sys.stdin.isatty() and sys.stderr.isatty()):
-        raise InputError(f"{what}; this cannot be undone: add --yes if it is meant")
+        raise InputError(f"{what}; this cannot be undone: add --yes to confirm")
     output.say(what)
     if not yes:
         typer.confirm("this cannot be undone; continue?", abort=True, err=True)
@@ -100,12 +100,12 @@ def say_if_started() -> None:
 
 
 def shortened(text: str) -> str:
-    """Return a title cut to `TITLE_CHARACTERS`."""
+    """Return a title, cut to at most `TITLE_CHARACTERS`."""
     return text if len(text) <= TITLE_CHARACTERS else f"{text[: TITLE_CHARACTERS - 1].rstrip()}…"
 
 
 def previewed(preview: dedup.Preview) -> str:
-    """Return the work of the next backfill in words."""
+    """Return words for the work and the time of the next backfill."""
     texts = f"{counted(preview.fingerprint, 'text')} to fingerprint, " if preview.fingerprint else ""
     return f"{texts}{counted(preview.settle, 'article')} to settle, about {duration(preview.seconds)}"
 
@@ -124,7 +124,7 @@ def names(given: list[str] | None) -> list[str] | None:
 
 
 def moment(given: str) -> datetime:
-    """Return a time of the command line: in a form of files, or an age (`30m`, `24h`, `7d`)."""
+    """Return the time that an argument means: a time as in files, or an age (`30m`, `24h`, `7d`)."""
     from dedup.base.times import parse_time
 
     if (span := _span(given, "mhd")) is not None:
@@ -136,7 +136,7 @@ def moment(given: str) -> datetime:
 
 
 def seconds_of(given: str) -> float:
-    """Return the seconds of a time span of the command line: `90s`, `30m`, `26h`, `7d`."""
+    """Return the seconds of a time span in an argument: `90s`, `30m`, `26h`, `7d`."""
     if not (span := _span(given, "smhd")):
         raise InputError(f"{given!r} is no time span: write 90s, 30m, 26h or 7d")
     return span
@@ -148,7 +148,7 @@ def _span(given: str, units: str) -> float | None:
 
 
 def hash_key(given: str) -> str:
-    """Return a hash key: `random` makes one, `-` reads one from stdin."""
+    """Return the hash key that an argument means: `random` makes a key, `-` reads a key from stdin."""
     from dedup.base.settings import HASH_KEY_CHARACTERS
 
     if given == "random":
@@ -157,7 +157,7 @@ def hash_key(given: str) -> str:
     # The message does not quote the key: it is a secret.
     if len(key) < HASH_KEY_CHARACTERS:
         raise SettingError(
-            f"a hash key has at least {HASH_KEY_CHARACTERS} characters; write random, or - for one from stdin"
+            f"a hash key has at least {HASH_KEY_CHARACTERS} characters; write random, or - to read stdin"
         )
     return key
 

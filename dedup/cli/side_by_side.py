@@ -1,7 +1,7 @@
-"""Two texts with their differences marked, for `explain`, `versions` and `judge review`.
+"""Two texts with highlighted differences, for `explain`, `versions` and `judge review`.
 
-A terminal shows them side by side, with differing words in a style; other output has one below the other,
-with `[-earlier-]` and `{+later+}`. `settling/explain.py` computes the differences.
+A terminal shows the texts side by side, with differing words in a style. Other output shows one text below
+the other, with differing words as `[-earlier-]` and `{+later+}`. `settling/explain.py` finds differences.
 """
 
 from __future__ import annotations
@@ -18,16 +18,16 @@ from dedup.cli.output import printable
 from dedup.text.alignment import Passage, Segment, align, reflowed
 
 ALONE = "bold underline yellow"
-"""Style of words that the other text lacks; without colours it is still bold and underlined."""
+"""Style of words that the other text lacks; visible even without colours."""
 
 EARLIER, LATER = ("[-", "-]"), ("{+", "+}")
-"""Marks around words that the other text lacks, where there are no styles; wdiff writes the same."""
+"""Signs around words that the other text lacks, if there are no styles; the program wdiff prints the same."""
 
-NARROWEST_COLUMNS = 80  # Columns of a terminal that has room for two texts side by side
+NARROWEST_COLUMNS = 80  # Minimum width of a terminal for two texts side by side
 
 
 def page(a: str, b: str, heads: Sequence[Text], *, narrow: bool) -> RenderableType:
-    """Return two texts below their heads, side by side or (`narrow`) one below the other."""
+    """Return two texts with their heads, side by side or (if `narrow`) one below the other."""
     rows = align(reflowed(a), reflowed(b))
     if narrow:
         lines: list[Text] = []
@@ -52,7 +52,7 @@ def _passage(passage: Passage | None) -> Text:
 
 
 def _columns(*heads: Text, below: int = 0) -> Table:
-    """Return two columns of one width, with `below` blank lines after each row."""
+    """Return a table of two equally wide columns. `below`: number of blank lines after each row."""
     table = Table(box=None, expand=True, pad_edge=False, padding=(0, 2, below, 0))
     for head in heads:
         table.add_column(head, ratio=1, overflow="fold")
@@ -60,7 +60,7 @@ def _columns(*heads: Text, below: int = 0) -> Table:
 
 
 def marked(segments: Iterable[Segment], around: tuple[str, str] | None = None) -> Text:
-    """Return a passage whose differing words have a style, or stand between two marks."""
+    """Return a passage, where differing words have a style, or are between the two signs of `around`."""
     text = Text()
     for segment in segments:
         shown = printable(segment.text)
@@ -112,7 +112,7 @@ def _print_sentences(console: Console, title: str, sentences: Sequence[str], sty
         return
     console.print()
     console.print(Text(f"{title} ({len(sentences):,})", style="bold"))
-    # Without a terminal each sentence is one line, for other programs.
+    # Without a terminal each sentence is one line, because programs read it.
     for sentence in sentences:
         shown = Text(f"  {printable(sentence)}", style=style)
         console.print(shown, soft_wrap=not console.is_terminal)
@@ -130,7 +130,7 @@ def _print_differing(
     if letters:
         title = f"passages with letters that differ ({len(sentences):,})"
     console.print(Text(title, style="bold"))
-    # A dumb terminal has no styles, so differing words need marks there too.
+    # A dumb terminal has no styles, so differing words need signs there too.
     styles = console.is_terminal and not console.is_dumb_terminal
     if styles and console.width >= NARROWEST_COLUMNS:
         table = _columns(Text("earlier", "dim"), Text("later", "dim"), below=1)
@@ -152,7 +152,7 @@ def print_sides(
     *,
     marks: bool,
 ) -> None:
-    """Print the versions of a sentence one below the other; `marks`: put signs around differing words."""
+    """Print two versions of a sentence one below the other. `marks`: put signs around differing words."""
     for sign, segments, around in (("-", earlier, EARLIER), ("+", later, LATER)):
         if segments is not None:
             shown = marked(segments, around if marks else None)

@@ -1,13 +1,13 @@
-"""Ctrl-C, SIGTERM and SIGHUP: the end of a command, and its exit code.
+"""Ctrl-C, SIGTERM and SIGHUP: how a command ends after these signals, and with which exit code.
 
 A command that stops before its work is done exits with 128 plus the number of the signal, as shells do: 130
 for Ctrl-C, 143 for SIGTERM, 129 for SIGHUP.
 
-- By default each of the three raises KeyboardInterrupt: finished work is kept.
+- By default each of the three signals raises KeyboardInterrupt: finished work is kept.
 - Within `stopping`, SIGTERM and SIGHUP set a flag. The command finishes its batch, reads the flag, and calls
-  `unfinished` if work is left. After `STOP_SECONDS` it is ended, for example if it waits for input or a lock.
-- Within `leaving`, for endless commands, Ctrl-C does the same, a second signal ends the command at once, and
-  the limit is `LEAVE_SECONDS`.
+  `unfinished` if work is left. After `STOP_SECONDS` it is ended, for example while it waits for a lock.
+- Within `leaving`, for endless commands, Ctrl-C sets the flag too, a second signal ends the command at once,
+  and the limit is `LEAVE_SECONDS`.
 - A command that fails after a signal says why, and exits with the code of the signal.
 """
 
@@ -24,20 +24,20 @@ from typing import Any, NoReturn
 import typer
 
 STOPPING = (signal.SIGTERM, signal.SIGHUP)
-"""Signals that ask a command to end soon; Ctrl-C ends it at once."""
+"""Signals that ask a command to end soon; Ctrl-C ends a command at once."""
 
 STOP_SECONDS = 20.0
-"""Seconds for the batch at work: far more than a batch takes, but below the 30 seconds of orchestrators."""
+"""Seconds for the current batch: far longer than a batch takes, but orchestrators kill after 30 seconds."""
 
 LEAVE_SECONDS = 5.0
-"""Seconds for the batch of an endless command, which ends within ten: the rest may go into a cancelled
-statement on a server that does not answer."""
+"""Seconds for the current batch of an endless command. The command must end within ten seconds, and
+cancelling a statement on a server that does not answer may take up to five more."""
 
 
 class StopFlag:
-    """A flag that a signal sets; `late` if the command took too long and is being ended."""
+    """A flag that a signal sets. `late`: true if the command took too long and is being ended."""
 
-    # Not a `threading.Event`: `set` takes its lock, and a second signal inside `set` waits for it for ever.
+    # A `threading.Event` will not do: a second signal during its `set` would wait for a lock for ever.
     late = False
     _set = False
 
@@ -52,17 +52,17 @@ _Handler = Callable[[int, FrameType | None], None]
 
 
 class _Came:
-    asked: int | None = None  # The last signal, if any
-    ending = False  # True while the command is being ended: more signals must not disturb its cleanup
+    asked: int | None = None  # Number of the last signal, if any came
+    ending = False  # True while the command is ending: further signals must not disturb the cleanup
 
 
 def listen() -> None:
-    """Let each of the three signals raise KeyboardInterrupt from here on, once."""
+    """Let the first of the three signals raise KeyboardInterrupt from now on."""
     _handle(_end, signal.SIGINT, *STOPPING)
 
 
 def ignore() -> None:
-    """Ignore the three signals from here on: the exit code is known."""
+    """Ignore the three signals from now on, since the exit code is decided."""
     for number in (signal.SIGINT, *STOPPING):
         signal.signal(number, signal.SIG_IGN)
 
@@ -76,28 +76,28 @@ def asked_to_stop() -> bool:
 
 
 def exit_code(default: int = signal.SIGTERM) -> int:
-    """Return the exit code of an unfinished command: 128 plus the signal that came, or `default`."""
+    """Return the exit code of an unfinished command: 128 plus the signal that came, or plus `default`."""
     return 128 + (_Came.asked or default)
 
 
 def unfinished() -> NoReturn:
-    """End a stopped command that has work left, with the exit code of the signal."""
+    """End a stopped command whose work is not finished, with the exit code of the signal."""
     raise typer.Exit(exit_code())
 
 
 def stopping() -> AbstractContextManager[StopFlag]:
-    """Return a flag that SIGTERM and SIGHUP set: finish the batch, then call `unfinished` if work is left."""
+    """Return a flag that SIGTERM and SIGHUP set; the command should then finish its batch and end."""
     return _asked(STOPPING, STOP_SECONDS)
 
 
 def leaving() -> AbstractContextManager[StopFlag]:
-    """Return a flag that Ctrl-C, SIGTERM and SIGHUP set; a second signal, or time, ends the command."""
+    """Return a flag that Ctrl-C, SIGTERM and SIGHUP set; a second signal or a limit ends the command."""
     return _asked((signal.SIGINT, *STOPPING), LEAVE_SECONDS, once=True)
 
 
 @contextmanager
 def _asked(numbers: Sequence[signal.Signals], seconds: float, *, once: bool = False) -> Iterator[StopFlag]:
-    """Yield a flag that signals set. After so many seconds, or a second signal (`once`), the command ends."""
+    """Yield a flag that signals set. End the command after `seconds`, or with `once` at a second signal."""
     flag = StopFlag()
     handler, timer = signal.getsignal(signal.SIGALRM), signal.getitimer(signal.ITIMER_REAL)
 
@@ -105,7 +105,7 @@ def _asked(numbers: Sequence[signal.Signals], seconds: float, *, once: bool = Fa
         if once and flag.is_set():
             _end(number, frame)
         note(number)
-        # The limit counts from the first signal: more signals must not restart the alarm.
+        # The time limit counts from the first signal, so later signals must not restart the alarm.
         if not flag.is_set():
             flag.set()
             signal.signal(signal.SIGALRM, end)
@@ -129,7 +129,7 @@ def _asked(numbers: Sequence[signal.Signals], seconds: float, *, once: bool = Fa
 def _end(number: int, _frame: FrameType | None) -> None:
     if _Came.ending:
         return
-    # The alarm only follows a signal, whose number is noted already.
+    # The alarm always follows a signal, and the number of that signal is noted already.
     if number != signal.SIGALRM:
         note(number)
     _Came.ending = True
@@ -137,11 +137,11 @@ def _end(number: int, _frame: FrameType | None) -> None:
 
 
 def note(number: int) -> None:
-    """Note the signal for the exit code; after SIGHUP redirect output from the lost terminal to nowhere."""
+    """Note the signal for the exit code; after SIGHUP, redirect output from the terminal to /dev/null."""
     _Came.asked = number
     if number != signal.SIGHUP:
         return
-    # A write to a lost terminal fails, and would end the work that the signal lets finish.
+    # A write to a lost terminal fails, which would end the work that should still be finished.
     for stream in (1, 2):
         with suppress(OSError):
             if stat.S_ISCHR(os.fstat(stream).st_mode) and not os.isatty(stream):
@@ -153,7 +153,7 @@ def note(number: int) -> None:
 def _handle(handler: _Handler, *numbers: signal.Signals) -> dict[signal.Signals, Any]:
     previous: dict[signal.Signals, Any] = {}
     for number in numbers:
-        # `nohup` starts a program with SIGHUP ignored, and it must stay so.
+        # `nohup` starts a program that ignores SIGHUP, and the program must continue to ignore it.
         if number == signal.SIGHUP and signal.getsignal(number) is signal.SIG_IGN:
             continue
         previous[number] = signal.signal(number, handler)

@@ -1,4 +1,4 @@
-"""The commands `versions` and `sentences`: alterations of stories, and their words in SQL."""
+"""Commands `versions` and `sentences`: show the alterations of a story, or store them for SQL."""
 
 from __future__ import annotations
 
@@ -21,19 +21,21 @@ NUMBERS = ("version", "published", "against", *KINDS)
 
 
 def versions(
-    story: Annotated[str, Argument(metavar="STORY", help="The id of any article of the story.")],
+    story: Annotated[str, Argument(metavar="STORY", help="Your id of any article of the story.")],
     against: Annotated[
-        Literal["before", "original"], Option(help="Compare with the version before, or with the original.")
+        Literal["before", "original"],
+        Option(help="Compare each version with the previous one, or the original."),
     ] = "before",
     json: JsonOption = False,
 ) -> None:
     """Show how a story was altered: the sentences that each version added, removed and changed.
 
-    Versions are the original and its duplicates by time, each compared with the one before. An update that
-    grew so much that it is only `similar` is an original too: the most similar ones follow at the end,
-    compared with this original. Sentences count wherever they stand in a text; common ones are marked.
+    Versions are the original and its duplicates by time; each version is compared with the previous version.
+    An update that grew so much that it is only `similar` is an original too: the most similar updates follow
+    at the end, compared with this original. A sentence that only moved counts as unchanged. Common sentences
+    are labelled.
 
-    For all stories at once, and for SQL: `dedup sentences`.
+    For all stories together, and for SQL: `dedup sentences`.
 
     **Example**
 
@@ -61,7 +63,7 @@ def versions(
     for one in (*found.versions, *found.updates):
         _print_alterations(console, one)
     if not any(one.before for one in (*found.versions, *found.updates)):
-        output.say("it has one version")
+        output.say("the story has only one version")
 
 
 def _print_alterations(console: Console, one: dedup.Version) -> None:
@@ -84,19 +86,19 @@ def _print_alterations(console: Console, one: dedup.Version) -> None:
 
 
 def sentences(
-    outlets: Annotated[int, Option(min=2, help="Fewest outlets that share a quote.")] = MIN_OUTLETS,
+    outlets: Annotated[int, Option(min=2, help="Minimum number of outlets of a quote.")] = MIN_OUTLETS,
     every: Annotated[
-        int | None, Option(min=0, metavar="MINUTES", help="Let `dedup worker` repeat it so often; 0 ends it.")
+        int | None, Option(min=0, metavar="MINUTES", help="Let `dedup worker` repeat this; 0: stop.")
     ] = None,
     json: JsonOption = False,
 ) -> None:
     """Fill the views `alteration` and `quote` with sentences, for analysts and for `dedup quotes`.
 
-    It stores the alterations of each version of a story, and the sentences that several outlets share
-    (100,000 at most), with their words; everything else in the database has only hashes of sentences. Run it
-    after a backfill when you need them. Unchanged versions are skipped. Marks do not depend on it, and
-    `check` and `backfill` never wait for it. Sentences of attached tables are kept too, until their rows
-    change. You may stop it at any moment.
+    The command stores the words of each alteration in a story, and of sentences that several outlets share
+    (at most 100,000); elsewhere the database has only hashes of sentences. Run it after a backfill when you
+    need these views. Unchanged versions are skipped. Marks do not depend on this command, and `check` and
+    `backfill` never wait for it. Sentences of attached tables are stored too, until the rows change. You may
+    stop it at any moment.
 
     **Examples**
 

@@ -1,4 +1,4 @@
-"""The command `worker`."""
+"""Command `worker`: settle new articles until stopped."""
 
 from __future__ import annotations
 
@@ -21,30 +21,30 @@ log = logging.getLogger("dedup.worker")
 
 
 def worker(
-    once: Annotated[bool, Option("--once", help="Settle once and end, as `dedup backfill`.")] = False,
+    once: Annotated[bool, Option("--once", help="Settle once and end, like `dedup backfill`.")] = False,
     poll: Annotated[
-        float, Option(min=0.1, max=3600, help="Seconds between looks for articles without a notification.")
+        float, Option(min=0.1, max=3600, help="Seconds between two searches for unannounced articles.")
     ] = 1.0,
     workers: Annotated[
-        int | None, Option(min=1, max=MAX_WORKERS, help="Threads for texts; default: one more than cores.")
+        int | None, Option(min=1, max=MAX_WORKERS, help="Number of threads; default: one more than cores.")
     ] = None,
     metrics_port: Annotated[
         int | None, Option(min=0, max=65535, help="Port for Prometheus; needs the extra `metrics`.")
     ] = None,
     metrics_host: Annotated[
-        str, Option(help="Address for Prometheus; any other is open to the network.")
+        str, Option(help="Address for Prometheus; other addresses are open to the network.")
     ] = "127.0.0.1",
     log_format: LogFormatOption = "text",
     log_level: LogLevelOption = "info",
 ) -> None:
     """Settle new articles within a second of their arrival, until stopped.
 
-    You may run several workers, on any machines: one works, the others stand by and take over when it is
-    gone. A worker waits for a database that does not answer; a refused login, or a schema of another version,
-    ends it with exit code 1.
+    You may run several workers, on any machines: one worker settles; the other workers stand by, and one of
+    them takes over if the first ends. A worker waits for a database that does not answer. If the login is
+    refused, or the schema has another version, the worker ends with exit code 1.
 
-    At SIGTERM, SIGHUP or Ctrl-C it finishes its batch and ends with exit code 0, within 10 seconds; a second
-    signal ends it at once. The next worker continues unfinished work.
+    At SIGTERM, SIGHUP or Ctrl-C a worker finishes its batch and ends with exit code 0, within 10 seconds; a
+    second signal ends the worker at once. The next worker continues unfinished work.
 
     **Examples**
 
@@ -62,7 +62,7 @@ def worker(
         try:
             dedup.worker.work(stop=leave.is_set, poll=poll, workers=workers)
         except KeyboardInterrupt:
-            # After a second signal the worker exits with its code; the time limit is a clean end.
+            # A second signal decides the exit code; after the time limit the exit code is 0.
             if not leave.late:
                 raise
             log.warning("stopped in the middle of a statement, which is undone; nothing is lost")

@@ -1,4 +1,4 @@
-"""Commands that change the corpus: backfill, retry, check, delete, prune. `load.py` has load."""
+"""Commands that change the corpus: backfill, retry, check, delete, prune."""
 
 from __future__ import annotations
 
@@ -23,28 +23,28 @@ def backfill(
         int, Option(min=1, max=100_000, help="Articles per transaction; the marks do not depend on it.")
     ] = 1_000,
     workers: Annotated[
-        int | None, Option(min=0, max=MAX_WORKERS, help="Threads for texts; default: one more than cores.")
+        int | None, Option(min=0, max=MAX_WORKERS, help="Number of threads; default: one more than cores.")
     ] = None,
     engine: Annotated[
-        EngineName, Option(metavar="|".join(ENGINE_NAMES), help="Engine that settles; auto: the quicker one.")
+        EngineName, Option(metavar="|".join(ENGINE_NAMES), help="Engine that settles; auto: the faster one.")
     ] = "auto",
     memory: Annotated[
-        int | None, Option(min=16, metavar="MB", help="Memory for that engine; default: a quarter of all.")
+        int | None, Option(min=16, metavar="MB", help="Maximum for the memory engine; default: a quarter.")
     ] = None,
     json: shared.JsonOption = False,
 ) -> None:
     """Settle every pending or stale article, as a nightly run or after a load.
 
-    It puts changed settings in force, fingerprints texts on all cores, counts common sentences, and settles.
-    Much work, as after a first load or a changed setting, is done at once by the memory engine; a few
-    articles are settled in batches by the postgres engine, through its indexes. Both give the same marks. You
-    may stop it at any moment: the next run continues. Marks stay readable meanwhile.
+    A backfill puts changed settings in force, fingerprints texts on all cores, counts common sentences, and
+    settles. Much work, as after a first load or a changed setting, is done by the memory engine; a few
+    articles are settled in batches by the postgres engine, with indexes. Both engines give the same marks.
+    You may stop a backfill at any moment: the next run continues. Marks stay readable meanwhile.
 
-    If another backfill is running, this one says who runs it, since when and how far it is, and ends. It
-    continues a killed one at once. `dedup status` shows a running backfill.
+    If another backfill is running, the command shows who runs it, since when and how far it is, and ends. A
+    killed backfill is continued at once. `dedup status` shows a running backfill.
 
-    An unreadable text fails alone, with its reason; see `dedup retry`. If the machine lacks memory or
-    threads, no article fails: the backfill ends with exit code 1, and the next one continues.
+    If a text cannot be read, only that article fails, with a reason; see `dedup retry`. If the machine lacks
+    memory or threads, no article fails: the backfill ends with exit code 1, and the next run continues.
 
     Next: `dedup stories`, `dedup marks`.
     """
@@ -73,9 +73,9 @@ def _say_done(report: dedup.BackfillReport) -> None:
     if report.taken_over:
         output.say(f"took over from {report.taken_over.kind} that is gone: {report.taken_over}")
     if report.running:
-        output.say(f"{report.running.kind} is running already, {report.running}; this one has nothing to do")
+        output.say(f"{report.running.kind} is running already, {report.running}; this command did nothing")
     elif report.superseded:
-        output.say("another backfill took over, because this one seemed dead; this one ended")
+        output.say("this backfill seemed dead: another backfill took over, and this one ended")
     elif not (report.settled or report.failed or report.archived or report.stopped):
         output.say("everything was settled already")
     else:
@@ -105,7 +105,7 @@ def _copies(story: dedup.StorySummary) -> str:
 def _found(reprints: dedup.Reprints) -> str:
     if not reprints.duplicates:
         return "no article is a duplicate of another"
-    # Titles only: logs keep this line, and must not hold words of a text.
+    # The line has only titles, because logs keep it, and must not hold words of a text.
     most = ", ".join(
         f'"{line(story.title, most=shared.TITLE_CHARACTERS)}" ({story.id}, {_copies(story)})'
         if story.title
@@ -120,14 +120,15 @@ def _found(reprints: dedup.Reprints) -> str:
 
 def retry(
     failed: Annotated[
-        str, Option(metavar="REASON", help="Beginning of the reason, as `dedup status` lists them.")
+        str, Option(metavar="REASON", help="Beginning of a reason that `dedup status` lists.")
     ] = "unreadable",
     json: shared.JsonOption = False,
 ) -> None:
     """Make failed articles pending again, so that the next backfill reads them.
 
-    The default is articles that an error of the program made unreadable: run it after an upgrade of dedup.
-    An article whose text is empty or too long fails again until the text or the setting is changed.
+    By default, articles are chosen that an error of the program made unreadable: run the command after an
+    upgrade of dedup. An article with an empty or too long text fails again until the text or the setting
+    changes.
 
     **Examples**
 
@@ -154,7 +155,7 @@ def retry(
 
 def check(
     file: Annotated[str, Argument(metavar="FILE", help="JSONL by default; `-` is stdin.")] = "-",
-    dry_run: Annotated[bool, Option("--dry-run", help="Answer only; store nothing.")] = False,
+    dry_run: Annotated[bool, Option("--dry-run", help="Answer without storing the articles.")] = False,
     map_: shared.MapOption = None,
     format_: shared.FormatOption = None,
     publication: shared.PublicationOption = None,
@@ -163,11 +164,11 @@ def check(
     date_format: shared.DateFormatOption = None,
     day_first: shared.DayFirstOption = None,
 ) -> None:
-    """Store and settle articles one by one, for a scraper: JSON articles in, JSON verdicts out.
+    """Store and settle articles one by one, for a scraper: read JSON articles, print JSON verdicts.
 
-    Each line gets its verdict at once, so a scraper can run it as a co-process. A line that is no article,
-    even a blank one, gets the status `refused`, with its id if it has one; `repairs` names fields that were
-    changed or left out. Names and limits are those of `load`. Exit code 1 if no line is an article.
+    Each line gets a verdict at once, so a scraper can run this command as a co-process. A line without an
+    article, even a blank line, gets the status `refused`, with the id if there is one. `repairs` names fields
+    that were changed or left out. Names and limits are as in `load`. Exit code 1 if no line is an article.
 
     **Example**
 
@@ -180,7 +181,7 @@ def check(
     reading = Reading(shared.field_map(map_), format_, publication, language, html, date_format, day_first)
     with ExitStack() as stack:
         stop = stack.enter_context(shared.stopping())
-        # Tried before the corpus is opened: a typo must not start a server.
+        # The file is tried before the corpus is opened, because a mistyped name must not start a server.
         try_out(file, reading, every_line=True)
         dd = stack.enter_context(shared.corpus())
         bound = dd.settings.max_record_bytes()
@@ -188,7 +189,7 @@ def check(
         repairs: list[Repair] = []
         answered = refused = 0
         for item in reader:
-            # Repairs come before their article.
+            # The reader gives the repairs of an article before the article.
             if isinstance(item, Repair):
                 repairs.append(item)
                 continue
@@ -218,7 +219,7 @@ def delete(
 ) -> None:
     """Delete articles, and settle their duplicates and similar articles again.
 
-    Exit code 1 if an id is unknown; the others are deleted all the same.
+    If an id is unknown, the exit code is 1; the other articles are deleted nevertheless.
     """
     with shared.corpus() as dd:
         deleted = dd.delete_many(source_ids)
@@ -237,19 +238,21 @@ def prune(
     older_than: Annotated[
         str, Option(metavar="AGE|DAY", help="Age before the newest article: `90d`, `12w`, `2y`; or a day.")
     ],
-    dry_run: Annotated[bool, Option("--dry-run", help="Say what would be archived; change nothing.")] = False,
+    dry_run: Annotated[
+        bool, Option("--dry-run", help="Count what would be archived; change nothing.")
+    ] = False,
     yes: shared.YesOption = False,
     json: shared.JsonOption = False,
 ) -> None:
-    """Archive old articles, which keeps a corpus fast: they keep text and mark, but are never compared again.
+    """Archive old articles, which keep text and mark but are never compared again: the corpus stays fast.
 
-    Everything is settled first, so that each archived article has its mark. Then the horizon moves; articles
-    before it lose their fingerprints, and new articles use the space. A copy after the horizon whose original
-    is archived is settled again: the earliest such copy becomes the original. The horizon never moves back.
-    Articles that arrive later with a date before it are archived at once, as `failed` with the reason
-    `archived`.
+    All articles are settled first, so that each archived article has a mark. Then the horizon moves; articles
+    before the horizon lose their fingerprints, and new articles use the space. A copy after the horizon whose
+    original is archived is settled again: the earliest of these copies becomes the original. The horizon
+    never moves back. New articles with a date before the horizon are archived at once, as `failed` with the
+    reason `archived`.
 
-    The command says how many articles it would archive, and asks; without a terminal it needs `--yes`. You
+    The command shows how many articles it would archive, and asks; without a terminal it needs `--yes`. You
     may stop it at any moment: the next backfill continues. To archive with every backfill:
     `dedup settings set keep_window=90d`.
 
@@ -262,7 +265,7 @@ def prune(
         if not dry_run:
             if found.articles:
                 shared.agree(
-                    f"{found.articles:,} of {shared.counted(found.of, 'article')} are archived, and never"
+                    f"{found.articles:,} of {shared.counted(found.of, 'article')} will be archived, and never"
                     " compared again",
                     yes=yes,
                 )
@@ -284,7 +287,7 @@ def prune(
         output.write_json({**report.as_dict(), "horizon": found.horizon.isoformat()})
     elif report.running:
         output.say(
-            f"{report.running.kind} is running, {report.running}: after it the horizon moves to {horizon}"
+            f"{report.running.kind} is running, {report.running}: at its end the horizon moves to {horizon}"
         )
     elif report.stopped:
         output.say("stopped as asked; run `dedup backfill` to continue")

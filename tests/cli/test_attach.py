@@ -149,7 +149,8 @@ def test_the_attached_tables_and_what_waits(dedup: Dedup, owner: Owner) -> None:
     refused = dedup("detach", "press")
     assert refused.code == 2
     assert (
-        "press: 3 articles are deleted from the corpus, with the marks; this cannot be undone" in refused.err
+        "press: 3 articles will be deleted from the corpus, with the marks; this cannot be undone"
+        in refused.err
     )
     assert dedup("attachments", "--json").out.count("press")
     assert "detached; 3 articles were deleted" in dedup("detach", "press", "--yes").err

@@ -100,7 +100,7 @@ def test_retry(dedup: Dedup, database: Database, tmp_path: Path) -> None:
             " reason = 'unreadable: TypeError'"
             " WHERE id = (SELECT id FROM dedup.article WHERE source_id = 'a')"
         )
-    assert "next, once the cause is gone: dedup retry" in dedup("status").err
+    assert "next, after you removed the cause: dedup retry" in dedup("status").err
     assert "1 failed article is pending again; next: dedup backfill" in dedup("retry").err
     assert "no failed article has a reason that begins with 'unreadable'" in dedup("retry").err
     assert json.loads(dedup("retry", "--failed", "empty", "--json").out) == {"pending": 1}

@@ -210,9 +210,9 @@ def test_status_shows_a_limit_that_fired(dedup: Dedup, news: Path, monkeypatch: 
     for limit in ("MANY_CANDIDATES", "MAX_CANDIDATES"):
         monkeypatch.setattr(f"dedup.settling.hook.{limit}", 0)
     dedup("check", str(news))
-    assert "limit fired: 1 article left for the next backfill: more than 0 candidates" in dedup("status").err
+    assert "1 article left for the next backfill: more than 0 candidates" in dedup("status").err
     dedup("backfill", "--workers", "0")
-    assert "limit fired" not in dedup("status").err
+    assert "limit reached" not in dedup("status").err
     assert dedup("marks").lines == MARKS
 
 
@@ -285,7 +285,7 @@ def test_what_is_stale_is_shown(dedup: Dedup, database: Database, news: Path) ->
     assert [mark | {"stale": False} for mark in dedup("marks").lines] == MARKS
     assert json.loads(dedup("status", "--json").out)["stale"] == 1
     status = dedup("status")
-    assert re.search(r"stale +1, to be settled again\n", status.out)
+    assert re.search(r"stale +1, which must be settled again\n", status.out)
     assert status.err == "next: dedup backfill\n"
     assert dedup("verify").err == (
         "not checked: the marks of 1 pending or stale article; run `dedup backfill` first\n"

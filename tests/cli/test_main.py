@@ -59,7 +59,7 @@ def test_every_command_takes_h_for_help(run: Run, path: tuple[str, ...]) -> None
 def test_the_help_names_the_exit_codes(run: Run) -> None:
     shown = " ".join(run("--help").out.split())
     assert "0 done, 1 failed, 2 wrong usage, 3 a check found differences" in shown
-    assert "130, 143 or 129 stopped by Ctrl-C, SIGTERM or SIGHUP" in shown
+    assert "130, 143 or 129: stopped by Ctrl-C, SIGTERM or SIGHUP" in shown
 
 
 def test_the_version_is_that_of_the_package(run: Run) -> None:

@@ -91,7 +91,7 @@ def test_taking_a_pin_back_restores_the_rules(settled: Dedup) -> None:
 
 def test_a_pin_waits_for_an_article_that_is_not_there(dedup: Dedup, news: Path) -> None:
     said = dedup("pin", "set", "first", "copy", "unrelated").err
-    assert "there is no article first yet: the pin waits for it" in said
+    assert "there is no article first yet: the pin waits for that article" in said
     assert "there is no article copy yet" in said
     dedup("load", str(news))
     dedup("backfill", "--workers", "0")

@@ -74,7 +74,7 @@ def test_a_day_may_be_given_and_the_horizon_never_goes_back(spanning: Dedup) -> 
 def test_to_prune_articles_needs_a_yes_and_says_how_many_go(spanning: Dedup) -> None:
     refused = spanning("prune", "--older-than", "400d")
     assert refused.code == 2
-    assert "1 of 3 articles are archived, and never compared again; this cannot be undone: add" in refused.err
+    assert "1 of 3 articles will be archived, and never compared again; this cannot be undone" in refused.err
     spanning("backfill", "--workers", "0")
     assert json.loads(spanning("status", "--json").out)["archived"] == 0
     assert spanning("prune", "--older-than", "4y").code == 0  # nothing goes, so there is nothing to ask
@@ -104,7 +104,7 @@ def test_a_window_that_archives_articles_needs_a_yes_and_says_how_many_go(
 
 def test_a_program_that_sets_a_window_says_that_it_means_it(spanning: Dedup, corpus_url: str) -> None:
     with Deduplicator(corpus_url) as dd:
-        with pytest.raises(InputError, match=r"archives 2 of 3 articles, .* say for_good=True"):
+        with pytest.raises(InputError, match=r"archives 2 of 3 articles, .* pass for_good=True"):
             dd.settings.change({"keep_window": "30d"})
         assert dd.settings.wanted().keep_window == ""
         assert dd.settings.losses({"keep_window": "30d"}).archived == 2

@@ -74,7 +74,7 @@ def test_load_says_which_column_became_what_and_what_was_ignored(dedup: Dedup, t
         "  source_id ← guid, text ← Body, title ← Headline, publication ← Outlet, published_at ← pubDate,"
         " byline ← Author",
         "  ignored: Section",
-        "  no date: 1 of 2 articles; they count from when they are stored",
+        "  no date: 1 of 2 articles; the time of storing counts instead",
         "read 2 lines: 2 new, 0 changed, 0 same, 0 superseded, 0 refused",
         "next: dedup backfill",
     ]
@@ -182,7 +182,7 @@ def test_a_bad_date_loses_the_date_and_is_counted_with_its_id(
     said = dedup("load", "--lose-dates", str(lines(tmp_path / "news.jsonl", rows))).err
     assert "repaired: 1 for: published_at is not a time; write it like 2024-05-01T12:00:00Z (bad)" in said
     assert "(worse)" in said
-    assert "each of them: see news.jsonl.rejects.jsonl" in said
+    assert "each refused or repaired line: see news.jsonl.rejects.jsonl" in said
     assert [bool(row[5]) for row in corpus_of(database)] == [False, True, False]
     noted = [json.loads(line) for line in (tmp_path / "news.jsonl.rejects.jsonl").read_text().splitlines()]
     assert [(row["id"], row["outcome"], row["field"]) for row in noted] == [
@@ -246,7 +246,7 @@ def test_kinds_of_a_wordpress_export_beyond_those_shown_are_counted(dedup: Dedup
     (tmp_path / "export.xml").write_text(wordpress(post(10, HARBOUR), *others), "utf-8")
     shown = ", ".join(f"1 kind-{number}" for number in range(8))
     result = dedup("load", "export.xml", "--dry-run")
-    assert f"  left out, not published posts or pages: {shown} and 2 more\n" in result.err
+    assert f"  left out, since not published posts or pages: {shown} and 2 more\n" in result.err
 
 
 PAGE = f"<html><body><nav>Menu</nav><article><p>{HARBOUR}</p><p>{MUSEUM}</p></article></body></html>"
@@ -258,7 +258,7 @@ def test_html_that_is_given_as_text_is_recognised(dedup: Dedup, database: Databa
     assert "1 text looks like HTML" in warned
     assert "--html" in warned
     extracted = dedup("load", str(file), "--html")
-    assert "text taken out of HTML: 1" in extracted.err
+    assert "texts extracted from HTML: 1" in extracted.err
     assert "looks like HTML" not in extracted.err
     with database.transaction() as cursor:
         texts = dict(cursor.execute("SELECT source_id, text FROM dedup.article").fetchall())

@@ -1,4 +1,4 @@
-"""The command `dedup export stories`."""
+"""Command `dedup export stories`: write the stories of a corpus into a file."""
 
 from __future__ import annotations
 
@@ -14,22 +14,23 @@ from dedup.cli.read import SinceOption
 from dedup.cli.shared import JsonOption, corpus, moment, stopping
 from dedup.cli.signals import unfinished
 
-export_app = typer.Typer(no_args_is_help=True, help="Write a corpus into files for other programs.")
+export_app = typer.Typer(no_args_is_help=True, help="Export a corpus into files, for other programs.")
 
 
 @export_app.command()
 def stories(
-    file: Annotated[Path, Argument(metavar="FILE", help="The new file: NAME.parquet or NAME.sqlite.")],
+    file: Annotated[Path, Argument(metavar="FILE", help="New file, NAME.parquet or NAME.sqlite.")],
     since: SinceOption = None,
     json: JsonOption = False,
 ) -> None:
     """Write every article with its story, score, reason and times, for DuckDB, Datasette and notebooks.
 
-    A Parquet file has one row per article. An SQLite file has the tables story, article and match with keys
-    between them: `datasette news.sqlite` shows it in a browser. Texts are left out. The file shows the corpus
-    as of one moment; an interrupted export leaves no file. Needs the extra `frames`.
+    A Parquet file has one row per article. An SQLite file has the tables story, article and match, linked by
+    foreign keys: `datasette news.sqlite` shows the tables in a browser. Texts are left out. The file is one
+    snapshot of the corpus; an interrupted export leaves no file. Needs the extra `frames`.
 
-    With `--since`, the file has articles since this time, with their stories and pairs with earlier articles.
+    With `--since` the file has the articles since then, the stories of these articles, and their pairs with
+    earlier articles.
 
     **Examples**
 

@@ -1,4 +1,4 @@
-"""The command `dedup watch`."""
+"""Command `dedup watch`: poll feeds, and store and settle entries."""
 
 from __future__ import annotations
 
@@ -16,25 +16,23 @@ from dedup.cli import output, shared
 from dedup.cli.shared import LogFormatOption, LogLevelOption
 from dedup.cli.signals import leaving, unfinished
 
-LEAST_SECONDS = 10.0  # Minimum time between two polls, which spares servers
+LEAST_SECONDS = 10.0  # Minimum between two polls, because a server has many other readers
 
 
 def watch(
     feeds: Annotated[
         list[str],
-        Argument(metavar="FEED", help="The address of RSS, Atom or a news sitemap, or `OUTLET=ADDRESS`."),
+        Argument(metavar="FEED", help="Address of RSS, Atom or a news sitemap, or `OUTLET=ADDRESS`."),
     ],
     every: Annotated[str, Option(metavar="SPAN", help="Time between two polls: `90s`, `5m`, `1h`.")] = "5m",
-    once: Annotated[bool, Option("--once", help="Poll each feed once, then stop; for cron.")] = False,
+    once: Annotated[bool, Option("--once", help="Poll each feed once and end; for cron.")] = False,
     fetch: Annotated[
         bool,
-        Option(
-            "--fetch", help="Read the page of an entry if the feed has no full text; needed for sitemaps."
-        ),
+        Option("--fetch", help="Read the pages of entries without a full text; needed for sitemaps."),
     ] = False,
     user_agent: Annotated[
         str | None,
-        Option(metavar="NAME", help="The name sent to servers, such as `courier-bot/1 (+https://…)`."),
+        Option(metavar="NAME", help="Name sent to servers, such as `courier-bot/1 (+https://…)`."),
     ] = None,
     json: Annotated[bool, Option("--json", help="Print each verdict as a line of JSON.")] = False,
     log_format: LogFormatOption = "text",
@@ -42,19 +40,19 @@ def watch(
 ) -> None:
     """Poll feeds, and store and settle new and changed entries, until stopped.
 
-    Each new or changed entry is submitted as by `dedup check`, and the verdict is printed as a line. An
-    unchanged entry is not submitted again: the corpus stores which entries were submitted, so a restart, even
-    on a different machine, neither loses nor repeats an entry. A feed changes only articles that came from a
+    Each new or changed entry is submitted, as by `check`, and the verdict is printed as a line on stdout. An
+    entry with the same content is not submitted again. The corpus stores which entries were seen, so a
+    restart on any machine neither loses nor repeats an entry. A feed changes only articles that came from a
     feed of the same site.
 
-    Each host gets one request at a time, with a pause of a second, and unchanged feeds are not sent again
-    (ETag, Last-Modified). If a server asks for a pause (429, Retry-After), it is kept. Each failure of a feed
-    doubles the time between polls, up to six hours. An answer may have at most 50 MB, a minute and five
-    redirects. A FEED may be in your own network; links and redirects may lead only to its host and port, or
-    to the internet.
+    Requests have the headers for ETag and Last-Modified. Each host gets one request at a time, at least a
+    second apart. If a server asks for a pause (429, Retry-After), the command waits. After each failure a
+    feed is polled half as often, but at least every six hours. An answer may have at most 50 MB, take one
+    minute, and follow five redirects. A FEED may be in your own network; links and redirects of that FEED may
+    lead only to its own host and port, or to the internet.
 
-    With `--fetch`, pages are read if robots.txt allows it, and articles are extracted as by `load --html`. If
-    a page is gone, the article gets the text of the feed.
+    With `--fetch` pages are read if robots.txt allows it, and articles are extracted as by `load --html`. If
+    a page no longer exists, the text in the feed is used.
 
     Ctrl-C, SIGTERM or SIGHUP ends the command after the current entry, with exit code 0. With `--once` the
     exit code is 1 if no feed could be read. Needs the extra `watch`.

@@ -155,7 +155,7 @@ def test_in_a_terminal_differences_are_marked_and_ctrl_c_keeps_what_was_said(cor
         until("2 of 3, 2 not judged")
         until("? help: ")
         os.write(master, b"\x03")
-        until("what was finished is kept")
+        until("finished work is kept")
         assert process.wait(PATIENCE_SECONDS) == 130
     finally:
         process.kill()
@@ -211,9 +211,9 @@ def test_short_lines_are_enough_for_an_import(corpus: Database, tmp_path: Path) 
             '{"a": {"id": "a", "text_hash": "xyz"}, "b": "b", "label": "similar"}',
             "line 2: the text_hash of a",
         ),
-        ('{"a": "a", "b": "b", "label": "similar", "note": 5}', "line 2: a note must be a string"),
-        ("[1]", "line 2: the line must have the form that --export writes"),
-        ('{"a"', "line 2: the line must have the form that --export writes"),
+        ('{"a": "a", "b": "b", "label": "similar", "note": 5}', "line 2: a note is text"),
+        ("[1]", "line 2: the line does not have the form"),
+        ('{"a"', "line 2: the line does not have the form"),
     ],
 )
 def test_a_bad_line_stores_nothing(corpus: Database, tmp_path: Path, line: str, message: str) -> None:

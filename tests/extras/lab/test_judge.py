@@ -101,9 +101,7 @@ def test_a_truth_that_names_few_pairs_is_said_to(dedup: Dedup, news: Path, tmp_p
     other = {"a": "first", "b": "other", "label": "duplicate"}
     truth = lines(tmp_path / "t.jsonl", [other])
     shown = dedup("judge", "score", "--truth", str(truth), "--json")
-    assert (
-        f"counted as wrong: 1 pair of one story that {truth} does not name; 0 of 0 that it names" in shown.err
-    )
+    assert f"counted as wrong: 1 pair of one story that {truth} does not name; of the 0" in shown.err
     found = json.loads(shown.out)
     assert (found["right"], found["wrong"], found["unnamed"], found["unclear"]) == (0, 1, 1, 0)
     lines(truth, [other, {"a": "first", "b": "copy", "label": "similar"}])
@@ -126,9 +124,7 @@ def test_picking_names_what_it_compares_and_what_it_leaves_out(
     monkeypatch.setattr(judge_commands, "progress_bar", lambda unit: nullcontext(JudgeProgress(told)))
     found = dedup("judge", "pairs")
     assert found.code == 0
-    assert (
-        "without tfidf, which looks at every pair: ask for it with --methods content-hash,tfidf" in found.err
-    )
+    assert "which looks at every pair: to include it, add --methods content-hash,tfidf" in found.err
     assert "comparing 40 articles by dedup, content-hash\n" in found.err
     assert told == [("comparing", 2), ("", 1), ("", 1)]
     monkeypatch.setattr(picking, "compare", at_once)

@@ -1,4 +1,4 @@
-"""The commands `dedup browse`, `dedup report` and `dedup quotes`."""
+"""Commands `dedup browse`, `dedup report` and `dedup quotes`: show the corpus to people."""
 
 from __future__ import annotations
 
@@ -24,21 +24,21 @@ from dedup.extras.serve.commands.serve import (
 )
 from dedup.files.whole import new_file
 
-BROWSE_PACKAGES = (*SERVER_PACKAGES, "itsdangerous", "jinja2")  # Installed with the extra `browse`
+BROWSE_PACKAGES = (*SERVER_PACKAGES, "itsdangerous", "jinja2")  # Packages of the extra `browse`
 REPORT_PACKAGES = ("jinja2",)
 BROWSE_VARIABLE = "DEDUP_BROWSE_TOKEN"
-BROWSE_RATE = 50.0  # Maximum requests per second and person; a page has three more files
+BROWSE_RATE = 50.0  # Requests per second of a person; a page takes four: itself and three files
 
 
 def browse(
     host: HostOption = "127.0.0.1",
     port: PortOption = 0,
     edit: Annotated[
-        bool, Option("--edit", help="Let people judge pairs and pin sentences; the default is read-only.")
+        bool, Option("--edit", help="Let people judge pairs and pin sentences; default: only show pages.")
     ] = False,
     token_file: Annotated[
         Path | None,
-        Option(metavar="FILE", help="A file with the token for visitors; or set `DEDUP_BROWSE_TOKEN`."),
+        Option(metavar="FILE", help="File with the token of visitors; or set `DEDUP_BROWSE_TOKEN`."),
     ] = None,
     open_it: Annotated[bool, Option("--open", help="Open the first page in the browser.")] = False,
     rate: RateOption = BROWSE_RATE,
@@ -46,10 +46,10 @@ def browse(
     log_level: LogLevelOption = "info",
     log_requests: LogRequestsOption = False,
 ) -> None:
-    """Look at the corpus in a browser: days, stories, versions side by side, who copies whom.
+    """Show the corpus in a browser: days, stories, versions side by side, and which outlets copy others.
 
-    The server listens on this machine only, unless `--host` names another address, and prints its address.
-    SIGTERM and Ctrl-C end it with exit code 0. docs/browse.md describes the pages. Needs the extra `browse`.
+    The server listens only on this machine, unless you add `--host`, and prints its address. SIGTERM and
+    Ctrl-C end the server with exit code 0. See docs/browse.md for the pages. Needs the extra `browse`.
 
     **Examples**
 
@@ -71,7 +71,7 @@ def browse(
     sockets = bind(host, port, loopback_only=token is None, variable=BROWSE_VARIABLE)
     addresses = [address_of(listener) for listener in sockets]
     with started(log_format, log_level) as (dd, longest, stop):
-        # A form encodes each byte of a non-ASCII letter as three bytes, such as %C3.
+        # A form encodes a byte of a non-Latin letter as three bytes, such as %C3.
         limits = Limits(body_bytes=3 * longest, rate=rate)
         visitors = Visitors(token, None if token is not None else LOOPBACK_NAMES | {host.lower()})
         app = make_app(dd, limits, visitors, editing=edit, log_requests=log_requests)
@@ -85,20 +85,20 @@ def browse(
 
 
 def report(
-    out: Annotated[Path, Option("--out", "-o", metavar="FILE", help="The HTML file to write.")],
+    out: Annotated[Path, Option("--out", "-o", metavar="FILE", help="HTML file to write.")],
     day: Annotated[
-        str | None, Option(metavar="DAY", help="A day in UTC, such as 2026-11-20; default: the newest.")
+        str | None, Option(metavar="DAY", help="Day in UTC, such as 2026-11-20; default: the newest.")
     ] = None,
-    last: Annotated[str | None, Option(metavar="DAY", help="The last day of a range from `--day`.")] = None,
-    story: Annotated[str | None, Option(metavar="ID", help="Write the story of this article.")] = None,
-    search: Annotated[str | None, Option(metavar="WORDS", help="Write articles with these words.")] = None,
-    force: Annotated[bool, Option("--force", help="Replace the file if it exists.")] = False,
+    last: Annotated[str | None, Option(metavar="DAY", help="With `--day`: the last of several days.")] = None,
+    story: Annotated[str | None, Option(metavar="ID", help="The story of this article instead.")] = None,
+    search: Annotated[str | None, Option(metavar="WORDS", help="Articles with WORDS instead.")] = None,
+    force: Annotated[bool, Option("--force", help="Replace an existing file.")] = False,
 ) -> None:
-    """Write a day, a story or a search as one HTML file that opens anywhere.
+    """Write a day, a story or a search as one HTML file that any browser can show.
 
-    The file has the figures, charts, lists and side-by-side versions of the pages of `dedup browse`. It
-    contains its style and no script, and links only to the articles. It contains parts of the texts.
-    Needs the extra `browse`.
+    The file has the figures, charts, lists and side-by-side versions of the pages of `dedup browse`. It needs
+    no other files and has no script; its only links are the addresses of the articles. The file contains
+    parts of the texts. Needs the extra `browse`.
 
     **Examples**
 
@@ -128,15 +128,15 @@ def report(
 
 def quotes(
     by: Annotated[
-        Literal["outlets", "stories"], Option(help="Sort by the number of outlets or stories, largest first.")
+        Literal["outlets", "stories"], Option(help="Sort by the number of outlets, or of stories.")
     ] = "outlets",
-    speech: Annotated[bool, Option("--speech", help="List only sentences with a quotation mark.")] = False,
-    limit: Annotated[int, Option(min=1, help="Maximum number of sentences to list.")] = 20,
+    speech: Annotated[bool, Option("--speech", help="Only sentences with a quotation mark.")] = False,
+    limit: Annotated[int, Option(min=1, help="Maximum number of sentences.")] = 20,
     json: JsonOption = False,
 ) -> None:
-    """List sentences that several outlets share, as `dedup sentences` last counted them.
+    """List sentences that several outlets share, with the counts of the last `dedup sentences`.
 
-    A sentence of one story was reprinted with the rest of the text; a sentence of several stories was quoted.
+    A sentence in one story was reprinted with the rest of the text; a sentence in several stories was quoted.
     The list includes common sentences, which comparisons ignore.
 
     **Example**

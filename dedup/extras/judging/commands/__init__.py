@@ -1,4 +1,4 @@
-"""The commands `dedup judge`, and options of all commands that compare marks with a truth."""
+"""Command `dedup judge` of the extra, and options of commands that compare with a truth."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ TruthOption = Annotated[
     Path | None,
     Option(
         "--truth",
-        help="Known duplicates as JSONL; each line has `a`, `b`, `label`, or `a`, `b`, `jaccard5`,"
+        help="JSONL file of known duplicates; each line has `a`, `b`, `label`, or `a`, `b`, `jaccard5`,"
         " or `cluster`, `ids`.",
     ),
 ]
@@ -20,7 +20,7 @@ MinJaccardOption = Annotated[
     Option(
         min=0,
         max=1,
-        help="In a truth with `jaccard5`, pairs with at least this value are duplicates; others are unclear.",
+        help="In a truth with `jaccard5`, pairs with at least this value are duplicates, lower are unclear.",
     ),
 ]
-NewestOption = Annotated[int, Option("--newest", min=2, help="How many of the newest articles to use.")]
+NewestOption = Annotated[int, Option("--newest", min=2, help="Maximum number of newest articles.")]

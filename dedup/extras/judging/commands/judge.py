@@ -1,4 +1,4 @@
-"""The commands `dedup judge`: pick pairs for people, collect judgements, and compute figures from them."""
+"""Command `dedup judge`: pick pairs for people, store their judgements, and compute figures from these."""
 
 from __future__ import annotations
 
@@ -20,17 +20,17 @@ if TYPE_CHECKING:
 app = typer.Typer(
     no_args_is_help=True,
     help="""
-Judge pairs of articles yourself; then see how good the marks are, and which thresholds fit best.
+Collect judgements of people on pairs of articles; estimate the quality of the marks and better thresholds.
 
 The commands, in this order:
 
     dedup judge pairs     # picks pairs; needs the extra `lab`
-    dedup judge review    # you decide: duplicate, similar or different
+    dedup judge review    # asks you: duplicate, similar or different
     dedup judge score     # shows precision and recall of the marks
-    dedup judge tune      # finds better thresholds, and shows their effect
+    dedup judge tune      # finds better thresholds, and what would change
 
 About 100 pairs are enough to start. The pairs are a random sample of each kind of pair, so the figures hold
-for all pairs. Several people may judge; all judgements are kept.
+for all pairs. Several people may judge, and all judgements are kept.
 """,
 )
 app.command()(review)
@@ -38,10 +38,10 @@ app.command()(review)
 
 @app.command()
 def tune(newest: NewestOption = 20_000, json: JsonOption = False) -> None:
-    """Find the thresholds that agree best with the judgements, and show what they would change.
+    """Find the thresholds that agree best with the judgements, and show what would change with them.
 
-    Every number has a 95 % confidence interval. If the interval of the gain reaches below 0, the gain may be
-    luck: judge more pairs before you adopt the thresholds. This command changes nothing.
+    Every figure has a 95 % interval. If the interval of a gain reaches below 0, the gain may be luck: judge
+    more pairs before you adopt the thresholds. The command changes no settings.
     """
     with corpus() as dd:
         settings = dd.settings.in_force()
@@ -72,7 +72,7 @@ def _print_tuned(tuned: Tuned, change: SettingsEffect | None, settings: Any) -> 
         ("now", "best", "95 % interval"),
     )
     gain = f"gain in F1: {_shown(tuned.gain.value)} ({_interval(tuned.gain)})"
-    # The interval decides, not the value: the best thresholds for a few pairs always look a little better.
+    # The interval decides, because the value of thresholds chosen on few pairs always looks a little better.
     if not tuned.worthwhile:
         output.say(f"{gain}: this may be luck; keep the present thresholds, or judge more pairs")
         output.say("")
@@ -85,7 +85,7 @@ def _print_tuned(tuned: Tuned, change: SettingsEffect | None, settings: Any) -> 
     else:
         output.say(gain)
     wanted = " ".join(f"{name}={value:g}" for name, value in values.items())
-    output.say(f"to adopt them: dedup settings set {wanted} && dedup backfill")
+    output.say(f"to adopt these thresholds: dedup settings set {wanted} && dedup backfill")
     output.say("")
 
 
@@ -93,8 +93,9 @@ def _print_tuned(tuned: Tuned, change: SettingsEffect | None, settings: Any) -> 
 def score(truth: TruthOption = None, min_jaccard: MinJaccardOption = 0.8, json: JsonOption = False) -> None:
     """Score the marks of the corpus against a truth, or against the judgements of people.
 
-    Two articles of the same story (an original and its duplicates) are a found pair. The truth should name
-    all pairs of duplicates: found pairs that the truth does not name count as wrong; the output counts them.
+    Every two articles of one story (an original with its duplicates) are a found pair. The truth should name
+    all pairs of duplicates: a found pair that the truth does not name counts as wrong, and the output shows
+    the number of such pairs.
     """
     with corpus() as dd:
         if truth is None:
@@ -108,7 +109,7 @@ def score(truth: TruthOption = None, min_jaccard: MinJaccardOption = 0.8, json: 
         named = pairs.right + pairs.wrong - found.unnamed
         output.say(
             f"counted as wrong: {counted(found.unnamed, 'pair')} of one story that {truth} does not name;"
-            f" {pairs.right:,} of {named:,} that it names are right"
+            f" of the {named:,} that {truth} names {pairs.right:,} are right"
         )
     if pairs.unclear:
         output.say(f"not counted: {counted(pairs.unclear, 'pair')} of one story that {truth} calls unclear")

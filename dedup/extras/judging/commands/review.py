@@ -1,10 +1,10 @@
-"""The command `dedup judge review`: show a person pairs of articles side by side, and ask for labels.
+"""Command `dedup judge review`: a person reads pairs of articles side by side and labels each pair.
 
 `--export` writes pairs into a file, one per line, and `--import` reads the file with labels filled in:
 
     {"a": {"id": …, "title": …, "text": …, "text_hash": …}, "b": {…}, "label": null, "note": null}
 
-`text_hash` ties the judgement to the text that was read. Only ids and labels are required for an import.
+`text_hash` ties the judgement to the text that was read. An imported line needs only the ids and the label.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from dedup.cli.shared import corpus
 if TYPE_CHECKING:
     from dedup.extras.judging.judgements import Judgements, ReviewArticle, ReviewPair
 
-WIDEST_COLUMNS = 160  # Maximum width of a page in characters; longer lines are hard to read
+WIDEST_COLUMNS = 160  # Maximum width of two texts; longer lines are hard to read
 
 KEYS = {"d": "duplicate", "s": "similar", "x": "different", "u": "unsure"}
 
@@ -34,32 +34,35 @@ QUESTION = "d duplicate, s similar, x different, u unsure; Enter later, b back, 
 
 HELP = """\
   d      duplicate: the same article, perhaps trimmed, updated or with another headline
-  s      similar: both share passages, but each also has much other text
-  x      different: different texts, even if about the same event
-  u      unsure: the pair is left out of all figures
+  s      similar: the articles share passages, but each has much text that the other lacks
+  x      different: separate texts, even if about the same event
+  u      unsure: the pair is left out of every figure
   Enter  later: show the pair again at the end
   b      go back to the previous pair, to change its judgement
   r      take back the judgement of this pair
-  v      show the scores by the methods; better look after your own judgement
+  v      show the scores of the methods; judge before you look
   q      quit; judgements are kept, and the next run continues from there"""
 
 
 def review(
     judge: Annotated[
-        str | None, Option("--as", metavar="NAME", help="The name of the judge; default: your user name.")
+        str | None, Option("--as", metavar="NAME", help="Name of the judge; default: your user name.")
     ] = None,
     export: Annotated[
-        Path | None, Option(metavar="FILE", help="Write the pairs that you have not judged, and stop.")
+        Path | None, Option(metavar="FILE", help="Write pairs that you have not judged, and end.")
     ] = None,
     import_: Annotated[
-        Path | None, Option("--import", metavar="FILE", help="Read labels from an exported file, and stop.")
+        Path | None,
+        Option("--import", metavar="FILE", help="Read judgements from an exported file, and end."),
     ] = None,
 ) -> None:
     """Judge the pairs that `dedup judge pairs` picked: duplicate, similar, different, or unsure.
 
-    It shows both texts side by side and highlights differences. Each judgement is stored immediately: you can
-    quit at any time, and the next run continues. Several people may judge the same pairs. `dedup browse` has
-    a page to judge pairs. Without a terminal: `--export pairs.jsonl`, fill in labels, `--import pairs.jsonl`.
+    Both texts are shown side by side, with highlighted differences. Each judgement is stored at once: you may
+    quit at any time, and the next run continues. Several people may judge the same pairs. `dedup browse
+    --edit` has a page for this too.
+
+    Without a terminal: run it with `--export FILE`, fill in every `label`, and run it with `--import FILE`.
     """
     who = judge or os.environ.get("USER") or os.environ.get("LOGNAME")
     if not who:
@@ -90,7 +93,7 @@ def _needs_pairs(judgements: Judgements, judge: str) -> None:
 
 
 class _Review:
-    """A dialogue in plain text that asks for the labels of pairs, one pair after the other."""
+    """Dialogue in plain lines of text that asks for the label of one pair after the other."""
 
     def __init__(self, judgements: Judgements, judge: str) -> None:
         self._judgements, self._judge = judgements, judge
@@ -106,7 +109,7 @@ class _Review:
             pass
 
     def _take(self, answer: str) -> bool:
-        """Carry out an answer; return whether to continue."""
+        """Carry out an answer; return whether the dialogue continues."""
         pair = self._pairs[self._at]
         if answer in KEYS:
             hashes = (self._pair.a.text_hash, self._pair.b.text_hash)
@@ -130,7 +133,7 @@ class _Review:
                 self._judged.discard(pair)
                 output.say("taken back")
                 self._show()
-            # Scores are hidden until the judge asks, because scores would influence the judgement.
+            # Scores are hidden until the judge asks, because they could influence the judgement.
             case "v":
                 scores = self._pair.scores.items()
                 shown = (f"{name} {'–' if score is None else f'{score:.2f}'}" for name, score in scores)
@@ -140,7 +143,7 @@ class _Review:
         return True
 
     def _go_on(self) -> bool:
-        """Show the next unjudged pair; return False if all pairs are judged."""
+        """Show the next pair that is not judged; return False if all pairs are judged."""
         count = len(self._pairs)
         for step in range(1, count + 1):
             if self._pairs[(self._at + step) % count] not in self._judged:
@@ -213,8 +216,8 @@ def _read(judgements: Judgements, judge: str, path: Path) -> None:
                 continue
             try:
                 if isinstance(row, str):
-                    raise InputError(f"the line must have the form that --export writes: {row}")
-                # Lines without a label are fine: people judge some pairs today, and the other pairs tomorrow.
+                    raise InputError(f"the line does not have the form that --export writes: {row}")
+                # Lines without a label are allowed, because people may judge the rest of the pairs later.
                 if row.get("label") is None:
                     passed += 1
                     continue
@@ -240,7 +243,7 @@ def _read(judgements: Judgements, judge: str, path: Path) -> None:
 
 
 def _named(row: Mapping[str, Any], name: str) -> tuple[str, bytes | None]:
-    """Return the id of article a or b of a line, and the hash of the text that was read, or None."""
+    """Return the id of one article of the pair, and the hash of the text that was read, if it is there."""
     side = row.get(name)
     given = side if isinstance(side, dict) else {"id": side}
     source_id, text_hash = given.get("id"), given.get("text_hash")

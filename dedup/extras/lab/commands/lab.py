@@ -1,4 +1,4 @@
-"""Commands of the lab on files: methods, compare, generate."""
+"""Commands of the lab: list methods, compare methods on files, generate files."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 lab = typer.Typer(
     no_args_is_help=True,
     help="""
-The lab: compare methods of the field on your own articles, with or without a truth.
+Compare methods of near-duplicate detection on your own articles, with or without a truth.
 
 Without a truth, `dedup lab compare news.jsonl` shows the pairs that methods find, and their disagreements.
 To judge pairs of your own corpus: `dedup judge pairs`.
@@ -33,16 +33,16 @@ To judge pairs of your own corpus: `dedup judge pairs`.
 
 @lab.callback()
 def needs_extra() -> None:
-    # On every command of the group: their packages are an extra.
+    # This runs before every command of the group, because the packages of these commands are an extra.
     shared.needs("the lab", "lab", LAB_PACKAGES)
 
 
 @lab.command()
 def methods(
-    name: Annotated[str | None, Argument(metavar="NAME", help="A method or a row of the list.")] = None,
+    name: Annotated[str | None, Argument(metavar="NAME", help="Method, or row of the list.")] = None,
     json: shared.JsonOption = False,
 ) -> None:
-    """List the methods with their computation and source; with a NAME, its parameters too.
+    """List the methods: what each computes, and its source; with a NAME, the parameters too.
 
     Set a parameter with `NAME:parameter=value`, such as `minhash:bands=16:rows=8`.
     """
@@ -84,21 +84,21 @@ def compare(
     min_jaccard: MinJaccardOption = 0.8,
     chosen: Annotated[
         str | None,
-        Option("--methods", help="Names or rows with commas, `all`, or `linear`. Default: see above."),
+        Option("--methods", help="Names or rows with commas, or `all`, or `linear`; default: see above."),
     ] = None,
     out: Annotated[Path | None, Option(help="Folder for results and report; default: FILE.lab.")] = None,
-    limit: Annotated[float, Option(min=1, help="Seconds after which a method is stopped.")] = 900,
-    jobs: Annotated[int | None, Option(min=1, help="Methods at a time; default: one per core.")] = None,
+    limit: Annotated[float, Option(min=1, help="Maximum number of seconds per method.")] = 900,
+    jobs: Annotated[int | None, Option(min=1, help="Methods in parallel; default: one per core.")] = None,
     map_: shared.MapOption = None,
     format_: shared.FormatOption = None,
     language: shared.LanguageOption = None,
     json: shared.JsonOption = False,
 ) -> None:
-    """Run methods on a file of articles; shows a table, and writes a report to open in a browser.
+    """Run methods on a file of articles; print a table, and write a report for a browser.
 
-    By default all methods run; above 10,000 articles only `linear` ones, which do not look at every pair.
-    Finished results stay in the folder `--out`, so the same command continues an interrupted comparison. A
-    method that fails or takes too long is reported and does not stop the others.
+    By default all methods run; with more than 10,000 articles only `linear` methods, which do not look at
+    every pair. Finished results stay in the folder `--out`, so the same command continues an interrupted
+    comparison. If a method fails or takes too long, it is reported, and the other methods continue.
     """
     from dedup.extras.judging.truth import read_truth
     from dedup.extras.lab.evaluation.compare import Source, compare
@@ -134,7 +134,7 @@ def compare(
     output.say(f"wrote {page}; open it in a browser")
 
 
-NARROW = ("F1", "strict", "prec.", "recall", "tuned", "100+", "s")  # columns of a narrow terminal
+NARROW = ("F1", "strict", "prec.", "recall", "tuned", "100+", "s")  # Columns that a narrow terminal shows
 
 
 def _print(found: Comparison) -> None:
@@ -157,7 +157,7 @@ def _print(found: Comparison) -> None:
     if found.evaluations and found.unclear:
         output.say(
             f"unclear in the truth: {shared.counted(found.unclear, 'pair')}; only the column strict counts"
-            " them, as errors if found"
+            " these pairs, as errors if found"
         )
     if found.evaluations:
         output.say(
@@ -169,7 +169,7 @@ def _print(found: Comparison) -> None:
 
 
 def _columns(found: Comparison) -> list[FigureColumn]:
-    """Return the columns that fit; the report and --json have the others."""
+    """Return the columns that fit the terminal; the report and --json have all columns."""
     from dedup.extras.lab.report.figures import JUDGED, UNJUDGED
 
     if not found.evaluations:
@@ -181,7 +181,7 @@ def _columns(found: Comparison) -> list[FigureColumn]:
 
 
 def as_json(found: Comparison) -> dict[str, Any]:
-    """Return a comparison as JSON, without pairs, curves and texts."""
+    """Return a comparison as data for JSON, without pairs, curves and texts."""
     return {
         "corpus": found.corpus,
         "articles": found.documents,
@@ -234,10 +234,10 @@ def _measures(evaluation: Evaluation | None) -> dict[str, Any]:
 def generate(
     names: Annotated[list[str] | None, Argument(metavar="CASE", help="Cases to write. Default: all.")] = None,
     out: Annotated[Path, Option(help="Folder for articles and truth of each case.")] = Path("hard-cases"),
-    seed: Annotated[int, Option(help="Another seed makes other texts of the same kind.")] = 1,
+    seed: Annotated[int, Option(help="A different seed makes different texts.")] = 1,
     list_: Annotated[bool, Option("--list", help="Only list the cases.")] = False,
 ) -> None:
-    """Write corpora of invented texts that are hard for such tools, with their truth.
+    """Write corpora of invented texts that are hard for such methods, and the truth of each corpus.
 
     Next: `dedup lab compare hard-cases/CASE.jsonl.gz --truth hard-cases/CASE.truth.jsonl.gz`.
     """

@@ -1,4 +1,4 @@
-"""`dedup judge pairs`: methods of the lab pick pairs for people to judge."""
+"""Command `dedup judge pairs`: pick pairs for people to judge, with methods of the lab."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from dedup.cli.shared import JsonOption, corpus, counted, needs
 from dedup.extras.judging.commands import NewestOption
 from dedup.extras.lab.commands import LAB_PACKAGES, LARGE
 
-# Run besides the product's own rule: each finds other pairs.
+# These methods run besides dedup's own rule, because each method finds pairs that the rule does not find.
 OTHERS = "sentences,spotsigs,minhash,tfidf"
 
-LIMIT_SECONDS = 300.0  # for each method; with two cores all end within 10 minutes
+LIMIT_SECONDS = 300.0  # Maximum for each method; with two cores all methods end within 10 minutes
 
 
 def pairs(
-    size: Annotated[int, Option(min=1, help="How many pairs to pick.")] = 100,
+    size: Annotated[int, Option(min=1, help="Number of pairs to pick.")] = 100,
     methods: Annotated[
         str | None,
         Option(
@@ -28,15 +28,15 @@ def pairs(
         ),
     ] = None,
     newest: NewestOption = 20_000,
-    limit: Annotated[float, Option(min=1, help="Seconds after which a method is left out.")] = LIMIT_SECONDS,
-    seed: Annotated[int, Option(help="Another seed draws other pairs.")] = 0,
+    limit: Annotated[float, Option(min=1, help="Maximum number of seconds per method.")] = LIMIT_SECONDS,
+    seed: Annotated[int, Option(help="A different seed draws different pairs.")] = 0,
     json: JsonOption = False,
 ) -> None:
-    """Pick pairs for people to judge: near the thresholds, on which methods disagree, and some of every kind.
+    """Pick pairs for people to judge: pairs near the thresholds, disputed by methods, and some of every kind.
 
-    Each kind gets a random sample, so that judgements of it hold for all pairs that any method found. A new
-    selection replaces the old one; judgements stay, and a judged pair is not asked again. A method that fails
-    or takes too long is left out with a message.
+    Of each kind a random sample is picked, so that the judgements hold for all pairs that any method found. A
+    new selection replaces the old selection. Judgements stay, and a judged pair is not asked again. A method
+    that fails or takes too long is left out, with a message.
     """
     needs("picking pairs", "lab", LAB_PACKAGES)
     from dedup.extras.lab import picking
@@ -48,7 +48,7 @@ def pairs(
         if methods is None and len(found) > LARGE:
             slow = ",".join(method.name for method in wanted if method.quadratic)
             wanted = [method for method in wanted if not method.quadratic]
-            output.say(f"without {slow}, which looks at every pair: ask for it with --methods {OTHERS}")
+            output.say(f"without {slow}, which looks at every pair: to include it, add --methods {OTHERS}")
         names = ", ".join(("dedup", *(method.name for method in wanted)))
         output.say(f"comparing {counted(len(found), 'article')} by {names}")
         with progress_bar("methods") as bar:

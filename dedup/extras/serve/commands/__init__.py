@@ -1,1 +1,1 @@
-"""Commands of the extra: `dedup serve`."""
+"""Command of the extra: `dedup serve`."""

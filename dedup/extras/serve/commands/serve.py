@@ -1,4 +1,4 @@
-"""The command `dedup serve`, and parts that `dedup browse` shares: options, token, short timeouts."""
+"""Command `dedup serve`, and parts that every server needs: options, token, a corpus with short timeouts."""
 
 from __future__ import annotations
 
@@ -21,19 +21,19 @@ from dedup.cli.shared import LogFormatOption, LogLevelOption, corpus, needs, sto
 from dedup.cli.signals import StopFlag
 
 HostOption = Annotated[
-    str, Option("--host", help="The address to listen on; needs a token if other machines can reach it.")
+    str, Option("--host", help="Address to listen on; if other machines can reach it, a token is needed.")
 ]
-PortOption = Annotated[int, Option("--port", min=0, max=65_535, help="The port; 0 takes any free port.")]
-RateOption = Annotated[float, Option("--rate", min=0.1, help="Maximum requests per second from each client.")]
+PortOption = Annotated[int, Option("--port", min=0, max=65_535, help="Port to listen on; 0: any free port.")]
+RateOption = Annotated[float, Option("--rate", min=0.1, help="Maximum requests per second from one client.")]
 LogRequestsOption = Annotated[
-    bool, Option("--log-requests", help="Log a line for every request, without its query.")
+    bool, Option("--log-requests", help="Log a line for every request, without the query.")
 ]
 
-SERVER_PACKAGES = ("starlette", "uvicorn")  # Installed with the extras `serve` and `browse`
-TOKEN_CHARACTERS = 16  # Minimum length of a token; shorter tokens could be guessed
+SERVER_PACKAGES = ("starlette", "uvicorn")  # Packages of the extras `serve` and `browse`
+TOKEN_CHARACTERS = 16  # Minimum; a shorter token could be guessed
 SERVE_VARIABLE = "DEDUP_SERVE_TOKEN"
 SERVE_PORT = 8765
-SERVE_RATE = 100.0  # Maximum requests per second and client; two cores answer three times this rate
+SERVE_RATE = 100.0  # Requests per second of one client; two cores answer three times as many
 
 
 def serve(
@@ -41,16 +41,16 @@ def serve(
     port: PortOption = SERVE_PORT,
     unix: Annotated[
         Path | None,
-        Option(metavar="PATH", help="Listen on a Unix socket instead, which only this user may use."),
+        Option(metavar="PATH", help="Listen on a socket file instead, which only you may use."),
     ] = None,
     token_file: Annotated[
         Path | None,
-        Option(metavar="FILE", help="A file with the token for clients; or set `DEDUP_SERVE_TOKEN`."),
+        Option(metavar="FILE", help="File with the token of clients; or set `DEDUP_SERVE_TOKEN`."),
     ] = None,
     rate: RateOption = SERVE_RATE,
     max_body: Annotated[
         int | None,
-        Option(min=1_000, metavar="BYTES", help="Maximum size of a body; by default, the longest text fits."),
+        Option(min=1_000, metavar="BYTES", help="Maximum of a body; default: enough for any text."),
     ] = None,
     texts: Annotated[
         bool, Option("--texts", help="Let clients read the texts of articles with `text=true`.")
@@ -59,11 +59,11 @@ def serve(
     log_level: LogLevelOption = "info",
     log_requests: LogRequestsOption = False,
 ) -> None:
-    """Answer over HTTP, for scrapers in other languages: JSON articles in, JSON verdicts out.
+    """Answer requests over HTTP, for scrapers in other languages: read JSON articles, send JSON verdicts.
 
-    The server listens on this machine only, unless `--host` names another address. After SIGTERM or Ctrl-C it
-    finishes open requests and ends with exit code 0. Addresses, answers and limits are in docs/http.md,
-    and in `/openapi.json` on the server. Needs the extra `serve`.
+    The server listens only on this machine, unless you add `--host`. After SIGTERM or Ctrl-C it answers the
+    requests that it has begun, and ends with exit code 0. See docs/http.md, or `/openapi.json` on the server,
+    for addresses, answers and limits. Needs the extra `serve`.
 
     **Examples**
 
@@ -96,7 +96,7 @@ def serve(
 
 
 def token_from(file: Path | None, variable: str) -> bytes | None:
-    """Return the token of a file or a variable, None if neither is set; raise InputError for a weak token."""
+    """Return the token in a file or a variable, or None; raise InputError if the token could be guessed."""
     if file is not None:
         try:
             given = file.read_text("utf-8").strip()
@@ -108,7 +108,7 @@ def token_from(file: Path | None, variable: str) -> bytes | None:
         given, where = os.environ.get(variable, "").strip(), variable
         if not given:
             return None
-    # The message must not contain the token, because messages may go to a log.
+    # The message must not contain the token, because a log may keep the message.
     if len(given) < TOKEN_CHARACTERS or not given.isascii() or not given.isprintable() or " " in given:
         raise InputError(
             f"the token in {where} must be one word of at least {TOKEN_CHARACTERS} ASCII characters;"
@@ -123,7 +123,7 @@ def started(log_format: LogFormat, log_level: LogLevel) -> Iterator[tuple[dedup.
     from dedup.extras.serve.limits import DATABASE_SECONDS
 
     with stopping_gently() as stop:
-        # The timeouts of requests would be too short to create the schema in an embedded server.
+        # This corpus has longer timeouts, because an embedded server may first have to make the schema.
         with corpus() as patient:
             longest = patient.settings.max_record_bytes()
         waits = dedup.Timeouts.from_environment()
@@ -137,11 +137,11 @@ def started(log_format: LogFormat, log_level: LogLevel) -> Iterator[tuple[dedup.
 
 @contextmanager
 def stopping_gently() -> Iterator[StopFlag]:
-    """Yield the flag of `stopping`; the first Ctrl-C also sets the flag, so that open requests finish."""
+    """Yield the flag of `stopping`; the first Ctrl-C sets the flag too, so that begun requests finish."""
     with stopping() as stop:
 
         def interrupted(_number: int, _frame: FrameType | None) -> None:
-            signal.signal(signal.SIGINT, before)  # a second Ctrl-C ends the server immediately
+            signal.signal(signal.SIGINT, before)  # a second Ctrl-C ends the server at once
             stop.set()
 
         before = signal.signal(signal.SIGINT, interrupted)

@@ -1,4 +1,4 @@
-"""Commands that exchange with a cluster: `dedup export corpus` and `dedup import`."""
+"""Commands that exchange data with a cluster: `dedup export corpus` and `dedup import`."""
 
 from __future__ import annotations
 
@@ -16,20 +16,22 @@ from dedup.cli.signals import unfinished
 
 
 def export_corpus(
-    folder: Annotated[Path, Argument(metavar="DIR", help="A folder that does not exist, or is empty.")],
+    folder: Annotated[Path, Argument(metavar="DIR", help="New or empty folder.")],
     include_hash_key: Annotated[
         bool,
         Option("--include-hash-key", help="Put the secret hash key into the folder, if the corpus has one."),
     ] = False,
     json: JsonOption = False,
 ) -> None:
-    """Export a corpus for a cluster: fingerprints, pins, settings, sentence parameters, the horizon.
+    """Export a corpus for a cluster: fingerprints, pins, settings, sentence parameters and the horizon.
 
-    With it the Spark engine reads only texts that are new or changed. The export shows one moment, and others
-    can work meanwhile. The folder holds no text, only you can read it, and a stopped export leaves none.
-    Articles without a current fingerprint are left out and named. Needs the extra `parquet`.
+    With the export, the Spark engine reads only texts that are new or changed. The export is one snapshot;
+    other commands can run meanwhile. The folder contains no texts, and only you can read it; a stopped export
+    leaves no folder. Articles without a current fingerprint are left out and named. Needs the extra
+    `parquet`.
 
-    The hash key allows crafting texts that collide. If you leave it out, give it to the cluster yourself.
+    With the hash key, texts can be crafted that collide. If you leave the key out, give it to the cluster
+    yourself.
 
     **Example**
 
@@ -50,30 +52,31 @@ def export_corpus(
     if report.left_out:
         named = ", ".join(report.left_out_ids[:3]) + (" …" if report.left_out > 3 else "")
         articles = counted(report.left_out, "article")
-        output.say(f"{articles} without a current fingerprint left out, to be read by the cluster: {named}")
+        output.say(f"{articles} without a current fingerprint left out, for the cluster to read: {named}")
     if report.keyed:
         output.say(
-            "it holds the secret hash key: keep it from others"
+            "the folder contains the secret hash key: keep others from reading it"
             if report.with_key
-            else "the corpus has a hash key, which is not in it: give it to the cluster"
+            else "the corpus has a hash key, which is not in the folder: give it to the cluster"
         )
 
 
 def import_(
-    folder: Annotated[Path, Argument(metavar="DIR", help="The folder that the Spark engine wrote.")],
+    folder: Annotated[Path, Argument(metavar="DIR", help="Folder that the Spark engine wrote.")],
     dry_run: Annotated[
-        bool, Option("--dry-run", help="Only compare, and list all differences. Exit code 3 if any.")
+        bool, Option("--dry-run", help="Only compare, and list differences; exit code 3 if any.")
     ] = False,
     json: JsonOption = False,
 ) -> None:
-    """Import the result of a cluster: all its marks at once, or none.
+    """Import the marks that the Spark engine made: all marks in one transaction, or none.
 
-    The articles must be in the corpus already (`dedup load`, or attached): the import gives them
-    fingerprints, marks and pairs. First it compares every article, text and time, the settings, pins and
-    horizon. If anything differs, it imports nothing and names the next step. Afterwards the corpus is as
-    after a backfill; articles that people change meanwhile wait for the next one.
+    The articles must be in the corpus already (by `dedup load`, or in attached tables): the import adds their
+    fingerprints, marks and pairs. First the command compares all articles, texts, times, settings, pins and
+    the horizon. If anything differs, it imports nothing and names the next step. Afterwards the corpus is as
+    after a backfill; articles that change during the import wait for the next backfill.
 
-    You can stop it at any moment: one transaction at the end writes all marks. Needs the extra `parquet`.
+    You may stop it at any moment, because one transaction at the end writes all marks. Needs the extra
+    `parquet`.
 
     **Example**
 
@@ -85,13 +88,13 @@ def import_(
     if json:
         output.write_json(report.as_dict())
     elif report.stopped:
-        output.say("stopped as asked; no mark was changed: run it again")
+        output.say("stopped as asked; no mark was changed: run the import again")
     elif report.problems:
         for problem in report.problems:
             output.say(str(problem))
     elif dry_run:
         new = counted(report.fingerprints, "new fingerprint")
-        output.say(f"it fits: {counted(report.articles, 'article')}, {new}; nothing was changed")
+        output.say(f"it fits the corpus: {counted(report.articles, 'article')}, {new}; nothing was changed")
     else:
         marks, pairs = counted(report.marks, "mark"), counted(report.pairs, "pair")
         new = counted(report.fingerprints, "fingerprint")

@@ -1,4 +1,4 @@
-"""`dedup spark`: marks made on a cluster, or on one machine without a database, and their cost."""
+"""Command `dedup spark`: make marks on a cluster, or on one machine without a database; estimate the cost."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ from dedup.extras.spark.failures import explained
 if TYPE_CHECKING:
     from dedup.extras.spark.options import CorpusState
 
-SPARK_PACKAGES = ("pyspark", "pandas", "pyarrow")  # of the extra `spark`
+SPARK_PACKAGES = ("pyspark", "pandas", "pyarrow")  # Packages of the extra `spark`
 
-# On one machine Spark listens only there, and serves no page.
+# On one machine Spark listens only on that machine, and serves no page.
 LOCAL = {
     "spark.driver.bindAddress": "127.0.0.1",
     "spark.driver.host": "127.0.0.1",
@@ -34,57 +34,57 @@ LOCAL = {
 
 QUIET = {"spark.ui.showConsoleProgress": "false", "spark.log.level": "ERROR"}
 
-PARTITIONS_PER_CORE = 2  # of shuffled data on one machine; Spark's default of 200 makes tasks of a few rows
+PARTITIONS_PER_CORE = 2  # Of shuffled data on one machine; Spark's 200 would have a few rows each
 
 spark_app = typer.Typer(
     no_args_is_help=True,
     help="""
-Make the same marks on Spark, for a corpus too large for one machine.
+Make marks on a Spark cluster, the same as in Postgres, for a corpus that is too large for one machine.
 
-This needs no database; `dedup import` brings the result into Postgres. See docs/spark.md for Databricks, EMR
-and other clusters. Needs the extra `spark` and Java 17.
+The commands need no database; `dedup import` imports the result into Postgres. See docs/spark.md for
+Databricks, EMR and other clusters. The commands need the extra `spark` and Java 17.
 """,
 )
 
 InputOption = Annotated[
-    str, Option("--input", metavar="PATH", help="A table of articles, at any address that Spark reads.")
+    str, Option("--input", metavar="PATH", help="Table of articles, at any address that Spark reads.")
 ]
 TableFormatOption = Annotated[
-    str, Option("--format", help="parquet; delta, iceberg or orc, where Spark has it; or table, for a name.")
+    str, Option("--format", help="parquet; delta, iceberg or orc, if Spark has it; table: a name in Spark.")
 ]
 CorpusOption = Annotated[
     str | None,
-    Option("--corpus", metavar="DIR", help="A folder of `dedup export corpus`, whose state counts."),
+    Option("--corpus", metavar="DIR", help="Folder of `dedup export corpus`, with settings and pins."),
 ]
 SetOption = Annotated[
-    list[str] | None, Option("--set", metavar="NAME=VALUE", help="A setting, without --corpus; repeatable.")
+    list[str] | None, Option("--set", metavar="NAME=VALUE", help="Setting, if no --corpus; may be repeated.")
 ]
 HashKeyOption = Annotated[
-    str | None, Option("--hash-key", help="The secret key of the corpus; `-` reads it from stdin.")
+    str | None, Option("--hash-key", help="Secret key of the corpus; `-` reads the key from stdin.")
 ]
 AddedOption = Annotated[
     str | None,
-    Option("--added-at", help="For articles without an added_at, such as 2026-11-20. Default: now."),
+    Option("--added-at", help="Time for articles without added_at, such as 2026-11-20; default: now."),
 ]
 MasterOption = Annotated[
-    str | None, Option("--master", help="The master of Spark; default: of spark-submit, or else local[*].")
+    str | None, Option("--master", help="Master of Spark; default: from spark-submit, or else local[*].")
 ]
 RemoteOption = Annotated[
-    str | None, Option("--remote", metavar="URL", help="A server of Spark Connect, such as sc://host.")
+    str | None, Option("--remote", metavar="URL", help="Server of Spark Connect, such as sc://host.")
 ]
-MemoryOption = Annotated[str, Option("--memory", help="Memory of Java, if Spark runs on this machine alone.")]
+MemoryOption = Annotated[str, Option("--memory", help="Memory for Java, if Spark runs only on this machine.")]
 PartitionsOption = Annotated[
-    int | None, Option("--partitions", min=1, help="Partitions of shuffled data; default: the session's.")
+    int | None, Option("--partitions", min=1, help="Partitions of shuffled data; default: Spark's.")
 ]
 
 
 @spark_app.command()
 def run(
     input_: InputOption,
-    out: Annotated[str, Option("--output", metavar="DIR", help="A folder for the tables of the result.")],
+    out: Annotated[str, Option("--output", metavar="DIR", help="Folder for the tables of the result.")],
     work: Annotated[
         str | None,
-        Option(metavar="DIR", help="A folder for the steps. Default: the output's name with `.work`."),
+        Option(metavar="DIR", help="Folder for finished steps; default: the output's name with `.work`."),
     ] = None,
     format_: TableFormatOption = "parquet",
     map_: MapOption = None,
@@ -93,7 +93,7 @@ def run(
     hash_key_: HashKeyOption = None,
     added_at: AddedOption = None,
     allow_pairs: Annotated[
-        int | None, Option(min=0, help="Stop before a round with more pairs, and show the worst keys.")
+        int | None, Option(min=0, help="Stop before a round with more pairs; show the keys with most pairs.")
     ] = None,
     partitions: PartitionsOption = None,
     master: MasterOption = None,
@@ -101,13 +101,14 @@ def run(
     memory: MemoryOption = "4g",
     json: JsonOption = False,
 ) -> None:
-    """Give every article of a table the mark that it would get in Postgres.
+    """Give every article of a table the same mark as in Postgres.
 
-    Columns are found as by `dedup load`. Unreadable rows are refused and unreadable fields left out; both are
-    counted by reason, and the refused rows are a table of the result.
+    Columns are recognized as in `dedup load`. Rows that cannot be read are refused, and fields that cannot be
+    read are left out. Both are counted by reason; the refused rows become a table of the result.
 
     The output has the tables `mark`, `match`, `common_sentence`, `fingerprint` and `refused`, and `run.json`
-    with settings, versions and costs. A stopped run continues from the folder of steps; remove it at the end.
+    with settings, versions and costs. If you run a stopped command again, it continues from the folder of
+    steps; remove that folder at the end.
 
     **Examples**
 
@@ -152,9 +153,9 @@ def run(
 @spark_app.command("estimate")
 def estimate_(
     input_: InputOption,
-    sample: Annotated[float, Option(help="The share of the articles to read, such as 0.01.")] = 1.0,
+    sample: Annotated[float, Option(help="Share of the articles to read, such as 0.01.")] = 1.0,
     work: Annotated[
-        str | None, Option(metavar="DIR", help="A folder for the steps. Default: ./dedup-estimate")
+        str | None, Option(metavar="DIR", help="Folder for finished steps; default: dedup-estimate.")
     ] = None,
     format_: TableFormatOption = "parquet",
     map_: MapOption = None,
@@ -168,10 +169,10 @@ def estimate_(
     memory: MemoryOption = "4g",
     json: JsonOption = False,
 ) -> None:
-    """Estimate the cost of a run: texts, pairs, bytes, and the keys with most pairs.
+    """Estimate the cost of a run: number of texts, pairs and bytes, and the keys with most pairs.
 
-    The texts are read and grouped, and no pair is compared. With `--sample` the numbers for the whole are
-    estimated from a share of the articles, which misses keys that few texts share.
+    The texts are read and grouped, but no pair is compared. With `--sample` the figures for the whole table
+    are estimated from a share of the articles, which misses keys that few texts share.
 
     **Example**
 
@@ -198,7 +199,7 @@ def estimate_(
         return
     _say_input(found.report)
     if found.sample < 1:
-        output.say(f"from a sample of {found.sample:.3g}: the numbers are estimates for the whole")
+        output.say(f"from a sample of {found.sample:.3g}: the figures are estimates for the whole table")
     facts = [
         ("articles", f"{found.articles:,}"),
         ("different texts", f"{found.texts:,}"),
@@ -212,7 +213,7 @@ def estimate_(
     output.table("", ("", ""), facts)
     rows = [(key.kind, str(key.key), key.texts, key.pairs, key.source_id) for key in found.worst]
     output.table(
-        "the worst keys", ("kind", "key", "texts", "pairs", "id"), rows, ("texts", "pairs"), ids=("key",)
+        "keys by pairs", ("kind", "key", "texts", "pairs", "id"), rows, ("texts", "pairs"), ids=("key",)
     )
 
 
@@ -222,7 +223,7 @@ def _tell(name: str, seconds: float, rows: int) -> None:
 
 @contextmanager
 def _session(master: str | None, remote: str | None, memory: str, partitions: int | None) -> Iterator[Any]:
-    """Open the session that the options, spark-submit or the environment name, or one on this machine."""
+    """Yield the Spark session that options, spark-submit or the environment name, or a local session."""
     if master and remote:
         raise InputError("--master and --remote exclude each other: give one of the two")
     given = "PYSPARK_GATEWAY_PORT" in os.environ or "SPARK_REMOTE" in os.environ
@@ -241,7 +242,7 @@ def _session(master: str | None, remote: str | None, memory: str, partitions: in
     elif local:
         builder = builder.master(local)
     if is_local:
-        # Otherwise Spark starts the python3 of the system, which may lack this package.
+        # Without this, Spark starts the python3 of the system, which may lack this package.
         os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
         settings |= {**LOCAL, "spark.driver.memory": memory}
         settings[SHUFFLE_PARTITIONS] = partitions or PARTITIONS_PER_CORE * cores()
@@ -266,7 +267,7 @@ def _given(
 
 def _settings(values: list[str] | None, key: str | None, folder: str | None) -> Settings:
     if folder and values:
-        raise InputError("--corpus has its own settings: change them in Postgres, and export again")
+        raise InputError("--corpus has its own settings: change the settings in Postgres, and export again")
     found: dict[str, Any] = {}
     for pair in values or ():
         name, equals, value = pair.partition("=")
@@ -274,7 +275,7 @@ def _settings(values: list[str] | None, key: str | None, folder: str | None) -> 
             raise InputError(f"--set wants NAME=VALUE, not {name!r}; the hash key has an option of its own")
         found[name] = value
     if key == "random":
-        raise InputError("a random key makes fingerprints that no corpus has: give the key of the corpus")
+        raise InputError("fingerprints of a random key fit no corpus: pass the key of the corpus")
     return Settings().with_values({**found, "hash_key": hash_key(key) if key else ""})
 
 
@@ -286,7 +287,7 @@ def _corpus(spark: Any, folder: str | None, settings: Settings) -> CorpusState:
 
 def _say_input(report: Mapping[str, Any]) -> None:
     rows = counted(report["articles"], "row")
-    reused = f", {report['reused']:,} with the fingerprints that are known" if report["reused"] else ""
+    reused = f", {report['reused']:,} with known fingerprints" if report["reused"] else ""
     output.say(f"read {rows}{reused}; {counted(report['failed'], 'text has', 'texts have')} no fingerprint")
     for what in ("refused", "repaired"):
         for reason, count in report[what].items():
