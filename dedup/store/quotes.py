@@ -36,8 +36,8 @@ def schedule(cursor: Cursor, minutes: int, outlets: int) -> None:
 
 
 def due(cursor: Cursor) -> int | None:
-    """Begin a count that is due; return the minimum number of outlets of a quote. Return None if no count is due
-    or a different worker has begun it.
+    """Begin a count that is due; return the minimum number of outlets of a quote. Return None if no count is
+    due, or if a different worker has begun it.
     """
     row = cursor.execute(_sql("due")).fetchone()
     return row[0] if row else None

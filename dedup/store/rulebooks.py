@@ -32,7 +32,7 @@ _AT_ONCE = sorted(field.name for field in fields(Settings) if field.metadata["ki
 
 
 class StaleRulesError(Exception):
-    """Raised if the settings or sentence parameters in force changed since they were loaded; load them again."""
+    """Raised if settings or sentence parameters in force changed after loading; load them again."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +45,7 @@ class State:
     unicode: str | None  # version of the Unicode tables
 
     def same_program(self) -> bool:
-        """Return whether this program makes equal fingerprints. Raises SchemaError: a newer program made them."""
+        """Return whether this program makes equal fingerprints. Raises SchemaError: it is older."""
         if self.algorithm > ALGORITHM_REVISION:
             raise SchemaError("the fingerprints were made by a newer dedup; upgrade this program")
         return (self.algorithm, self.unicode) == (ALGORITHM_REVISION, UNICODE_VERSION)
@@ -105,7 +105,7 @@ def memory_run(cursor: Cursor) -> int | None:
 
 def change_settings(cursor: Cursor, values: Mapping[str, Any]) -> Settings:
     """Change the wanted settings; None means the default. Needs the settle lock."""
-    Settings().with_values({name: "" for name in values if name not in _NAMES})  # raises an error for unknown names
+    Settings().with_values({name: "" for name in values if name not in _NAMES})  # unknown names are errors
     stored = dict(cursor.execute(_sql("settings_wanted")).fetchall())
     settings = Settings().with_values({n: v for n, v in {**stored, **values}.items() if v is not None})
     for name, value in values.items():
@@ -191,7 +191,7 @@ def withdraw_for(cursor: Cursor, plan: AdoptionPlan, ids: Sequence[int]) -> None
 def adopt(cursor: Cursor, plan: AdoptionPlan | None = None, through: int = 0) -> None:
     """Put the wanted settings, parameters and program in force. Needs the settle lock.
 
-    Marks made by other settings become stale but stay; fingerprints of a different version are dropped. `plan`:
+    Marks by other settings stay, but become stale; fingerprints of a different version are dropped. `plan`:
     articles up to the id `through` were withdrawn for the plan; None: none were withdrawn. Raises
     StaleRulesError: the wanted state changed since the plan.
     """
