@@ -68,7 +68,7 @@ def find_newest(cursor: Cursor, settings: Settings) -> datetime | None:
 
 
 def find_newest_of_all(cursor: Cursor, settings: Settings) -> datetime | None:
-    """Return the result that `find_newest` will have when all articles are settled; read every article's row."""
+    """Return the result of `find_newest` as if all articles were settled; this reads every article's row."""
     row = cursor.execute(_sql("newest_of_all"), order_parameters(settings)).fetchone()
     return None if row is None else row[0]
 
