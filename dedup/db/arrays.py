@@ -31,7 +31,7 @@ _FLOAT8_ARRAY = 1022
 _HEADER = np.dtype(">i4")
 ELEMENT = np.dtype([("size", ">i4"), ("value", ">i8")])
 _FLOAT_ELEMENT = np.dtype([("size", ">i4"), ("value", ">f8")])
-_ELEMENTS = {INT8: (ELEMENT, np.int64), _FLOAT8: (_FLOAT_ELEMENT, np.float64)}  # Type to sent, returned dtype
+_ELEMENTS = {INT8: (ELEMENT, np.int64), _FLOAT8: (_FLOAT_ELEMENT, np.float64)}  # dtype sent, dtype returned
 _EMPTY = np.array([0, 0, INT8], _HEADER).tobytes()
 
 

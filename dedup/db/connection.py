@@ -35,7 +35,7 @@ APPLICATION = "dedup"  # Name of the program in `pg_stat_activity`
 
 # Maximum time that the holder of the settle lock waits for a row: all others wait for the holder.
 ROW_SECONDS = 0.1
-NEGLIGIBLE_SECONDS = 0.05  # A shorter wait for the lock is not subtracted from the statement timeout
+NEGLIGIBLE_SECONDS = 0.05  # A shorter wait for the lock does not shorten the statement timeout
 FRESH_SECONDS = 1.0  # A connection that was idle for less time is not checked before its next use
 
 # Maximum time that the server may take to answer after its own timeouts; then it counts as gone.
@@ -56,7 +56,7 @@ ASK_SECONDS = 3.0
 ASK_AGAIN_SECONDS = 30.0  # Time between two such questions; each question costs the server 5 ms
 DOUBT_SECONDS = 2.0  # Wait after the answer no before asking once more: the result may be on its way
 ASKING_SECONDS = 5.0  # Maximum time to connect, and to get the answer; a missing answer counts as no
-CANCEL_SECONDS = 2.0  # Maximum time to cancel a statement on Ctrl-C or when a worker stops; it has 10 s
+CANCEL_SECONDS = 2.0  # Maximum time to cancel a statement on Ctrl-C or when a worker, which has 10 s, stops
 
 # Target duration of a transaction that settles, since hooks may wait for its end. Batch sizes adapt to it.
 HELD_SECONDS = 0.4
@@ -94,7 +94,7 @@ class Connection(psycopg.Connection[Any]):
     pooled: bool = False  # a pooler lends a server connection for one transaction at a time
     seconds: float | None = None  # the session's lock and statement timeouts; None: as in `Timeouts`
     address: str | None = None  # of the server, for the second connection that asks; None: no questions
-    used_at: float = 0.0  # monotonic time of its return to the pool
+    used_at: float = 0.0  # monotonic time of the connection's return to the pool
     schema: str = DEFAULT  # schema of the corpus, which `dedup.` means in statements
 
     def wait(self, gen: PQGen[_Value], interval: float = 0.1, timeout: float | None = None) -> _Value:
@@ -197,7 +197,7 @@ class Connection(psycopg.Connection[Any]):
 
 
 def has_input(connection: psycopg.Connection[Any]) -> bool:
-    """Return whether the server has sent something to an idle client: a warning, or the end."""
+    """Return whether the server has sent an idle client anything: a warning, or the end of the session."""
     waiting = select.poll()
     waiting.register(connection.fileno(), select.POLLIN)
     return bool(waiting.poll(0))
@@ -218,7 +218,7 @@ def parameters(timeouts: Timeouts, url: str) -> dict[str, Any]:
 
 
 def limits(timeouts: Timeouts, seconds: float | None) -> dict[str, str]:
-    """Return the parameters of a transaction. `seconds`: timeout of locks and statements, if given."""
+    """Return the parameters of a transaction. `seconds`: for locks and statements, else as in `timeouts`."""
     lock, statement = (timeouts.lock, timeouts.statement) if seconds is None else (seconds, seconds)
     return {
         **WRITTEN,
@@ -261,7 +261,7 @@ class Session:
         connection = self.connection
         patience = connection.patience
         working = (self.timeouts.statement if seconds is None else seconds) + GRACE_SECONDS
-        connection.patience = min(patience, working)  # BEGIN is quick
+        connection.patience = min(patience, working)  # the server answers BEGIN quickly
         try:
             self._set_timeouts(seconds)
             with connection.transaction(), connection.cursor(binary=True) as cursor:
@@ -282,7 +282,7 @@ class Session:
                         left = milliseconds(max(seconds - waited, NEGLIGIBLE_SECONDS))
                         cursor.execute(set_values({"statement_timeout": left}, local=True))
                 if async_commit:
-                    # The next commit that waits for the disk writes this one, too. A crash can lose it whole.
+                    # A crash before the next waiting commit may lose this transaction, but never a part of it.
                     cursor.execute(b"SET LOCAL synchronous_commit = off")
                 yield cursor
         finally:
@@ -341,6 +341,6 @@ def prefer_indexes(cursor: Cursor) -> None:
 
 
 def next_batch(articles: int, seconds: float) -> int:
-    """Return the number of articles for the next transaction, if `articles` took the last one `seconds`."""
+    """Return the number of articles of the next transaction; the last one took `seconds` for `articles`."""
     # The number at most doubles, because the next articles may have more relations.
     return max(1, min(2 * articles, int(articles * HELD_SECONDS / max(seconds, 1e-6))))

@@ -62,7 +62,7 @@ INITDB = (
 
 @dataclass(frozen=True)
 class ServerStatus:
-    """State of the embedded server. `running`: the server answers; only then it has a `url` and a `pid`."""
+    """State of the embedded server. `running`: the server answers; only then are `url` and `pid` set."""
 
     running: bool
     data: Path
@@ -148,12 +148,12 @@ def stop(home: Path | None = None) -> bool:
 
 
 def status(home: Path | None = None) -> ServerStatus:
-    """Return the state of the server, and start nothing. Raises EmbeddedServerError: no right to look."""
+    """Return the state of the server, and start nothing. Raises EmbeddedServerError: no right to read it."""
     with _plain_errors("look at", home) as data:
         server, version = _postmaster(data), _read(data / "PG_VERSION").strip() or None
         if server is None or not server.answers():
             return ServerStatus(False, data, None, None, version)
-        with suppress(psycopg.OperationalError), server.connect("postgres") as db:  # none may be free
+        with suppress(psycopg.OperationalError), server.connect("postgres") as db:  # all slots may be taken
             version = db.info.parameter_status("server_version")
         return ServerStatus(True, data, server.url(), server.pid, version)
 

@@ -27,13 +27,13 @@ from dedup.base.errors import (
 from dedup.db.connection import URL_VARIABLE
 
 ATTEMPTS = 5  # Minimum number of attempts at work that collides with other transactions
-PAUSE_SECONDS, LONGEST_PAUSE_SECONDS = 0.02, 1.0  # A pause begins at about twice the first
+PAUSE_SECONDS, LONGEST_PAUSE_SECONDS = 0.02, 1.0  # Pauses double from 2 × the first to the second value
 
 _Value = TypeVar("_Value")
 
 
 def retry(work: Callable[[], _Value], seconds: float = 0) -> _Value:
-    """Do work in transactions that it begins; repeat it for `seconds` while other transactions block it."""
+    """Run work that begins transactions; repeat the work for `seconds` while other transactions block it."""
     attempt, deadline = 0, time.monotonic() + seconds
     while True:
         attempt += 1

@@ -94,7 +94,7 @@ def mend(database: Database) -> MendReport:
         before = remaining = differences(cursor)
         found: list[SchemaDifference] = []
         reasons: dict[str, str] = {}
-        # An object may need one that comes later in the list, so try until a pass makes nothing.
+        # An object may need one that comes later in the list, so try until a pass makes no object.
         while remaining and remaining != found:
             found = remaining
             reasons = {str(each): _make(cursor, each) for each in found}

@@ -156,7 +156,7 @@ def _make(new: Path, old: Path, *, checksums: bool) -> None:
     new.mkdir(mode=0o700)
     if user := postgres.server_user(old):
         os.chown(new, *user)
-    more = "--data-checksums" if checksums else "--no-data-checksums"  # pg_upgrade wants both alike
+    more = "--data-checksums" if checksums else "--no-data-checksums"  # equal, for pg_upgrade
     postgres.run(new, "initdb", *embedded.INITDB, more, timeout=embedded.INITDB_SECONDS)
 
 

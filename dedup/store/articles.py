@@ -75,7 +75,7 @@ def article_values(article: Article) -> dict[str, Any]:
 
 
 def _insert(cursor: Cursor, values: dict[str, Any], given: int) -> int:
-    """Insert the new ones among articles; return their number. `given`: the number of all these articles."""
+    """Insert those articles that are new; return their number. `given`: the number of all articles."""
     if given == 1:
         return cursor.execute(_sql("insert"), values).rowcount
     with cursor.connection.transaction() as savepoint:

@@ -23,14 +23,14 @@ _sql = Statements("store/bookkeeping")
 
 
 class Healing(Enum):
-    """Repairs of a difference; the next backfill completes them."""
+    """Repairs of a fault; the next backfill completes a repair."""
 
     SETTLE = auto()  # settle the article again
     FINGERPRINT = auto()  # fingerprint and settle the article again
     COUNT = auto()  # count every sentence again
     PLACE = auto()  # look up again the time up to which articles are settled
     ADOPT = auto()  # adopt the settings in force again, and settle everything again
-    DIVIDE = auto()  # divide all articles by the horizon again
+    DIVIDE = auto()  # find out again for all articles whether they are before the horizon
     CREDITS = auto()  # read the credits of the article again
     TABLES = auto()  # compare attached tables with their articles
     SCHEMA = auto()  # switch triggers on, remove rows that belong to no article, add missing marks

@@ -1,4 +1,4 @@
-"""Looks up the agencies that articles credit. Read-only; needs no `credits.py`, which loads the reader."""
+"""Looks up the agencies that articles credit. Read-only; avoids `credits.py`, which loads the reader."""
 
 from __future__ import annotations
 

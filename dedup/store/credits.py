@@ -37,7 +37,7 @@ class ListedAgency(Answer):
 class PublicationCredits(Answer):
     """The share of agency copy in a publication."""
 
-    publication: str  # empty for articles without one
+    publication: str  # empty for articles without a publication
     articles: int
     credited: int  # number that credit an agency
     agency_copy: int  # also counts articles of stories in which any article credits an agency

@@ -40,7 +40,7 @@ class Lookup:
     """Result of the first call for an article."""
 
     outcome: Outcome
-    checksum: int | None = None  # of this result; shows the second call whether it still holds
+    checksum: int | None = None  # of this result; the second call checks that the result still holds
     added: datetime | None = None  # when the article came, if the article does not say so
     time: datetime | None = None  # of the article, for canonical order
     sentences: Bigints = field(default_factory=lambda: bigints([]))  # of the article, without common ones

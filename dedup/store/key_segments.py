@@ -24,7 +24,7 @@ _sql = Statements("store/key_segments")
 BLOCK_ENTRIES = 120  # Approximate number per block: eight blocks fill a page of Postgres
 PAGE_ARTICLES = 4_000  # Maximum number of fingerprints per read of keys: about 1 MB
 COPY_ENTRIES = 1_000_000  # Maximum number per write: 12 MB
-ARTICLE_BITS = 32  # Lower bits of an entry: the article's id; its upper bits are the upper bits of the key
+ARTICLE_BITS = 32  # Lower bits of an entry: the article's id; other bits: the upper bits of the key
 KEY_BITS = 31
 
 

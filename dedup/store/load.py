@@ -1,4 +1,4 @@
-"""Loads articles from a file or a program into the corpus, in batches. Backfills settle them.
+"""Loads articles from a file or a program into the corpus, in batches. Backfills settle the articles.
 
 If the source fails, all articles before the error stay stored.
 """

@@ -1,6 +1,6 @@
 """Reads a whole corpus as arrays for the memory engine, and writes only changed marks and pairs.
 
-The engine in `../settling/memory/` decides them. A page is a range of article ids. While the engine runs, the
+The code in `../settling/memory/` decides marks. A page is a range of article ids. While the engine runs, the
 state row has the run's id: hooks settle nothing; triggers note changes (`migrations/sql/fingerprints.sql`).
 """
 

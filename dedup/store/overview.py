@@ -53,7 +53,7 @@ class Overview(Answer):
     failures: dict[str, int]  # reason, without details, to the number of failed articles
     last_marked_at: datetime | None
     sizes: dict[str, int]  # table to bytes, with indexes and out-of-line texts
-    bytes_per_article: dict[str, float]  # table to bytes, if the table grows; "text": texts
+    bytes_per_article: dict[str, float]  # table that grows with the corpus, to bytes; "text": texts
     database_bytes: int
 
 
@@ -112,7 +112,7 @@ class CommonSentence(Answer):
     sentence_hash: int
     carriers: int | None
     effective_stories: float | None
-    common: bool  # scores ignore it now
+    common: bool  # scores ignore the sentence now
     pin: str | None  # "always", "never", or None; a new pin takes effect with the next backfill
     example: str | None
     since: datetime | None

@@ -22,7 +22,7 @@ LISTED = 10  # Maximum number of outside objects named in an error
 class Contents(Answer):
     """Contents of a corpus."""
 
-    rows: dict[str, int]  # table to its number of rows; non-empty tables that cannot be computed again
+    rows: dict[str, int]  # number of rows by table, for non-empty tables that cannot be computed again
     bytes: int  # of all tables and indexes
     attached: tuple[str, ...]
     outside: tuple[str, ...]  # objects that depend on the schema, such as a view of an analyst

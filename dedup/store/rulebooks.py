@@ -45,7 +45,7 @@ class State:
     unicode: str | None  # version of the Unicode tables
 
     def same_program(self) -> bool:
-        """Return whether this program makes equal fingerprints. Raises SchemaError: it is older."""
+        """Return whether this program makes equal fingerprints. Raises SchemaError: the program is older."""
         if self.algorithm > ALGORITHM_REVISION:
             raise SchemaError("the fingerprints were made by a newer dedup; upgrade this program")
         return (self.algorithm, self.unicode) == (ALGORITHM_REVISION, UNICODE_VERSION)

@@ -139,7 +139,7 @@ def find_lowest(cursor: Cursor, settings: Settings, ids: Collection[int]) -> dic
 
 
 def find_dependent(cursor: Cursor, ids: Collection[int]) -> set[int]:
-    """Return the later articles of pairs with these, which were decided by these being originals."""
+    """Return the later articles of pairs whose earlier article, an original at that time, is in `ids`."""
     if not ids:
         return set()
     return set(one_column(cursor, _sql("decided_by"), {"ids": bigints(ids)}))

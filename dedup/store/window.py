@@ -61,7 +61,7 @@ def note_divided(cursor: Cursor, divided: str | None) -> None:
 
 
 def find_newest(cursor: Cursor, settings: Settings) -> datetime | None:
-    """Return the time of the newest settled article, or now if that is earlier; or None."""
+    """Return the time of the newest settled article, or now if that is earlier; None without any."""
     # Without the limit of now, an article with a wrong date in the future would archive all articles.
     row = cursor.execute(_sql("newest"), order_parameters(settings)).fetchone()
     return None if row is None or row[1] else row[0]
