@@ -1,11 +1,11 @@
 """Send and receive bigint[] and double precision[] as numpy arrays.
 
-The layout is that of Postgres' array_send: a header of 32-bit integers (dimensions, null flag, element type,
-then length and lower bound per dimension), and each element after its length.
+The layout is the one of Postgres' array_send: a header of 32-bit integers (dimensions, null flag, element
+type, then length and lower bound per dimension), then the length and the value of each element.
 """
 
-# psycopg converts lists element by element in Python. A settle transaction sends and receives some hundred
-# thousand hashes, and this module is 50 times faster.
+# psycopg converts lists element by element in Python. A settle transaction sends and receives several
+# hundred thousand hashes; this module converts arrays 50 times faster.
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _FLOAT8_ARRAY = 1022
 _HEADER = np.dtype(">i4")
 ELEMENT = np.dtype([("size", ">i4"), ("value", ">i8")])
 _FLOAT_ELEMENT = np.dtype([("size", ">i4"), ("value", ">f8")])
-_ELEMENTS = {INT8: (ELEMENT, np.int64), _FLOAT8: (_FLOAT_ELEMENT, np.float64)}  # Sent as, returned as
+_ELEMENTS = {INT8: (ELEMENT, np.int64), _FLOAT8: (_FLOAT_ELEMENT, np.float64)}  # dtype sent, dtype returned
 _EMPTY = np.array([0, 0, INT8], _HEADER).tobytes()
 
 
@@ -89,7 +89,7 @@ class _ArrayLoader(Loader):
 def read_arrays(data: bytes, counts: npt.NDArray[np.int64]) -> Bigints:
     """Return the elements of several bigint[], given the joined results of the SQL function `array_send`."""
     words = np.frombuffer(data, _HEADER)
-    # An empty array has three words. Others have five, and three per element: its length and both halves.
+    # An empty array has three words. Any other has five, and three per element: a length and two halves.
     sizes = np.where(counts > 0, 5 + 3 * counts, 3)
     starts = np.cumsum(sizes) - sizes
     places = np.repeat(starts, counts) + 6 + 3 * ranges(0, counts)

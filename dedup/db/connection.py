@@ -1,6 +1,7 @@
-"""Connections, how their transactions begin, and their timeouts (docs/reliability.md, promise 15).
+"""Connections to the server, their timeouts, and the start of transactions (docs/reliability.md, promise 15).
 
-They work behind a pooler that lends server connections for one transaction, and under any defaults of these.
+Connections work behind a pooler that lends a server connection for one transaction at a time, and with any
+default settings of databases and roles.
 """
 
 from __future__ import annotations
@@ -29,19 +30,19 @@ _Value = TypeVar("_Value")
 
 _sql = Statements("db/connection")
 
-URL_VARIABLE = "DEDUP_DATABASE_URL"  # Names the database; unset means the embedded server
-APPLICATION = "dedup"  # What `pg_stat_activity` shows as the name of the program
+URL_VARIABLE = "DEDUP_DATABASE_URL"  # Address of the database; if unset, the embedded server is used
+APPLICATION = "dedup"  # Name of the program in `pg_stat_activity`
 
-# How long the holder of the settle lock waits for a row: everyone else waits behind it.
+# Maximum time that the holder of the settle lock waits for a row: all others wait for the holder.
 ROW_SECONDS = 0.1
-NEGLIGIBLE_SECONDS = 0.05  # A shorter wait for the lock is not subtracted from the statement timeout
-FRESH_SECONDS = 1.0  # A connection used more recently is not checked before it is used again
+NEGLIGIBLE_SECONDS = 0.05  # A shorter wait for the lock does not shorten the statement timeout
+FRESH_SECONDS = 1.0  # A connection that was idle for less time is not checked before its next use
 
-# How much longer than its own timeouts the server may take to answer before it counts as gone.
+# Maximum time that the server may take to answer after its own timeouts; then it counts as gone.
 GRACE_SECONDS = 5.0
 
-# For libpq, seconds and milliseconds: a peer that vanishes is given up 30 s after its last answer. A firewall
-# forgets idle connections after minutes, a cable is plugged in again within seconds.
+# Parameters of libpq: a connection is given up 30 s (30,000 ms) after the last answer of the server. A
+# firewall forgets idle connections after minutes, and a cable is plugged in again within seconds.
 KEEPALIVE = {
     "keepalives_idle": 10,
     "keepalives_interval": 5,
@@ -49,23 +50,23 @@ KEEPALIVE = {
     "tcp_user_timeout": 30_000,
 }
 
-# After this time another connection asks the server whether it still works on a statement. TCP cannot tell: a
-# proxy or a firewall may accept every byte and pass none on. Nearly all statements end sooner.
+# After this time a second connection asks the server whether it still works on the statement. TCP cannot
+# tell: a proxy or a firewall may accept every byte and forward none. Nearly all statements end sooner.
 ASK_SECONDS = 3.0
-ASK_AGAIN_SECONDS = 30.0  # Between two such questions; each costs the server 5 ms
-DOUBT_SECONDS = 2.0  # Before a no is checked by a second question: the answer may be on its way
-ASKING_SECONDS = 5.0  # For connecting, and for the answer; no answer counts as a no
-CANCEL_SECONDS = 2.0  # To cancel a statement on Ctrl-C, or when a worker stops, which has ten seconds in all
+ASK_AGAIN_SECONDS = 30.0  # Time between two such questions; each question costs the server 5 ms
+DOUBT_SECONDS = 2.0  # Wait after the answer no before asking once more: the result may be on its way
+ASKING_SECONDS = 5.0  # Maximum time to connect, and to get the answer; a missing answer counts as no
+CANCEL_SECONDS = 2.0  # Maximum time to cancel a statement on Ctrl-C or when a worker, which has 10 s, stops
 
-# The target for a transaction that settles, because a hook may have to wait for it. Batches shrink and grow.
+# Target duration of a transaction that settles, since hooks may wait for its end. Batch sizes adapt to it.
 HELD_SECONDS = 0.4
-_served: dict[int, float] = {}  # Thread to the monotonic time when the server last worked for it
+_served: dict[int, float] = {}  # Thread id to the monotonic time when the server last worked for the thread
 
-# How the server reads statements and writes values, and what a transaction sees. Databases and roles may have
-# other defaults.
+# Settings that decide how the server reads statements, how it writes values, and what a transaction sees. The
+# program sets them, because databases and roles may have other defaults.
 WRITTEN = {
     "timezone": "UTC",
-    "datestyle": "ISO",  # the order in which a date is read stays that of the database
+    "datestyle": "ISO",  # the database still decides whether the day or the month is read first
     "intervalstyle": "postgres",
     "bytea_output": "hex",
     "extra_float_digits": "1",
@@ -75,12 +76,12 @@ WRITTEN = {
     "array_nulls": "on",
     "transform_null_equals": "off",
     "default_transaction_isolation": "read committed",
-    "search_path": "pg_catalog, pg_temp",  # others may own functions in any other schema
+    "search_path": "pg_catalog, pg_temp",  # other roles may own functions in any other schema
 }
 
 _PREFER_INDEXES = {
     "enable_seqscan": "off",
-    "enable_bitmapscan": "off",  # it would read and sort all waiting articles for each page
+    "enable_bitmapscan": "off",  # a bitmap scan would read and sort all waiting articles for each page
     "enable_hashjoin": "off",
     "enable_mergejoin": "off",
 }
@@ -89,12 +90,12 @@ _PREFER_INDEXES = {
 class Connection(psycopg.Connection[Any]):
     """A connection that gives up on a server that accepts statements and does not answer."""
 
-    patience: float = Timeouts().connect + GRACE_SECONDS  # seconds for an answer to begin or continue
-    pooled: bool = False  # whether a pooler lends it a server connection for one transaction at a time
-    seconds: float | None = None  # the session's lock and statement timeouts; None: those of `Timeouts`
-    address: str | None = None  # for the second connection that asks about this one; None: nobody asks
-    used_at: float = 0.0  # monotonic time of its return to the pool
-    schema: str = DEFAULT  # of the corpus; what `dedup.` means in statements
+    patience: float = Timeouts().connect + GRACE_SECONDS  # maximum seconds until the next bytes arrive
+    pooled: bool = False  # a pooler lends a server connection for one transaction at a time
+    seconds: float | None = None  # the session's lock and statement timeouts; None: as in `Timeouts`
+    address: str | None = None  # of the server, for the second connection that asks; None: no questions
+    used_at: float = 0.0  # monotonic time of the connection's return to the pool
+    schema: str = DEFAULT  # schema of the corpus, which `dedup.` means in statements
 
     def wait(self, gen: PQGen[_Value], interval: float = 0.1, timeout: float | None = None) -> _Value:
         """Wait as psycopg does, but no longer than `patience`."""
@@ -132,18 +133,18 @@ class Connection(psycopg.Connection[Any]):
             return value
 
     def _works(self) -> bool:
-        """Return whether the server says that it works for this connection; True if it does not say."""
+        """Return whether the server works on the statement; True if the server refuses to tell."""
         return self._ask("working")
 
     def _ask(self, statement: str) -> bool:
-        """Ask about this connection's server process on another connection; False if nobody answers."""
+        """Ask about this connection's server process over a second connection; False without an answer."""
         assert self.address
         given = parameters(Timeouts(connect=ASKING_SECONDS), self.address)
         try:
             other = type(self).connect(self.address, autocommit=True, **given)
         except psycopg.errors.ConnectionTimeout:
             return False
-        except psycopg.Error:  # a server that refuses is reachable
+        except psycopg.Error:  # a server that refuses a connection is reachable
             return True
         try:
             other.patience = ASKING_SECONDS
@@ -152,18 +153,18 @@ class Connection(psycopg.Connection[Any]):
         except psycopg.Error:
             return False
         finally:
-            # `close` would send a farewell, and wait where the network swallows it.
+            # `close` would send a last message, and wait if the network swallows that message.
             other.pgconn.finish()
 
     def _try_cancel(self, *, timeout: float = CANCEL_SECONDS) -> None:
-        """Cancel the statement within CANCEL_SECONDS; end the connection if nobody answers."""
+        """Cancel the statement within CANCEL_SECONDS; if that fails, end the connection."""
         try:
             self.cancel_safe(timeout=min(timeout, CANCEL_SECONDS))
         except Exception:
             self.pgconn.finish()
 
     def alive(self) -> bool:
-        """Return whether the server is reachable; ask it only if the connection has been idle for a while."""
+        """Return whether the server is reachable; ask the server only after FRESH_SECONDS."""
         if self.closed:
             return False
         try:
@@ -185,10 +186,10 @@ class Connection(psycopg.Connection[Any]):
         connection.isolation_level = IsolationLevel.READ_COMMITTED
         arrays.register(connection)
         row = connection.execute("SELECT pg_backend_pid()").fetchone()
-        # A pooler invents the process number that it gives its clients.
+        # A pooler gives its clients an invented process id, so the two ids differ.
         connection.pooled = row is None or row[0] != connection.info.backend_pid
         if connection.pooled:
-            connection.prepare_threshold = None  # a prepared statement stays with its server connection
+            connection.prepare_threshold = None  # other server connections lack a prepared statement
         else:
             connection.execute(set_values(limits(timeouts, None), local=False))
         connection.address = url
@@ -196,7 +197,7 @@ class Connection(psycopg.Connection[Any]):
 
 
 def has_input(connection: psycopg.Connection[Any]) -> bool:
-    """Return whether the server has sent something to an idle client, which means an end or a warning."""
+    """Return whether the server has sent an idle client anything: a warning, or the end of the session."""
     waiting = select.poll()
     waiting.register(connection.fileno(), select.POLLIN)
     return bool(waiting.poll(0))
@@ -208,7 +209,7 @@ def last_served(thread: int) -> float:
 
 
 def parameters(timeouts: Timeouts, url: str) -> dict[str, Any]:
-    # libpq counts whole seconds, and reads 1 as 2.
+    # libpq takes whole seconds, and reads 1 as 2.
     seconds = max(2, round(timeouts.connect))
     own = conninfo_to_dict(url)
     keepalive = {name: value for name, value in KEEPALIVE.items() if name not in own}
@@ -217,7 +218,7 @@ def parameters(timeouts: Timeouts, url: str) -> dict[str, Any]:
 
 
 def limits(timeouts: Timeouts, seconds: float | None) -> dict[str, str]:
-    """Return the parameters of a transaction. `seconds`: for locks and statements; None: as in `timeouts`."""
+    """Return the parameters of a transaction. `seconds`: for locks and statements, else as in `timeouts`."""
     lock, statement = (timeouts.lock, timeouts.statement) if seconds is None else (seconds, seconds)
     return {
         **WRITTEN,
@@ -254,13 +255,13 @@ class Session:
     ) -> Iterator[Cursor]:
         """Yield a cursor in a transaction that commits at the end and rolls back on any error.
 
-        `settling`: hold the settle lock, and do as `prefer_indexes`. `snapshot`: read one moment throughout.
-        `async_commit`: commit without waiting for the disk. `seconds`: longest wait for a lock or statement.
+        `settling`: call `hold_settle_lock`. `snapshot`: all statements see the database at one moment.
+        `async_commit`: commit without waiting for the disk. `seconds`: timeout of each lock and statement.
         """
         connection = self.connection
         patience = connection.patience
         working = (self.timeouts.statement if seconds is None else seconds) + GRACE_SECONDS
-        connection.patience = min(patience, working)  # BEGIN is quick
+        connection.patience = min(patience, working)  # the server answers BEGIN quickly
         try:
             self._set_timeouts(seconds)
             with connection.transaction(), connection.cursor(binary=True) as cursor:
@@ -270,7 +271,7 @@ class Session:
                 if connection.pooled:
                     cursor.execute(set_values(limits(self.timeouts, seconds), local=True))
                 if snapshot:
-                    # The caller works on what it read of a large corpus before it reads on.
+                    # The transaction is idle while the caller works on one part of a large corpus.
                     patient = {"idle_in_transaction_session_timeout": milliseconds(self.timeouts.statement)}
                     cursor.execute(set_values(patient, local=True))
                 if settling:
@@ -281,7 +282,7 @@ class Session:
                         left = milliseconds(max(seconds - waited, NEGLIGIBLE_SECONDS))
                         cursor.execute(set_values({"statement_timeout": left}, local=True))
                 if async_commit:
-                    # The next commit that waits flushes it too; a crash before it loses whole transactions.
+                    # A crash before the next waiting commit may lose this transaction, but never a part of it.
                     cursor.execute(b"SET LOCAL synchronous_commit = off")
                 yield cursor
         finally:
@@ -295,7 +296,7 @@ class Session:
             self._set_timeouts(seconds)
             with connection.cursor(binary=True) as cursor:
                 if connection.pooled:
-                    with connection.pipeline():  # sends both as one transaction
+                    with connection.pipeline():  # sends both statements as one transaction
                         connection.execute(set_values(limits(self.timeouts, seconds), local=True))
                         cursor.execute(statement, values)
                 else:
@@ -327,19 +328,19 @@ def one_column(
 
 
 def hold_settle_lock(cursor: Cursor) -> None:
-    """Hold the settle lock, which lets the transaction write marks, to its end; do as `prefer_indexes`."""
+    """Take the settle lock, which the transaction needs to write marks, and read through indexes only."""
     values = _PREFER_INDEXES | {"lock_timeout": milliseconds(ROW_SECONDS), "dedup.settling": "on"}
-    # The lock comes first, because the short timeout for rows must not apply to it.
+    # The settle lock is taken first, because the short timeout for rows must not apply to that lock.
     cursor.execute(b"SELECT dedup.settle_lock(), " + set_values(values, local=True).removeprefix(b"SELECT "))
 
 
 def prefer_indexes(cursor: Cursor) -> None:
-    """Read through indexes only for the rest of the transaction."""
-    # The planner cannot know how rare the given keys are; its other plans read whole tables.
+    """Make the planner read through indexes only, until the transaction ends."""
+    # The planner cannot know how rare the keys of a statement are, and its other plans read whole tables.
     cursor.execute(set_values(_PREFER_INDEXES, local=True))
 
 
 def next_batch(articles: int, seconds: float) -> int:
-    """Return how many articles the next transaction should take, after one that took `seconds`."""
-    # At most twice as many: the next articles may have more relations.
+    """Return the number of articles of the next transaction; the last one took `seconds` for `articles`."""
+    # The number at most doubles, because the next articles may have more relations.
     return max(1, min(2 * articles, int(articles * HELD_SECONDS / max(seconds, 1e-6))))

@@ -1,14 +1,15 @@
 -- Lost connections.
 
 -- name: working
--- Return whether a server process works on a statement. The state of another role's session is NULL; it may work.
+-- Return whether a server process works on a statement. The state of another role's session is NULL, and
+-- counts as working.
 SELECT coalesce(bool_or(
     state IS NULL OR state NOT LIKE 'idle%%' OR clock_timestamp() - state_change < interval '1 s'), false)
 FROM pg_stat_activity WHERE pid = %(pid)s
 
 -- name: let_go
--- End the server process of a lost connection that is left in a transaction: it would hold its locks until the
--- server's own timeout. A younger transaction may belong to another process that got the same number.
+-- End the server process of a lost connection that stays in a transaction: the process would hold its locks until the
+-- server's own timeout. A younger transaction is spared: it may belong to a different process that got the same id.
 SELECT coalesce(bool_or(pg_terminate_backend(pid)), false)
 FROM pg_stat_activity
 WHERE pid = %(pid)s AND usename = current_user AND state LIKE 'idle in transaction%%'

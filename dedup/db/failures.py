@@ -1,4 +1,4 @@
-"""Translates errors of the driver into errors for users, and repeats work that others were in the way of."""
+"""Translates errors of the driver into errors for users, and repeats work that other transactions blocked."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ from dedup.base.errors import (
 )
 from dedup.db.connection import URL_VARIABLE
 
-ATTEMPTS = 5  # How often work that collides with other transactions is tried at least
-PAUSE_SECONDS, LONGEST_PAUSE_SECONDS = 0.02, 1.0  # About twice the first, then doubled up to the second
+ATTEMPTS = 5  # Minimum number of attempts at work that collides with other transactions
+PAUSE_SECONDS, LONGEST_PAUSE_SECONDS = 0.02, 1.0  # Pauses double from 2 × the first to the second value
 
 _Value = TypeVar("_Value")
 
 
 def retry(work: Callable[[], _Value], seconds: float = 0) -> _Value:
-    """Do work that begins its transactions; repeat it for some seconds while others are in its way."""
+    """Run work that begins transactions; repeat the work for `seconds` while other transactions block it."""
     attempt, deadline = 0, time.monotonic() + seconds
     while True:
         attempt += 1
@@ -45,14 +45,14 @@ def retry(work: Callable[[], _Value], seconds: float = 0) -> _Value:
         except BusyError:
             if time.monotonic() >= deadline:
                 raise
-        # A random pause, or those who collided would collide again.
+        # The pause is random, because after equal pauses the same transactions would collide again.
         pause = min(PAUSE_SECONDS * 2**attempt, LONGEST_PAUSE_SECONDS)
         time.sleep(random.uniform(0.5, 1) * pause)  # noqa: S311
 
 
 @contextmanager
 def translate_errors(where: str) -> Iterator[None]:
-    """Translate errors of the driver into errors of one line with a next step, no password and no text."""
+    """Translate errors of the driver into one line with a next step, without passwords and article texts."""
     try:
         yield
     except DedupError:
@@ -88,8 +88,8 @@ def _explain(error: psycopg.Error, where: str) -> DatabaseError:
         case pg.SerializationFailure() | pg.DeadlockDetected():
             return CollisionError(f"{where}: another transaction was in the way; run it again")
         case pg.LockNotAvailable():
-            holder = "`dedup status` says who; run it again when that transaction has ended"
-            return BusyError(f"{where}: another transaction holds what is needed; {holder}")
+            holder = "`dedup status` names the holder; run this again when that transaction has ended"
+            return BusyError(f"{where}: another transaction holds a lock that is needed; {holder}")
         case pg.QueryCanceled():
             return BusyError(f"{where}: a statement took too long, or was cancelled; run it again")
         case pg.IdleInTransactionSessionTimeout() | pg.TransactionTimeout():
@@ -103,12 +103,12 @@ def _explain(error: psycopg.Error, where: str) -> DatabaseError:
         case pg.AdminShutdown() | pg.CrashShutdown() | pg.CannotConnectNow():
             return UnreachableError(f"{where} is shutting down or starting; run it again when it is up")
         case psycopg.OperationalError() if state is None:
-            # Without names of hosts and databases, which may contain any words.
+            # Names of hosts and databases are removed, since they may contain the words of a hint.
             said = re.sub(r'"[^"]*"', "", str(error))
             hint = next(hint for words, hint in _HINTS if any(word in said for word in words))
             kind = LoginError if hint.startswith(_REFUSED) else UnreachableError
             return kind(f"{where} does not answer; {hint}")
-    # No statement caused these: classes of the connection, of resources, of operators, of the system.
+    # Errors of the connection, of resources, of an operator or of the system: no statement caused them.
     if state and state.startswith(("08", "53", "57", "58")):
         return UnreachableError(f"{where} cannot work now ({message or state}); run it again when it can")
     return DatabaseError(f"{where}: {message or type(error).__name__} (SQLSTATE {state})")

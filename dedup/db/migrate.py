@@ -23,7 +23,7 @@ _sql = Statements("db/roles")
 def upgrade(database: Database) -> tuple[str | None, str | None]:
     """Bring the schema to this program's revision; return the revisions before and after.
 
-    Raises SchemaError: as of `refuse_unknown`; RightsError: the role may not make or change the schema.
+    Raises SchemaError: as in `refuse_unknown`; RightsError: the role may not make or change the schema.
     """
     config = configuration()
     engine, lock = database.engine(database.schema), migration_lock(database.schema)
@@ -73,7 +73,7 @@ def run_statements(statements: str) -> None:
         shown = render_text(statements.strip(), context.config.attributes["schema"])
         op.get_context().impl.static_output(f"{shown}\n")
     else:
-        # SQLAlchemy would interpret ':name' and '%' in them; the driver does not without values.
+        # SQLAlchemy would interpret ':name' and '%' in statements; the driver does not if it gets no values.
         driver = op.get_bind().connection.driver_connection
         assert driver is not None
         driver.execute(statements.encode())
@@ -82,7 +82,7 @@ def run_statements(statements: str) -> None:
 def refuse_downgrade() -> None:
     """Raise SchemaError: no migration can be undone."""
     raise SchemaError(
-        "a schema is not downgraded: `dedup uninstall` removes it, and a backup brings an older one back"
+        "a schema cannot be downgraded: remove it with `dedup uninstall`, then restore an older backup"
     )
 
 

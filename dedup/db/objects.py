@@ -1,6 +1,6 @@
-"""Compares the objects of the schema with the migrations, and makes missing ones again.
+"""Compares the objects of the schema with the migrations, and makes missing objects again.
 
-`migrations/schema.sql` has the statements of a new schema, and is generated from one
+`migrations/schema.sql` has the statements that make a new schema, and is generated from a new schema
 (`tests/db/test_migrations.py`). Comments and objects that others added are ignored.
 """
 
@@ -22,7 +22,7 @@ from dedup.db.statements import Statements
 
 _sql = Statements("db/objects")
 
-NAMED_DIFFERENCES = 3  # In a message; the others are counted
+NAMED_DIFFERENCES = 3  # Maximum number in a message; further differences are only counted
 _MARK = re.compile(r"^--- (\w+) (.+)\n", re.MULTILINE)
 _REPLACEABLE = ("function", "view", "trigger")
 _IGNORED = re.compile(
@@ -63,7 +63,7 @@ def describe(cursor: Cursor) -> list[tuple[str, str, str]]:
 
 
 def differences(cursor: Cursor) -> list[SchemaDifference]:
-    """Return the objects that are missing or differ, but nothing of a missing table except the table."""
+    """Return the objects that are missing or differ; of a missing table, only the table itself."""
     found = {(kind, name): _essence(kind, text) for kind, name, text in describe(cursor)}
     different: list[SchemaDifference] = []
     for kind, name, text in expected(schema_of(cursor)):
@@ -94,7 +94,7 @@ def mend(database: Database) -> MendReport:
         before = remaining = differences(cursor)
         found: list[SchemaDifference] = []
         reasons: dict[str, str] = {}
-        # An object may need one that comes later in the list, so try until a pass makes nothing.
+        # An object may need one that comes later in the list, so try until a pass makes no object.
         while remaining and remaining != found:
             found = remaining
             reasons = {str(each): _make(cursor, each) for each in found}
@@ -111,7 +111,7 @@ def _make(cursor: Cursor, each: SchemaDifference) -> str:
     if each.missing or each.kind in _REPLACEABLE:
         return _try_statement(cursor, raw(each.statement))
     if each.kind == "column":
-        return f"bring it back by hand, as it is in `{each.statement}`"
+        return f"change the column by hand to match `{each.statement}`"
     return "drop it, and run this again"
 
 
@@ -142,7 +142,7 @@ def _essence(kind: str, statement: str) -> str:
     """Return the part of a statement that is compared."""
     if kind == "table":
         return ""
-    # The server keeps the text of other functions as it was written, so no version changes it.
+    # The server keeps a function with a quoted body as it was written, in every version.
     if kind == "function" and "\nBEGIN ATOMIC" not in statement:
         return statement
     return _IGNORED.sub("", statement)

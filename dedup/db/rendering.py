@@ -17,7 +17,7 @@ from psycopg.abc import AdaptContext
 
 from dedup.base.schema import DEFAULT, outer
 
-RENDERED = 1_000  # Rendered statements in the cache: more than this program has
+RENDERED = 1_000  # Maximum number of rendered statements in the cache; the program has fewer
 _PLACES = re.compile(
     rb"""
       (?<![\w.$"])dedup\.(?=(?:settling|storing|syncing|publishing|writing)\b)  (?P<parameter>) # of a session
@@ -62,7 +62,7 @@ def schema_of(context: AdaptContext | None) -> str:
 
 
 def render(query: Any, schema: str) -> Any:
-    """Return a statement of any type of psycopg, rendered for a schema."""
+    """Return a statement, of any type that psycopg takes, rendered for a schema."""
     if schema == DEFAULT:
         return query
     if isinstance(query, sql.Composed):

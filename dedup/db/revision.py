@@ -1,4 +1,4 @@
-"""Compares the revision of a database's schema with this program's; `migrate.py` changes it, with Alembic."""
+"""Compares the schema's revision in a database with this program's; `migrate.py` upgrades the schema."""
 
 from __future__ import annotations
 

@@ -21,10 +21,10 @@ _sql = Statements("db/roles")
 
 Role = Literal["worker", "scraper", "analyst", "counter", "reader"]
 """Kinds of database role. A worker settles; a scraper stores articles and asks about them; an analyst reads
-the views; a counter reads views without words of texts; a reader reads all that pages show, texts too."""
+the views; a counter reads views without words of texts; a reader reads all that web pages show, texts too."""
 
 ROLES: tuple[Role, ...] = get_args(Role)
-IDENTIFIER_BYTES = 63  # Postgres silently cuts a longer name, which may then be that of another role
+IDENTIFIER_BYTES = 63  # Maximum; Postgres silently cuts a longer name, which may then name a different role
 
 _ASKED = "id, source_id, attachment_id, published_at, added_at, revision"
 _SHOWN = (
@@ -34,7 +34,7 @@ _SHOWN = (
 _BETWEEN_PRIVILEGES = re.compile(r", (?=[A-Z])")
 
 Rights = dict[str, dict[Role, tuple[str, ...]]]
-"""Table, view or function to role to privileges in the syntax of GRANT."""
+"""Name of a table, view or function, to role, to privileges in the syntax of GRANT."""
 
 
 def _rights() -> dict[str, Rights]:
@@ -88,7 +88,7 @@ def check_roles(cursor: Cursor, names: Iterable[str]) -> None:
 
 def require_owner(cursor: Cursor, place: str) -> None:
     """Raise MissingRightError if the role of this session may not act as the owner of the schema."""
-    # Postgres accepts some GRANTs and REVOKEs of other roles, and does nothing.
+    # Postgres accepts some GRANTs and REVOKEs from other roles than the owner, but ignores them.
     may, owner = one_row(cursor, _sql("owner"))
     if not may:
         raise MissingRightError(
@@ -107,10 +107,10 @@ IMPLIED: Mapping[Role, frozenset[Role]] = {
 
 
 def advice(cursor: Cursor, task: str, allowed: Sequence[Role], dedup: str) -> str | None:
-    """Return the roles that may do a refused task and the command that grants the right, in words, or None.
+    """Return a sentence with the roles that may do a refused task, and the command that grants the right.
 
-    `allowed`: kinds that may, the one with the fewest rights first; empty: only the owner may. `dedup`: the
-    beginning of commands for this corpus.
+    Return None if no right is missing. `allowed`: kinds of role that may do the task, the kind with the
+    fewest rights first; empty: only the owner may. `dedup`: the beginning of commands for this corpus.
     """
     row = cursor.execute(_sql("rights_of_session")).fetchone()
     if row is None or row[2]:
@@ -161,7 +161,7 @@ def statements(
         for role in ROLES:
             for name in given.get(role, ()):
                 found += _grant(cursor, role, sql.Identifier(name))
-        # A backfill counts sentences in temporary tables; by default everyone may make these.
+        # A backfill counts sentences in temporary tables; by default everyone may do so.
         for name in given.get("worker", ()):
             database, may = one_row(cursor, _sql("may_make_temporary"), {"name": name})
             if not may:

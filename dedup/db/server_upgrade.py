@@ -1,10 +1,10 @@
-"""Upgrades the embedded server's data to the PostgreSQL of this dedup: pg_upgrade, compare, swap.
+"""Upgrades the embedded server's data to the PostgreSQL version of this dedup: copy, compare, swap.
 
 The new data folder is made beside the old one. Its name shows its state:
 
     postgres             in use: the old data folder, then the new one
     postgres.upgrade     the new data folder, not complete; made again after a kill
-    postgres.upgraded    the new data folder, compared and stopped; renamed when the place is free
+    postgres.upgraded    the new data folder, compared and stopped; renamed when `postgres` is moved
     postgres-16          the old data folder, kept until someone removes it
 
 After a kill between the last two renames, `embedded.start` does the last one. An upgrade copies all databases
@@ -32,9 +32,9 @@ from dedup.db.statements import Statements
 
 _sql = Statements("db/server_upgrade")
 
-# Both servers run at this port, so that no client, which looks at `embedded.PORT`, writes meanwhile.
+# Both servers run at this port, so that no client writes meanwhile: clients use `embedded.PORT`.
 PORT = embedded.PORT + 1
-UPGRADE_SECONDS = 86_400.0  # For pg_upgrade and the checksums, which write all data again
+UPGRADE_SECONDS = 86_400.0  # Maximum for pg_upgrade or pg_checksums, which write all data again
 
 # Rows are compared as text, so settings that change how values are written must be equal on both sides.
 _PLAIN = (
@@ -56,15 +56,15 @@ class ServerUpgrade(Answer):
     kept: str | None = None  # the folder of the old data; None if there was nothing to do
 
 
-_Content = dict[tuple[str, str], tuple[int, int]]  # Kind and name of an object to rows and their checksum
+_Content = dict[tuple[str, str], tuple[int, int]]  # Kind and name to row count and checksum
 
 
 def upgrade(progress: Progress | None = None, home: Path | None = None) -> ServerUpgrade:
     """Upgrade older data to the version of this dedup; keep the old data in a folder beside them.
 
     After a kill at any point the old or the new folder is in place, or the next start puts it there. Raises
-    EmbeddedServerError, with the old data unchanged: no programs of that version, no room on the disk, the
-    folder for the old data exists, or the copy is not equal.
+    EmbeddedServerError, with the old data unchanged: the package has no programs of the old version, the disk
+    is too full, the folder that is to keep the old data exists already, or the copy differs.
     """
     progress = progress or SilentProgress()
     with embedded._plain_errors("upgrade", home) as data:
@@ -84,7 +84,7 @@ def _upgrade(data: Path, before: int, progress: Progress) -> ServerUpgrade:
     kept = _old_data(data, before)
     if kept.exists():
         raise EmbeddedServerError(f"{kept} exists, and the old data go there: move it away")
-    # Left by a killed command; the old data may have changed since.
+    # A killed command may have left these folders; the old data may have changed since.
     for left_over in (new, whole):
         _stop(left_over)
         if left_over.exists():
@@ -125,7 +125,7 @@ def remove_old(home: Path | None = None) -> list[Path]:
             removed = [folder for folder in found if folder.exists()]
             for folder in removed:
                 if f"postgres-{postgres.major_of(folder)}" != folder.name:
-                    raise EmbeddedServerError(f"{folder} is not what an upgrade left; look into it")
+                    raise EmbeddedServerError(f"{folder} does not hold what an upgrade left; look into it")
                 _stop(folder)
                 shutil.rmtree(folder)
             return removed
@@ -156,7 +156,7 @@ def _make(new: Path, old: Path, *, checksums: bool) -> None:
     new.mkdir(mode=0o700)
     if user := postgres.server_user(old):
         os.chown(new, *user)
-    more = "--data-checksums" if checksums else "--no-data-checksums"  # pg_upgrade wants both alike
+    more = "--data-checksums" if checksums else "--no-data-checksums"  # equal, for pg_upgrade
     postgres.run(new, "initdb", *embedded.INITDB, more, timeout=embedded.INITDB_SECONDS)
 
 
@@ -174,7 +174,7 @@ def _copy(old: Path, new: Path, *, checksums: bool) -> None:
             _stop(data)  # an interrupted pg_upgrade leaves a server running
             os.close(folder)
     (new / "delete_old_cluster.sh").unlink()
-    if not checksums:  # every new data folder has them
+    if not checksums:  # every new data folder of dedup has checksums
         postgres.run(new, "pg_checksums", "--enable", timeout=UPGRADE_SECONDS)
 
 

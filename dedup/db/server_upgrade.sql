@@ -18,7 +18,7 @@ WHERE c.relkind = 'r' AND n.nspname !~ '^pg_' AND n.nspname <> 'information_sche
 ORDER BY 1
 
 -- name: content
--- Return the number of rows of a table, and a checksum that does not depend on their order.
+-- Return the number of rows of a table, and a checksum that does not depend on the order of the rows.
 SELECT count(*), coalesce(sum(hashtextextended((t.*)::text, 0)), 0) FROM ONLY ${table} t
 
 -- name: size

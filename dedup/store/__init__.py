@@ -1,1 +1,1 @@
-"""Statements about the corpus, each module with its SQL beside it. They decide nothing."""
+"""Statements about the corpus; each module has an SQL file beside it. Other rooms decide marks."""

@@ -1,7 +1,7 @@
-"""Stores, edits, reads and deletes articles. It decides nothing about marks.
+"""Stores, edits, reads and deletes articles. Other modules decide marks.
 
 Triggers of the schema (`migrations/sql`) withdraw the marks that a change affects. An open transaction that
-inserted or edited an article holds it; a new version from another caller is then deferred.
+inserted or edited an article holds that article; a new version from a different caller is then deferred.
 """
 
 from __future__ import annotations
@@ -36,8 +36,8 @@ class LoadCounts:
 
 
 def store(cursor: Cursor, articles: Sequence[Article]) -> LoadCounts:
-    """Store new articles as pending and known ones as edits. A field of None keeps its stored value."""
-    # Two articles with one source_id are an article and its edit, and are stored as one.
+    """Store new articles as pending, and stored ones as edits. A field of None keeps the stored value."""
+    # Of two articles with one source_id, the second is an edit of the first; both are stored as one article.
     last: dict[str, Article] = {}
     for article in articles:
         if before := last.get(article.source_id):
@@ -51,7 +51,7 @@ def store(cursor: Cursor, articles: Sequence[Article]) -> LoadCounts:
     if known:
         changed = one_column(cursor, _sql("changed"), values)
         if changed:
-            # The trigger of the edit takes the lock too, but would then wait longer for rows.
+            # The trigger of an edit would take the lock, too, but would then wait longer for rows.
             hold_settle_lock(cursor)
             cursor.execute(_sql("update"), {**values, "ids": bigints(changed)})
         counts.changed, counts.same = len(changed), known - len(changed)
@@ -59,7 +59,7 @@ def store(cursor: Cursor, articles: Sequence[Article]) -> LoadCounts:
 
 
 def add(cursor: Cursor, article: Article) -> bool:
-    """Store an article if its source_id is new, and return whether it was; takes only the right to insert."""
+    """Store an article if its source_id is new; return whether it was. Only the right to insert is needed."""
     return cursor.execute(_sql("insert"), _column_values([article])).rowcount > 0
 
 
@@ -75,15 +75,15 @@ def article_values(article: Article) -> dict[str, Any]:
 
 
 def _insert(cursor: Cursor, values: dict[str, Any], given: int) -> int:
-    """Insert the new articles among these; return how many are new. `given`: how many articles these are."""
+    """Insert those articles that are new; return their number. `given`: the number of all articles."""
     if given == 1:
         return cursor.execute(_sql("insert"), values).rowcount
     with cursor.connection.transaction() as savepoint:
         new = cursor.execute(_sql("insert"), values).rowcount
         if new in (0, given):
             return new
-        # The other articles may need an edit, which takes the settle lock, and its holder may wait for the
-        # new keys. So insert again under the lock.
+        # The other articles may need an edit, which takes the settle lock, and the holder of that lock may
+        # wait for the new keys. So undo this, and insert again under the lock.
         raise psycopg.Rollback(savepoint)
     hold_settle_lock(cursor)
     return cursor.execute(_sql("insert"), values).rowcount
@@ -115,22 +115,22 @@ def count(cursor: Cursor) -> int:
 
 
 def body_sql(row: str) -> str:
-    """Return SQL for the present body of a row of `dedup.article`; empty if its attached row is gone.
+    """Return SQL for the present text of a row of `dedup.article`; '' if the row of its table is gone.
 
-    Pass a body for which `html_sql` is true to `extract_text`.
+    Pass a text for which `html_sql` is true to `extract_text`.
     """
     elsewhere = f"(SELECT t.text FROM dedup.article_text t WHERE t.article_id = {row}.id)"
     return f"coalesce({row}.text, {elsewhere}, '')"
 
 
 def html_sql(row: str) -> str:
-    """Return SQL for whether the body of a row of `dedup.article` is HTML of an attached table."""
+    """Return SQL that is true if the text of a row of `dedup.article` is HTML of an attached table."""
     elsewhere = f"(SELECT t.html FROM dedup.article_text t WHERE t.article_id = {row}.id)"
     return f"CASE WHEN {row}.attachment_id IS NULL THEN false ELSE {elsewhere} END"
 
 
 def extract_text(text: str, html: bool) -> str:
-    """Return a body as plain text. Raises InputError: it is HTML, and trafilatura is not installed."""
+    """Return a text as plain text. Raises InputError: it is HTML, and trafilatura is not installed."""
     if not html:
         return text
     from dedup.base.html import readable as read
@@ -152,7 +152,7 @@ def make_article(row: Sequence[Any]) -> Article:
 
 
 def load_texts(cursor: Cursor, ids: Sequence[int]) -> list[TextTask]:
-    """Return the texts to fingerprint, without articles whose attached row changed since the last sync."""
+    """Return the texts to fingerprint, except of articles whose attached row changed since the last sync."""
     query = _sql("texts", text=body_sql("a"), html=html_sql("a"))
     rows = cursor.execute(query, {"ids": bigints(ids)}).fetchall()
     return [
@@ -162,12 +162,12 @@ def load_texts(cursor: Cursor, ids: Sequence[int]) -> list[TextTask]:
 
 
 def find_partners(cursor: Cursor, source_ids: Sequence[str]) -> list[int]:
-    """Return the ids of articles that have a pair with one of these."""
+    """Return the ids of articles that have a pair with one of these articles."""
     return one_column(cursor, _sql("partners"), {"source_ids": list(source_ids)})
 
 
 def note_limit(cursor: Cursor, ids: Sequence[int], limit: str) -> None:
-    """Record the limit that left articles unsettled; `dedup status` shows it."""
+    """Record the limit that left articles unsettled; `dedup status` shows the limit."""
     cursor.execute(_sql("note_limit"), {"limit": limit, "ids": bigints(ids)})
 
 
@@ -216,21 +216,21 @@ def count_deferred(cursor: Cursor) -> int:
 
 
 def list_deferred(cursor: Cursor, limit: int) -> list[str]:
-    """Return source_ids of deferred articles, the first that came."""
+    """Return source_ids of the first `limit` deferred articles."""
     return one_column(cursor, _sql("deferred"), {"limit": limit})
 
 
 def store_deferred(cursor: Cursor, source_ids: Sequence[str]) -> None:
     """Store all deferred versions of these articles in their order. Needs the settle lock.
 
-    Raises BusyError, at the end of the transaction: one of them is still held.
+    Raises BusyError, at the end of the transaction: a transaction still holds one of these articles.
     """
     rows = cursor.execute(_sql("take_deferred"), {"source_ids": list(source_ids)}).fetchall()
     if not rows:
         return
-    # The table may have been attached since; then its row defines the article.
+    # The table of an article may have been attached since; then the table's row defines the article.
     attached = _find_attached(cursor, source_ids)
-    for row in rows:  # one by one, since a later version may lack a field that an earlier one has
+    for row in rows:  # one by one, since a version may lack a field that an earlier one has
         if row[0] not in attached:
             store(cursor, [Article(**dict(zip(ARTICLE_FIELDS, row, strict=True)))])
 

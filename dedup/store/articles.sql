@@ -1,22 +1,22 @@
 -- Articles.
 
 -- name: incoming
--- Rows of the given articles, from one array per field. Texts are sent in binary: as text, Postgres would escape them
--- in the array, which takes 80 bytes for every backslash.
+-- Rows of the given articles, from one array per field. Texts are sent in binary format: in an array in text
+-- format Postgres would escape them, which takes 80 bytes for every backslash.
 unnest(%(source_id)b::text[], %(text)b::text[], %(title)b::text[], %(url)b::text[], %(publication)b::text[],
        %(published_at)s::timestamptz[], %(added_at)s::timestamptz[], %(language)b::text[], %(byline)b::text[],
        %(kept)b::text[]::jsonb[])
     AS i (source_id, text, title, url, publication, published_at, added_at, language, byline, kept)
 
 -- name: insert
--- Store the new articles among these.
+-- Store the articles whose source_ids are new.
 INSERT INTO dedup.article (source_id, text, title, url, publication, published_at, added_at, language, byline, kept)
 SELECT source_id, text, title, url, publication, published_at, coalesce(added_at, now()), language, byline, kept
 FROM ${incoming} ORDER BY source_id
 ON CONFLICT (source_id) DO NOTHING
 
 -- name: changed
--- Return known articles of which these bring something new.
+-- Return the stored articles that differ from the incoming ones in a field that is not null.
 SELECT a.id FROM ${incoming} JOIN dedup.article a USING (source_id)
 WHERE (i.text IS NOT NULL AND i.text IS DISTINCT FROM a.text)
    OR (i.title IS NOT NULL AND i.title IS DISTINCT FROM a.title)
@@ -29,7 +29,7 @@ WHERE (i.text IS NOT NULL AND i.text IS DISTINCT FROM a.text)
    OR (i.kept IS NOT NULL AND i.kept IS DISTINCT FROM a.kept)
 
 -- name: update
--- Update known articles; a field that is not given stays.
+-- Update stored articles; a field that is null keeps its stored value.
 UPDATE dedup.article a
 SET text = coalesce(i.text, a.text), title = coalesce(i.title, a.title), url = coalesce(i.url, a.url),
     publication = coalesce(i.publication, a.publication), published_at = coalesce(i.published_at, a.published_at),
@@ -56,14 +56,14 @@ FROM dedup.article a CROSS JOIN LATERAL (SELECT * FROM dedup.article_mark WHERE 
 WHERE a.source_id = %(source_id)s
 
 -- name: texts
--- Return the texts to fingerprint, without articles of attached tables whose rows have changed since.
+-- Return the texts to fingerprint, except of articles whose rows of attached tables have changed since the last sync.
 SELECT a.id, a.revision, a.language, a.title, b.text, a.byline, ${html}
 FROM dedup.article a CROSS JOIN LATERAL (SELECT ${text} AS text OFFSET 0) AS b
 WHERE a.id = ANY (%(ids)s) AND (a.text_hash IS NULL OR a.text_hash = sha256(convert_to(b.text, 'UTF8')))
 
 -- name: partners
--- Return articles that have a pair with one of these. OFFSET 0: go from the article to its pairs, even under stale
--- statistics.
+-- Return articles that have a pair with one of these articles. OFFSET 0: go from the article to its pairs, even under
+-- stale statistics.
 SELECT DISTINCT m.id
 FROM unnest(%(source_ids)s::text[]) AS given (source_id)
 CROSS JOIN LATERAL (
@@ -79,7 +79,7 @@ CROSS JOIN LATERAL (
 UPDATE dedup.article_mark SET limit_fired = %(limit)s WHERE id = ANY (%(ids)s) AND (status = 'pending' OR stale)
 
 -- name: withdraw
--- Remove articles from those with which others are compared.
+-- Make articles take no part, so that other articles are not compared with them.
 SELECT dedup.withdraw(%(ids)s::bigint[])
 
 -- name: remove_pairs
@@ -105,7 +105,7 @@ ORDER BY coalesce(published_at, added_at) DESC, source_id LIMIT %(count)s
 ANALYZE ${tables}
 
 -- name: defer
--- Keep a version of an article; wait for no lock.
+-- Keep a version of an article without waiting for a lock.
 INSERT INTO dedup.deferred_article (source_id, text, title, url, publication, published_at, added_at, language, byline,
                                     kept)
 VALUES (%(source_id)s, %(text)s, %(title)s, %(url)s, %(publication)s, %(published_at)s,
@@ -124,7 +124,7 @@ SELECT EXISTS (SELECT FROM dedup.deferred_article WHERE source_id = %(source_id)
 SELECT count(*) FROM dedup.deferred_article
 
 -- name: deferred
--- Return deferred articles, the first that came.
+-- Return the deferred articles that came first.
 SELECT source_id FROM dedup.deferred_article GROUP BY source_id ORDER BY min(id) LIMIT %(limit)s
 
 -- name: take_deferred

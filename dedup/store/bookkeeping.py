@@ -1,4 +1,4 @@
-"""Checks and repairs what later marks depend on: revisions, flags, counts, triggers.
+"""Checks and repairs the data on which later marks depend: revisions, flags, counts, triggers.
 
 See docs/reliability.md, promise 16. `../settling/verify.py` recomputes marks, pairs and fingerprints of a
 sample; these checks are cheap enough to cover whole tables.
@@ -23,14 +23,14 @@ _sql = Statements("store/bookkeeping")
 
 
 class Healing(Enum):
-    """Repairs of a difference; the next backfill completes them."""
+    """Repairs of a fault; the next backfill completes a repair."""
 
     SETTLE = auto()  # settle the article again
     FINGERPRINT = auto()  # fingerprint and settle the article again
     COUNT = auto()  # count every sentence again
-    PLACE = auto()  # look up again up to which time articles are settled
+    PLACE = auto()  # look up again the time up to which articles are settled
     ADOPT = auto()  # adopt the settings in force again, and settle everything again
-    DIVIDE = auto()  # divide all articles by the horizon again
+    DIVIDE = auto()  # find out again for all articles whether they are before the horizon
     CREDITS = auto()  # read the credits of the article again
     TABLES = auto()  # compare attached tables with their articles
     SCHEMA = auto()  # switch triggers on, remove rows that belong to no article, add missing marks
@@ -40,7 +40,7 @@ class Healing(Enum):
 class Finding:
     words: str
     repair: Healing
-    article_id: int | None = None  # None if it concerns no single article
+    article_id: int | None = None  # None if the fault is not of one article
 
 
 _OF_ARTICLES: tuple[tuple[str, Healing, str], ...] = (
@@ -92,7 +92,7 @@ def find_faults(cursor: Cursor, settings: Settings) -> Iterator[Finding]:
 
 @dataclass(slots=True)
 class Repairs:
-    settle: set[int] = field(default_factory=set)  # ids of articles, as in the next two
+    settle: set[int] = field(default_factory=set)  # ids of articles, also in the next two fields
     fingerprint: set[int] = field(default_factory=set)
     credits: set[int] = field(default_factory=set)
     others: set[Healing] = field(default_factory=set)
@@ -122,12 +122,12 @@ def settle_again(cursor: Cursor, ids: Collection[int], *, fingerprint: bool = Fa
 
 
 def repair_lock(cursor: Cursor) -> None:
-    """Add the row of the settle lock if it is missing; without it nobody can hold the lock."""
+    """Add the row of the settle lock if it is missing; without that row nobody can hold the lock."""
     cursor.execute(_sql("add_turn"))
 
 
 def repair_others(cursor: Cursor, repairs: Collection[Healing]) -> None:
-    """Do the repairs that concern no single article. Needs the settle lock."""
+    """Do the repairs that are not of single articles. Needs the settle lock."""
     if Healing.SCHEMA in repairs:
         for statement in (
             *("delete_lost_pairs", "delete_lost_fingerprints", "delete_lost_marks", "delete_lost_credits"),

@@ -1,7 +1,7 @@
 -- Faults in the data that later marks depend on, and their repairs.
 
 -- name: settled
--- True if `dedup.marked_article a` has a mark that counts.
+-- True if `dedup.marked_article a` is settled, not failed and not archived.
 a.status IN ('unique', 'similar', 'duplicate') AND NOT a.stale AND NOT a.archived
 
 -- name: lost_fingerprints
@@ -37,7 +37,7 @@ JOIN dedup.article_mark o ON o.id = m.other_id
 WHERE a.archived <> o.archived AND NOT a.stale AND NOT o.stale
 
 -- name: add_missing_marks
--- Add the missing marks as pending ones.
+-- Add missing marks as pending, and correct the time and attached table of other marks.
 INSERT INTO dedup.article_mark (id, time, attachment_id)
 SELECT a.id, coalesce(a.published_at, a.added_at), a.attachment_id FROM ${missing_marks}
 ON CONFLICT (id) DO UPDATE SET time = excluded.time, attachment_id = excluded.attachment_id
@@ -68,7 +68,7 @@ SELECT count(*) FROM ${lost_fingerprints}
 SELECT count(*) FROM ${lost_marks}
 
 -- name: count_missing_marks
--- Count articles without a mark of their own.
+-- Count articles without a mark, or with a mark that has another time or attached table.
 SELECT count(*) FROM ${missing_marks}
 
 -- name: count_lost_pairs
@@ -136,7 +136,7 @@ WHERE ${settled} AND f.canonical = (a.status = 'duplicate') ORDER BY a.id
 UPDATE dedup.corpus_state SET rule_digest = NULL, fingerprint_digest = NULL
 
 -- name: forget_place
--- Make the next settling look up again up to which time articles are settled.
+-- Make the next settling look up again the time up to which articles are settled.
 UPDATE dedup.corpus_state SET settled_through = NULL
 
 -- name: later_than_noted
@@ -146,7 +146,7 @@ SELECT max(dedup.canonical_time(a.published_at, a.added_at, %(policy)s, %(earlie
 FROM dedup.marked_article a WHERE a.takes_part
 
 -- name: never_settled
--- Return articles that take part without a mark.
+-- Return articles that take part, but are pending or failed.
 SELECT a.id, a.source_id FROM dedup.marked_article a
 WHERE a.takes_part AND a.status IN ('pending', 'failed') ORDER BY a.id
 
@@ -187,7 +187,7 @@ ORDER BY a.id
 SELECT a.id, a.source_id FROM dedup.marked_article a WHERE ${settled} AND NOT a.takes_part ORDER BY a.id
 
 -- name: unmark_without_original
--- Make articles pending whose original is gone, since a mark cannot point to it.
+-- Make duplicates pending whose original is gone, since a mark cannot point to a missing article.
 UPDATE dedup.article_mark a
 SET status = 'pending', stale = false, duplicate_of = NULL, score = NULL, reason = NULL, marked_at = NULL
 WHERE a.id = ANY (%(ids)s) AND a.duplicate_of IS NOT NULL AND NOT a.archived

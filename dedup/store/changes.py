@@ -15,26 +15,26 @@ from dedup.db.statements import Statements
 
 _sql = Statements("store/changes")
 
-MOST_CHANGES = 100_000  # At a time: 20 MB
+MOST_CHANGES = 100_000  # Maximum number per call: 20 MB
 
-# For the locks on the tables: half a second longer than an automatic vacuum takes to give way.
+# Maximum wait for the locks on tables; an automatic vacuum gives way after 1 s.
 LOCK_SECONDS = 1.5
 
 
 @dataclass(frozen=True, slots=True)
 class MarkChange(Answer):
-    """A changed mark in its present state; fields as of `Verdict`."""
+    """A changed mark in its present state; the fields are like those of `Verdict`."""
 
-    cursor: str  # opaque; asks for the changes after this one
+    cursor: str  # opaque; pass it to get the changes after this change
     id: str  # the article's source_id
-    status: str  # also "pending", if the last mark no longer counts, and "deleted"
+    status: str  # also "pending" (the last mark no longer counts) and "deleted"
     duplicate_of: str | None
     score: float | None
     reason: str | None
 
 
 def changes(cursor: Cursor, since: str | None, limit: int) -> list[MarkChange]:
-    """Return the next marks that changed since a cursor, or all marks; raises as `Questions.changes`."""
+    """Return the next marks that changed since a cursor, or all. Raises the errors of `Questions.changes`."""
     try:
         rows = cursor.execute(_sql("changes"), {"since": since, "limit": limit}).fetchall()
     except psycopg.Error as error:
@@ -57,6 +57,6 @@ def changes(cursor: Cursor, since: str | None, limit: int) -> list[MarkChange]:
 
 
 def keep_journal(cursor: Cursor, *, wanted: bool) -> bool:
-    """Start or drop the journal; return False if it was so already. Needs the settle lock and the owner."""
+    """Start or drop the journal; return False if nothing changed. Needs the settle lock and the owner."""
     cursor.execute(set_values({"lock_timeout": milliseconds(LOCK_SECONDS)}, local=True))
     return bool(one_row(cursor, _sql("start" if wanted else "stop"))[0])

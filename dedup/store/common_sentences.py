@@ -1,6 +1,6 @@
 """Counts the carriers of sentences, and changes which sentences are common (docs/semantics.md, section 2).
 
-The counts of sentences with enough carriers are stored, and updated by difference. `../rules/common.py` has
+The counts of sentences with many carriers are stored, and updated by difference. `../rules/common.py` has
 the rule; `../settling/refresh.py` applies it.
 """
 
@@ -38,13 +38,13 @@ class CommonChange:
     carriers: int
     effective_stories: float | None  # see `rules.common`; None for a sentence that leaves the table
     carrier: int | None
-    enters: bool  # it becomes common; if it neither enters nor leaves, its counts changed
+    enters: bool  # it becomes common; if both flags are false, its counts changed
     leaves: bool  # it stops being common
 
 
 def take_changes(cursor: Cursor) -> tuple[bool, Bigints, int]:
-    """Return whether everything must be counted, the numbers of the changes that this transaction sees (for
-    `finish`), and the planner's estimate of fingerprints.
+    """Return whether every sentence must be counted, the ids of the changes that this transaction sees (for
+    `finish`), and the planner's estimate of the number of fingerprints.
     """
     row = one_row(cursor, _sql("waiting_changes"))
     return row[0], row[1], row[2]
@@ -64,7 +64,7 @@ def count_all(
 ) -> list[SentenceCount]:
     """Count every sentence with more than `common_stories` carriers, in two passes over all fingerprints.
 
-    `watched`: sentences that are counted even if few articles carry them.
+    `watched`: sentences to count even if few articles carry them.
     """
     values = {"limit": settings.common_stories, "watched": watched}
     rows = cursor.execute(_sql("count_every_sentence", fingerprints=table), values).fetchall()
@@ -72,8 +72,8 @@ def count_all(
 
 
 def count_changed(cursor: Cursor, settings: Settings) -> list[SentenceCount]:
-    """Count the sentences of the waiting changes through the indexes, in the transaction that took these."""
-    # It must be REPEATABLE READ: changes and fingerprints have to be of one moment.
+    """Count the sentences of the waiting changes through indexes, in the transaction of `take_changes`."""
+    # The transaction must be REPEATABLE READ: changes and fingerprints have to be of one moment.
     prefer_indexes(cursor)
     for statement in (
         *("drop_taken_changes", "taken_changes", "analyze_taken_changes"),
@@ -96,8 +96,8 @@ def find_changes(
 ) -> list[CommonChange]:
     """Return the changes of the table of common sentences that follow from counts.
 
-    `everything`: few articles carry a sentence that has no count here. `complete`: and none carries one that
-    is common or pinned.
+    `everything`: `counts` has all sentences that many articles carry. `complete`: it also has all sentences
+    that are common or pinned, if any article carries them.
     """
     counted = {count.sentence_hash: count for count in counts}
     present = load_common(cursor, None if everything else list(counted))
@@ -143,7 +143,7 @@ def apply(
     cursor: Cursor, changed: Sequence[CommonChange], carriers: Sequence[int], examples: dict[int, str]
 ) -> None:
     if carriers:
-        # Scores ignore common sentences, so those of the carriers change.
+        # Scores ignore common sentences, so the scores of the carriers change.
         articles.withdraw(cursor, carriers)
     leaving = arrays.bigints([c.sentence_hash for c in changed if c.leaves])
     cursor.execute(_sql("delete_common"), {"sentences": leaving})

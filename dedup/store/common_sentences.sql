@@ -1,7 +1,7 @@
 -- Common sentences and their counts.
 
 -- name: drop_taken_changes
--- Drop the table of an earlier count in this transaction.
+-- Drop the temporary tables of an earlier count in this transaction.
 DROP TABLE IF EXISTS pg_temp.taken_change, pg_temp.net_change, pg_temp.touched_sentence
 
 -- name: taken_changes
@@ -9,13 +9,13 @@ DROP TABLE IF EXISTS pg_temp.taken_change, pg_temp.net_change, pg_temp.touched_s
 CREATE TEMPORARY TABLE taken_change ON COMMIT DROP AS SELECT id FROM dedup.sentence_change
 
 -- name: analyze_taken_changes
--- Tell the planner their number.
+-- Tell the planner the number of taken changes.
 ANALYZE pg_temp.taken_change
 
 -- name: net_changes
--- Reduce the noted changes to two rows per article: the fingerprint that was counted before them, if any, with the sign
--- -1, and the present one, if any, with +1. The changes of an article alternate between came and went, so the first and
--- the last are enough.
+-- Reduce the taken changes to at most two rows per article: the fingerprint that was counted before, with the sign -1,
+-- and the present fingerprint, with the sign +1. The fingerprint of an article comes and goes in turn, so the
+-- first and the last change are enough.
 CREATE TEMPORARY TABLE net_change ON COMMIT DROP AS
 WITH edge AS (
     SELECT c.article_id, min(c.id) AS first, max(c.id) AS last
@@ -30,12 +30,12 @@ FROM edge e JOIN dedup.sentence_change c ON c.id = e.last AND c.sentence_hashes 
 JOIN dedup.fingerprint f ON f.article_id = e.article_id
 
 -- name: analyze_net_changes
--- Tell the planner their number.
+-- Tell the planner the number of net changes.
 ANALYZE pg_temp.net_change
 
 -- name: touched_sentences
--- Collect the sentences of the changes: the change in the number of carriers, an article that carries it now, and the
--- stored counts, if any.
+-- Collect the sentences of the changes: the change in the number of carriers, an article that carries the sentence
+-- now, and the stored counts, if any.
 CREATE TEMPORARY TABLE touched_sentence ON COMMIT DROP AS
 SELECT sentence_hash, sum(sign)::integer AS change, max(carrier) AS carrier,
        min(c.carriers) AS carriers, min(c.pairs) AS pairs
@@ -51,22 +51,22 @@ FROM (
 GROUP BY sentence_hash
 
 -- name: index_touched_sentences
--- Index them for the joins of the counts.
+-- Index the touched sentences for the joins of the counts.
 CREATE INDEX ON pg_temp.touched_sentence (sentence_hash)
 
 -- name: analyze_touched_sentences
--- Tell the planner their number.
+-- Tell the planner the number of touched sentences.
 ANALYZE pg_temp.touched_sentence
 
 -- name: prefer_hash_joins
--- Allow hash joins: the next tables are small and of known size. The functions in the next statements set their own
--- plans.
+-- Allow hash joins: the next tables are small and of known size. Functions in the next statements set their own
+-- parameters of the planner.
 SELECT set_config('enable_hashjoin', 'on', true), set_config('enable_seqscan', 'on', true)
 
 -- name: count_kept_sentences
 -- Update stored counts by difference, so that the carriers of a sentence that 100,000 articles carry are not read
--- again. Only the bucket keys of the changed articles are needed: of N carriers that have a key now there were N - d
--- before, so the ordered pairs change by N (N - 1) - (N - d) (N - d - 1).
+-- again. Only the bucket keys of the changed articles are needed: if N carriers have a key now, N - d had it before, so
+-- the number of ordered pairs changes by N (N - 1) - (N - d) (N - d - 1).
 WITH moved AS MATERIALIZED (
     SELECT s.sentence_hash, b.band, b.bucket, sum(n.sign) AS d
     FROM pg_temp.net_change n CROSS JOIN unnest(n.sentence_hashes) AS s (sentence_hash)
@@ -94,8 +94,8 @@ FROM pg_temp.touched_sentence t LEFT JOIN difference d USING (sentence_hash)
 WHERE t.carriers IS NOT NULL
 
 -- name: count_other_sentences
--- Count sentences without stored counts; few articles carried them, so all their carriers are read. Return sentences that
--- many articles carry now, or that are common or pinned.
+-- Count sentences without stored counts; few articles carried these sentences, so all their carriers are read. Return
+-- the sentences that many articles carry now, or that are common or pinned.
 WITH carrier AS MATERIALIZED (
     SELECT * FROM dedup.carrier(ARRAY(
         SELECT sentence_hash FROM pg_temp.touched_sentence WHERE carriers IS NULL))
@@ -119,7 +119,7 @@ WITH carrier AS MATERIALIZED (
 SELECT sentence_hash, carriers, coalesce(pairs, 0), carrier FROM carried LEFT JOIN agreeing USING (sentence_hash)
 
 -- name: count_every_sentence
--- Count every sentence that more than `limit` articles carry, and watched ones: the carriers, the ordered pairs of
+-- Count every sentence that more than `limit` articles carry, and watched sentences: the carriers, the ordered pairs of
 -- carriers with an equal bucket key, summed over the bands, and one carrier. One pass over all fingerprints finds the
 -- sentences, a second one reads the buckets of their carriers.
 WITH carried AS MATERIALIZED (

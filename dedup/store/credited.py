@@ -1,4 +1,4 @@
-"""Looks up the agencies that articles credit. Read-only, and without `credits.py`, which loads the reader."""
+"""Looks up the agencies that articles credit. Read-only; avoids `credits.py`, which loads the reader."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ class ArticleCredit(Answer):
     """An agency that an article credits, and the place of the credit."""
 
     agency: str
-    place: str  # at "contribution" the agency wrote a part of the text only
+    place: str  # "contribution": the agency wrote only a part of the text
 
 
 def find_credits(cursor: Cursor, source_ids: Sequence[str]) -> dict[str, tuple[ArticleCredit, ...]]:

@@ -1,8 +1,8 @@
 """Stores credits, which are the agencies that an article names as its source, and the list of agencies.
 
 `dedup.text.credits` finds credits. A backfill stores them with fingerprints, in one transaction. Articles
-that a hook stored or whose byline changed, and all articles after a change of the list, wait in
-`dedup.credit_unread` for `read_unread`.
+that a hook stored or whose byline changed wait in `dedup.credit_unread` for `read_unread`; after a change of
+the list all articles wait there.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from dedup.text.credits import MAX_SPELLING, PLACES, Agency, Credit, CreditReade
 
 _sql = Statements("store/credits")
 
-UNREAD_ARTICLES = 100  # Read in one transaction, which holds the settle lock for about 10 ms
+UNREAD_ARTICLES = 100  # Maximum per transaction, which holds the settle lock for about 10 ms
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,17 +30,17 @@ class ListedAgency(Answer):
     name: str
     spellings: list[str]
     places: list[str]  # where its credits count
-    articles: int  # that credit it
+    articles: int  # number of articles that credit it
 
 
 @dataclass(frozen=True, slots=True)
 class PublicationCredits(Answer):
     """The share of agency copy in a publication."""
 
-    publication: str  # empty for articles without one
+    publication: str  # empty for articles without a publication
     articles: int
-    credited: int  # that credit an agency themselves
-    agency_copy: int  # these, and articles of stories in which another article credits an agency
+    credited: int  # number that credit an agency
+    agency_copy: int  # also counts articles of stories in which any article credits an agency
     share: float  # of agency copy among the articles, 0 to 1
 
 
@@ -64,7 +64,7 @@ def write(cursor: Cursor, found: Mapping[int, Sequence[Credit]]) -> None:
     old = {article for article, before in stored.items() if before != sorted(found[article])}
     if old:
         cursor.execute(_sql("delete"), {"ids": bigints(list(old))})
-    # Numbers and names of places need no escaping in COPY.
+    # Ids and the names of places need no escaping in COPY.
     lines = [
         f"{article}\t{agency}\t{place}\n"
         for article, credits in found.items()
@@ -77,13 +77,13 @@ def write(cursor: Cursor, found: Mapping[int, Sequence[Credit]]) -> None:
 
 
 def read_unread(cursor: Cursor) -> int:
-    """Read the credits of some waiting articles; return how many. Needs the settle lock."""
+    """Read the credits of some waiting articles; return how many were read. Needs the settle lock."""
     ids = one_column(cursor, _sql("take_unread"), {"limit": UNREAD_ARTICLES})
     if ids:
         read = make_reader(cursor).read
         failed = set(one_column(cursor, _sql("failed"), {"ids": bigints(ids)}))
         known = articles.load_texts(cursor, [article for article in ids if article not in failed])
-        # An article that failed or is gone loses the credits that it had.
+        # An article that failed or is gone loses its credits.
         found: dict[int, tuple[Credit, ...]] = dict.fromkeys(failed, ())
         write(cursor, found | {task.id: read(task.text, task.byline) for task in known})
     return len(ids)
@@ -99,12 +99,12 @@ def read_again(cursor: Cursor, ids: Iterable[int]) -> None:
 
 
 def list_agencies(cursor: Cursor) -> list[ListedAgency]:
-    """Return the list, agencies that most articles credit first."""
+    """Return the list, the most credited agencies first."""
     return [ListedAgency(*row) for row in cursor.execute(_sql("counted")).fetchall()]
 
 
 def add(cursor: Cursor, name: str, spellings: Iterable[str], places: Iterable[str] = ()) -> None:
-    """Add an agency to the list, or change its spellings and places. Raises InputError: one is not valid."""
+    """Add an agency to the list, or change its spellings and places. Raises InputError: a value is wrong."""
     name, spelled = name.strip(), list(dict.fromkeys(spelling.strip() for spelling in spellings))
     if not name or not spelled or any(not 2 <= len(one) <= MAX_SPELLING for one in (name, *spelled)):
         raise InputError(f"an agency and each way to write it have 2 to {MAX_SPELLING} characters")
@@ -122,7 +122,7 @@ def remove(cursor: Cursor, name: str) -> None:
 
 
 def count_by_story(cursor: Cursor, source_ids: Sequence[str]) -> dict[str, dict[str, int]]:
-    """Return, by the source_id of a story's original, agency to the number of articles that credit it."""
+    """Return, by the source_id of a story's original, agencies with their numbers of crediting articles."""
     found: dict[str, dict[str, int]] = {}
     rows = cursor.execute(_sql("of_stories"), {"source_ids": list(source_ids)}).fetchall()
     for source_id, agency, count in rows:

@@ -1,11 +1,11 @@
 -- Credits of articles, and the list of agencies.
 
 -- name: agencies
--- Return the list.
+-- Return the list of agencies.
 SELECT id, name, spellings, places FROM dedup.agency ORDER BY name
 
 -- name: counted
--- Return the list with the number of articles that credit each agency.
+-- Return the list of agencies with the number of articles that credit each.
 SELECT g.name, g.spellings, g.places, count(c.article_id)
 FROM dedup.agency g LEFT JOIN dedup.credit c ON c.agency_id = g.id
 GROUP BY g.id ORDER BY count(c.article_id) DESC, g.name
@@ -27,7 +27,7 @@ CROSS JOIN LATERAL (SELECT * FROM dedup.credit WHERE article_id = given.id OFFSE
 ORDER BY 1, 2
 
 -- name: delete
--- Delete the credits of articles, looked up in the same way.
+-- Delete the credits of articles, looked up by index as in `stored`.
 DELETE FROM dedup.credit WHERE ctid = ANY (ARRAY(
     SELECT c.place FROM unnest(%(ids)s::bigint[]) AS given (id)
     CROSS JOIN LATERAL (SELECT ctid FROM dedup.credit WHERE article_id = given.id OFFSET 0) AS c (place)))
@@ -49,7 +49,7 @@ WHERE k.status IS NULL OR k.status = 'failed'
 SELECT article_id FROM dedup.credit_unread WHERE article_id = ANY (%(ids)s)
 
 -- name: note_unread
--- Record articles whose credits are to be read.
+-- Record articles whose credits must be read.
 INSERT INTO dedup.credit_unread SELECT unnest(%(ids)s::bigint[]) ON CONFLICT DO NOTHING
 
 -- name: of_articles
@@ -61,8 +61,8 @@ CROSS JOIN LATERAL (SELECT agency, place FROM dedup.article_credit WHERE article
 ORDER BY 1, 2
 
 -- name: of_stories
--- Return the agencies that articles of stories credit, by the source_id of the original, and the number of these
--- articles.
+-- Return the agencies that articles of stories credit, by the source_id of the original, with the number of
+-- articles per agency.
 SELECT o.source_id, c.agency, count(*)
 FROM dedup.mark o JOIN dedup.article_credit c ON c.story_id = o.id
 WHERE o.source_id = ANY (%(source_ids)s) AND c.place <> 'contribution' GROUP BY 1, 2 ORDER BY 1, 3 DESC, 2

@@ -1,6 +1,6 @@
-"""Dumps the corpus of the embedded server into a file, and restores it, by pg_dump and pg_restore.
+"""Dumps the corpus of the embedded server into a file with pg_dump, and restores it with pg_restore.
 
-A dump is in the custom format of PostgreSQL, which pg_restore of that version or a newer one reads.
+A dump is in the custom format of PostgreSQL; pg_restore of the same or a newer version can read it.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from dedup.db.database import Database
 from dedup.files.whole import new_file
 from dedup.store import removal
 
-SCHEMA_LINE = " SCHEMA - {} "  # In the list of contents of a dump
+SCHEMA_LINE = " SCHEMA - {} "  # Text that the list of contents of a dump includes
 
 
 def dump(path: Path, *, schema: str | None = None) -> int:
@@ -33,17 +33,17 @@ def dump(path: Path, *, schema: str | None = None) -> int:
         url = embedded.start()
         with closing(Database(url, schema=schema)) as database, database.transaction() as cursor:
             attached = attachments.are_known(cursor) and bool(attachments.attachments(cursor))
-        # Views of the schema read attached tables, so without these it could not be restored.
+        # Views of the schema read attached tables, so the schema cannot be restored without those tables.
         what = () if attached else (f"--schema={schema}",)
         _run("pg_dump", "--format=custom", *what, f"--file={made}", url)
     return path.stat().st_size
 
 
 def restore(path: Path, *, schema: str | None = None) -> None:
-    """Restore a corpus from a dump into an embedded server that has none or an empty one. The server's user
-    owns the schema afterwards; rights are not restored.
+    """Restore a corpus from a dump into an embedded server that has no corpus or an empty one. The server's
+    user owns the schema afterwards; rights are not restored.
 
-    `schema`: that of the dump. Raises InputError: the file is no dump of this schema, or the corpus is not
+    `schema`: the one in the dump. Raises InputError: the file is no dump of that schema, or the corpus is not
     empty; EmbeddedServerError: pg_restore failed and changed nothing.
     """
     schema = chosen(schema)
@@ -52,7 +52,7 @@ def restore(path: Path, *, schema: str | None = None) -> None:
     try:
         listed = _run("pg_restore", "--list", str(path))
     except EmbeddedServerError:
-        raise InputError(f"{path} is no dump of PostgreSQL, or of a newer one") from None
+        raise InputError(f"{path} is no dump of PostgreSQL, or a dump of a newer version") from None
     if SCHEMA_LINE.format(schema) not in listed:
         raise InputError(f"{path} is a dump of something else: it has no schema {schema}")
     url = embedded.start()
@@ -76,14 +76,14 @@ def restore(path: Path, *, schema: str | None = None) -> None:
 
 
 def _run(name: str, *words: str) -> str:
-    # PGOPTIONS and the like would change the session, and messages are parsed in English.
+    # Variables such as PGOPTIONS would change the session; messages are parsed, so they must be in English.
     environment = {k: v for k, v in os.environ.items() if not k.startswith("PG")} | {"LC_ALL": "C"}
     done = subprocess.run(
         [postgres.program(name), *words], env=environment, capture_output=True, errors="replace", check=False
     )
     if done.returncode:
         first = (done.stderr.strip() or f"it ended with {done.returncode}").splitlines()[0]
-        # The rest of the line quotes the row with the text of its article.
+        # The rest of the line is cut, because it quotes a row with the text of an article.
         complaint = re.sub(r"(COPY failed for table [^:]*):.*", r"\1", first)
         raise EmbeddedServerError(f"{name} failed: {complaint[:300]}")
     return done.stdout

@@ -1,4 +1,4 @@
-"""Exports marks and pairs row by row, in memory that does not grow with the result. Read-only."""
+"""Exports marks and pairs row by row; the memory used does not grow with the result. Read-only."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from dedup.rules.marks import Status
 
 _sql = Statements("store/exports")
 
-PAGE = 5_000  # Rows fetched from the server at a time
+PAGE = 5_000  # Maximum number of rows per fetch from the server
 
 
 class MarkRow(TypedDict):
-    """An article's mark; see `Verdict`. A stale mark is the last one; a backfill settles it again."""
+    """An article's mark; see `Verdict`. A stale mark is the last known one; a backfill settles it again."""
 
     id: str
     status: StatusName
@@ -52,8 +52,9 @@ def marks(
     limit: int | None = None,
     kept: bool = False,
 ) -> Iterator[MarkRow]:
-    """Yield marks by source_id. `since`: only articles published from then on, or stored from then on if the
-    time of publication is unknown. `kept`: with the caller's columns. Raises InputError: an unknown status.
+    """Yield marks in the order of source_id. `since`: only of articles published since then; if the time of
+    publication is unknown, stored since then. `kept`: with the caller's columns. Raises InputError: an
+    unknown status.
     """
     statuses = [known.value for known in Status]
     if status is not None and status not in statuses:
@@ -80,7 +81,7 @@ def matches(database: Database) -> Iterator[MatchRow]:
 def rows(database: Database, query: bytes, values: dict[str, Any]) -> Iterator[dict[str, Any]]:
     """Yield the rows of a query as dicts by column."""
     with database.transaction() as cursor:
-        # A cursor of the server: psycopg's own would fetch all rows at once.
+        # The cursor is one of the server, because a cursor of psycopg would fetch all rows at once.
         cursor.execute(b"DECLARE export NO SCROLL CURSOR FOR " + query, values)
         while page := cursor.execute(f"FETCH {PAGE} FROM export".encode()).fetchall():
             names = [column.name for column in cursor.description or ()]

@@ -1,12 +1,12 @@
 -- Exports of every mark and every pair, row by row.
 
 -- name: marks
--- Return the marks of articles that fulfil the conditions, by source_id. `kept`: an additional column.
+-- Return the marks of articles that fulfil the conditions, in the order of source_id. `kept`: an additional column.
 SELECT a.source_id AS id, a.status, a.original_source_id AS duplicate_of, a.score, a.reason, a.stale${kept}
 FROM dedup.mark a
 WHERE ${conditions} ORDER BY a.source_id LIMIT %(limit)s
 
 -- name: matches
--- Return every pair by source_id.
+-- Return every pair, in the order of source_id.
 SELECT source_id AS a, other_source_id AS b, relation, rule, score, sentence_jaccard, signature_jaccard, containment
 FROM dedup.scored_pair ORDER BY source_id, other_source_id

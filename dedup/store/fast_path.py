@@ -1,7 +1,7 @@
-"""Stores a new article with its mark in one call if it shares nothing with others, else in two calls.
+"""Stores a new article and its mark in one call if it shares nothing with stored articles, else in two calls.
 
-The first call returns the settled articles with which it shares something; the caller decides its mark, and
-the second call stores it. Each call is a transaction.
+The first call returns the settled articles with which the new one shares something. The caller decides the
+mark, and the second call stores the article. Each call is a transaction.
 """
 
 from __future__ import annotations
@@ -25,14 +25,14 @@ from dedup.text.fingerprint import Fingerprint
 
 _sql = Statements("store/fast_path")
 
-MOST_SHARED = 200  # Articles that one call compares with the new one
+MOST_SHARED = 200  # Maximum number of articles that the first call returns for comparison
 
 Ask = Callable[[bytes, Mapping[str, Any]], list[tuple[Any, ...]]]
 """Executes a statement as one transaction and returns its rows; see `Database.ask`."""
 
 Outcome = Literal["stored", "shares", "not plain"]
-"""Results for an article: it is stored; it shares something with a few others; or `settle.py` must settle it,
-since it is known or pinned, or shares something with many, an unsettled one, or a copy that may be later."""
+"""Results for an article: it is stored; it shares something with few articles; or `settle.py` must settle it,
+because it is not new, is pinned, or shares something with many, unsettled or perhaps later articles."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,19 +40,19 @@ class Lookup:
     """Result of the first call for an article."""
 
     outcome: Outcome
-    checksum: int | None = None  # of this result, by which the second call sees that it still holds
-    added: datetime | None = None  # when it came, if the article does not say so
-    time: datetime | None = None  # of the article in canonical order
+    checksum: int | None = None  # of this result; the second call checks that the result still holds
+    added: datetime | None = None  # when the article came, if the article does not say so
+    time: datetime | None = None  # of the article, for canonical order
     sentences: Bigints = field(default_factory=lambda: bigints([]))  # of the article, without common ones
-    others: Sequence[FingerprintRow] = ()  # originals that share something with it
-    other_sentences: Sequence[Bigints] = ()  # of each of these, without common ones
+    others: Sequence[FingerprintRow] = ()  # originals that share something with the article
+    other_sentences: Sequence[Bigints] = ()  # of each of `others`, without common ones
     unsettled: int = 0  # articles that are pending or stale
 
 
 def store_or_look_up(ask: Ask, rulebook: Rulebook, article: Article, fingerprint: Fingerprint) -> Lookup:
-    """Store an article with its mark if it is new and shares nothing with others; else return what it shares.
+    """Store an article and its mark if it is new and shares nothing with others; else return the others.
 
-    `fingerprint`: by this rulebook. Raises StaleRulesError: stored results are of another rulebook.
+    `fingerprint`: made by this rulebook. Raises StaleRulesError: stored results are of a different one.
     """
     rows = _submit(ask, rulebook, article, fingerprint)
     outcome: Outcome = rows[-1][0]
@@ -91,10 +91,10 @@ def store(
 ) -> bool:
     """Store a new article with its mark and pairs; return False, and store nothing, if `lookup` is outdated.
 
-    `gaining`: earlier articles whose best match the new one is. Raises StaleRulesError: stored results are of
-    another rulebook.
+    `gaining`: earlier articles whose best match is the new article. Raises StaleRulesError: stored results
+    are of a different rulebook.
     """
-    # The mark was decided for this time, which the place in canonical order may depend on.
+    # The mark was decided for this time, on which the position in canonical order may depend.
     dated = replace(article, added_at=lookup.added)
     given = {**asdict(mark), "pairs": [asdict(p) | {"best_match": p.other_id in gaining} for p in pairs]}
     rows = _submit(ask, rulebook, dated, fingerprint, checksum=lookup.checksum, mark=json.dumps(given))

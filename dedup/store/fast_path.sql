@@ -1,8 +1,8 @@
 -- New articles and their marks, for hooks.
 
 -- name: submit
--- Store an article with its mark if it is new and shares nothing with others, or only what an earlier call returned;
--- else return what it shares. The given columns include its place in canonical order.
+-- Store an article with its mark if it is new and shares nothing with other articles, or if `checksum` shows that an
+-- earlier call returned all of them; else return the articles with which it shares something.
 SELECT * FROM dedup.submit_new(
     ROW(%(source_id)s, %(text)s, %(title)s, %(url)s, %(publication)s, %(published_at)s, %(added_at)s, %(language)s,
         %(byline)s, %(kept)s::jsonb, %(version)s, %(content_hash)s, %(sentence_hashes)s, %(signature)s, %(buckets)s,
@@ -10,7 +10,7 @@ SELECT * FROM dedup.submit_new(
     %(rules)s, %(policy)s, %(earliest)s, %(most)s, %(pairs_kept)s, %(checksum)s, %(mark)s::jsonb)
 
 -- name: mark_provisionally
--- Write a mark, unique or similar, of an article that is to be settled again.
+-- Write a mark, unique or similar, of an article that must be settled again.
 UPDATE dedup.article_mark
 SET status = %(status)s, stale = true, duplicate_of = NULL, score = %(score)s, reason = %(reason)s, marked_at = now()
 WHERE id = %(id)s

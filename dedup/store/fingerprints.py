@@ -1,4 +1,4 @@
-"""Reads texts that wait to be fingerprinted, and stores fingerprints. It neither makes nor compares them."""
+"""Reads texts that wait to be fingerprinted, and stores fingerprints; other modules make and compare them."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ Chunk = list[tuple[int, int]]
 """Ids and revisions of articles."""
 
 Target = Literal["fingerprint", "fingerprint_bulk"]
-"""Table of fingerprints: the one in use, or the one without an index where they wait."""
+"""Table of fingerprints: the table in use, or the table without an index where fingerprints wait."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,9 +56,9 @@ def waiting_page(cursor: Cursor, after: Place | None, limit: int) -> WaitingText
 def waiting_texts(cursor: Cursor, chunk: Chunk, too_long: int) -> list[tuple[TextTask, bool]]:
     """Return the texts of articles that still wait, and whether each is HTML to be extracted.
 
-    `too_long`: characters from which a text comes without its words.
+    `too_long`: maximum number of characters; a longer text comes without its words.
     """
-    from dedup.base.html import MAX_HTML_CHARACTERS  # hooks do not need this module
+    from dedup.base.html import MAX_HTML_CHARACTERS  # imported here, since hooks do not need it
 
     ids, revisions = _columns(chunk)
     prefer_indexes(cursor)
@@ -67,7 +67,7 @@ def waiting_texts(cursor: Cursor, chunk: Chunk, too_long: int) -> list[tuple[Tex
     values = {"ids": ids, "revisions": revisions, **bounds}
     rows = cursor.execute(_sql("waiting_texts", html=articles.html_sql("a")), values).fetchall()
     if len(rows) < len(chunk):
-        # The row of an attached table may have changed before its article; the outbox gets a note of it.
+        # A row of an attached table may have changed, and its article not yet; the outbox gets a note of it.
         read = bigints([row[0] for row in rows])
         cursor.execute(_sql("note_moved"), {"ids": ids, "revisions": revisions, "read": read})
     return [(TextTask(*row[:7]), row[7]) for row in rows]
@@ -87,11 +87,11 @@ _COUNTS = {"known": "count", "unfingerprinted": "count_unfingerprinted", "unsett
 
 
 def store(cursor: Cursor, results: Sequence[Fingerprinted]) -> None:
-    """Store a few fingerprints and failures, without texts that changed meanwhile. Needs the settle lock."""
+    """Store a few fingerprints and failures; skip texts that changed meanwhile. Needs the settle lock."""
     # Under the lock nobody edits or deletes these articles, or changes the settings of the fingerprints.
     cursor.execute(_sql("note_unread"), {"ids": bigints([result.article_id for result in results])})
     made = [(r, r.fingerprint) for r in results if r.fingerprint is not None]
-    # An outdated fingerprint of an article keeps the new one out.
+    # An outdated fingerprint of an article prevents the insert of a new one.
     if _insert(cursor, made) < len(made) and _remove_outdated(cursor, [r.article_id for r, _ in made]):
         _insert(cursor, made)
     failed = {(r.article_id, r.revision): r.reason or "" for r in results if r.fingerprint is None}
@@ -122,10 +122,10 @@ def _insert(cursor: Cursor, made: Sequence[tuple[Fingerprinted, Fingerprint]]) -
 class StoredBatch:
     """The n fingerprints that a transaction stored."""
 
-    ids: Bigints  # of their articles, shape (n,)
+    ids: Bigints  # of the articles, shape (n,)
     revisions: Bigints  # shape (n,)
-    made: Fingerprints  # these and others
-    chosen: Flags  # true at the n of `made` that were stored
+    made: Fingerprints  # the stored fingerprints and others
+    chosen: Flags  # true for the n fingerprints of `made` that were stored
 
 
 class Batch:
@@ -140,7 +140,7 @@ class Batch:
         }
 
     def store(self, cursor: Cursor, target: Target = "fingerprint") -> tuple[StoredBatch, list[int]]:
-        """Store under the settle lock; return the result, and ids of articles that changed or do not wait."""
+        """Store under the settle lock; return the result, and ids of articles that changed or are done."""
         gone, there, outdated = self._storable(cursor)
         if outdated:
             _remove_outdated(cursor, outdated)
@@ -165,8 +165,8 @@ class Batch:
 
 
 def _remove_outdated(cursor: Cursor, ids: Sequence[int]) -> bool:
-    """Remove fingerprints of other revisions, and withdraw their articles; return whether there were any."""
-    # Edits remove them. They exist if someone wrote a revision by hand, or restored half a backup.
+    """Remove fingerprints of other revisions, and withdraw the articles; return whether any was removed."""
+    # Edits remove such fingerprints. Some exist if someone changed a revision, or restored half a backup.
     removed = one_column(cursor, _sql("delete_outdated"), {"ids": bigints(ids)})
     if removed:
         articles.withdraw(cursor, removed)
@@ -176,7 +176,7 @@ def _remove_outdated(cursor: Cursor, ids: Sequence[int]) -> bool:
 
 
 def drop(cursor: Cursor, ids: Collection[int]) -> None:
-    """Remove fingerprints and withdraw their articles. Needs the settle lock."""
+    """Remove the fingerprints of articles, and withdraw the articles. Needs the settle lock."""
     articles.withdraw(cursor, ids)
     for table in get_args(Target):
         delete(cursor, ids, table)
@@ -187,26 +187,26 @@ def delete(cursor: Cursor, ids: Collection[int], target: Target) -> None:
 
 
 def read_again(cursor: Cursor, ids: Collection[int]) -> list[int]:
-    """Make failed articles pending again, but no archived ones; return them. Needs the settle lock."""
+    """Make failed articles pending again unless archived; return their ids. Needs the settle lock."""
     return one_column(cursor, _sql("read_again"), {"ids": bigints(ids)})
 
 
 def retry(cursor: Cursor, reason: str, limit: int) -> int:
-    """Make failed articles pending if their reason begins so; return how many. Needs the settle lock."""
+    """Make articles that failed for a `reason` pending; return their number. Needs the settle lock."""
     failed = one_column(cursor, _sql("failed"), {"reason": reason, "limit": limit})
     return len(read_again(cursor, failed))
 
 
 def _fail(cursor: Cursor, failed: Mapping[tuple[int, int], str]) -> None:
-    """Mark articles, given by id and revision, as failed; remove pairs of their earlier fingerprints."""
+    """Mark articles, listed by id and revision, as failed; remove pairs that earlier fingerprints had."""
     ids, revisions = _columns(list(failed))
     values = {"ids": ids, "revisions": revisions, "reasons": list(failed.values())}
     articles.remove_pairs(cursor, one_column(cursor, _sql("fail"), values))
 
 
-# psycopg would convert each value of each row separately, which costs more than half of making the
-# fingerprints. A row is a count of columns, then each value after its length in bytes; for arrays see
-# `../db/arrays.py`. Columns of a fixed width come first, so a row without its sentences is one NumPy record.
+# The rows are made here, because psycopg would convert each value separately, which takes more than half the
+# time of making fingerprints. A row is the number of columns, then length and bytes of each value (arrays:
+# `../db/arrays.py`). Columns of a fixed width come first, so a row without its sentences is a NumPy record.
 COLUMNS = (
     "article_id, version, content_hash, revision, word_count, shingle_count, buckets, signature,"
     " sentence_hashes"
@@ -216,7 +216,7 @@ _PLAIN = {
     **dict.fromkeys(("article_id", "version", "content_hash"), 8),
     **dict.fromkeys(("revision", "word_count", "shingle_count"), 4),
 }
-"""Columns of a fixed width, and their bytes."""
+"""Columns of a fixed width, and the number of their bytes."""
 
 BEGINNING = b"PGCOPY\n\xff\r\n\0" + bytes(8)
 END = b"\xff\xff"
@@ -224,7 +224,7 @@ _ARRAY = 20  # Bytes before the elements: dimensions, nulls, element type, lengt
 
 
 def copy_rows(ids: Bigints, revisions: Bigints, made: Fingerprints) -> list[bytes]:
-    """Return a row of COPY for each fingerprint, empty for a failure; all in the order of `made`."""
+    """Return a row of COPY per fingerprint, in the order of `made`; a failure has an empty row."""
     rows = [b""] * len(made)
     sentences = elements(made.sentence_hashes).tobytes()
     ends = (made.sentence_starts * ELEMENT.itemsize).tolist()
@@ -255,7 +255,7 @@ def copy_rows(ids: Bigints, revisions: Bigints, made: Fingerprints) -> list[byte
 
 @cache
 def _record(bands: int, size: int) -> npt.NDArray[Any]:
-    """Return a row without values and sentences, for `bands` buckets and `size` values of the signature."""
+    """Return a row without values and sentences, for `bands` buckets and a signature of `size` values."""
     fields: list[tuple[Any, ...]] = [("columns", ">i2")]
     for name, width in _PLAIN.items():
         fields += [(f"{name}_bytes", ">i4"), (name, f">i{width}")]

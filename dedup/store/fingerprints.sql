@@ -1,4 +1,4 @@
--- Fingerprints, and the texts that wait for one.
+-- Fingerprints, and the texts that wait for a fingerprint.
 
 -- name: unfingerprinted
 -- True if the present text of `dedup.article a` has no fingerprint, in use or waiting.
@@ -6,7 +6,7 @@ NOT EXISTS (SELECT FROM dedup.fingerprint f WHERE f.article_id = a.id AND f.revi
 AND NOT EXISTS (SELECT FROM dedup.fingerprint_bulk w WHERE w.article_id = a.id AND w.revision = a.revision)
 
 -- name: count
--- Return the estimated number of fingerprints.
+-- Return the planner's estimate of the number of fingerprints.
 SELECT greatest(reltuples, 0)::bigint FROM pg_class WHERE oid = 'dedup.fingerprint'::regclass
 
 -- name: count_unfingerprinted
@@ -27,13 +27,13 @@ WHERE k.status = 'pending' OR k.stale
 DELETE FROM dedup.${table} WHERE article_id = ANY (%(ids)s)
 
 -- name: delete_outdated
--- Delete and return fingerprints of another revision of their article.
+-- Delete fingerprints of a different revision than the present one; return their articles.
 DELETE FROM dedup.fingerprint f USING dedup.article a
 WHERE f.article_id = ANY (%(ids)s) AND a.id = f.article_id AND f.revision <> a.revision
 RETURNING a.id
 
 -- name: delete_outdated_waiting
--- Delete waiting fingerprints of another revision of their article.
+-- Delete waiting fingerprints of a different revision than the present one.
 DELETE FROM dedup.fingerprint_bulk f USING dedup.article a
 WHERE f.article_id = ANY (%(ids)s) AND a.id = f.article_id AND f.revision <> a.revision
 
@@ -48,7 +48,7 @@ WHERE k.id = f.id AND (k.status = 'pending' OR k.stale)
 RETURNING k.id
 
 -- name: failed
--- Return articles that failed for a reason with this beginning.
+-- Return articles that failed for a reason that begins with the words of `reason`.
 SELECT id FROM dedup.article_mark WHERE status = 'failed' AND NOT archived AND starts_with(reason, %(reason)s)
 ORDER BY id LIMIT %(limit)s
 
@@ -66,8 +66,8 @@ WHERE EXISTS (SELECT FROM dedup.marked_article a
 ON CONFLICT (article_id) DO NOTHING
 
 -- name: note_moved
--- Note the articles among these that still wait, but whose text in an attached table is gone or another one, so that
--- the row is read again. Triggers, if any, have noted them already.
+-- Note articles that still wait, but whose text in an attached table is gone or has changed, so that the row is read
+-- again. If the table has triggers, they have noted the row already.
 INSERT INTO dedup.outbox (attachment_id, amount, source_ids)
 SELECT a.attachment_id, count(*), array_agg(a.source_id)
 FROM unnest(%(ids)s::bigint[], %(revisions)s::bigint[]) AS given (id, revision)
@@ -77,18 +77,18 @@ WHERE a.revision = given.revision AND (a.status = 'pending' OR a.stale)
 GROUP BY a.attachment_id
 
 -- name: note_unread
--- Record articles whose credits are to be read.
+-- Record articles whose credits must be read.
 INSERT INTO dedup.credit_unread SELECT unnest(%(ids)s::bigint[]) ON CONFLICT DO NOTHING
 
 -- name: read_again
--- Make failed articles pending, but no archived ones.
+-- Make failed articles pending, unless they are archived.
 UPDATE dedup.article_mark SET status = 'pending', reason = NULL, marked_at = NULL
 WHERE id = ANY (%(ids)s) AND status = 'failed' AND NOT archived RETURNING id
 
 -- name: storable
--- Return, as places in the given order, the articles that changed, are gone or no longer wait, and the articles that
--- have a fingerprint of that revision, in use or waiting; and the ids of articles with a fingerprint of another
--- revision.
+-- Return three lists: the positions, in the order of `ids`, of articles that changed, are gone or no longer wait; the
+-- positions of articles that have a fingerprint of that revision, in use or waiting; and the ids of articles that have
+-- a fingerprint of a different revision.
 SELECT array_agg(given.place - 1) FILTER (WHERE a.waits IS NOT TRUE),
        array_agg(given.place - 1) FILTER (WHERE f.present),
        array_agg(given.id) FILTER (WHERE a.waits AND f.outdated)
@@ -104,7 +104,7 @@ LEFT JOIN LATERAL (
 
 -- name: waiting_page
 -- Return the next articles whose present text has no fingerprint, without their texts, in the order of the index of
--- unsettled articles. Arrays cost their reader nothing.
+-- unsettled articles. The result is one row of arrays, which is fast to read.
 WITH page AS MATERIALIZED (
     SELECT a.id, a.revision,
            coalesce(octet_length(a.text),
@@ -122,8 +122,8 @@ FROM (SELECT array_agg(id) AS ids, array_agg(revision::bigint) AS revisions, arr
 CROSS JOIN (SELECT time, id FROM page ORDER BY time DESC, id DESC LIMIT 1) AS last
 
 -- name: waiting_texts
--- Return the texts of articles that are unchanged and still wait. A text that is too long stays in the database, and
--- its length is returned; HTML may be longer. OFFSET 0: force index lookups, even under stale statistics.
+-- Return the texts of articles that are unchanged and still wait. Of a text that is too long, only the length is
+-- returned; HTML may be longer. OFFSET 0: force index lookups, even under stale statistics.
 SELECT a.id, a.revision, a.language, a.title, CASE WHEN size.too_long THEN '' ELSE body.text END,
        CASE WHEN size.too_long THEN char_length(body.text) END, a.byline, body.html
 FROM unnest(%(ids)s::bigint[], %(revisions)s::bigint[]) AS given (id, revision)

@@ -1,4 +1,4 @@
-"""Reads and writes the entries by which articles are found, as arrays: key and article in one number.
+"""Reads and writes, as arrays, the entries that find articles: an entry joins a key and an article's id.
 
 `migrations/sql/fingerprints.sql` defines entries and looks them up; `../settling/segments.py` merges them.
 """
@@ -21,10 +21,10 @@ from dedup.store.memory_engine import FingerprintPage
 
 _sql = Statements("store/key_segments")
 
-BLOCK_ENTRIES = 120  # About so many in a block: eight blocks fill a page of Postgres
-PAGE_ARTICLES = 4_000  # Fingerprints whose keys are read at a time: about 1 MB
-COPY_ENTRIES = 1_000_000  # Written at a time: 12 MB
-ARTICLE_BITS = 32  # Lower bits of an entry; the others are the upper bits of the key
+BLOCK_ENTRIES = 120  # Approximate number per block: eight blocks fill a page of Postgres
+PAGE_ARTICLES = 4_000  # Maximum number of fingerprints per read of keys: about 1 MB
+COPY_ENTRIES = 1_000_000  # Maximum number per write: 12 MB
+ARTICLE_BITS = 32  # Lower bits of an entry: the article's id; other bits: the upper bits of the key
 KEY_BITS = 31
 
 
@@ -33,9 +33,9 @@ class KeySegment:
     """A sorted run of entries."""
 
     id: int
-    canonical: bool  # of originals, else of duplicates
+    canonical: bool  # true: of originals; false: of duplicates
     entries: int
-    blocks: int  # parts of the range of keys, each a row
+    blocks: int  # number of parts of the range of keys; each block is a row
 
 
 def blocks_for(entries: int) -> int:
@@ -62,7 +62,7 @@ def articles_of(entries: Bigints) -> Bigints:
 
 
 def read_table(cursor: Cursor, table: Target) -> Iterator[tuple[Bigints, Flags]]:
-    """Yield pages of the entries of a table of fingerprints, with the canonical flags; in no order."""
+    """Yield the entries of a table of fingerprints, with canonical flags, in pages without an order."""
     ids: Bigints = one_row(cursor, _sql("fingerprinted", table=table))[0]
     for start in range(0, len(ids), PAGE_ARTICLES):
         last = ids[min(start + PAGE_ARTICLES, len(ids)) - 1]
@@ -91,7 +91,7 @@ def segments(cursor: Cursor) -> list[KeySegment]:
 
 
 def read(cursor: Cursor, some: Collection[int], first: int, end: int) -> Bigints:
-    """Return the entries of segments from `first` on and below `end`, in no order."""
+    """Return the entries of segments with `first` <= entry < `end`, in no order."""
     last = end - 1
     # An entry has the upper 31 bits of a key, which is enough to find its block.
     keys = {"first": first >> ARTICLE_BITS << 33, "last": last >> ARTICLE_BITS << 33}
@@ -112,7 +112,7 @@ def has_more_recent(cursor: Cursor, entries: int) -> bool:
 
 
 def take_recent(cursor: Cursor) -> tuple[Bigints, Bigints]:
-    """Delete and return the recent entries: of originals, and of duplicates."""
+    """Delete the recent entries; return the entries of originals, and the entries of duplicates."""
     row = one_row(cursor, _sql("take_recent"))
     return row[0], row[1]
 
@@ -122,7 +122,7 @@ def next_segment(cursor: Cursor) -> int:
 
 
 def write(cursor: Cursor, segment: int, blocks: int, entries: Bigints) -> None:
-    """Write whole blocks of a segment. `blocks`: of the segment. `entries`: ascending and unique."""
+    """Write whole blocks of a segment. `blocks`: number of its blocks. `entries`: ascending and unique."""
     into = b"COPY dedup.key_block (segment, number, entries) FROM STDIN (FORMAT BINARY)"
     with cursor.copy(into) as copy:
         copy.write(BEGINNING)
@@ -159,7 +159,7 @@ def remove(cursor: Cursor, some: Collection[int]) -> None:
 
 
 def count_absent(cursor: Cursor) -> int:
-    """Count articles that lack an entry; read all fingerprints and all entries."""
+    """Count articles that lack an entry; this reads all fingerprints and all entries."""
     return int(one_row(cursor, _sql("count_absent"))[0])
 
 

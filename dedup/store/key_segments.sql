@@ -1,4 +1,4 @@
--- Entries by which articles are found: key and article in one number (`dedup.entry`).
+-- Entries that find articles: an entry joins a key and an article's id in one number (`dedup.entry`).
 
 -- name: absent
 -- Missing entries of fingerprints in use.
@@ -55,12 +55,12 @@ FROM (
     FROM dedup.${table} WHERE article_id BETWEEN %(first)s AND %(last)s OFFSET 0) AS f
 
 -- name: next_segment
--- Return a number for a new segment.
+-- Return an unused id for a new segment.
 SELECT 1 + greatest((SELECT max(id) FROM dedup.key_segment), (SELECT max(segment) FROM dedup.key_block), 0)
 
 -- name: recent
--- Return whether there are more recent entries than this. The size of the table is tested first, so that a small one is
--- not counted.
+-- Return whether more recent entries than `entries` exist. The size of the table is tested first, so that the rows of a
+-- small table are not counted.
 SELECT pg_relation_size('dedup.recent_key') > 32 * %(entries)s::bigint
    AND (SELECT count(*) FROM (SELECT FROM dedup.recent_key LIMIT %(entries)s + 1) AS found) > %(entries)s
 

@@ -1,6 +1,6 @@
-"""Loads articles from a file or a program into the corpus, in batches. Backfills settle them.
+"""Loads articles from a file or a program into the corpus, in batches. Backfills settle the articles.
 
-An error of the source leaves all articles before it stored.
+If the source fails, all articles before the error stay stored.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ from dedup.files.report import LoadReport
 from dedup.store import articles
 from dedup.store.articles import LoadCounts
 
-BATCH_ARTICLES = 500  # Per transaction
-BATCH_BYTES = 4_000_000  # Per transaction, unless one article is larger; Postgres takes messages up to 1 GB
+BATCH_ARTICLES = 500  # Maximum per transaction
+BATCH_BYTES = 4_000_000  # Maximum, unless one article is larger; Postgres takes messages up to 1 GB
 
 PREVIEWED_ARTICLES = 3
 
@@ -32,8 +32,8 @@ PREVIEWED_ARTICLES = 3
 class LoadPreview(Answer):
     """Preview of a load."""
 
-    report: LoadReport  # nothing is stored, so it counts only `lines`, `refused` and `repaired`
-    articles: tuple[Article, ...]  # the first ones
+    report: LoadReport  # counts only `lines`, `refused` and `repaired`, since nothing is stored
+    articles: tuple[Article, ...]  # the first articles of the file
 
 
 def load_file(
@@ -49,7 +49,7 @@ def load_file(
 ) -> None:
     """Store the articles of a file; for the arguments see `read_file`.
 
-    Raises InputError: the file cannot be read, or not to its end; DatabaseError: the server failed.
+    Raises InputError: the file cannot be read to its end; DatabaseError: the server failed.
     """
     batch = _Batch(database, report)
     found = read_file(
@@ -81,7 +81,7 @@ def preview_file(
     report = LoadReport()
     found = read_file(path, reading, report, rejects=None, progress=progress or SilentProgress(), stop=stop)
     first = tuple(islice(found, PREVIEWED_ARTICLES))
-    others = sum(1 for _ in found)  # reading them fills the report
+    others = sum(1 for _ in found)  # reading all articles fills the report
     report.lines += len(first) + others
     return LoadPreview(report, first)
 

@@ -1,7 +1,7 @@
-"""Reads a whole corpus as arrays for the memory engine, and writes marks and pairs by difference.
+"""Reads a whole corpus as arrays for the memory engine, and writes only changed marks and pairs.
 
-It decides nothing; see `../settling/memory/`. A page is a range of article ids. While the engine runs, the
-state row names its run: hooks settle nothing, and triggers note changes (`migrations/sql/fingerprints.sql`).
+The code in `../settling/memory/` decides marks. A page is a range of article ids. While the engine runs, the
+state row has the run's id: hooks settle nothing; triggers note changes (`migrations/sql/fingerprints.sql`).
 """
 
 from __future__ import annotations
@@ -29,10 +29,10 @@ from dedup.store.settling import PairRows, order_parameters
 
 _sql = Statements("store/memory_engine")
 
-PAGE_ARTICLES = 4_000  # Fingerprints read at a time: about 3 MB
+PAGE_ARTICLES = 4_000  # Maximum number of fingerprints per read: about 3 MB
 
 STATUSES = tuple(Status)
-"""Statuses; arrays contain their index."""
+"""Statuses; arrays contain the index of a status."""
 
 _NAMES = [rule.value for rule in RULES]
 NO_RULE = -1
@@ -46,10 +46,10 @@ class FingerprintPage:
     canonical: Flags
     content_hash: Bigints
     shingle_count: Bigints
-    sentence_counts: Bigints  # number of each article's entries in `sentence_hashes`
+    sentence_counts: Bigints  # number of values of each article in `sentence_hashes`
     sentence_hashes: Bigints
     signature: npt.NDArray[np.uint8]  # shape (m, k); rows without shingles are zeros
-    bucket_counts: Bigints  # number of each article's entries in `buckets`: one per band, or none
+    bucket_counts: Bigints  # number of values of each article in `buckets`: one per band, or 0
     buckets: Bigints
 
 
@@ -66,17 +66,17 @@ class StoredMarks(Columns):
 
 
 def begin(cursor: Cursor, run: int, *, loading: bool) -> None:
-    """Record that a run of the memory engine begins. Needs the settle lock. `loading`: it will store waiting
-    fingerprints, which no trigger notes, so all sentences must be counted.
+    """Record that a run of the memory engine begins. Needs the settle lock. `loading`: the run will
+    store waiting fingerprints, which no trigger notes, so all sentences must be counted.
     """
     cursor.execute(_sql("begin"), {"run": run, "loading": loading})
     cursor.execute(_sql("forget_changes"))
-    # A stopped run may have left fingerprints; those of present texts are used again.
+    # A stopped run may have left fingerprints; fingerprints of present texts are used again.
     cursor.execute(_sql("delete_outdated"))
 
 
 def check(cursor: Cursor, rulebook: Rulebook, run: int) -> None:
-    """Raise StaleRulesError if this run no longer works by this rulebook. Needs the settle lock."""
+    """Raise StaleRulesError if the rulebook or the run is not the present one. Needs the settle lock."""
     rulebook.check(cursor)
     if rulebooks.memory_run(cursor) != run:
         raise StaleRulesError
@@ -96,7 +96,7 @@ def was_interrupted(cursor: Cursor) -> bool:
 
 
 def last_change(cursor: Cursor) -> int:
-    """Return the number of the last change since the engine began; 0 without changes."""
+    """Return the id of the last change since the engine began; 0 without changes."""
     return int(one_row(cursor, _sql("last_change"))[0])
 
 
@@ -109,18 +109,18 @@ def count_waiting(cursor: Cursor) -> int:
 
 
 def flag_waiting(cursor: Cursor, ids: Bigints) -> Bigints:
-    """Turn the canonical flags of waiting fingerprints among these; return them."""
+    """Invert the canonical flags of the waiting fingerprints among articles; return the ids."""
     return bigints(one_column(cursor, _sql("flag_waiting"), {"ids": ids}))
 
 
 def publish(cursor: Cursor) -> None:
-    """Put the waiting fingerprints in use. Needs the settle lock, for a moment only."""
+    """Put the waiting fingerprints in use. Needs the settle lock for a short time."""
     cursor.execute(_sql("publish"))
 
 
 def read_order(cursor: Cursor, settings: Settings) -> tuple[Bigints, Bigints, datetime | None]:
     """Return ids and revisions of articles with a fingerprint of their present text, in canonical order, and
-    the time of the last.
+    the time of the last article.
     """
     row = one_row(cursor, _sql("order"), order_parameters(settings))
     return np.asarray(row[0]), np.asarray(row[1]), row[2]
@@ -154,13 +154,13 @@ Rows = TypeVar("Rows", bound=Columns)
 
 
 def read_marks(cursor: Cursor, ids: Bigints) -> StoredMarks:
-    """Return marks of articles, in no order. `ids`: ascending; marks of ids in between come too."""
+    """Return marks of articles, in no order. `ids`: ascending; marks of ids in between are included."""
     kinds = (np.int64, np.bool_, np.int8, np.int64, np.float64, np.int8)
     return _rows(cursor, "marks", ids, StoredMarks, kinds, statuses=[status.value for status in STATUSES])
 
 
 def read_pairs(cursor: Cursor, ids: Bigints) -> PairRows:
-    """Return pairs by their later articles. `ids`: ascending; pairs of ids in between come too."""
+    """Return pairs by their later articles. `ids`: ascending; pairs of ids in between are included."""
     kinds = (np.int64, np.int64, np.bool_, np.int8, *(np.float64,) * 4, np.bool_)
     return _rows(cursor, "pairs", ids, PairRows, kinds)
 
@@ -168,7 +168,7 @@ def read_pairs(cursor: Cursor, ids: Bigints) -> PairRows:
 def _rows(
     cursor: Cursor, statement: str, ids: Bigints, rows: type[Rows], kinds: Sequence[Any], **values: object
 ) -> Rows:
-    """Return the rows of a statement for pages of ids, with columns of these dtypes."""
+    """Return the rows of a statement for pages of ids. `kinds`: the dtypes of the columns."""
     parts = [rows(*(np.empty(0, kind) for kind in kinds))]
     for first, last in _ranges(ids):
         bounds = {"first": first, "last": last, "names": _NAMES}
@@ -189,8 +189,8 @@ def read_pinned_pairs(cursor: Cursor) -> list[tuple[int, int, Relation]]:
 
 
 def read_sentences(cursor: Cursor, which: Literal["common", "watched"]) -> Bigints:
-    """Return the common sentences, ascending; "watched": the pinned ones too, which are always counted."""
-    # NULL without any row, as array_agg returns.
+    """Return the common sentences, ascending; "watched": also the pinned ones, which are always counted."""
+    # Without any row, array_agg returns NULL.
     (found,) = one_row(cursor, _sql("common" if which == "common" else "watched_sentences"))
     return np.empty(0, np.int64) if found is None else np.sort(found)
 
@@ -206,7 +206,7 @@ def note_settled_through(cursor: Cursor, time: datetime | None) -> None:
 
 def write_marks(cursor: Cursor, new: StoredMarks, *, stale: bool) -> None:
     if len(new):
-        # The statement searches ascending ids, and arrays of Postgres begin at 1.
+        # The statement searches in ascending ids. Arrays of Postgres begin at 1, so indexes are sent plus 1.
         new = new[np.argsort(new.id)]
         cursor.execute(
             _sql("write_marks", place="width_bucket(a.id, %(ids)s::bigint[])"),
@@ -230,24 +230,24 @@ def keep_marks(cursor: Cursor, ids: Bigints, *, stale: bool) -> None:
 
 
 def vacuum(connection: Connection) -> None:
-    """Free the space of old row versions of marks, so that the next ones do not extend the table."""
-    # Postgres skips the table if the role does not own it, or if another process has it.
+    """Free the space of old row versions of marks, so that new row versions do not extend the table."""
+    # Postgres skips the table if the role does not own it, or if a different process holds a lock on it.
     connection.execute("VACUUM (SKIP_LOCKED, PROCESS_TOAST FALSE) dedup.article_mark")
 
 
 MARK_INDEXES = ("article_unsettled", "article_mark_pkey")
-# A first load leaves these twice as large as needed: it writes each mark twice, and threads write
+# A first load leaves these indexes twice as large as needed: it writes each mark twice, and threads write
 # fingerprints in any order.
 LOOSE_INDEXES = (*MARK_INDEXES, "fingerprint_pkey")
 
 
 def compact(cursor: Cursor, index: str) -> None:
-    """Build an index again; it blocks writes to its table for 1 to 2 µs per article."""
+    """Rebuild an index; this blocks writes to the table for 1 to 2 µs per article."""
     cursor.execute(_sql("compact"), {"index": index})
 
 
 def drop_pairs(cursor: Cursor, articles: Bigints, others: Bigints, *, not_best: bool = False) -> None:
-    """Drop pairs. `not_best`: keep them, and drop only their flag of a best match."""
+    """Drop pairs. `not_best`: keep the pairs, and clear only the flag `best_match`."""
     if len(articles):
         statement = _sql("set_not_best_match" if not_best else "drop_pairs")
         cursor.execute(statement, {"articles": articles, "others": others})

@@ -5,7 +5,7 @@
 UPDATE dedup.corpus_state SET bulk_run = %(run)s, recount_all = recount_all OR %(loading)s
 
 -- name: changed_since
--- Return the articles that people changed after the change of this number.
+-- Return the articles that were edited, deleted or pinned after the change with this id.
 SELECT DISTINCT article_id FROM dedup.bulk_change WHERE id > %(change)s
 
 -- name: common
@@ -13,11 +13,11 @@ SELECT DISTINCT article_id FROM dedup.bulk_change WHERE id > %(change)s
 SELECT array_agg(sentence_hash) FROM dedup.common_sentence
 
 -- name: compact
--- Build an index again.
+-- Rebuild an index.
 SELECT dedup.compact_index(%(index)s)
 
 -- name: delete_outdated
--- Delete waiting fingerprints of texts that are not the present ones.
+-- Delete waiting fingerprints of revisions that are not the present ones.
 DELETE FROM dedup.fingerprint_bulk f
 WHERE NOT EXISTS (SELECT FROM dedup.article a WHERE a.id = f.article_id AND a.revision = f.revision)
 
@@ -34,7 +34,8 @@ UPDATE dedup.corpus_state SET bulk_run = NULL
 DELETE FROM dedup.bulk_change
 
 -- name: fingerprints
--- Return the fingerprints of a range of articles as one row of arrays: a row for each would cost more than its content.
+-- Return the fingerprints of a range of articles as one row of arrays: rows for single articles would cost more
+-- than their content.
 SELECT array_agg(article_id), array_agg(canonical::integer::bigint), array_agg(content_hash),
        array_agg(shingle_count::bigint), array_agg(cardinality(sentence_hashes)::bigint),
        array_agg(cardinality(buckets)::bigint), string_agg(signature, ''),
@@ -49,7 +50,7 @@ FROM (
 ) AS f JOIN dedup.article a ON a.id = f.article_id AND a.revision = f.revision
 
 -- name: given
--- Some pairs by their ids, by index lookups.
+-- The condition that a pair is in the arrays, tested by index lookups.
 ctid = ANY (ARRAY(
     SELECT m.ctid FROM unnest(%(articles)s::bigint[], %(others)s::bigint[]) AS given (article_id, other_id)
     CROSS JOIN LATERAL (
@@ -57,7 +58,7 @@ ctid = ANY (ARRAY(
         WHERE article_id = given.article_id AND other_id = given.other_id OFFSET 0) AS m))
 
 -- name: flag_waiting
--- Turn the canonical flags of waiting fingerprints.
+-- Invert the canonical flags of waiting fingerprints.
 UPDATE dedup.fingerprint_bulk SET canonical = NOT canonical WHERE article_id = ANY (%(ids)s) RETURNING article_id
 
 -- name: keep_marks
@@ -66,7 +67,7 @@ UPDATE dedup.article_mark SET stale = %(stale)s, takes_part = true, limit_fired 
 WHERE id = ANY (%(ids)s) AND (stale, takes_part) <> (%(stale)s, true)
 
 -- name: last_change
--- Return the number of the last change since the engine began.
+-- Return the id of the last change since the engine began.
 SELECT coalesce(max(id), 0) FROM dedup.bulk_change
 
 -- name: left_behind
@@ -83,7 +84,7 @@ FROM dedup.article_mark WHERE id BETWEEN %(first)s AND %(last)s
 
 -- name: order
 -- Return ids and revisions of articles with a fingerprint of their present text, in use or waiting, in canonical order,
--- and the time of the last.
+-- and the time of the last article.
 SELECT coalesce(array_agg(id ORDER BY time, source_id), '{}'),
        coalesce(array_agg(revision::bigint ORDER BY time, source_id), '{}'), max(time)
 FROM (
@@ -121,7 +122,7 @@ SELECT dedup.publish_bulk()
 UPDATE dedup.match SET best_match = false WHERE ${given}
 
 -- name: settled_through
--- Record up to which time articles are settled.
+-- Record the time up to which articles are settled.
 UPDATE dedup.corpus_state SET settled_through = greatest(settled_through, %(time)s)
 
 -- name: unsettled
@@ -138,9 +139,9 @@ SELECT array_agg(sentence_hash)
 FROM (SELECT sentence_hash FROM dedup.common_sentence UNION SELECT sentence_hash FROM dedup.sentence_pin) AS watched
 
 -- name: write_marks
--- Write new marks. Values come from arrays by the place of the id; ids are ascending, and width_bucket searches them by
--- halves. For a join the planner would choose the order, and read the whole table if its statistics say that it is
--- empty.
+-- Write new marks. The position of an id in `ids` selects its values in the other arrays; ids are ascending, so that
+-- width_bucket can search them by halves. A join is avoided: the planner would read the whole table if its statistics
+-- say that the table is empty.
 UPDATE dedup.article_mark a
 SET status = (%(status_names)s::text[])[(%(statuses)s::bigint[])[${place}]],
     duplicate_of = nullif((%(originals)s::bigint[])[${place}], 0),

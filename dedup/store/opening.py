@@ -14,11 +14,11 @@ from dedup.store import rulebooks
 
 
 def connect(url: str | None = None, timeouts: Timeouts | None = None, schema: str | None = None) -> Database:
-    """Open and prepare a database. Raises UnreachableError: no answer; SchemaError: as of `prepare`."""
+    """Open and prepare a database. Raises UnreachableError: no answer; SchemaError: as in `prepare`."""
     database = Database(url, timeouts, schema)
     try:
         prepare(database)
-    except BaseException:  # Ctrl-C, too, must leave no connection behind
+    except BaseException:  # Ctrl-C, too, must not leave a connection open
         database.close()
         raise
     return database
@@ -27,7 +27,7 @@ def connect(url: str | None = None, timeouts: Timeouts | None = None, schema: st
 def prepare(database: Database) -> None:
     """Check that the schema is of this program's revision; make or upgrade it on the embedded server.
 
-    Raises SchemaError: it is missing, older or newer; the message names the next step.
+    Raises SchemaError: the schema is missing, older or newer; the message names the next step.
     """
     with database.transaction() as cursor:
         found = revision.current(cursor)
@@ -38,7 +38,7 @@ def prepare(database: Database) -> None:
 
 
 def initialize(database: Database) -> tuple[str | None, str | None]:
-    """Do as `make_schema`; return the revisions."""
+    """Call `make_schema`; return the revisions before and after."""
     return make_schema(database)[:2]
 
 
@@ -47,7 +47,7 @@ def make_schema(database: Database) -> tuple[str | None, str | None, MendReport]
 
     Return the revisions before and after, and the mended objects.
     """
-    # Imported here, since Alembic takes longer to import than a first article to store, and is rarely needed.
+    # Imported here: importing Alembic takes longer than storing a first article, and is rarely needed.
     from dedup.db import migrate
 
     before, after = migrate.upgrade(database)
@@ -61,7 +61,7 @@ def make_schema(database: Database) -> tuple[str | None, str | None, MendReport]
 def write_script(before: str | None, schema: str) -> str:
     """Return the statements of `initialize` as one transaction; "" if there is nothing to do.
 
-    `before`: the result of `revision.current`; None makes the schema.
+    `before`: the result of `revision.current`; None: the statements make a new schema.
     """
     from alembic import command
 
@@ -74,7 +74,7 @@ def write_script(before: str | None, schema: str) -> str:
     config.attributes["schema"] = schema
     config.attributes["first"] = [f"SELECT pg_advisory_xact_lock({migration_lock(schema)})"]
     if before is None:
-        # The state of a new corpus: default settings in force.
+        # In a new corpus the default settings are in force.
         state = rulebooks.state_of(Settings())
         values = {
             "fingerprint_digest": state.fingerprints,
@@ -85,7 +85,7 @@ def write_script(before: str | None, schema: str) -> str:
         listed = ", ".join(f"{name} = '{value}'" for name, value in values.items())
         config.attributes["last"] = [f"UPDATE dedup.corpus_state SET {listed}"]
     else:
-        # The schema may be another one when somebody runs this.
+        # The schema may have a different revision when somebody runs the script.
         again = f"print it again: {program(schema)} init --sql"
         config.attributes["first"].append(f"""
 DO $$ BEGIN

@@ -23,7 +23,7 @@ class Holder(Answer):
     pid: int
     application: str
     state: str | None  # such as "active" or "idle in transaction"
-    seconds: float | None  # since its transaction began; None if this role may not see that
+    seconds: float | None  # since the session's transaction began; None if this role may not see the time
 
     def __str__(self) -> str:
         lasted = "" if self.seconds is None else f", for {self.seconds:.0f} s"
@@ -36,7 +36,7 @@ class Overview(Answer):
 
     counts: dict[str, int]  # articles per status
     unfingerprinted: int  # articles whose present text has no fingerprint yet
-    stale: int  # articles whose mark must be settled again
+    stale: int  # articles that must be settled again
     stories_with_copies: int
     similar_pairs: int
     common_sentences: int
@@ -44,16 +44,16 @@ class Overview(Answer):
     pair_pins: int
     horizon: datetime | None  # articles before it are archived
     archived: int
-    uncounted: bool  # the next backfill counts common sentences
-    backfill: Run | None  # or import, at work now
+    uncounted: bool  # the next backfill must count common sentences
+    backfill: Run | None  # the backfill or import at work now
     held_by: Holder | None  # the session that holds the settle lock
     deferred: int  # versions of articles that hooks deferred
-    changes: int  # changes of attached tables that are noted and not read yet
-    limits: dict[str, int]  # safety limit to articles that it left to the next backfill
-    failures: dict[str, int]  # reason, without its numbers, to failed articles
+    changes: int  # noted changes of attached tables that are not read yet
+    limits: dict[str, int]  # safety limit to the number of articles that it left to the next backfill
+    failures: dict[str, int]  # reason, without details, to the number of failed articles
     last_marked_at: datetime | None
     sizes: dict[str, int]  # table to bytes, with indexes and out-of-line texts
-    bytes_per_article: dict[str, float]  # of tables that grow with the corpus; texts of articles as "text"
+    bytes_per_article: dict[str, float]  # table that grows with the corpus, to bytes; "text": texts
     database_bytes: int
 
 
@@ -87,7 +87,7 @@ def overview(cursor: Cursor) -> Overview:
     )
 
 
-SMALLEST_SHOWN = 0.5  # Bytes per article; a table with less does not grow with the corpus
+SMALLEST_SHOWN = 0.5  # Minimum bytes per article; a smaller table does not grow with the corpus
 
 
 def _per_article(sizes: dict[str, int], text_bytes: int, articles: int) -> dict[str, float]:
@@ -112,13 +112,13 @@ class CommonSentence(Answer):
     sentence_hash: int
     carriers: int | None
     effective_stories: float | None
-    common: bool  # scores ignore it now
+    common: bool  # scores ignore the sentence now
     pin: str | None  # "always", "never", or None; a new pin takes effect with the next backfill
     example: str | None
     since: datetime | None
 
 
 def common_sentences(cursor: Cursor, limit: int | None = None) -> list[CommonSentence]:
-    """Return the common and the pinned sentences, those with the most effective stories first."""
+    """Return the common and the pinned sentences; the most effective stories come first."""
     rows = cursor.execute(_sql("common_sentences"), {"limit": limit})
     return [CommonSentence(*row) for row in rows.fetchall()]

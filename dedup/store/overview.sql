@@ -19,7 +19,7 @@ SELECT (SELECT count(*) FROM dedup.marked_article a WHERE (a.status = 'pending' 
        (SELECT coalesce(sum(pg_column_size(text)), 0)::bigint FROM dedup.article)
 
 -- name: common_sentences
--- Return the common and the pinned sentences, those with the most effective stories first.
+-- Return the common and the pinned sentences, in descending order of effective stories.
 SELECT sentence_hash, carriers, effective_stories, common, pin, example, since
 FROM dedup.sentence ORDER BY effective_stories DESC NULLS LAST, sentence_hash LIMIT %(limit)s
 
@@ -28,8 +28,8 @@ FROM dedup.sentence ORDER BY effective_stories DESC NULLS LAST, sentence_hash LI
 SELECT split_part(reason, ':', 1), count(*) FROM dedup.article_mark WHERE status = 'failed' GROUP BY 1
 
 -- name: holder
--- Return the session that holds the settle lock. A session that waits for the row holds the same lock on its table;
--- only the wait distinguishes it.
+-- Return the session that holds the settle lock. A session that waits for it holds the same lock on the table; the
+-- two differ only in that one waits.
 SELECT a.pid, a.application_name, a.state, extract(epoch FROM clock_timestamp() - a.xact_start)::double precision
 FROM pg_locks l JOIN pg_stat_activity a USING (pid)
 WHERE l.relation = 'dedup.settle_turn'::regclass AND l.mode = 'RowShareLock' AND l.granted
@@ -38,7 +38,7 @@ WHERE l.relation = 'dedup.settle_turn'::regclass AND l.mode = 'RowShareLock' AND
 ORDER BY a.xact_start LIMIT 1
 
 -- name: limits
--- Count unsettled articles by the limit that left them.
+-- Count unsettled articles by the limit that left them unsettled.
 SELECT limit_fired, count(*) FROM dedup.article_mark
 WHERE (status = 'pending' OR stale) AND limit_fired IS NOT NULL GROUP BY limit_fired
 

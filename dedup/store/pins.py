@@ -33,10 +33,10 @@ def pin_sentence(cursor: Cursor, sentence_hash: int, common: bool, example: str 
 
 
 def pinned_words(cursor: Cursor, fingerprinter: Fingerprinter) -> dict[int, str | None]:
-    """Return the words of pinned sentences by hash; None if neither the pin nor an article has them all."""
+    """Return the words of pinned sentences by hash; None if neither the pin nor an article has all words."""
     found: dict[int, str | None] = {}
     for wanted, example in cursor.execute(_sql("examples")).fetchall():
-        # Long examples are cut, and then have another hash.
+        # Long examples are cut, and the hash of a cut example differs.
         if example is not None and fingerprinter.sentence_hash(example) == wanted:
             found[wanted] = example
             continue
@@ -47,7 +47,7 @@ def pinned_words(cursor: Cursor, fingerprinter: Fingerprinter) -> dict[int, str 
 
 
 def keep_words(cursor: Cursor, fingerprinter: Fingerprinter) -> None:
-    """Store the words of pinned sentences with the pins; without fingerprints nothing leads to the texts."""
+    """Store the words of pinned sentences with the pins, while fingerprints still lead to the texts."""
     words = {key: text for key, text in pinned_words(cursor, fingerprinter).items() if text is not None}
     cursor.execute(_sql("write_examples"), {"hashes": bigints(list(words)), "examples": list(words.values())})
 
@@ -62,7 +62,7 @@ def rehash(cursor: Cursor, old: Fingerprinter, new: Fingerprinter) -> None:
 
 
 def unpin_sentences(cursor: Cursor, keys: list[int]) -> int:
-    """Delete pins of sentences; return how many there were."""
+    """Delete pins of sentences; return the number of deleted pins."""
     return cursor.execute(_sql("unpin_sentences"), {"sentences": bigints(keys)}).rowcount
 
 

@@ -27,7 +27,7 @@ ON CONFLICT (source_id, other_source_id) DO UPDATE SET relation = excluded.relat
     pinned_by = excluded.pinned_by, reason = excluded.reason, pinned_at = now()
 
 -- name: pin_sentence
--- Pin a sentence as always or never common, with the given words or the known ones.
+-- Pin a sentence as always or never common, with its words from the caller or from the table of common sentences.
 INSERT INTO dedup.sentence_pin (sentence_hash, common, example)
 VALUES (%(hash)s, %(common)s, coalesce(%(example)s::text,
     (SELECT example FROM dedup.common_sentence WHERE sentence_hash = %(hash)s)))

@@ -1,6 +1,6 @@
 """Counts and stores quotes: sentences that several outlets share, common ones included, with their words.
 
-`../settling/sentences.py` calls this on request or by schedule. The SQL view `quote` shows them.
+`../settling/sentences.py` calls this on request or by schedule. The SQL view `quote` shows the quotes.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from dedup.db.statements import Statements
 
 _sql = Statements("store/quotes")
 
-MAX_QUOTES = 100_000  # Stored, those of the most outlets: about 20 MB
+MAX_QUOTES = 100_000  # Maximum stored, the quotes of the most outlets: about 20 MB
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,15 +29,15 @@ class CountedQuote:
 
 
 def schedule(cursor: Cursor, minutes: int, outlets: int) -> None:
-    """Schedule workers to count quotes and alterations every so many minutes; 0: no more."""
+    """Schedule workers to count quotes and alterations every `minutes` minutes; 0: never."""
     cursor.execute(_sql("unschedule"))
     if minutes:
         cursor.execute(_sql("schedule"), {"minutes": minutes, "outlets": outlets})
 
 
 def due(cursor: Cursor) -> int | None:
-    """Begin a count that is due; return how many outlets make a quote, or None if no count is due or another
-    worker has begun it.
+    """Begin a count that is due; return the minimum number of outlets of a quote. Return None if no count is
+    due, or if a different worker has begun it.
     """
     row = cursor.execute(_sql("due")).fetchone()
     return row[0] if row else None
@@ -50,9 +50,9 @@ def count(cursor: Cursor, outlets: int) -> list[CountedQuote]:
 
 
 def replace(cursor: Cursor, counted: Sequence[CountedQuote], words: Mapping[int, tuple[int, str]]) -> int:
-    """Replace all stored quotes by these, except ones without words; return how many were stored.
+    """Replace all stored quotes by the counted ones that have words; return the number stored.
 
-    `words`: sentence hash to the revision of the text and the sentence in it.
+    `words`: hash of a sentence to the revision of the text and the sentence in that text.
     """
     kept = [one for one in counted if one.sentence_hash in words]
     cursor.execute(_sql("forget_all"))

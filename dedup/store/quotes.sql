@@ -15,7 +15,7 @@ WHERE begun_at < now() - make_interval(mins => minutes) RETURNING outlets
 
 -- name: count
 -- Return the sentences that enough outlets share, in descending order of outlets, with the earliest article that has
--- them. One pass over all fingerprints finds sentences that enough articles have, a second one reads their articles.
+-- each. One pass over all fingerprints finds sentences that enough articles have; a second pass reads the articles.
 WITH frequent AS MATERIALIZED (
     SELECT sentence_hash FROM dedup.fingerprint f CROSS JOIN unnest(f.sentence_hashes) AS s (sentence_hash)
     GROUP BY sentence_hash HAVING count(*) >= %(outlets)s

@@ -15,21 +15,21 @@ from dedup.db.statements import Statements
 
 _sql = Statements("store/removal")
 
-LISTED = 10  # Outside objects named in an error
+LISTED = 10  # Maximum number of outside objects named in an error
 
 
 @dataclass(frozen=True, slots=True)
 class Contents(Answer):
     """Contents of a corpus."""
 
-    rows: dict[str, int]  # table to number of rows, of non-empty tables that cannot be computed again
+    rows: dict[str, int]  # number of rows by table, for non-empty tables that cannot be computed again
     bytes: int  # of all tables and indexes
     attached: tuple[str, ...]
     outside: tuple[str, ...]  # objects that depend on the schema, such as a view of an analyst
 
 
 def contents(cursor: Cursor, location: str) -> Contents:
-    """Return the contents of the corpus. Raises SchemaError: there is no schema."""
+    """Return the contents of the corpus. Raises SchemaError: the schema is missing."""
     if revision.current(cursor) is None:
         raise SchemaError(f"{location} has no dedup schema, so there is nothing to remove")
     tables = cursor.execute(_sql("tables")).fetchall()
@@ -56,6 +56,6 @@ def remove(cursor: Cursor, location: str) -> Contents:
         for attachment in attachments.list_active(cursor):
             for statement in ddl.detach(cursor, attachment):
                 cursor.execute(sql.Composed([statement]))
-    # CASCADE drops nothing outside of the schema: outside objects were refused above.
+    # CASCADE drops only objects of the schema: objects outside were refused above.
     cursor.execute("DROP SCHEMA dedup CASCADE")
     return found

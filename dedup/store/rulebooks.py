@@ -1,7 +1,7 @@
-"""Stores settings, sentence parameters and the state row, in force and wanted.
+"""Stores settings, sentence parameters and the state row: the values in force, and the wanted ones.
 
-A changed setting waits until a backfill adopts it, in one transaction that makes stale all results of the old
-value.
+A changed setting waits until a backfill adopts it; the same transaction makes all results of the old value
+stale.
 """
 
 from __future__ import annotations
@@ -23,21 +23,21 @@ from dedup.text.punkt import FILES, PunktModel
 
 _sql = Statements("store/rulebooks")
 
-# Marks carry the time at which their transaction began; no transaction that writes marks lasts so long.
+# Maximum duration of a transaction that writes marks; marks carry the time at which it began.
 MARKED_LATE = timedelta(minutes=10)
 
 _NAMES = frozenset(field.name for field in fields(Settings))
-# No stored result depends on these, so they take effect without a backfill.
+# No stored result depends on these settings, so they take effect without a backfill.
 _AT_ONCE = sorted(field.name for field in fields(Settings) if field.metadata["kind"] == "window")
 
 
 class StaleRulesError(Exception):
-    """The settings or sentence parameters in force changed since they were loaded; load them again."""
+    """Raised if settings or sentence parameters in force changed after loading; load them again."""
 
 
 @dataclass(frozen=True, slots=True)
 class State:
-    """Versions of settings and program that the stored results depend on."""
+    """Versions of the settings and of the program on which the stored results depend."""
 
     fingerprints: str | None  # digest of settings and sentence parameters; None in a new corpus
     rules: str | None  # digest of the settings of marks
@@ -45,7 +45,7 @@ class State:
     unicode: str | None  # version of the Unicode tables
 
     def same_program(self) -> bool:
-        """Return whether this program makes equal fingerprints. Raises SchemaError: a newer one made them."""
+        """Return whether this program makes equal fingerprints. Raises SchemaError: the program is older."""
         if self.algorithm > ALGORITHM_REVISION:
             raise SchemaError("the fingerprints were made by a newer dedup; upgrade this program")
         return (self.algorithm, self.unicode) == (ALGORITHM_REVISION, UNICODE_VERSION)
@@ -55,7 +55,7 @@ class State:
 class Rulebook:
     """Settings, sentence parameters and state of a corpus at one moment."""
 
-    fingerprinter: Fingerprinter  # with the settings
+    fingerprinter: Fingerprinter  # has the settings, too
     models: dict[str, PunktModel]  # trained sentence parameters by language
     state: State
 
@@ -64,7 +64,7 @@ class Rulebook:
         return self.fingerprinter.settings
 
     def check(self, cursor: Cursor) -> None:
-        """Raise StaleRulesError if stored results are of another rulebook. Needs the settle lock."""
+        """Raise StaleRulesError if stored results are of a different rulebook. Needs the settle lock."""
         if load_state(cursor) != self.state:
             raise StaleRulesError
 
@@ -98,14 +98,14 @@ def load_state(cursor: Cursor) -> State:
 
 
 def memory_run(cursor: Cursor) -> int | None:
-    """Return the run of a memory engine at work; nobody else settles meanwhile."""
+    """Return the id of a run of the memory engine at work, or None; during a run nobody else settles."""
     row = cursor.execute(_sql("memory_run")).fetchone()
     return row[0] if row else None
 
 
 def change_settings(cursor: Cursor, values: Mapping[str, Any]) -> Settings:
     """Change the wanted settings; None means the default. Needs the settle lock."""
-    Settings().with_values({name: "" for name in values if name not in _NAMES})  # raises for unknown names
+    Settings().with_values({name: "" for name in values if name not in _NAMES})  # unknown names are errors
     stored = dict(cursor.execute(_sql("settings_wanted")).fetchall())
     settings = Settings().with_values({n: v for n, v in {**stored, **values}.items() if v is not None})
     for name, value in values.items():
@@ -116,7 +116,7 @@ def change_settings(cursor: Cursor, values: Mapping[str, Any]) -> Settings:
             cursor.execute(_sql("write_setting"), {"name": name, "value": str(getattr(settings, name))})
     cursor.execute(_sql("delete_reset_settings_among"), {"names": _AT_ONCE})
     cursor.execute(_sql("adopt_settings_among"), {"names": _AT_ONCE})
-    # An empty corpus has no results of older settings, and need not wait for a backfill.
+    # An empty corpus has no results of older settings, so its settings take effect without a backfill.
     _adopt_where_empty(cursor)
     return settings
 
@@ -133,14 +133,14 @@ def store_model(cursor: Cursor, language: str, model: PunktModel, articles: int)
 class Adoption:
     fingerprints: bool  # fingerprint texts again
     rules: bool  # settle everything again
-    program: bool  # because this program has another revision or other Unicode tables
+    program: bool  # true if the cause is this program's revision or Unicode version
 
     def __bool__(self) -> bool:
         return self.fingerprints or self.rules
 
 
 def find_adoption(cursor: Cursor) -> Adoption:
-    """Return the adoption that the next backfill makes; it is false if nothing is to be adopted."""
+    """Return the adoption that the next backfill makes; the result is false if nothing changed."""
     state, wanted = load_state(cursor), _load_wanted_state(cursor)
     program = not state.same_program()
     return Adoption(
@@ -154,8 +154,8 @@ class AdoptionPlan:
 
     adoption: Adoption
     wanted: State
-    fingerprinter: Fingerprinter  # of the wanted settings
-    since: datetime  # articles marked later may have to be withdrawn again
+    fingerprinter: Fingerprinter  # with the wanted settings
+    since: datetime  # articles that were marked later may have to be withdrawn again
 
 
 def plan_adoption(cursor: Cursor) -> AdoptionPlan:
@@ -166,7 +166,7 @@ def plan_adoption(cursor: Cursor) -> AdoptionPlan:
 
 
 def keep_pinned_words(cursor: Cursor, plan: AdoptionPlan) -> None:
-    """Store the words of pinned sentences if the plan changes the hash key; call it before articles go."""
+    """Store the words of pinned sentences if the plan changes the hash key; call before withdrawals."""
     present = load_rulebook(cursor).fingerprinter
     if present.settings.hash_key != plan.fingerprinter.settings.hash_key:
         pins.keep_words(cursor, present)
@@ -178,7 +178,7 @@ def read_page(cursor: Cursor, after: int, limit: int) -> list[int]:
 
 def withdraw_for(cursor: Cursor, plan: AdoptionPlan, ids: Sequence[int]) -> None:
     """Withdraw articles whose marks or fingerprints the plan changes. Needs the settle lock."""
-    # Right even if the plan is never adopted: withdrawn articles are settled by the rules in force then.
+    # This is safe even if the plan is never adopted: the rules then in force settle withdrawn articles.
     if plan.adoption.rules:
         articles.withdraw(cursor, ids)
     if not plan.adoption.fingerprints:
@@ -191,16 +191,16 @@ def withdraw_for(cursor: Cursor, plan: AdoptionPlan, ids: Sequence[int]) -> None
 def adopt(cursor: Cursor, plan: AdoptionPlan | None = None, through: int = 0) -> None:
     """Put the wanted settings, parameters and program in force. Needs the settle lock.
 
-    Results of others become stale and keep their marks; fingerprints of another version are dropped. `plan`:
-    articles up to the id `through` were withdrawn for it; None: none were. Raises StaleRulesError: the wanted
-    state is not that of the plan any more.
+    Marks by other settings stay, but become stale; fingerprints of a different version are dropped. `plan`:
+    articles up to the id `through` were withdrawn for the plan; None: none were withdrawn. Raises
+    StaleRulesError: the wanted state changed since the plan.
     """
     present = plan_adoption(cursor)
     if plan is not None and plan.wanted != present.wanted:
         raise StaleRulesError
     keep_pinned_words(cursor, present)
     before = load_rulebook(cursor).fingerprinter
-    # Hooks may have marked articles since the plan, by the rules that now go.
+    # Hooks may have marked articles since the plan, by the rules that are now replaced.
     since = plan.since if plan else None
     left = one_column(cursor, _sql("not_withdrawn"), {"through": through, "since": since})
     withdraw_for(cursor, plan or present, left)
@@ -233,14 +233,14 @@ def _load_wanted_state(cursor: Cursor) -> State:
 
 
 def load_state_in_force(cursor: Cursor) -> State:
-    """Return the state that stored results should have by the settings in force."""
+    """Return the state that stored results should have under the settings in force."""
     rows = cursor.execute(_sql("checksums")).fetchall()
     stored = load_state(cursor)
     return replace(state_of(load_settings(cursor), rows), algorithm=stored.algorithm, unicode=stored.unicode)
 
 
 def find_damaged_models(cursor: Cursor) -> list[str]:
-    """Return the languages whose sentence parameters do not fit their checksum."""
+    """Return the languages whose sentence parameters do not match the stored checksum."""
     rows = cursor.execute(_sql("checksums")).fetchall()
     models = load_models(cursor)
     return sorted(language for language, checksum in rows if models[language].checksum != checksum)

@@ -9,7 +9,7 @@ UPDATE dedup.sentence_model SET adopted = true WHERE NOT adopted
 UPDATE dedup.setting SET adopted = value WHERE adopted IS DISTINCT FROM value
 
 -- name: adopt_settings_among
--- Put settings in force on which no stored result depends.
+-- Put those wanted settings in force on which no stored result depends.
 UPDATE dedup.setting SET adopted = value WHERE name = ANY (%(names)s)
 
 -- name: any_article
@@ -17,7 +17,7 @@ UPDATE dedup.setting SET adopted = value WHERE name = ANY (%(names)s)
 SELECT EXISTS (SELECT FROM dedup.article)
 
 -- name: memory_run
--- Return the run of a memory engine at work.
+-- Return the id of a run of the memory engine at work.
 SELECT bulk_run FROM dedup.corpus_state
 
 -- name: checksums
@@ -25,7 +25,7 @@ SELECT bulk_run FROM dedup.corpus_state
 SELECT language, checksum FROM dedup.sentence_model WHERE adopted ORDER BY language
 
 -- name: delete_replaced_models
--- Delete sentence parameters in force that waiting ones replace.
+-- Delete sentence parameters in force that waiting parameters replace.
 DELETE FROM dedup.sentence_model old USING dedup.sentence_model new
 WHERE old.adopted AND new.language = old.language AND NOT new.adopted
 
@@ -38,7 +38,7 @@ DELETE FROM dedup.setting WHERE value IS NULL
 DELETE FROM dedup.setting WHERE value IS NULL AND name = ANY (%(names)s)
 
 -- name: delete_unadopted_setting
--- Delete a setting that never was in force.
+-- Delete a setting that was never in force.
 DELETE FROM dedup.setting WHERE name = %(name)s AND adopted IS NULL
 
 -- name: fingerprint_versions
@@ -52,16 +52,16 @@ JOIN (
 WHERE a.id = ANY (%(ids)s)
 
 -- name: marked_since
--- Return a time before the marks of every transaction that begins now or later.
+-- Return a time that is earlier than the marks of every transaction that ends now or later.
 SELECT now() - %(late)s::interval
 
 -- name: models
--- Return sentence parameters by language: in force, or as the next backfill adopts them.
+-- Return sentence parameters by language: in force, or wanted from the next backfill on.
 SELECT DISTINCT ON (language) language, abbrev_types, collocations, sent_starters, ortho_context
 FROM dedup.sentence_model WHERE adopted OR %(wanted)s ORDER BY language, adopted
 
 -- name: not_withdrawn
--- Return articles that were not withdrawn for a plan: those after its last one, and those marked since.
+-- Return articles that were not withdrawn for a plan: articles after the id `through`, and articles marked since.
 SELECT id FROM dedup.article_mark WHERE id > %(through)s OR %(since)s::timestamptz IS NULL OR marked_at >= %(since)s
 
 -- name: nothing_unsettled
@@ -73,7 +73,7 @@ SELECT NOT EXISTS (SELECT FROM dedup.article_mark WHERE status = 'pending' OR st
 SELECT id FROM dedup.article WHERE id > %(after)s ORDER BY id LIMIT %(limit)s
 
 -- name: reset_setting
--- Return a setting to its default with the next backfill.
+-- Reset a setting; the next backfill puts the default in force.
 UPDATE dedup.setting SET value = NULL, changed_at = now() WHERE name = %(name)s
 
 -- name: settings_in_force
@@ -109,7 +109,7 @@ INSERT INTO dedup.setting (name, value) VALUES (%(name)s, %(value)s)
 ON CONFLICT (name) DO UPDATE SET value = excluded.value, changed_at = now()
 
 -- name: write_state
--- Write the state of the results from now on.
+-- Write the state on which results depend from now on.
 UPDATE dedup.corpus_state
 SET fingerprint_digest = %(fingerprints)s, rule_digest = %(rules)s, algorithm_revision = %(algorithm)s,
     unicode_version = %(unicode)s

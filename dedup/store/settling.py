@@ -1,6 +1,6 @@
 """Reads articles to settle and articles that share something with them; writes marks and pairs.
 
-Every statement works on sets; none runs per article. `../rules/decide.py` decides.
+Every statement handles many articles; none runs per article. `../rules/decide.py` decides the marks.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ Among = Literal["canonical", "duplicate", "waiting"]
 """Articles to search: originals or duplicates that take part, or articles that do not take part yet."""
 
 PairPins = dict[frozenset[bytes], Relation]
-"""Source_ids of two articles, as UTF-8, to their pinned relation."""
+"""Source_ids of two articles, as UTF-8, to the pinned relation of the articles."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,9 +39,9 @@ class FingerprintRow:
     id: int
     order: OrderKey
     stored_canonical: bool  # the stored flag
-    canonical: bool | None  # the same; None in an article that takes no part yet
+    canonical: bool | None  # the stored flag; None if the article takes no part yet
     settled: bool
-    pinned: bool  # a pin of a pair names it
+    pinned: bool  # a pin of a pair names the article
     content_hash: int
     sentence_hashes: Bigints
     signature: Signature
@@ -79,8 +79,8 @@ def find_sharing(
 ) -> list[FingerprintRow]:
     """Return articles that have one of these sentences, buckets or content hashes.
 
-    `contents`: of short texts, which have no buckets. `after`: only articles at or after this time in
-    canonical order. `limit`: at most so many, any of them.
+    `contents`: hashes of short texts, which have no buckets. `after`: only articles at or after this time in
+    canonical order. `limit`: maximum number; which articles are left out is arbitrary.
     """
     bounds = {"after": after, "limit": limit}
     keys = {"sentences": sentences, "buckets": buckets, "contents": contents}
@@ -100,9 +100,9 @@ def load_pair_pins(cursor: Cursor, rows: Sequence[FingerprintRow]) -> PairPins:
 
 
 def note_reached(cursor: Cursor, settings: Settings, latest: datetime) -> datetime | None:
-    """Record that articles up to a time are being settled; return the latest time before, or None."""
+    """Record that articles up to a time are being settled; return the previously recorded time, or None."""
     before: datetime | None = one_row(cursor, _sql("reach"), {"time": latest})[0]
-    # A new corpus has no such time, nor has a restore of data alone.
+    # A new corpus has no recorded time; a corpus restored without its state row has none, too.
     if before is None:
         (before,) = one_row(cursor, _sql("latest_taking_part"), order_parameters(settings))
         if before:
@@ -116,20 +116,20 @@ def count_unsettled(cursor: Cursor, limit: int | None = None) -> int:
 
 
 def find_later_best_matches(cursor: Cursor, settings: Settings, ids: Collection[int]) -> dict[int, OrderKey]:
-    """Return, for originals whose best match is a later article, id to the order of that article."""
+    """Return the ids of originals whose best match is a later article, with the order of that article."""
     values = {**order_parameters(settings), "ids": bigints(ids)}
     rows = cursor.execute(_sql("best_match_later"), values).fetchall()
     return {row[0]: (row[1], row[2].encode()) for row in rows}
 
 
 def find_best_match_pairs(cursor: Cursor, ids: Collection[int]) -> list[tuple[int, int]]:
-    """Return the pairs (article_id, other_id) in which one of these is the best match of the other."""
+    """Return pairs (article_id, other_id) in which the first is in `ids` and the best match of the second."""
     return cursor.execute(_sql("kept_for_best_match"), {"ids": bigints(ids)}).fetchall()
 
 
 def find_lowest(cursor: Cursor, settings: Settings, ids: Collection[int]) -> dict[int, tuple[int, float]]:
-    """Return, for originals that are similar to earlier ones, the number of these pairs, and the lowest score
-    among the best `similar_pairs` of them; 0 if there are fewer.
+    """Return, for originals that are similar to earlier ones, the number of pairs with earlier originals, and
+    the lowest score among the best `similar_pairs` of these pairs; 0 if the number is lower.
     """
     if not ids:
         return {}
@@ -139,7 +139,7 @@ def find_lowest(cursor: Cursor, settings: Settings, ids: Collection[int]) -> dic
 
 
 def find_dependent(cursor: Cursor, ids: Collection[int]) -> set[int]:
-    """Return the later articles of pairs with these, which were decided by these being originals."""
+    """Return the later articles of pairs whose earlier article, an original at that time, is in `ids`."""
     if not ids:
         return set()
     return set(one_column(cursor, _sql("decided_by"), {"ids": bigints(ids)}))
@@ -151,7 +151,7 @@ class PairRows(Columns):
 
     article_id: Bigints
     other_id: Bigints
-    duplicate: Flags  # else similar
+    duplicate: Flags  # false: similar
     rule: Codes  # index in `rules.pairs.RULES`
     score: Shares
     sentence_jaccard: Shares
@@ -161,7 +161,7 @@ class PairRows(Columns):
 
     @classmethod
     def of(cls, ids: Bigints, pairs: PairArrays, best_match: Flags) -> PairRows:
-        """Make rows of pairs. `ids`: by the index of an article in `pairs`."""
+        """Make rows of pairs. `ids`: the ids of articles, by their index in `pairs`."""
         return cls(
             ids[pairs.later],
             ids[pairs.earlier],
@@ -180,22 +180,22 @@ class Outcome:
     """Decisions of one settle transaction."""
 
     duplicates: dict[int, Mark]  # by id
-    canonical: dict[int, Mark]  # by id; also earlier originals whose best match is one of these
+    canonical: dict[int, Mark]  # by id; also of earlier originals whose best match is a settled one
     flags: dict[int, bool]  # canonical flags that change
-    pairs: PairRows  # all pairs in which a settled article is the later one, and new pairs of others
+    pairs: PairRows  # all pairs whose later article was settled, and new pairs of other articles
     settled: frozenset[int]
     best_match: list[int]  # ids whose best match is decided again
     unsettled: set[int]  # ids of settled articles that must be settled again
 
 
 def write(cursor: Cursor, settings: Settings, outcome: Outcome) -> set[int]:
-    """Write an outcome; return the ids that became stale by it."""
+    """Write an outcome; return the ids of articles that became stale."""
     cursor.execute(_sql("delete_pairs"), {"ids": bigints(outcome.settled)})
     no_longer = cursor.execute(_sql("clear_best_match"), {"ids": bigints(outcome.best_match)}).fetchall()
     flagged = {flag: [id for id in outcome.flags if outcome.flags[id] is flag] for flag in (True, False)}
     write_flags(cursor, bigints(flagged[True]), bigints(flagged[False]))
     write_pairs(cursor, outcome.pairs)
-    # Some of these pairs were kept only for their best match.
+    # Some pairs whose flag was cleared were kept only because of the flag.
     _drop_pairs(cursor, settings, no_longer)
     write_duplicates(cursor, outcome.duplicates)
     if outcome.canonical:
@@ -210,7 +210,7 @@ def write_flags(cursor: Cursor, canonical: Bigints, duplicates: Bigints) -> None
 
 
 def write_pairs(cursor: Cursor, pairs: PairRows) -> None:
-    """Write rows of `match`, in place of present ones of the same pairs."""
+    """Write rows of `match`; they replace stored rows of the same pairs."""
     if not len(pairs.article_id):
         return
     cursor.execute(
@@ -231,7 +231,7 @@ def write_pairs(cursor: Cursor, pairs: PairRows) -> None:
 
 
 def _drop_pairs(cursor: Cursor, settings: Settings, pairs: Sequence[tuple[int, int]]) -> None:
-    """Drop the pairs that are neither among the best of the later article nor kept for the earlier one."""
+    """Drop pairs, except the best ones of the later article and the best match of the earlier article."""
     if not pairs:
         return
     cursor.execute(
@@ -246,7 +246,7 @@ def _drop_pairs(cursor: Cursor, settings: Settings, pairs: Sequence[tuple[int, i
 
 
 def write_duplicates(cursor: Cursor, marks: dict[int, Mark], *, stale: bool = False) -> None:
-    """Mark articles as duplicates. `stale`: provisionally, which does not make them take part."""
+    """Mark articles as duplicates. `stale`: provisionally; articles then do not begin to take part."""
     if marks:
         cursor.execute(_sql("write_duplicates"), {"stale": stale, **_columns(marks)})
 
@@ -264,7 +264,7 @@ def _columns(marks: dict[int, Mark]) -> dict[str, Any]:
 
 
 def make_stale(cursor: Cursor, ids: Collection[int]) -> set[int]:
-    """Make settled articles stale; return their ids."""
+    """Make those articles stale that are settled; return their ids."""
     if not ids:
         return set()
     return set(one_column(cursor, _sql("make_stale"), {"ids": bigints(ids)}))

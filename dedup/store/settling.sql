@@ -9,11 +9,11 @@
 (%(scores)s::double precision[])[${place}]
 
 -- name: clear_best_match
--- Clear the flag of the pairs whose later article was the best match of one of these, and return the pairs.
+-- Clear the flag of pairs whose later article is the best match of an article of `ids`, and return the pairs.
 SELECT * FROM dedup.clear_best_match(%(ids)s)
 
 -- name: common_among
--- Return the common sentences among these.
+-- Return the common ones among some sentences.
 SELECT sentence_hash FROM dedup.common_sentence WHERE sentence_hash = ANY (%(sentences)s)
 
 -- name: count_unsettled
@@ -27,15 +27,15 @@ FROM unnest(%(ids)s::bigint[]) AS given (id)
 CROSS JOIN LATERAL (SELECT article_id FROM dedup.match WHERE other_id = given.id OFFSET 0) AS m
 
 -- name: delete_pairs
--- Delete the pairs in which these articles are the later one.
+-- Delete the pairs whose later article is in `ids`.
 DELETE FROM dedup.match WHERE article_id = ANY (%(ids)s)
 
 -- name: drop_pairs
--- Drop the similar pairs among these that are not among the best of their later article.
+-- Drop similar pairs that are not among the best of the later article.
 SELECT dedup.drop_pairs(%(articles)s, %(others)s, %(pairs)s, %(policy)s, %(earliest)s)
 
 -- name: kept_for_best_match
--- Return the pairs in which one of these articles is the best match of the earlier one.
+-- Return the pairs whose later article is in `ids` and is the best match of the earlier article.
 SELECT article_id, other_id FROM dedup.match WHERE article_id = ANY (%(ids)s) AND best_match
 
 -- name: latest_taking_part
@@ -52,7 +52,7 @@ EXISTS (SELECT FROM dedup.pair_pin p WHERE p.source_id = a.source_id)
 f.content_hash, f.sentence_hashes, f.signature, f.buckets, f.shingle_count, k.score, k.reason
 
 -- name: best_match_later
--- Return originals whose best match is a later article, with the place of that article in canonical order.
+-- Return originals whose best match is a later article, with the position of that article in canonical order.
 SELECT m.other_id, dedup.canonical_time(a.published_at, a.added_at, %(policy)s, %(earliest)s), a.source_id
 FROM unnest(%(ids)s::bigint[]) AS given (id)
 CROSS JOIN LATERAL (
@@ -60,7 +60,7 @@ CROSS JOIN LATERAL (
 CROSS JOIN LATERAL (SELECT * FROM dedup.article WHERE id = m.article_id OFFSET 0) AS a
 
 -- name: lowest_kept
--- Return the number of similar pairs of articles with earlier ones, and the lowest score among the best of them.
+-- Return the number of similar pairs of articles with earlier articles, and the lowest score among the best pairs.
 SELECT given.id, kept.pairs, kept.lowest
 FROM unnest(%(ids)s::bigint[]) AS given (id)
 CROSS JOIN LATERAL (
@@ -69,7 +69,7 @@ CROSS JOIN LATERAL (
 ) AS kept (pairs, lowest)
 
 -- name: make_stale
--- Make articles stale, and return the settled ones.
+-- Make those articles stale that are settled, and return them.
 SELECT * FROM dedup.make_stale(%(ids)s)
 
 -- name: named
@@ -81,8 +81,8 @@ CROSS JOIN LATERAL (
 WHERE a.source_id = ANY (%(names)s)
 
 -- name: next_unsettled
--- Return the next pending or stale articles whose present text has a fingerprint. The index returns them about in
--- canonical order; see its comment. Articles before the horizon are archived instead of settled.
+-- Return the next pending or stale articles whose present text has a fingerprint. The index returns articles
+-- almost in canonical order. Articles before the horizon are left out, because they are archived, not settled.
 SELECT ${row} FROM dedup.article_mark k
 CROSS JOIN LATERAL (SELECT * FROM dedup.article WHERE id = k.id OFFSET 0) AS a
 CROSS JOIN LATERAL (
@@ -101,12 +101,12 @@ SELECT source_id, other_source_id, relation FROM dedup.pair_pin
 WHERE other_source_id = ANY (%(names)s)
 
 -- name: place
--- The place of `dedup.article_mark a` in the arrays of new marks. For a join the planner would choose the order, and
--- read the whole table if its statistics say that it is empty.
+-- The position of `dedup.article_mark a` in the arrays of new marks. A join is avoided: the planner would read the
+-- whole table if its statistics say that the table is empty.
 array_position(%(ids)s::bigint[], a.id)
 
 -- name: reach
--- Record up to which time articles are being settled, and return the time before.
+-- Record the time up to which articles are being settled, and return the previously recorded time.
 WITH before AS (SELECT settled_through FROM dedup.corpus_state)
 UPDATE dedup.corpus_state s SET settled_through = greatest(s.settled_through, %(time)s)
 FROM before RETURNING before.settled_through
@@ -118,8 +118,8 @@ SELECT ${row}
 FROM dedup.sharing(
     CASE %(among)s WHEN 'canonical' THEN '{true}' WHEN 'duplicate' THEN '{false}' ELSE '{true,false}' END::boolean[],
     %(sentences)s, %(buckets)s, %(contents)s) AS hit
--- OFFSET 0: look up the article of each hit. Under statistics from before most articles took part, the planner would
--- begin with the participants, and read them all. Columns are named, since a scraper has no right to the texts.
+-- OFFSET 0: look up the article of each hit. With statistics from before most articles took part, the planner would
+-- begin with all articles that take part. Columns are named, since a scraper has no right to the texts.
 CROSS JOIN LATERAL (
     SELECT id, source_id, published_at, added_at FROM dedup.article WHERE id = hit.article_id OFFSET 0) AS a
 CROSS JOIN LATERAL (SELECT * FROM dedup.article_mark WHERE id = hit.article_id OFFSET 0) AS k
@@ -130,7 +130,7 @@ WHERE k.takes_part = (%(among)s <> 'waiting')
 LIMIT %(limit)s
 
 -- name: unsettled_among
--- Return the unsettled articles among these: pending or stale, with a fingerprint of their present text, and not before
+-- Return the articles of `ids` that are pending or stale, have a fingerprint of their present text, and are not before
 -- the horizon.
 SELECT ${row} FROM dedup.article_mark k
 CROSS JOIN LATERAL (SELECT * FROM dedup.article WHERE id = k.id OFFSET 0) AS a
@@ -161,7 +161,7 @@ WHERE a.id = ANY (%(ids)s)
 UPDATE dedup.fingerprint SET canonical = %(canonical)s WHERE article_id = ANY (%(ids)s)
 
 -- name: write_pairs
--- Write rows of `match`, in place of present ones of the same pairs.
+-- Write rows of `match`; they replace stored rows of the same pairs.
 INSERT INTO dedup.match (article_id, other_id, relation, rule, score, sentence_jaccard, signature_jaccard,
                          containment, best_match)
 SELECT article_id, other_id, CASE WHEN duplicate <> 0 THEN 'duplicate' ELSE 'similar' END,

@@ -1,6 +1,6 @@
-"""Reads the corpus for `dedup verify`: one moment, whole tables, no look-up by hash.
+"""Reads the corpus for `dedup verify`: whole tables at one moment, without look-ups by hash.
 
-It is independent of the statements that settling uses.
+The statements are independent of those that settling uses.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from dedup.text.fingerprint import Fingerprint, TextTask
 
 _sql = Statements("store/snapshots")
 
-PAGE = 2_000  # Originals read at a time
+PAGE = 2_000  # Maximum number of originals per read
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,8 +34,8 @@ class StoredArticle:
     order: OrderKey
     mark: Mark
     settled: bool
-    canonical: bool | None  # its flag; None in an article that takes no part
-    fingerprint: Fingerprint | None  # of its present text
+    canonical: bool | None  # the canonical flag; None if the article takes no part
+    fingerprint: Fingerprint | None  # of the present text; None without one
 
 
 def choose_articles(cursor: Cursor, sample: int | None) -> list[int]:
@@ -59,7 +59,7 @@ def sentence_counts(cursor: Cursor) -> dict[int, tuple[int, int]]:
 
 def count_sentences(cursor: Cursor, settings: Settings) -> dict[int, tuple[int, int]]:
     """Return carriers and agreeing pairs of every sentence that enough articles carry or that is pinned."""
-    # A second opinion on the counts of `common_sentences.py`, so by another statement.
+    # These counts check the counts of `common_sentences.py`, so a different statement makes them.
     values = {"limit": settings.common_stories, "bands": settings.buckets}
     rows = cursor.execute(_sql("count_sentences"), values)
     return {key: (carriers, pairs) for key, carriers, pairs in rows}
@@ -106,7 +106,7 @@ def texts(cursor: Cursor, ids: Sequence[int]) -> Iterator[TextTask]:
 
 
 def pairs(cursor: Cursor, settings: Settings, ids: Sequence[int]) -> dict[int, set[Pair]]:
-    """Return stored pairs by the later article, without those kept only for the earlier one's best match."""
+    """Return stored pairs by the later article, except pairs kept only as best match of the earlier one."""
     values = {**order_parameters(settings), "ids": bigints(ids), "pairs": settings.similar_pairs}
     found: dict[int, set[Pair]] = {id: set() for id in ids}
     for row in cursor.execute(_sql("pairs"), values):
@@ -115,7 +115,7 @@ def pairs(cursor: Cursor, settings: Settings, ids: Sequence[int]) -> dict[int, s
 
 
 def best_match_pairs(cursor: Cursor, ids: Sequence[int]) -> dict[int, set[Pair]]:
-    """Return the stored pairs of articles with their later best match, by the earlier article."""
+    """Return the stored pairs of articles with later best matches, by the earlier article."""
     found: dict[int, set[Pair]] = {id: set() for id in ids}
     for row in cursor.execute(_sql("best_match_pairs"), {"ids": bigints(ids)}):
         found[row[1]].add(Pair(*row))

@@ -1,4 +1,4 @@
--- The corpus for `dedup verify`: whole tables, no look-up by hash.
+-- The corpus for `dedup verify`: whole tables, without look-ups by hash.
 
 -- name: choose
 -- Return the articles that are not archived, or a random sample of them.
@@ -6,7 +6,7 @@ SELECT id FROM dedup.article_mark WHERE NOT archived
 ORDER BY CASE WHEN %(sample)s::integer IS NULL THEN id ELSE random() END LIMIT %(sample)s
 
 -- name: count_articles
--- Count articles, and archived ones.
+-- Count all articles, and archived articles.
 SELECT count(*), count(*) FILTER (WHERE archived) FROM dedup.article_mark
 
 -- name: common_sentences
@@ -63,7 +63,7 @@ WHERE f.canonical AND a.takes_part
 article_id, other_id, relation, rule, score, sentence_jaccard, signature_jaccard, containment
 
 -- name: pairs
--- Return pairs by their later article, except pairs kept only for the earlier one's best match.
+-- Return pairs by their later article, except pairs kept only as best match of the earlier article.
 SELECT ${pair} FROM dedup.match WHERE article_id = ANY (%(ids)s) AND NOT best_match
 UNION ALL
 SELECT ${pair} FROM (
@@ -78,5 +78,5 @@ SELECT ${pair} FROM (
 ) AS ranked WHERE best_match AND (rank <= %(pairs)s OR rule = 'pinned')
 
 -- name: best_match_pairs
--- Return the pairs of articles with their later best match.
+-- Return the pairs of articles with later best matches.
 SELECT ${pair} FROM dedup.match WHERE other_id = ANY (%(ids)s) AND best_match

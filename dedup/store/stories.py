@@ -1,4 +1,4 @@
-"""Reads stories (originals with their duplicates) and their times, from views only, as an analyst may."""
+"""Reads stories (originals with their duplicates) and times of articles; only from views, for analysts."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from dedup.store.credited import ArticleCredit
 
 _sql = Statements("store/stories")
 
-BEGINNING = 4_000  # Characters of a text that are searched for its first words: HTML begins with tags
+BEGINNING = 4_000  # Maximum number of characters that are read to find first words: HTML begins with tags
 
 
 def known(row: str) -> str:
     """Return SQL for the known time of publication of the article in `row`, or null."""
-    # Plausible times only, as in the views (`migrations/sql/browsing.sql`). In canonical order the time of
-    # storing replaces an unknown one (docs/semantics.md, sections 5 and 7).
+    # Only plausible times count, as in the views (`migrations/sql/browsing.sql`). In canonical order the time
+    # of storing replaces an unknown time (docs/semantics.md, sections 5 and 7).
     return (
         f"CASE WHEN {row}.published_at >= '1605-01-01 00:00:00+00'"
         f" AND {row}.published_at - {row}.added_at <= interval '24 hours' THEN {row}.published_at END"
@@ -32,7 +32,7 @@ def known(row: str) -> str:
 
 def delay(at: str, first: str) -> str:
     """Return SQL for the interval between two expressions of known times; null if their order is unknown."""
-    # A time of 00:00:00 UTC is known to the day only.
+    # Of a time of 00:00:00 UTC only the day is known.
     return (
         f"CASE WHEN ({at} AT TIME ZONE 'UTC')::date <> ({first} AT TIME ZONE 'UTC')::date"
         f" OR ({at} <> date_trunc('day', {at}, 'UTC') AND {first} <> date_trunc('day', {first}, 'UTC'))"
@@ -50,17 +50,17 @@ def delay_between(at: datetime | None, first: datetime | None) -> timedelta | No
 
 @dataclass(frozen=True, slots=True)
 class StoryArticle(Answer):
-    """An article of a story, without its text; its mark as of `Verdict`."""
+    """An article of a story, without its text; fields of its mark are like those of `Verdict`."""
 
     id: str  # its source_id
     title: str | None
     publication: str | None
-    time: datetime  # in UTC, of publication, or of storing if that is unknown
+    time: datetime  # in UTC; of publication, or, if unknown, of storing
     status: str
-    stale: bool  # the mark is the last one; a backfill settles the article again
+    stale: bool  # a backfill must settle the article again
     score: float | None
     reason: str | None
-    first_words: str | None = field(default=None, repr=False)  # of its text if it has no title
+    first_words: str | None = field(default=None, repr=False)  # of the text, if the article has no title
     credits: tuple[ArticleCredit, ...] = ()
 
 
@@ -84,16 +84,16 @@ class Story(Answer):
 class StorySummary(Answer):
     """A story in one line."""
 
-    id: str  # of the original, as the next two
+    id: str  # of the original, like the title and the publication
     title: str | None
     publication: str | None
     copies: int
-    copied_by: tuple[str, ...]  # publications of duplicates with a known delay, each once, by name
+    copied_by: tuple[str, ...]  # publications of duplicates with a known delay, once each, sorted by name
     first_at: datetime | None  # when the original was published, in UTC, if known
     last_at: datetime | None  # when the last article was published
-    also_in: tuple[str, ...] = ()  # publications of the other duplicates
+    also_in: tuple[str, ...] = ()  # publications of duplicates with an unknown delay
     times_known: bool = False  # every duplicate has a known delay
-    first_words: str | None = field(default=None, repr=False)  # of the original if it has no title
+    first_words: str | None = field(default=None, repr=False)  # of the original, if it has no title
 
     @property
     def spread(self) -> timedelta | None:
@@ -106,7 +106,7 @@ class Reprints(Answer):
     """Duplicates of the corpus."""
 
     duplicates: int
-    stories: int  # with duplicates
+    stories: int  # number of stories with duplicates
     most: tuple[StorySummary, ...]  # the stories of the most copies
 
 
@@ -146,7 +146,7 @@ def reprints(cursor: Cursor, most: int) -> Reprints:
 def find_first_words(cursor: Cursor, titles: Iterable[tuple[str, str | None]]) -> dict[str, str]:
     """Return the first words of articles without a title, by source_id. `titles`: source_ids and titles."""
     untitled = [source_id for source_id, title in titles if not (title or "").strip()]
-    if not untitled or not may_read_texts(cursor):  # a counter sees source_ids only
+    if not untitled or not may_read_texts(cursor):  # a counter may see only source_ids
         return {}
     rows = cursor.execute(_sql("beginnings"), {"source_ids": untitled, "characters": BEGINNING}).fetchall()
     return {id: words.first_words(plain_title(text) if html else text) for id, text, html in rows if text}

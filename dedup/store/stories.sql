@@ -1,8 +1,8 @@
 -- Stories: originals with their duplicates.
 
 -- name: largest
--- Return the stories of the most copies.
-WITH most AS MATERIALIZED (  -- ties are included; their source_ids decide below
+-- Return the stories with the most copies.
+WITH most AS MATERIALIZED (  -- ties are included; below, their source_ids decide
     SELECT duplicate_of AS id, count(*) AS copies FROM dedup.article_mark WHERE duplicate_of IS NOT NULL
     GROUP BY duplicate_of ORDER BY count(*) DESC FETCH FIRST %(limit)s ROWS WITH TIES
 ), top AS MATERIALIZED (  -- so that only copies of these stories are read

@@ -24,7 +24,7 @@ class StoredMark:
     duplicate_of: str | None
     score: float | None
     reason: str | None
-    unsettled: int  # other articles that are not settled, at most `UNSETTLED_LIMIT`
+    unsettled: int  # number of other articles that are not settled, at most `UNSETTLED_LIMIT`
     archived: bool
 
 
@@ -34,7 +34,7 @@ class MarkedArticle(Answer):
 
     article: Article
     verdict: Verdict
-    stale: bool  # the mark is the last one; a backfill settles the article again
+    stale: bool  # a backfill must settle the article again
     marked_at: datetime | None  # in UTC
     credits: tuple[ArticleCredit, ...] = ()
 
@@ -73,16 +73,17 @@ def verdict(
 
 
 def copies(cursor: Cursor, article_id: int, *, settled: bool = False) -> tuple[tuple[Copy, ...], int]:
-    """Return the best copies, the best first, and how many there are. `settled`: without stale ones."""
+    """Return the best copies, the best first, and the number of all copies. `settled`: skip stale copies."""
     values = {"id": article_id, "settled": settled, "count": COPIES_LIMIT, "limit": MATCHES_LIMIT}
     rows = cursor.execute(_sql("copies"), values).fetchall()
     return tuple(Copy(*row[:3]) for row in rows), rows[0][3] if rows else 0
 
 
 def best_pairs(cursor: Cursor, article_id: int, relation: str | None = None) -> dict[int, Match]:
-    """Return the best pairs of an article by the id of the other one, the best first; ties by source_id.
+    """Return the best pairs of an article by the id of the other article, the best first; ties by source_id.
 
-    A duplicate's pairs are with originals, an original's with similar articles. `relation`: only such pairs.
+    A duplicate has pairs with originals; an original has pairs with similar articles. `relation`: return only
+    pairs of this relation.
     """
     values = {"id": article_id, "relation": relation, "limit": MATCHES_LIMIT}
     rows = cursor.execute(_sql("best_pairs"), values).fetchall()

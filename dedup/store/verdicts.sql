@@ -1,17 +1,17 @@
 -- The mark of one article and the pairs that decided it.
 
 -- name: article
--- Return a stored article, and when it was marked.
+-- Return a stored article, and the time of its mark.
 SELECT k.marked_at, ${fields}
 FROM dedup.article a CROSS JOIN LATERAL (SELECT * FROM dedup.article_mark WHERE id = a.id OFFSET 0) AS k
 WHERE a.source_id = %(source_id)s
 
 -- name: best_pairs
--- Return the best pairs of an article, of any or one relation.
+-- Return the best pairs of an article, of one relation or of any.
 SELECT m.id, o.source_id, m.relation, m.rule, m.score, m.sentence_jaccard, m.signature_jaccard,
        m.containment
 FROM (
-    -- WITH TIES: read only the best pairs of an article that has thousands.
+    -- WITH TIES: read only the best pairs of an article that has thousands of pairs.
     (SELECT other_id AS id, m.* FROM dedup.match m
      WHERE article_id = %(id)s AND (%(relation)s::text IS NULL OR relation = %(relation)s)
      ORDER BY score DESC FETCH FIRST %(limit)s ROWS WITH TIES)
@@ -25,7 +25,7 @@ ORDER BY m.score DESC, o.source_id LIMIT %(limit)s
 -- name: copies
 -- Return the best copies of an article, and their number.
 SELECT source_id, reason, score, count(*) OVER () FROM (
-    -- The order of the index of copies, so that the planner can choose no other index.
+    -- ORDER BY: this is the order of the index of copies, so the planner chooses no other index.
     SELECT a.source_id, k.reason, k.score
     FROM (SELECT * FROM dedup.article_mark
           WHERE duplicate_of = %(id)s AND NOT (%(settled)s AND stale) ORDER BY time, id LIMIT %(count)s) AS k
@@ -36,7 +36,7 @@ ORDER BY score DESC, source_id LIMIT %(limit)s
 -- name: stored_mark
 -- Return the mark of an article, and the number of other unsettled articles.
 SELECT a.id, k.status, k.stale, o.source_id, k.score, coalesce(k.limit_fired, k.reason),
-       -- The order of the index of unsettled articles, so that the planner can choose no other index.
+       -- ORDER BY: this is the order of the index of unsettled articles, so the planner chooses no other index.
        (SELECT count(*) FROM (SELECT FROM dedup.article_mark u WHERE (u.status = 'pending' OR u.stale)
                               AND u.id <> a.id
                               ORDER BY u.time, u.id

@@ -1,6 +1,6 @@
-"""Reads versions of stories, and stores how each differs from the one before.
+"""Reads versions of stories, and stores the differences of each version from the version before.
 
-`../settling/versions.py` compares them. The SQL views `story_version` and `alteration` show the result.
+`../settling/versions.py` compares versions. The SQL views `story_version` and `alteration` show the result.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from dedup.store import exports
 
 _sql = Statements("store/versions")
 
-MAX_VERSIONS = 500  # Versions of a story that are compared at once; two texts take a millisecond or two
+MAX_VERSIONS = 500  # Maximum per story in one call; comparing two texts takes 1 to 2 ms
 
 NO_PAIRS = arrays.bigints(()), arrays.bigints(())
 
@@ -30,11 +30,11 @@ class VersionRow:
     id: int
     source_id: str
     version: int  # 1 is the original
-    # id and source_id of the version before; of an original, of the earlier original that it is most like
+    # id and source_id of the version before; for an original, of the most similar earlier original
     before: tuple[int, str] | None
     title: str | None
     publication: str | None
-    time: datetime  # of publication, or of storing if that is unknown
+    time: datetime  # of publication, or, if unknown, of storing
     published: bool  # `time` is a plausible time of publication
 
 
@@ -49,13 +49,13 @@ class AlterationRow(TypedDict):
     appeared_at: datetime | None
     position: int
     kind: str  # added, removed or changed
-    earlier: str | None  # the sentence in the version before; None if it was added
+    earlier: str | None  # the sentence in the version before; None if added
     later: str | None  # the sentence in the version; None if it was removed
     common: bool  # a common sentence, which scores ignore
 
 
 def load_versions(cursor: Cursor, source_id: str) -> list[VersionRow]:
-    """Return the versions of an article's story, the original first, then originals that are most like it."""
+    """Return the versions of an article's story, the original first; then later originals most like it."""
     rows = cursor.execute(_sql("of_story"), {"source_id": source_id, "limit": MAX_VERSIONS}).fetchall()
     found = []
     for id, name, version, before_id, before_name, *rest in rows:
@@ -72,7 +72,7 @@ def find_uncompared(cursor: Cursor) -> tuple[Bigints, Bigints]:
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """Sentences with hashes that differ between two versions; None on the side that lacks one."""
+    """Sentences, with hashes, that differ between two versions; None on the side that lacks a sentence."""
 
     article_id: int
     before_id: int
@@ -85,7 +85,7 @@ class Difference:
 def keep(cursor: Cursor, found: Sequence[Difference]) -> None:
     """Store differences of versions."""
     values = []
-    # In the order of the articles, so that two workers do not block each other.
+    # The rows are sorted by article, so that two workers do not block each other.
     for one in sorted(found, key=lambda difference: difference.article_id):
         given: dict[str, Any] = {"article_id": one.article_id, "before_id": one.before_id}
         given |= {"revision": one.revision, "before_revision": one.before_revision}
@@ -97,7 +97,7 @@ def keep(cursor: Cursor, found: Sequence[Difference]) -> None:
 
 
 def forget(cursor: Cursor) -> int:
-    """Delete differences that fit no present version; return of how many versions."""
+    """Delete differences of versions that are gone or changed; return the number of these versions."""
     return cursor.execute(_sql("forget")).rowcount
 
 

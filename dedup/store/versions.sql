@@ -1,4 +1,4 @@
--- Versions of stories, and the differences of each from the one before.
+-- Versions of stories, and the differences of each version from the version before.
 
 -- name: of_story
 -- Return the versions of an article's story by number, the original first, then originals that are most like that
@@ -27,17 +27,17 @@ SELECT v.id, v.before_id, a.revision, b.revision AS before_revision
 FROM dedup.story_version v JOIN dedup.article a ON a.id = v.id JOIN dedup.article b ON b.id = v.before_id
 
 -- name: compared
--- Versions that were compared with the one before.
+-- Versions that were compared with the version before.
 SELECT article_id, before_id, revision, before_revision FROM dedup.compared_version
 
 -- name: to_compare
--- Return the versions that were not yet compared with the one before in their present revisions. EXCEPT: its time grows
--- with their number, even under stale statistics.
+-- Return the versions that were not yet compared with the version before in the present revisions of both. EXCEPT takes
+-- time in proportion to the number of versions, even under stale statistics.
 SELECT array_agg(id ORDER BY before_id, id), array_agg(before_id ORDER BY before_id, id)
 FROM (${present} EXCEPT ${compared}) AS waiting
 
 -- name: keep
--- Store the differences of a version from the one before.
+-- Store the differences of a version from the version before.
 INSERT INTO dedup.compared_version AS c
     (article_id, before_id, revision, before_revision, earlier, later, earlier_hashes, later_hashes)
 VALUES (%(article_id)s, %(before_id)s, %(revision)s, %(before_revision)s, %(earlier)s, %(later)s,
@@ -48,7 +48,7 @@ ON CONFLICT (article_id) DO UPDATE
          excluded.earlier_hashes, excluded.later_hashes, excluded.compared_at)
 
 -- name: forget
--- Delete differences that fit no present version.
+-- Delete differences of versions that are gone or changed.
 DELETE FROM dedup.compared_version WHERE article_id IN (
     SELECT article_id FROM (${compared} EXCEPT ${present}) AS gone)
 

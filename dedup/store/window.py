@@ -30,7 +30,7 @@ NO_HORIZON = "no horizon"
 @dataclass(frozen=True, slots=True)
 class WindowState:
     horizon: datetime | None  # articles before it are archived
-    wanted: datetime | None  # the next backfill moves the horizon there
+    wanted: datetime | None  # the next backfill moves the horizon to this time
     divided: str | None  # result of `division` at the last division of all articles; None if unknown
 
 
@@ -39,19 +39,19 @@ def load(cursor: Cursor) -> WindowState:
 
 
 def division(horizon: datetime | None, settings: Settings) -> str:
-    """Return horizon and order as a text, to compare with `WindowState.divided`."""
+    """Return the horizon and the canonical order as a string, to compare with `WindowState.divided`."""
     if horizon is None:
         return NO_HORIZON
     return f"{horizon.astimezone(UTC).isoformat()} {settings.canonical_order} {settings.earliest_year}"
 
 
 def request_move(cursor: Cursor, horizon: datetime) -> None:
-    """Let the next backfill move the horizon to this time or later. Needs the settle lock."""
+    """Make the next backfill move the horizon to this time or later. Needs the settle lock."""
     cursor.execute(_sql("want"), {"horizon": horizon})
 
 
 def move(cursor: Cursor, horizon: datetime) -> bool:
-    """Move the horizon forward; return False if it is there already. Needs the settle lock."""
+    """Move the horizon forward; return False if it is as late already. Needs the settle lock."""
     cursor.execute(_sql("want_no_more"), {"horizon": horizon})
     return cursor.execute(_sql("move"), {"horizon": horizon}).rowcount > 0
 
@@ -61,34 +61,34 @@ def note_divided(cursor: Cursor, divided: str | None) -> None:
 
 
 def find_newest(cursor: Cursor, settings: Settings) -> datetime | None:
-    """Return the time of the newest settled article, but no later than now; None without any."""
-    # An article with a wrong date in the future would archive everything.
+    """Return the time of the newest settled article, or now if that is earlier; None without any."""
+    # Without the limit of now, an article with a wrong date in the future would archive all articles.
     row = cursor.execute(_sql("newest"), order_parameters(settings)).fetchone()
     return None if row is None or row[1] else row[0]
 
 
 def find_newest_of_all(cursor: Cursor, settings: Settings) -> datetime | None:
-    """Return the result of `find_newest` after all articles are settled; read every article's row."""
+    """Return the result of `find_newest` as if all articles were settled; this reads every article's row."""
     row = cursor.execute(_sql("newest_of_all"), order_parameters(settings)).fetchone()
     return None if row is None else row[0]
 
 
 def find_outside(cursor: Cursor, settings: Settings, ids: Collection[int]) -> list[int]:
-    """Return the articles among these that are before the horizon, archived or not yet."""
+    """Return the articles of `ids` that are before the horizon, archived or not yet archived."""
     if load(cursor).horizon is None:
         return []
     return _ids(cursor, settings, "outside_among", ids=bigints(ids))
 
 
 def find_unsettled_outside(cursor: Cursor, settings: Settings) -> list[int]:
-    """Return unsettled articles before the horizon, which came or were edited since a division."""
+    """Return unsettled articles before the horizon; they came, or were edited, since the last division."""
     if load(cursor).horizon is None:
         return []
     return _ids(cursor, settings, "unsettled_outside")
 
 
 def find_not_archived_outside(cursor: Cursor, settings: Settings) -> list[int]:
-    """Return the articles before the horizon that are not archived; read every article's row."""
+    """Return the articles before the horizon that are not archived; this reads every article's row."""
     return _ids(cursor, settings, "not_archived_outside")
 
 
@@ -110,20 +110,20 @@ def _ids(cursor: Cursor, settings: Settings, statement: str, **values: object) -
 
 @dataclass(frozen=True, slots=True)
 class LeavingCounts:
-    articles: int  # that the horizon would archive
-    of: int  # all articles
-    archived: int  # already
-    settled_again: int  # duplicates inside whose original it would archive
+    articles: int  # number that the horizon would archive
+    of: int  # number of all articles
+    archived: int  # number that are archived already
+    settled_again: int  # number of duplicates inside the window whose original it would archive
 
 
 def count_leaving(cursor: Cursor, settings: Settings, horizon: datetime) -> LeavingCounts:
-    """Count the articles that a horizon would archive; read every article's row."""
+    """Count the articles that a horizon would archive; this reads every article's row."""
     values = {**order_parameters(settings), "horizon": horizon}
     return LeavingCounts(*one_row(cursor, _sql("count_leaving"), values))
 
 
 def archive(cursor: Cursor, settings: Settings, ids: Collection[int]) -> set[int]:
-    """Archive articles before the horizon; return the ids that became stale by it. Needs the settle lock."""
+    """Archive articles before the horizon; return ids of others that became stale. Needs the settle lock."""
     prefer_indexes(cursor)
     values = {**order_parameters(settings), "ids": bigints(ids)}
     stale = make_stale(cursor, set(one_column(cursor, _sql("archive_pairs"), values)))
@@ -134,8 +134,8 @@ def archive(cursor: Cursor, settings: Settings, ids: Collection[int]) -> set[int
 
 
 def bring_back(cursor: Cursor, ids: Collection[int]) -> int:
-    """Make archived articles inside the window pending again; return how many. Needs the settle lock."""
+    """Make archived articles inside the window pending again; return their number. Needs the settle lock."""
     back = one_column(cursor, _sql("bring_back"), {"ids": bigints(ids)})
-    # These pairs are with articles that stay archived, or are made again.
+    # Pairs with articles that stay archived must go; the other pairs are made again.
     articles.remove_pairs(cursor, back)
     return len(back)

@@ -1,8 +1,8 @@
 -- The window, and archived articles.
 
 -- name: archive_articles
--- Archive articles. A mark stays, unless it points to an article inside, which may still change. An article without a
--- mark becomes failed, with this as its reason.
+-- Archive articles. A mark stays, unless it points to an article inside the window, which may still change. An article
+-- without a mark becomes failed for the reason `never`.
 UPDATE dedup.article_mark a
 SET archived = true, stale = false, takes_part = false, limit_fired = NULL,
     status = CASE WHEN kept.mark THEN a.status ELSE 'failed' END,
@@ -22,8 +22,8 @@ CROSS JOIN LATERAL (
 WHERE a.id = given.id AND NOT a.archived
 
 -- name: archive_pairs
--- Remove the pairs of articles before the horizon with articles inside. Return the articles inside that lost a pair or
--- their original. OFFSET 0: force index lookups, even under stale statistics.
+-- Remove the pairs of articles before the horizon with articles inside the window. Return the articles inside that lost
+-- a pair or their original. OFFSET 0: force index lookups, even under stale statistics.
 WITH crossing AS (
     SELECT pair.place, pair.inside
     FROM unnest(%(ids)s::bigint[]) AS given (id)
@@ -59,7 +59,7 @@ ${time} < (SELECT horizon FROM dedup.corpus_state)
 SELECT a.id FROM dedup.marked_article a WHERE a.archived AND (${before}) IS NOT TRUE ORDER BY a.id
 
 -- name: bring_back
--- Make archived articles pending, failed ones included.
+-- Make archived articles stale, and failed articles among them pending.
 UPDATE dedup.article_mark
 SET archived = false, stale = status <> 'failed',
     reason = CASE WHEN status <> 'failed' THEN reason END,
@@ -67,8 +67,8 @@ SET archived = false, stale = status <> 'failed',
 WHERE id = ANY (%(ids)s) AND archived RETURNING id
 
 -- name: count_leaving
--- Return how many articles a horizon would archive, all articles, archived ones, and duplicates inside whose original
--- it would archive.
+-- Return numbers of articles: those that a horizon would archive, all, archived ones, and duplicates inside the window
+-- whose original it would archive.
 SELECT count(*) FILTER (WHERE NOT a.archived AND ${time} < %(horizon)s), count(*),
        count(*) FILTER (WHERE a.archived),
        count(*) FILTER (WHERE NOT a.archived AND ${time} >= %(horizon)s
@@ -76,7 +76,7 @@ SELECT count(*) FILTER (WHERE NOT a.archived AND ${time} < %(horizon)s), count(*
 FROM dedup.marked_article a LEFT JOIN dedup.article o ON o.id = a.duplicate_of
 
 -- name: load
--- Return the horizon, the wanted one, and the last division.
+-- Return the horizon, the wanted horizon, and the last division.
 SELECT horizon, horizon_wanted, divided FROM dedup.corpus_state
 
 -- name: move
@@ -84,7 +84,7 @@ SELECT horizon, horizon_wanted, divided FROM dedup.corpus_state
 UPDATE dedup.corpus_state SET horizon = %(horizon)s WHERE horizon IS NULL OR horizon < %(horizon)s
 
 -- name: newest
--- Return the time of the newest settled article, but no later than now; and whether no article is settled.
+-- Return the time of the newest settled article, or now if that is earlier; and whether no article is settled.
 SELECT least(now(), coalesce(settled_through, (
            SELECT max(dedup.canonical_time(published_at, added_at, %(policy)s, %(earliest)s))
            FROM dedup.marked_article WHERE takes_part))),
@@ -92,7 +92,7 @@ SELECT least(now(), coalesce(settled_through, (
 FROM dedup.corpus_state
 
 -- name: newest_of_all
--- Return the time of the newest article after all are settled, but no later than now; null without any.
+-- Return the time of the newest article that has not failed, or now if that is earlier; null without such articles.
 SELECT CASE WHEN newest.at IS NOT NULL THEN least(now(), newest.at) END FROM (
     SELECT greatest((SELECT settled_through FROM dedup.corpus_state), max(${time})) AS at
     FROM dedup.marked_article a WHERE a.status <> 'failed'
@@ -103,11 +103,11 @@ SELECT CASE WHEN newest.at IS NOT NULL THEN least(now(), newest.at) END FROM (
 SELECT a.id FROM dedup.marked_article a WHERE NOT a.archived AND ${before} ORDER BY a.id
 
 -- name: note_divided
--- Record the horizon and order by which all articles are divided.
+-- Record the horizon and the canonical order by which all articles are divided.
 UPDATE dedup.corpus_state SET divided = %(divided)s
 
 -- name: outside_among
--- Return the articles among these that are before the horizon.
+-- Return the articles of `ids` that are before the horizon.
 SELECT a.id FROM dedup.article a WHERE a.id = ANY (%(ids)s) AND ${before} ORDER BY a.id
 
 -- name: unsettled_outside
@@ -115,7 +115,7 @@ SELECT a.id FROM dedup.article a WHERE a.id = ANY (%(ids)s) AND ${before} ORDER 
 SELECT a.id FROM dedup.marked_article a WHERE (a.status = 'pending' OR a.stale) AND ${before} ORDER BY a.id
 
 -- name: want
--- Let the next backfill move the horizon to this time or later.
+-- Make the next backfill move the horizon to this time or later.
 UPDATE dedup.corpus_state SET horizon_wanted = greatest(horizon_wanted, %(horizon)s)
 WHERE horizon IS NULL OR horizon < %(horizon)s
 

@@ -1,7 +1,7 @@
 """Makes and drops the index of words, by which articles are searched.
 
 Words are without accents, and `ß` is `ss`: "Munchen" and "strasse" find "München" and "Straße". Articles of
-attached tables are indexed by their titles only, since the corpus has no texts of them.
+attached tables are indexed by their titles only, since the corpus does not store the texts of these tables.
 """
 
 from __future__ import annotations
@@ -25,14 +25,14 @@ _sql = Statements("store/word_index")
 
 INDEX = "article_folded_words"
 
-FORMER = "article_words"  # The index with accents of older corpora, dropped with the next change
+FORMER = "article_words"  # Index with accents in older corpora; the next change of the index drops it
 
-# Indexed characters of a title and of a text: a tsvector of Postgres may have at most 1 MB.
+# Maximum numbers of indexed characters of a title and of a text: a tsvector may have at most 1 MB.
 TITLE_CHARACTERS, TEXT_CHARACTERS = 1_000, 50_000
 
-OUTLET_CHARACTERS = 100  # Of an outlet's name in its mark; a search compares whole names afterwards
-BLOCK_DAYS = 32  # Days that share a mark
-PATIENCE = 7 * 86_400.0  # Seconds to build the index; for 1,000,000 articles it takes minutes
+OUTLET_CHARACTERS = 100  # Maximum in a marker of an outlet; a search then compares whole names
+BLOCK_DAYS = 32  # Days that share a marker
+PATIENCE = 7 * 86_400.0  # Maximum seconds to build the index; 1,000,000 articles take minutes
 
 
 def _fold_in_sql() -> str:
@@ -42,11 +42,11 @@ def _fold_in_sql() -> str:
         if letter not in single:
             bare = f"replace({bare}, '{letter}', '{plain}')"
     bare = f"translate({bare}, '{''.join(single)}', '{''.join(single.values())}')"
-    # Most texts in English are ASCII; this test spares them the rest.
+    # Most texts in English are ASCII; after this test they need no further work.
     return f"CASE WHEN octet_length({{0}}) = length({{0}}) THEN {{0}} ELSE normalize({bare}, NFKC) END"
 
 
-# Not the extension unaccent: its function is not immutable, as an index needs, and not every server has it.
+# The extension unaccent is not used: its function is not immutable, and some servers do not have it.
 FOLDED = _fold_in_sql()
 """SQL for the expression `{0}` without accents."""
 
@@ -63,7 +63,7 @@ def _spellings() -> dict[str, str]:
 
 
 def pattern_of(words: str) -> re.Pattern[str]:
-    """Return a pattern that finds the first of some words in a text with any case and accents."""
+    """Return a pattern that finds any of some words in a text, whatever the case and the accents."""
     spellings = _spellings()
 
     def letter(plain: str) -> str:
@@ -85,8 +85,8 @@ def pattern_of(words: str) -> re.Pattern[str]:
     return re.compile(rf"(?<!\w)(?:{found})(?!\w)", re.IGNORECASE)
 
 
-# Between two questions about the progress of the index. Each is a short transaction, because building the
-# index waits for every open snapshot.
+# Seconds between two questions about the progress of the index. Each question is a short transaction, because
+# building the index waits for every open snapshot.
 ASK_SECONDS = 0.5
 
 _ZERO = date(2000, 1, 1)
@@ -96,17 +96,17 @@ _READ = (
     f"(left(coalesce(title, ''), {TITLE_CHARACTERS}) || ' ' || left(coalesce(text, ''), {TEXT_CHARACTERS}))"
 )
 
-# The configuration 'simple': a corpus has many languages and names. Nothing is stemmed, no word left out.
-# Marks of day, block and outlet find the newest articles with a common word without reading all of them.
+# The configuration 'simple' stems no word and leaves none out, because a corpus has many languages and names.
+# Markers of day, block and outlet find the newest articles with a frequent word without reading all articles.
 WORDS = f"""(
     to_tsvector('simple'::regconfig, {FOLDED.format(_READ)})
     || array_to_tsvector(ARRAY['@d' || {_DAY}::text, '@b' || ({_DAY} / {BLOCK_DAYS})::text,
                                '@o' || left(coalesce(publication, ''), {OUTLET_CHARACTERS})]))"""
-"""Indexed expression of the table of articles. Marks begin with @, which no word does."""
+"""Indexed expression of the table of articles. Markers begin with @; no word begins with @."""
 
 
 def mark(of: date | int | str) -> str:
-    """Return the mark of a day, of a block of days by its number, or of an outlet."""
+    """Return the index marker of a day, of a block of days by its number, or of an outlet."""
     match of:
         case date():
             return f"@d{(of - _ZERO).days}"
@@ -117,7 +117,7 @@ def mark(of: date | int | str) -> str:
 
 
 def block(day: date) -> int:
-    """Return the number of a day's block; block 0 is twice as long, since SQL rounds towards 0."""
+    """Return the number of a day's block; block 0 has twice as many days, since SQL rounds towards 0."""
     number = (day - _ZERO).days
     return abs(number) // BLOCK_DAYS * (-1 if number < 0 else 1)
 
@@ -129,14 +129,14 @@ def block_start(number: int) -> datetime:
 
 
 def change_index(database: Database, *, wanted: bool, progress: Progress | None = None) -> bool:
-    """Make or drop the index; see `Operation.make_searchable`. An incomplete index is made again."""
+    """Make or drop the index; see `Operation.make_searchable`. An incomplete index is rebuilt."""
     connection = database.connect(patient=True)
     with translate_errors(database.location), closing(connection), connection.cursor() as cursor:
-        # No timeout: the index build must wait for running transactions, and nobody waits for it.
+        # Timeouts are off: the build must wait for running transactions, and nobody waits for the build.
         patient = {"lock_timeout": "0", "statement_timeout": "0"}
         cursor.execute(set_values(patient, local=False))
         connection.patience = PATIENCE
-        # Do not wait: a waiting session has a snapshot, and the index build would wait for that to end.
+        # Do not wait for the lock: a waiting session has a snapshot, and an index build waits for its end.
         row = cursor.execute("SELECT pg_try_advisory_lock(%s)", [migration_lock(f"{database.schema} words")])
         if row.fetchone() != (True,):
             raise BusyError(f"{database.location}: another `init` makes or drops the index of words just now")
@@ -165,7 +165,7 @@ def index_is_complete(cursor: Cursor) -> bool | None:
 
 @contextmanager
 def _reporting(database: Database, process_id: int, progress: Progress) -> Iterator[None]:
-    """Report progress while the block makes an index; report nothing if no connection is to be had."""
+    """Report progress while the block makes an index; report nothing if no connection is free."""
     over = Event()
     thread = Thread(target=_watch, args=(database, process_id, progress, over), name="index", daemon=True)
     thread.start()

@@ -113,7 +113,7 @@ def test_a_schema_is_not_downgraded(fresh: Database) -> None:
     config = migrate.configuration()
     with fresh.engine().connect() as connection:
         config.attributes["connection"] = connection
-        with pytest.raises(SchemaError, match=r"not downgraded: `dedup uninstall`"):
+        with pytest.raises(SchemaError, match=r"cannot be downgraded: remove it with `dedup uninstall`"):
             command.downgrade(config, "base")
     assert catalogue(fresh) == before
 

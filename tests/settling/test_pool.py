@@ -362,7 +362,7 @@ def test_a_settle_lock_that_others_hold_is_an_error_in_the_end(database: Databas
     hasty = Database(database.url, Timeouts(lock=0.3))
     with psycopg.connect(database.url) as other:
         other.execute("SELECT dedup.settle_lock()")
-        with pytest.raises(BusyError, match="another transaction holds what is needed"):
+        with pytest.raises(BusyError, match="another transaction holds a lock that is needed"):
             answers(made_by(hasty, workers), [given])
     hasty.close()
 
