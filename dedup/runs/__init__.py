@@ -1,1 +1,1 @@
-"""Runs and workers of a corpus, their heartbeats, and the state that a monitor reads."""
+"""Runs and workers of a corpus, the heartbeats of runs, and the state that a monitor reads."""

@@ -1,8 +1,8 @@
 """Keep the row of a run in `dedup.run` fresh from a thread, with the progress of the run.
 
-The thread has its own connection, so a long statement of the run does not silence it, and its errors do not
-touch the run. A live thread does not prove that the run works: it writes only if the run made progress, the
-server answered it, or the process computed since the last time.
+The thread has its own connection, so that a long statement of the run does not stop the heartbeat, and an
+error of the heartbeat does not stop the run. A live thread does not prove that the run works, so it writes
+only if the run made progress, the server answered the run, or the process computed since the last heartbeat.
 """
 
 from __future__ import annotations
@@ -21,18 +21,18 @@ from dedup.runs import runs
 from dedup.runs.runs import Owner, Run, RunCounts
 
 BEAT_SECONDS = 5.0
-COMPUTING = 0.1  # Part of a core above which a process computes; threads that only wait take a hundredth
-GRACE_SECONDS = 1.0  # Until another run counts as alive: the server notices a killed process with a delay
+COMPUTING = 0.1  # Share of a core above which a process counts as computing; waiting threads use about 0.01
+GRACE_SECONDS = 1.0  # Wait before another run counts as alive: the server notices a killed process late
 
 
 class Heartbeat:
-    """A run and its row. It is a `Progress`, and must be closed at the end."""
+    """A run and its row in `dedup.run`. This is a `Progress`, and must be closed at the end."""
 
     def __init__(self, database: Database, what: str) -> None:
         self.other: Run | None = None  # the live run that `claim` found
         self.taken_over: Run | None = None  # the dead run that this one replaced
-        self.superseded = False  # another run replaced this one, which should end
-        self.engine: str | None = None  # that settles, once it is chosen; stored with the stage
+        self.superseded = False  # another run replaced this one, so this one should end
+        self.engine: str | None = None  # engine that settles, once chosen; stored with the stage
         self._database, self.what = database, what
         self._run: int | None = None
         self._stage, self._steps, self._moved_at = "starting", Steps(0), time.monotonic()
@@ -44,7 +44,7 @@ class Heartbeat:
         self._computed = time.process_time()
 
     def claim(self) -> bool:
-        """Begin the run; return False if another one lives. Raises StuckError if that makes no progress."""
+        """Begin the run; return False if another run is alive. Raises StuckError: that run is stuck."""
         with translate_errors(self._database.location), self._connection.cursor(binary=True) as cursor:
             owner = self._find_owner(cursor)
         until = time.monotonic() + GRACE_SECONDS
@@ -56,7 +56,7 @@ class Heartbeat:
                     self._run = runs.claim(cursor, self.what, owner)
                 if self._run is not None:
                     self.taken_over = found
-                    # If the system gives no thread, the run continues; its lease lasts a minute.
+                    # Without a thread the run continues, but counts as gone after its lease of a minute.
                     with suppress(RuntimeError):
                         self._thread.start()
                     return True
@@ -64,7 +64,7 @@ class Heartbeat:
                 self.other = found
                 if found.stuck:
                     raise StuckError(
-                        f"{found.kind} has been running {found}, and came no further for"
+                        f"{found.kind} has been running {found}, and has made no progress for"
                         f" {found.still_seconds / 60:.0f} minutes: it is probably stuck; end it with"
                         f" `kill {found.process_id}` on {found.host}, with `kill -9` if it stays,"
                         f" then run `dedup {self.what}` again"
@@ -104,7 +104,7 @@ class Heartbeat:
 
     def _keep_beating(self) -> None:
         while not self._ended.wait(0.5):
-            # A new stage is written at once, but at most one in half a second.
+            # A new stage is written at once, but at most one stage per half second.
             self._news.wait(BEAT_SECONDS)
             self._news.clear()
             with suppress(Exception):
@@ -135,7 +135,7 @@ class Heartbeat:
 
     def _find_owner(self, cursor: Cursor) -> Owner:
         session = runs.find_session(cursor)
-        # Behind a pooler the session belongs to the pooler, and outlives this process.
+        # With a pooler the session belongs to the pooler, and outlives this process.
         if self._connection.pooled:
             return Owner(socket.gethostname(), os.getpid(), None, None)
         return Owner(socket.gethostname(), os.getpid(), *session)

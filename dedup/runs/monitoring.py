@@ -1,8 +1,8 @@
 """Read the state of a corpus for a monitor: waiting and failed articles, runs and workers.
 
-A monitor asks every minute, so no table is read as a whole. Up to `SAMPLE` articles of a kind are counted;
-above that, the number is an estimate of the planner, divided as in the sample. `dedup status` is exact, and
-reads everything (`../store/overview.py`).
+A monitor reads the state every minute, so no query reads a whole table. At most `SAMPLE` articles of a kind
+are counted. Larger numbers are estimates by the planner, with the shares of pending and stale articles in the
+sample. `dedup status` reads everything, and its numbers are exact (`../store/overview.py`).
 """
 
 from __future__ import annotations
@@ -21,15 +21,15 @@ from dedup.runs.runs import Run, Worker
 
 _sql = Statements("runs/monitoring")
 
-SAMPLE = 10_000  # Articles of a kind that are counted: about 20 ms
-# How long anything may wait while no run is at work, if there are workers. They settle within a second, so
-# this is not load; and it is longer than a restart of a server.
+SAMPLE = 10_000  # Maximum number of articles of a kind that are counted: about 20 ms
+# Maximum waiting time of an article if there are workers, but no run is at work. Even under load a worker
+# begins a run within a second, and the server restarts within this time.
 WAIT_SECONDS = 900.0
-FAILING_RUNS = 2  # After so many failures of one kind without a success, the next run will fail too
-# Failed articles with these reasons need no repair: articles of pictures have no text, and articles from
-# before the horizon are compared with nothing. Every newsroom has both every day.
+FAILING_RUNS = 2  # After this number of failures of one kind and no success, the next run will fail, too
+# Failed articles with these reasons need no repair: photo articles have no text, and articles before the
+# horizon are never compared. Every newsroom has such articles every day.
 NO_FAULT = ("empty", "archived")
-FORGOTTEN_SECONDS = 3_600.0  # A worker gone for longer was ended on purpose, if nothing waits
+FORGOTTEN_SECONDS = 3_600.0  # A worker gone for longer is no problem if nothing waits
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,25 +37,25 @@ class Vitals(Answer):
     """The state of a corpus for a monitor."""
 
     at: datetime  # the time of the server
-    articles: int  # estimate of the planner
+    articles: int  # number of articles, as the planner estimates
     pending: int  # articles without a mark
     stale: int  # articles whose mark is to be settled again
-    estimated: bool  # pending and stale are estimates, since there are more than `SAMPLE`
-    # of the oldest pending or stale article; an upper bound, or a lower one if they are estimates.
+    estimated: bool  # `pending` and `stale` are estimates, since there are more than `SAMPLE`
+    # Waiting time of the oldest pending or stale article: at most this, or at least this if `estimated`.
     waiting_seconds: float | None
-    failed: dict[str, int]  # reason without numbers -> articles, of the last `SAMPLE`
-    failed_lately: int  # failed articles that need a repair, within the time that was asked for
-    limits: dict[str, int]  # safety limit -> articles that it left unsettled, of `SAMPLE` at most
-    # name -> rows that wait, of the first `SAMPLE` + 1. "changes" are unread changes of attached tables; a
-    # whole table counts as one.
+    failed: dict[str, int]  # reason without numbers -> articles, among the newest `SAMPLE` failed ones
+    failed_lately: int  # failed articles that need a repair, within the requested time
+    limits: dict[str, int]  # safety limit -> articles that it left unsettled, at most `SAMPLE`
+    # name of a queue -> rows that wait, counted up to `SAMPLE` + 1. "changes" are unread changes of attached
+    # tables; a whole table that must be read counts as one change.
     queues: dict[str, int]
-    changes_waiting_seconds: float | None  # of the oldest change in "changes"
-    drifted: list[str]  # problems of the schema, of attached tables, and rows that take no marks
+    changes_waiting_seconds: float | None  # waiting time of the oldest change in "changes"
+    drifted: list[str]  # problems of the schema and of attached tables, and rows that refuse marks
     totals: dict[str, float]  # sums over all runs, such as "settled" and "seconds settling"
     quiet_at: datetime | None  # when a run or worker last found that nothing waits
-    run: Run | None  # at work
+    run: Run | None  # the run at work
     failing: dict[str, int]  # kind of error -> runs that failed since the last success
-    workers: list[Worker]  # alive or gone
+    workers: list[Worker]  # workers, alive or gone
 
     @property
     def waits(self) -> bool:
@@ -63,14 +63,15 @@ class Vitals(Answer):
 
     @property
     def waiting(self) -> str:
-        """Articles, and changes of attached tables, that wait, in words."""
+        """Description of the waiting articles and changes of attached tables."""
         articles = f"{'about ' if self.estimated else ''}{counted(self.pending + self.stale, 'article')}"
         changes = self.queues["changes"]
         also = f" and {counted(changes, 'change')} of attached tables" if changes else ""
         return f"{articles}{also} {'waits' if self.pending + self.stale == 1 and not changes else 'wait'}"
 
     def problems(self, seconds: float, wait: float | None = None) -> list[str]:
-        """Return the problems in words. `wait` replaces the limit of `seconds` while no run is at work."""
+        """Return the problems in words. `seconds`: maximum waiting time of an article. `wait`: maximum while
+        no run is at work; None for `WAIT_SECONDS` if there are workers."""
         found = [*self.drifted]
         if wait is None:
             wait = min(WAIT_SECONDS, seconds) if self.workers else seconds
@@ -112,7 +113,7 @@ def _hours(seconds: float) -> str:
 
 
 def load_vitals(cursor: Cursor, lately: float = 86_400.0) -> Vitals:
-    """Return the state of a corpus. `lately`: seconds within which failures are `failed_lately`."""
+    """Return the state of a corpus. `lately`: maximum age in seconds of failures in `failed_lately`."""
     prefer_indexes(cursor)
     sample = one_row(cursor, _sql("unsettled_sample"), {"sample": SAMPLE})
     at, articles, index_rows, seen, pending, oldest, limits = sample
@@ -124,7 +125,7 @@ def load_vitals(cursor: Cursor, lately: float = 86_400.0) -> Vitals:
     quiet_at = max((time for time in times if time is not None), default=None)
     waiting = None
     if oldest is not None:
-        # The table does not say since when an edited article waits; nothing waited at `quiet_at`.
+        # The time of an edit is not stored, but no article waited at `quiet_at`, so none has waited longer.
         since = oldest if quiet_at is None or estimated else max(oldest, quiet_at)
         waiting = max(0.0, (at - since).total_seconds())
     failed = cursor.execute(_sql("failed"), {"lately": lately, "sample": SAMPLE}).fetchall()

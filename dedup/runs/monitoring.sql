@@ -1,8 +1,8 @@
 -- The state of a corpus for status and metrics.
 
 -- name: unsettled_sample
--- Sample the unsettled articles: the time, the planner's estimates of articles and index rows, the sample's
--- size, the pending articles in it, the time of its oldest article, and the limits that fired.
+-- Sample the unsettled articles. Return the server time, the planner's estimates of all and of unsettled
+-- articles, the sample's size and pending articles, the time of its oldest article, and articles per limit.
 WITH looked_at AS MATERIALIZED (
     SELECT k.status, a.added_at, k.limit_fired FROM dedup.article_mark k
     CROSS JOIN LATERAL (SELECT added_at FROM dedup.article WHERE id = k.id OFFSET 0) AS a
@@ -19,26 +19,26 @@ SELECT clock_timestamp(),
             SELECT limit_fired, count(*) AS articles FROM looked_at WHERE limit_fired IS NOT NULL GROUP BY 1) AS fired)
 
 -- name: queues
--- Count changes of attached tables that were not read yet, the seconds for which the first has waited, deferred
--- articles, and marks to be written. Counting stops at the limit.
+-- Count unread changes of attached tables, deferred articles, and marks to be written, each up to the limit;
+-- return also the seconds for which the first change has waited.
 SELECT coalesce(sum(amount), 0)::bigint, extract(epoch FROM clock_timestamp() - min(noted_at))::double precision,
        (SELECT count(*) FROM (SELECT FROM dedup.deferred_article LIMIT %(limit)s) AS looked_at),
        (SELECT count(*) FROM (SELECT FROM dedup.mark_change LIMIT %(limit)s) AS looked_at)
 FROM (SELECT amount, noted_at FROM dedup.outbox ORDER BY id LIMIT %(limit)s) AS looked_at
 
 -- name: failed
--- Count the newest failed articles by reason, in all and lately.
+-- Count the newest failed articles by reason, and how many of these failed lately.
 SELECT split_part(reason, ':', 1), count(*),
        count(*) FILTER (WHERE marked_at > clock_timestamp() - make_interval(secs => %(lately)s))
 FROM (SELECT reason, marked_at FROM dedup.article_mark WHERE status = 'failed' ORDER BY id DESC LIMIT %(sample)s) AS f
 GROUP BY 1 ORDER BY 1
 
 -- name: last_done
--- Return when a run last succeeded.
+-- Return the end of the last successful run.
 SELECT max(ended_at) FROM dedup.run WHERE outcome = 'done'
 
 -- name: failing
--- Count the failed runs since the last success by kind of error, which a worker writes only to its log.
+-- Count the failed runs since the last success by kind of error; a worker writes the kind only to its log.
 SELECT coalesce(error, 'see its log'), count(*) FROM dedup.run
 WHERE outcome = 'failed' AND what = ANY(%(kinds)s)
     AND id > coalesce((SELECT max(id) FROM dedup.run WHERE outcome = 'done' AND what = ANY(%(kinds)s)), 0)

@@ -1,9 +1,9 @@
-"""Runs and workers of a corpus: a row for each, kept alive by heartbeats.
+"""Runs and workers of a corpus: a row for each, kept fresh by heartbeats.
 
-A killed run does not end its row. So the next run checks the session of the server that the row names, which
-ends with its process, and the time of its heartbeat, in case the session is not visible. Two runs at once do
-no harm: everything is written under the settle lock.
-A worker that waits updates its own row; while it settles, the row of its run shows that it lives.
+A killed run does not end its row. So the next run checks the database session that the row names, which ends
+with the process of the run, and the time of the last heartbeat, in case the session is not visible. Two runs
+at the same time do no harm: everything is written under the settle lock.
+A worker that waits updates its own row; while it settles, the row of its run shows that the worker is alive.
 """
 
 from __future__ import annotations
@@ -23,17 +23,17 @@ _sql = Statements("runs/runs")
 
 LEASE_SECONDS = 60.0  # A run with an older heartbeat is gone
 STUCK_SECONDS = 600.0  # A live run without progress for longer is probably stuck
-KEPT = 1_000  # Rows of runs
-SETTLING = ("backfill", "worker", "import")  # Runs of these kinds exclude each other: each settles the corpus
+KEPT = 1_000  # Maximum number of rows in `dedup.run`; older ones are deleted
+SETTLING = ("backfill", "worker", "import")  # Kinds of runs that settle the corpus, and exclude each other
 
 _LEASE = {"lease": LEASE_SECONDS}
 
-Session = tuple[int, datetime | None]  # Process of the server, and its start, which a pooler may hide
+Session = tuple[int, datetime | None]  # Process id in the server, and its start, None if a pooler hides it
 
 
 @dataclass(frozen=True, slots=True)
 class Owner:
-    """The process of a run, and the session of its heartbeat, None behind a pooler."""
+    """The process of a run, and the database session of the heartbeat, None behind a pooler."""
 
     host: str
     process_id: int
@@ -43,18 +43,18 @@ class Owner:
 
 @dataclass(frozen=True, slots=True)
 class Run(Answer):
-    """A run whose row has not ended."""
+    """A run without an end in its row, alive or gone."""
 
     id: int
     host: str
     process_id: int
     started_at: datetime
     stage: str
-    done: int  # of `total`, in this stage
+    done: int  # items of this stage that are done, of `total`
     total: int
-    quiet_seconds: float  # since the last heartbeat
-    still_seconds: float  # since the last progress
-    gone: bool  # its session ended, or its heartbeat is older than the lease
+    quiet_seconds: float  # seconds since the last heartbeat
+    still_seconds: float  # seconds since the last progress
+    gone: bool  # the session of the run ended, or the last heartbeat is older than the lease
     what: str  # one of SETTLING
 
     @property
@@ -79,12 +79,12 @@ class Run(Answer):
 
 @dataclass(frozen=True, slots=True)
 class RunCounts:
-    """Counts and times of a part of a run, added to the columns of `dedup.run` with these names."""
+    """Counts and times of a part of a run, to be added to the columns of `dedup.run` with the same names."""
 
     fingerprinted: int
     settled: int
     failed: int
-    seconds: Mapping[str, float]  # by stage
+    seconds: Mapping[str, float]  # duration by stage
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,14 +106,14 @@ class PastRun(Answer):
 
 
 def find_current(cursor: Cursor, what: str) -> Run | None:
-    """Return the run, alive or gone, that has not ended and excludes one of this kind."""
+    """Return the run without an end, alive or gone, that excludes a new run of the kind `what`."""
     kinds = list(SETTLING) if what in SETTLING else [what]
     row = cursor.execute(_sql("current"), {**_LEASE, "kinds": kinds}).fetchone()
     return Run(*row) if row else None
 
 
 def claim(cursor: Cursor, what: str, owner: Owner) -> int | None:
-    """Begin a run; return its number, or None if another one lives. The caller holds the settle lock."""
+    """Begin a run; return its id, or None if another run is alive. The caller holds the settle lock."""
     other = find_current(cursor, what)
     if other and not other.gone:
         return None
@@ -126,16 +126,16 @@ def claim(cursor: Cursor, what: str, owner: Owner) -> int | None:
 def beat(
     cursor: Cursor, run: int, owner: Owner, stage: str, done: int, total: int, still_seconds: float
 ) -> bool:
-    """Store that a run lives, and its progress; return False if another run ended it."""
+    """Store a heartbeat and the progress of a run; return False if another run replaced this run."""
     values = {"run": run, "stage": stage, "done": done, "total": total, "still": still_seconds}
     if cursor.execute(_sql("beat"), {**values, **asdict(owner)}).rowcount:
         return True
-    # A row that is gone was deleted, not ended by another run.
+    # A missing row was deleted, while a run that was replaced still has a row.
     return cursor.execute(_sql("find"), {"run": run}).fetchone() is None
 
 
 def end(cursor: Cursor, run: int, outcome: str, error: str | None) -> None:
-    """End a run, unless it has ended. `outcome`: "done", "stopped", "failed" or "taken over".
+    """End a run, unless its row has an end. `outcome`: "done", "stopped", "failed" or "taken over".
 
     `error`: the kind of error, never its message, which could quote an article.
     """
@@ -153,7 +153,7 @@ def add_counts(cursor: Cursor, run: int, counts: RunCounts) -> None:
 
 
 def _add_totals(cursor: Cursor, values: list[tuple[str, str, float]]) -> None:
-    # Sorted: two transactions that add to the same rows in different orders would deadlock.
+    # Two transactions that update the same rows in different orders would deadlock, so rows are sorted.
     found = sorted(value for value in values if value[2])
     names, stages, amounts = ([value[i] for value in found] for i in range(3))
     cursor.execute(_sql("add_totals"), {"names": names, "stages": stages, "values": amounts})
@@ -180,20 +180,20 @@ class Worker(Answer):
     process_id: int
     started_at: datetime
     seen_at: datetime
-    idle_at: datetime | None  # when it last found nothing to do
-    alive: bool  # seen within the lease or at work, and its session still exists
+    idle_at: datetime | None  # when the worker last found nothing to do
+    alive: bool  # the worker was seen within the lease or is at work, and its session still exists
 
 
 def begin_worker(cursor: Cursor, host: str, process_id: int) -> int:
-    """Delete workers that are gone, add this one, and return its number."""
+    """Delete the rows of workers that are gone, add a row for a new worker, and return its id."""
     cursor.execute(_sql("delete_gone_workers"), {**_LEASE, "besides": None})
     return int(one_row(cursor, _sql("begin_worker"), {"host": host, "process_id": process_id})[0])
 
 
 def see_worker(cursor: Cursor, worker: int, *, idle: bool, session: Session | None = None) -> bool:
-    """Store that a worker lives; return False if its row is gone. `idle`: it found nothing to do.
+    """Store that a worker is alive; return False if its row was deleted. `idle`: it found nothing to do.
 
-    `find_session`: one that stays open as long as the worker lives; None if it has none, or behind a pooler.
+    `session`: a database session that stays open while the worker lives; None without one or behind a pooler.
     """
     cursor.execute(_sql("delete_gone_workers"), {**_LEASE, "besides": worker})
     backend_pid, backend_start = session or (None, None)

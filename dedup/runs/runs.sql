@@ -1,7 +1,7 @@
 -- Runs and workers of a corpus.
 
 -- name: run_served
--- True if the session of `dedup.run r` still exists. pg_stat_activity hides the start of other roles' sessions.
+-- True if the session of `dedup.run r` still exists. pg_stat_activity may hide its start.
 (r.backend_pid IS NULL OR EXISTS (
     SELECT FROM pg_stat_activity s
     WHERE s.pid = r.backend_pid AND (s.backend_start IS NULL OR s.backend_start = r.backend_start)))
@@ -13,7 +13,7 @@
     WHERE s.pid = w.backend_pid AND (s.backend_start IS NULL OR s.backend_start = w.backend_start)))
 
 -- name: worker_alive
--- True if `dedup.worker w` lives: it was seen lately, or its process is at work.
+-- True if `dedup.worker w` is alive: the worker was seen within the lease, or its process has a live run.
 (w.seen_at > clock_timestamp() - make_interval(secs => %(lease)s) AND ${worker_served}
  OR EXISTS (
     SELECT FROM dedup.run r
@@ -37,7 +37,7 @@ SELECT * FROM unnest(%(names)s::text[], %(stages)s::text[], %(values)s::double p
 ON CONFLICT (name, stage) DO UPDATE SET value = t.value + excluded.value
 
 -- name: beat
--- Store that a run lives, and its progress, unless it has ended.
+-- Store a heartbeat and the progress of a run, unless the run has ended.
 UPDATE dedup.run
 SET heartbeat_at = clock_timestamp(), progress_at = clock_timestamp() - make_interval(secs => %(still)s),
     stage = %(stage)s, done = %(done)s, total = %(total)s, backend_pid = %(backend_pid)s,
@@ -54,7 +54,7 @@ VALUES (%(what)s, %(host)s, %(process_id)s, %(backend_pid)s, %(backend_start)s) 
 INSERT INTO dedup.worker (host, process_id) VALUES (%(host)s, %(process_id)s) RETURNING id
 
 -- name: current
--- Return the run of these kinds that has not ended, alive or gone.
+-- Return the run of some kinds that has no end, alive or gone.
 SELECT id, host, process_id, started_at, stage, done, total,
        extract(epoch FROM clock_timestamp() - heartbeat_at)::double precision,
        extract(epoch FROM clock_timestamp() - progress_at)::double precision,
@@ -62,16 +62,16 @@ SELECT id, host, process_id, started_at, stage, done, total,
 FROM dedup.run r WHERE what = ANY (%(kinds)s) AND ended_at IS NULL
 
 -- name: delete_gone_workers
--- Delete workers that are gone, except for one.
+-- Delete the workers that are gone, except for the worker that asks.
 DELETE FROM dedup.worker w WHERE w.id IS DISTINCT FROM %(besides)s AND NOT ${worker_alive}
 
 -- name: delete_old
--- Delete all but the last runs.
+-- Delete old runs that have ended; keep the newest runs.
 DELETE FROM dedup.run
 WHERE ended_at IS NOT NULL AND id <= (SELECT id FROM dedup.run ORDER BY id DESC OFFSET %(kept)s LIMIT 1)
 
 -- name: end
--- End a run, unless it has ended.
+-- End a run, unless its row has an end.
 UPDATE dedup.run SET ended_at = clock_timestamp(), outcome = %(outcome)s, error = %(error)s
 WHERE id = %(run)s AND ended_at IS NULL RETURNING id
 
@@ -84,13 +84,13 @@ DELETE FROM dedup.worker WHERE id = %(worker)s
 SELECT FROM dedup.run WHERE id = %(run)s
 
 -- name: history
--- Return the last runs.
+-- Return the newest runs.
 SELECT id, what, host, started_at, ended_at, seconds, outcome, error,
        fingerprinted, settled, failed, stage_seconds
 FROM dedup.run_history ORDER BY id DESC LIMIT %(limit)s
 
 -- name: see_worker
--- Store that a worker lives.
+-- Store that a worker is alive.
 UPDATE dedup.worker
 SET seen_at = clock_timestamp(), backend_pid = %(backend_pid)s, backend_start = %(backend_start)s,
     idle_at = CASE WHEN %(idle)s THEN clock_timestamp() ELSE idle_at END
@@ -105,5 +105,5 @@ SELECT pg_backend_pid(), (SELECT backend_start FROM pg_stat_activity WHERE pid =
 SELECT name, stage, value FROM dedup.run_total ORDER BY name, stage
 
 -- name: workers
--- Return every worker, and whether it lives.
+-- Return every worker, and whether the worker is alive.
 SELECT host, process_id, started_at, seen_at, idle_at, ${worker_alive} FROM dedup.worker w ORDER BY id

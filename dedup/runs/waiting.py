@@ -1,8 +1,8 @@
-"""Find out whether anything waits to be settled: by a query every second, or by a notification.
+"""Find out whether anything waits to be settled, by a query every second or by a notification.
 
-The query must cost nothing: an index answers for each source of work in `waiting.sql`. A notification is only
-a hint: a listener also asks the database after a while, so a lost notification, a dead connection or a pooler
-that cannot listen only delays it.
+The query must be cheap: each source of work in `waiting.sql` has an index. A notification is only a hint: the
+worker also runs the query without one, after a pause. So a lost notification, a dead connection or a pooler
+without LISTEN only delays the work.
 """
 
 from __future__ import annotations
@@ -27,17 +27,17 @@ from dedup.runs.runs import Session
 
 _sql = Statements("runs/waiting")
 
-SLICE_SECONDS = 0.2  # Between two checks of `stop` while waiting
-AGAIN_SECONDS = (1.0, 60.0)  # First and longest pause before a lost connection is opened again; it doubles
+SLICE_SECONDS = 0.2  # Pause between two calls of `stop` while waiting
+AGAIN_SECONDS = (1.0, 60.0)  # First and longest pause before the connection is reopened; the pause doubles
 
 log = logging.getLogger("dedup.listener")
 
 
 @dataclass(frozen=True, slots=True)
 class Waiting:
-    settling: bool  # articles or changed settings wait; the first round notices a changed program
-    counting: bool  # sentences are to be counted, after which articles may wait
-    words: bool  # words of sentences are to be kept; no article waits for it
+    settling: bool  # articles or changed settings wait; a changed program is not noticed here
+    counting: bool  # sentences must be counted, which may make articles wait, or credits must be read
+    words: bool  # the words of sentences must be stored; no article waits for this
 
     def __bool__(self) -> bool:
         return self.settling or self.counting
@@ -50,7 +50,7 @@ def find_waiting(cursor: Cursor) -> Waiting:
 
 
 class Listener:
-    """A connection that only runs LISTEN, and so loses no notification."""
+    """A connection that is used only for LISTEN, so that no notification is lost."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
@@ -59,7 +59,7 @@ class Listener:
         self._next, self._pause = 0.0, AGAIN_SECONDS[0]
 
     def wait(self, seconds: float, stop: Callable[[], bool]) -> bool:
-        """Wait for a notification; return whether one came in time."""
+        """Wait for a notification for at most `seconds`; return whether one came."""
         deadline = time.monotonic() + seconds
         while not stop():
             left = deadline - time.monotonic()
@@ -73,7 +73,7 @@ class Listener:
         return False
 
     def session(self) -> Session | None:
-        """Return the session that listens, which ends with the process, if there is one."""
+        """Return the database session that listens, if any; the session ends with the process."""
         return self._session if self._connect() else None
 
     def close(self) -> None:
@@ -89,7 +89,7 @@ class Listener:
             return None
         try:
             connection = self._database.connect()
-            # A pooler gives the session to others after each transaction: LISTEN would be lost.
+            # A pooler gives the session to other clients after each transaction, so LISTEN would be lost.
             if connection.pooled:
                 log.info("LISTEN does not work through a pooler: articles are found by polling")
                 connection.close()
@@ -108,12 +108,12 @@ class Listener:
     def _take_notifications(self, connection: Connection) -> bool:
         heard = False
         try:
-            # Unlike `connection.notifies`, this does not wait.
+            # `connection.notifies` would wait for notifications; these calls return at once.
             connection.pgconn.consume_input()
             while connection.pgconn.notifies():
                 heard = True
         except psycopg.Error:
-            log.info("the connection for LISTEN was lost: it is opened again")
+            log.info("the connection for LISTEN was lost, and will be opened again")
             self.close()
             self._next = time.monotonic() + self._pause
         return heard

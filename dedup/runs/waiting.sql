@@ -1,13 +1,13 @@
--- The query of a worker that waits, every second.
+-- The query that an idle worker runs every second.
 
 -- name: look
--- Return whether anything is to be settled, sentences are to be counted, and their words are to be kept.
+-- Return three flags: articles must be settled, sentences must be counted, words of sentences must be stored.
 SELECT EXISTS (
     -- Articles to settle.
     SELECT FROM dedup.article_mark k WHERE k.status = 'pending' OR k.stale
     UNION ALL
-    -- Changes of attached tables, unless a person must repair the table first, or it is left alone for a while.
-    -- `id > 0`, which is always true, has them looked up by the key, in order.
+    -- Changes of attached tables, unless a person must repair the table, or workers skip it for a while.
+    -- `id > 0` is always true, and makes Postgres read the changes by the primary key, in order.
     SELECT FROM dedup.outbox WHERE id > 0 AND attachment_id NOT IN (
         SELECT id FROM dedup.attachment
         WHERE seen -> 'problems' IS NOT NULL
@@ -19,7 +19,7 @@ SELECT EXISTS (
       AND ((seen ->> 'until')::double precision > extract(epoch FROM now())) IS NOT TRUE
       AND synced_at < now() - make_interval(mins => sync_minutes)
     UNION ALL
-    -- Rows that can be articles now.
+    -- Rows of attached tables that were refused before, and can be articles now.
     SELECT FROM dedup.refused_row r
     WHERE octet_length(r.source_id) <= %(longest)s
       AND NOT EXISTS (SELECT FROM dedup.article a WHERE a.source_id = r.source_id)
@@ -37,7 +37,7 @@ SELECT EXISTS (
     -- Fingerprints not yet in use.
     SELECT FROM dedup.fingerprint_bulk
     UNION ALL
-    -- A horizon that is to be moved, or articles that are to be divided by it again.
+    -- A horizon that must be moved, or articles that must be divided by the horizon again.
     SELECT FROM dedup.corpus_state WHERE horizon_wanted IS NOT NULL OR divided IS NULL
     UNION ALL
     -- Changed settings.
@@ -46,12 +46,12 @@ SELECT EXISTS (
     -- New sentence parameters.
     SELECT FROM dedup.sentence_model WHERE NOT adopted
 ), EXISTS (
-    -- A hook leaves such a row for every article that it settles.
+    -- Sentences to count: a hook leaves a row of `sentence_change` for every article that it settles.
     SELECT FROM dedup.corpus_state WHERE recount_all UNION ALL SELECT FROM dedup.sentence_change
     UNION ALL
-    -- Articles whose credits are to be read.
+    -- Articles whose credits must be read.
     SELECT FROM dedup.credit_unread
 ), EXISTS (
-    -- Words of sentences whose time to be kept has come.
+    -- A schedule by which the words of sentences must be stored now.
     SELECT FROM dedup.sentence_schedule WHERE begun_at < now() - make_interval(mins => minutes)
 )

@@ -1,4 +1,4 @@
-"""Put changed settings into force in short steps, so that nobody waits long."""
+"""Put changed settings into force in short transactions, so that no other process waits long for the lock."""
 
 from __future__ import annotations
 
@@ -9,20 +9,20 @@ from dedup.settling.locked import run_locked
 from dedup.store import rulebooks
 from dedup.store.rulebooks import AdoptionPlan
 
-ARTICLES_PER_TRANSACTION = 2_000  # About a tenth of a second under one hold of the settle lock
+ARTICLES_PER_TRANSACTION = 2_000  # One transaction holds the settle lock for about a tenth of a second
 
 
 def adopt(database: Database) -> bool:
     """Put changed settings, sentence parameters or a changed program into force; return False if nothing
-    changed. Raises StaleRulesError: they were changed again meanwhile. SchemaError: a newer program made the
-    stored results."""
+    changed. Raises StaleRulesError: someone changed the settings again. SchemaError: a newer program made
+    the stored results."""
     with database.transaction() as cursor:
         if not rulebooks.find_adoption(cursor):
             return False
         plan = rulebooks.plan_adoption(cursor)
     with database.transaction(settling=True) as cursor:
         rulebooks.keep_pinned_words(cursor, plan)
-    # Safe to stop after any page: articles keep their marks, and are settled by the rules then in force.
+    # Stopping after any page is safe: articles keep their marks, and the rules then in force settle them.
     through = 0
     while last := _withdraw_page(database, plan, through):
         through = last

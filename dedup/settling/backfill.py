@@ -1,8 +1,8 @@
-"""Settle everything that waits: the nightly run (docs/semantics.md, section 6).
+"""Settle everything that waits, in one run, such as every night (docs/semantics.md, section 6).
 
 Changed settings are adopted first. Then three steps repeat until nothing is left: fingerprint texts, bring
-the common sentences up to date, settle in batches. Each step commits as it goes: the next run continues one
-that was stopped. Memory does not grow with the corpus.
+the common sentences up to date, settle in batches. Each step commits its work in parts: if a run is stopped,
+the next run continues from there. The batches need memory that does not grow with the corpus.
 """
 
 from __future__ import annotations
@@ -39,42 +39,42 @@ from dedup.store import articles, credits, fingerprints, rulebooks, stories
 from dedup.store.rulebooks import Adoption, Rulebook, StaleRulesError
 from dedup.store.stories import Reprints
 
-# A run ends when a round finds nothing to do. After so many rounds that did the same it would never end.
+# A run ends when a round finds nothing to do. A run is stuck after this number of rounds that did the same.
 SAME_ROUNDS = 10
 
-DEFERRED_PER_TRANSACTION = 100  # A few hundredths of a second under one hold of the settle lock
-MOST_REPRINTED = 3  # Stories that a report names
+DEFERRED_PER_TRANSACTION = 100  # One transaction holds the settle lock for a few hundredths of a second
+MOST_REPRINTED = 3  # Maximum number of stories that a report names
 
 
 @dataclass(slots=True)
 class BackfillReport(Answer):
     """Result of a backfill."""
 
-    already_running: bool = False  # another backfill is at work; this one did nothing
-    running: Run | None = None  # that other one
-    taken_over: Run | None = None  # the backfill before, which died without an end
-    superseded: bool = False  # another backfill took this one for dead and works in its place
-    stopped: bool = False  # it was asked to stop before everything was settled
+    already_running: bool = False  # another run is at work; this backfill did nothing
+    running: Run | None = None  # the other run, if one is at work
+    taken_over: Run | None = None  # the previous run, if it died without an end in its row
+    superseded: bool = False  # another run considered this one dead and replaced it
+    stopped: bool = False  # the run was asked to stop before everything was settled
     adopted: bool = False  # changed settings, sentence parameters or a changed program were put into force
     fingerprinted: int = 0  # texts that got a fingerprint
-    failed: int = 0  # texts that cannot have one
+    failed: int = 0  # texts that cannot have a fingerprint
     common_entered: int = 0  # sentences that became common
     common_left: int = 0  # sentences that stopped being common
     settled: int = 0  # marks written; an article that was settled twice counts twice
     compared: int = 0  # pairs of articles scored
-    deferred: int = 0  # deferred articles that others still hold
+    deferred: int = 0  # deferred articles that other transactions still hold
     archived: int = 0  # articles before the horizon that were archived (docs/semantics.md, section 10)
     synced: int = 0  # changes of attached tables that were read
-    # Rows of attached tables that cannot be articles: the key is longer than 1,000 bytes, or an article
-    # outside the table has its source_id.
+    # Rows of attached tables that cannot be articles: the key is longer than 1,000 bytes, or an article that
+    # is not from this table has the same source_id.
     refused: int = 0
     written_back: int = 0  # rows of attached tables into which marks were written
     problems: list[str] = field(default_factory=list)  # of attached tables; one line each, with the next step
-    # By stage: reading changes, adopting, archiving, fingerprinting, counting, settling; in memory also
-    # reading, comparing, indexing, writing; and reading credits.
+    # By stage: reading changes, adopting, archiving, fingerprinting, counting, settling and reading credits;
+    # with the memory engine also reading, comparing, indexing and writing.
     seconds: dict[str, float] = field(default_factory=dict)
-    engines: list[str] = field(default_factory=list)  # that settled, in order: "postgres" or "memory"
-    reprints: Reprints | None = None  # the duplicates that the corpus has now; None if nothing was settled
+    engines: list[str] = field(default_factory=list)  # engines in order of use: "postgres" or "memory"
+    reprints: Reprints | None = None  # duplicates in the corpus now; None if nothing was settled
 
 
 def backfill(
@@ -103,7 +103,7 @@ def backfill(
         try:
             BackfillRun(database, report, heartbeat, options, progress or SilentProgress(), stop).run()
         except BaseException as error:
-            # The database may be the error; the next run sees that this one is dead.
+            # The database may have caused the error; the next run notices that this run is dead.
             with suppress(Exception):
                 heartbeat.end("failed", type(error).__name__)
             raise
@@ -142,7 +142,7 @@ class BackfillRun:
         self._window = Window(database, self._progress, self._stop)
         self._rounds: Counter[tuple[int, ...]] = Counter()
         self._settled_in_memory = False
-        # Who types `dedup backfill` may have repaired a table that was left alone: it is tried at once.
+        # A person who runs `dedup backfill` may have repaired a table that workers skip: try that table now.
         self._again = heartbeat.what == "backfill"
         self._fingerprinting = Fingerprinting(database, self._progress, options.pool, self._stop)
         self._timed = partial(timed, report.seconds)
@@ -154,7 +154,7 @@ class BackfillRun:
         finally:
             done = self._report
             counts = RunCounts(done.fingerprinted, done.settled, done.failed, done.seconds)
-            # The counts are for people only: they must not hide the error that ended the run.
+            # Counts only inform people: failing to store counts must not hide the error that ended the run.
             with suppress(Exception):
                 self._heartbeat.add_counts(counts)
 
@@ -163,10 +163,10 @@ class BackfillRun:
             try:
                 did = self.run_round()
             except StaleRulesError:
-                # Someone changed a setting: begin again with the new ones.
+                # Someone changed a setting: begin again with the new settings.
                 self._fingerprinting.begin_again()
                 continue
-            # Hooks leave credits to this, and so do changes of bylines and of the list of agencies.
+            # Hooks, changed bylines and changes to the list of agencies leave credits to be read here.
             with self._timed("reading credits"):
                 while not self._stop() and run_locked(self._database, credits.read_unread):
                     pass
@@ -182,8 +182,8 @@ class BackfillRun:
         self._report.stopped = True
 
     def run_round(self) -> tuple[int, ...]:
-        """Run all steps once; return numbers that are equal if two rounds did the same, or () if nothing was
-        done."""
+        """Run all steps once; return a tuple that is equal for two rounds that did the same, and () if this
+        round did nothing."""
         self._report.deferred = store_deferred(self._database)
         with self._timed("reading changes"):
             synced = sync(self._database, self._progress, self._stop, again=self._again)
@@ -203,7 +203,7 @@ class BackfillRun:
         self._report.archived = self._window.archived
         with self._database.transaction() as cursor:
             waiting = fingerprints.count(cursor, "unfingerprinted")
-        # Before texts are read: it decides into which table their fingerprints go.
+        # The engine is chosen before texts are read, since it decides which table takes their fingerprints.
         engine = self._options.engine
         loading = choice.should_load_without_indexes(self._database, engine, waiting)
         self._fingerprinting.target = "fingerprint_bulk" if loading else "fingerprint"
@@ -234,8 +234,8 @@ class BackfillRun:
         return read
 
     def _settle_in_memory(self, rulebook: Rulebook, waiting: int, read: Counts | None) -> tuple[int, ...]:
-        """Settle everything at once. If no text was `read` yet, fingerprint first, and build the indexes
-        later."""
+        """Settle everything in memory. `read`: counts of the texts fingerprinted before; None to fingerprint
+        now without indexes, which are built afterwards."""
         run, memory, loading = self._heartbeat.run, self._options.memory, read is None
         with MemoryRun(
             self._database, rulebook, run, memory, self._progress, self._timed, self._stop, loading=loading
@@ -255,7 +255,7 @@ class BackfillRun:
         return read.articles, read.which, done.refreshed.entered, done.refreshed.left, done.settled, -1
 
     def _settle(self, rulebook: Rulebook) -> tuple[int, int]:
-        """Settle everything that has a fingerprint; return how many articles, and a number for which."""
+        """Settle every article with a fingerprint; return their count, and a hash of the articles settled."""
         with self._database.transaction() as cursor:
             total = fingerprints.count(cursor, "unsettled")
         if not total:
@@ -270,13 +270,13 @@ class BackfillRun:
             )
             if not settled.ids:
                 break
-            # Hooks wait for the settle lock: a batch shrinks when the machine is slow.
+            # Hooks wait for the settle lock, so batches become smaller on a slow machine.
             limit = min(self._options.batch, next_batch(len(settled.ids), seconds))
             same = same + 1 if settled.ids == before else 0
             if same >= SAME_ROUNDS:
                 raise make_stuck_error(len(before))
             before = settled.ids
-            # Two rounds that settled as many articles did the same only if these are equal too.
+            # Two rounds with equal counts did the same only if they settled the same articles.
             which ^= hash(before)
             done += len(settled.ids)
             total += len(settled.unsettled)
@@ -293,13 +293,13 @@ class BackfillRun:
 
 
 def _settle_some(cursor: Cursor, settings: Settings, limit: int) -> tuple[SettleResult, float]:
-    """Settle some articles; return the result, and how many seconds the settle lock was held."""
+    """Settle at most `limit` articles; return the result, and for how many seconds the lock was held."""
     started = perf_counter()
     return settle(cursor, settings, limit=limit), perf_counter() - started
 
 
 def store_deferred(database: Database) -> int:
-    """Store deferred articles; return how many of them others still hold."""
+    """Store deferred articles; return the number of articles that other transactions still hold."""
     left: list[str] = []
     while True:
         with database.transaction() as cursor:
@@ -310,7 +310,7 @@ def store_deferred(database: Database) -> int:
         try:
             run_locked(database, partial(articles.store_deferred, source_ids=waiting), seconds=0)
         except BusyError:
-            # One by one: others may hold only one of them.
+            # Store the articles one by one, since other transactions may hold only one of them.
             for source_id in waiting:
                 try:
                     run_locked(database, partial(articles.store_deferred, source_ids=[source_id]), seconds=0)
@@ -318,7 +318,7 @@ def store_deferred(database: Database) -> int:
                     left.append(source_id)
 
 
-# Two cores of 2024 do as much (scripts/benchmark.py); previews say "about".
+# Speed of two cores from 2024 (scripts/benchmark.py); a preview calls its estimate "about".
 FINGERPRINTS_PER_SECOND = 2_500
 SETTLED_PER_SECOND = 4_000
 
@@ -327,7 +327,7 @@ SETTLED_PER_SECOND = 4_000
 class Preview(Answer):
     """Amount of work for the next backfill."""
 
-    adoption: Adoption  # changes that it adopts first
+    adoption: Adoption  # changes that the backfill adopts first
     fingerprint: int  # texts to be fingerprinted
     settle: int  # articles to be settled
 

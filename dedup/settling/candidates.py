@@ -1,4 +1,4 @@
-"""Candidates for comparison, and the data of articles that the rules compare."""
+"""Find the articles to compare with others, and prepare the data that the rules compare."""
 
 from __future__ import annotations
 
@@ -29,14 +29,15 @@ def find_sharing(
     after: datetime | None = None,
     limit: int | None = None,
 ) -> list[FingerprintRow]:
-    """Find articles that share a bucket, a content or one of `sentences`, which are not common."""
+    """Find articles that share a bucket, a content hash or one of `sentences` with `rows`. `sentences`: for
+    each row its sentences, without common ones."""
     return settling.find_sharing(
         cursor,
         settings,
         among,
         distinct(np.concatenate(sentences)),
         distinct(np.concatenate([row.buckets for row in rows])),
-        # An article with buckets is found by them: content is a key of short texts only.
+        # Only short texts, which have no buckets, are looked up by content: buckets find equal longer texts.
         bigints({row.content_hash for row in rows if not len(row.buckets)}),
         after=after,
         limit=limit,
@@ -61,7 +62,8 @@ def drop_common(cursor: Cursor, rows: Sequence[FingerprintRow]) -> list[Bigints]
 
 
 def make_profiles(rows: Sequence[FingerprintRow], sentences: Sequence[Bigints], pins: PairPins) -> Profiles:
-    """Return arrays for the decider: articles in canonical order, with their sentences but common ones."""
+    """Return the arrays that `rules.decide` needs. `rows`: in canonical order. `sentences`: for each row its
+    sentences, without common ones."""
     size = max((len(row.signature) for row in rows), default=0)
     signature = np.zeros((len(rows), size), np.uint8)
     for place, row in enumerate(rows):
@@ -96,7 +98,8 @@ def relate_all(
     settings: Settings,
     pins: Mapping[bytes, Relation],
 ) -> list[Partner]:
-    """Return the relations of one article to others by the rules for pairs; `pins` belong to this article."""
+    """Return the relations of one article to others by the rules for pairs. `sentences`: for each
+    row its sentences, without common ones. `pins`: pinned relations of the article, by source_id."""
     found: list[Partner] = []
     for row, kept in zip(rows, sentences, strict=True):
         relation = relate(own, make_profile(row, kept), settings, pins.get(row.order[1]))
@@ -106,7 +109,7 @@ def relate_all(
 
 
 def make_profile(row: FingerprintRow, sentences: Bigints) -> Profile:
-    """Return an article as the rules for pairs need it, given its sentences without common ones."""
+    """Return an article in the form that the rules for pairs need. `sentences`: without common ones."""
     return Profile(
         row.content_hash,
         frozenset(sentences.tolist()),

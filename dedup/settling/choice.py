@@ -1,4 +1,4 @@
-"""Choose the quicker engine, and the table for new fingerprints: the marks are the same."""
+"""Choose the quicker engine, and the table for new fingerprints; every choice gives the same marks."""
 
 from __future__ import annotations
 
@@ -7,15 +7,15 @@ from dedup.base.machine import EngineName
 from dedup.db.database import Database
 from dedup.store import fingerprints, memory_engine
 
-MEMORY_SHARE = 0.25  # Share of the machine's memory that the memory engine uses at most by default
-IN_MEMORY_ARTICLES = 10_000  # Fewer articles always settle through the indexes: that takes seconds
+MEMORY_SHARE = 0.25  # Maximum share of the machine's memory for the memory engine, by default
+IN_MEMORY_ARTICLES = 10_000  # Fewer articles are settled through the indexes, which takes seconds
 
-# From this share of unsettled articles it is quicker to read the whole corpus and settle it in memory than to
-# look up each of them: 30 µs an article of the corpus against 700 µs an unsettled one.
+# If at least this share of articles is unsettled, reading and settling the whole corpus in memory (30 µs per
+# article of the corpus) is quicker than looking up each unsettled article (700 µs per unsettled article).
 IN_MEMORY_SHARE = 0.04
 
-# From this share of new fingerprints it is quicker to build the indexes again than to add each one: 35 µs an
-# article of the corpus against 130 µs a new one.
+# If at least this share of fingerprints is new, rebuilding the indexes (35 µs per article of the corpus) is
+# quicker than adding each new fingerprint to them (130 µs per new fingerprint).
 LOADED_SHARE = 0.3
 
 
@@ -24,11 +24,11 @@ def choose_memory() -> int:
 
 
 def should_load_without_indexes(database: Database, engine: EngineName, waiting: int) -> bool:
-    """Return whether to write fingerprints for so many waiting texts without indexes, and build these
-    later."""
+    """Return whether to write fingerprints without indexes, and build the indexes later. `waiting`: number of
+    texts to fingerprint."""
     with database.transaction() as cursor:
         if memory_engine.was_interrupted(cursor):
-            # A load was stopped in the middle: its fingerprints wait there, and must come into use.
+            # A stopped load left fingerprints in the table without indexes, and they must come into use.
             return True
         if engine == "postgres":
             return False
@@ -39,7 +39,7 @@ def should_load_without_indexes(database: Database, engine: EngineName, waiting:
 
 
 def should_settle_in_memory(database: Database, engine: EngineName) -> bool:
-    """Return whether so many articles are unsettled that the memory engine is quicker."""
+    """Return whether to use the memory engine, since it is chosen by name or quicker."""
     if engine == "postgres":
         return False
     with database.transaction() as cursor:

@@ -1,11 +1,12 @@
-"""Loop of `dedup worker`: settle what arrives within a second, for years.
+"""Loop of `dedup worker`: settle articles within a second of their arrival, for years.
 
-Each poll or notification asks the database whether anything waits (`runs/waiting.py`). One worker works at a
-time: the one that holds the run, as a backfill would. The others stand by and take over when it dies. A run
-lasts as long as work keeps coming, so that there is one row for a working period and not for every article.
+After each pause or notification the worker asks the database whether anything waits (`runs/waiting.py`). Only
+one worker works at a time: the worker that holds the run, which also excludes backfills. Other workers stand
+by, and one of them takes over when the working one dies. A run lasts as long as work keeps coming, so a busy
+period has one row in `dedup.run`, not one per article.
 
-The loop waits for a database that is away. It ends by `stop`, a refused login, a lack of rights, or a schema
-of another program.
+If the database cannot be reached, the loop waits for it. The loop ends if `stop` returns True, the login is
+refused, rights are missing, or the schema belongs to another program version.
 """
 
 from __future__ import annotations
@@ -32,18 +33,18 @@ from dedup.settling import sentences
 from dedup.settling.backfill import BackfillOptions, BackfillReport, BackfillRun
 from dedup.store import quotes
 
-POLL_SECONDS = 1.0  # An article without a notification waits at most so long
-IDLE_SECONDS = 60.0  # A run ends when nothing came for so long
+POLL_SECONDS = 1.0  # Pause between two questions whether anything waits, if no notification comes
+IDLE_SECONDS = 60.0  # A run ends after this time without work
 SEEN_SECONDS = 15.0  # Pause between two signs of life of an idle worker
 
-# Pause between counts of sentences when nothing else waits: hooks settle by themselves, and may do so often.
+# Minimum pause between two counts of sentences if nothing else waits: every hook leaves sentences to count.
 COUNT_SECONDS = 5.0
 
-# A worker that ends waits so long for the words of sentences, which come page by page. A count may take
-# longer, and has written nothing.
+# Maximum time that an ending worker waits for the thread that stores the words of sentences. The thread stops
+# after a page of texts; counting the sentences may take longer, but has written nothing by then.
 WORDS_SECONDS = 5.0
 
-# Pauses before a database that is away is asked again: the first, doubled each time up to the second.
+# First and longest pause before the next attempt to reach a database; the pause doubles each time.
 DOWN_SECONDS = (1.0, 30.0)
 
 log = logging.getLogger("dedup.worker")
@@ -60,7 +61,7 @@ class Pace:
 
 
 class Daemon:
-    """A worker. When `stop` says so, it finishes the batch in hand and ends."""
+    """A worker. When `stop` returns True, the worker finishes its present batch and ends."""
 
     def __init__(
         self,
@@ -85,7 +86,7 @@ class Daemon:
         self._problems: list[str] = []
 
     def run(self) -> None:
-        """Work until told to stop. Raises one of `LASTING`: the database refuses, so waiting is no use."""
+        """Work until told to stop. Raises one of `LASTING`: the database refuses, so waiting cannot help."""
         log.info("worker started on %s", self._database.location, extra={"event": "started"})
         orderly = False
         try:
@@ -98,12 +99,12 @@ class Daemon:
             orderly = True
             raise
         finally:
-            # Whoever ends it by force, such as by a second Ctrl-C, must not wait for the database.
+            # A person who forces an end, such as by a second Ctrl-C, must not wait for the database.
             self._release(record=orderly)
         log.info("worker stopped", extra={"event": "stopped"})
 
     def _try_round(self) -> float:
-        """Settle everything that waits; return for how many seconds nothing need be done."""
+        """Settle everything that waits; return the seconds to wait before the next round."""
         try:
             again = self._settle_waiting()
         except LASTING:
@@ -123,18 +124,19 @@ class Daemon:
         return 0.0 if again else self._pace.poll
 
     def _back_off(self) -> float:
-        """Release everything; return how many seconds to wait before the next attempt."""
+        """End the run and close the listener; return the seconds to wait before the next attempt."""
         self._down += 1
         self._end_run("failed")
         self._listener.close()
         return back_off(*self._pace.down, self._down - 1)
 
     def _settle_waiting(self) -> bool:
-        """Settle everything that waits, if no other worker does; return whether to look again at once."""
+        """Settle everything that waits, unless another run is at work; return whether to start the next round
+        without a pause."""
         with self._database.transaction() as cursor:
             found = waiting.find_waiting(cursor)
         now = time.monotonic()
-        # No table shows that the program has another revision: the first round looks for that.
+        # No table shows that the program itself changed, so the first round always runs and checks that.
         if self._first:
             found = Waiting(True, found.counting, found.words)
         self._quiet = not found
@@ -149,13 +151,13 @@ class Daemon:
             return False
         did = self._run_round()
         if self._first:
-            # Say at once that it is idle, without the usual pause.
+            # The next round records that this worker is idle, without the usual pause.
             self._first, self._seen_at = False, float("-inf")
         self._worked_at = self._counted_at = time.monotonic()
         return did
 
     def _start_sentences(self) -> None:
-        # In a thread: counting sentences reads the whole corpus, and what arrives must not wait for that.
+        # A thread does this: counting sentences reads the whole corpus, and new articles must not wait.
         if self._words and self._words.is_alive():
             return
         with self._database.transaction() as cursor:
@@ -172,13 +174,13 @@ class Daemon:
                 self._database, outlets=outlets, stop=lambda: self._leaving.is_set() or self._stop()
             )
         except DedupError as error:
-            # No reason to end the worker: it is tried again when it is due again.
-            log.warning("kept no words of sentences: %s", error, extra={"event": "sentences"})
+            # This error need not end the worker: the sentences are due again after their usual pause.
+            log.warning("could not store the words of sentences: %s", error, extra={"event": "sentences"})
         else:
-            log.info("kept the words of sentences: %s", report, extra={"event": "sentences"})
+            log.info("stored the words of sentences: %s", report, extra={"event": "sentences"})
 
     def _begin_run(self, now: float) -> bool:
-        """Begin a run, or continue the present one; return False if another process is at work."""
+        """Begin a run, or continue the present run; return False if another process is at work."""
         if self._heartbeat and self._heartbeat.superseded:
             self._end_run("done")
         if self._heartbeat:
@@ -211,7 +213,7 @@ class Daemon:
         if other.stuck and not self._stuck:
             minutes = other.still_seconds / 60
             log.warning(
-                "the run came no further for %.0f minutes: %s", minutes, other, extra={"event": "stuck"}
+                "the run has made no progress for %.0f minutes: %s", minutes, other, extra={"event": "stuck"}
             )
             self._stuck = True
 
@@ -249,13 +251,13 @@ class Daemon:
     def _end_run(self, outcome: str, *, record: bool = True) -> None:
         heartbeat, self._heartbeat = self._heartbeat, None
         if heartbeat:
-            with suppress(DatabaseError):  # the next run sees that this one is dead
+            with suppress(DatabaseError):  # the next run notices that this run is dead
                 if record:
                     heartbeat.end(outcome)
             heartbeat.close()
 
     def _release(self, *, record: bool) -> None:
-        """Release everything; with `record`, say so in the database."""
+        """End the run and the worker, and close the connections; with `record`, also end their rows."""
         self._leaving.set()
         if record and self._words:
             self._words.join(WORDS_SECONDS)
@@ -270,7 +272,7 @@ class Daemon:
 def wait_for_database(
     open_: Callable[[], Database], stop: Callable[[], bool], down: tuple[float, float]
 ) -> Database | None:
-    """Open a database once it can be reached; return None if told to stop. Raises as `Daemon.run`."""
+    """Open a database once it can be reached; return None if told to stop. Raises one of `LASTING`."""
     failures = 0
     while not stop():
         try:

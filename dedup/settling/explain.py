@@ -1,7 +1,6 @@
-"""Explain why two articles are related, or not: the verdict, every score, and their sentences with what
-differs.
+"""Explain why two articles are related, or not: the verdict, every score, and the sentences that differ.
 
-Reads only. `rules/pair.py` and `rules/marks.py` decide, and `cli/side_by_side.py` prints.
+Nothing is written here. `rules/pair.py` and `rules/marks.py` decide, and `cli/side_by_side.py` prints.
 """
 
 from __future__ import annotations
@@ -30,8 +29,8 @@ from dedup.text.fingerprint import Fingerprint, UnreadableError
 
 _sql = Statements("store/articles")
 
-# Print Jaccard from which two texts may be shown as one that was misread, though it makes no duplicate. One
-# of 10,000 random pairs of news has more, and the other conditions rule that pair out.
+# Print Jaccard from which two texts may be shown as copies of one misread text; a duplicate needs a higher
+# value. One of 10,000 random pairs of news has this much, and fails the other conditions.
 LEAST_ALIGNED = 0.1
 
 
@@ -41,7 +40,7 @@ class ExplainedArticle(Answer):
     title: str | None
     publication: str | None
     status: str
-    time: datetime  # in canonical order
+    time: datetime  # decides the canonical order
     # Sentences that do not count, each with "common" or "too short"; no log may hold them.
     ignored: tuple[tuple[str, str], ...] = field(repr=False)
     words: int
@@ -50,8 +49,8 @@ class ExplainedArticle(Answer):
 
 @dataclass(frozen=True, slots=True)
 class DifferingSentence(Answer):
-    """A sentence that only one of two articles has, beside its near twin in the other, if there is one. Both
-    are in pieces with their kinds."""
+    """A sentence that only one of two articles has, beside the most similar sentence of the other article, if
+    any. Both sentences are in pieces, each with its kind."""
 
     earlier: tuple[Segment, ...] | None = field(repr=False)
     later: tuple[Segment, ...] | None = field(repr=False)
@@ -61,15 +60,15 @@ class DifferingSentence(Answer):
 class Explanation(Answer):
     """Two articles compared."""
 
-    decision: str  # the verdict in a line: the relation, the rule that decided, and its figures
+    decision: str  # the result in a line: the relation, the rule that decided, and the scores
     earlier: ExplainedArticle  # the first in canonical order
     later: ExplainedArticle
-    shared: tuple[str, ...] = field(repr=False)  # sentences that count in both, as the earlier prints them
-    # Sentences that count in one only; of a misread copy the passages that differ, letter by letter.
+    shared: tuple[str, ...] = field(repr=False)  # sentences that count in both, as written in the earlier
+    # Sentences that count in only one article; for a misread copy the passages that differ in letters.
     differing: tuple[DifferingSentence, ...] = field(repr=False)
     letters: tuple[str, ...]  # findings of the rule `damaged` about a misread copy, each in a sentence
-    scores: Scores | None  # None if one cannot be read
-    related: Related | None  # None also if they are not related
+    scores: Scores | None  # None if one of the texts cannot be read
+    related: Related | None  # None also if the articles are not related
     why_not: tuple[str, ...]  # why scores above a threshold made no duplicate, each in a sentence
 
     def __str__(self) -> str:
@@ -77,7 +76,7 @@ class Explanation(Answer):
 
 
 def explain(cursor: Cursor, rulebook: Rulebook, a: str, b: str) -> Explanation:
-    """Compare two articles by the rules. Raises NotFoundError: one of them is not stored."""
+    """Compare two articles by the rules. Raises NotFoundError: one of the articles is not stored."""
     first, second = sorted((_load(cursor, rulebook, name) for name in (a, b)), key=lambda s: s.order)
     everything = bigints(first.counted.keys() | second.counted.keys())
     common = set(settling.find_common(cursor, everything).tolist())
@@ -93,7 +92,7 @@ def explain(cursor: Cursor, rulebook: Rulebook, a: str, b: str) -> Explanation:
         profiles = Profile.of(first.fingerprint, common), Profile.of(second.fingerprint, common)
         compared = ComparedPair(first.mark, second.mark, profiles, rulebook.settings, pin)
         if letters := compared.find_misread():
-            # Misread letters touch nearly every sentence: whole sentences would all differ.
+            # Nearly every sentence has a misread letter, so single letters are compared, not sentences.
             differing = [*_compare_letters(first.text, second.text)]
     return Explanation(
         decision=_explain_missing(first, second) or (compared.describe_decision() if compared else ""),
@@ -116,7 +115,7 @@ def _compare_letters(earlier: str, later: str) -> Iterator[DifferingSentence]:
 
 @dataclass(frozen=True, slots=True)
 class MarkState:
-    """The present mark of an article. `original`: source_id of the original that it duplicates."""
+    """The present mark of an article. `original`: source_id of the original; None if this is no duplicate."""
 
     id: str
     status: str
@@ -185,8 +184,8 @@ def _explain_missing(*both: _Article) -> str | None:
 
 
 class ComparedPair:
-    """Two articles in canonical order, and what the rules say of them, in words. `prints`: figures of the two
-    prints; None if one of the articles has none."""
+    """Two articles in canonical order, and the results of the rules in words. `prints`: comparison of the
+    damaged-print signatures (`text/damaged.py`); None if one of the articles has no such signature."""
 
     def __init__(
         self,
@@ -248,8 +247,8 @@ class ComparedPair:
         return said
 
     def explain_why_not(self) -> Iterator[str]:
-        """Yield reasons why the later one is no duplicate of the earlier one, each in a sentence; none if it
-        is one, or if no score is high enough."""
+        """Yield reasons why the later article is no duplicate of the earlier one, each in a sentence; nothing
+        if it is a duplicate, or if no score is high enough."""
         scores, settings, pin = self.scores, self._settings, self._pin
         by_rules = relate_scored(scores, settings)
         duplicate = by_rules is not None and by_rules.relation is Relation.DUPLICATE
@@ -295,16 +294,16 @@ class ComparedPair:
                 )
 
     def find_misread(self) -> list[str]:
-        """List the findings of the rule `damaged` in the letters, each in a sentence; empty if the texts do
-        not look like one text, misread."""
+        """List the findings of the rule `damaged` about the letters, each in a sentence; empty unless the
+        texts look like copies of one text with misread letters."""
         if self.scores.same_content or self.prints is None or self.prints.jaccard[0] < LEAST_ALIGNED:
             return []
         said = self._check_letters(self.prints)
-        # The first condition, print Jaccard, has a lower bound here: the texts are shown, not marked.
+        # The first condition, on print Jaccard, has a lower bound here, since the texts are only shown.
         return [sentence for sentence, _ in said] if all(holds for _, holds in said[1:]) else []
 
     def _check_letters(self, prints: PrintPairs) -> list[tuple[str, bool]]:
-        """Return the conditions of the rule `damaged` in sentences, each with whether it holds."""
+        """Return the conditions of the rule `damaged` as sentences, and for each whether it holds."""
         equal, differing = max(prints.equal[0], 1), prints.differing[0]
         mended = prints.mended[0] / differing if differing else 1.0
         said = (
@@ -315,17 +314,17 @@ class ComparedPair:
             f"the signature Jaccard, which misread letters lower, is {self.scores.signature_jaccard:.3f} (at"
             f" least {max(prints.least_signature[0], 0):.3f})",
             f"{prints.whole[0] / equal:.3f} of the common runs have the same letters on both sides (at most"
-            f" {prints.most_whole[0]:.3f}: differences are to be many and small)",
+            f" {prints.most_whole[0]:.3f}: misread letters make many small differences)",
             f"{prints.in_place[0] / equal:.3f} of the common runs stand at the same place of both texts"
             f" (at least {LEAST_IN_PLACE:g})",
-            f"behind {mended:.3f} of the differences beside common runs the text goes on as before (at least"
+            f"after {mended:.3f} of the differences beside common runs, the text goes on as before (at least"
             f" {prints.least_mended[0]:.3f})",
         )
         holds = prints.conditions(np.array([self.scores.signature_jaccard]))
         return [(sentence, bool(flags[0])) for sentence, flags in zip(said, holds, strict=True)]
 
     def _explain_letters(self) -> Iterator[str]:
-        """Say why two prints with enough letters in common belong to two texts."""
+        """Yield why two texts are no copies of one, though their prints have enough letters in common."""
         prints = self.prints
         if prints is None or prints.jaccard[0] < LEAST_JACCARD:
             return
@@ -337,7 +336,7 @@ class ComparedPair:
 
     def _explain_containment(self) -> Iterator[str]:
         scores, settings = self.scores, self._settings
-        # Containment is scored only with enough evidence: without that bound it says how high it would be.
+        # Containment is scored only with enough evidence. Lower bounds tell how high the score would be.
         without = replace(settings, containment_sentences=1, containment_shingles=1)
         contained = score(*self._profiles, without).containment
         if contained >= settings.similar_containment:
@@ -355,7 +354,7 @@ def _are(ids: list[str]) -> str:
 
 
 def _explain_marks(a: MarkState, b: MarkState) -> Iterator[str]:
-    """Yield why the later one has another mark, though the rules make it a duplicate of the earlier one."""
+    """Yield why the later article has another mark than duplicate of the earlier one, against the rules."""
     if b.original == a.id:
         return
     if waiting := [one.id for one in (a, b) if one.stale or one.status == "pending"]:

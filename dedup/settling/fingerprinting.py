@@ -1,6 +1,6 @@
-"""Fingerprint every text that waits, page by page: the first step of a backfill.
+"""Fingerprint every text that waits, page by page, as the first step of a backfill.
 
-Pages of ids come from the database, and go in chunks to the threads of a pool (`pool.py`).
+The database returns pages of ids; each page is cut into chunks for the threads of a pool (`pool.py`).
 """
 
 from __future__ import annotations
@@ -24,17 +24,17 @@ from dedup.store.rulebooks import Rulebook
 
 _sql = Statements("store/articles")
 
-PAGE_ARTICLES = 5_000  # Ids read at a time: a page has no texts, and one of this size takes about 20 ms
+PAGE_ARTICLES = 5_000  # Ids per page, without texts: reading a page takes about 20 ms
 
-# Bounds of a chunk, the work of a thread: the smaller one counts, and a chunk has one article at least. 500
-# articles are about 60 ms of work, and are stored in one transaction.
+# Maximum articles and characters of a chunk, which one thread fingerprints and stores in one transaction; a
+# chunk has at least one article. 500 articles are about 60 ms of work.
 CHUNK_ARTICLES = 500
 PAGE_CHARACTERS = 4_000_000
 
-FEW_ARTICLES = 50  # A chunk is cut smaller, down to this, if that keeps all threads busy
-SAME_PAGES = 3  # A run would never end in which so many rounds in a row began with the same texts
+FEW_ARTICLES = 50  # Minimum for chunks that are made smaller so that all threads have work
+SAME_PAGES = 3  # A run is stuck if this number of rounds in a row began with the same texts
 
-# The planner's statistics are brought up to date after so many new fingerprints or marks.
+# The planner's statistics are updated after at least this number of new fingerprints or marks.
 ANALYZE_ARTICLES = 5_000
 
 
@@ -47,14 +47,14 @@ class PoolOptions:
 @dataclass(slots=True)
 class Counts:
     fingerprinted: int = 0  # texts that got a fingerprint
-    failed: int = 0  # texts that cannot have one
+    failed: int = 0  # texts that cannot have a fingerprint
     articles: int = 0  # articles read
-    which: int = 0  # a number that tells which articles and revisions
+    which: int = 0  # a hash of the articles read and their revisions
 
 
 class Fingerprinting:
-    """First step of a backfill, round by round. `target`, the table for fingerprints, may change in
-    between."""
+    """First step of a backfill, round by round. `target`: the table for fingerprints; it may change between
+    rounds."""
 
     def __init__(
         self,
@@ -71,13 +71,13 @@ class Fingerprinting:
         self._unreadable: set[tuple[int, int]] = set()
 
     def begin_again(self) -> None:
-        """Expect to read the same texts again, since the settings changed."""
+        """Allow the same texts to be read again, since the settings changed."""
         self._first_page = frozenset()
 
     def run(self, rulebook: Rulebook, total: int, kept: Cache | None = None) -> Counts:
-        """Fingerprint every text that waits, about `total`; add the stored fingerprints to `kept`. Raises
-        MachineError: see `FingerprintPool.run`. StuckError: texts that were read wait again and again.
-        StaleRulesError: the settings changed."""
+        """Fingerprint every text that waits; add the stored fingerprints to `kept`. `total`: the approximate
+        number of these texts. Raises MachineError: see `FingerprintPool.run`. StuckError: texts wait again
+        after they were read, round after round. StaleRulesError: the settings changed."""
         read = Counts()
         if not total:
             return read
@@ -95,7 +95,7 @@ class Fingerprinting:
             if kept and part.stored:
                 kept.add(part.stored)
             self._progress.advance(len(part.articles))
-        # The other table is only read as a whole: no plan depends on its statistics.
+        # The table "fingerprint_bulk" is only read as a whole, so no query plan depends on its statistics.
         if self.target == "fingerprint":
             analyze(self._database, read.articles, "article", "article_mark", "fingerprint")
         return read
@@ -126,7 +126,7 @@ class Fingerprinting:
             after = page.last
 
     def _check_progress(self, page: Chunk) -> None:
-        # A text that was read waits no longer, unless someone changed it or its attached table drifted.
+        # A text that was read no longer waits, unless someone changed the text or its attached table drifted.
         found = frozenset(page) - self._unreadable
         again = found & self._first_page
         self._same_pages = self._same_pages + 1 if again else 0
@@ -136,8 +136,8 @@ class Fingerprinting:
 
 
 def cut_page(page: WaitingTexts, size: int) -> Iterator[Chunk]:
-    """Cut a page into chunks of at most `size` articles and `PAGE_CHARACTERS` of text, but of one article at
-    least. Texts too long to be read count as well: they are rare."""
+    """Cut a page into chunks of at most `size` articles and `PAGE_CHARACTERS` of text, each with at least one
+    article. Texts too long to be fingerprinted count with their full length, since such texts are rare."""
     start = held = 0
     for i, characters in enumerate(page.sizes):
         if i > start and (i - start >= size or held + characters > PAGE_CHARACTERS):
@@ -149,7 +149,7 @@ def cut_page(page: WaitingTexts, size: int) -> Iterator[Chunk]:
 
 
 def analyze(database: Database, done: int, *tables: str) -> None:
-    """Bring the planner's statistics of tables up to date if enough articles changed."""
+    """Update the planner's statistics of tables if at least `ANALYZE_ARTICLES` articles changed."""
     if done >= ANALYZE_ARTICLES:
         with database.transaction() as cursor:
             cursor.execute(_sql("analyze", tables=", ".join(f"dedup.{table}" for table in tables)))
@@ -157,6 +157,6 @@ def analyze(database: Database, done: int, *tables: str) -> None:
 
 def make_stuck_error(articles: int) -> StuckError:
     return StuckError(
-        f"{counted(articles, 'article was', 'articles were')} done again and again without an end:"
-        " something in the corpus does not agree; `dedup verify` says what"
+        f"{counted(articles, 'article was', 'articles were')} processed again and again without an end:"
+        " something in the corpus is inconsistent; `dedup verify` says what"
     )

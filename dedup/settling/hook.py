@@ -1,8 +1,8 @@
 """Give one article its verdict at once: a call of `submit` (docs/semantics.md, section 6).
 
 The text is fingerprinted before the settle lock is taken. Under the lock the article is stored and settled,
-and with it everything that it unsettles. Work that would hold the lock for long is left to the next backfill,
-which has no limits. Hooks never change the common sentences.
+and so are all articles that it unsettles. Work that would hold the lock for long is left to the next
+backfill, which has no such limits. Hooks never change the common sentences.
 """
 
 from __future__ import annotations
@@ -29,32 +29,32 @@ from dedup.text.fingerprint import Fingerprint, Fingerprinted, TextTask, fingerp
 
 _sql = Statements("store/fast_path")
 
-# Articles settled in one hook; a story of that size whose original is edited takes about 0.3 s.
+# Maximum number of articles that one hook settles; an edit to the original of such a large story takes 0.3 s.
 MAX_CASCADE = 500
 
-MAX_CANDIDATES = 5_000  # Articles compared in one hook; about 0.2 s
+MAX_CANDIDATES = 5_000  # Maximum number of articles that one hook compares; about 0.2 s
 
-# While so many articles are unsettled, a hook has no more candidates than this: an article of a large family
-# that is being settled would be compared with all of it, and be settled again after every batch.
+# While at least MANY_UNSETTLED articles are unsettled, a hook compares at most MANY_CANDIDATES articles. Else
+# an article like many of the unsettled ones would be compared with all of these, and again after every batch.
 MANY_CANDIDATES = 500
 MANY_UNSETTLED = 1_000
 
-STORE_SECONDS = 0.1  # An article that is not settled now waits so long to be stored, before it is deferred
-NO_ID = 0  # The database gives an article its id when it stores it
+STORE_SECONDS = 0.1  # Maximum wait to store an article without settling it; after that it is deferred
+NO_ID = 0  # Id of an article that is not stored yet: the database assigns the real id
 
 DELETED = "the article was deleted while it was being stored; submit it again"
 
 
 def fingerprint(rulebook: Rulebook, article: Article) -> Fingerprinted:
-    """Return the fingerprint of an article that is not stored yet; takes a millisecond and no database."""
+    """Return the fingerprint of an article that is not stored yet, without the database; takes 1 ms."""
     task = TextTask(0, 0, article.language, article.title, storable(article.text))
     return fingerprint_task(rulebook.fingerprinter, task)
 
 
 def settle_new(ask: Ask, rulebook: Rulebook, article: Article, made: Fingerprint) -> Verdict | None:
-    """Store and mark a new article in one call or two, each in its own transaction. Return None, and store
-    nothing, if more would change than the marks of earlier articles that it is most like: another article
-    becomes a copy, or stops being one. Raises StaleRulesError: the results belong to another rulebook."""
+    """Store and mark a new article with one or two calls to the database, each in its own transaction. Return
+    None and store nothing if more would change than best matches of earlier articles, such as when a later
+    article becomes a duplicate. Raises StaleRulesError: the stored results belong to another rulebook."""
     met = fast_path.store_or_look_up(ask, rulebook, article, made)
     if met.outcome == "stored":
         return Verdict(article.source_id, Status.UNIQUE.value, None, None, None, unsettled=met.unsettled)
@@ -71,7 +71,7 @@ def settle_new(ask: Ask, rulebook: Rulebook, article: Article, made: Fingerprint
     else:
         before = {row.id: (row.score, row.reason) for row in met.others}
         if len(earlier) < len(found) or any(before[p[1]] == _score_and_rule(p) for p in earlier):
-            # Later articles change too; or a match is as good as the present one, and the earlier one counts.
+            # A later article changes too; or a match equals the present one, and the earlier match counts.
             return None
         gaining = {p[1] for p in earlier if _is_better(_score_and_rule(p), before[p[1]])}
         best = kept_similar(earlier, settings)
@@ -102,21 +102,21 @@ def _relate_new(made: Fingerprint, met: Lookup, settings: Settings) -> list[Part
 
 
 def submit(cursor: Cursor, rulebook: Rulebook, article: Article, made: Fingerprinted) -> Verdict:
-    """Store an article and settle it; needs the settle lock, and `made` by the same rulebook. Raises
-    StaleRulesError: the stored results belong to another one."""
+    """Store an article and settle it; the caller holds the settle lock, and got `made` from this rulebook.
+    Raises StaleRulesError: the stored results belong to another rulebook."""
     rulebook.check(cursor)
     settings = rulebook.settings
-    # Asked before the article is stored: an edit makes them stale, and removes the pairs that name them.
+    # Partners are read before the article is stored: an edit removes the pairs that lead to the partners.
     partners = articles.find_partners(cursor, [article.source_id])
     articles.store_deferred(cursor, [article.source_id])
     known = store(cursor, article)
     is_free = rulebooks.memory_run(cursor) is None
     if not known.settled and window.find_outside(cursor, settings, [known.id]):
-        if is_free:  # else the next round of the backfill archives it
+        if is_free:  # otherwise the next round of the backfill archives the article
             _settle_cascade(cursor, settings, [*partners, *window.archive(cursor, settings, [known.id])])
     elif not known.settled:
         if (known.language, known.title) != (article.language, article.title):
-            # The caller left out a title or language that the corpus has: the fingerprint depends on both.
+            # The caller omitted a title or language that the corpus has, and the fingerprint depends on both.
             task = TextTask(0, 0, known.language, known.title, storable(article.text))
             made = fingerprint_task(rulebook.fingerprinter, task)
         result = Fingerprinted(known.id, known.revision, made.fingerprint, made.reason)
@@ -135,8 +135,8 @@ def store(cursor: Cursor, article: Article) -> ArticleState:
 
 
 def store_for_later(database: Database, article: Article, *, may_edit: bool = True) -> None:
-    """Store an article for the next backfill, or defer it if another transaction holds it. A role with no
-    right but to insert has not `may_edit`: then a new version of a stored article is deferred too."""
+    """Store an article for the next backfill, or defer it if another transaction holds it. `may_edit`: False
+    for a role that may only insert; then a new version of a stored article is always deferred."""
     try:
         with database.transaction(seconds=STORE_SECONDS) as cursor:
             if not articles.is_deferred(cursor, article.source_id):
@@ -152,8 +152,9 @@ def store_for_later(database: Database, article: Article, *, may_edit: bool = Tr
 
 
 def delete(cursor: Cursor, settings: Settings, source_ids: Sequence[str]) -> list[str]:
-    """Delete articles and settle what that unsettles, under the settle lock; return the source_ids found."""
-    # Asked before the articles are gone with their pairs.
+    """Delete articles, and settle the articles that this unsettles; return the source_ids that existed. The
+    caller holds the settle lock."""
+    # Partners are read first, since deleting articles also deletes their pairs.
     partners = articles.find_partners(cursor, source_ids)
     articles.forget_deferred(cursor, source_ids)
     deleted = articles.delete(cursor, source_ids)
@@ -162,8 +163,8 @@ def delete(cursor: Cursor, settings: Settings, source_ids: Sequence[str]) -> lis
 
 
 def settle_articles(cursor: Cursor, settings: Settings, ids: Iterable[int]) -> None:
-    """Settle these articles and all that they unsettle, within the limits of a hook. While the memory engine
-    settles the whole corpus, leave them to it."""
+    """Settle articles and all articles that they unsettle, within the limits of a hook. While the memory
+    engine settles the whole corpus, leave the articles to that engine."""
     if rulebooks.memory_run(cursor) is None:
         _settle_cascade(cursor, settings, ids)
 
@@ -205,24 +206,24 @@ def _settle_few(cursor: Cursor, settings: Settings, ids: list[int]) -> SettleRes
 
 
 def _load_verdict(cursor: Cursor, settings: Settings, source_id: str, *, is_free: bool) -> Verdict:
-    """Return the verdict on a stored article, a provisional one while articles are unsettled."""
+    """Return the verdict on a stored article; the verdict is provisional while any article is unsettled."""
     stored = verdicts.stored_mark(cursor, source_id)
     if stored is None:
         raise DedupError(DELETED)
     if stored.archived:
         return verdicts.verdict(cursor, source_id, stored)
     if not is_free:
-        # It is settled with the whole corpus; its mark until then is provisional.
+        # The memory engine settles this article with the whole corpus; until then its mark is provisional.
         stored = replace(stored, unsettled=max(1, stored.unsettled))
     elif not stored.unsettled or stored.status == "pending":
         return verdicts.verdict(cursor, source_id, stored)
     if stored.status == "failed":
         return verdicts.verdict(cursor, source_id, stored)
     rows = settling.find_named(cursor, settings, [source_id.encode()])
-    if not rows:  # it is before the horizon, and waits to be archived
+    if not rows:  # the article is before the horizon, and waits to be archived
         return verdicts.verdict(cursor, source_id, stored)
     row = rows[0]
-    # Its mark rests on settled articles alone; compared with all it may get another one for now.
+    # The stored mark rests on settled articles only; unsettled articles may give the article another mark.
     found = relate_to(cursor, settings, row, everything=True)
     mark = decide_mark(row, found)
     said = make_verdict(source_id, mark, found, stored.unsettled)
@@ -231,7 +232,7 @@ def _load_verdict(cursor: Cursor, settings: Settings, source_id: str, *, is_free
         _mark_provisionally(cursor, stored.article_id, mark)
     if mark.status is Status.DUPLICATE:
         return said
-    # It was compared with originals and unsettled articles only: none of them is among the settled copies.
+    # The article was compared with originals and unsettled articles only, so its settled copies are added.
     named, count = verdicts.copies(cursor, stored.article_id, settled=True)
     return add_copies(replace(said, copies=named), find_copies(row, mark, found), count)
 

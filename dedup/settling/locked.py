@@ -1,4 +1,4 @@
-"""Work under the settle lock: a short transaction, retried if others were in the way."""
+"""Run work under the settle lock in a short transaction, which is retried if other transactions block it."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ def run_locked(
     async_commit: bool = False,
     seconds: float | None = None,
 ) -> _Value:
-    """Do work under the settle lock, and retry it if others hold what it needs. `check`, such as
-    `Rulebook.check`, raises once the lock is held if the work must not be done. `seconds` limits the retries;
-    None for `Timeouts.lock`."""
+    """Run `work` under the settle lock, and retry if other transactions hold the lock or the rows. `check`,
+    such as `Rulebook.check`, is called first under the lock, and raises if the work must not be done.
+    `seconds`: maximum time for retries; None for `Timeouts.lock`."""
 
     def attempt() -> _Value:
         with database.transaction(settling=True, async_commit=async_commit) as cursor:

@@ -1,8 +1,7 @@
-"""Look up the mark that an article would get, compared with everything that has a fingerprint, settled or
-not.
+"""Look up the mark that an article would get; compare it with all articles that have a fingerprint.
 
-Reads only, and takes no lock. While everything is settled, settling would say the same; otherwise the answer
-is provisional, and the next backfill may decide differently (docs/semantics.md, section 6).
+Nothing is written or locked. While everything is settled, settling the article would give the same mark;
+otherwise the verdict is provisional: the next backfill may decide differently (docs/semantics.md, section 6).
 """
 
 from __future__ import annotations
@@ -26,12 +25,12 @@ from dedup.text.fingerprint import Fingerprint, UnreadableError
 
 
 def lookup(cursor: Cursor, rulebook: Rulebook, article: Article | str) -> Verdict:
-    """Return the verdict that an article would get if it came now. A text alone, or an article without a
-    date, counts as the latest of all. A stored article of the same source_id is left out, as an edit would
-    leave it out."""
+    """Return the verdict that an article would get if it came now. A mere text, or an article without a date,
+    counts as later than every stored article. A stored article with the same source_id is ignored, since an
+    edit would replace it."""
     given = article if isinstance(article, Article) else Article(source_id="-", text=article)
     own_id = given.source_id if isinstance(article, Article) else None
-    prefer_indexes(cursor)  # statistics from a time when everything was pending would have whole tables read
+    prefer_indexes(cursor)  # old statistics, from when all was pending, would make Postgres scan whole tables
     unsettled = settling.count_unsettled(cursor, UNSETTLED_LIMIT)
     try:
         made = rulebook.fingerprinter.fingerprint(storable(given.text), given.language, given.title)
@@ -53,8 +52,8 @@ def lookup(cursor: Cursor, rulebook: Rulebook, article: Article | str) -> Verdic
 
 
 def relate_to(cursor: Cursor, settings: Settings, row: FingerprintRow, *, everything: bool) -> list[Partner]:
-    """Return the articles related to one, with order and relation: canonical ones, or `everything` unsettled
-    too."""
+    """Return the canonical articles that are related to the article of `row`. `everything`: return related
+    unsettled articles, too."""
     own = drop_common(cursor, [row])
     others = find_sharing(cursor, settings, [row], own, "canonical")
     if everything:
@@ -72,7 +71,7 @@ def relate_to(cursor: Cursor, settings: Settings, row: FingerprintRow, *, everyt
 
 
 def decide_mark(row: FingerprintRow, found: Sequence[Partner]) -> Mark:
-    """Return the mark that follows from relations: duplicate of an earlier article, or similar to any."""
+    """Return the mark that follows from relations: duplicate of an earlier article, similar, or unique."""
     return decide(
         (f for f in found if f[2].relation is Relation.DUPLICATE and f[0] < row.order),
         (f[2] for f in found if f[2].relation is Relation.SIMILAR),
@@ -95,7 +94,7 @@ def make_verdict(source_id: str | None, mark: Mark, found: Sequence[Partner], un
 
 
 def find_copies(row: FingerprintRow, mark: Mark, found: Iterable[Partner]) -> tuple[Copy, ...]:
-    """Return the later articles that become copies of an article, if its mark lets it have copies."""
+    """Return the later articles that become duplicates of an article; none if it is itself a duplicate."""
     if mark.status is Status.DUPLICATE:
         return ()
     return tuple(
@@ -106,7 +105,7 @@ def find_copies(row: FingerprintRow, mark: Mark, found: Iterable[Partner]) -> tu
 
 
 def add_copies(verdict: Verdict, found: Iterable[Copy], stored: int) -> Verdict:
-    """Add copies to a verdict, and name the best; it already names the best of its `stored` copies."""
+    """Add copies to a verdict, and name only the best of all. `stored`: number of copies stored before."""
     more = tuple(found)
     ranked = sorted((*verdict.copies, *more), key=lambda copy: (-copy.score, copy.id))
     return replace(

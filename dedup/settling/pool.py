@@ -1,7 +1,7 @@
 """Fingerprint texts on all cores, in threads that each read a chunk, fingerprint it and store the result.
 
-The compiled kernel releases the interpreter while it works, and the driver while it waits. Without a kernel
-one core makes the fingerprints, while the others read and store.
+The compiled kernel releases the interpreter lock while it works, and the database driver while it waits.
+Without the kernel only one thread at a time makes fingerprints, while other threads read and store.
 """
 
 from __future__ import annotations
@@ -31,17 +31,17 @@ from dedup.text.punkt import PunktModel
 FingerprintFunction = Callable[[Sequence[TextTask]], Fingerprints]
 Factory = Callable[[Settings, Mapping[str, PunktModel]], FingerprintFunction]
 
-CHUNKS_AHEAD = 4  # Chunks submitted per thread: enough that none waits while the next page of ids is read
-LOOK_SECONDS = 0.2  # Pause between two looks at `stop`
-STOP_SECONDS = 3.0  # Time for the chunks in hand, once the work is to stop
-CANCEL_SECONDS = 1.0  # Time for a server to take note that a statement is to end
+CHUNKS_AHEAD = 4  # Chunks submitted per thread: no thread waits while the next page of ids is read
+LOOK_SECONDS = 0.2  # Pause between two calls of `stop`
+STOP_SECONDS = 3.0  # Maximum time to finish the present chunks after a request to stop
+CANCEL_SECONDS = 1.0  # Maximum time for the server to accept a request to cancel a statement
 
 _Given = TypeVar("_Given")
 _Value = TypeVar("_Value")
 
 SPARE = (
-    "nothing was lost and no article is to blame: see that this machine has memory and threads"
-    " to spare (`ulimit -a`), or give it fewer with --workers, then run `dedup backfill` again"
+    "nothing was lost and no article is to blame: free memory or threads on this machine (`ulimit -a`),"
+    " or use fewer threads (--workers), then run `dedup backfill` again"
 )
 
 
@@ -51,32 +51,32 @@ def make_function(settings: Settings, models: Mapping[str, PunktModel]) -> Finge
 
 @dataclass(frozen=True, slots=True)
 class StoredPart:
-    """Result for some articles, all of which have been stored."""
+    """Result for the articles of a chunk, after it was stored."""
 
     articles: Chunk
     failed: dict[int, str] = field(default_factory=dict)  # by id, with the reason
-    gone: list[int] = field(default_factory=list)  # ids of those that changed, went or no longer wait
+    gone: list[int] = field(default_factory=list)  # ids of articles changed, deleted or waiting no more
     stored: StoredBatch | None = None
 
     @property
     def made(self) -> int:
-        """Number of articles that have a fingerprint."""
+        """Number of articles that got a fingerprint."""
         return len(self.articles) - len(self.failed) - len(self.gone)
 
 
 class FingerprintPool:
     """Threads that fingerprint texts and store the fingerprints.
 
-    Each has a connection of its own, or they share as many as the server gives. No transaction is open while
-    fingerprints are made, and the settle lock is held only to store them. Conflicts with other transactions
-    are retried. A database that refuses is an error of the database, never of a text.
+    Each thread has its own connection; if the server allows fewer, threads share connections. No transaction
+    is open while fingerprints are made, and the settle lock is held only to store fingerprints. Conflicts
+    with other transactions are retried. If the database refuses, the run fails, and no text gets `failed`.
 
     Args:
-        rulebook: no fingerprint is stored once another rulebook is in force.
-        workers: threads; None for one more than cores; 0 to work in the caller's thread, through the
-            connections of `database`.
+        rulebook: makes the fingerprints; none is stored once another rulebook is in force.
+        workers: number of threads; None for one more than cores; 0 to work in the caller's thread, through
+            the connections of `database`.
         factory: makes the function that fingerprints, which all threads share.
-        stop: asked all the while; once True, chunks in hand are finished, and no other is begun.
+        stop: called often; once it returns True, present chunks are finished, and no new chunk is begun.
         credits: reads the credits of the texts; None for no credits.
     """
 
@@ -99,9 +99,9 @@ class FingerprintPool:
         self._cancelled = False
 
     def run(self, chunks: Iterable[Chunk]) -> Iterator[StoredPart]:
-        """Fingerprint and store the texts of chunks, pulled as needed; yield the results in any order. Raises
-        MachineError: no memory or no thread is left; stored fingerprints are kept. DatabaseError: the server
-        refused or went away. StaleRulesError: the settings changed."""
+        """Fingerprint and store the texts of chunks, which are taken as needed; yield results in any order.
+        Raises MachineError: no memory or no thread is left; stored fingerprints are kept. DatabaseError: the
+        server refused or went away. StaleRulesError: the settings changed."""
         try:
             yield from self._run_threads(chunks) if self._workers else map(self._process, chunks)
         except MemoryError:
@@ -129,7 +129,7 @@ class FingerprintPool:
                 raise
 
     def _finish_chunks(self, waiting: set[Future[StoredPart]]) -> Iterator[StoredPart]:
-        """Finish the chunks in hand, but do not wait long for rows that others hold."""
+        """Finish the present chunks; after `STOP_SECONDS` cancel the statements of the remaining ones."""
         in_hand = {future for future in waiting if not future.cancel()}
         deadline = monotonic() + STOP_SECONDS
         while in_hand and monotonic() < deadline:
@@ -145,15 +145,15 @@ class FingerprintPool:
         self._open, self._idle, self._cancelled = [], LifoQueue(), False
 
     def _cancel(self) -> None:
-        """Cancel what threads wait for: their `_process` raises, and stores nothing more."""
+        """Cancel the statements of all threads: `_process` then raises, and stores nothing more."""
         self._cancelled = True
         for connection in self._open:
-            with suppress(Exception):  # it may be closed, or its server away
+            with suppress(Exception):  # the connection may be closed, or the server away
                 connection.cancel_safe(timeout=CANCEL_SECONDS)
 
     def _process(self, chunk: Chunk) -> StoredPart:
-        """Read the texts of a chunk that still wait and store their fingerprints. Raises as `run`, and
-        ClosedError if `_cancel` was called."""
+        """Read the texts of a chunk that still wait, and store their fingerprints. Raises the errors of
+        `run`, and ClosedError if `_cancel` was called."""
         patience = self._database.timeouts.lock
         found = retry(lambda: self._load_texts(chunk), patience)
         tasks = [task._replace(text=extract_text(task.text, html)) if html else task for task, html in found]
@@ -203,7 +203,7 @@ class FingerprintPool:
             self._idle.put(connection)
 
     def _borrow(self) -> Connection:
-        """Return a connection that no thread uses, or a new one; if the server gives none, wait for one."""
+        """Return an idle connection or a new one; if the server allows no new one, wait for an idle one."""
         if self._cancelled:
             raise ClosedError(f"{self._database.location}: the work was stopped")
         with suppress(Empty):
@@ -212,7 +212,7 @@ class FingerprintPool:
             try:
                 connection = self._database.connect()
             except UnreachableError:
-                # Threads share what there is. Only if there is none at all the error counts.
+                # Threads share the open connections. The error counts only if no connection is open.
                 if not self._open:
                     raise
             else:
@@ -222,14 +222,14 @@ class FingerprintPool:
             return self._idle.get(timeout=self._database.timeouts.lock)
         except Empty:
             raise BusyError(
-                f"{self._database.location} gives no more connections; use fewer threads"
+                f"{self._database.location} allows no more connections; use fewer threads"
             ) from None
 
 
 def submit_to_thread(
     executor: ThreadPoolExecutor, work: Callable[[_Given], _Value], given: _Given
 ) -> Future[_Value]:
-    """Submit work to a thread. Raises MachineError: there is no thread to be had."""
+    """Submit work to a thread. Raises MachineError: the system gives no new thread."""
     try:
         return executor.submit(work, given)
     except RuntimeError:
@@ -237,7 +237,7 @@ def submit_to_thread(
 
 
 def _take_finished(waiting: set[Future[StoredPart]]) -> Iterator[StoredPart]:
-    """Yield the results that come within `LOOK_SECONDS`, and remove them from `waiting`."""
+    """Wait at most `LOOK_SECONDS`; yield the finished results, and remove their futures from `waiting`."""
     done, _ = wait(waiting, LOOK_SECONDS, FIRST_COMPLETED)
     for future in done:
         waiting.remove(future)

@@ -1,8 +1,8 @@
-"""Bring the common sentences up to date; only a backfill does (docs/semantics.md, section 2).
+"""Bring the table of common sentences up to date; only backfills do so (docs/semantics.md, section 2).
 
-Counts what changed since the last time, or everything if that is less work; then changes the table, and
-stores the counts last. So a run that is interrupted counts the same changes again, and ends with the same
-result.
+Sentences that changed since the last count are counted, or all sentences if that is less work. Then the table
+is changed, and the counts are stored last. So the run after an interrupted one counts the same changes again,
+and ends with the same result.
 """
 
 from __future__ import annotations
@@ -20,22 +20,22 @@ from dedup.store.common_sentences import CommonChange, SentenceCount
 from dedup.store.rulebooks import Rulebook
 from dedup.text.fingerprint import Fingerprinter
 
-# Above this share of changed fingerprints one pass over all is less work than many index probes.
+# If a larger share of fingerprints changed, one pass over all of them is less work than many index probes.
 FULL_COUNT_SHARE = 0.1
 
-# Sentences that change under one hold of the settle lock, and their carriers together; a sentence with more
-# carriers changes alone.
+# Maximum sentences that one transaction under the settle lock changes, and maximum sum of their carriers; a
+# sentence with more carriers has a transaction for itself.
 CHANGES_PER_TRANSACTION = 500
 CARRIERS_PER_TRANSACTION = 10_000
 
-WITHDRAWN_PER_TRANSACTION = 2_000  # Carriers withdrawn ahead under one hold of the settle lock
-EXAMPLES_PER_PAGE = 200  # Texts read at a time to find an example of each new common sentence
-EXAMPLE_CHARACTERS = 500  # Longer examples are cut: a table cell is no place for a page
+WITHDRAWN_PER_TRANSACTION = 2_000  # Carriers withdrawn in advance by one transaction under the settle lock
+EXAMPLES_PER_PAGE = 200  # Texts per query when the words of new common sentences are looked up
+EXAMPLE_CHARACTERS = 500  # Longer examples are cut, so that a cell of the table stays short
 
 
 @dataclass(frozen=True, slots=True)
 class RefreshResult:
-    """Numbers of sentences that became or stopped being common, and of their carriers."""
+    """Number of sentences that became common or stopped being common, and number of their carriers."""
 
     entered: int = 0
     left: int = 0
@@ -44,8 +44,8 @@ class RefreshResult:
 
 def refresh(database: Database, rulebook: Rulebook, *, full: bool | None = None) -> RefreshResult:
     """Bring the common sentences up to date with the fingerprints; costs one query if nothing changed.
-    `full`: count every sentence; False: only the changed ones; None: choose by cost. Raises StaleRulesError:
-    the settings changed; stored changes are right."""
+    `full`: True to count all sentences, False to count only changed ones, None to choose the cheaper way.
+    Raises StaleRulesError: the settings changed; changes stored until then are right."""
     settings = rulebook.settings
     with database.transaction() as cursor:
         if not common_sentences.must_count(cursor):
@@ -69,23 +69,24 @@ class SentenceCounts:
     taken: Bigints  # the changes that the counts include
     counts: Sequence[SentenceCount]
     changes: Sequence[CommonChange]  # changes of the table of common sentences that follow
-    carriers: Mapping[int, Sequence[int]] | None = None  # that take part, by sentence that enters or leaves
+    # Articles whose marks must change, by sentence that enters or leaves; None to read the carriers later.
+    carriers: Mapping[int, Sequence[int]] | None = None
 
     def find_carriers(self, cursor: Cursor, part: Sequence[CommonChange]) -> list[int]:
-        """Return the articles to withdraw because these sentences change."""
+        """Return the articles to withdraw since some sentences of `part` enter or leave the table."""
         if self.carriers is None:
             return common_sentences.find_rescored(cursor, part)
         return sorted({id for change in part for id in self.carriers.get(change.sentence_hash, ())})
 
 
 def apply(database: Database, rulebook: Rulebook, counted: SentenceCounts) -> RefreshResult:
-    """Change the table of common sentences, and store the counts. Raises as `refresh`."""
+    """Change the table of common sentences, and store the counts. Raises StaleRulesError, like `refresh`."""
     changes = counted.changes
     examples = find_examples(database, rulebook.fingerprinter, [c for c in changes if c.enters])
     carriers = 0
     for part in _split_changes(changes):
-        # Most carriers are withdrawn ahead, which is safe at any time: the transaction that changes the
-        # sentences has to withdraw all of them, and would be long.
+        # Most carriers are withdrawn in advance, which is safe at any time. Otherwise the transaction that
+        # changes the sentences would have to withdraw all carriers, and would be long.
         with database.transaction() as cursor:
             waiting = counted.find_carriers(cursor, part)
         for start in range(0, len(waiting), WITHDRAWN_PER_TRANSACTION):
@@ -125,7 +126,7 @@ def _change_sentences(
 def find_examples(
     database: Database, fingerprinter: Fingerprinter, changes: list[CommonChange]
 ) -> dict[int, str]:
-    """Return the words of each sentence that enters, from a text that carries it."""
+    """Return the words of each sentence in `changes`, as found in the text of a carrier."""
     wanted = {c.sentence_hash for c in changes}
     ids = iter(sorted({c.carrier for c in changes if c.carrier is not None}))
     found: dict[int, str] = {}

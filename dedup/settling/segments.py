@@ -1,9 +1,10 @@
-"""Write keys in sorted segments: a large load writes its own, and recent keys are merged into segments later.
+"""Write the keys of fingerprints in sorted segments: for a large load at once, for recent keys by merging.
 
-A segment is written once. A new one takes in all that are smaller than twice itself. So each is more than
-twice as large as the next, an entry is written again about as often as the corpus doubles, and a look-up of n
-entries searches few: log2(n / RECENT_ENTRIES) segments at most, and those of loads. A merge leaves out
-entries of articles that were edited, deleted or got another flag.
+A segment is written once. A merge writes a new segment from recent keys and from all segments that have at
+most twice as many entries as the new one has so far. So every segment is more than twice as large as the next
+smaller one, an entry is written again about as often as the corpus doubles, and a look-up in n entries
+searches at most log2(n / RECENT_ENTRIES) segments and the segments of loads. A merge leaves out entries of
+articles that were edited or deleted, or whose canonical flag changed.
 """
 
 from __future__ import annotations
@@ -22,19 +23,20 @@ from dedup.store.fingerprints import Target
 from dedup.store.key_segments import KeySegment
 from dedup.store.rulebooks import Rulebook
 
-# About 5,500 articles. A merge of so many takes a second; until then an entry costs 100 bytes in place of 8.
+# Recent entries are merged above this number, from about 5,500 articles: a merge takes a second, and an entry
+# needs 8 bytes after it and 100 bytes before.
 RECENT_ENTRIES = 200_000
 
-# Entries sorted at a time, and bytes for each: 320 MB. A large load sorts more if there is memory.
+# Entries that are sorted in one piece, and bytes per entry: 320 MB. A large load sorts more if memory allows.
 SORTED_ENTRIES, SORTED_BYTES = 16_000_000, 20
 
-# Every look-up searches all segments: a load leaves at most so many of each kind, unless memory is short.
+# Maximum number of segments of each kind after a load, unless memory is short: every look-up searches all.
 LOADED_SEGMENTS = 8
 
-MERGED_SIZE = 2  # A segment is merged into a new one that has at least half as many entries
+MERGED_SIZE = 2  # A segment joins a merge if it has at most this many times the entries merged so far
 
-# New fingerprints come into use at a moment when nobody reads any. Each try waits a tenth of a second for
-# that; after so long the load fails.
+# New fingerprints come into use at a moment when no transaction reads fingerprints. Each attempt waits 0.1 s
+# for such a moment; after this time the load fails.
 PUBLISH_SECONDS = 600.0
 
 
@@ -45,12 +47,12 @@ def build(
     kept: Iterator[tuple[Bigints, Flags]] | None = None,
     at_once: int | None = None,
 ) -> list[KeySegment]:
-    """Write segments of the keys of all fingerprints of a table, for `publish`. `kept`: their entries, with
-    the flags of their articles, if they are in memory. `at_once`: entries of a segment; None for
-    `SORTED_ENTRIES`."""
+    """Write segments of the keys of all fingerprints of a table, for `publish`. `kept`: the entries with the
+    canonical flags of the articles, if in memory; None to read the table. `at_once`: entries per segment;
+    None for `SORTED_ENTRIES`."""
     most = at_once or SORTED_ENTRIES
     with database.transaction() as cursor:
-        key_segments.remove(cursor, [])  # a run that was killed may have left segments that are not in use
+        key_segments.remove(cursor, [])  # a killed run may have left segments that never came into use
     found: list[KeySegment] = []
     with database.session() as session, session.transaction() as cursor:
         parts: dict[bool, list[Bigints]] = {True: [], False: []}
@@ -78,7 +80,8 @@ def publish(database: Database, rulebook: Rulebook, run: int, made: list[KeySegm
 
 
 def merge(database: Database, at_least: int = RECENT_ENTRIES) -> bool:
-    """Move recent keys into segments if there are more than `at_least`. One run at a time may call it."""
+    """Move recent keys into segments if there are more than `at_least`; return whether there were. Only one
+    run at a time may call this."""
     with database.transaction() as cursor:
         if not key_segments.has_more_recent(cursor, at_least):
             return False
@@ -97,7 +100,7 @@ def merge(database: Database, at_least: int = RECENT_ENTRIES) -> bool:
 
 
 def _choose_segments(present: list[KeySegment], entries: int) -> list[KeySegment]:
-    """Choose the segments, given in ascending order of size, to merge with so many new entries."""
+    """Choose the segments to merge with `entries` recent ones. `present`: in ascending order of size."""
     chosen = []
     for segment in present:
         if segment.entries > MERGED_SIZE * entries:
@@ -110,7 +113,7 @@ def _choose_segments(present: list[KeySegment], entries: int) -> list[KeySegment
 def _merge_entries(
     cursor: Cursor, flag: bool, recent: Bigints, old: list[KeySegment], blocks: int
 ) -> Iterator[Bigints]:
-    """Yield recent entries with valid entries of old segments, in pieces that are ranges of new blocks."""
+    """Yield recent entries and valid entries of old segments, in pieces that are ranges of new blocks."""
     if not old:
         yield recent
         return
@@ -127,13 +130,13 @@ def _merge_entries(
 
 def _write_whole(cursor: Cursor, flag: bool, parts: list[Bigints]) -> KeySegment:
     entries = np.concatenate(parts)
-    # The caller's list is empty for the next segment, and the pieces are free before the whole is sorted.
+    # This empties the caller's list for the next segment, and frees the memory of the parts before the sort.
     parts.clear()
     return _write(cursor, flag, key_segments.blocks_for(len(entries)), [entries])
 
 
 def _write(cursor: Cursor, flag: bool, blocks: int, parts: Iterator[Bigints] | list[Bigints]) -> KeySegment:
-    """Write a segment of distinct entries; all entries of a block must be in one part."""
+    """Write a segment of distinct entries. `parts`: all entries of a block must be in the same part."""
     segment, count = key_segments.next_segment(cursor), 0
     for part in parts:
         entries = distinct(part)

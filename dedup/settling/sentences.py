@@ -1,8 +1,7 @@
-"""Fill the views `alteration` and `quote`, which need the words of sentences, for `dedup sentences` or a
-worker.
+"""Fill the views `alteration` and `quote`, for `dedup sentences` or a worker.
 
-Only texts hold words, so neither a hook nor a backfill does anything for these views. Versions compared
-before are not compared again; quotes are counted as a whole. A run that is stopped keeps what it did.
+Both views need the words of sentences, and only texts hold words. So neither hooks nor backfills fill these
+views. Each version is compared once; quotes are counted anew each time. A stopped run keeps its results.
 """
 
 from __future__ import annotations
@@ -22,16 +21,16 @@ from dedup.store import articles, quotes, rulebooks, versions
 from dedup.store.versions import Difference
 from dedup.text.fingerprint import Fingerprinter
 
-PAGE = 200  # Versions, or texts, of a transaction
-MAX_MINUTES = 365 * 24 * 60  # Longest pause of a worker between two runs: a year
+PAGE = 200  # Maximum number of versions or texts per transaction
+MAX_MINUTES = 365 * 24 * 60  # Maximum pause of a worker before it fills the views again: a year
 
 
 @dataclass(slots=True)
 class SentencesReport(Answer):
-    compared: int = 0  # versions compared with the one before; versions that have not changed are not
-    alterations: int = 0  # sentences that these added, removed or changed
+    compared: int = 0  # new and changed versions, each compared with the version before
+    alterations: int = 0  # sentences that the compared versions added, removed or changed
     quotes: int = 0  # sentences that enough outlets share
-    stopped: bool = False  # it was asked to stop; the next run continues
+    stopped: bool = False  # the run was asked to stop; the next run continues
 
     def __str__(self) -> str:
         return (
@@ -48,8 +47,8 @@ def keep(
     progress: Progress | None = None,
     stop: Callable[[], bool] = lambda: False,
 ) -> SentencesReport:
-    """Fill the views `alteration` and `quote`. `every`: let a worker do so too every so many minutes; 0:
-    never; None: as before."""
+    """Fill the views `alteration` and `quote`. `outlets`: minimum number of outlets for a quote.
+    `every`: minutes after which a worker fills the views again; 0 for never; None to keep the schedule."""
     bar, report = progress or SilentProgress(), SentencesReport()
     with database.transaction() as cursor:
         if every is not None:
@@ -78,7 +77,7 @@ def _compare_versions(
             return
         pairs = [*zip(ids[start : start + PAGE].tolist(), before[start : start + PAGE].tolist(), strict=True)]
         wanted = {id for pair in pairs for id in pair}
-        # The last version of a page is compared with the first of the next one: its sentences stay.
+        # A version may be compared with one from the page before, so sentences that are still wanted stay.
         known = {id: found for id, found in known.items() if id in wanted}
         with database.transaction() as cursor:
             for task in articles.load_texts(cursor, sorted(wanted - known.keys())):
@@ -96,7 +95,7 @@ def _find_differences(
     pairs: list[tuple[int, int]], known: dict[int, tuple[int, Sentences]]
 ) -> Iterator[Difference]:
     for id, before in pairs:
-        # Else the row of an attached table has changed meanwhile, and its text was not read.
+        # A missing text belongs to a row of an attached table that changed after the versions were listed.
         if id in known and before in known:
             revision, later = known[id]
             before_revision, earlier = known[before]
@@ -136,5 +135,5 @@ def _count_quotes(
         bar.advance(len(page))
     with database.transaction() as cursor:
         report.quotes = quotes.replace(cursor, counted, words)
-    with database.transaction() as cursor:  # in another transaction: it sees what others edited until now
+    with database.transaction() as cursor:  # a new transaction sees the edits that others made until now
         quotes.forget_edited(cursor)

@@ -1,21 +1,21 @@
 """Give unsettled articles their marks in one transaction of the settle lock (docs/semantics.md, section 6).
 
-A corpus is locally consistent if every settled article agrees with the canonical flags of the articles before
-it, if the pairs that it keeps with earlier ones are among the rows of `match`, and if its mark tells its best
-match of all. `settle` keeps it so: it decides some unsettled articles in canonical order. Settled articles
-around them get new pairs and marks, or become stale if what they need is unknown. When nothing is unsettled,
-every article is consistent, and by induction along the canonical order there is only one such state: the
-oracle's. So the result depends neither on which unsettled articles are taken first nor on how many at a time.
+A corpus is consistent if every settled article agrees with the canonical flags of earlier articles, the pairs
+that it keeps with earlier articles are rows of `match`, and its mark names its best match of all. `settle`
+preserves this: it decides some unsettled articles in canonical order, and settled articles that are related
+to these get new pairs and marks, or become stale if a needed pair is not known. When nothing is unsettled,
+every article is consistent. By induction along the canonical order only one such state exists, the oracle's.
+So the result depends neither on which unsettled articles come first nor on their number per transaction.
 
-Pairs that no row keeps need no look: they matter only when a better one goes, which has a row; then both its
-articles are known, and settled again if they may need another pair.
+Pairs without a row need no attention: such a pair matters only after a better pair of the same article is
+removed. The better pair has a row, so both its articles are found, and settled again if they need a new pair.
 
-It ends: an article becomes stale only because another one became canonical or stopped being it. That depends
-on earlier articles alone, so by induction along the canonical order these changes come to an end. From then
-on each call leaves fewer unsettled articles.
+Settling ends: an article becomes stale only because another article became canonical or ceased to be. Whether
+an article is canonical depends on earlier articles only, so by induction these changes come to an end. From
+then on every call leaves fewer unsettled articles.
 
-`rules/decide.py` decides marks and pairs. This module chooses what is compared, and follows what changes
-around it.
+`rules/decide.py` decides marks and pairs. This module chooses the articles to compare, and updates the
+settled articles that the new marks affect.
 """
 
 from __future__ import annotations
@@ -40,20 +40,20 @@ from dedup.settling.candidates import drop_common, find_sharing, make_profiles
 from dedup.store import settling
 from dedup.store.settling import Among, FingerprintRow, Outcome, PairRows
 
-COMPARED_AT_ONCE = 20_000  # As in `rules/decide.py`; in smaller steps fewer copies are compared with copies
-MAX_WORK = 1_000_000  # Work of one transaction, in keys shared with candidates: about 0.3 s
-ROW_WORK = 200  # Work of writing one pair
+COMPARED_AT_ONCE = 20_000  # See `rules/decide.py`; smaller steps compare fewer duplicates with each other
+MAX_WORK = 1_000_000  # Maximum work per transaction, in keys shared with candidates: about 0.3 s
+ROW_WORK = 200  # Work of writing one pair, in the same unit
 
 
 class TooManyCandidatesError(Exception):
-    """More candidates than the limit of a batch; nothing was written."""
+    """A batch has more candidates than allowed, and nothing was written."""
 
 
 @dataclass(frozen=True, slots=True)
 class SettleResult:
     ids: frozenset[int] = frozenset()  # articles that got a mark
-    unsettled: frozenset[int] = frozenset()  # articles that became stale by it
-    left: frozenset[int] = frozenset()  # articles left for another call, since the others were work enough
+    unsettled: frozenset[int] = frozenset()  # articles that became stale by this
+    left: frozenset[int] = frozenset()  # articles left for the next call, since there was too much work
     compared: int = 0  # pairs scored
 
 
@@ -69,11 +69,11 @@ def settle(
     """Give unsettled articles their marks; the caller holds the settle lock.
 
     Args:
-        limit: at most so many articles; needed without `ids`.
-        ids: only these articles; settled ones, and those without a fingerprint, are skipped.
-        max_candidates: raise TooManyCandidatesError, and write nothing, if more settled articles than this
-            share something with them.
-        max_work: stop after so much work, and leave the later ones of these articles as they are.
+        limit: maximum number of articles; required without `ids`.
+        ids: articles to settle; settled articles, and articles without a fingerprint, are skipped.
+        max_candidates: maximum number of settled articles that share a key with the articles to settle; if
+            there are more, TooManyCandidatesError is raised, and nothing is written.
+        max_work: maximum work (see `MAX_WORK`); the latest articles beyond it are left unsettled.
     """
     if ids is None:
         assert limit is not None
@@ -90,8 +90,8 @@ def settle(
 
 
 class _SettleBatch:
-    """The articles of one transaction. `rows` are to be settled, in canonical order: they are *inside*.
-    Articles that share something with them are *outside*. A place is one among both in canonical order."""
+    """The articles of one transaction. `rows`, in canonical order, are settled: they are *inside*. Articles
+    that share a key with them are *outside*. A *place* is an index into all of these in canonical order."""
 
     def __init__(
         self,
@@ -123,8 +123,8 @@ class _SettleBatch:
         self.compared = 0  # pairs scored
 
     def _count_affordable(self, given: npt.NDArray[np.int64], max_work: int) -> int:
-        """Return how many articles are work enough for one transaction, the earliest first; one at least.
-        Work is the number of articles that keys lead to, and the writing of pairs that may be kept."""
+        """Return how many of the earliest articles one transaction can settle; at least one. Work is the
+        number of articles found by keys, plus `ROW_WORK` for each pair that may be written."""
         if len(given) == 1:
             return 1
         hits, most = np.zeros((2, len(self._rows)), np.int64)
@@ -147,7 +147,7 @@ class _SettleBatch:
         self._unsettled |= settling.find_dependent(self._cursor, displaced) - self._ids
         self._unsettled |= self._find_stale_duplicates([rows[p] for p in np.flatnonzero(appeared).tolist()])
         across = found.across
-        late = appeared[across.earlier]  # their later ones are outside
+        late = appeared[across.earlier]  # the later article of each such pair is outside
         self._unsettled |= {rows[p].id for p in across.later[late & across.duplicate].tolist()}
         has_gained = ~inside & (found.best_place != outside.best.place)
         similar = across[~across.duplicate]
@@ -175,25 +175,25 @@ class _SettleBatch:
         )
 
     def _describe_outside(self) -> Outside:
-        """Return flags and best matches of the articles outside; the mark of a settled article tells its
-        match."""
+        """Return flags and best matches of the articles outside; the best match of a settled article comes
+        from its mark."""
         rows, times = self._rows, [self._rows[place].order[0] for place in np.flatnonzero(self._inside)]
         best = BestMatches.none(len(rows))
-        # No match can improve an unsettled article: it is decided later, with everything.
+        # An infinite score: no match improves an unsettled article outside, which is decided later.
         best.score[~self._inside & ~self._settled] = np.inf
         for place in np.flatnonzero(self._settled).tolist():
             row = rows[place]
             if row.score is not None and row.reason is not None:
                 best.score[place], best.rule[place] = row.score, CODE[Rule(row.reason)]
-        # In a tie the earlier match counts. Exact places are needed only if a newly settled article may come
-        # before one that was settled already.
+        # Of two equal matches the earlier one counts. Exact places are needed only if an article inside may
+        # come before an article that is already settled.
         self._through = settling.note_reached(self._cursor, self._settings, times[-1])
         if self._through is not None and times[0] <= self._through:
             settled = self._ids_at(self._settled)
             later = settling.find_later_best_matches(self._cursor, self._settings, settled)
             for id, order in later.items():
                 other = bisect_left(rows, order, key=lambda row: row.order)
-                # It may be none of these articles; then it is between two of them.
+                # A best match that is not among these articles gets a place between two of them.
                 known = other < len(rows) and rows[other].order == order
                 best.place[self._place[id]] = other if known else other - 0.5
         return Outside(self._inside, self._canonical & ~self._inside, best)
@@ -206,8 +206,8 @@ class _SettleBatch:
         return Mark(Status.SIMILAR, None, score, rule) if score >= 0 else Mark(Status.UNIQUE)
 
     def _retain_pairs(self, similar: PairArrays, stay: Flags, gained: Flags) -> PairArrays:
-        """Return pairs of the batch with earlier articles outside that were, and still are, most like them.
-        `stay`: the articles that were canonical and still are."""
+        """Return the pairs in which an article inside was, and still is, the best match of an earlier article
+        outside. `stay`: articles still canonical; `gained`: articles with a new best match."""
         kept = settling.find_best_match_pairs(self._cursor, self._ids)
         known = {number: i for i, number in enumerate(similar.codes().tolist())} if kept else {}
         found: list[int] = []
@@ -217,14 +217,14 @@ class _SettleBatch:
             place, other = self._place[id], self._place.get(other_id)
             pair = None if other is None else known.get(place << 32 | other)
             if other is None or pair is None or not stay[place]:
-                # It lost its best match, or may have lost it.
+                # The article outside lost its best match, or may have lost it.
                 self._unsettled.add(other_id)
             elif not gained[other]:
                 found.append(pair)
         return similar[np.array(found, np.int64)]
 
     def _enter_pairs(self, late: PairArrays) -> PairArrays:
-        """Return the new pairs that settled articles outside keep with earlier articles that appeared."""
+        """Return the new pairs that settled articles outside keep with newly canonical earlier articles."""
         by_later: dict[int, list[int]] = {}
         for i, later in enumerate(late.later.tolist()):
             if self._rows[later].id not in self._unsettled:
@@ -236,13 +236,13 @@ class _SettleBatch:
             wanted = [i for i in pairs if late.rule[i] == CODE[Rule.PINNED] or late.score[i] >= lowest]
             if number + len(wanted) <= self._settings.similar_pairs:
                 found += wanted
-            # It has all the pairs that it may keep, and one of these may be better than the worst of them.
+            # The article has as many pairs as it may keep, and a new pair may replace the worst of them.
             elif wanted:
                 self._unsettled.add(id)
         return late[np.array(found, np.int64)]
 
     def _find_stale_duplicates(self, appeared: list[FingerprintRow]) -> set[int]:
-        """Return settled duplicates outside that may get another original, since these became canonical."""
+        """Return settled duplicates outside whose original may change, since `appeared` became canonical."""
         early = [row for row in appeared if self._through is not None and row.order[0] <= self._through]
         if not early:
             return set()
@@ -271,8 +271,8 @@ class _SettleBatch:
     def _find_others(
         self, rows: list[FingerprintRow], among: Among, *, after: datetime | None = None
     ) -> list[FingerprintRow]:
-        """Find articles, not of this batch, that share something or are pinned with one of these."""
-        # One more than the limit is enough to know that there are too many.
+        """Find articles outside the batch that share a key or are pinned with an article of `rows`."""
+        # One article above the limit suffices to know that there are too many.
         limit = None if self._max_candidates is None else self._max_candidates + 1
         sentences = [self._sentences[row.id] for row in rows]
         found = find_sharing(self._cursor, self._settings, rows, sentences, among, after=after, limit=limit)

@@ -1,5 +1,5 @@
-"""Submit and look up articles while others work, settings change, or the program is another one. One object
-serves any number of threads; `hook.py` and `lookup.py` decide."""
+"""Submit and look up articles, even while other processes settle, settings change or the program was updated.
+One object serves any number of threads; `hook.py` and `lookup.py` decide."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ from dedup.settling import hook, lookup
 from dedup.store import rulebooks
 from dedup.store.rulebooks import Rulebook, StaleRulesError
 
-RULEBOOK_RETRIES = 5  # Retries because someone changes settings at the same moment
+RULEBOOK_RETRIES = 5  # Maximum number of attempts while someone changes settings at the same moment
 
 # Reasons why a verdict is `pending`.
-IN_USE = "others held the corpus for {seconds:g} s: the next backfill settles it"
-NOT_ASKED = "it is stored, and others held the corpus: the next backfill settles it"
-NO_MEMORY = "no memory to read the text with: the next backfill tries it"
+IN_USE = "other processes held the corpus for {seconds:g} s: the next backfill settles the article"
+NOT_ASKED = "stored, but other processes held the corpus: the next backfill settles the article"
+NO_MEMORY = "not enough memory to read the text: the next backfill tries again"
 OTHER_PROGRAM = "the program or its Unicode tables changed: run `dedup backfill`"
 
 
 class Submissions:
-    """Takes in articles and answers for them, and keeps the rulebook from one to the next."""
+    """Takes articles, returns verdicts, and keeps the rulebook from one article to the next."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
@@ -34,7 +34,8 @@ class Submissions:
         self._may_settle: bool | None = None
 
     def submit(self, article: Article, seconds: float) -> Verdict:
-        """Store an article, or its new version, and settle it; after `seconds` leave that to a backfill."""
+        """Store an article, or its new version, and settle it. `seconds`: maximum wait for other
+        transactions; after that the next backfill settles the article."""
         try:
             if self._may_settle is None:
                 with self._database.transaction(seconds=seconds) as cursor:
@@ -64,7 +65,7 @@ class Submissions:
             verdict = self.lookup(article)
         except (BusyError, CollisionError):
             return Verdict(article.source_id, "pending", None, None, NOT_ASKED)
-        # This article is unsettled, and is not counted if it was deferred.
+        # This article is unsettled, but a deferred article is not in the count.
         return replace(verdict, unsettled=max(1, verdict.unsettled))
 
     def _settle(self, article: Article, seconds: float) -> Verdict:
@@ -76,7 +77,7 @@ class Submissions:
             try:
                 made = hook.fingerprint(rulebook, article)
             except MemoryError:
-                # It passes, so the article has not failed.
+                # A lack of memory passes, so the article must not be marked as failed.
                 return self.defer(article, NO_MEMORY)
 
             def attempt() -> Verdict:
@@ -97,9 +98,9 @@ class Submissions:
         return Verdict(article.source_id, "pending", None, None, why)
 
     def _with_rulebook(self, work: Callable[[Rulebook], Verdict], seconds: float | None = None) -> Verdict:
-        """Do some work with the rulebook, again with a new one if it is no longer the corpus' own."""
+        """Call `work` with the rulebook, and again with a new rulebook if another one is in force by then."""
         for _ in range(RULEBOOK_RETRIES):
-            rulebook = self._rulebook  # read once: another thread may forget it meanwhile
+            rulebook = self._rulebook  # read once: another thread may set it to None meanwhile
             if rulebook is None:
                 with self._database.transaction(seconds=seconds) as cursor:
                     self._rulebook = rulebook = rulebooks.load_rulebook(cursor)

@@ -1,11 +1,11 @@
-"""Prove a live database right, or not: recompute everything and compare (docs/semantics.md, section 8).
+"""Verify a live database: recompute everything and report differences (docs/semantics.md, section 8).
 
-Independent of the engines: fingerprints and credits are made again from the texts, sentences are counted from
-the fingerprints in one pass, and pairs are found by reading every canonical article past the checked ones,
-with no index of the database. Only the pure core is shared. Memory holds one block of articles at a time.
+This shares only the pure core with the engines: fingerprints and credits are made again from the texts,
+sentences are counted from the fingerprints in one pass, and pairs are found by comparing each block of
+articles with all canonical articles, without an index of the database. Memory holds one block at a time.
 
-Comparison with the canonical articles is enough: marks are right if and only if every article is consistent
-with the flags of those before it (see `settle.py`).
+Comparing with canonical articles is enough: marks are right if and only if every article is consistent with
+the canonical flags of the articles before it (see `settle.py`).
 """
 
 from __future__ import annotations
@@ -33,21 +33,21 @@ from dedup.store.snapshots import StoredArticle
 from dedup.text.credits import Credit
 from dedup.text.fingerprint import TextTask, UnreadableError
 
-REPAIRED_AT_ONCE = 1_000  # Articles under one hold of the settle lock
-UNREADABLE = "unreadable"  # Begins the reason of a text that no worker could finish
-DIFFERENCES_SHOWN = 100  # Differences kept in full; the others are only counted
+REPAIRED_AT_ONCE = 1_000  # Articles repaired in one transaction under the settle lock
+UNREADABLE = "unreadable"  # First word of the reason of a text that no worker could fingerprint
+DIFFERENCES_SHOWN = 100  # Maximum number of differences that are listed; any more are only counted
 
 
 @dataclass(slots=True)
 class Verification(Answer):
     """Result of a verification."""
 
-    articles: int = 0  # that were checked
+    articles: int = 0  # articles that were checked
     differences: list[str] = field(default_factory=list)  # one line each, with the source_id, never with text
-    found: int = 0  # number of differences, also of those that are not listed
-    skipped: list[str] = field(default_factory=list)  # what was not checked, and why; one line each
-    by_hand: list[str] = field(default_factory=list)  # only a person can correct these; with the command
-    repairs: Repairs = field(default_factory=Repairs, repr=False)  # of the other differences
+    found: int = 0  # number of differences, listed or not
+    skipped: list[str] = field(default_factory=list)  # parts that were not checked, and why; one line each
+    by_hand: list[str] = field(default_factory=list)  # differences only a person can correct, and the command
+    repairs: Repairs = field(default_factory=Repairs, repr=False)  # repairs of all other differences
 
     @property
     def right(self) -> bool:
@@ -65,8 +65,8 @@ class Verification(Answer):
         self.skipped.append(line)
 
     def report(self, line: str, repair: Healing | None, ids: Collection[int] = ()) -> None:
-        """Note a difference and its repair, for some articles or for the corpus. `repair`: None if a person
-        must act; then the line says how."""
+        """Add a difference and its repair to the result. `repair`: None if a person must act, as `line` says.
+        `ids`: articles to repair; empty if the difference concerns the corpus."""
         self.found += 1
         if repair is None:
             self.by_hand.append(line)
@@ -82,8 +82,8 @@ class Verification(Answer):
 def verify(
     database: Database, rulebook: Rulebook, *, sample: int | None = None, progress: Progress | None = None
 ) -> Verification:
-    """Recompute marks, pairs, fingerprints, credits and common sentences, of all articles or a `sample`, and
-    compare. Sees one moment of the database. The bookkeeping is checked in full."""
+    """Recompute marks, pairs, fingerprints, credits and common sentences, and compare them with a snapshot of
+    the database. `sample`: number of articles to check; None for all. Bookkeeping is checked in full."""
     result = Verification()
     shown = progress or SilentProgress()
     with database.session() as session, session.transaction(snapshot=True) as cursor:
@@ -112,7 +112,9 @@ def verify(
         if unsettled:
             result.skip(f"the marks of {counted(unsettled, 'pending or stale article')}; {FIRST}")
         if credited.unread:
-            result.skip(f"the credits of {counted(credited.unread, 'article')}, which wait; {FIRST}")
+            result.skip(
+                f"the credits of {counted(credited.unread, 'article')}, which wait to be read; {FIRST}"
+            )
         if given_up:
             result.skip(
                 f"{counted(given_up, 'text')} that this program cannot read; `dedup retry` tries them"
@@ -121,8 +123,8 @@ def verify(
 
 
 def repair(database: Database, repairs: Repairs) -> int:
-    """Repair what `verify` found, in short steps, and leave the rest to the next backfill. Return how many
-    articles will be settled again because of themselves."""
+    """Prepare the repair of differences that `verify` found, in short transactions; the next backfill
+    completes the repair. Return how many articles must be settled again because of their own differences."""
     with database.transaction() as cursor:
         bookkeeping.repair_lock(cursor)
     run_locked(database, partial(bookkeeping.repair_others, repairs=repairs.others))
@@ -139,7 +141,7 @@ def _check_bookkeeping(cursor: Cursor, rulebook: Rulebook, result: Verification)
         ids = [] if finding.article_id is None else [finding.article_id]
         result.report(finding.words, finding.repair, ids)
     if rulebooks.load_state_in_force(cursor) != rulebook.state:
-        result.report("the settings in force are not those that the results were made with", Healing.ADOPT)
+        result.report("the results were made with other settings than the settings in force", Healing.ADOPT)
     for language in rulebooks.find_damaged_models(cursor):
         result.report(f"the sentence parameters of {language} do not match their checksum", Healing.ADOPT)
     if deferred := articles.count_deferred(cursor):
@@ -147,7 +149,7 @@ def _check_bookkeeping(cursor: Cursor, rulebook: Rulebook, result: Verification)
 
 
 def _check_common(cursor: Cursor, rulebook: Rulebook, result: Verification) -> set[int]:
-    """Compare the common sentences with a count from nothing, unless some wait to be counted."""
+    """Compare the stored common sentences with a new count, unless sentences wait to be counted."""
     stored = snapshots.common_sentences(cursor)
     if common_sentences.must_count(cursor):
         result.skip(f"the common sentences, since some wait to be counted; {FIRST}")
@@ -182,16 +184,16 @@ def _check_fingerprints(
     credited: _CreditCheck,
     result: Verification,
 ) -> int:
-    """Compare fingerprints and credits; return how many texts were skipped, since no worker can finish
-    them."""
+    """Compare fingerprints and credits; return how many texts were skipped because no worker could ever
+    fingerprint them."""
     by_id = {article.id: article for article in block}
     given_up = 0
-    # Unsettled articles too: settling will rest on their fingerprints.
+    # Unsettled articles are checked, too, since the next backfill will settle by their fingerprints.
     for task in snapshots.texts(cursor, list(by_id)):
         article = by_id[task.id]
         failed = article.mark.status is Status.FAILED
         if failed and (article.mark.reason or "").startswith(UNREADABLE):
-            given_up += 1  # it may end this process, as it has ended others
+            given_up += 1  # the text may crash this process, as it crashed workers
             continue
         try:
             made = rulebook.fingerprinter.fingerprint(task.text, task.language, task.title)
@@ -211,7 +213,7 @@ def _check_fingerprints(
 
 
 class _CreditCheck:
-    """Comparison of credits with the list of agencies. `unread`: articles whose credits are not read yet."""
+    """Comparison of stored credits with credits read anew. `unread`: articles whose credits wait."""
 
     def __init__(self, cursor: Cursor) -> None:
         self.unread = 0
@@ -238,7 +240,7 @@ class _CreditCheck:
 
 
 class _Block:
-    """Some articles, found by their keys while the canonical articles are read past them."""
+    """A block of articles to check, indexed by their keys; every canonical article is compared with them."""
 
     def __init__(
         self,
@@ -276,7 +278,7 @@ class _Block:
 
     def _compare(self, other: StoredArticle) -> None:
         if other.fingerprint is None:
-            return  # its fingerprint belongs to another revision, which is noted as a difference
+            return  # the fingerprint belongs to another revision, which is reported as a difference
         profile = Profile.of(other.fingerprint, self._common)
         candidates = {a.id: a for key in _get_keys(profile) for a in self._by_key.get(key, ())}
         candidates |= {id: self._by_id[id] for id in self._pinned.get(other.id, ()) if id in self._by_id}
@@ -301,8 +303,8 @@ class _Block:
             self._result.report_at(article, f"the canonical flag is {article.canonical}", Healing.SETTLE)
         kept = kept_originals(originals, settings) if originals else kept_similar(earlier, settings)
         best = None if originals else best_match(similar)
-        # An article keeps some pairs with earlier articles, and perhaps one with a later article, its best
-        # match. That one is checked from the side of the earlier article, so that a block suffices.
+        # An article keeps some pairs with earlier articles, and perhaps one pair with a later article, its
+        # best match. The latter pair is checked with its earlier article, so that one block is enough.
         later = {Pair.of(best[1], article.id, best[2])} if best and best[0] > article.order else set[Pair]()
         for kind, present, wanted in (
             ("pair", stored, {Pair.of(article.id, other, related) for _, other, related in kept}),

@@ -1,4 +1,4 @@
-"""Compare attached tables with their articles for `verify.py`. Reads only."""
+"""Compare attached tables with their articles, as part of `verify.py`. Nothing is written."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ from dedup.store.bookkeeping import Healing
 if TYPE_CHECKING:
     from dedup.settling.verify import Verification
 
-BLOCK_ARTICLES = 5_000  # Articles checked per pass over the canonical ones; about 100 MB of memory
+BLOCK_ARTICLES = 5_000  # Articles checked per pass over all canonical articles; about 100 MB of memory
 FIRST = "run `dedup backfill` first"
 
 
 def check_attached(cursor: Cursor, result: Verification) -> None:
-    """Compare every row of attached tables with its article, and its columns of marks with the view."""
+    """Compare every row of attached tables with its article, and the marks in it with the stored marks."""
     for attachment in attachments.list_active(cursor):
         for line in drift.problems_of(cursor, attachment) or drift.held(attachment):
-            result.report(line, None)  # only a person can undo what the owner changed
+            result.report(line, None)  # only a person can repair a change by the owner of the table
             break
         else:
             noted = outbox.find_noted(cursor, attachment)
@@ -60,5 +60,5 @@ def _check_rows(cursor: Cursor, attachment: Attachment, noted: set[str], result:
                     result.report(f"{source_id}: {matter}", Healing.TABLES)
                 else:
                     unseen += 1
-    if unseen:  # the next look finds them
+    if unseen:  # the next sync finds these rows
         result.skip(f"{counted(unseen, 'row')} of {attachment.shown} that changed; run `dedup sync` first")

@@ -1,8 +1,8 @@
 """Show how a story was altered along the way: the sentences that each version added, removed or changed.
 
-A version is compared with the one before: the original of the story, then its duplicates by time. An original
-that is similar to earlier ones is compared with its best match among them, as an update that grew beyond a
-duplicate. Each sentence that counts is compared once, wherever it is: a move is no alteration.
+The versions of a story are its original, then its duplicates by time; each is compared with the version
+before it. An original that is similar to earlier originals is compared with its best match among these, since
+it may be an update with too much new text for a duplicate. A sentence that only moved is no alteration.
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ from dedup.text.differences import Segments, differences
 from dedup.text.fingerprint import Fingerprinter, TextTask
 
 Against = Literal["before", "original"]
-"""A version is compared with the version before it, or with the original of its story."""
+"""Text to compare a version with: the version before it, or the original of its story."""
 
 Sentences = Mapping[int, str]
-"""Sentences of a text that count, each once, in their order: by hash, as the text prints them."""
+"""Sentences of a text that count, each once, in the order of the text: hash -> words."""
 
 Hashed = tuple[int, str]
 """A sentence with its hash."""
@@ -38,9 +38,9 @@ class Alteration(Answer):
     """A sentence that a version has added, removed or changed."""
 
     kind: Kind
-    earlier: tuple[Segment, ...] | None = field(repr=False)  # in pieces with their kinds; None if it is new
-    later: tuple[Segment, ...] | None = field(repr=False)  # the sentence now; None if it was removed
-    common: bool  # it is a common sentence, which counts for nothing
+    earlier: tuple[Segment, ...] | None = field(repr=False)  # the earlier sentence; None if it was added
+    later: tuple[Segment, ...] | None = field(repr=False)  # the later sentence; None if it was removed
+    common: bool  # True for a common sentence, which the scores ignore
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,13 +48,13 @@ class Version(Answer):
     """An article as a version of a story."""
 
     id: str  # source_id
-    version: int  # its number in its story; 1 is the original
-    before: str | None  # source_id of the version that it is compared with
+    version: int  # number in the story; 1 is the original
+    before: str | None  # source_id of the version with which this one is compared
     title: str | None
     publication: str | None
-    time: datetime  # of publication, or of storage if that is unknown; in UTC
-    published: bool  # `time` is the time of publication, and plausible
-    sentences: int  # number of its sentences that count
+    time: datetime  # time of publication, or of storage if the former is unknown; in UTC
+    published: bool  # True if `time` is a plausible time of publication
+    sentences: int  # number of sentences that count
     alterations: tuple[Alteration, ...] = field(repr=False)  # differences from the version before
 
     def count(self, kind: str) -> int:
@@ -67,13 +67,13 @@ class StoryVersions(Answer):
 
     story: str  # source_id of the original
     versions: tuple[Version, ...]  # the original, then its duplicates by time; at most `MAX_VERSIONS`
-    updates: tuple[Version, ...]  # originals of other stories whose best earlier match is this one
+    updates: tuple[Version, ...]  # originals of other stories whose best earlier match is this original
 
 
 def load_versions(
     cursor: Cursor, rulebook: Rulebook, source_id: str, against: Against = "before"
 ) -> StoryVersions:
-    """Return the versions of the story of an article. Raises NotFoundError: it is not stored."""
+    """Return the versions of the story of an article. Raises NotFoundError: the article is not stored."""
     prefer_indexes(cursor)
     rows = versions.load_versions(cursor, source_id)
     if not rows:
@@ -121,7 +121,7 @@ def split_sentences(fingerprinter: Fingerprinter, task: TextTask) -> Sentences:
 
 
 def index_sentences(sentences: Iterable[tuple[str, int | None]]) -> Sentences:
-    """Return the sentences of a text that count, with their hashes, each once."""
+    """Return the sentences that count, each once, by hash. `sentences`: each with its hash, if it counts."""
     found: dict[int, str] = {}
     for sentence, key in sentences:
         if key is not None:
@@ -130,7 +130,7 @@ def index_sentences(sentences: Iterable[tuple[str, int | None]]) -> Sentences:
 
 
 def find_alterations(earlier: Sentences, later: Sentences) -> list[tuple[Hashed | None, Hashed | None]]:
-    """Return the sentences that only one of two texts has, each beside its version in the other, if any.
+    """Return the sentences that only one of two texts has, each beside its altered form in the other, if any.
 
     >>> find_alterations({1: "Rain fell on Monday.", 2: "It froze."}, {2: "It froze.", 3: "Rain fell again."})
     [((1, 'Rain fell on Monday.'), (3, 'Rain fell again.'))]
@@ -146,7 +146,7 @@ def find_alterations(earlier: Sentences, later: Sentences) -> list[tuple[Hashed 
 
 
 def compare(earlier: Hashed | None, later: Hashed | None) -> tuple[Segments | None, Segments | None]:
-    """Return two versions of a sentence in pieces with their kinds; one version may be None."""
+    """Return two forms of a sentence in pieces, each with its kind; one of the forms may be None."""
     if earlier and later:
         return differences(earlier[1], later[1])
     return (

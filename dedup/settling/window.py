@@ -1,12 +1,12 @@
-"""Move the horizon, and archive articles that it passes (docs/semantics.md, section 10).
+"""Move the horizon, and archive articles that are then before it (docs/semantics.md, section 10).
 
-A backfill moves the horizon when everything is settled, so that what leaves has its mark. Then, and whenever
-canonical order changed, all articles are divided again: some are archived, some may come back. Between two
-divisions only unsettled articles can be on the wrong side: those that came or were edited. No engine settles
-them; each round of a backfill archives them, and a hook does so at once.
+A backfill moves the horizon when everything is settled, so that every article has a mark when it is archived.
+After a move, and whenever canonical order changed, all articles are divided again: some are archived, some
+may come back. Between two divisions only new or edited articles can be before the horizon and not archived.
+No engine settles such articles; each round of a backfill archives them, and a hook does so at once.
 
 Work can stop between any two transactions: the horizon is stored first, and `corpus_state.divided` tells
-whether the division after it ended.
+whether the division by this horizon was completed.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from dedup.settling.locked import run_locked
 from dedup.store import rulebooks, window
 from dedup.store.rulebooks import Rulebook
 
-ARTICLES_PER_TRANSACTION = 500  # About a tenth of a second under one hold of the settle lock
+ARTICLES_PER_TRANSACTION = 500  # One transaction holds the settle lock for about a tenth of a second
 DAY = timedelta(days=1)
 
 _Work = Callable[[Settings, Sequence[int], Cursor], int]
@@ -36,12 +36,12 @@ _Work = Callable[[Settings, Sequence[int], Cursor], int]
 class PrunePreview(Answer):
     """Effect that `dedup prune` would have."""
 
-    horizon: datetime  # the new one
-    present: datetime | None  # the present one
-    articles: int  # to be archived
+    horizon: datetime  # the new horizon
+    present: datetime | None  # the present horizon
+    articles: int  # number of articles to be archived
     of: int  # number of all articles
-    archived: int  # number already archived
-    settled_again: int  # duplicates inside whose original it would archive
+    archived: int  # number of articles already archived
+    settled_again: int  # remaining duplicates whose original would be archived
 
 
 class Window:
@@ -52,8 +52,8 @@ class Window:
         self._database, self._progress, self._stop = database, progress, stop
 
     def divide(self, rulebook: Rulebook) -> None:
-        """Archive articles before the horizon, and bring back others; one statement if nothing is due. Raises
-        StaleRulesError: the settings changed; finished pages are right."""
+        """Archive articles before the horizon, and bring back archived articles that are no longer before it.
+        Raises StaleRulesError: the settings changed; finished pages are right."""
         settings = rulebook.settings
         with self._database.transaction() as cursor:
             state = window.load(cursor)
@@ -75,14 +75,14 @@ class Window:
         """Move the horizon for `dedup prune` or the setting `keep_window`; return whether it moved."""
         if self._stop():
             return False
-        # Without the settle lock at first: nearly always the horizon stays.
+        # Nearly always the horizon stays, so the first check is without the settle lock.
         with self._database.transaction() as cursor:
             if _find_goal(cursor) is None:
                 return False
         return run_locked(self._database, _move_horizon)
 
     def _do_pages(self, rulebook: Rulebook, ids: Sequence[int], work: _Work) -> int:
-        """Do work on articles, page by page, until told to stop; return on how many it was done."""
+        """Call `work` for each page of articles until told to stop; return the sum of its results."""
         done = 0
         for start in range(0, len(ids), ARTICLES_PER_TRANSACTION):
             if self._stop():
@@ -99,19 +99,19 @@ def _move_horizon(cursor: Cursor) -> bool:
 
 
 def _find_goal(cursor: Cursor) -> datetime | None:
-    """Return the new horizon, by a wish or by a setting; None if it stays."""
+    """Return the new horizon, by `dedup prune` or by `keep_window`; None if the horizon stays."""
     settings, state = rulebooks.load_settings(cursor), window.load(cursor)
     wanted = [state.wanted]
     if settings.keep_days is not None:
         wanted.append(find_horizon(cursor, settings, settings.keep_days))
     goal = max((found for found in wanted if found is not None), default=None)
     if goal is None or state.horizon is None or state.wanted is not None:
-        return goal  # even a horizon that is there already: the move takes the wish back
+        return goal  # even if equal to the present horizon: the move also removes the request to move it
     return goal if goal > state.horizon else None
 
 
 def _archive(settings: Settings, page: Sequence[int], cursor: Cursor) -> int:
-    # They may have been edited since they were found.
+    # Articles may have been edited since their ids were read.
     still = window.find_outside(cursor, settings, page)
     window.archive(cursor, settings, still)
     return len(still)
@@ -123,7 +123,7 @@ def _bring_back(settings: Settings, page: Sequence[int], cursor: Cursor) -> int:
 
 
 def find_horizon(cursor: Cursor, settings: Settings, days: int) -> datetime | None:
-    """Return the start of the UTC day so many days before the newest article; None if nothing is settled."""
+    """Return the start of the UTC day `days` days before the newest article; None if nothing is settled."""
     return _days_before(window.find_newest(cursor, settings), days)
 
 
@@ -132,17 +132,17 @@ def _days_before(newest: datetime | None, days: int) -> datetime | None:
         return None
     try:
         return (newest.astimezone(UTC) - days * DAY).replace(hour=0, minute=0, second=0, microsecond=0)
-    except OverflowError:  # it would be before the year 1
+    except OverflowError:  # the result would be before the year 1
         return None
 
 
 def want(database: Database, older_than: str) -> None:
-    """Have the next backfill move the horizon; see `Deduplicator.prune`."""
+    """Request that the next backfill moves the horizon; see `Deduplicator.prune`."""
     run_locked(database, lambda cursor: window.request_move(cursor, _parse_horizon(cursor, older_than)))
 
 
 def preview(database: Database, older_than: str) -> PrunePreview:
-    """Return what `want` would do, as far as articles are settled now."""
+    """Preview the effect of `want` on the articles that are settled now."""
     with database.transaction() as cursor:
         horizon = _parse_horizon(cursor, older_than)
         found = window.count_leaving(cursor, rulebooks.load_settings(cursor), horizon)
@@ -151,7 +151,7 @@ def preview(database: Database, older_than: str) -> PrunePreview:
 
 
 def count_leaving(cursor: Cursor, settings: Settings) -> tuple[int, int]:
-    """Count the articles that these settings will archive, and all articles; (0, 0) without a window."""
+    """Count the articles that `settings` would archive, and all articles; return (0, 0) without a window."""
     if settings.keep_days is None:
         return 0, 0
     horizon = _days_before(window.find_newest_of_all(cursor, settings), settings.keep_days)
@@ -162,7 +162,7 @@ def count_leaving(cursor: Cursor, settings: Settings) -> tuple[int, int]:
 
 
 def _parse_horizon(cursor: Cursor, older_than: str) -> datetime:
-    """Parse a horizon. Raises InputError: it cannot be read, or is not after the present one."""
+    """Parse a horizon. Raises InputError: the text is no horizon, or not after the present horizon."""
     days = window_days(older_than)
     if days is not None:
         found = find_horizon(cursor, rulebooks.load_settings(cursor), days)

@@ -165,7 +165,7 @@ def test_an_owner_that_makes_no_progress_is_told(database: Database) -> None:
         with pytest.raises(StuckError) as told:
             backfill(database, workers=0, factory=make_function)
     words = str(told.value)
-    assert "came no further for 11 minutes" in words
+    assert "has made no progress for 11 minutes" in words
     assert f"`kill {psutil.Process().pid}` on " in words
     assert "dedup backfill" in words
 

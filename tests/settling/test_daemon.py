@@ -244,13 +244,13 @@ def test_a_run_that_is_stuck_is_told_of_once(
     found = Working(corpus_url, Pace(0.05))
     found.thread.start()
     try:
-        wait_until(lambda: "came no further for 11 minutes" in caplog.text)
+        wait_until(lambda: "has made no progress for 11 minutes" in caplog.text)
         load(database, article("a", window(0, 6)))
         query(database, "UPDATE dedup.run SET ended_at = now(), outcome = 'failed' RETURNING id")
         wait_until(settled(database))
     finally:
         found.stop()
-    assert caplog.text.count("came no further") == 1
+    assert caplog.text.count("made no progress") == 1
 
 
 def test_who_notifies(database: Database, heard: Callable[[], int]) -> None:
@@ -303,13 +303,13 @@ def test_the_words_of_sentences_are_kept_where_somebody_asked_for_that(
         wait_until(settled(database))
         schedule_is_due(database)
         wait_until(lambda: quoted(database) == 5)
-        wait_until(lambda: "kept the words of sentences: 1 version compared" in caplog.text)
+        wait_until(lambda: "stored the words of sentences: 1 version compared" in caplog.text)
         assert query(
             database, "SELECT begun_at > now() - interval '1 hour' FROM dedup.sentence_schedule"
         ) == [(True,)]
         dd.keep_sentences(every=0)
         assert query(database, "SELECT FROM dedup.sentence_schedule") == []
-    assert caplog.text.count("kept the words of sentences") == 1
+    assert caplog.text.count("stored the words of sentences") == 1
 
 
 def test_what_arrives_while_words_are_kept_waits_for_nothing(
@@ -330,7 +330,7 @@ def test_what_arrives_while_words_are_kept_waits_for_nothing(
         load(database, article("a", window(0, 6)))
         wait_until(settled(database))
         enough.set()
-        wait_until(lambda: "kept no words of sentences: the disk is full" in caplog.text)
+        wait_until(lambda: "could not store the words of sentences: the disk is full" in caplog.text)
         load(database, article("b", window(0, 6)))
         wait_until(settled(database))
         assert found.error is None

@@ -253,7 +253,7 @@ def test_a_text_without_memory_to_read_it_has_not_failed(
             verdict = dd.submit(article("a", window(0, 6), 0))
         assert (verdict.status, verdict.reason) == (
             "pending",
-            "no memory to read the text with: the next backfill tries it",
+            "not enough memory to read the text: the next backfill tries again",
         )
     backfill(database, workers=0)
     assert_right(database)

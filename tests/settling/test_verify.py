@@ -176,7 +176,7 @@ def test_what_is_not_checked_is_said(filled: Database) -> None:
     assert "the marks of 1 pending or stale" in skipped
     assert "1 deferred version of articles" in skipped
     assert "the common sentences" in skipped
-    assert "the credits of 2 articles, which wait" in skipped
+    assert "the credits of 2 articles, which wait to be read" in skipped
 
 
 @pytest.mark.long("dedup", "migrations")

@@ -1,1 +1,1 @@
-"""The memory engine: many articles are settled at once, in arrays (docs/semantics.md, sections 3 to 6)."""
+"""The memory engine settles a whole corpus in one run, in arrays (docs/semantics.md, sections 3 to 6)."""

@@ -1,9 +1,9 @@
-"""Run the memory engine once: settle many articles at once, from a snapshot to marks.
+"""Run the memory engine once: settle all articles of a corpus together, from a snapshot to marks.
 
     read everything -> count sentences -> decide -> put waiting fingerprints into use -> write marks
 
-Each step can be the last: what is committed is right, and the next run continues from there. Hooks settle
-nothing meanwhile. What people change is noted, and settled through the indexes at the end.
+A run may stop after any step: committed results are right, and the next run continues from there. During a
+run hooks settle nothing. Articles that people change are noted, and settled through the indexes at the end.
 """
 
 from __future__ import annotations
@@ -35,19 +35,19 @@ from dedup.store import common_sentences, memory_engine, settling, window
 from dedup.store.memory_engine import MARK_INDEXES
 from dedup.store.rulebooks import Rulebook
 
-FLAGS_AT_ONCE = 10_000  # Flags of fingerprints that nobody else reads yet
+FLAGS_AT_ONCE = 10_000  # Flags of fingerprints changed in one transaction; no other process reads them yet
 
-# A new mark is a new version of its row. After such a share of them the space of the old ones is freed: the
-# table grows by a fifth, and not to twice its size.
+# Every new mark leaves an old version of its row behind. Each time this share of the marks is written, vacuum
+# frees the old versions, so that the table grows by a fifth and not to twice its size.
 VACUUM_SHARE = 0.2
 
-COMPACT_SHARE = 0.5  # From this share of articles marked in one go, their indexes are made again at the end
-VACUUM_ARTICLES = 5_000  # Fewer of them need no more space than comes and goes every day
+COMPACT_SHARE = 0.5  # If a load marks at least this share of articles, the indexes of marks are rebuilt
+VACUUM_ARTICLES = 5_000  # Vacuum only after this number of marks; fewer are normal daily work
 
 
 @dataclass(slots=True)
 class MemoryResult:
-    """Result of a run: common sentences, articles that got a mark or kept it, pairs that were scored."""
+    """Counts of a run: changes of common sentences, articles that got or kept a mark, and scored pairs."""
 
     refreshed: RefreshResult = field(default_factory=RefreshResult)
     settled: int = 0
@@ -55,13 +55,13 @@ class MemoryResult:
 
 
 class MemoryRun:
-    """The memory engine at work, within a `with` block: hooks settle nothing, what people change is noted,
-    and `kept` takes the fingerprints that are stored. Raises StaleRulesError: the settings changed.
+    """A run of the memory engine, as a `with` block: inside, hooks settle nothing, and articles that people
+    change are noted. `kept`: takes the stored fingerprints. Raises StaleRulesError: the settings changed.
 
     Args:
         run: the number of the backfill in `dedup.run`.
-        memory: bytes that it may use, more or less.
-        loading: fingerprints are about to be written without indexes.
+        memory: approximate maximum of bytes to use.
+        loading: True if fingerprints will be written without indexes.
     """
 
     def __init__(
@@ -79,7 +79,7 @@ class MemoryRun:
         self._database, self._rulebook, self._run, self._memory = database, rulebook, run, memory
         self._progress, self._timed, self._stop, self._loading = progress, timed, stop, loading
         self.kept = Cache(count_fitting(memory, rulebook.settings))
-        self._since, self._outside = 0, bigints([])  # the last change before the snapshot; see `_decide`
+        self._since, self._outside = 0, bigints([])  # last change before the snapshot; see `_decide`
 
     def __enter__(self) -> Self:
         begin = partial(memory_engine.begin, run=self._run, loading=self._loading)
@@ -89,7 +89,7 @@ class MemoryRun:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        # The first error counts. If the work cannot be ended here, the next run ends it.
+        # An earlier error must not be hidden. If this run cannot be ended here, the next run ends it.
         with suppress(Exception) if error else nullcontext():
             run_locked(self._database, partial(memory_engine.end, run=self._run))
 
@@ -150,7 +150,7 @@ class MemoryRun:
             common = memory_engine.read_sentences(cursor, "common")
             said = memory_engine.read_pinned_pairs(cursor)
             unsettled = snapshot.find_places(memory_engine.find_unsettled(cursor))
-            # They came since the round began, and the next round archives them.
+            # Articles before the horizon came after the round began, and the next round archives them.
             self._outside = bigints(window.find_unsettled_outside(cursor, settings))
         self._progress.start("comparing in memory", len(snapshot))
         pins = {}
@@ -164,7 +164,7 @@ class MemoryRun:
     def _flag_waiting(self, plan: Plan) -> None:
         """Correct the canonical flags of fingerprints that are not in use yet."""
         snapshot = plan.snapshot
-        # Before their keys are written, which depend on the flags.
+        # Flags come before keys, since the keys of originals and of duplicates are written separately.
         turned = snapshot.ids[np.flatnonzero((plan.decisions.original < 0) != snapshot.canonical)]
         for start in range(0, len(turned), FLAGS_AT_ONCE):
             with self._database.transaction() as cursor:
@@ -173,7 +173,7 @@ class MemoryRun:
             snapshot.canonical[places] = ~snapshot.canonical[places]
 
     def _tidy(self, waiting: int) -> None:
-        """Rebuild the index of waiting fingerprints, and their statistics, while nobody uses them."""
+        """Rebuild the index of waiting fingerprints and update their statistics before they come into use."""
         compact(self._database, "fingerprint_bulk_pkey")
         analyze(self._database, waiting, "article", "fingerprint_bulk")
 
@@ -181,7 +181,7 @@ class MemoryRun:
         done.compared = plan.decisions.compared
         check = partial(memory_engine.check, rulebook=self._rulebook, run=self._run)
         self._progress.start("writing marks", int(plan.writes.sum()))
-        # A component in parts agrees with itself only at the end: until then its articles are stale.
+        # The marks of a component written in parts agree only after the last part: until then they are stale.
         for start in range(0, len(plan.divided), writing.CHUNK_ROWS):
             if self._stop():
                 return
@@ -199,7 +199,7 @@ class MemoryRun:
             self._progress.advance(settled)
 
     def _write_chunk(self, cursor: Cursor, plan: Plan, chunk: Chunk) -> int:
-        # Asked under the lock: people change articles while everything is compared.
+        # The lock is held now, so this finds all articles that people changed while everything was compared.
         left_out = np.concatenate([memory_engine.find_changed(cursor, self._since), self._outside])
         changed = plan.snapshot.find_places(left_out)
         settled = plan.write(cursor, chunk, changed[changed >= 0])
@@ -213,7 +213,7 @@ def vacuum(database: Database) -> None:
 
 
 def compact(database: Database, *indexes: str) -> None:
-    """Make indexes again that a large load leaves half empty; skip those in use."""
+    """Rebuild indexes that a large load left half empty; skip indexes in use."""
     for index in indexes:
         with suppress(BusyError), database.transaction() as cursor:
             memory_engine.compact(cursor, index)

@@ -1,8 +1,8 @@
 """Read a whole corpus into memory, as of one moment: fingerprints, marks and pairs.
 
-Only keys that several articles have are kept. If even reading all keys takes too much memory, they are read
-once per slice of the key space, and signatures are kept in a file. Sentences are counted here too, to find
-the common ones (docs/semantics.md, section 2).
+Only keys that several articles have are kept. If reading all keys at once would take too much memory, all
+keys are read once per slice of the key space, and signatures are kept in a file. Sentences are counted, too,
+to find the common sentences (docs/semantics.md, section 2).
 """
 
 from __future__ import annotations
@@ -23,21 +23,21 @@ from dedup.store.common_sentences import SentenceCount
 from dedup.store.fingerprints import StoredBatch
 from dedup.store.memory_engine import FingerprintPage
 
-# Bytes of an article while keys are sorted: 36 keys of 8 bytes with their places, in three copies, and a
-# signature. Measured on news of 2.8 kB.
+# Bytes per article while keys are sorted: a signature and three copies of 36 keys, each of 8 bytes with its
+# place. This was measured on news of 2.8 kB.
 ARTICLE_BYTES = 1_600
 
-# More bytes of an article with a print: 48 more keys in three copies, and the print.
+# Additional bytes per article with a damaged-print signature: the signature, and three copies of 48 keys.
 PRINT_ARTICLE_BYTES = 3_900
 
 
 def count_fitting(memory: int, settings: Settings) -> int:
-    """Number of articles that can be read at once in so many bytes; one at least."""
+    """Return the number of articles that can be read at once with `memory` bytes; at least one."""
     return max(1, memory // (ARTICLE_BYTES + PRINT_ARTICLE_BYTES * settings.prints))
 
 
 class Cache:
-    """Fingerprints that a load has just stored, so that none is read again; none if above `limit`."""
+    """Cache of the fingerprints that a load stores, to avoid reading them again; emptied above `limit`."""
 
     def __init__(self, limit: int) -> None:
         self._limit, self._count = limit, 0
@@ -67,8 +67,8 @@ class Cache:
             self._revisions.append(stored.revisions)
 
     def pages(self, ids: Bigints, revisions: Bigints) -> list[FingerprintPage] | None:
-        """Return the kept fingerprints, or None if an article was edited or deleted meanwhile, or had a
-        fingerprint before. `ids` are ascending, `revisions` beside them."""
+        """Return the cached fingerprints; None unless the cache has exactly these articles and revisions.
+        `ids`: all articles with a fingerprint, ascending; `revisions`: one for each id."""
         if not self._pages or self._count != len(ids):
             return None
         found = np.concatenate([page.id for page in self._pages])
@@ -78,19 +78,19 @@ class Cache:
 
 
 class Snapshot:
-    """n articles in canonical order, each attribute of shape (n,) unless it says otherwise.
+    """Data of n articles in canonical order; attributes have the shape (n,) unless another shape is given.
 
     Attributes:
         through: time of the last article.
-        sorted_ids, sorted_places: the ids in ascending order, and the place of each.
-        sentence_counts: number of sentences of each, common ones included.
-        canonical: flags of the stored fingerprints.
+        sorted_ids, sorted_places: the ids in ascending order, and the place of each id.
+        sentence_counts: number of sentences per article, including common sentences.
+        canonical: canonical flags of the stored fingerprints.
         signature: shape (n, k).
-        shared: entries of sentences, buckets and contents of short texts that several articles have.
-        watched: entries of sentences that were common or are pinned, however few carry them.
-        counts: counts of these, and of every sentence that more than `common_stories` articles carry.
-        marks, pairs: as stored; `marks` in canonical order.
-        kept: all fingerprints, as a load has just stored them; None if they were read.
+        shared: entries of keys that several articles have: sentences, buckets, and contents of short texts.
+        watched: entries of sentences that were common or are pinned, even if only one article carries them.
+        counts: counts of watched sentences, and of sentences that more than `common_stories` articles carry.
+        marks, pairs: stored marks in canonical order, and stored pairs.
+        kept: all fingerprints from the cache of a load; None if they were read from the database.
     """
 
     def __init__(
@@ -102,9 +102,9 @@ class Snapshot:
         start: Callable[[int], None],
         progress: Callable[[int], None],
     ) -> None:
-        """Read a corpus in about `memory` bytes, in a transaction that sees one moment; no fingerprint if
-        `kept` has all. Calls `start` with the number of fingerprints to read, and `progress` with the number
-        of each page."""
+        """Read a corpus with about `memory` bytes, in a transaction that sees one moment. If `kept` has all
+        fingerprints, none is read. `start`: called with the number of fingerprints to read. `progress`:
+        called for each page with the number of its fingerprints."""
         self.ids, revisions, self.through = memory_engine.read_order(cursor, settings)
         size = len(self.ids)
         order = np.argsort(self.ids, kind="stable")
@@ -117,7 +117,7 @@ class Snapshot:
         shape = (size, settings.signature_bytes)
         self.signature: npt.NDArray[np.uint8]
         if slices > 1:
-            # The mapping keeps the file alive after it is closed and has no name.
+            # The mapping keeps the nameless file alive after the file is closed.
             with tempfile.TemporaryFile() as file:
                 self.signature = np.memmap(file, np.uint8, "w+", shape=shape)
         else:
@@ -132,7 +132,7 @@ class Snapshot:
         self.counts = count(counted, self.ids, *reader.gather_buckets())
         marks = memory_engine.read_marks(cursor, self.sorted_ids)
         order = np.argsort(marks.id, kind="stable")
-        # Ranges of ids are read: marks of articles without a fingerprint come too.
+        # Marks are read by ranges of ids, so marks of articles without a fingerprint must be left out.
         self.marks = marks[order[np.searchsorted(marks.id[order], self.ids)]]
         self.pairs = memory_engine.read_pairs(cursor, self.sorted_ids)
 
@@ -140,7 +140,7 @@ class Snapshot:
         return len(self.ids)
 
     def read_entries(self) -> Iterator[tuple[Bigints, Flags]] | None:
-        """Yield the entries of all keys, with the flags of their articles; None if they were not kept."""
+        """Yield the entries of all keys with the canonical flags of the articles; None without a cache."""
         if self.kept is None:
             return None
         return (
@@ -148,7 +148,7 @@ class Snapshot:
         )
 
     def find_carriers(self, sentences: Collection[int]) -> dict[int, list[int]]:
-        """Return the ids of the articles that carry some sentences and take part, by sentence."""
+        """Return the ids of the carriers of `sentences` with which others are compared, by sentence."""
         found: dict[int, list[int]] = {}
         wanted = np.fromiter(sentences, np.int64, len(sentences))
         for keys, places in (self.shared[0], self.watched):
@@ -158,7 +158,7 @@ class Snapshot:
         return found
 
     def find_places(self, ids: Bigints) -> Places:
-        """Return the places of articles; -1 for articles that are not here."""
+        """Return the places of articles; -1 for articles that are not in the snapshot."""
         if not len(self.ids):
             return np.full(len(ids), -1, np.int32)
         at = np.minimum(np.searchsorted(self.sorted_ids, ids), len(self.ids) - 1)
@@ -166,7 +166,7 @@ class Snapshot:
 
 
 class _Reader:
-    """Reads fingerprints once, and again for every slice if they do not fit in memory."""
+    """Reader of fingerprints: reads them once, and again for each slice if the keys do not fit in memory."""
 
     def __init__(
         self,
@@ -177,9 +177,9 @@ class _Reader:
         *,
         again: bool,
     ) -> None:
-        """Read everything but the keys into the snapshot, and keep the keys too if they fit."""
+        """Read everything except the keys into the snapshot; keep the keys here unless `again`."""
         self._snapshot, self._cursor, self._progress, self._again = snapshot, cursor, progress, again
-        self._banded, self.wanted = np.zeros((2, len(snapshot)), np.bool_)  # wanted: keep its buckets
+        self._banded, self.wanted = np.zeros((2, len(snapshot)), np.bool_)  # wanted: keep the buckets
         self._bands = settings.buckets
         self._rows: list[npt.NDArray[np.int64]] = []
         self._rows_of: list[Places] = []
@@ -211,7 +211,7 @@ class _Reader:
             yield self._sentences.pop()
 
     def gather_buckets(self) -> tuple[Places, npt.NDArray[np.int64]]:
-        """Return the articles whose buckets were to be kept, ascending, and a row of keys for each."""
+        """Return the places of articles whose buckets were kept, ascending, and a row of keys for each."""
         places = np.concatenate([np.empty(0, np.int32), *self._rows_of])
         rows = np.concatenate([np.empty((0, self._bands), np.int64), *self._rows])
         order = np.argsort(places, kind="stable")
@@ -238,7 +238,7 @@ class _Reader:
         yield self._snapshot.content_hash[places], places
 
     def sort_watched(self) -> Entries:
-        """Return the sentences that were common or are pinned, sorted as shared ones are."""
+        """Return the entries of sentences that were common or are pinned, sorted by sentence and place."""
         keys = np.concatenate([np.empty(0, np.int64), *(found[0] for found in self._watched)])
         places = np.concatenate([np.empty(0, np.int32), *(found[1] for found in self._watched)])
         order = np.lexsort((places, keys))
@@ -254,7 +254,7 @@ class _Reader:
 
 
 def _choose_counted(by_sentence: Entries, watched: Entries, limit: int) -> Entries:
-    """Return the sentences to count: the watched ones, and all that more than `limit` articles carry."""
+    """Return the entries of sentences to count: watched ones, and all with more than `limit` carriers."""
     keys, places = by_sentence
     _, sizes = runs(keys)
     many = np.repeat(sizes > limit, sizes)
@@ -266,8 +266,8 @@ def _choose_counted(by_sentence: Entries, watched: Entries, limit: int) -> Entri
 
 
 def in_slices(count: int, read: Callable[[], Iterator[Entries]]) -> Entries:
-    """Return `shared` of more entries than fit in memory, one of `count` slices of the key space after the
-    other. `read` yields all entries, in pieces; it is called once per slice."""
+    """Return the entries whose key several articles have, even if all entries do not fit in memory. `count`:
+    number of slices of the key space; `read`: yields all entries in pieces, and is called once per slice."""
     found = []
     for number in range(count):
         keys, places = [np.empty(0, np.int64)], [np.empty(0, np.int32)]
@@ -282,8 +282,8 @@ def in_slices(count: int, read: Callable[[], Iterator[Entries]]) -> Entries:
 def count(
     entries: Entries, ids: Bigints, places: Places, buckets: npt.NDArray[np.int64]
 ) -> list[SentenceCount]:
-    """Return evidence on whether each of some sentences is common. `entries` has all their carriers, sorted
-    by sentence; `places` those carriers, ascending, and `buckets` their keys, shape (carriers, bands)."""
+    """Return the counts that decide whether sentences are common. `entries`: all their carriers, sorted by
+    sentence; `places`: the same carriers, ascending; `buckets`: their keys, shape (carriers, bands)."""
     sentences, carriers = entries
     first, sizes = runs(sentences)
     group = np.repeat(np.arange(len(sizes)), sizes)

@@ -1,8 +1,8 @@
-"""Plan what differs between decisions and stored marks and pairs, and write it in chunks; `run.py` says when.
+"""Plan the changes from stored marks and pairs to the decided ones, and write them in chunks for `run.py`.
 
-A chunk has whole components of related articles, so that the database agrees with itself at any moment. A
-component too large for one transaction is made stale and then written in canonical order, since marks rest on
-earlier articles; an article whose best match is a later one stays stale until that one is written.
+A chunk has whole components of related articles, so that the stored marks are consistent at any moment. If a
+component is too large for one transaction, its articles are made stale and then written in canonical order,
+since marks rest on earlier articles. An article with a later best match is stale until the latter is written.
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ from dedup.store import memory_engine, settling
 from dedup.store.memory_engine import NO_RULE, STATUSES, StoredMarks
 from dedup.store.settling import PairRows
 
-# Marks and pairs written under one hold of the settle lock, more or less: 20 ms on a quiet machine.
+# Approximate number of marks and pairs per transaction under the settle lock: 20 ms on an idle machine.
 CHUNK_ROWS = 4_000
 
-# If the canonical flag of a fingerprint in use changes, all its keys are written again. That takes as long as
-# so many other rows, or more.
+# If the canonical flag of a fingerprint in use changes, all its keys are written again, which takes at least
+# as long as writing this number of other rows.
 FLAG_ROWS = 4
 
 UNIQUE, SIMILAR, DUPLICATE = (
@@ -37,11 +37,12 @@ UNIQUE, SIMILAR, DUPLICATE = (
 
 
 def make_profiles(snapshot: Snapshot, common: Bigints, pins: dict[tuple[int, int], Relation]) -> Profiles:
-    """Return arrays for the decider. `common`: ascending; `pins`: places of pairs, the later first."""
+    """Return the arrays that `rules.decide` needs. `common`: the common sentences, ascending. `pins`: pinned
+    relations by the places of a pair, the later article first."""
     by_sentence, by_bucket, by_content = snapshot.shared
     dropped = np.isin(by_sentence[0], common)
     counts = snapshot.sentence_counts - np.bincount(by_sentence[1][dropped], minlength=len(snapshot))
-    # A sentence with one carrier is no shared key, but may be pinned as common.
+    # A sentence with only one carrier is not in `by_sentence`, but may be pinned as common.
     watched, at = snapshot.watched
     alone = np.isin(watched, common) & ~np.isin(watched, by_sentence[0])
     counts -= np.bincount(at[alone], minlength=len(snapshot))
@@ -58,14 +59,14 @@ def make_profiles(snapshot: Snapshot, common: Bigints, pins: dict[tuple[int, int
 
 @dataclass(slots=True)
 class Chunk:
-    """Rows that one transaction writes, unless people changed something there."""
+    """Rows that one transaction writes, except for articles that people changed meanwhile."""
 
     number: int
     places: Bigints  # articles whose mark or canonical flag is written, in canonical order
-    closed: Bigints  # articles whose mark an earlier chunk wrote, and that this one settles
-    dropped: Bigints  # stored pairs that go, by their places in `Plan._old`
-    loses: Bigints  # stored pairs that are no longer of the best match of their earlier article
-    pairs: Bigints  # pairs that are written, by their places in `Decisions.pairs`
+    closed: Bigints  # articles with a mark from an earlier chunk, which this chunk settles
+    dropped: Bigints  # stored pairs to delete, as indexes into `Plan._old`
+    loses: Bigints  # stored pairs whose later article is no longer the best match of the earlier one
+    pairs: Bigints  # pairs to write, as indexes into `Decisions.pairs`
 
 
 class Plan:
@@ -73,9 +74,9 @@ class Plan:
 
     Attributes:
         writes: shape (n,): flags of articles whose marks are written, in canonical order.
-        divided: places of the settled articles of components heavier than `CHUNK_ROWS`, which are written in
-            parts.
-        chunks: what is written, in order.
+        divided: places of settled articles in components with more than `CHUNK_ROWS` rows, which are written
+            in parts.
+        chunks: chunks in the order of writing.
     """
 
     def __init__(self, snapshot: Snapshot, decisions: Decisions, unsettled: Places) -> None:
@@ -91,7 +92,7 @@ class Plan:
         self._marks, self._differs = marks, differs
         self.writes = differs | ~stored.takes_part
         self.writes[unsettled] = True
-        # Stored pairs by place, the later first, -1 for an article without fingerprint.
+        # Places of stored pairs, the later article first; -1 stands for an article without a fingerprint.
         self._old, dropped, self._not_best_match, new = _compare_pairs(snapshot, decisions)
         old, pairs, size = self._old, decisions.pairs, len(snapshot)
         loses = (dropped | self._not_best_match) & snapshot.pairs.best_match & (old[:, 1] >= 0)
@@ -103,7 +104,7 @@ class Plan:
         divided = np.flatnonzero(in_parts)
         self.divided = divided[~np.isin(divided, unsettled)]
         self.writes |= in_parts
-        # By place: in which chunk an article is written, and which one settles it.
+        # For each article, by place: the chunk that writes its mark, and the chunk that settles it.
         chunk = self._chunk
         settles = self._settles = chunk.copy()
         settles[pairs.earlier[decisions.best_match]] = chunk[pairs.later[decisions.best_match]]
@@ -120,11 +121,11 @@ class Plan:
         self.chunks = [Chunk(number, *work) for number, *work in parts if any(map(len, work))]
 
     def write(self, cursor: Cursor, chunk: Chunk, changed: Places) -> int:
-        """Write a chunk, but nothing related to articles at `changed` places; return how many articles it
-        settles."""
+        """Write a chunk, except for articles related to `changed` ones; return how many it settled.
+        `changed`: places of the articles that people changed."""
         ids, stored, pairs = self.snapshot.ids, self.snapshot.pairs, self.decisions.pairs
         component = self.decisions.component
-        # Articles related to a changed one are left out with it, and settled through the indexes.
+        # All articles related to a changed one are left out, and settled through the indexes later.
         blocked = np.unique(component[changed])
 
         def free(places: npt.NDArray[Any]) -> Flags:
@@ -145,7 +146,7 @@ class Plan:
         settling.write_flags(cursor, ids[go[flags & canonical]], ids[go[flags & ~canonical]])
         settling.write_pairs(cursor, PairRows.of(ids, pairs[new], self.decisions.best_match[new]))
         closed = chunk.closed[free(chunk.closed)]
-        # An article that a later chunk settles is stale until then.
+        # An article that a later chunk settles stays stale until that chunk is written.
         written, is_open = go[self.writes[go]], self._settles[go[self.writes[go]]] > chunk.number
         for some, stale in ((written[~is_open], False), (written[is_open], True)):
             differs = self._differs[some]
@@ -157,7 +158,7 @@ class Plan:
 
 
 def _divide(component: Places, weight: Bigints) -> tuple[Bigints, Flags]:
-    """Return the chunk of each article, ascending in a component, and flags of divided components."""
+    """Return the chunk number of each article, and flags of articles in components divided among chunks."""
     order = np.argsort(component, kind="stable")
     heavy = (np.bincount(component, weight, len(weight)) > CHUNK_ROWS)[component]
     before = np.cumsum(weight[order]) - weight[order]
@@ -170,7 +171,7 @@ def _divide(component: Places, weight: Bigints) -> tuple[Bigints, Flags]:
 def _group_by_chunk(wanted: Flags, chunk: Bigints, count: int) -> list[Bigints]:
     """Return the places at which `wanted` is set, for each of `count` chunks."""
     found = np.flatnonzero(wanted)
-    # Sorted once: a search for every chunk would read all articles as often as there are chunks.
+    # One sort is enough, while a search per chunk would read all articles once for each chunk.
     found = found[np.argsort(chunk[found], kind="stable")]
     return np.split(found, np.searchsorted(chunk[found], np.arange(1, count + 1)))[:count]
 
@@ -189,11 +190,11 @@ def _make_marks(snapshot: Snapshot, decisions: Decisions) -> StoredMarks:
 
 
 def _compare_pairs(snapshot: Snapshot, decisions: Decisions) -> tuple[Bigints, Flags, Flags, Flags]:
-    """Return stored pairs by place; flags of pairs to drop, of pairs that lose a flag, and of new pairs."""
+    """Return places of stored pairs; flags of pairs to delete, of lost best matches, and of new pairs."""
     stored, found = snapshot.pairs, decisions.pairs
     later, earlier = snapshot.find_places(stored.article_id), snapshot.find_places(stored.other_id)
     old = np.stack([later, earlier], axis=1).astype(np.int64)
-    # Negative if an article has no fingerprint: equal to no pair of now.
+    # The code of a pair is negative if an article has no fingerprint, so it equals no decided pair.
     before, now = code(later, earlier), found.codes()
     order = np.argsort(before)
     at = np.minimum(np.searchsorted(before[order], now), max(len(before) - 1, 0))
@@ -208,7 +209,7 @@ def _compare_pairs(snapshot: Snapshot, decisions: Decisions) -> tuple[Bigints, F
     stays = np.zeros(len(before), np.bool_)
     stays[at[same]] = True
     dropped = ~stays & (later >= 0)
-    # A pair of an article that has no fingerprint now stays until that article is settled.
+    # A pair whose article has no fingerprint now is kept until that article is settled.
     lost = np.zeros(len(before), np.bool_)
     lost[at[same]] = ~decisions.best_match[same]
     not_best_match = stored.best_match & (lost | (~stays & (later < 0)))
