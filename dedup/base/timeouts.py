@@ -55,9 +55,7 @@ class Timeouts:
 def check_seconds(name: str, value: float) -> None:
     """Raise InputError unless the value is a number of seconds above 0 and at most `LONGEST`."""
     if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value <= LONGEST:
-        raise InputError(
-            f"{name} must be a number of seconds above 0, and at most {LONGEST:.0f}, not {value!r}"
-        )
+        raise InputError(f"{name} must be a number of seconds above 0, at most {LONGEST:,.0f}, not {value!r}")
 
 
 def milliseconds(seconds: float) -> str:

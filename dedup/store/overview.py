@@ -66,6 +66,7 @@ _OVERVIEW = (
 
 
 def overview(cursor: Cursor) -> Overview:
+    """Return counts of statuses, limits and failures, sizes of tables, and the state of the corpus."""
     names = ("statuses", "limits", "failures")
     counts, limits, failures = (dict(cursor.execute(_sql(name)).fetchall()) for name in names)
     sizes = table_sizes(cursor)

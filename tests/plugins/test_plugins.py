@@ -94,11 +94,15 @@ def test_a_plug_in_extracts_texts_from_html_where_it_is_named(installed: Path) -
 def test_a_plug_in_adds_a_method_to_the_lab(installed: Path) -> None:
     pytest.importorskip("sklearn")
     assert "the same first words" in dedup(installed, "lab", "methods", "first-words")[0]
-    program = (
-        "from dedup.extras.lab.method import similarity\nfrom dedup.extras.lab.methods import make\n"
-        "for words in (2, 3):\n"
-        "    print(similarity(make(f'first-words:words={words}'), 'A goat ran.', 'A goat sat.'))"
-    )
+    program = """if True:
+        import numpy as np
+        from dedup.extras.lab.documents import DocumentSet
+        from dedup.extras.lab.methods import make
+        for words in (2, 3):
+            method = make(f"first-words:words={words}")
+            method.fit(DocumentSet.of_texts(["A goat ran.", "A goat sat."]))
+            print(float(method.score(np.array([[0, 1]], np.int32))[0]))
+    """
     assert python(installed, "-c", program)[0] == "1.0\n0.0\n"
 
 
