@@ -51,8 +51,8 @@ from dedup.files.source import UTF8, guess_encoding
 
 Item = Article | Reject | Repair  # What a reader yields
 
-# Maximum number and bytes of records that are read before the first is yielded. Each mapped name must be in at
-# least one of these records. If the file is a pipe, the dates of these records show how its dates are written.
+# Maximum number and bytes of records that are read before the first is yielded. At least one of these records
+# must have each mapped name. In a pipe, the dates of these records show how all its dates are written.
 FIRST_RECORDS = 500
 FIRST_BYTES = 4_000_000
 
