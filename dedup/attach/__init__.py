@@ -1,1 +1,1 @@
-"""Attached tables of others: mapping, following their changes, writing marks back."""
+"""Attached tables of other owners: map tables, follow their changes, and write marks into them."""

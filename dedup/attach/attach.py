@@ -1,4 +1,4 @@
-"""Attach a table of someone else, detach it, and find what changed in it if no trigger notes that."""
+"""Attach tables of other owners, detach them, and find their changes if no trigger notes changes."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ from dedup.db.statements import Statements
 
 _sql = Statements("attach/attachments")
 
-# For a lock of the owner's table, at one try: all who come after us wait behind us. If the owner and we wait
-# for each other, we give up before Postgres ends one of both (`deadlock_timeout`, a second).
+# Maximum wait for a lock on the owner's table, per attempt: every later session waits behind dedup. In a
+# deadlock with the owner, dedup gives up before Postgres ends either (`deadlock_timeout` is one second).
 DDL_SECONDS = 0.5
 
-DELETED_ARTICLES = 1_000  # Of a table that is detached, under one hold of the settle lock at most
+DELETED_ARTICLES = 1_000  # Maximum deleted per transaction under the settle lock, when a table is detached
 
 
 def attach(
@@ -52,7 +52,7 @@ def attach(
 def remap(
     database: Database, name: str, changes: Mapping[str, Any], *, dry_run: bool = False
 ) -> tuple[Attachment, list[str]]:
-    """Map a table again that its owner changed; see `Attachments.remap`. Return as `attach`."""
+    """Map a table again after its owner changed it; see `Attachments.remap`. Return as `attach` does."""
 
     def change(cursor: Cursor) -> tuple[Attachment, list[Part]]:
         before = attachments.find(cursor, name)
@@ -73,8 +73,8 @@ def remap(
 
 @contextmanager
 def reader(database: Database, cursor: Cursor, attachment: Attachment) -> Iterator[Cursor]:
-    """Yield a cursor that may read the rows of a table: in a session of its owner if the owner is not
-    trusted. Raises InputError: no such session can be opened."""
+    """Yield a cursor that can read the rows of a table: in a session of its owner if the owner is not
+    trusted. Raises InputError: no session of the owner can be opened."""
     if not attachment.copied:
         yield cursor
         return
@@ -89,8 +89,8 @@ def reader(database: Database, cursor: Cursor, attachment: Attachment) -> Iterat
 def detach(
     database: Database, name: str, *, dry_run: bool = False, stop: Callable[[], bool] = lambda: False
 ) -> tuple[int, list[str]]:
-    """Restore the owner's table, delete its articles; see `Attachments.detach`. Return how many, and the
-    statements."""
+    """Restore the owner's table, and delete its articles; see `Attachments.detach`. Return the number of
+    articles, and the statements."""
 
     def change(cursor: Cursor) -> tuple[Attachment, list[Part]]:
         attachment = attachments.find(cursor, name)
@@ -105,7 +105,7 @@ def detach(
         count, seconds = retry(partial(_delete_some, database, attachment, size), database.timeouts.lock)
         if not count:
             with database.transaction() as cursor:
-                # The triggers are gone: nobody writes new notes of it.
+                # No new notes of the table can follow, because its triggers are gone.
                 copying.forget(cursor, attachment)
                 for statement in ("forget_notes", "forget_all_marks", "forget_refused", "forget"):
                     cursor.execute(_sql(statement), {"id": attachment.id})
@@ -123,8 +123,8 @@ def sync(
     allow_deletes: bool = False,
     stop: Callable[[], bool] = lambda: False,
 ) -> int:
-    """Note new, changed and gone rows, by key and hash; see `Attachments.sync`. Raises InputError on drift
-    too."""
+    """Note new, changed and deleted rows, by key and hash; see `Attachments.sync`. Raises InputError, among
+    other reasons, if the table must be mapped again."""
     with database.transaction() as cursor:
         chosen = attachments.list_active(cursor) if name is None else [attachments.find(cursor, name)]
         for attachment in chosen:
@@ -153,8 +153,8 @@ def _run(
     dry_run: bool,
     lock: bool = True,
 ) -> tuple[Attachment, list[str]]:
-    """Run the statements of `change`, or with `dry_run` only return them, as psql takes them. `lock`: nobody
-    else attaches or maps a table meanwhile."""
+    """Run the statements of `change` unless `dry_run`, and return them in a form for psql. `lock`: keep other
+    sessions from attaching or mapping a table meanwhile."""
 
     def attempt() -> tuple[Attachment, list[str]]:
         with database.transaction() as cursor:

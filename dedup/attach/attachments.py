@@ -1,7 +1,7 @@
-"""Attached tables: which there are, and the source_ids of their rows.
+"""List attached tables, and compose the source_ids of their rows.
 
-The source_id of a row is the name of its attachment, a slash, and the key: the text of one column, or a JSON
-array of the texts of several.
+The source_id of a row is the name of its attachment, a slash, and the key: the text of one key column, or a
+JSON array of the texts of several key columns.
 """
 
 from __future__ import annotations
@@ -28,29 +28,29 @@ _NAMED = sql.SQL('({} || {}) COLLATE "C"')
 
 @dataclass(frozen=True, slots=True)
 class Attachment(Answer):
-    """A table of someone else whose rows are articles."""
+    """A table of another owner whose rows are articles."""
 
     id: int
-    name: str  # what the source_ids of its articles begin with, before a slash
-    schema: str  # of the table
+    name: str  # beginning of the source_ids of its articles, before a slash
+    schema: str  # schema of the table
     table: str
-    keys: tuple[str, ...]  # the columns that tell them apart
-    key_types: tuple[str, ...]  # their types
-    columns: dict[str, str]  # field of an article to column; "text" is one of them
-    where: str | None  # which rows are articles, as SQL; None: all
+    keys: tuple[str, ...]  # columns that identify a row
+    key_types: tuple[str, ...]  # types of the key columns
+    columns: dict[str, str]  # columns by field of an article; the field "text" is always present
+    where: str | None  # SQL condition for the rows that are articles; None: all rows
     mark_columns: bool  # whether marks are written into the table
     triggers: bool  # whether triggers note its changes
-    html: bool = False  # whether its bodies are HTML, of which only the text of the article counts
-    keep: tuple[str, ...] = ()  # columns that its articles keep
-    changed: str | None = None  # the column of the time of a row's last change; None: all are compared
-    every: int | None = None  # minutes after which changes are looked for; None: only by `dedup sync`
-    leaving: bool = False  # it is being detached
+    html: bool = False  # whether bodies are HTML, from which the text must be extracted
+    keep: tuple[str, ...] = ()  # columns whose values are stored with the articles
+    changed: str | None = None  # column with the time of a row's last change; None: all rows are compared
+    every: int | None = None  # minutes between searches for changes; None: only `dedup sync` searches
+    leaving: bool = False  # whether the table is being detached
     copied: bool = False  # whether its rows are copied in a session of its owner (`copying.py`)
     attached_at: datetime | None = None
-    seen: dict[str, Any] = field(default_factory=dict, repr=False)  # the table at the last comparison
-    synced_at: datetime | None = None  # when changes were last looked for to the end
-    compared_at: datetime | None = None  # when all rows were compared
-    changed_through: datetime | None = None  # the latest change seen
+    seen: dict[str, Any] = field(default_factory=dict, repr=False)  # state of the table when last checked
+    synced_at: datetime | None = None  # when a search for changes last finished
+    compared_at: datetime | None = None  # when all rows were last compared
+    changed_through: datetime | None = None  # time of the latest change found
 
     def as_dict(self) -> dict[str, Any]:
         return {f.name: plain(getattr(self, f.name)) for f in fields(self) if f.name != "seen"}
@@ -61,10 +61,10 @@ class Attachment(Answer):
 
     @property
     def condition(self) -> Part:
-        """SQL for a WHERE that is true for rows `t` that are articles."""
+        """SQL condition that is true if row `t` is an article."""
         if self.where is None:
             return sql.SQL("true")
-        # A line end before the bracket: the condition may end with a comment.
+        # A line break precedes the bracket, since the condition may end with a comment.
         return sql.SQL("({}\n)").format(raw(self.where))
 
     @property
@@ -85,7 +85,7 @@ class Attachment(Answer):
 
     @property
     def made(self) -> str:
-        """Pattern for the names of functions that were made for the table."""
+        """Pattern that matches the names of the functions made for the table."""
         return f"^attached_{self.id}_"
 
     @property
@@ -93,14 +93,14 @@ class Attachment(Answer):
         return own(f"{self.name}_marks")
 
     def function(self, what: str) -> Part:
-        """Return the name of a function that was made for the table: `dedup.attached_1_rows`."""
+        """Return the name of a function made for the table, such as `dedup.attached_1_rows`."""
         return own(f"attached_{self.id}_{what}")
 
     def call(self, what: str, given: str) -> str:
         return f"dedup.attached_{self.id}_{what}({given})"
 
     def page(self, *, recent: bool) -> str:
-        """Return the call for the next rows after `after`: by their keys, or by the time of their change."""
+        """Return the call for the next rows after `after`, in the order of keys or of times of change."""
         if recent:
             return self.call("recent", "%(since)s::timestamptz, %(after)s::text, %(limit)s::integer")
         return self.call("page", "%(after)s::text, %(limit)s::integer")
@@ -113,11 +113,12 @@ class Attachment(Answer):
         return _NAMED.format(f"{self.name}/", key)
 
     def original(self, key: Part) -> Part:
-        """Return the source_id of an original from a column of marks."""
+        """Return the source_id of an original, given its key in a column of marks."""
         return _NAMED.format(f"{self.name}/", _as_text(key, self.original_type))
 
     def original_from(self, source_id: Part) -> Part:
-        """Return the key in the source_id of an original, for a column of marks: JSON for several columns."""
+        """Return the key in the source_id of an original, for a column of marks; as JSON if a key has several
+        columns."""
         if len(self.keys) == 1:
             return self.key(source_id)[0]
         return sql.SQL("substr({}, {})::jsonb").format(source_id, len(self.name) + 2)
@@ -136,7 +137,7 @@ class Attachment(Answer):
 
 
 def _as_text(column: Part, kind: str) -> Part:
-    # The text of a time depends on settings of the session; its JSON does not.
+    # Times are written as JSON, because their usual text depends on settings of the session.
     if kind.startswith("timestamp") and kind.endswith("with time zone"):
         return sql.SQL("(to_json({} AT TIME ZONE 'UTC') #>> '{{}}')").format(column)
     if kind.startswith("timestamp") or kind == "date":
@@ -164,12 +165,12 @@ def list_active(cursor: Cursor) -> list[Attachment]:
 
 
 def are_known(cursor: Cursor) -> bool:
-    """Return whether the schema can have attachments; an old one cannot."""
+    """Return whether the schema has a table of attachments; a schema of an old version has none."""
     return bool(one_row(cursor, _sql("known"))[0])
 
 
 def find(cursor: Cursor, name: str) -> Attachment:
-    """Return the attachment of a name, or of a table, `newsroom.news` or `news`, that is attached once."""
+    """Return the attachment with a name, or of a table attached only once: `newsroom.news` or `news`."""
     everything = attachments(cursor)
     for attachment in everything:
         if attachment.name == name:

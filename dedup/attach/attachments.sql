@@ -1,4 +1,4 @@
--- Attached tables: attachments, changes by their owners, and the marks that are written into them.
+-- Attached tables: attachments, changes that table owners make, and marks that are written into the tables.
 
 -- name: attachments
 -- Select every attachment.
@@ -8,8 +8,8 @@ SELECT id, name, schema_name, table_name, key_columns, key_types, columns, where
 FROM dedup.attachment ORDER BY id
 
 -- name: due
--- Select the attachments whose changes must be looked for now, unless a person must act first, and whether to compare
--- all their rows. A new attachment is compared because of its note, not of this.
+-- Select the attachments whose regular search for changes is due, and whether to compare all their rows. Attachments
+-- that need a person first are left out. A new attachment is compared because of a note, not by this statement.
 SELECT id, changed_column IS NULL OR compared_at IS NULL OR compared_at < now() - interval '1 day'
 FROM dedup.attachment
 WHERE sync_minutes IS NOT NULL AND NOT leaving AND seen -> 'problems' IS NULL
@@ -17,7 +17,7 @@ WHERE sync_minutes IS NOT NULL AND NOT leaving AND seen -> 'problems' IS NULL
 ORDER BY id
 
 -- name: hold
--- Leave a table alone for some minutes, store why, and have all of it compared after that.
+-- Leave a table alone for some minutes, store the reason, and have the whole table compared afterwards.
 WITH noted AS (
     INSERT INTO dedup.outbox (attachment_id, source_ids)
     SELECT %(id)s::integer, '{}'
@@ -33,17 +33,17 @@ WHERE id = %(id)s
 SELECT id FROM dedup.attachment WHERE (seen ->> 'until')::double precision > extract(epoch FROM now())
 
 -- name: release
--- Stop leaving a table alone.
+-- End the pause of a table that was left alone, and delete the stored reason.
 UPDATE dedup.attachment SET seen = seen - 'held' - 'until' WHERE id = %(id)s AND seen -> 'held' IS NOT NULL
 
 -- name: began
--- Select the present time, and the time from which changes are looked for: transactions that ran meanwhile commit
--- later.
+-- Select the present time, and the time after which changes must be searched. The latter lies before the latest change
+-- found, because a transaction may commit long after it changed a row.
 SELECT now()::text, (changed_through - make_interval(mins => %(overlap)s))::text FROM dedup.attachment WHERE id = %(id)s
 
 -- name: looked
--- Note that changes were looked for, to the end. `whole`: all rows were compared; `latest`: the latest time of a
--- change.
+-- Record that a search for changes has finished. `whole`: all rows were compared; `latest`: the latest time of change
+-- found; `began`: the time when the search began.
 UPDATE dedup.attachment
 SET synced_at = now(), compared_at = CASE WHEN %(whole)s THEN now() ELSE compared_at END,
     changed_through = greatest(changed_through,
@@ -51,36 +51,36 @@ SET synced_at = now(), compared_at = CASE WHEN %(whole)s THEN now() ELSE compare
 WHERE id = %(id)s
 
 -- name: restart_pause
--- Wait for the usual pause again, though changes could not be looked for.
+-- Start the usual pause between searches again, although this search for changes failed.
 UPDATE dedup.attachment SET synced_at = now() WHERE id = %(id)s
 
 -- name: known
--- Return whether the schema has attachments.
+-- Return whether the schema has a table of attachments.
 SELECT to_regclass('dedup.attachment') IS NOT NULL
 
 -- name: next_id
--- Return the number for the next attachment.
+-- Return the id for the next attachment.
 SELECT coalesce(max(id), 0) + 1 FROM dedup.attachment
 
 -- name: lock
--- Be the only one who attaches or maps a table, to the end of the transaction.
+-- Keep other sessions from attaching or mapping a table until the end of the transaction.
 LOCK TABLE dedup.attachment IN SHARE ROW EXCLUSIVE MODE
 
 -- name: name_taken
--- Return whether the name of an attachment is taken: by another one, by a view, or as the beginning of ids of
--- articles.
+-- Return whether a name for a new attachment is taken by a present attachment, by a view, or as the beginning of
+-- source_ids.
 SELECT EXISTS (SELECT FROM dedup.attachment WHERE name = %(name)s::text),
        to_regclass(format('dedup.%%I', %(name)s::text || '_marks')) IS NOT NULL,
        EXISTS (SELECT FROM dedup.article
                WHERE source_id >= %(name)s::text || '/' AND source_id < %(name)s::text || '0')
 
 -- name: parts_of_name
--- Return the parts of a name, as SQL quotes it.
+-- Return the parts of a name that is written as in SQL, such as schema."Table".
 SELECT parse_ident(%(name)s)
 
 -- name: own_search_path
--- Look up names in the schemas that the role and the database have set, to the end of the transaction or until it is
--- set again; return the path before.
+-- Set the search path to the default of the role and the database, until the end of the transaction or the next
+-- setting; return the previous search path.
 SELECT pg_catalog.current_setting('search_path'), pg_catalog.set_config('search_path', s.reset_val, true)
 FROM pg_catalog.pg_settings AS s WHERE s.name OPERATOR(pg_catalog.=) 'search_path'
 
@@ -89,12 +89,12 @@ FROM pg_catalog.pg_settings AS s WHERE s.name OPERATOR(pg_catalog.=) 'search_pat
 SELECT pg_catalog.to_regclass(%(table)s)::pg_catalog.oid
 
 -- name: search_path
--- Look up names in other schemas.
+-- Set the search path until the end of the transaction.
 SELECT pg_catalog.set_config('search_path', %(path)s, true)
 
 -- name: table
--- Select a relation by its oid, with what forbids to attach it: its kind, its persistence, whether it takes part in
--- inheritance, is a partition or has row security, and whether it belongs to a corpus.
+-- Select a relation by its oid, with properties that can forbid attaching: its kind, its persistence, whether it takes
+-- part in inheritance, is a partition, has row security, or belongs to a corpus.
 SELECT c.oid::bigint, n.nspname, c.relname, c.relkind::text, c.relpersistence::text,
        EXISTS (SELECT FROM pg_inherits i WHERE (i.inhparent = c.oid OR i.inhrelid = c.oid)
                AND c.relkind <> 'p' AND NOT c.relispartition),
@@ -104,7 +104,8 @@ FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
 WHERE c.oid = %(oid)s
 
 -- name: sampled
--- Return the percentage of a relation that makes so many rows; 100 if Postgres cannot sample it, or has not counted.
+-- Return the percentage of a relation that holds about `rows` rows; 100 if Postgres cannot sample the relation or has
+-- no estimate of its rows.
 SELECT CASE WHEN relkind IN ('r', 'p', 'm') AND reltuples > %(rows)s THEN 100 * %(rows)s / reltuples ELSE 100 END
 FROM pg_class WHERE oid = %(oid)s
 
@@ -113,8 +114,7 @@ FROM pg_class WHERE oid = %(oid)s
 SELECT FROM pg_partition_tree(%(oid)s::oid::regclass) p JOIN pg_class c ON c.oid = p.relid WHERE c.relkind = 'f'
 
 -- name: columns
--- Select the columns of a table: types, whether they may be null, and the columns that virtual ones are computed
--- from.
+-- Select the columns of a table: types, whether null is forbidden, and the source columns of virtual columns.
 SELECT a.attname, a.attnum, format_type(a.atttypid, a.atttypmod),
        format_type(coalesce(b.oid, t.oid), NULL), t.typcategory::text, a.attnotnull,
        coalesce(b.typnamespace, t.typnamespace) = 'pg_catalog'::regnamespace,
@@ -128,8 +128,8 @@ FROM pg_attribute a JOIN pg_type t ON t.oid = a.atttypid LEFT JOIN pg_type b ON 
 WHERE a.attrelid = %(oid)s AND a.attnum > 0 AND NOT a.attisdropped ORDER BY a.attnum
 
 -- name: seen_by
--- Select the triggers of a table and its partitions that see an update of a new column, without triggers of any
--- corpus.
+-- Select the triggers of a table and its partitions that would fire on an update of a new column, without triggers
+-- made by dedup.
 SELECT DISTINCT tgname::text FROM pg_trigger t JOIN pg_proc p ON p.oid = t.tgfoid
 WHERE NOT (p.proname ~ '^attached_[0-9]+_'
            AND EXISTS (SELECT FROM pg_class WHERE relnamespace = p.pronamespace AND relname = 'settle_turn'))
@@ -138,7 +138,7 @@ WHERE NOT (p.proname ~ '^attached_[0-9]+_'
 ORDER BY 1
 
 -- name: is_unique
--- Return whether a unique index of all rows has no columns but these.
+-- Return whether a non-partial unique index has only columns in `keys`.
 SELECT EXISTS (
     SELECT FROM pg_index i
     WHERE i.indrelid = %(oid)s AND i.indisunique AND i.indisvalid AND i.indpred IS NULL AND i.indexprs IS NULL
@@ -148,9 +148,10 @@ SELECT EXISTS (
 
 -- name: shape
 -- Return whether a relation is a view whose owner is trusted, and the roles that are not trusted and whose code runs
--- when it is read. Then properties for the functions made for it: whether it is partitioned, the roles that own it,
--- act, and own the corpus, whether the first of them must be lent a right, and whether the server can tell large
--- values apart without reading them (pg_column_toast_chunk_id, from PostgreSQL 17 on).
+-- when the relation is read. Then come properties that decide about its functions: whether the relation is partitioned;
+-- its owner; the present role; the owner of the corpus; whether the relation's owner must be granted CREATE for a
+-- moment; and whether the server has pg_column_toast_chunk_id, which tells that a large value is unchanged without
+-- reading the value (PostgreSQL 17 or later).
 SELECT c.relkind = 'v' AND dedup.role_is_trusted(c.relowner), dedup.strangers(c.oid),
        c.relkind = 'p', pg_get_userbyid(c.relowner), current_user::text, pg_get_userbyid(n.nspowner),
        NOT r.rolsuper AND c.relowner <> r.oid AND NOT has_schema_privilege(c.relowner, n.oid, 'CREATE'),
@@ -159,8 +160,8 @@ FROM pg_class c, pg_namespace n, pg_roles r
 WHERE c.oid = %(oid)s AND n.oid = 'dedup'::regnamespace AND r.rolname = current_user
 
 -- name: strangers
--- Return the roles that are not trusted (docs/attach.md): roles whose code runs when a table is read, and owners of
--- the functions made for it.
+-- Return the roles that are not trusted (see docs/attach.md): first roles whose code runs when a table is read, then
+-- owners of the functions made for the table.
 SELECT dedup.strangers(c.oid),
        ARRAY(SELECT DISTINCT pg_get_userbyid(p.proowner)::text FROM pg_proc p
              WHERE p.pronamespace = 'dedup'::regnamespace AND p.proname ~ %(made)s
@@ -169,7 +170,7 @@ FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
 WHERE n.nspname = %(schema)s AND c.relname = %(table)s
 
 -- name: owners
--- Select the roles that own a table, its partitions, and the functions that read and write it.
+-- Select the roles that own a table, its partitions, and the functions that read and write the table.
 SELECT DISTINCT pg_get_userbyid(c.relowner)
 FROM pg_class t JOIN pg_namespace n ON n.oid = t.relnamespace
 JOIN pg_class c ON c.oid = t.oid OR c.oid IN (SELECT p.relid FROM pg_partition_tree(t.oid) AS p)
@@ -180,7 +181,7 @@ WHERE p.pronamespace = 'dedup'::regnamespace AND p.proname ~ %(made)s AND p.pron
 ORDER BY 1
 
 -- name: looked_at
--- Select the columns, with their tables, that the view of a condition reads.
+-- Select the columns, with the oids of their tables, that the temporary view with the condition reads.
 SELECT d.refobjid::bigint, a.attname
 FROM pg_rewrite r
 JOIN pg_depend d ON d.classid = 'pg_rewrite'::regclass AND d.objid = r.oid
@@ -193,11 +194,10 @@ WHERE r.ev_class = to_regclass('pg_temp.dedup_condition')
 SELECT n.nspname, c.relname FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace WHERE c.oid = %(oid)s
 
 -- name: attached_table
--- Return the state of a table of others, by its name and by its stored oid: roles that are not trusted and whose code
--- runs when it is read, altered functions, its present name, its owner, whether row security is forced on that owner,
--- its columns, and whether triggers note its changes. At last a digest that changes if rows may have come or gone
--- unnoticed: the partitions, the files of the rows (another file after TRUNCATE or a rewrite) and the triggers
--- (others after a partition was attached again, changed ones after they were switched off and on); the query of a
+-- Return the state of an attached table, by its name and by its stored oid, in the order of the fields of `TableState`
+-- in drift.py. The last column is a digest that changes if rows may have been added or removed unnoticed. The digest
+-- covers the partitions; the files of the rows, since TRUNCATE or a rewrite makes a new file; the triggers, since
+-- attaching a partition again makes new triggers, and switching triggers off and on alters them; and the query of a
 -- view.
 WITH present AS (
     SELECT c.oid, c.relowner, c.relkind FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
@@ -238,30 +238,31 @@ SELECT (SELECT oid::bigint FROM present), coalesce((SELECT dedup.strangers(oid) 
         FROM parts)
 
 -- name: compare_whole
--- Have a table compared as a whole, though no statement of its owner was noted.
+-- Add a note that asks for a comparison of a whole table.
 INSERT INTO dedup.outbox (attachment_id, source_ids) VALUES (%(id)s, '{}')
 
 -- name: keep_seen
--- Store the state of a table, unless somebody mapped it again meanwhile.
+-- Store the state of a table, unless the stored state has changed meanwhile, such as by `dedup remap`.
 UPDATE dedup.attachment SET seen = %(seen)s::jsonb WHERE id = %(id)s AND seen = %(before)s::jsonb
 
 -- name: unwritten
--- Select the tables with rows that take no marks: how many, and one of them with its SQLSTATE.
+-- Select the tables with rows that refuse marks: the number of such rows, an example, and an SQLSTATE.
 SELECT format('%%s.%%s', t.schema_name, t.table_name), count(*), min(m.source_id), min(m.failed)
 FROM dedup.mark_change m JOIN dedup.attachment t ON t.id = m.attachment_id
 WHERE m.failed IS NOT NULL GROUP BY 1 ORDER BY 1
 
 -- name: take_turn
--- Be the only one who writes marks into a table, to the end of the transaction; no row: another session is.
+-- Try to become the only session that writes marks into a table, until the end of the transaction; return no row if a
+-- different session does so already.
 SELECT id FROM dedup.attachment WHERE id = %(id)s AND NOT leaving FOR NO KEY UPDATE SKIP LOCKED
 
 -- name: changed_marks
--- Select the next marks to write into a table.
+-- Select the next changed marks, which must be written into a table.
 SELECT id, source_id FROM dedup.mark_change
 WHERE id > %(after)s AND attachment_id = %(id)s ORDER BY id LIMIT %(limit)s
 
 -- name: answers
--- Return the marks of some rows: four arrays of texts, for the function that writes them.
+-- Return the marks of some rows as four arrays of texts, for the function that writes marks.
 SELECT array_agg(g.id ORDER BY g.id), array_agg(a.status ORDER BY g.id),
        array_agg(o.source_id ORDER BY g.id), array_agg(a.score::text ORDER BY g.id)
 FROM unnest(%(source_ids)s::text[]) AS g (id)
@@ -275,22 +276,22 @@ LEFT JOIN LATERAL (
     WHERE id = a.duplicate_of AND attachment_id = %(id)s OFFSET 0) AS o ON true
 
 -- name: apply
--- Write marks. `write`: a call of the function that was made for the table.
+-- Write marks. `write`: a call of the writing function made for the table.
 SELECT w.written, w.held FROM ${write} AS w
 
 -- name: forget_marks
--- Forget that marks changed.
+-- Delete notes of changed marks.
 DELETE FROM dedup.mark_change WHERE id = ANY (%(ids)s)
 
 -- name: note_failed
--- Store the SQLSTATE with marks that cannot be written.
+-- Store, in the notes of marks that cannot be written, the SQLSTATE of the error.
 UPDATE dedup.mark_change SET failed = f.state
 FROM unnest(%(source_ids)s::text[], %(states)s::text[]) AS f (id, state)
 WHERE attachment_id = %(id)s AND source_id = f.id COLLATE "C" AND failed IS DISTINCT FROM f.state
 
 -- name: borrowed_rights
--- Select the owner of a table, unless it owns another attached one or the corpus: whether it has more rights on the
--- outbox than to note changes, and whether it has rights on other relations.
+-- Select the owner of a table, unless that role also owns the corpus or a different attached table. Return, too,
+-- whether the role has rights on the outbox other than INSERT, and whether it has rights on any other relation.
 WITH owner AS (
     SELECT DISTINCT p.proowner AS oid FROM pg_proc p, pg_namespace n
     WHERE n.oid = 'dedup'::regnamespace AND p.pronamespace = n.oid AND p.proname = %(rows)s
@@ -308,7 +309,7 @@ WHERE NOT EXISTS (
       AND p.proname ~ '^attached_[0-9]+_rows$$' AND p.proname <> %(rows)s)
 
 -- name: triggers
--- Select the triggers that were made for a table, on it and on its former partitions.
+-- Select the triggers that were made for a table, on the table and on its former partitions.
 SELECT n.nspname, c.relname, t.tgname
 FROM pg_trigger t
 JOIN pg_class c ON c.oid = t.tgrelid JOIN pg_namespace n ON n.oid = c.relnamespace
@@ -322,7 +323,7 @@ SELECT oid::regprocedure::text FROM pg_proc
 WHERE pronamespace = 'dedup'::regnamespace AND proname ~ %(made)s ORDER BY 1
 
 -- name: with_marks
--- Select, of some attachments, the ones with columns of marks.
+-- Select those tables with oids in `oids` that have columns of marks.
 SELECT n.nspname, c.relname
 FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
 WHERE c.oid = ANY (%(oids)s::bigint[]::oid[]) AND c.relkind IN ('r', 'p') AND NOT c.relispartition
@@ -331,15 +332,15 @@ WHERE c.oid = ANY (%(oids)s::bigint[]::oid[]) AND c.relkind IN ('r', 'p') AND NO
 ORDER BY 1, 2
 
 -- name: forget_notes
--- Delete the notes of an attachment that nobody notes any more.
+-- Delete the notes of a table that was detached.
 DELETE FROM dedup.outbox WHERE attachment_id = %(id)s
 
 -- name: forget_all_marks
--- Delete the notes of marks of such an attachment.
+-- Delete the notes of changed marks of a table that was detached.
 DELETE FROM dedup.mark_change WHERE attachment_id = %(id)s
 
 -- name: forget_refused
--- Delete the refused rows of such an attachment.
+-- Delete the list of refused rows of a table that was detached.
 DELETE FROM dedup.refused_row WHERE attachment_id = %(id)s
 
 -- name: forget
@@ -347,7 +348,7 @@ DELETE FROM dedup.refused_row WHERE attachment_id = %(id)s
 DELETE FROM dedup.attachment WHERE id = %(id)s
 
 -- name: holders
--- Select the roles that were given a right on a relation.
+-- Select the roles other than the owner that were granted a privilege on a relation.
 SELECT r.rolname FROM pg_class c, aclexplode(c.relacl) AS a JOIN pg_roles r ON r.oid = a.grantee
 WHERE c.relnamespace = 'dedup'::regnamespace AND c.relname = %(relation)s
   AND a.privilege_type = %(privilege)s AND a.grantee <> c.relowner

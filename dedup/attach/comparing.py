@@ -18,34 +18,34 @@ from dedup.db.statements import Statements
 
 _sql = Statements("attach/attachments")
 
-PAGE = 2_000  # Rows or articles compared at a time
+PAGE = 2_000  # Maximum number of rows or articles compared in one transaction
 
 
 @contextmanager
 def savepoint(cursor: Cursor, attachment: Attachment) -> Iterator[None]:
-    """Read a table in a savepoint. Raises UnfitError: its functions no longer fit it, or code of a role that
-    is not trusted would run."""
+    """Read a table in a savepoint. Raises UnfitError: the functions made for the table no longer fit the
+    table, or code of a role that is not trusted would run."""
     if not attachment.copied:
         copying.require_trust(cursor, attachment)
     try:
         with cursor.connection.transaction():
             yield
     except psycopg.errors.InsufficientPrivilege:
-        raise  # the caller lacks the right: the functions and the table have one owner
+        raise  # the caller lacks the right, since the functions and the table have the same owner
     except (psycopg.ProgrammingError, psycopg.DataError) as error:
-        # Without the message of the server, which may quote a row.
+        # The message of the server is left out, since it may quote a row.
         raise UnfitError(
             f"{attachment.shown}: its functions no longer fit it (SQLSTATE {error.sqlstate}):"
             f" `dedup remap {attachment.name}`"
         ) from None
 
 
-# Changes older by so much than the latest one seen are looked at again: a transaction may have run so long,
-# or clocks differ. docs/attach.md says so.
+# Changes up to an hour older than the latest change seen are compared again: a transaction may have run for
+# that long, or clocks may differ. docs/attach.md describes this.
 OVERLAP_MINUTES = 60
 
-# So many articles may lose their rows without a note, even all of a table: a person sees at a glance what
-# became of them, and they are settled again within a second.
+# Up to 20 articles are deleted without confirmation when their rows are gone, even if no article of the table
+# remains: a person can check 20 articles quickly, and settling them again takes less than a second.
 FEW_GONE = 20
 
 Differs = Callable[[Cursor, Attachment, Differing | None, int], Differing]
@@ -59,10 +59,10 @@ def compare(
     whole: bool = True,
     allow_deletes: bool = False,
 ) -> int | None:
-    """Note new, changed and gone rows of a table, page by page; return how many, or None if told to stop.
-    Without `whole` compare only rows that changed lately, of which none is gone. Raises UnfitError: the table
-    cannot be read, or more than half of its articles have no row, and no trigger noted or person allowed
-    that."""
+    """Note new, changed and deleted rows of a table, page by page; return the number of noted rows, or None
+    if told to stop. Without `whole`, compare only recently changed rows and find no deleted rows. Raises
+    UnfitError: the table cannot be read, or more than half of its articles have no row, although no trigger
+    noted a TRUNCATE and nobody passed `allow_deletes`."""
     with database.transaction() as cursor:
         given = {"id": attachment.id, "overlap": OVERLAP_MINUTES}
         began, since = cursor.execute(_sql("began"), given).fetchone() or (None, None)
@@ -98,13 +98,13 @@ def compare(
 class _Comparison:
     def __init__(self, database: Database, attachment: Attachment, stop: Callable[[], bool]) -> None:
         self._database, self._attachment, self._stop = database, attachment, stop
-        self.refuse_loss = False  # whether most of the articles may not be gone
-        self.noted = 0  # how many rows
-        self.notes: list[int] = []  # the numbers of the notes
+        self.refuse_loss = False  # whether to raise UnfitError if most articles have no row
+        self.noted = 0  # how many rows were noted
+        self.notes: list[int] = []  # ids of the notes
         self.latest: str | None = None  # the latest time of a change
 
     def differing(self, way: Differs) -> bool:
-        """Note rows that differ; return False if told to stop before the end."""
+        """Note rows that differ from their articles; return False if told to stop before the end."""
         found: Differing | None = None
         while found is None or found.last is not None:
             if self._stop():
@@ -120,7 +120,7 @@ class _Comparison:
         while found is None or found.last is not None:
             if self._stop():
                 return False
-            # Nothing is noted before the loss is known in full: a note makes `sync` delete the article.
+            # All pages are searched before any row is noted, because a note makes `sync` delete the article.
             before, found = found, self._page(outbox.find_gone, found, note=False)
             if found.rows:
                 lost += len(found.rows)
@@ -132,7 +132,7 @@ class _Comparison:
                 name, shown = self._attachment.name, self._attachment.shown
                 raise UnfitError(
                     f"{shown}: {lost:,} of its {counted(amount, 'article')} have no row any more, and nothing"
-                    f" was deleted: if they are to go, `dedup sync {name} --allow-deletes`"
+                    f" was deleted: to delete these articles, run `dedup sync {name} --allow-deletes`"
                 )
         for page in pages:
             if self._stop():

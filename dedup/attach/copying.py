@@ -1,10 +1,10 @@
-"""Copy rows of attached tables whose owners have fewer rights, in sessions of these owners.
+"""Copy rows of attached tables whose owners have fewer rights than dedup, in sessions of these owners.
 
 A view calls functions of its owner, an update fires triggers, the planner runs functions of index
-expressions, and row security and casts run more, all with the rights of the session. So each statement on
-such a table runs in a session that is logged in as the owner, and nothing else runs there. Its answers are
-data: bounded, typed, and kept in `dedup.attached_copy`, which is read in place of the table. No lock is held
-meanwhile that others wait for.
+expressions, and row security and casts run more functions, all with the rights of the session. So each
+statement on such a table runs in a session that is logged in as the owner, and nothing else runs there. The
+results are limited in size, converted to fixed types, and stored in `dedup.attached_copy`, which is read in
+place of the table. Meanwhile dedup holds no lock for which other sessions wait.
 """
 
 from __future__ import annotations
@@ -30,21 +30,21 @@ from dedup.db.statements import Statements
 _sql = Statements("attach/copying")
 _attachments = Statements("attach/attachments")
 
-# In the order in which a session of the owner returns them.
+# The columns are in the order in which a session of the owner returns them.
 COLUMNS = (
     *("source_id", "text", "title", "url", "publication", "language", "published_at", "byline"),
     *("status", "original", "score", "kept", "changed_at"),
 )
 
-OWNER_SECONDS = 30.0  # Of a statement in a session of an owner: our transaction waits for it
-PAGE = 1_000  # Rows
-KEPT_BYTES = 8_000_000  # Of texts that are held before they are stored
-NO_FUNCTION = "^$"  # A pattern of the names of no functions
+OWNER_SECONDS = 30.0  # Maximum for a statement in a session of an owner: our transaction waits meanwhile
+PAGE = 1_000  # Maximum number of rows read by one statement
+KEPT_BYTES = 8_000_000  # Approximate maximum size of copied texts in memory; then they are stored
+NO_FUNCTION = "^$"  # Pattern that matches no function name
 
 
 def require_trust(cursor: Cursor, attachment: Attachment) -> None:
     """Check that a table that is not copied can be read and written in this session. Raises UnfitError: code
-    of a role that is not trusted would run, or there is no such table."""
+    of a role that is not trusted would run, or the table does not exist."""
     values = {**attachment.place, "made": attachment.made}
     row = cursor.execute(_attachments("strangers"), values).fetchone()
     if row != ([], []):
@@ -59,28 +59,28 @@ def open_session(
     database: Database, cursor: Cursor, attachment: Attachment, *, attached: bool = True
 ) -> Iterator[Connection]:
     """Open a session of the role that owns the table, its partitions, and, if `attached`, the functions made
-    for it. Raises UnfitError: these roles are several, of which one would run code of the others; no session
-    can be opened, or a statement in it fails."""
+    for the table. Raises UnfitError: these have different owners, so that one role would run code of another;
+    no session can be opened; or a statement in the session fails."""
     values = {**attachment.place, "made": attachment.made if attached else NO_FUNCTION}
     found = [name for (name,) in cursor.execute(_attachments("owners"), values).fetchall()]
     if len(found) != 1:
         raise UnfitError(
-            f"{attachment.shown}: it, its partitions and its functions belong to several roles"
-            f" ({', '.join(found)}): give the table and its partitions to one, then `dedup remap"
+            f"{attachment.shown}: the table, its partitions and its functions belong to several roles"
+            f" ({', '.join(found)}): give the table and its partitions to one role, then `dedup remap"
             f" {attachment.name}`"
         )
     (owner,) = found
     timeouts = replace(database.timeouts, statement=OWNER_SECONDS, idle=OWNER_SECONDS)
-    # libpq finds a login for that role in files. An empty password keeps that of the address, and of the
-    # environment, from being sent: it belongs to another role.
+    # libpq finds a login for that role in files. The empty password keeps libpq from sending the password in
+    # the database URL or the environment, which belongs to a different role than the owner.
     parts: dict[str, Any] = {**conninfo_to_dict(database.url), "user": owner, "password": ""}
     try:
         with translate_errors(database.location):
             connection = Connection.open(make_conninfo(**parts), timeouts, database.schema)
     except DatabaseError:
         raise UnfitError(
-            f"{attachment.shown}: it belongs to {owner}, whose code must not run with other rights, and no"
-            f" session can be opened as {owner}: give libpq a login for that role, such as a line in"
+            f"{attachment.shown}: the table belongs to {owner}, whose code must not run with other rights,"
+            f" and no session can be opened as {owner}: give libpq a login for that role, such as a line in"
             " ~/.pgpass"
         ) from None
     connection.prepare_threshold = None  # code of the owner may replace prepared statements
@@ -88,7 +88,7 @@ def open_session(
     try:
         yield connection
     except psycopg.Error as error:
-        # Without the message, which the owner's code may have made.
+        # The message is left out, since the owner's code may have written it.
         raise UnfitError(
             f"{attachment.shown}: a session of {owner} cannot read it (SQLSTATE"
             f" {error.sqlstate or 'unknown'}): `dedup remap {attachment.name}`"
@@ -98,16 +98,16 @@ def open_session(
 
 
 def limit_time(connection: psycopg.Connection[Any]) -> None:
-    """Limit the next statement; code of the owner may have lifted the limit."""
+    """Limit the time of the next statement; code of the owner may have removed an earlier limit."""
     connection.execute(_sql("limit_time", milliseconds=str(int(OWNER_SECONDS * 1_000))))
 
 
 def pull(
     database: Database, attachment: Attachment, source_ids: Sequence[str], *, wait: bool = False
 ) -> bool:
-    """Copy some rows as they are now, and drop the copies of rows that are gone. Return False if another
-    session copies rows of this table; with `wait`, wait for that. Raises UnfitError: no session of the owner
-    can read the table; TableBusyError: the wait takes longer than the timeout of a lock."""
+    """Copy the present content of some rows, and delete the copies of rows that are gone. Return False if
+    another session copies rows of this table; with `wait`, wait for that session. Raises UnfitError: no
+    session of the owner can read the table; TableBusyError: the wait takes longer than a lock's timeout."""
     with _turn(database, attachment, wait=wait) as cursor:
         if cursor is None:
             return False
@@ -122,8 +122,8 @@ def pull(
 
 
 def pull_all(database: Database, attachment: Attachment, since: str | None, stop: Callable[[], bool]) -> bool:
-    """Copy the rows of a table, all or changed `since`, and drop the copies of rows that are gone. Return
-    False if told to stop. Raises as `pull`, and UnfitError: reading takes longer than a statement may."""
+    """Copy all rows of a table, or the rows changed since `since`, and delete the copies of rows that are
+    gone. Return False if told to stop. Raises what `pull` does, and UnfitError: reading takes too long."""
     page, deadline = attachment.page(recent=since is not None), time.monotonic() + database.timeouts.statement
     given: dict[str, Any] = {"after": None, "since": since, "limit": PAGE}
     found: list[tuple[str, str | None]] | None = None
@@ -132,8 +132,8 @@ def pull_all(database: Database, attachment: Attachment, since: str | None, stop
             return False
         if time.monotonic() > deadline:
             raise UnfitError(
-                f"{attachment.shown}: to read it takes longer than {database.timeouts.statement:,.0f} s: make"
-                " its query quicker, or raise DEDUP_TIMEOUT_STATEMENT"
+                f"{attachment.shown}: reading it takes longer than {database.timeouts.statement:,.0f} s: make"
+                " its query faster, or increase DEDUP_TIMEOUT_STATEMENT"
             )
         with _turn(database, attachment, wait=True) as cursor:
             assert cursor is not None
@@ -142,7 +142,7 @@ def pull_all(database: Database, attachment: Attachment, since: str | None, stop
         if found:
             given["after"], given["since"] = found[-1]
     copied: list[str] | None = [""] if since is None else None
-    while copied and not stop():  # pulling a row that is gone drops its copy
+    while copied and not stop():  # `pull` deletes the copy of a row that is gone
         values = {"id": attachment.id, "after": copied[-1], "limit": PAGE}
         with database.transaction() as cursor:
             copied = [source_id for (source_id,) in cursor.execute(_sql("copied_ids"), values).fetchall()]
@@ -160,22 +160,22 @@ def note_written(cursor: Cursor, attachment: Attachment, marks: dict[str, Any]) 
 
 
 def has_turn(cursor: Cursor, attachment: Attachment) -> bool:
-    """Try to be the only session that copies rows of a table or writes marks into it, until the commit."""
+    """Try to become, until the commit, the only session that copies rows of a table or writes its marks."""
     return bool(one_row(cursor, _sql("turn"), {"id": attachment.id})[0])
 
 
 @contextmanager
 def _turn(database: Database, attachment: Attachment, *, wait: bool) -> Iterator[Cursor | None]:
-    """Yield a transaction that alone copies rows of the table; None if another one does, unless told to
-    wait."""
+    """Yield a cursor of the only transaction that copies rows of the table; without `wait`, yield None if
+    another transaction copies them."""
     with database.transaction() as cursor:
-        # An older reading must not replace a newer one.
+        # Transactions take turns so that an older copy of a row cannot replace a newer copy.
         if wait:
             try:
                 cursor.execute(_sql("wait_for_turn"), {"id": attachment.id})
             except psycopg.errors.LockNotAvailable:
                 raise TableBusyError(
-                    f"{attachment.shown}: another dedup is reading it: run it again when that has ended"
+                    f"{attachment.shown}: another dedup is reading the table: try again when it has ended"
                 ) from None
         yield cursor if wait or has_turn(cursor, attachment) else None
 
@@ -183,8 +183,8 @@ def _turn(database: Database, attachment: Attachment, *, wait: bool) -> Iterator
 def _copy(
     cursor: Cursor, owner: Connection, attachment: Attachment, rows: str, given: dict[str, Any]
 ) -> list[tuple[str, str | None]]:
-    """Copy `rows`, a part of a statement, in a session of the owner; return source_ids and times of
-    change."""
+    """Copy the rows that `rows`, a function call in SQL, returns in a session of the owner. Return their
+    source_ids and times of change."""
     query = _sql(
         "rows",
         rows=rows,
@@ -203,7 +203,7 @@ def _copy(
             if source_id is None or not source_id.startswith(f"{attachment.name}/"):
                 raise UnfitError(f"{attachment.shown}: a row has no id: `dedup remap {attachment.name}`")
             found.append((source_id, row[-1]))
-            # A row that changed while it was read has no text; a note of it comes.
+            # A row that changed during the read has no text; a note of that change will follow.
             held.append((source_id, row[1] or "", *row[2:]))
             size += sum(len(value) for value in row if value)
             if size > KEPT_BYTES:

@@ -1,12 +1,12 @@
--- Copied rows of attached tables: copied in sessions of their owners.
+-- Copied rows of attached tables. Sessions of the table owners read the rows.
 
 -- name: turn
--- Be the only one who copies rows of a table or writes marks into it, to the end of the transaction; false: another
--- session is.
+-- Try to become the only session that copies rows of a table or writes its marks, until the end of the transaction;
+-- return false if a different session does so already.
 SELECT pg_try_advisory_xact_lock(hashtext('dedup.attached_copy'), %(id)s)
 
 -- name: wait_for_turn
--- Wait until this session is the only one.
+-- Wait until this session is the only one that copies rows of a table or writes its marks.
 SELECT pg_advisory_xact_lock(hashtext('dedup.attached_copy'), %(id)s)
 
 -- name: rows
@@ -16,12 +16,12 @@ SELECT r.source_id, left(${text}, %(most)s), r.title, r.url, r.publication, r.la
 FROM ${rows} AS r
 
 -- name: limit_time
--- Limit the next statement, in a session of the owner. It calls no function: the owner may have made another one of
--- the same name.
+-- Limit the time of the next statement, in a session of the owner. SET calls no function, since the owner may have
+-- made a function with the name of a usual one.
 SET statement_timeout = ${milliseconds}
 
 -- name: keep
--- Store copied rows. Each column is an array of texts.
+-- Store copied rows. Each parameter for a column is an array of texts.
 INSERT INTO dedup.attached_copy AS c
     (attachment_id, source_id, text, title, url, publication, language, published_at, byline, status, original,
      score, kept, changed_at)
@@ -44,22 +44,22 @@ WHERE (c.text, c.title, c.url, c.publication, c.language, c.published_at, c.byli
        EXCLUDED.byline, EXCLUDED.status, EXCLUDED.original, EXCLUDED.score, EXCLUDED.kept, EXCLUDED.changed_at)
 
 -- name: drop_gone
--- Delete the copies of rows that were asked for and not found.
+-- Delete the copies of rows that were requested but not found in the table.
 DELETE FROM dedup.attached_copy
 WHERE attachment_id = %(id)s AND source_id = ANY (%(asked)s::text[]) AND source_id <> ALL (%(found)s::text[])
 
 -- name: copied_ids
--- Select the next copied rows by their source_ids.
+-- Select the source_ids of the next copied rows, in order.
 SELECT source_id FROM dedup.attached_copy
 WHERE attachment_id = %(id)s AND source_id > %(after)s ORDER BY source_id LIMIT %(limit)s
 
 -- name: written
--- Store in the copies the marks that were written into the table. `held`: rows that took none.
+-- Store in the copies the marks that were written into the table. `held`: rows that got no marks.
 UPDATE dedup.attached_copy c SET (status, original, score) = ROW (g.status, g.original, g.score)
 FROM unnest(%(ids)s::text[], %(statuses)s::text[], %(originals)s::text[], %(scores)s::text[]::double precision[])
     AS g (id, status, original, score)
 WHERE c.attachment_id = %(id)s AND c.source_id = g.id AND g.id <> ALL (%(held)s::text[])
 
 -- name: forget
--- Delete the copies of a table.
+-- Delete all copied rows of a table.
 DELETE FROM dedup.attached_copy WHERE attachment_id = %(id)s

@@ -1,10 +1,10 @@
-"""Make in the database what an attached table needs, and remove it: statements, in the order in which they
-run.
+"""Compose the statements that make and remove the database objects of an attached table, in the order in
+which they run.
 
-No view, and no condition of a trigger, depends on the table in the eyes of Postgres: its owner may rename,
-drop and change anything. Triggers note which rows changed, in the transaction that changed them: they take no
-lock, wait for nobody, and never fail. Functions belong to the owner of the table and run with the rights of
-that role.
+No view and no condition of a trigger depends on the table, so Postgres lets its owner rename, drop and change
+anything. Triggers note which rows changed, in the transaction that changed the rows: they take no lock, wait
+for no session, and never fail. Functions belong to the owner of the table and run with the rights of that
+role.
 """
 
 from __future__ import annotations
@@ -34,11 +34,11 @@ _sql = Statements("attach/attachments")
 _template = Statements("attach/functions").composed
 
 MARKS = ("status", "original_source_id", "score", "reason", "stale", "marked_at")
-"""Columns of the view of marks, beside the keys of the row and of its original."""
+"""Columns of the view of marks, besides the keys of the row and of its original."""
 
 
 def make(cursor: Cursor, attachment: Attachment, shape: TableShape) -> list[Part]:
-    """Return statements for the view of marks, columns, functions, triggers, and the rights of roles."""
+    """Return statements that make the view of marks, columns, functions and triggers, and grant rights."""
     parts: list[Part] = [*_marks_view(attachment)]
     if attachment.mark_columns:
         kinds = ("text", attachment.original_type, "double precision")
@@ -58,10 +58,10 @@ def make(cursor: Cursor, attachment: Attachment, shape: TableShape) -> list[Part
         parts += function.statements()
     parts += _grants(attachment, functions, shape)
     if attachment.triggers:
-        # CREATE TRIGGER locks the owner's table until the commit, so it comes late.
+        # CREATE TRIGGER comes late, because it locks the owner's table until the commit.
         parts += _triggers(attachment, shape)
     rights = [("mark", "SELECT", [sql.SQL("SELECT ON {}").format(attachment.marks)])]
-    if not attachment.copied:  # functions of a copied table are called in sessions of its owner only
+    if not attachment.copied:  # only sessions of the owner call the functions of a copied table
         calls = [sql.SQL("EXECUTE ON {}").format(function.signature) for function in working]
         rights.append(("settle_turn", "UPDATE", calls))
     for relation, privilege, given in rights:
@@ -74,7 +74,7 @@ def make(cursor: Cursor, attachment: Attachment, shape: TableShape) -> list[Part
 def unmake(cursor: Cursor, attachment: Attachment, *, same_key: bool = False) -> list[Part]:
     """Return statements that undo `make`, and drop the columns of marks of former partitions."""
     gone: list[Part] = [sql.SQL("DROP VIEW IF EXISTS {}").format(attachment.marks)]
-    # It indexes all articles: mapped again with its key, the table keeps it.
+    # The index covers all articles of the table, so it is kept if the table is mapped with the same key.
     if not same_key:
         gone.append(sql.SQL("DROP INDEX IF EXISTS {}").format(own(f"attached_{attachment.id}_key")))
     made = {"made": attachment.made}
@@ -86,7 +86,7 @@ def unmake(cursor: Cursor, attachment: Attachment, *, same_key: bool = False) ->
 
 
 def detach(cursor: Cursor, attachment: Attachment) -> list[Part]:
-    """Return statements that detach a table but keep its articles. Its owner loses the rights to note
+    """Return statements that detach a table but keep its articles, and revoke the rights of its owner to note
     changes."""
     gone = unmake(cursor, attachment) + _drop_marks(cursor, attachment, parts=False)
     rows = cursor.execute(_sql("borrowed_rights"), {"rows": f"attached_{attachment.id}_rows"}).fetchall()
@@ -111,7 +111,7 @@ def _drop_marks(cursor: Cursor, attachment: Attachment, *, parts: bool) -> list[
     elif found.known_as is not None:
         wanted = [attachment.seen["oid"]]
     else:
-        # A restore gives other oids, but brings the triggers; a table that only took the name has none.
+        # A restored table has a new oid, but still has the triggers; a different table of that name has none.
         restored = found.triggers or not attachment.triggers
         wanted = [found.oid] if found.oid is not None and restored else []
     values = {"oids": wanted, "columns": mark_columns(schema_of(cursor))}
@@ -121,7 +121,7 @@ def _drop_marks(cursor: Cursor, attachment: Attachment, *, parts: bool) -> list[
 
 
 def store(attachment: Attachment, *, again: bool) -> Part:
-    """Return the statement that stores an attachment. `again`: its number and name are stored."""
+    """Return the statement that stores an attachment. `again`: update the attachment with the same id."""
     values: dict[str, object] = {
         "schema_name": attachment.schema,
         "table_name": attachment.table,
@@ -200,13 +200,13 @@ def _triggers(attachment: Attachment, shape: TableShape) -> Iterator[Part]:
             name, raw(what.upper()), table, raw(each.strip()), attachment.function("changed")
         )
         only = raw("ONLY " if what == "truncate" else "")
-        # ALWAYS: in replica mode too.
+        # ALWAYS makes the trigger fire in replica mode, too.
         yield sql.SQL("ALTER TABLE {}{} ENABLE ALWAYS TRIGGER {}").format(only, table, name)
 
 
 def _marks_view(attachment: Attachment) -> Iterator[Part]:
     if not any(kind.startswith(("date", "time")) for kind in attachment.key_types):
-        # For look-ups by key. The text of a time depends on the session: Postgres refuses to index it.
+        # The index serves look-ups by key. Postgres cannot index times, whose text depends on the session.
         yield sql.SQL("CREATE INDEX IF NOT EXISTS {} ON {} ({}) WHERE attachment_id = {}").format(
             sql.Identifier(f"attached_{attachment.id}_key"),
             own("article"),
@@ -232,8 +232,8 @@ def _marks_view(attachment: Attachment) -> Iterator[Part]:
     yield sql.SQL("COMMENT ON VIEW {} IS {}").format(
         attachment.marks,
         sql.Literal(
-            "The marks of an attached table, one row per row of it that was read. duplicate_of is the key of"
-            " the original where that is a row of the same table; original_source_id names it wherever it is."
+            "Marks of an attached table, with one row per table row that was read. duplicate_of is the key"
+            " of the original if the original is in the same table; original_source_id names every original."
         ),
     )
 
@@ -245,7 +245,7 @@ def original_names(attachment: Attachment) -> list[str]:
 
 
 def _key_of(attachment: Attachment, row: str) -> list[Part]:
-    """Return the key of an article in the table's own types; null if it is no row of this table."""
-    # CASE: the key of another attachment's article may not convert to these types.
+    """Return the key of an article in the types of the key columns; null if the article is from elsewhere."""
+    # CASE is needed because keys of articles from elsewhere may not convert to these types.
     ours = sql.SQL("CASE WHEN {0}.attachment_id = {1} THEN {0}.source_id END")
     return attachment.key(ours.format(sql.Identifier(row), attachment.id))

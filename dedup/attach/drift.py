@@ -1,9 +1,9 @@
-"""Find what an owner did to an attached table since it was mapped, and say what it means for us.
+"""Find how an owner altered an attached table since the table was mapped, and decide what dedup must do.
 
-*Problems* need a person, and mostly `dedup remap`: a renamed column, another table under the name. Until then
-the table is left alone: its changes wait, and its marks stay. *Unseen* changes need nobody: after a new
-partition, a rewrite or TRUNCATE the table is compared as a whole. A table that could not be followed
-(`sync.py` says why) is *held*: it is left alone, named in the same way, and tried again.
+*Problems* need a person, who mostly runs `dedup remap`: a column was renamed, or a different table has the
+name. Until then the table is left alone: its changes wait, and its marks stay. *Unseen* changes need no
+person: after a new partition, a rewrite or TRUNCATE the table is compared as a whole. A table that `sync.py`
+could not follow is *held*: it is left alone for a while, reported like a problem, and tried again.
 """
 
 from __future__ import annotations
@@ -25,30 +25,30 @@ from dedup.db.statements import Statements
 
 _sql = Statements("attach/attachments")
 
-# A worker leaves a table that could not be followed alone for so long: a try costs a look at all rows.
+# Minutes for which a worker leaves alone a table that could not be followed: each retry reads all rows.
 HELD_MINUTES = 15
 
-EVENTS = 4  # Triggers of an attached table: for INSERT, UPDATE, DELETE and TRUNCATE
+EVENTS = 4  # Number of triggers of an attached table: for INSERT, UPDATE, DELETE and TRUNCATE
 
 
 @dataclass(frozen=True, slots=True)
 class TableState:
-    oid: int | None  # None: there is no table of that name
-    strangers: Sequence[str]  # roles that are not trusted and whose code runs when it is read
-    altered: int  # functions made for it that are not as they were made
-    known_as: str | None  # present name of the table with the stored oid; None: it is gone
-    owner: str | None  # the role that owns it
+    oid: int | None  # None: no table has the name
+    strangers: Sequence[str]  # roles that are not trusted and whose code runs when the table is read
+    altered: int  # how many of the functions made for the table were altered
+    known_as: str | None  # present name of the table with the stored oid; None: that table is gone
+    owner: str | None  # role that owns the table
     secured: bool  # row security hides rows from that role too
-    maker: str | None  # owner of the functions made for it; None: there are none
+    maker: str | None  # owner of the functions made for the table; None: they are missing
     columns: Mapping[str, Sequence[Any]]  # name to number, type, and generating expression or None
-    triggers: int  # how many of it note changes
-    off: int  # how many of it and its partitions are switched off
-    parts: Sequence[int]  # oids of it and its partitions
-    state: str | None  # tells whether rows may have come or gone unnoticed
+    triggers: int  # how many triggers of the table note changes
+    off: int  # how many triggers of the table and its partitions are switched off
+    parts: Sequence[int]  # oids of the table and its partitions
+    state: str | None  # digest that changes if rows may have been added or removed unnoticed
 
     def seen(self, names: Iterable[str], ever: Iterable[int] = ()) -> dict[str, Any]:
-        """Return what to store. `names`: columns whose change is a change of an article. `ever`: former
-        parts."""
+        """Return the state to store. `names`: columns whose types must stay the same. `ever`: oids of former
+        partitions."""
         return {
             "oid": self.oid,
             "columns": {name: self.columns[name] for name in names if name in self.columns},
@@ -69,31 +69,31 @@ def find(cursor: Cursor, attachment: Attachment) -> TableState:
 
 
 def problems_of(cursor: Cursor, attachment: Attachment, found: TableState | None = None) -> list[str]:
-    """Return the problems for a person, one line each, which names the table and ends with the next step."""
+    """Return the problems that need a person; each line names the table and ends with the next step."""
     found = found or find(cursor, attachment)
     words = [f"{word}: `dedup remap {attachment.name}`" for word in _changes(cursor, attachment, found)]
     if found.secured:
         table = attachment.identifier.as_string(cursor)
         words.append(
-            f"row security is forced on its owner {found.owner}, and hides rows: `ALTER TABLE {table}"
+            f"row security is forced on its owner {found.owner}, and hides rows: run `ALTER TABLE {table}"
             " NO FORCE ROW LEVEL SECURITY`"
         )
     return [f"{attachment.shown}: {word}" for word in words]
 
 
 def _changes(cursor: Cursor, attachment: Attachment, found: TableState) -> list[str]:
-    """Return the changes of a table after which it must be mapped again."""
+    """Return descriptions of the changes after which a table must be mapped again."""
     if found.maker is None:
         return ["its functions are missing, or made by an older dedup"]
     oid = attachment.seen.get("oid")
     now = f"is called {found.known_as} now" if found.known_as else "is gone"
     if found.oid is None:
-        step = f"`dedup detach {attachment.name}` deletes its articles, and another table can be named"
+        step = f"`dedup detach {attachment.name}` deletes its articles, and --table names a different table"
         return [f"the table {now}; {step}"]
-    # A restore gives other numbers to everything; the triggers come along.
+    # A restored table has a new oid, but still has the triggers, which a different table lacks.
     ours = found.triggers if attachment.triggers else 0
     if oid != found.oid and attachment.triggers and not ours:
-        return [f"another table has the name; the one that was attached {now}"]
+        return [f"a different table has the name; the attached table {now}"]
     words = []
     called = {number: name for name, (number, _, _) in found.columns.items()}
     for name, (number, kind, made_of) in attachment.seen.get("columns", {}).items():
@@ -134,20 +134,20 @@ def problems(cursor: Cursor) -> list[str]:
 
 
 def held(attachment: Attachment) -> list[str]:
-    """Return why a table could not be followed at the last try, as `problems_of`."""
+    """Return the reason why a table could not be followed at the last try, in the form of `problems_of`."""
     return [attachment.seen["held"]] if "held" in attachment.seen else []
 
 
 def hold(cursor: Cursor, attachment: Attachment, error: UnfitError) -> None:
-    """Leave a table alone for a while, and name it until a comparison of all its rows ends."""
-    # A table on which another session works is tried again at once.
+    """Leave a table alone for a while, and report it until a comparison of all its rows succeeds."""
+    # A table that is only busy with another session needs no pause.
     if not isinstance(error, TableBusyError):
         values = {"id": attachment.id, "why": str(error), "minutes": HELD_MINUTES}
         cursor.execute(_sql("hold"), values)
 
 
 def list_unwritten(cursor: Cursor) -> list[str]:
-    """Return a line for each table with rows that take no marks, since a trigger or a constraint raises."""
+    """Return a line for each table with rows whose triggers or constraints refuse marks."""
     rows = cursor.execute(_sql("unwritten"), {}).fetchall()
     return [
         f"{table}: {counted(amount, 'row takes', 'rows take')} no marks, such as {source_id}:"
@@ -157,7 +157,7 @@ def list_unwritten(cursor: Cursor) -> list[str]:
 
 
 def check(cursor: Cursor, attachment: Attachment) -> list[str]:
-    """Return the problems of a table; without any, have it compared if rows may have changed unnoticed."""
+    """Return the problems of a table; if there are none, have a table with unnoticed changes compared."""
     found = find(cursor, attachment)
     words = problems_of(cursor, attachment, found)
     if not _is_news(attachment, found, words):
@@ -173,7 +173,7 @@ def check(cursor: Cursor, attachment: Attachment) -> list[str]:
 
 
 def has_news(cursor: Cursor) -> bool:
-    """Return whether `check` would find something new; cheap, for frequent questions."""
+    """Return whether `check` would find something new; fast enough to be called often."""
     for attachment in attachments.list_active(cursor):
         found = find(cursor, attachment)
         if _is_news(attachment, found, problems_of(cursor, attachment, found)):

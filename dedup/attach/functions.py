@@ -1,5 +1,5 @@
 """Compose the functions made for an attached table: they read its rows, write marks into it, and note
-changes. PL/pgSQL looks up columns when it runs, not when the owner changes the table."""
+changes. PL/pgSQL looks up columns when a function runs, so the owner can change the table freely."""
 
 from __future__ import annotations
 
@@ -16,22 +16,22 @@ from dedup.db.rendering import Named, own, prefixed, raw, render, schema_of
 from dedup.db.statements import Statements
 
 FIELDS = ("title", "url", "publication", "language", "published_at", "byline")
-"""Fields of an article that may be mapped to a column, beside its text."""
+"""Fields of an article that can be mapped to a column, besides the text."""
 
-BYTES_PER_CHARACTER = 4  # Of UTF-8, at most
+BYTES_PER_CHARACTER = 4  # Maximum in UTF-8
 MARK_COLUMNS = ("status", "duplicate_of", "score")  # Added to the table by `--mark-columns`
 
 TIMES = ("date", "timestamp without time zone", "timestamp with time zone")
 
-# Equal values of these types have equal texts: they are compared without writing the texts.
+# Values of these types are equal exactly if their texts are, so they are compared without conversion to text.
 EXACT = ("boolean", "smallint", "integer", "bigint", "uuid", *TIMES)
 
-KEYS_PER_NOTE = 500  # Rows of a note, which is worked off as a whole while others wait for the settle lock
+KEYS_PER_NOTE = 500  # Maximum rows per note: a note is applied as a whole, under the settle lock
 
-# A smaller value may be in the row (TOAST_TUPLE_THRESHOLD is 2,032), and is cheap to compare.
+# A smaller value may be stored in the row itself (TOAST_TUPLE_THRESHOLD is 2,032), and is cheap to compare.
 INLINE_BYTES = 2_000
 
-# A body changed if its hash did: nobody can find two texts with one hash.
+# A body counts as changed if its hash changed: no two texts with the same SHA-256 hash are known.
 HASH = "sha256(convert_to({}, 'UTF8'))"
 
 
@@ -44,25 +44,25 @@ def join(parts: Sequence[Part], between: str = ", ") -> Part:
 
 @dataclass(frozen=True, slots=True)
 class TableShape:
-    """Properties of a table on which the statements depend, beside its attachment."""
+    """Properties of a table on which the statements depend, besides its attachment."""
 
     zoned: bool  # the column of the publication time has a time zone
     changes_zoned: bool  # the column of the last change has a time zone
     view: bool  # a view, or another relation that may have no index on its key
-    # Columns whose change is a change of an article, with their types: columns that are mapped, that the
-    # condition reads, and that virtual columns are computed from.
+    # Columns whose changes count as changes of an article, with their types: mapped and kept columns, and
+    # columns in the condition. A virtual column is replaced by the columns from which it is computed.
     watched: Mapping[str, str]
     numbers: tuple[int, ...]  # attnums of the columns of the key
     partitioned: bool
     owner: str  # role that owns the table
-    creator: str  # role that attaches it
+    creator: str  # role that attaches the table
     home: str  # role that owns the corpus
-    lends: bool  # the owner needs CREATE on the schema for a moment, to be given functions
-    chunks: bool  # the server can tell large values apart without reading them
+    lends: bool  # the owner needs CREATE on the schema while the functions are transferred to the owner
+    chunks: bool  # the server can tell, without reading a large value, that it is unchanged
 
 
 def mark_columns(schema: str) -> list[str]:
-    """Return the names of the columns: `dedup_status` and so on. Two corpora may mark the same table."""
+    """Return the names of the columns, such as `dedup_status`: two corpora can mark the same table."""
     return [f"{schema}_{name}" for name in MARK_COLUMNS]
 
 
@@ -97,7 +97,7 @@ class Function:
 
 
 def _field(attachment: Attachment, name: str, zoned: bool = False) -> Part:
-    """Return a field of an article, over the row `t`; a value that an article cannot hold is cut or null."""
+    """Return an expression for a field of row `t`; a value too large for an article is cut off or null."""
     column = attachment.columns.get(name)
     if column is None:
         return sql.SQL("NULL::timestamptz" if name == "published_at" else 'NULL::text COLLATE "C"')
@@ -105,7 +105,7 @@ def _field(attachment: Attachment, name: str, zoned: bool = False) -> Part:
     if name == "text":
         return sql.SQL("coalesce({}::text, '') COLLATE \"C\"").format(given)
     if name == "published_at":
-        # Compared before it is converted: a date may be too large for a timestamp.
+        # The value is compared before it is converted, because a date may be too large for a timestamp.
         zone, converted = ("", "::timestamp AT TIME ZONE 'UTC'") if not zoned else (" 00:00+00", "")
         return raw(
             f"CASE WHEN {{0}} >= '0001-01-01{zone}' AND {{0}} < '10000-01-01{zone}' THEN {{0}}{converted} END"
@@ -116,21 +116,21 @@ def _field(attachment: Attachment, name: str, zoned: bool = False) -> Part:
 
 
 def _read(attachment: Attachment) -> tuple[str, ...]:
-    # No byline if none is mapped: functions from before bylines have no such column.
+    # The byline is left out unless mapped: functions made by dedup versions without bylines return none.
     return tuple(name for name in FIELDS if name != "byline" or name in attachment.columns)
 
 
-# The columns of marks, with the original by its source_id; nulls if the table has none.
+# Columns of marks in the result; `original` is a source_id. All are null if the table has no such columns.
 MARKED = "status text, original text, score double precision"
 
 
 def by_key(attachment: Attachment, source_id: Part) -> Part:
-    """Return a condition for the row `t` of a source_id, which uses the unique index of the table."""
+    """Return a condition that finds row `t` by its source_id, with the unique index of the table."""
     same = [
         sql.SQL("t.{} = {}").format(sql.Identifier(key), value)
         for key, value in zip(attachment.keys, attachment.key(source_id), strict=True)
     ]
-    # The key finds the row; a text such as '007' converts to a key that has another source_id.
+    # The source_id is compared too: '007' converts to the key 7, whose row has a different source_id.
     return sql.SQL("{} AND {} = {}").format(join(same, " AND "), attachment.source_id("t"), source_id)
 
 
@@ -142,7 +142,7 @@ def _kept_values(attachment: Attachment) -> Part:
 
 
 def _present_marks(attachment: Attachment) -> Part:
-    """Return the columns of marks of the row `t`, as `MARKED`."""
+    """Return expressions for the present marks of row `t`, in the order of `MARKED`."""
     if not attachment.mark_columns:
         return sql.SQL("NULL::text, NULL::text, NULL::double precision")
     status, original, score = (mark_column("t", name) for name in MARK_COLUMNS)
@@ -215,7 +215,7 @@ def read_functions(attachment: Attachment, shape: TableShape) -> Iterator[Functi
 
 
 def write_function(attachment: Attachment) -> Function:
-    """Return the function that writes marks; its result names the source_ids whose rows others hold."""
+    """Return the function that writes marks and returns the source_ids of rows locked by other sessions."""
     body = _template(
         "write",
         original=attachment.original_from(sql.Identifier("g", "original")),
@@ -229,14 +229,14 @@ def write_function(attachment: Attachment) -> Function:
 
 
 def note_keys(attachment: Attachment, source_ids: Part) -> Part:
-    """Return a statement that notes the source_ids of a query, many in one note."""
+    """Return a statement that notes the source_ids returned by a query, many in one note."""
     return _template(
         "note", outbox=own("outbox"), id=attachment.id, most=KEYS_PER_NOTE, source_ids=source_ids
     )
 
 
 def _differs(attachment: Attachment, shape: TableShape, old: str, new: str) -> Part:
-    """Return a condition: the row changed as an article, or others overwrote its marks."""
+    """Return a condition: the article in the row changed, or a user other than dedup overwrote its marks."""
     parts: list[Part] = []
     for column, kind in shape.watched.items():
         pair = {"old": sql.Identifier(old, column), "new": sql.Identifier(new, column)}
@@ -287,9 +287,9 @@ def _select_keys(attachment: Attachment, rows: str) -> Part:
 
 
 def _note_insert(attachment: Attachment, shape: TableShape) -> Part:
-    """Return statements that note inserted rows outside of the block that catches errors: half the cost."""
-    # Without that block nothing may fail. So it checks that the columns of the key are still there, and is
-    # made only for keys whose texts can be written whatever their types are by now.
+    """Return statements that note inserted rows outside the block that catches errors, at half the cost."""
+    # Outside that block no statement may fail. So the statements check that the columns of the key exist, and
+    # are made only for keys that convert to text even if the owner has changed their types since.
     if shape.partitioned or not shape.numbers or {*TIMES} & {*attachment.key_types}:
         return sql.SQL("")
     there = [
@@ -309,12 +309,12 @@ def _note_insert(attachment: Attachment, shape: TableShape) -> Part:
 
 
 def note_function(attachment: Attachment, shape: TableShape) -> Function:
-    """Return the trigger function that notes changed rows of a statement, or one row of a partitioned
-    table."""
+    """Return the trigger function that notes the rows changed by a statement; in a partitioned table, the
+    function notes one row per call."""
     body = _template(
         "changed",
         insert=_note_insert(attachment, shape),
-        # A partition that is written to by its own name fires no triggers for statements of its table.
+        # A write to a partition by its own name fires no statement triggers of the partitioned table.
         found=(_note_row if shape.partitioned else _note_rows)(attachment, shape),
         outbox=own("outbox"),
         id=attachment.id,

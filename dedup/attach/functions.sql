@@ -1,22 +1,22 @@
 -- Functions and views made for an attached table. `{part}` stands for names and expressions of the table, which
--- `functions.py` and `ddl.py` compose. Postgres checks a function against the table when it runs, not when it is
--- made.
+-- `functions.py` and `ddl.py` compose. Postgres checks a function against the table when the function runs, not when
+-- the function is created.
 
 -- name: function
--- Create a function of the owner of the table.
+-- Create a function that will belong to the owner of the table.
 CREATE FUNCTION {name}{given} RETURNS {returns} LANGUAGE plpgsql SECURITY DEFINER
     SET search_path = pg_catalog, pg_temp AS {body}
 
 -- name: text
--- Return the body of a row. LIMIT: a view may come to have two such rows, which `rows` and `page` name; here it is no
--- error.
+-- Return the body of a row. LIMIT 1: a view may have two rows with the same key. `rows` and `page` let dedup report
+-- the repeated key, so here it must not raise an error.
 
 BEGIN
     RETURN (SELECT {body} FROM {table} t WHERE {by_key} AND {where} LIMIT 1);
 END
 
 -- name: rows
--- Return rows by their source_ids. OFFSET 0: force index lookups, one by one; statistics may be stale.
+-- Return rows by their source_ids. OFFSET 0 forces an index lookup for each row, since statistics may be outdated.
 
 #variable_conflict use_column
 BEGIN
@@ -25,7 +25,7 @@ BEGIN
 END
 
 -- name: rows_at_once
--- Return rows of a view with one key: a view that cannot look up a key is read once, not once for each of them.
+-- Return rows of a view with one key column. A view that cannot look up keys is read once, not once per key.
 
 #variable_conflict use_column
 BEGIN
@@ -34,7 +34,7 @@ BEGIN
 END
 
 -- name: page
--- Return the next rows in an order. `last`: the source_id of the last row before them.
+-- Return the next rows in the given order. `last`: the source_id of the last row of the previous page.
 
 #variable_conflict use_column
 BEGIN
@@ -46,18 +46,18 @@ BEGIN
 END
 
 -- name: kept
--- The columns that an article keeps, without nulls; null if all are null.
+-- Compose a JSON object of the columns that an article keeps, without nulls; null if all columns are null.
 (SELECT jsonb_object_agg(k.name, CASE WHEN jsonb_typeof(k.value) = 'string'
  THEN to_jsonb(left(k.value #>> '{{}}', {most})) ELSE k.value END)
  FROM (VALUES {values}) AS k (name, value) WHERE k.value IS NOT NULL
  AND (jsonb_typeof(k.value) = 'string' OR length(k.value::text) <= {most}))
 
 -- name: kept_value
--- One of these columns as JSON.
+-- Convert one kept column to JSON.
 CASE WHEN pg_typeof(t.{column}) = 'json'::regtype THEN to_jsonb(t.{column}::text) ELSE to_jsonb(t.{column}) END
 
 -- name: write
--- Write marks that were found elsewhere; return the source_ids whose rows others hold.
+-- Write the marks passed as arguments; return the source_ids of rows that other sessions have locked.
 
 DECLARE
     before text := current_setting('dedup.writing', true);
@@ -87,7 +87,7 @@ BEGIN
 END
 
 -- name: changed
--- Trigger: note which rows a statement changed, or one row of a partitioned table, and never fail.
+-- Trigger: note the rows that a statement changed, or one row of a partitioned table. The trigger must never fail.
 
 DECLARE
     noted text[];
@@ -107,7 +107,7 @@ BEGIN
 END
 
 -- name: changed_row
--- Note one row.
+-- Note one row that was inserted, updated or deleted.
             IF TG_OP = 'INSERT' THEN
                 noted := ARRAY[{new}];
             ELSIF TG_OP = 'DELETE' THEN
@@ -121,8 +121,8 @@ END
             END IF;
 
 -- name: changed_rows
--- Note the rows of a statement: many rows some hundred at a time, few at the end, outside of the block that catches
--- errors.
+-- Note the rows of a statement. Many rows get several notes here, each with a few hundred rows; few rows get one
+-- note at the end of `changed`, after the block that catches errors.
             IF TG_OP = 'INSERT' THEN
                 IF EXISTS (SELECT FROM new_rows OFFSET {most}) THEN
                     {note_inserted};
@@ -147,15 +147,15 @@ END
             END IF;
 
 -- name: updated
--- Select the source_ids of rows that an UPDATE changed as articles.
+-- Select the source_ids of rows whose article an UPDATE changed.
 SELECT CASE WHEN n.{key} IS NULL THEN {old} ELSE {new} END
             FROM old_rows o FULL JOIN new_rows n ON {same}
             WHERE o.{key} IS NULL OR n.{key} IS NULL
             OR {differs}
 
 -- name: inserted_at_once
--- Note inserted rows outside of the block that catches errors, which costs as much as all the rest, if the key is
--- still there.
+-- Note inserted rows if the key columns still exist. This needs no block that catches errors, which would double the
+-- cost.
     IF TG_OP = 'INSERT' AND {there} THEN
         INSERT INTO {outbox} (attachment_id, amount, source_ids)
             SELECT {id}, 1, ARRAY[g.id] FROM ({inserted} LIMIT 2) AS g (id);
@@ -167,11 +167,11 @@ SELECT CASE WHEN n.{key} IS NULL THEN {old} ELSE {new} END
     END IF;
 
 -- name: column_is_there
--- True if a column of the key still has its name.
+-- Condition: a column of the key still has its name.
 (pg_identify_object_as_address('pg_class'::regclass, TG_RELID, {number})).object_names[3] = {name}
 
 -- name: note
--- Note the source_ids of a query, many in one note.
+-- Note the source_ids that a query returns, many in one note.
 INSERT INTO {outbox} (attachment_id, amount, source_ids)
     SELECT {id}, count(*), array_agg(s.source_id)
     FROM (SELECT g.source_id, row_number() OVER () / {most} AS part
@@ -179,16 +179,17 @@ INSERT INTO {outbox} (attachment_id, amount, source_ids)
     GROUP BY s.part
 
 -- name: differs_but_for_chunks
--- True if a value changed, as text: every type has one, and not every type can be compared. An unchanged large value
--- is not read.
+-- Condition: a value changed. Values are compared as text, since some types have no comparison. A large value that is
+-- unchanged is not read.
 (CASE WHEN pg_column_toast_chunk_id({old}) IS NOT NULL AND pg_column_toast_chunk_id({old}) IS NOT DISTINCT FROM pg_column_toast_chunk_id({new}) THEN false ELSE {old}::text COLLATE "C" IS DISTINCT FROM {new}::text COLLATE "C" END)
 
 -- name: differs_but_for_size
--- True if a value changed or is large: before PostgreSQL 17 only reading tells, and whoever reads the note does that.
+-- Condition: a value changed or is large. Before PostgreSQL 17, a large value must be read to tell whether it changed,
+-- and `dedup` does that when it reads the note.
 (CASE WHEN pg_column_size({old}) >= {inline} THEN true ELSE {old}::text COLLATE "C" IS DISTINCT FROM {new}::text COLLATE "C" END)
 
 -- name: marks
--- Trigger: note every change of a mark of the table's articles.
+-- Trigger: note every change of a mark of the table's articles, so that the mark is written into the table.
 
 BEGIN
     IF TG_OP = 'DELETE' THEN
@@ -201,7 +202,7 @@ BEGIN
 END
 
 -- name: marks_view
--- Create the view of marks by the key of the table.
+-- Create the view that shows marks by the key columns of the table.
 CREATE VIEW {name} AS
 SELECT {keys}, a.status,
     {originals},

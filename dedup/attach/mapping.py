@@ -1,5 +1,5 @@
-"""Decide by the catalogue whether a table can be attached, and how; map it again after its owner changed
-it."""
+"""Decide by the catalogue whether and how a table can be attached; map a table again after its owner
+changed it."""
 
 from __future__ import annotations
 
@@ -21,47 +21,47 @@ from dedup.db.statements import Statements
 
 _sql = Statements("attach/attachments")
 
-LONGEST_NAME = 57  # Bytes: with `_marks` after it, it is the name of a view, which Postgres cuts at 63
+LONGEST_NAME = 57  # Bytes: a view is named NAME_marks, and Postgres cuts names at 63 bytes
 LONGEST_IDENTIFIER = 63
-KEYS = ("smallint", "integer", "bigint", "numeric", "uuid", *TIMES)  # Types of keys beside those of text
+KEYS = ("smallint", "integer", "bigint", "numeric", "uuid", *TIMES)  # Types of keys, besides text types
 
-# Relations without triggers, and maybe without an index: views, materialized ones, and foreign tables.
+# Kinds of relations without triggers for changes: views, materialized views, and foreign tables.
 VIEWS = ("v", "m", "f")
 
-LONGEST_PAUSE = 10_080  # Minutes: a week
-EVERY_MINUTES = 15  # A newsroom waits so long for a mark at most, if changes of a view are looked for
+LONGEST_PAUSE = 10_080  # Minutes in a week
+EVERY_MINUTES = 15  # Maximum wait of a newsroom for marks on changed rows of a view
 
 
 @dataclass(frozen=True, slots=True)
 class TableMapping:
-    table: str  # its name, perhaps after a schema and a dot; quoted as in SQL if necessary
-    keys: tuple[str, ...]  # the columns that tell its rows apart
-    columns: Mapping[str, str]  # field of an article to column; "text" is one of them
-    name: str | None = None  # None for the table's
-    where: str | None = None  # SQL; None for all rows
+    table: str  # name, possibly after a schema and a dot; quoted as in SQL if necessary
+    keys: tuple[str, ...]  # columns that identify a row
+    columns: Mapping[str, str]  # columns by field of an article; the field "text" is always present
+    name: str | None = None  # None: the name of the table
+    where: str | None = None  # SQL condition for the rows that are articles; None: all rows
     mark_columns: bool = False
-    triggers: bool | None = None  # None: if the relation can have any
-    html: bool | None = None  # bodies are HTML; None: find out, and refuse them if they look like it
-    changed: str | None = None  # the column of the time of a row's last change; None: there is none
-    every: int | None = None  # minutes between looks for changes; 0: never; None: EVERY_MINUTES for a view
-    keep: tuple[str, ...] = ()  # columns that its articles keep
+    triggers: bool | None = None  # None: make triggers if the relation can have them
+    html: bool | None = None  # whether bodies are HTML; None: refuse the table if they look like HTML
+    changed: str | None = None  # column with the time of a row's last change, if there is one
+    every: int | None = None  # minutes between searches; 0: never search; None: EVERY_MINUTES for views
+    keep: tuple[str, ...] = ()  # columns whose values are stored with the articles
 
 
 @dataclass(frozen=True, slots=True)
 class Column:
     number: int  # attnum
     type: str
-    kind: str  # its type, or the base type of a domain, without a length
+    kind: str  # the type without a length; the base type if the type is a domain
     category: str
     required: bool
-    built_in: bool  # `kind` belongs to Postgres itself
-    made_of: tuple[str, ...]  # source columns of a virtual one, whose own changes no trigger sees
+    built_in: bool  # whether `kind` belongs to Postgres itself
+    made_of: tuple[str, ...]  # source columns of a virtual column, whose own changes no trigger sees
 
 
 def examine(
     cursor: Cursor, wanted: TableMapping, again: Attachment | None = None
 ) -> tuple[Attachment, TableShape]:
-    """Return what to attach by the catalogue; `survey.py` looks at rows. `again`: its present attachment."""
+    """Return the attachment and shape of a table, by the catalogue alone. `again`: its present attachment."""
     oid, schema, table, view = find_table(cursor, wanted.table)
     columns = columns_of(cursor, oid)
     keys = _keys(cursor, oid, wanted, columns, view=view)
@@ -75,11 +75,11 @@ def examine(
     if trusted and strangers:
         raise InputError(
             f"{wanted.table} is a view of a role with all rights of the corpus' owner, and would run code of"
-            f" {', '.join(strangers)}, which has fewer: give the view to that role, ALTER VIEW … OWNER TO"
+            f" {', '.join(strangers)}, which has fewer: give the view to that role with ALTER VIEW … OWNER TO"
         )
     copied = bool(strangers)
     if copied:
-        # We convert their keys in our own session, where input functions of other types would run code.
+        # dedup converts keys in its own session, where input functions of user-defined types would run code.
         for key in keys:
             if not columns[key].built_in:
                 raise InputError(
@@ -113,11 +113,11 @@ def examine(
 def _noted_by(wanted: TableMapping, columns: Mapping[str, Column], *, view: bool) -> tuple[bool, int | None]:
     if view and wanted.mark_columns:
         raise InputError(
-            f"--mark-columns: {wanted.table} is no table and can have no new columns: read the marks in the"
+            f"--mark-columns: {wanted.table} is not a table and takes no new columns: read the marks in the"
             " view that dedup makes"
         )
     if view and wanted.triggers:
-        raise InputError(f"--triggers: {wanted.table} is no table and can have no triggers: leave it out")
+        raise InputError(f"--triggers: {wanted.table} is not a table and takes no triggers: omit --triggers")
     triggers = not view if wanted.triggers is None else wanted.triggers
     if triggers and (wanted.changed is not None or wanted.every):
         raise InputError(
@@ -134,7 +134,7 @@ def _noted_by(wanted: TableMapping, columns: Mapping[str, Column], *, view: bool
 
 
 def find_table(cursor: Cursor, given: str) -> tuple[int, str, str, bool]:
-    """Return oid, schema and name of a table that can be attached, and whether it is a view or the like."""
+    """Return oid, schema and name of a table that can be attached, and whether its kind is in `VIEWS`."""
     try:
         (names,) = one_row(cursor, _sql("parts_of_name"), {"name": given})
     except psycopg.errors.InvalidParameterValue:
@@ -152,13 +152,13 @@ def find_table(cursor: Cursor, given: str) -> tuple[int, str, str, bool]:
         raise InputError(f"there is no table {given}; `psql -c '\\dt *.*'` lists the tables")
     oid, schema, table, kind, persistence, inherits, is_partition, secured, ours = row
     if kind not in ("r", "p", *VIEWS):
-        raise InputError(f"{given} is neither a table nor a view: attach one")
+        raise InputError(f"{given} is neither a table nor a view: attach a table or a view")
     if ours or schema.startswith("pg_") or schema == "information_schema":
         raise InputError(f"{given} belongs to {'dedup' if ours else 'Postgres'} itself")
     if persistence == "t":
         raise InputError(f"{given} is temporary: nobody else can read it; attach a table that stays")
     if inherits:
-        raise InputError(f"{given} inherits or is inherited from: attach one without, or a partitioned table")
+        raise InputError(f"{given} takes part in inheritance: attach a table without, or a partitioned table")
     if is_partition:
         raise InputError(f"{given} is a partition: attach the partitioned table")
     if kind == "p" and cursor.execute(_sql("foreign_partition"), {"oid": oid}).fetchone() is not None:
@@ -168,14 +168,14 @@ def find_table(cursor: Cursor, given: str) -> tuple[int, str, str, bool]:
         )
     if secured:
         raise InputError(
-            f"{given} has row security: what is read would depend on who reads it;"
-            " attach a view of it, which reads what its owner may"
+            f"{given} has row security, so the rows read would depend on the reader's role;"
+            " attach a view of it, which shows the rows that its owner may read"
         )
     return int(oid), schema, table, kind in VIEWS
 
 
 def _oid(cursor: Cursor, quoted: str) -> int | None:
-    """Return the oid of a relation by its name, which is looked up as in a user's own session."""
+    """Return the oid of a relation by its name, with the search path of a usual session of the user."""
     before, _ = one_row(cursor, _sql("own_search_path"))
     (oid,) = one_row(cursor, _sql("relation"), {"table": quoted})
     cursor.execute(_sql("search_path"), {"path": before})
@@ -205,7 +205,7 @@ def _keys(
     cursor: Cursor, oid: int, wanted: TableMapping, columns: Mapping[str, Column], *, view: bool
 ) -> tuple[str, ...]:
     if not wanted.keys:
-        raise InputError("--id: name the column that tells the rows apart; several with --id a --id b")
+        raise InputError("--id: name the column that identifies a row; for several columns, --id a --id b")
     if len(set(wanted.keys)) < len(wanted.keys):
         raise InputError("--id: a column is named twice")
     for key in wanted.keys:
@@ -231,7 +231,7 @@ def _keys(
 
 
 def fits(field: str, column: Column) -> bool:
-    """Return whether a field of an article can be read from a column of this type."""
+    """Return whether the type of a column fits a field of an article."""
     return column.kind in TIMES if field == "published_at" else column.category in "SE"
 
 
@@ -246,7 +246,7 @@ def _map(wanted: TableMapping, columns: Mapping[str, Column]) -> dict[str, str]:
             wanted_type = "a date or a timestamp" if field == "published_at" else "text"
             raise InputError(
                 f"{option}: column {column!r} is of type {found.type}; it must be {wanted_type}:"
-                f" add a generated column that is{' one' if field == 'published_at' else ''}, and name that"
+                " add a generated column of such a type, and name that column"
             )
         mapped[field] = column
     if "text" not in mapped:
@@ -257,8 +257,8 @@ def _map(wanted: TableMapping, columns: Mapping[str, Column]) -> dict[str, str]:
 def _name(cursor: Cursor, name: str) -> str:
     if not name or "/" in name or not name.isprintable() or len(name.encode()) > LONGEST_NAME:
         raise InputError(
-            f"--name: a name has 1 to {LONGEST_NAME} bytes and no slash, and {name[:70]!r} has not:"
-            " choose one with --name"
+            f"--name: {name[:70]!r} is not a printable name of 1 to {LONGEST_NAME} bytes without a slash:"
+            " choose a different name with --name"
         )
     attached, view, articles = one_row(cursor, _sql("name_taken"), {"name": name})
     if attached:
@@ -280,15 +280,15 @@ def _check_marks(attachment: Attachment, columns: Mapping[str, Column], own_sche
         for name in mark_columns(own_schema):
             if name in columns:
                 raise InputError(
-                    f"--mark-columns: the table has a column {name} already: rename it, or leave it out"
+                    f"--mark-columns: the table has a column {name} already: rename it, or omit the option"
                 )
 
 
 def _columns_read(cursor: Cursor, oid: int, attachment: Attachment) -> tuple[str, ...]:
     try:
-        # Only Postgres can parse the condition: it makes a view of it, which is rolled back.
+        # Only Postgres can parse the condition, so a view with the condition is made and rolled back.
         with cursor.connection.transaction() as savepoint:
-            # One statement at a time is all that a binary cursor takes.
+            # A binary cursor takes only one statement per call.
             view = sql.SQL("CREATE TEMP VIEW dedup_condition AS SELECT 1 AS one {}")
             cursor.execute(view.format(survey.articles_of(attachment)))
             rows = cursor.execute(_sql("looked_at")).fetchall()
@@ -298,7 +298,7 @@ def _columns_read(cursor: Cursor, oid: int, attachment: Attachment) -> tuple[str
         raise InputError(f"--where: {message or 'Postgres does not understand it'}") from None
     if {row[0] for row in rows} - {oid}:
         raise InputError(
-            "--where: it may look at columns of the table only: changes elsewhere would go unseen"
+            "--where: the condition may read columns of the table only: changes elsewhere would go unseen"
         )
     return tuple(dict.fromkeys(row[1] for row in rows if row[1] is not None))
 
@@ -306,12 +306,12 @@ def _columns_read(cursor: Cursor, oid: int, attachment: Attachment) -> tuple[str
 def examine_again(
     cursor: Cursor, attachment: Attachment, changes: Mapping[str, Any]
 ) -> tuple[Attachment, TableShape]:
-    """Return how to attach a table with `changes`: fields of `TableMapping`; `columns` may name some.
+    """Return the new attachment and shape of a table. `changes`: new values for fields of `TableMapping`; its
+    `columns` need not name all fields.
 
-    A table that has the name now is taken; else the one that was attached. Renamed columns are followed. If
-    one is gone, another of its name is taken if its type fits; a field that an article can do without is
-    given up.
-    """
+    The table that has the stored name now is used, otherwise the attached table under its new name. Renamed
+    columns are followed. A dropped column is replaced by a new column of the same name and a fitting type;
+    without such a column, an optional field of the article is no longer mapped."""
     found = drift.find(cursor, attachment)
     if "table" not in changes and found.oid is None and found.known_as is None:
         raise InputError(

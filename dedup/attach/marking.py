@@ -1,7 +1,7 @@
-"""Write marks that changed into the columns that attached tables have for them, without the settle lock.
+"""Write changed marks into the columns of marks of attached tables, without the settle lock.
 
-The writing function has the rights of the owner of its table, and runs in a session of the owner if that role
-is not trusted. It gets the marks, and reads nothing of the corpus.
+The function that writes has the rights of the owner of the table, and runs in a session of the owner if that
+role is not trusted. The function gets the marks as arguments, and reads nothing of the corpus.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ from dedup.db.statements import Statements
 
 _sql = Statements("attach/attachments")
 
-MARKS = 1_000  # Marks written in one transaction: a writer of such a row waits for its end
-WRITING_SECONDS = 45.0  # Of statements of an owner that write a batch of marks; `Timeouts.idle` is 60
+MARKS = 1_000  # Maximum marks written per transaction: other writers of the rows wait until it ends
+WRITING_SECONDS = 45.0  # Maximum for writing a batch in a session of an owner; `Timeouts.idle` is 60
 
 ANSWERS = ("ids", "statuses", "originals", "scores")  # arrays of texts
 
@@ -34,8 +34,8 @@ GIVEN = "%(ids)s::text[], %(statuses)s::text[], %(originals)s::text[], %(scores)
 
 
 def write_marks(database: Database, progress: Progress, stop: Callable[[], bool]) -> tuple[int, list[str]]:
-    """Write marks that changed into the tables that have columns for them. Return how many rows, and a line
-    for each that could not be written; these are tried again next time."""
+    """Write changed marks into the tables with columns of marks. Return the number of written rows, and a
+    line for each row that could not be written; the next call tries such rows again."""
     with database.transaction() as cursor:
         present = attachments.list_active(cursor)
         known = [a for a in present if a.mark_columns and not drift.problems_of(cursor, a)]
@@ -65,8 +65,8 @@ def write_marks(database: Database, progress: Progress, stop: Callable[[], bool]
 
 
 def _write_some(database: Database, attachment: Attachment, after: int) -> tuple[_Writing | None, int | None]:
-    """Write the next marks that changed. Return the result, and the number of the last note looked at; None:
-    there was none, or another session writes. Rows that others hold, or that cannot be written, stay noted.
+    """Write the next changed marks. Return the result, and the id of the last note read; both are None if no
+    note is left or another session writes. Rows that are locked or cannot be written stay noted.
     """
     with database.transaction() as cursor:
         prefer_indexes(cursor)
@@ -108,18 +108,18 @@ class _Writing:
         self._cursor, self._attachment, self._there = cursor, attachment, there
         self._deadline = time.monotonic() + WRITING_SECONDS
         self._query = _sql("apply", write=attachment.call("write", GIVEN))
-        self.rows = 0  # how many were written
-        self.held: set[str] = set()  # source_ids of rows that others hold
-        self.failed: dict[str, str] = {}  # source_id to the SQLSTATE that code of the owner raised
+        self.rows = 0  # how many rows were written
+        self.held: set[str] = set()  # source_ids of rows that other sessions have locked
+        self.failed: dict[str, str] = {}  # SQLSTATEs that code of the owner raised, by source_id
 
     def write(self, source_ids: list[str]) -> None:
-        """Write some marks; if that fails, write each half, until it is known which rows fail."""
+        """Write some marks; if writing fails, write each half by itself, down to single rows that fail."""
         try:
             self._apply(source_ids)
         except (psycopg.errors.LockNotAvailable, psycopg.errors.DeadlockDetected):
             raise
         except psycopg.Error as error:
-            # 08 and 57: the connection is gone, or the server ends it. That is no fault of a row.
+            # States 08 and 57 mean that the connection is lost or the server ends it, whatever the row.
             if error.sqlstate is None or error.sqlstate.startswith(("08", "57")):
                 raise
             if len(source_ids) == 1:
@@ -133,8 +133,8 @@ class _Writing:
         copied = self._attachment.copied
         if copied and time.monotonic() > self._deadline:
             raise UnfitError(
-                f"{self._attachment.shown}: to write {counted(len(source_ids), 'mark')} takes longer than"
-                f" {WRITING_SECONDS:.0f} s: look at the triggers of the table"
+                f"{self._attachment.shown}: writing {counted(len(source_ids), 'mark')} takes longer than"
+                f" {WRITING_SECONDS:.0f} s: make the triggers of the table faster"
             )
         of = {"source_ids": source_ids, "id": self._attachment.id}
         given = dict(zip(ANSWERS, one_row(self._cursor, _sql("answers"), of), strict=True))

@@ -1,6 +1,6 @@
-"""Read notes of changes of attached tables, and make articles of `dedup.article` what the rows are now.
+"""Read the noted changes of attached tables, and update the articles in `dedup.article` from their rows.
 
-A note names a row, never its content: the row counts as it is when its note is taken.
+A note names rows but holds no content: a row is read when its note is applied.
 """
 
 from __future__ import annotations
@@ -22,36 +22,36 @@ _sql = Statements("attach/outbox")
 
 @dataclass(slots=True)
 class Counts:
-    """Numbers of articles that are new, were changed or are gone."""
+    """Counts of articles that are new, changed or deleted."""
 
-    notes: int = 0  # how many changes were read, some of the same row
+    notes: int = 0  # how many changes were read; a row may have several
     new: int = 0
     changed: int = 0
     gone: int = 0
-    refused: int = 0  # rows that cannot be articles: key too long, or another article has its source_id
-    problems: list[str] = field(default_factory=list)  # of tables that wait for a person; with the command
+    refused: int = 0  # rows that cannot be articles: source_id too long, or taken by a different article
+    problems: list[str] = field(default_factory=list)  # of tables that need a person; each with a command
 
     def add(self, other: Counts) -> None:
         for count in ("notes", "new", "changed", "gone", "refused"):
             setattr(self, count, getattr(self, count) + getattr(other, count))
 
 
-# Triggers let articles of attached tables change in this transaction: they follow their rows.
+# With this setting, triggers allow changes of articles of attached tables, in this transaction only.
 _SYNCING = set_values({"dedup.syncing": "on"}, local=True)
 
 Note = tuple[int, int, int, list[str] | None]
-"""Number, attachment, number of rows, source_ids. Whole table: None (of a trigger) or an empty list
-(ours)."""
+"""Id of the note, id of the attachment, count of rows, source_ids. None (after TRUNCATE) or an empty list
+stands for the whole table."""
 
 
 def notes(cursor: Cursor, after: int, through: int, limit: int, without: Iterable[int] = ()) -> list[Note]:
-    """Return the next notes up to `through`, of about `limit` rows; skip attachments in `without`."""
+    """Return the next notes up to id `through`, with about `limit` rows; skip attachments in `without`."""
     values = {"after": after, "through": through, "limit": limit, "without": list(without)}
     return cursor.execute(_sql("notes"), values).fetchall()
 
 
 def count(cursor: Cursor, without: Iterable[int] = ()) -> int:
-    """Count the changes that wait; a whole table counts as one."""
+    """Count the waiting changes; a note of a whole table counts as one."""
     return int(one_row(cursor, _sql("count"), {"without": list(without)})[0])
 
 
@@ -60,7 +60,7 @@ def forget(cursor: Cursor, ids: Sequence[int]) -> None:
 
 
 def find_whole(cursor: Cursor, attachment: Attachment) -> tuple[list[int], bool]:
-    """Return the notes that ask for a comparison of the whole table, and whether a trigger left one."""
+    """Return ids of notes that ask for a comparison of the whole table, and whether a TRUNCATE left one."""
     numbers, by_trigger = one_row(cursor, _sql("whole"), {"id": attachment.id})
     return numbers, by_trigger
 
@@ -74,45 +74,45 @@ def count_refused(cursor: Cursor, attachment: Attachment) -> int:
 
 
 def note_freed(cursor: Cursor) -> None:
-    """Note again rows that could not be articles, and whose source_id is free now."""
+    """Note again the refused rows whose source_id is free now."""
     cursor.execute(_sql("note_freed"), {"longest": MAX_SOURCE_ID_BYTES})
 
 
 class UnfitError(Exception):
-    """A table no longer fits its attachment; the message says so, and the next step."""
+    """A table no longer fits its attachment; the message gives the reason and the next step."""
 
 
 class TableBusyError(UnfitError):
-    """Another session works on a table; it is free within moments."""
+    """A different session works on a table, which will soon be free."""
 
 
 def refuse_repeated(attachment: Attachment, repeated: str | None) -> None:
-    """Raise UnfitError if several rows have one id."""
+    """Raise UnfitError if several rows have the same id."""
     if repeated is not None:
         key = repeated.removeprefix(f"{attachment.name}/")
         raise UnfitError(
-            f"{attachment.shown}: several rows have the id {key}: let it have one row for each article,"
+            f"{attachment.shown}: several rows have the id {key}: make it have one row per article,"
             " then run `dedup backfill` again"
         )
 
 
 def sync(cursor: Cursor, attachment: Attachment, source_ids: Sequence[str]) -> Counts:
-    """Make articles what their rows are now. Needs the settle lock. Raises UnfitError: rows have one id."""
+    """Update articles from their rows. Needs the settle lock. Raises UnfitError: several rows share an id."""
     cursor.execute(_SYNCING)
     rows = _rows(attachment, "%(source_ids)s::text[]")
-    once = list(dict.fromkeys(source_ids))  # a row is noted as often as it changes
+    once = list(dict.fromkeys(source_ids))  # a row that changed several times is noted several times
     values = {"id": attachment.id, "source_ids": once, "marked": attachment.mark_columns}
     values |= {"longest": MAX_SOURCE_ID_BYTES, **_titles(cursor, attachment, rows, values)}
     query = _sql("follow", rows=rows, **_optional(attachment))
     *counts, ids, before, after, repeated = one_row(cursor, query, values)
     refuse_repeated(attachment, repeated)
-    if len(ids):  # the trigger on `article` leaves this to us, for all rows at once
+    if len(ids):  # while syncing, the trigger on `article` does not call this
         cursor.execute(_sql("edited"), {"ids": ids, "before": before, "after": after})
     return Counts(0, *counts)
 
 
 def _rows(attachment: Attachment, given: str) -> str:
-    """Return a part of a statement that selects rows: by the function of the table, or from its copy."""
+    """Return SQL that selects rows: a call of the function of the table, or a query of the copied rows."""
     if attachment.copied:
         return _sql("copied_rows", given=given).decode()
     return attachment.call("rows", given)
@@ -126,7 +126,7 @@ def _optional(attachment: Attachment) -> dict[str, str]:
 def _titles(
     cursor: Cursor, attachment: Attachment, rows: str, values: Mapping[str, object]
 ) -> dict[str, object]:
-    """Return titles that have tags or entities, and their plain texts, if bodies are HTML."""
+    """Return titles with tags or entities, and their plain texts; both are empty unless bodies are HTML."""
     plain: dict[str, str] = {}
     if attachment.html and "title" in attachment.columns:
         found = cursor.execute(_sql("titles", rows=rows), values).fetchall()
@@ -136,10 +136,10 @@ def _titles(
 
 @dataclass(frozen=True, slots=True)
 class Differing:
-    """Rows or articles of a page that differ."""
+    """Rows of a page that differ from their articles, or articles of a page without a row."""
 
     rows: list[tuple[str, str]]  # source_ids, each with the difference in words
-    last: str | None  # source_id of the last row, where the next page begins; None after the last page
+    last: str | None  # source_id of the last row, after which the next page begins; None after the last page
     at: str | None = None  # time of change of that row
     latest: str | None = None  # latest time of a change
 
@@ -147,9 +147,9 @@ class Differing:
 def find_changed(
     cursor: Cursor, attachment: Attachment, before: Differing | None, limit: int, since: str | None = None
 ) -> Differing:
-    """Return the next rows that differ from their articles, or lack their marks; skip rows that cannot be
-    articles. `before`: the page before. `since`: only rows that changed since this time, in the order of
-    their changes; None: all, by their keys. Raises UnfitError: several rows have one id."""
+    """Return the next rows that differ from their articles, or lack the articles' marks; skip refused rows.
+    `before`: the previous page. `since`: only rows changed since this time, in the order of change; None: all
+    rows, in the order of keys. Raises UnfitError: several rows have the same id."""
     values: dict[str, object] = {"id": attachment.id, "marked": attachment.mark_columns, "limit": limit}
     values |= {"after": before and before.last, "since": before.at if before else since}
     page = attachment.page(recent=since is not None)
@@ -161,7 +161,7 @@ def find_changed(
 
 
 def find_gone(cursor: Cursor, attachment: Attachment, before: Differing | None, limit: int) -> Differing:
-    """Return the next articles, by source_id, that have no row."""
+    """Return the next articles without a row, in the order of source_ids."""
     query = _sql("gone", rows=_rows(attachment, "ARRAY(SELECT source_id FROM page)"))
     values = _range(attachment) | {"limit": limit}
     return _page(cursor, attachment, query, values | {"first": before.last} if before else values)
@@ -188,7 +188,7 @@ def note_whole(cursor: Cursor) -> None:
 
 
 def find_noted(cursor: Cursor, attachment: Attachment) -> set[str] | None:
-    """Return the source_ids of rows that wait to be read, or to be given marks; None: the whole table."""
+    """Return the source_ids of rows that wait to be read or to get marks; None: the whole table waits."""
     found: set[str] = set()
     rows = cursor.execute(_sql("noted"), {"id": attachment.id})
     for (source_ids,) in rows.fetchall():
@@ -199,7 +199,7 @@ def find_noted(cursor: Cursor, attachment: Attachment) -> set[str] | None:
 
 
 def delete(cursor: Cursor, attachment_id: int, source_ids: Sequence[str]) -> int:
-    """Delete articles of an attachment that is gone, or is going; return how many. Needs the settle lock."""
+    """Delete articles of a detached table; return how many. Needs the settle lock."""
     cursor.execute(_SYNCING)
     values = {"source_ids": list(source_ids), "id": attachment_id}
     return cursor.execute(_sql("delete"), values).rowcount
@@ -210,6 +210,6 @@ def count_articles(cursor: Cursor, attachment: Attachment) -> int:
 
 
 def delete_some(cursor: Cursor, attachment: Attachment, limit: int) -> int:
-    """Delete some articles of an attachment that leaves; return how many. Needs the settle lock."""
+    """Delete some articles of a table that is being detached; return how many. Needs the settle lock."""
     cursor.execute(_SYNCING)
     return cursor.execute(_sql("delete_some"), _range(attachment) | {"limit": limit}).rowcount

@@ -1,7 +1,7 @@
--- Changes of attached tables: notes of them, and the articles that follow.
+-- Changes of attached tables: notes that name changed rows, and updates of the articles from the rows.
 
 -- name: notes
--- Select the next notes by their numbers, of about so many rows.
+-- Select the next notes in the order of their ids, with about `limit` rows in total.
 SELECT o.id, o.attachment_id, o.amount, o.source_ids FROM (
     SELECT id, sum(amount) OVER (ORDER BY id) - amount AS before
     FROM (SELECT id, amount FROM dedup.outbox
@@ -11,7 +11,7 @@ SELECT o.id, o.attachment_id, o.amount, o.source_ids FROM (
 WHERE chosen.before < %(limit)s ORDER BY o.id
 
 -- name: count
--- Count the changes that wait; a whole table counts as one.
+-- Count the waiting changes; a note of a whole table counts as one.
 SELECT coalesce(sum(amount), 0) FROM dedup.outbox WHERE attachment_id <> ALL (%(without)s::integer[])
 
 -- name: forget
@@ -19,21 +19,21 @@ SELECT coalesce(sum(amount), 0) FROM dedup.outbox WHERE attachment_id <> ALL (%(
 DELETE FROM dedup.outbox WHERE id = ANY (%(ids)s)
 
 -- name: whole
--- Return the notes that ask for a comparison of a whole table, and whether a trigger left one: its owner ran
--- TRUNCATE.
+-- Return the ids of notes that ask for a comparison of a whole table, and whether a trigger made one of these notes
+-- because the owner ran TRUNCATE.
 SELECT coalesce(array_agg(id), '{}'), coalesce(bool_or(source_ids IS NULL), false)
 FROM dedup.outbox WHERE attachment_id = %(id)s AND (source_ids IS NULL OR source_ids = '{}')
 
 -- name: last_note
--- Return the number of the last note.
+-- Return the id of the last note.
 SELECT coalesce(max(id), 0) FROM dedup.outbox
 
 -- name: count_refused
--- Count the rows of an attachment that cannot be articles, as far as they were read.
+-- Count the rows of an attachment that were read and cannot be articles.
 SELECT count(*) FROM dedup.refused_row WHERE attachment_id = %(id)s
 
 -- name: note_freed
--- Note again rows that could not be articles, and whose source_id is free now.
+-- Note again the refused rows whose source_id is free now.
 WITH freed AS (
     DELETE FROM dedup.refused_row r
     WHERE NOT EXISTS (SELECT FROM dedup.article WHERE source_id = r.source_id)
@@ -44,22 +44,22 @@ INSERT INTO dedup.outbox (attachment_id, amount, source_ids)
 SELECT attachment_id, count(*), array_agg(source_id) FROM freed GROUP BY attachment_id
 
 -- name: original
--- Select the original of an article `a` as columns of marks name it.
+-- Select the source_id of the original of article `a`, if the original is in the same table.
 SELECT source_id FROM dedup.article WHERE id = a.duplicate_of AND attachment_id = a.attachment_id OFFSET 0
 
 -- name: copied_rows
--- Select some copied rows, in place of the function of the table.
+-- Select some copied rows; for copied tables this replaces the call of the table's function.
 (SELECT ${copied} FROM dedup.attached_copy c
  WHERE c.attachment_id = %(id)s AND c.source_id = ANY (${given}))
 
 -- name: copied_page
--- Select the next copied rows by their source_ids.
+-- Select the next copied rows in the order of their source_ids.
 (SELECT ${copied} FROM dedup.attached_copy c
  WHERE c.attachment_id = %(id)s AND (%(after)s::text IS NULL OR c.source_id > %(after)s::text COLLATE "C")
  ORDER BY c.source_id LIMIT %(limit)s::integer)
 
 -- name: copied_recent
--- Select the next copied rows by the time of their change.
+-- Select the next copied rows in the order of their times of change.
 (SELECT ${copied} FROM dedup.attached_copy c
  WHERE c.attachment_id = %(id)s
    AND CASE WHEN %(after)s::text IS NULL THEN c.changed_at >= %(since)s::timestamptz
@@ -67,18 +67,18 @@ SELECT source_id FROM dedup.article WHERE id = a.duplicate_of AND attachment_id 
  ORDER BY c.changed_at, c.source_id LIMIT %(limit)s::integer)
 
 -- name: copied
--- Columns of a copied row, as the functions of a table return them.
+-- Columns of a copied row, in the form in which the functions of a table return a row.
 c.source_id, sha256(convert_to(c.text, 'UTF8')) AS text_hash, c.title, c.url, c.publication, c.language,
 c.published_at, c.byline, c.status, c.original, c.score, c.kept, c.changed_at
 
 -- name: titles
--- Select titles that may hold tags or entities of HTML. `rows`: rows, by a function that was made for the table.
+-- Select titles that may have tags or entities of HTML. `rows`: a call of a function made for the table.
 SELECT DISTINCT title FROM ${rows} AS r WHERE title ~ '[<&]'
 
 -- name: follow
--- Make articles what their rows are now. `rows`: the rows, by the function that was made for the table. `titles` and
--- `plain`: titles with tags, and their plain texts. Return how many articles are new, changed, gone and refused; the
--- ids that settling must know, with the revisions before and after; at last an id that several rows have.
+-- Update articles from their rows. `rows`: a call of the function made for the table. `titles` and `plain`: titles with
+-- tags, and the plain texts of these titles. Return how many articles are new, changed, deleted and refused; the ids of
+-- articles that must be settled again, with their revisions before and after; and an id of several rows, or null.
 WITH state AS MATERIALIZED (
     SELECT g.source_id, v.source_id IS NOT NULL AS present, a.id, a.attachment_id, a.revision,
            a.published_at AS was_published_at, v.text_hash, coalesce(h.plain, v.title) AS title, v.url, v.publication, v.language,
@@ -136,13 +136,13 @@ SELECT (SELECT count(*) FROM inserted), (SELECT count(*) FROM updated), (SELECT 
        (SELECT min(source_id) FROM state WHERE times > 1)
 
 -- name: edited
--- Do for articles at once what their trigger left to this statement.
+-- Record edits of articles in one call. During a sync, the trigger on `article` leaves this to this statement.
 SELECT dedup.articles_edited(%(ids)s::bigint[], %(before)s::integer[], %(after)s::integer[])
 
 -- name: changed
--- Return the next rows that differ from their articles, or lack their marks, each with the difference; then the
--- source_id of the last row, the time of its change, the latest such time, and an id that several rows have. `page`:
--- the rows, by the function that was made for the table.
+-- Return the next rows that differ from their articles or lack the articles' marks, each with the difference; then the
+-- source_id of the last row, the time of change of that row, the latest time of change on the page, and an id that
+-- several rows have, or null. `page`: a call of the function made for the table.
 WITH page AS MATERIALIZED (
     SELECT row_number() OVER () AS place, ${changed_at} AS at, ${kept} AS keeps, ${byline} AS wrote, v.* FROM ${page} AS v
 ), differing AS (
@@ -170,7 +170,7 @@ SELECT (SELECT array_agg(ARRAY[source_id, matter] ORDER BY place) FROM differing
        (SELECT source_id FROM page GROUP BY source_id HAVING count(*) > 1 LIMIT 1)
 
 -- name: gone
--- Return the next articles whose rows are gone; as `changed`. `rows`: the rows of the page.
+-- Return the next articles without rows, in the form of `changed`. `rows`: the rows of the articles on the page.
 WITH page AS MATERIALIZED (
     SELECT source_id FROM dedup.article
     WHERE source_id > %(first)s AND source_id < %(end)s AND attachment_id = %(id)s
@@ -181,7 +181,7 @@ SELECT (SELECT array_agg(ARRAY[p.source_id, 'the article has no row'] ORDER BY p
        (SELECT max(source_id) FROM page), NULL, NULL, NULL
 
 -- name: note
--- Note rows, many in one note; return the numbers of the notes.
+-- Note rows, many in one note; return the ids of the notes.
 INSERT INTO dedup.outbox (attachment_id, amount, source_ids)
 SELECT %(id)s::integer, count(*), array_agg(s.source_id)
 FROM (SELECT g.source_id, row_number() OVER () / %(most)s AS part
@@ -190,17 +190,17 @@ GROUP BY s.part
 RETURNING id
 
 -- name: note_whole
--- Have all attached tables compared, though no statement of their owners was noted.
+-- Add notes that ask for a comparison of every attached table.
 INSERT INTO dedup.outbox (attachment_id, source_ids) SELECT id, '{}' FROM dedup.attachment WHERE NOT leaving
 
 -- name: noted
--- Select the rows that wait to be read, or to be given marks; null or no row: the whole table.
+-- Select the source_ids of rows that wait to be read or to get marks; null or an empty array: the whole table waits.
 SELECT source_ids FROM dedup.outbox WHERE attachment_id = %(id)s
 UNION ALL
 SELECT ARRAY[source_id] FROM dedup.mark_change WHERE attachment_id = %(id)s AND failed IS NULL
 
 -- name: delete
--- Delete articles of an attachment.
+-- Delete articles of an attachment by their source_ids.
 DELETE FROM dedup.article WHERE source_id = ANY (%(source_ids)s) AND attachment_id = %(id)s
 
 -- name: count_articles
@@ -209,7 +209,7 @@ SELECT count(*) FROM dedup.article
 WHERE source_id > %(first)s AND source_id < %(end)s AND attachment_id = %(id)s
 
 -- name: delete_some
--- Delete some articles of an attachment.
+-- Delete the first articles of an attachment, at most `limit`.
 DELETE FROM dedup.article WHERE id = ANY (ARRAY(
     SELECT id FROM dedup.article
     WHERE source_id > %(first)s AND source_id < %(end)s AND attachment_id = %(id)s

@@ -1,4 +1,4 @@
-"""Look at the rows of a table before it is attached; `mapping.py` looks at the catalogue."""
+"""Check the rows of a table before the table is attached; `mapping.py` checks the catalogue."""
 
 from __future__ import annotations
 
@@ -17,25 +17,25 @@ from dedup.db.statements import Statements
 
 _sql = Statements("attach/attachments")
 
-LOOKED_AT_ROWS = 100  # From each end of the keys: rows of today may differ from rows of ten years ago
-TOLERATED = 20  # One body in so many may look like HTML: it may be about HTML
+LOOKED_AT_ROWS = 100  # Rows checked at each end of the keys: new rows may differ from old rows
+TOLERATED = 20  # At most one in 20 bodies may look like HTML, since an article may be about HTML
 
 
-# Rows looked at for texts that repeat: of ten million rows they have forty whose copy is among them, and they
-# are read in a second or two.
+# Maximum number of sampled rows searched for repeated texts: if each of ten million rows has a copy, a sample
+# has about forty rows whose copy is in the sample, too. Reading the sample takes one or two seconds.
 SAMPLED_ROWS = 20_000
 
-SAMPLED_CHARACTERS = (2_000, 64)  # Of a body, and of another column: enough to tell two of them apart
+SAMPLED_CHARACTERS = (2_000, 64)  # Compared at the start of a body, and of a value in any other column
 
-READERS = ("smallint", "integer", "bigint", "uuid")  # types, beside text, that may name the reader of a row
+READERS = ("smallint", "integer", "bigint", "uuid")  # Types of columns that may name readers, besides text
 
-ROWS_A_READER = 3  # On average at least: a column with more values than that is about rows
-REPEATED_ROWS = 6  # At least: fewer copies may be chance
-TWICE = 10  # One repeated row in so many may repeat a text for the same reader
+ROWS_A_READER = 3  # Minimum average: a column with fewer rows per value does not name readers
+REPEATED_ROWS = 6  # Minimum number of copies: fewer may be chance
+TWICE = 10  # At most one in ten repeated rows may repeat a text for the same reader
 
 
 def articles_of(attachment: Attachment, percent: float = 100) -> Part:
-    """Return FROM and WHERE for the rows `t` that are articles, or for a sample of them."""
+    """Return FROM and WHERE clauses for the rows `t` that are articles, or for a sample of such rows."""
     sample = sql.SQL("TABLESAMPLE SYSTEM ({}) REPEATABLE (0) ").format(percent)
     return sql.SQL("FROM {} t {}WHERE {}").format(
         attachment.identifier, sample if percent < 100 else sql.SQL(""), attachment.condition
@@ -43,8 +43,8 @@ def articles_of(attachment: Attachment, percent: float = 100) -> Part:
 
 
 def refuse_rows(cursor: Cursor, attachment: Attachment, *, view: bool, html: bool | None) -> None:
-    """Raise InputError if rows cannot be articles: rows of a view have one key or none, rows lack a time of
-    change, or bodies look like HTML and nobody said so. `cursor` may run code of the table's owner."""
+    """Raise InputError if rows cannot be articles: rows of a view share a key or lack a key, rows lack a time
+    of change, or bodies look like HTML and `html` is None. `cursor`: its session may run the owner's code."""
     _refuse_keys(cursor, attachment, view=view)
     if attachment.html:
         need_extractor()
@@ -61,8 +61,8 @@ def _refuse_keys(cursor: Cursor, attachment: Attachment, *, view: bool) -> None:
         )
         if (found := cursor.execute(query).fetchone()) and found[0] is not None:
             raise InputError(
-                f"--id: {attachment.shown} has several rows with the id {found[0].split('/', 1)[1]}: let it"
-                " have one row for each article, such as with DISTINCT ON, or add a column with another --id"
+                f"--id: {attachment.shown} has several rows with the id {found[0].split('/', 1)[1]}: make"
+                " it have one row per article, such as with DISTINCT ON, or add a column with a further --id"
             )
     required = [(key, "--id", "leave such rows out of the view") for key in attachment.keys] if view else []
     if attachment.changed is not None:
@@ -76,7 +76,7 @@ def _refuse_keys(cursor: Cursor, attachment: Attachment, *, view: bool) -> None:
 
 
 def warn_of_marks(cursor: Cursor, attachment: Attachment) -> list[str]:
-    """Return lines for the owner on what columns of marks cost, before any is written."""
+    """Return warnings for the owner about the updates that columns of marks will cause."""
     if not attachment.mark_columns:
         return []
     (amount,) = one_row(cursor, sql.SQL("SELECT count(*) {}").format(articles_of(attachment)))
@@ -94,8 +94,8 @@ def warn_of_marks(cursor: Cursor, attachment: Attachment) -> list[str]:
 
 
 def warn_of_readers(cursor: Cursor, attachment: Attachment) -> list[str]:
-    """Return a line that names a column with each text once per value, if there is one."""
-    # A feed reader may have a row for each user of an entry: one user sees the row that is no duplicate.
+    """Return a warning if texts repeat once for each value of a column, as for users of a feed reader."""
+    # A feed reader may store a row per user and entry; then only one user sees the row that is not marked.
     oid = attachment.seen["oid"]
     mapped = {*attachment.keys, *attachment.columns.values()}
     names = [
@@ -135,8 +135,8 @@ def warn_of_readers(cursor: Cursor, attachment: Attachment) -> list[str]:
 
 
 def _readers(rows: Sequence[tuple[str, str | None, str | None]], share: float) -> int:
-    """Return how many readers a column names, or 0, by text, outlet and value of a `share` of all rows. It
-    names readers if most texts repeat, once for each of several values."""
+    """Return how many readers a column names, or 0 if it names none. `rows`: text, outlet and value of the
+    column in a `share` of all rows. A column names readers if most texts repeat once per value."""
     texts: defaultdict[str, list[str]] = defaultdict(list)
     for text, _, value in rows:
         if value is not None:
@@ -144,7 +144,7 @@ def _readers(rows: Sequence[tuple[str, str | None, str | None]], share: float) -
     readers = {value for _, _, value in rows if value is not None}
     outlets = {outlet for _, outlet, _ in rows}
     if len(outlets) == len(readers) == len({(outlet, value) for _, outlet, value in rows}):
-        # Another name of the outlet: copies in several outlets are no readers but duplicates to be found.
+        # The values stand for outlets: copies in several outlets are duplicates, not rows for readers.
         return 0
     repeated = [values for values in texts.values() if len(set(values)) > 1]
     amount, once = sum(map(len, repeated)), sum(len(set(values)) for values in repeated)
@@ -167,5 +167,5 @@ def _refuse_html(cursor: Cursor, attachment: Attachment) -> None:
     if found * TOLERATED > len(bodies):
         raise InputError(
             f"{attachment.shown}: {found} of {len(bodies)} bodies looked at are HTML, whose tags would be"
-            " compared as words: say --html to take the articles out, or --no-html for all of it"
+            " compared as words: use --html to extract the articles, or --no-html to keep the tags"
         )

@@ -1,4 +1,4 @@
-"""Work off notes of changes of attached tables, in short transactions under the settle lock."""
+"""Apply noted changes of attached tables to their articles, in short transactions under the settle lock."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from dedup.db.statements import Statements
 
 _sql = Statements("attach/attachments")
 
-NOTES = 2_000  # Changes read in one transaction at most, give or take a note
-VACUUM_NOTES = 200_000  # After so many the space of old notes is freed
+NOTES = 2_000  # Approximate maximum number of changes read in one transaction; the last note may exceed it
+VACUUM_NOTES = 200_000  # Number of changes after which the space of old notes is freed
 
 
 def sync(database: Database, progress: Progress, stop: Callable[[], bool], *, again: bool = False) -> Counts:
-    """Work off the outbox. `again`: try tables that could not be followed at once, not after a while. Raises
-    BusyError: others held an article for longer than `Timeouts.lock`."""
+    """Apply the changes noted in the outbox. `again`: retry tables that could not be followed, even
+    during their pause. Raises BusyError: other sessions locked an article longer than `Timeouts.lock`."""
     return _Sync(database, progress, stop, again).run()
 
 
@@ -41,7 +41,7 @@ class _Sync:
         self._sync_due()
         with self._database.transaction() as cursor:
             waiting = outbox.count(cursor, self._drifted)
-            # Later notes wait for the next call: writers who never pause hold nobody else up.
+            # Later notes wait for the next call, so that this call ends even if writers never pause.
             self._through = outbox.last_note(cursor)
         if not waiting:
             return self._done
@@ -55,10 +55,10 @@ class _Sync:
             if last is not None:
                 after, taken = last, taken + taken_now
                 continue
-            # After the notes of rows: a comparison then does not count what the owner deleted as a loss.
+            # Whole tables come after the notes of rows, so that noted deletions do not count as a loss.
             for attachment in tables.values():
                 self._compare(attachment)
-            # Numbers become visible out of their order, by the commits: once more from the beginning.
+            # Notes become visible when committed, not in the order of their ids: read from the start again.
             if not after or not (taken or tables):
                 break
             after, taken, tables = 0, 0, {}
@@ -98,7 +98,7 @@ class _Sync:
                     cursor.execute(_sql("restart_pause"), {"id": attachment.id})
 
     def _batch(self, after: int) -> tuple[int, int | None, list[Attachment]]:
-        """Take some notes; return how many, the number of the last, and the tables to compare as a whole."""
+        """Apply some notes; return how many, the id of the last one, and the tables to compare as a whole."""
         copied = self._pull(after)
         with self._database.transaction(settling=True) as cursor:
             started = perf_counter()
@@ -115,7 +115,7 @@ class _Sync:
                 if attachment is not None and attachment.copied:
                     of = [note for note in of if not note[3] or note[0] in copied]
                 rows = [source_id for note in of for source_id in note[3] or ()]
-                if attachment is None:  # it is detached
+                if attachment is None:  # the table is detached
                     done.gone += outbox.delete(cursor, attachment_id, rows)
                     taken += [note[0] for note in of]
                     done.notes += sum(note[2] for note in of)
@@ -142,13 +142,13 @@ class _Sync:
         return len(taken), found[-1][0], tables
 
     def _pull(self, after: int) -> set[int]:
-        """Copy the rows of the next notes that sessions of owners must read; return the numbers of the
-        notes."""
+        """Copy the rows of the next notes if sessions of table owners must read these rows; return the ids of
+        the notes."""
         if not self._copied:
             return set()
         with self._database.transaction() as cursor:
             found = outbox.notes(cursor, after, self._through, self._size, self._drifted)
-        # Without the settle lock: an owner's code may take long.
+        # The settle lock is not held here, because an owner's code may take long.
         numbers: set[int] = set()
         for attachment in self._copied:
             of = [note for note in found if note[1] == attachment.id and note[3]]
@@ -184,7 +184,7 @@ class _Sync:
         self._count(Counts(1))
 
     def _sweep(self) -> None:
-        """Free the space of old notes: the table is empty again and again, and must not grow for ever."""
+        """Free the space of old notes, so that the file of the outbox does not keep growing."""
         if self._unswept < VACUUM_NOTES:
             return
         self._unswept = 0

@@ -1,17 +1,17 @@
-"""Find out from whole columns how the dates of a file are written, and count the dates that are lost.
+"""Find out from whole columns how the dates of a file are written, and count the unreadable dates.
 
-A file is read through once before its first article is yielded; of a pipe only the first records are. For
-each field:
+The dates of the whole file are read before the first article is yielded; from a pipe, only the dates of the
+first records. Rules for each field:
 
-1. A date that needs no other date to be understood is read (`../base/times.py`).
-2. In three numbers such as 28/09/2016, one above 12 shows which is the day. If more than nine in ten of
-   such dates agree, all are read in this order. If there is none, dates with full stops are read day first,
-   and others are not read.
-3. A name that means another month in another language, such as `listopad`, is read in a language that knows
-   every name of the column.
+1. A date that is clear by itself is read (`../base/times.py`).
+2. In a date of three numbers such as 28/09/2016, a number above 12 shows which number is the day. If more
+   than nine in ten of such dates agree on an order, all dates are read in that order. If no date shows an
+   order, dates with full stops are read with the day first, and dates with slashes or hyphens are not read.
+3. A name that means different months in different languages, such as `listopad`, is read in a language that
+   knows every month name of the column.
 
-If more than a tenth of the dates of a column cannot be read, the file is refused until its user says how they
-are written, or that they may be lost.
+If more than a tenth of the dates of a column cannot be read, the file is refused until the user gives the
+format of the dates, or allows their loss.
 """
 
 from __future__ import annotations
@@ -32,10 +32,10 @@ from dedup.base.written import SeveralMonthsError, languages_of, written
 
 TIMES = ("published_at", "added_at")
 
-MOST_LOST = 10  # One date in ten of a column may be lost before the user is asked
-AGREEING = 10  # One in ten of the dates that show which number is the day may contradict the others
+MOST_LOST = 10  # At most one in ten dates of a column may be lost without a decision of the user
+AGREEING = 10  # Less than one in ten dates that show an order of day and month may contradict the rest
 EXAMPLES = 3
-EXAMPLE_CHARACTERS = 40  # Longer values are no dates, and could be text of an article: they are not shown
+EXAMPLE_CHARACTERS = 40  # Maximum length of a shown value: a longer value may be text of an article
 
 _TRIED = datetime(2017, 5, 26, tzinfo=UTC)
 
@@ -47,17 +47,17 @@ def check_format(form: str) -> None:
     except (ValueError, TypeError, KeyError, IndexError):
         made = None
     if made is None or made.date() != _TRIED.date():
-        raise InputError(f"{form!r} is no format of dates with year, month and day, such as '%d.%m.%Y'")
+        raise InputError(f"{form!r} is not a format of dates with year, month and day, such as '%d.%m.%Y'")
 
 
 @dataclass(slots=True)
 class DateColumn:
-    """Counts of the dates of a field."""
+    """Counts of the dates of a field, and examples."""
 
     given: int = 0
-    lost: int = 0  # given, but not read
-    order: str | None = None  # for people: how dates of three numbers are read, and why
-    examples: list[str] = field(default_factory=list)  # the first short ones that may be lost
+    lost: int = 0  # count of dates that are present but unreadable
+    order: str | None = None  # explanation of the order in which dates of three numbers are read
+    examples: list[str] = field(default_factory=list)  # first short dates that may be lost
 
     def add_example(self, value: str) -> None:
         if len(self.examples) < EXAMPLES and len(value) <= EXAMPLE_CHARACTERS and value not in self.examples:
@@ -71,23 +71,23 @@ class DateColumn:
 
 @dataclass(slots=True)
 class _ColumnCounts(DateColumn):
-    """Counts of the kinds of dates in a column, while it is read through."""
+    """Counts of the kinds of dates in a column, collected while the column is read."""
 
-    alike: int = 0  # the same date in both orders, such as 05/05/2018
-    day: int = 0  # a date only with the day first
-    month: int = 0  # a date only with the month first
-    open: int = 0  # a date in both orders, with slashes or hyphens
-    dotted: int = 0  # a date in both orders, with full stops
-    named: Counter[frozenset[tuple[str, int]]] = field(default_factory=Counter)  # by meanings of the month
-    languages: set[str] | None = None  # those that know every name of a month so far
+    alike: int = 0  # dates that are the same in both orders, such as 05/05/2018
+    day: int = 0  # dates that are valid only with the day first
+    month: int = 0  # dates that are valid only with the month first
+    open: int = 0  # dates with slashes or hyphens that are valid but differ in both orders
+    dotted: int = 0  # dates with full stops that are valid but differ in both orders
+    named: Counter[frozenset[tuple[str, int]]] = field(default_factory=Counter)  # by meanings of a name
+    languages: set[str] | None = None  # languages that know every month name so far
 
     def narrow(self, languages: Iterable[str]) -> None:
-        """Keep only the languages that also know this name of a month."""
+        """Keep only languages that are also in `languages`, which know the latest month name."""
         self.languages = set(languages) if self.languages is None else self.languages & set(languages)
 
 
 class Dates:
-    """A reader of the dates of one file. `form` and `day_first` are options of a `Reading`."""
+    """Reader of the dates of one file; `form` and `day_first` are options of `Reading`."""
 
     def __init__(self, form: str | None = None, day_first: bool | None = None) -> None:
         self._form, self._day_first = form, day_first
@@ -96,14 +96,14 @@ class Dates:
         self._columns: set[str] = set(TIMES) if form or day_first is not None else set()
 
     def convert(self, found: dict[str, Any]) -> None:
-        """Replace dates that only the format, order or language of their column makes readable."""
+        """Replace dates that are readable only with the format, order or language of their column."""
         for name in self._columns:
             value = found.get(name)
             if isinstance(value, str) and (time := self._parse(name, value)):
                 found[name] = time
 
     def scan(self, rows: Iterable[dict[str, Any]]) -> dict[str, DateColumn]:
-        """Find out how the columns of these rows are written; return counts by field."""
+        """Find out how the dates in the columns of `rows` are written; return counts by field."""
         looked = {name: _ColumnCounts() for name in TIMES}
         for row in rows:
             for name in TIMES:
@@ -181,14 +181,14 @@ class Dates:
         for meanings, count in looked.named.items():
             months = {month for language, month in meanings if language in self._languages[name]}
             lost += count * (len(months) != 1)
-        # If no date needs an order, the remaining ones are the same in both: day first reads them all.
+        # If no date needs an order, dates of three numbers are the same in both orders: any order reads all.
         self._first[name] = True if first is None and not numbered else first
         said = f"{'day' if first else 'month'} first: {order}" if numbered and first is not None else None
         return DateColumn(looked.given, lost, said, looked.examples)
 
 
 def refuse_many(file: str, name: str, column: DateColumn, seen: str) -> None:
-    """Raise InputError if more than one date in `MOST_LOST` is lost. `seen`: how much was stored."""
+    """Raise InputError if more than one in `MOST_LOST` dates is lost. `seen`: words about what was stored."""
     if column.lost * MOST_LOST <= column.given:
         return
     such = f", such as {', '.join(map(repr, column.examples))}" if column.examples else ""
@@ -210,5 +210,5 @@ def _parse_in_order(value: str, day_first: bool) -> datetime | None:
 
 @lru_cache(maxsize=1_000)
 def _find_languages(form: str) -> frozenset[str] | None:
-    """Return the languages that a date without its digits may be written in."""
+    """Return the possible languages of a date; `form`: the date with each number replaced by 1."""
     return languages_of(form) if any(c.isalpha() for c in form) else None

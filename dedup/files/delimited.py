@@ -1,8 +1,8 @@
 """Read records from CSV and TSV with a header, by the rules of RFC 4180.
 
 A row may span lines. A broken row becomes a record with a reason, and reading continues after it. The
-delimiter of CSV is the one that yields the most known fields in the header; if no field is known, the one
-that yields the most columns in the header and the rows below it.
+chosen delimiter of CSV yields the most known fields in the header. If no delimiter yields a known field, the
+chosen delimiter yields the most columns in the header and the rows below.
 """
 
 from __future__ import annotations
@@ -30,14 +30,14 @@ from dedup.files.record import (
 from dedup.files.report import Understanding
 from dedup.files.source import UTF8, LineSource, guess_encoding
 
-CSV_DELIMITERS = (",", ";", "\t", "|")  # Tried in this order; the first of equals is taken
-ROWS_LOOKED_AT = 10  # Lines below a header that names no known field
-# The largest limit that fits a C long everywhere: sys.maxsize does not on Windows. Records have own bounds.
+CSV_DELIMITERS = (",", ";", "\t", "|")  # Delimiters in the order of trial; the first of equals wins
+ROWS_LOOKED_AT = 10  # Maximum number of lines read below a header in which no field is known
+# Largest value of a C long on every system: sys.maxsize is too large on Windows. `_CsvLines` limits records.
 CSV_FIELD_CHARS = 2**31 - 1
 
 
 class _CsvLines(Iterator[str]):
-    """Lines for csv.reader, with the bytes of the current record."""
+    """Iterator of lines for csv.reader that keeps the bytes of the current record."""
 
     def __init__(self, source: LineSource, lines: Iterator[tuple[int, bytes]], delimiter: str) -> None:
         self._lines = lines
@@ -51,7 +51,7 @@ class _CsvLines(Iterator[str]):
 
     @property
     def raw(self) -> bytes:
-        """The current record as read, or its `Beginning` if it is too large."""
+        """Current record as read, or its `Beginning` if the record is too large."""
         raw = self.record[0] if len(self.record) == 1 else b"\n".join(self.record)
         return raw if len(raw) == self.size else make_beginning(raw, self.size, 0)
 
@@ -64,7 +64,7 @@ class _CsvLines(Iterator[str]):
         return self.raw
 
     def __next__(self) -> str:
-        within = bool(self.record)  # csv asks for another line of a record only between quotes
+        within = bool(self.record)  # csv reads a further line of a record only within quotes
         line = self._read_line()
         self.record.append(line)
         broken = isinstance(line, Beginning)
@@ -87,8 +87,8 @@ class _CsvLines(Iterator[str]):
         return line
 
     def _skip_record(self, within: bool, line: bytes) -> None:
-        """Skip the rest of the record."""
-        # Read as rows, the rest of a quoted text could forge articles.
+        """Skip the remaining lines of the record."""
+        # The rest of a quoted text must not be read as rows, which could be forged articles.
         while within ^ ((line.quotes if isinstance(line, Beginning) else line.count(b'"')) % 2 == 1):
             within = True
             try:
@@ -98,7 +98,7 @@ class _CsvLines(Iterator[str]):
 
 
 class _BoundError(Exception):
-    """The current record is too large; the message says why."""
+    """The current record exceeds a limit, named in the message."""
 
 
 class _UnclosedError(_BoundError):
@@ -112,8 +112,8 @@ _narrow_limit = 0
 
 @contextmanager
 def _allow_wide_fields() -> Iterator[None]:
-    """Lift csv's limit of 131,072 characters a value, which long articles exceed."""
-    # The limit belongs to the process: the first reader lifts it, and the last one restores it.
+    """Raise csv's limit of 131,072 characters per value, which long articles exceed."""
+    # The limit belongs to the process: the first reader raises the limit, and the last reader restores it.
     global _wide_readers, _narrow_limit
     with _wide_lock:
         if _wide_readers == 0:
@@ -138,7 +138,7 @@ def read_csv(
         read, delimiter = _get_delimiter(read, plan)
         understood.delimiter = delimiter
     lines = _CsvLines(source, read, delimiter)
-    # Strict, since csv would otherwise read an unclosed quote as one value up to the end of the file.
+    # Without `strict`, csv would read everything from an unclosed quote to the end of the file as one value.
     rows = csv.reader(lines, delimiter=delimiter, strict=True)
     header: list[str] = []
     with _allow_wide_fields():
@@ -148,17 +148,17 @@ def read_csv(
                 header = next(rows)
         except StopIteration:
             why = f": {source.ends_early}" if source.truncated else ""
-            raise InputError(f"{source.file} has no header{why}; its first row must name columns") from None
+            raise InputError(f"{source.file} has no header{why}; the first row must name columns") from None
         except (csv.Error, _BoundError, MemoryError) as error:
             raise InputError(
                 f"{source.file}: the header cannot be read: {_explain_error(error, lines)}; "
-                "its first row must name the columns, and lines must end in \\n or \\r\\n"
+                "the first row must name the columns, and lines must end in \\n or \\r\\n"
             ) from None
     if not lines.utf8:
         way_out = f"; try --encoding {guess_encoding(source.start)}" if source.encoding == UTF8 else ""
         raise InputError(f"{source.file}: the header is not {source.encoding}{way_out}")
     names = [name.strip() for name in header]
-    # CSV has no nested values: a dot is part of a column's name.
+    # CSV has no nested values, so a dot is part of a column's name.
     shape = find_columns(source.file, names, plan, needed, lambda *_: None, understood)
 
     def records() -> Iterator[Record]:
@@ -191,7 +191,7 @@ def read_csv(
 
 
 def _get_delimiter(lines: Iterator[tuple[int, bytes]], plan: Plan) -> tuple[Iterator[tuple[int, bytes]], str]:
-    """Return all the lines again, and the delimiter."""
+    """Return an iterator of all lines, including the lines already read, and the delimiter."""
     read: list[tuple[int, bytes]] = []
     header = ""
     for number, line in lines:
@@ -213,19 +213,19 @@ def _get_delimiter(lines: Iterator[tuple[int, bytes]], plan: Plan) -> tuple[Iter
 
 
 def _parse_rows(lines: list[str], delimiter: str) -> list[list[str]]:
-    """Return the rows up to the first broken one, without blank ones."""
+    """Return the rows before the first broken row, without blank rows."""
     rows: list[list[str]] = []
     with suppress(csv.Error), _allow_wide_fields():
-        # Row by row: a list of the reader would lose the rows before a broken one.
+        # Rows are added one by one, since `list(reader)` would lose the rows before a broken row.
         for row in csv.reader([f"{line}\n" for line in lines], delimiter=delimiter):
             rows.append(row)
     return [row for row in rows if row]
 
 
 def _count_columns(rows: list[list[str]]) -> int:
-    """Return the number of columns of a header, or 1 if most rows below have another number."""
+    """Return the number of columns of a header, or 1 if most rows below have a different number."""
     header, *others = [len(row) for row in rows] or [1]
-    # The last row may continue in the next line, which was not read.
+    # The last row is left out, since it may continue in a line that was not read.
     agreeing = sum(width == header for width in others[:-1])
     return header if agreeing * 2 >= len(others[:-1]) else 1
 

@@ -1,9 +1,9 @@
 """Cut JSON that is not one object per line into the bytes of its articles, which `jsonl.py` reads as lines.
 
-Such a file is an array of articles, the answer of a service that holds one, or objects over several lines.
-It is cut by counting brackets outside of strings. So a bad article costs no other, one that is too long is
-never held, and a refused one can be shown as it was. A streaming parser such as ijson stops at the first
-byte that is not JSON, which dumps contain, and builds a value whatever its size.
+Files of this kind hold an array of articles, the answer of a service with such an array, or objects that span
+several lines. They are cut by counting brackets outside strings. So a bad article does not affect other
+articles, an article that is too long is never held in memory, and a refused article can be shown unchanged. A
+streaming parser such as ijson would stop at the first invalid byte, and would build values of any size.
 """
 
 from __future__ import annotations
@@ -22,21 +22,21 @@ LISTS = frozenset(
         "results", "rows", "stories",
     )
 )  # fmt: skip
-"""Keys under which services list articles."""
+"""Keys under which answers of services hold lists of articles."""
 
-LOOKED_AT_BYTES = 65_536  # From the beginning of a file. Services give a few numbers before the articles
-ENDLESS_BYTES = 4_096  # A file that begins with this many bytes and no line end may be one line
+LOOKED_AT_BYTES = 65_536  # Searched at the beginning of a file: services put few values before the articles
+ENDLESS_BYTES = 4_096  # A file without a line end in its first 4,096 bytes may be a single line
 
-NO_LIST = "a value of the file has no list of articles where the first one has it"
-ENDS_EARLY = "the JSON ends within an article or a list of them: the rest of the file is missing"
+NO_LIST = "the value has no list of articles under the keys where the first value has one"
+ENDS_EARLY = "the JSON ends within an article or a list of articles: the rest of the file is missing"
 
-Path = tuple[str, ...]  # The keys down to the list of articles; () if the file is the list
+Path = tuple[str, ...]  # Keys that lead to the list of articles; () if the file itself is the list
 
-_KEY_BYTES = 200  # Kept from before a bracket, to find its key
+_KEY_BYTES = 200  # Maximum kept of the bytes before a bracket, to find the key of the bracket
 _OPENING, _CLOSING, _BETWEEN = (b"{", b"["), (b"}", b"]"), b" \t\r\n,"
 
-# Compiled when first used: nearly every file is lines, and every command imports this.
-# The last quote is optional: a string that never ends is consumed once, not searched again at each quote.
+# Patterns are compiled when first used: every command imports this module, but nearly all files are JSONL.
+# The last quote is optional, so that an unclosed string is searched once, and not again at each quote.
 _PIECE = r'"(?:[^"\\]|\\.)*"?|[\[\]{}:,]'
 _TO_BRACKET = rb'(?s)[^"\[\]{}]*+(?:"[^"\\]*+(?:\\.[^"\\]*+)*+"[^"\[\]{}]*+)*+'
 _TO_QUOTE = rb'(?s)[^"\\]*+(?:\\.[^"\\]*+)*+'
@@ -44,7 +44,7 @@ _KEY = rb'(?s)"((?:[^"\\]|\\.)*)"\s*:\s*[\[{]\Z'
 
 
 def is_document(source: LineSource, *, named_json: bool) -> tuple[bool, Path | None]:
-    """Return whether a file is not lines of JSON, and the path of its articles (None: each value is one)."""
+    """Return whether a file is not JSONL, and the path to its articles (None: each value is an article)."""
     start = source.start[:LOOKED_AT_BYTES].lstrip()
     first, newline, rest = start.partition(b"\n")
     rest = rest.lstrip()
@@ -56,12 +56,12 @@ def is_document(source: LineSource, *, named_json: bool) -> tuple[bool, Path | N
         return False, None
     path = _find_path(start.decode(errors="replace"))
     if is_alone:
-        return rest[:1] in (b"", b'"', b"}"), path  # a `{` there would begin the next line of JSONL
+        return rest[:1] in (b"", b'"', b"}"), path  # a `{` here would begin the next line of JSONL
     return named_json and ((is_endless and path is not None) or (bool(rest) and _is_unfinished(first))), path
 
 
 def find_articles(record: dict[str, Any]) -> list[Any] | None:
-    """Return the articles that a record holds under a key of `LISTS`, or None."""
+    """Return the list of articles under a key in `LISTS` of a record, or None."""
     for key, value in record.items():
         inner = value if isinstance(value, dict) else {}
         for name, found in ((key, value), *((name, inner[name]) for name in inner.keys() & LISTS)):
@@ -71,15 +71,16 @@ def find_articles(record: dict[str, Any]) -> list[Any] | None:
 
 
 def read_values(source: LineSource, path: Path | None) -> Iterator[tuple[int, bytes | None]]:
-    """Yield each article's number and its bytes, or its `Beginning`; mark the source if it breaks off.
+    """Yield number and bytes, or `Beginning`, of each article; set `truncated` if the end is missing.
 
-    Bytes between articles come too, and None for a value without a list at the path: both are to be refused.
+    Bytes between articles are yielded, too, and None for a value without a list at the path; the caller must
+    refuse both.
     """
     held, number = Pieces(source.max_line_bytes), 0
-    around: list[str | None] = []  # the keys of the brackets that are open around the list
-    depth = 0  # brackets that are open within the list
+    around: list[str | None] = []  # keys of the open brackets around the list
+    depth = 0  # number of open brackets within the list
     inside, found = path is None, False
-    before = b""  # outside of the list, the bytes before the next bracket
+    before = b""  # outside the list: the bytes before the next bracket
     for piece, bracket in _split_at_brackets(source.chunks):
         if inside:
             held.add(piece)
@@ -111,7 +112,7 @@ def read_values(source: LineSource, path: Path | None) -> Iterator[tuple[int, by
                 found, before = found or inside, b""
                 continue
         before = b""
-        if len(around) < 2:  # the value of the file that the list is in has ended
+        if len(around) < 2:  # the top-level value that may hold the list has ended
             if not found:
                 number += 1
                 yield number, None
@@ -125,12 +126,12 @@ def read_values(source: LineSource, path: Path | None) -> Iterator[tuple[int, by
 
 
 def _has_content(between: bytes) -> bool:
-    # More than spaces and commas. A `Beginning` lacks the rest, which may be something.
+    # Spaces and commas are no content. A `Beginning` counts as content, since its missing rest is unknown.
     return isinstance(between, Beginning) or bool(between.strip(_BETWEEN))
 
 
 def _split_at_brackets(chunks: Iterable[bytes]) -> Iterator[tuple[bytes, bytes]]:
-    """Yield the bytes up to each bracket outside of strings, and the bracket; b"" at the end of a chunk."""
+    """Yield the bytes before each bracket outside strings, and the bracket, or b"" instead at other cuts."""
     to_bracket, to_quote = re.compile(_TO_BRACKET).match, re.compile(_TO_QUOTE).match
     in_text, rest = False, b""
     for chunk in chunks:
@@ -138,7 +139,7 @@ def _split_at_brackets(chunks: Iterable[bytes]) -> Iterator[tuple[bytes, bytes]]
         at, rest = 0, b""
         while at < len(piece):
             reached = (to_quote if in_text else to_bracket)(piece, at)
-            assert reached is not None  # both patterns also match the empty string
+            assert reached is not None  # both patterns match the empty string, too
             end = reached.end()
             mark = piece[end : end + 1]
             if mark == b'"':
@@ -153,20 +154,20 @@ def _split_at_brackets(chunks: Iterable[bytes]) -> Iterator[tuple[bytes, bytes]]
 
 
 def _is_unfinished(line: bytes) -> bool:
-    """Return whether a line is the beginning of a JSON value, and not cut within a string."""
+    """Return whether a line is an incomplete JSON value that does not end within a string."""
     try:
         text = line.decode().rstrip()
         json.loads(text, strict=False)
     except json.JSONDecodeError as error:
         return error.pos >= len(text)
-    except (ValueError, RecursionError):  # not UTF-8, for one
+    except (ValueError, RecursionError):  # such as a line that is not UTF-8
         pass
     return False
 
 
 def _find_path(text: str) -> Path | None:
-    """Return the keys to the list of articles in a JSON object, such as `response`, `results`."""
-    opened: list[str | None] = []  # the key of each open object, None for a list
+    """Return the keys that lead to the list of articles in a JSON object, such as `response`, `results`."""
+    opened: list[str | None] = []  # key of each open object; None for an open list
     said = key = ""
     for piece in re.finditer(_PIECE, text):
         match piece[0]:

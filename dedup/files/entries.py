@@ -1,11 +1,11 @@
-"""Yield the entries of a feed, an export or a sitemap in XML, each parsed by itself.
+"""Yield the entries of a feed, an export or a sitemap in XML, each parsed separately.
 
-A document is cut at the tags of its entries before anything is parsed. So a bad entry costs no other, and
-memory holds one entry of bounded size. Nothing before the root is parsed: no document type is read, no entity
-is expanded, and no file or address is opened.
+A document is cut at the tags of its entries before parsing. So a bad entry does not affect other entries, and
+memory holds only one entry of limited size. Nothing before the root is parsed: no document type is read, no
+entity is expanded, and no file or address is opened.
 
-Broken entries are mended where feeds usually break: bare `&` and `<`, entities of HTML, tags such as `<br>`,
-undeclared prefixes.
+Usual faults of feeds are mended: bare `&` and `<`, entities of HTML, tags such as `<br>`, and undeclared
+prefixes.
 """
 
 from __future__ import annotations
@@ -34,11 +34,11 @@ from dedup.files.record import (
     make_beginning,
 )
 
-# Local name of a root -> local name of its entries.
+# Local names of entries by the local name of the root.
 ENTRIES = {"rss": "item", "RDF": "item", "feed": "entry", "urlset": "url", "sitemapindex": "sitemap"}
 SITEMAPS = ("urlset", "sitemapindex")
 
-# For documents that use a prefix without declaring it.
+# Namespaces of usual prefixes, for documents that use a prefix without declaring the prefix.
 NAMESPACES = {
     "atom": "http://www.w3.org/2005/Atom",
     "content": "http://purl.org/rss/1.0/modules/content/",
@@ -51,16 +51,16 @@ NAMESPACES = {
     "wp": "http://wordpress.org/export/1.2/",
 }
 
-MAX_PROLOG_CHARACTERS = 1_000_000  # Before the root: comments and a document type
-DECLARED_BYTES = 400  # At the beginning of a document, searched for its encoding
-LONGEST_MARK = 300  # Characters of a tag that may be split between two chunks
-MAX_NAMESPACES = 200  # Each entry is parsed with all of them; feeds have 5 to 20
+MAX_PROLOG_CHARACTERS = 1_000_000  # Maximum before the root, such as comments and a document type
+DECLARED_BYTES = 400  # Searched for the declared encoding at the beginning of a document
+LONGEST_MARK = 300  # Maximum length of a tag that may be split between two chunks
+MAX_NAMESPACES = 200  # Maximum declarations used to parse each entry; feeds have 5 to 20
 MAX_NAMESPACE_CHARACTERS = 500
 
 NO_XML = "the entry is not XML, and cannot be mended"
 CUT_OFF = "the XML ends within this entry: the rest of the file is missing"
 
-# Compiled when first used: any command may import this, and few read XML.
+# Patterns are compiled when first used: any command may import this module, but few commands read XML.
 _ENCODING = rb"""<\?xml[^>]*?\bencoding\s*=\s*["']([A-Za-z0-9._:-]+)["']"""
 _PROLOG = r"(?is)\s*(?:<\?.*?\?>|<!--.*?-->|<!doctype\b(?:[^\[>]|\[.*?\]\s*(?=>))*>)"
 _ROOT = r"\s*<([A-Za-z_][\w.-]*:)?([A-Za-z_][\w.-]*)((?:\s[^<>]*)?)>"
@@ -74,27 +74,27 @@ _PREFIXED = r"[<\s/]([A-Za-z_][\w.-]*):(?=[A-Za-z_])"
 
 Entry = tuple[
     int, bytes, Any
-]  # First line, bytes in UTF-8, and the element, or as text why it cannot be read
+]  # Line number of the start, bytes in UTF-8, and the element, or the reason why it is unreadable
 
 
 @dataclass
 class FeedDocument:
-    """A document of XML; `entries` reads it to its end, once."""
+    """XML document, whose `entries` can be iterated once."""
 
-    root: str  # local name of the root, one of ENTRIES
+    root: str  # local name of the root; a key of ENTRIES
     tag: str  # start tag of the root as written
-    head: Any  # an element with all that precedes the first entry: titles, addresses, languages
+    head: Any  # element that holds everything before the first entry, such as title, links and language
     entries: Iterator[Entry]
-    truncated: bool = False  # the document ends before its root does; known at the end
-    refused: list[tuple[int, str]] = field(default_factory=list)  # line and reason of entries left out
+    truncated: bool = False  # whether the end of the root is missing; set after all entries
+    refused: list[tuple[int, str]] = field(default_factory=list)  # line and reason of each refused entry
 
 
 def read_document(
     name: str, chunks: Iterable[bytes], *, charset: str | None = None, max_entry_bytes: int = MAX_RECORD_BYTES
 ) -> FeedDocument:
-    """Read a document up to its first entry. Raises InputError if it is not XML, or its root not in ENTRIES.
+    """Read a document up to its first entry. Raises InputError if it is not XML or its root is unknown.
 
-    `name`: of the file, for messages. `charset`: from HTTP, used if the document names no encoding.
+    `name`: name of the file in messages. `charset`: encoding from HTTP, for documents that declare none.
     """
     texts = _decode(chunks, charset)
     text = ""
@@ -108,7 +108,7 @@ def read_document(
     else:
         tag = None
     if tag is None:
-        raise InputError(f"{name}: no XML; it begins with neither a declaration nor a root")
+        raise InputError(f"{name}: not XML; it begins with neither a declaration nor a root element")
     prefix, root = tag[1] or "", tag[2]
     of_entry = "" if root == "RDF" else prefix
     if root not in ENTRIES:
@@ -135,7 +135,7 @@ def read_document(
             else:
                 try:
                     found = _parse(opening, piece)
-                except Exception as error:  # of the parser: this entry's fault
+                except Exception as error:  # any error of the parser refuses only this entry
                     yield line, raw, describe_error(error)
                     continue
                 yield line, raw, NO_XML if found is None or not len(found) else found[0]
@@ -146,25 +146,25 @@ def read_document(
 
 
 class _Cutter:
-    """The text of a document, cut at the tags of its entries."""
+    """Cutter that splits the text of a document at the tags of its entries."""
 
     def __init__(self, texts: Iterable[str], entry: str, root: str, most: int) -> None:
-        self.line = 1  # where the held text begins
-        self.closed = False  # the end tag of the root was found
-        self.cut = False  # the last piece is an entry without its end tag
+        self.line = 1  # line number at the start of the text in memory
+        self.closed = False  # whether the end tag of the root was found
+        self.cut = False  # whether the last piece is an entry without its end tag
         self._texts, self._most = texts, most
         self._entry, self._root = entry, root
 
     def pieces(self) -> Iterator[tuple[int, str, int]]:
-        """Yield the head, then each entry: line, text and length, more than the text's if that is cut."""
+        """Yield the head, then each entry: line number, text, and length, larger than the text if cut off."""
         entry, root = re.escape(self._entry), re.escape(self._root)
         mark = re.compile(rf"<!\[CDATA\[|<!--|<{entry}(?=[\s/>])|</{entry}\s*>|</{root}\s*>")
-        held, at = "", 0  # text in memory, and how far it was searched
-        start, begun = 0, False  # where the piece begins, and whether it is an entry
-        first, lost = "", 0  # of a piece that is too long: its beginning, and the characters dropped so far
-        within = ""  # the end of the CDATA section or comment that is open
+        held, at = "", 0  # text in memory, and the end of its searched part
+        start, begun = 0, False  # start of the current piece, and whether the piece is an entry
+        first, lost = "", 0  # if a piece is too long: its beginning, and the number of dropped characters
+        within = ""  # mark that ends the open CDATA section or comment
         is_head = True
-        counted = 0  # how far lines were counted
+        counted = 0  # position up to which lines were counted
         for more in self._texts:
             held += more
             while True:
@@ -180,12 +180,12 @@ class _Cutter:
                     at = tail if tail >= 0 else len(held)
                     break
                 tag, at = found[0], found.end()
-                # A tag within CDATA or a comment is text: an article that quotes XML must not be cut there.
+                # A tag within CDATA or a comment is text: an article that quotes XML must not be cut.
                 if tag.startswith("<!"):
                     within = "]]>" if tag[2] == "[" else "-->"
                     continue
                 opens = not tag.startswith("</")
-                if begun or is_head:  # an entry that another one follows has lost its end
+                if begun or is_head:  # an entry without an end tag ends where the next begins
                     end = found.start() if opens or is_head else found.end()
                     self.line += held.count("\n", counted, start)
                     counted = start
@@ -206,7 +206,7 @@ class _Cutter:
 
 
 def _make_opening(tag: str) -> str:
-    """Return a start tag that declares the prefixes of the document and the usual ones."""
+    """Return a start tag that declares the prefixes of the document and the usual prefixes."""
     names: dict[Any, str] = {**NAMESPACES}
     for found in islice(re.finditer(_NAMESPACE, tag), MAX_NAMESPACES):
         if len(found[0]) <= MAX_NAMESPACE_CHARACTERS:
@@ -219,10 +219,10 @@ def _declare(prefix: str | None, uri: str) -> str:
 
 
 def _parse(opening: str, text: str) -> Any:
-    """Return a root with the elements of a text, mended if necessary; None if it cannot be parsed."""
+    """Return a root element with the parsed text inside, mended if necessary; None if parsing fails."""
     from lxml import etree
 
-    # `huge_tree` allows long texts: an entry is bounded, and has no document type that could expand.
+    # `huge_tree` allows long texts. This is safe, since entries have a size limit and no entities expand.
     safe = {"resolve_entities": False, "no_network": True, "load_dtd": False, "huge_tree": True}
     text = paired(re.sub(_CONTROL, "", text))
     try:
@@ -289,7 +289,7 @@ def _find_encoding(start: bytes, charset: str | None) -> str:
         return "utf-16-le" if start[1:2] == b"\0" else "utf-16-be"
     declared = re.search(_ENCODING, start[:DECLARED_BYTES])
     name = text_codec(declared[1].decode() if declared else charset or "utf-8") or "utf-8"
-    # A declaration that was readable as ASCII is not in UTF-16 or UTF-32, whatever it says.
+    # A declaration that was readable as ASCII cannot be in UTF-16 or UTF-32, even if it says so.
     if name in ("ascii", "utf-8") or name.startswith(("utf-16", "utf-32")):
         return "utf-8-sig"
     return {"iso8859-1": "cp1252"}.get(name, name)

@@ -1,7 +1,7 @@
 """Read records from a sheet of a workbook, one per row: .xlsx, .xls, .xlsb and .ods.
 
-`workbook.py` reads it with calamine, an extra, in a process of bounded memory. Cells that are dates become
-dates; dates that are text are read as in any other file.
+`workbook.py` reads the sheet with calamine, an extra, in a process with a memory limit. Cells of a date type
+become dates; dates in text cells are read as in any other file.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ from dedup.files.packed import open_regular
 from dedup.files.record import MAX_RECORD_BYTES, Plan, Record, describe_size
 from dedup.files.report import MAX_NAMES, Understanding, shorten
 
-HEADER_ROWS = 20  # Rows among which the header is looked for
+HEADER_ROWS = 20  # Number of first rows among which the header is searched
 
-# Bounds of the process that reads a workbook: 30,000 articles of 5 kB take 0.5 GB. macOS bounds only time.
+# Limits of the process that reads a workbook: 30,000 articles of 5 kB take 0.5 GB. macOS limits only time.
 MEMORY_BYTES, CPU_SECONDS = 1_073_741_824, 300
-FIRST_LINE_BYTES = 4 * 1_048_576  # First line of that process, which has the names of all sheets
+FIRST_LINE_BYTES = 4 * 1_048_576  # Maximum for the first line of the process, with the names of all sheets
 
 ENDS_EARLY = "the sheet cannot be read further: it took too much memory or time"
 
@@ -37,15 +37,15 @@ _TYPES: dict[str, Callable[[str], Any]] = {
 
 
 class ExcelSource:
-    """The rows of a sheet, by default of the first visible one. Raises InputError if it cannot be read."""
+    """Rows of a sheet, by default of the first visible one. Raises InputError if the sheet is unreadable."""
 
     def __init__(self, path: str, max_row_bytes: int = MAX_RECORD_BYTES, sheet: str | None = None) -> None:
         self.file = path
         self.max_row_bytes = max_row_bytes
-        self.bytes_read = 0  # estimated by the share of rows that were read
+        self.bytes_read = 0  # estimated from the share of rows already read
         self.truncated = False
         if path == "-":
-            raise InputError("Excel cannot be read from standard input; save it to a file and name that")
+            raise InputError("Excel cannot be read from standard input; save it to a file and name it")
         if find_spec("python_calamine") is None:
             raise InputError(f"{path}: Excel needs python-calamine: run `{installing('xlsx')}`")
         raw, self.bytes_total = open_regular(path, "Excel")
@@ -76,7 +76,7 @@ class ExcelSource:
         error = about.get("error")
         if error == "PasswordError":
             raise InputError(f"{self.file} has a password; save it without one")
-        # At a bound the process gets MemoryError, or a signal ends it.
+        # At a limit the process gets MemoryError, or is ended by a signal.
         if error == "MemoryError" or (not about and (line or self._process.wait() < 0)):
             raise InputError(f"{self.file} takes too much memory as Excel; save it as CSV in UTF-8")
         if error or not about:
@@ -99,7 +99,7 @@ class ExcelSource:
         if not headers:
             raise InputError(f"{self.file}: the sheet {chosen!r} has no header; a row must name the columns")
         wanted = {field for field in needed if field != "source_id"}
-        # Exports put a title above the header. If no row has every needed field, the error shows the longest.
+        # A title may precede the header. If no row has every needed field, the error shows the longest row.
         header = max(headers, key=lambda at: len(headers[at]))
         for at, found in headers.items():
             if wanted <= {field for field, _ in make_shape(plan, [*found.values()], lambda *_: None).fields}:
@@ -121,7 +121,7 @@ class ExcelSource:
         return records()
 
     def _read_rows(self) -> Iterator[tuple[int, Any]]:
-        """Yield the number of each row, with its cells, its size if too long, or why no more can be read."""
+        """Yield the number of each row, and its cells, its size if too large, or why reading had to end."""
         first, total = self._about["first"] + 1, self._about["rows"]
         for at in range(total):
             line = self._lines.readline()
@@ -146,5 +146,5 @@ def _read_names(row: Any) -> dict[int, str]:
 def _convert_cell(cell: Any) -> Any:
     if cell == "":
         return None
-    # Excel stores every number as a float; an id of 17 must not become "17.0".
+    # Excel stores every number as a float, but the id 17 must not become "17.0".
     return int(cell) if isinstance(cell, float) and cell.is_integer() else cell

@@ -1,9 +1,10 @@
 """Read records from feeds: RSS 0.9x, 1.0 and 2.0, Atom 0.3 and 1.0, and WordPress exports (WXR).
 
-The root decides which kind it is. Names are those of the document with the usual prefixes, such as
+The root element decides the kind of a feed. Values are named after elements with the usual prefixes, such as
 `content:encoded` or `wp:post_id`; the head adds `channel title` and `channel language` to every entry.
 
-Texts are HTML until `extract_text` makes them plain. Of WordPress exports, published posts and pages count.
+Texts are HTML until `extract_text` makes plain text. In WordPress exports, only published posts and pages are
+articles.
 """
 
 from __future__ import annotations
@@ -38,12 +39,12 @@ FIELDS: dict[str, tuple[str, ...]] = {
     "language": ("dc:language", "xml:lang", "channel language"),
     "byline": ("dc:creator", "author"),
 }  # fmt: skip
-"""Article field -> its names in feeds, in the order they are tried."""
+"""Names in feeds for each field of an article, in the order of trial."""
 
-FULL = ("content:encoded", "content")  # Names of a text that should be the whole article
-CUT = ("…", "...", "[…]", "[...]")  # Ends of such a text if it is only a beginning after all
-POST_TYPES = ("post", "page")  # Types of WordPress that are articles
-UNREAD = ("wp:postmeta", "wp:comment")  # An entry may have many, and no field is in them
+FULL = ("content:encoded", "content")  # Names under which a text should be the whole article
+CUT = ("…", "...", "[…]", "[...]")  # Ends of a text that is only a beginning after all
+POST_TYPES = ("post", "page")  # WordPress types of entries that are articles
+UNREAD = ("wp:postmeta", "wp:comment")  # Elements skipped: they are many, and hold no field of an article
 
 _XML = "{http://www.w3.org/XML/1998/namespace}"
 _PREFIXES = {uri: prefix for prefix, uri in NAMESPACES.items()}
@@ -51,21 +52,21 @@ _BODIES = frozenset(FIELDS["text"])
 _SCHEME = r"[A-Za-z][A-Za-z0-9+.-]*:"
 _MAIL = r"\S+@\S+\s+\((.+)\)"
 
-# Shortcodes of WordPress have attributes or an end tag; words in brackets, such as [sic], are text.
+# A WordPress shortcode has attributes or an end tag; a plain word in brackets, such as [sic], is text.
 _EMBEDDED = r"\[(audio|caption|embed|gallery|playlist|video|wp_caption)\b[^\[\]]*\]"
 _ATTRIBUTE = r"""\s+[\w-]+=(?:"[^"\]]*"|'[^'\]]*'|[^\s"'\]]+)"""
 _SHORTCODE = rf"\[(?:/[a-zA-Z][\w-]*|[a-zA-Z][\w-]*(?:{_ATTRIBUTE})+\s*/?|gallery|playlist)\]"
 _CLOSED = r"\[/([a-zA-Z][\w-]*)\]"
 _PARAGRAPHS = r"\n[ \t\r]*\n"
 
-MAX_EMBEDDED_CHARACTERS = 5_000  # Between the tags of a caption
-MAX_SHORTCODES = 100  # Names of shortcodes in a text
-MAX_HEAD_CHARACTERS = 4_096  # Longer values of the head are left out, since every entry would hold a copy
-MAX_AUTHORS_CHARACTERS = 4_096  # Names of all authors of an entry
+MAX_EMBEDDED_CHARACTERS = 5_000  # Maximum between the tags of an embedded shortcode, such as a caption
+MAX_SHORTCODES = 100  # Maximum distinct names of shortcodes with end tags in a text
+MAX_HEAD_CHARACTERS = 4_096  # Maximum for a value of the head, of which every entry holds a copy
+MAX_AUTHORS_CHARACTERS = 4_096  # Maximum for the joined names of all authors of an entry
 
 
 class Feed:
-    """The head of a document: its `kind` (`rss`, `atom` or `wxr`), title, link and language, if given."""
+    """Head of a feed: `kind` (`rss`, `atom` or `wxr`), and title, link and language if present."""
 
     def __init__(self, document: FeedDocument) -> None:
         self.kind = "atom" if document.root == "feed" else "rss"
@@ -84,13 +85,13 @@ class Feed:
                 found.setdefault(name, value if len(value) <= MAX_HEAD_CHARACTERS else "")
         self.title = found.get("title") or None
         link = found.get("link") or found.get("wp:base_blog_url") or ""
-        self.link = resolve_address("", link) or None  # a bad link of the feed must not refuse its entries
+        self.link = resolve_address("", link) or None  # a bad link in the head must not refuse entries
         tagged = re.search(r"""\bxml:lang\s*=\s*["']([\w-]+)""", document.tag)
         self.language = found.get("language") or found.get("dc:language") or (tagged and tagged[1]) or None
         self._site = urlsplit(self.link or "").hostname
 
     def extract_values(self, entry: Any) -> dict[str, str]:
-        """Return the values of an entry by name. Raises InputError if its link is no address."""
+        """Return the values of an entry by name. Raises InputError if the link of the entry is invalid."""
         found: dict[str, str] = {}
         for child in entry:
             name = _prefixed_name(child, entry)
@@ -102,7 +103,7 @@ class Feed:
                 value = _get_body(child)
             else:
                 value = _get_person(child)
-            if not value or value.startswith("0000-00-00"):  # the date of a draft in WordPress
+            if not value or value.startswith("0000-00-00"):  # date of a WordPress draft
                 continue
             if name in ("author", "dc:creator"):
                 value = self._authors.get(value) or value
@@ -115,7 +116,7 @@ class Feed:
         return found
 
     def _complete(self, entry: Any, found: dict[str, str]) -> None:
-        """Add values from attributes and the head; make ids and addresses unique across feeds."""
+        """Add values from attributes and the head; make links absolute, and ids unique across feeds."""
         of_entry = {
             "rdf:about": entry.get(f"{{{NAMESPACES['rdf']}}}about"),
             "xml:lang": entry.get(f"{_XML}lang"),
@@ -126,7 +127,7 @@ class Feed:
         if "link" in found:
             link = resolve_address(self.link or "", found["link"])
             if link is None:
-                raise InputError("its link is no address")
+                raise InputError("its link is not a valid address")
             found["link"] = link
         for name in ("guid", "id"):
             if self._site and name in found and not re.match(_SCHEME, found[name]):
@@ -138,7 +139,7 @@ class Feed:
                 found[name] = drop_shortcodes(found[name])
 
     def find_exclusion(self, found: dict[str, str]) -> str | None:
-        """Return the type or status that makes an entry of WordPress no article, or None. Removes both."""
+        """Remove type and status of a WordPress entry; return the one that excludes the entry, or None."""
         if self.kind != "wxr":
             return None
         kind, status = found.pop("wp:post_type", "post"), found.pop("wp:status", "publish")
@@ -148,7 +149,7 @@ class Feed:
 
 
 class FeedSource(LineSource):
-    """A file of XML. Raises InputError as `read_document` does, and for a sitemap."""
+    """Source of records for an XML file. Raises InputError as `read_document` does, and for a sitemap."""
 
     def __init__(self, path: str, max_record_bytes: int, archive: Archive | None = None) -> None:
         super().__init__(path, max_record_bytes, archive=archive)
@@ -162,7 +163,7 @@ class FeedSource(LineSource):
         self._feed = Feed(self._document)
 
     def records(self, plan: Plan, _needed: Collection[str], understood: Understanding) -> Iterator[Record]:
-        """Yield a record for each entry; count entries of WordPress that are no articles."""
+        """Yield a record for each entry; only count WordPress entries that are not articles."""
         understood.format = self._feed.kind
         shapes = Shapes(plan, understood)
         for line, raw, entry in self._document.entries:
@@ -186,9 +187,9 @@ class FeedSource(LineSource):
 
 
 def read_entries(document: FeedDocument) -> Iterator[tuple[dict[str, Any], bool, str | None]]:
-    """Yield the articles of a feed: values by field, whether the text should be whole, and time of change.
+    """Yield for each article its values by field, whether the text should be whole, and the time of change.
 
-    Entries that cannot be read or have no id are added to `document.refused`.
+    Entries that are unreadable or have no id are added to `document.refused`.
     """
     feed = Feed(document)
     understood = Understanding("", feed.kind)
@@ -217,7 +218,7 @@ def read_entries(document: FeedDocument) -> Iterator[tuple[dict[str, Any], bool,
 
 
 def extract_text(found: dict[str, Any]) -> bool:
-    """Make HTML plain text; return whether the text had tags. Raises InputError as `html.extract` does."""
+    """Turn HTML values into plain text; return whether the text had tags. Raises what `html.extract` does."""
     body = found.get("text")
     base.take_out(found, body if isinstance(body, str) and "<" in body else None)
     if not isinstance(body, str) or "<" in body:
@@ -227,7 +228,7 @@ def extract_text(found: dict[str, Any]) -> bool:
 
 
 def drop_shortcodes(body: str) -> str:
-    """Return a body of WordPress without shortcodes, and with tags of paragraphs for blank lines."""
+    """Return a WordPress body without shortcodes, and with paragraph tags instead of blank lines."""
     if "[" in body:
         body = _drop_embedded(body)
         closed = sorted({*re.findall(_CLOSED, body)})[:MAX_SHORTCODES]
@@ -253,7 +254,7 @@ def _drop_embedded(body: str) -> str:
 
 
 def resolve_address(base: str, address: str) -> str | None:
-    """Return an absolute address, or None if it is invalid."""
+    """Return an address made absolute with `base`, or None if the address is invalid."""
     try:
         made = urljoin(base, address)
         urlsplit(made)
@@ -269,7 +270,7 @@ def _local_name(element: Any) -> str:
 
 
 def _prefixed_name(element: Any, parent: Any) -> str:
-    """Return the name of an element with the usual prefix, without one in the namespace of its parent."""
+    """Return the name of an element, with the usual prefix unless the parent has the same namespace."""
     if not isinstance(element.tag, str):
         return ""
     uri, _, local = element.tag.rpartition("}")
@@ -284,13 +285,13 @@ def _prefixed_name(element: Any, parent: Any) -> str:
 
 
 def _get_text(element: Any) -> str:
-    if not isinstance(element.tag, str):  # a comment, or an instruction to a processor
+    if not isinstance(element.tag, str):  # a comment or a processing instruction
         return ""
     return "".join(element.itertext()).strip()
 
 
 def _get_person(element: Any) -> str:
-    """Return the name of a person or source of Atom, the name in `mail (name)`, or the text of an element."""
+    """Return an Atom person's or source's name, the name in `mail (name)`, or the text of an element."""
     named = next((child for child in element if _local_name(child) in ("name", "title")), None)
     value = _get_text(element if named is None else named)
     mail = re.fullmatch(_MAIL, value)
@@ -301,7 +302,7 @@ def _get_address(element: Any) -> str:
     href = element.get("href")
     if href is None:
         return _get_text(element)
-    # Other relations of Atom link to comments, enclosures or the feed.
+    # Atom links with a `rel` other than `alternate` lead to comments, enclosures or the feed.
     return str(href).strip() if element.get("rel", "alternate") == "alternate" else ""
 
 
@@ -310,7 +311,7 @@ def _is_address(guid: Any, value: str) -> bool:
 
 
 def _get_body(element: Any) -> str:
-    """Return the text of an entry as HTML; feeds have it escaped, as elements, or as plain text."""
+    """Return the body of an entry as HTML; a feed may hold escaped HTML, elements, or plain text."""
     kind = element.get("type") or ""
     atom = "atom" in str(element.tag).rpartition("}")[0].lower()
     plain = kind in ("text", "text/plain") or (atom and not kind)

@@ -1,7 +1,7 @@
-"""Read records from JSON: one object per line, or as `document.py` cuts it.
+"""Read records from JSON: one object per line, or one per piece that `document.py` cuts.
 
-A line that is no object, is not UTF-8, repeats a key or is too large becomes a record with a reason, and
-reading continues. A line that holds several articles becomes a record for each.
+A line that is not an object, is not UTF-8, repeats a key or is too large becomes a record with a reason to
+refuse the line; then reading continues. A line with a list of articles becomes a record for each article.
 """
 
 from __future__ import annotations
@@ -29,12 +29,12 @@ from dedup.files.source import UTF8, LineSource
 
 BLANK = "the line is blank"
 
-# MongoDB exports values without a type in JSON as objects with one of these keys.
+# MongoDB exports values whose types JSON lacks as objects with one of these keys.
 _TYPED = ("$oid", "$date", "$numberLong")
 
 
 class _RepeatedKeys(dict[str, Any]):
-    """A JSON object in which a key appears twice; json would silently keep the last value."""
+    """JSON object in which a key appears twice; the module json would silently keep the last value."""
 
     names: frozenset[str]
 
@@ -48,7 +48,7 @@ def _make_object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return repeated
 
 
-# Not strict, so that a raw tab, NUL or other control character may stand in a string.
+# `strict=False` allows unescaped control characters, such as tabs, in strings.
 _decoder = json.JSONDecoder(strict=False, object_pairs_hook=_make_object)
 _scan = cast(Any, _decoder).scan_once
 
@@ -56,7 +56,7 @@ _scan = cast(Any, _decoder).scan_once
 def read_jsonl(
     source: LineSource, plan: Plan, understood: Understanding | None = None, *, every_line: bool = False
 ) -> Iterator[Record]:
-    """Yield a record for each article; if `every_line`, one for each line, even a blank one."""
+    """Yield a record for each article; with `every_line`, a record for each line, even for a blank line."""
     understood = understood or Understanding(source.file, "jsonl")
     understood.encoding = source.encoding if source.encoding != UTF8 else None
     lines: Iterable[tuple[int, bytes | None]] = source.lines()
@@ -74,7 +74,7 @@ def read_jsonl(
             if line is None:
                 yield number, None, NO_LIST
                 continue
-            # Checked before blank lines: the beginning may be blank although the line is not.
+            # `Beginning` is checked before blank lines: a long line may begin with many spaces.
             if isinstance(line, Beginning):
                 most = source.max_line_bytes
                 yield number, line, describe_size(line.length, most) if line.length > most else NO_MEMORY
@@ -105,7 +105,7 @@ def read_jsonl(
 
 def _read_each(number: int, found: list[Any], shapes: Shapes, understood: Understanding) -> Iterator[Record]:
     for one in found:
-        made = extract_object(one, shapes, understood) if isinstance(one, dict) else "it is no JSON object"
+        made = extract_object(one, shapes, understood) if isinstance(one, dict) else "it is not a JSON object"
         if isinstance(made, SeveralArticles):
             yield from _read_each(number, made.articles, shapes, understood)
         else:
@@ -113,7 +113,7 @@ def _read_each(number: int, found: list[Any], shapes: Shapes, understood: Unders
 
 
 class SeveralArticles(str):
-    """The reason why an object is no article: it holds several."""
+    """Reason to refuse an object because it holds several articles."""
 
     articles: list[Any]
 
@@ -123,7 +123,7 @@ def extract_object(
 ) -> dict[str, Any] | str:
     """Return the values of an object by field, or the reason to refuse it."""
     hit = content.get("_source")
-    if isinstance(hit, dict):  # a hit of Elasticsearch, with the article inside
+    if isinstance(hit, dict):  # an Elasticsearch hit, which contains the article
         if "_id" in content:
             hit.setdefault("_id", content["_id"])
         content = hit
@@ -150,13 +150,13 @@ def _parse(text: str) -> Any:
         content, end = _scan(text, 0)
     except StopIteration:
         end = -1
-    # Nearly every line is just a value; the slower decode, which skips spaces, is only for the others.
+    # Only a value with spaces around needs `decode`, which is slower than `raw_decode`.
     return content if end == len(text) else _decoder.decode(text)
 
 
 def parse_json(raw: bytes, what: str, encoding: str = UTF8) -> tuple[Any, str | None]:
-    """Return a value of JSON, or None and the reason; `what` names the value there."""
-    # Counting is skipped for lines that are too short to hold so many values.
+    """Return a parsed value and None, or None and the reason, in which `what` names the value."""
+    # Counting is skipped for lines that are too short to have too many values.
     if len(raw) > MAX_RECORD_VALUES and sum(map(raw.count, (b",", b"[", b"{"))) > MAX_RECORD_VALUES:
         return None, TOO_MANY_VALUES
     try:
@@ -169,5 +169,5 @@ def parse_json(raw: bytes, what: str, encoding: str = UTF8) -> tuple[Any, str | 
         return None, f"broken JSON: {error.msg} at column {error.colno}"
     except RecursionError:
         return None, "JSON is nested too deeply"
-    except ValueError:  # CPython reads no integer of more than 4,300 digits
+    except ValueError:  # CPython reads integers of at most 4,300 digits
         return None, "a number in the JSON has too many digits"

@@ -1,7 +1,7 @@
-"""Find the fields of an article among the names of a record: usual names, mapped ones, names within objects.
+"""Find the fields of an article among the names of a record: usual, mapped or nested in objects.
 
-Names are compared as written, and then without case and surrounding spaces, and with spaces and hyphens as
-underscores. If several names of a record may hold a field, the first that has a value counts.
+Names are compared as written first, then with case and surrounding spaces ignored, and with spaces and
+hyphens as underscores. If several names of a record may hold a field, the first name with a value is used.
 """
 
 from __future__ import annotations
@@ -38,42 +38,44 @@ DEFAULT_FIELDS: dict[str, tuple[str, ...]] = {
     "byline": ("byline", "authors", "author", "creator", "dc:creator", "by"),
     "kept": ("kept",),
 }  # fmt: skip
-"""Article field -> its names in files, in the order they are tried; after a dot, names within an object."""
+"""Names in files for each field of an article, in the order of trial; a dot precedes a nested name."""
 
-# Taken only if the record has another name for the text too, without a value: most descriptions are teasers.
+# Names used for the text only if a record also has a different text name, without a value: most descriptions
+# are teasers.
 TEASERS = ("description",)
 
-# Bounds of the shapes that are remembered. Files have a few; a hostile one may have a new one in every line.
+# Maximum number and size of remembered shapes: a file has few shapes, but a hostile file has one per line.
 MAX_SHAPES = 256
 MAX_SHAPE_NAMES = 200
 MAX_SHAPE_CHARACTERS = 10_000
 
-# Each option is compared with all later ones; a hostile record may have thousands, an honest one has three.
+# Maximum number of options per field: each option is compared with all later options. An honest record has
+# about three options; a hostile record may have thousands.
 MAX_OPTIONS = 32
 
 _MAX_SHOWN_NAME, _MAX_SHOWN_NAMES = 30, 20
 _ABSENT = object()
 
 Within = Callable[[str, str], tuple[str, ...] | None]
-"""Function from a name and the rest of a dotted name to the path within its value; None if it has none."""
+"""Function that takes a name and the rest of a dotted name, and returns the path in the value, or None."""
 
 
 class Option(NamedTuple):
-    """A place where a field may be."""
+    """A name, and a path within its value, where a field may be found."""
 
     key: Any  # name, or index of a column
     rest: tuple[str, ...]  # path within the value
-    label: str  # for people
-    others: tuple[str, ...] = ()  # later names of the field, ignored once this one has a value
+    label: str  # dotted name shown to people
+    others: tuple[str, ...] = ()  # later names of the field, ignored if this name has a value
 
 
 @dataclass(frozen=True, slots=True)
 class RecordShape:
-    """The fields of all records that have the same names."""
+    """Options for the fields of all records with the same names."""
 
-    fields: tuple[tuple[str, tuple[Option, ...]], ...]  # field -> its options, in the order they are tried
+    fields: tuple[tuple[str, tuple[Option, ...]], ...]  # each field with its options, in order
     used: frozenset[str]  # names that may hold a field
-    ignored: tuple[str, ...]  # other names, at most MAX_NAMES
+    ignored: tuple[str, ...]  # names that hold no field, at most MAX_NAMES
 
 
 def find_columns(
@@ -84,7 +86,7 @@ def find_columns(
     within: Within,
     understood: Understanding,
 ) -> RecordShape:
-    """Return the shape of all rows, whose keys are column indices. Raises InputError for a missing column."""
+    """Return the shape of all rows, with column indices as keys. Raises InputError for a missing column."""
     shape = make_shape(plan, names, within)
     chosen = dict(shape.fields)
     for field, candidates in plan.items():
@@ -96,7 +98,7 @@ def find_columns(
         elif field == "source_id" and understood.url_may_be_id and "url" in chosen:
             continue
         elif field in needed:
-            # A file without a header has an article in its first row. Messages never quote text.
+            # Long names are hidden: the first row may be an article, of which messages must not quote text.
             listed = [name if len(name) <= _MAX_SHOWN_NAME else "(long)" for name in names[:_MAX_SHOWN_NAMES]]
             columns = ", ".join(listed) + (", …" if len(names) > _MAX_SHOWN_NAMES else "")
             if field.startswith(KEPT):
@@ -105,7 +107,7 @@ def find_columns(
             address = chosen["url"][0].label if field == "source_id" and "url" in chosen else "COLUMN"
             raise InputError(
                 f"{file} has no column for {field} (looked for: {', '.join(candidates)}); its columns are "
-                f"{columns}; say which one it is with --map {field}={address}"
+                f"{columns}; name the right column with --map {field}={address}"
             )
     indices = {name: index for index, name in reversed(list(enumerate(names)))}
     fields = tuple(
@@ -116,7 +118,7 @@ def find_columns(
 
 
 def flatten(shape: RecordShape, names: Sequence[str]) -> tuple[tuple[tuple[str, ...], ...], RecordShape]:
-    """Return the distinct columns that a shape of `find_columns` needs, and a shape whose keys index them."""
+    """Return the distinct columns that a shape needs, and a shape whose keys are indices of these columns."""
     columns: dict[tuple[str, ...], int] = {}
     fields = []
     for field, options in shape.fields:
@@ -129,14 +131,14 @@ def flatten(shape: RecordShape, names: Sequence[str]) -> tuple[tuple[tuple[str, 
 
 
 def fold(name: str) -> str:
-    """Return the form in which names are compared."""
+    """Return a name in lower case, with underscores for spaces and hyphens, for comparison."""
     return name.strip().lower().replace(" ", "_").replace("-", "_")
 
 
 def _get_options(
     candidates: Iterable[str], names: Collection[str], folded: dict[str, list[str]], within: Within
 ) -> list[Option]:
-    """Return the places of a field among the names of a record, in the order they are tried."""
+    """Return the options for a field among the names of a record, in the order of trial."""
     found: dict[tuple[str, tuple[str, ...]], Option] = {}
 
     def add(wanted: str, rest: str) -> None:
@@ -155,7 +157,7 @@ def _get_options(
 
 
 def make_shape(plan: Plan, names: Sequence[str], within: Within) -> RecordShape:
-    """Return the shape of records with these names; its keys are the names."""
+    """Return the shape of records with the given names, which are also the keys of the shape."""
     distinct = dict.fromkeys(names)
     folded: dict[str, list[str]] = {}
     for name in distinct:
@@ -180,7 +182,7 @@ def make_shape(plan: Plan, names: Sequence[str], within: Within) -> RecordShape:
 
 
 class Shapes:
-    """The shapes of the records of a file, looked up once for all records with the same names."""
+    """Shapes of the records of a file, each made once for all records with the same names."""
 
     def __init__(self, plan: Plan, understood: Understanding) -> None:
         self._plan = plan
@@ -204,7 +206,7 @@ class Shapes:
 
 
 def extract_values(record: Any, shape: RecordShape, understood: Understanding) -> dict[str, Any]:
-    """Return the values of a record by field, and count under which names they were found."""
+    """Return the values of a record by field, and count the names under which values were found."""
     found: dict[str, Any] = {}
     for field, options in shape.fields:
         looked_into = None
@@ -217,12 +219,12 @@ def extract_values(record: Any, shape: RecordShape, understood: Understanding) -
                 understood.seen.add(field)
                 looked_into = key
             elif key == looked_into:
-                # `{"source": {"name": null}}` has no publication: the object itself is not the name.
+                # In `{"source": {"name": null}}` the publication is missing: the object is not its name.
                 continue
             if value is None:
                 continue
             found[field] = value
-            if value == "":  # a later name may have a text
+            if value == "":  # a later name may have a value that is not empty
                 continue
             count_name(understood.fields.setdefault(field, {}), label)
             for other in others:
@@ -234,7 +236,7 @@ def extract_values(record: Any, shape: RecordShape, understood: Understanding) -
 
 
 def _find_within(value: Any, rest: str) -> Any:
-    """Return the value of a name, which may have dots, within an object; or _ABSENT."""
+    """Return the value of a name, possibly dotted, within an object, or _ABSENT."""
     if not isinstance(value, dict):
         return _ABSENT
     if rest in value:
@@ -251,7 +253,7 @@ def _find_within(value: Any, rest: str) -> Any:
 
 
 def _split_at_dots(name: str) -> Iterator[tuple[str, str]]:
-    """Yield what precedes and what follows each dot of a name, the last dot first."""
+    """Yield the parts before and after each dot of a name, beginning with the last dot."""
     at = name.rfind(".")
     while at > 0:
         yield name[:at], name[at + 1 :]

@@ -1,4 +1,4 @@
-"""Open a path as a source of records; the files in a zip archive are read as if they were one."""
+"""Open a path as a source of records; the files in a zip archive are read like one file."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from dedup.files.record import Plan, Record
 from dedup.files.report import Understanding
 from dedup.files.source import LineSource
 
-# Imported when the first feed is opened: it takes 12 ms, the other formats 2 each.
+# The module for feeds is imported when first needed, since this takes 12 ms; each other format takes 2 ms.
 if TYPE_CHECKING:
     from dedup.files.feeds import FeedSource
 
@@ -26,13 +26,13 @@ if TYPE_CHECKING:
 
 
 class PluginSource(Protocol):
-    """A source of a plug-in: `dedup.formats` names a class called with the path and the bytes of a record."""
+    """Source made by a plug-in class in `dedup.formats`, which takes a path and a maximum record size."""
 
-    suffixes: tuple[str, ...]  # of the class, such as `(".wire",)`
-    file: str  # the name used in messages
+    suffixes: tuple[str, ...]  # file suffixes that the class reads, such as `(".wire",)`
+    file: str  # name of the file in messages
     bytes_read: int
     bytes_total: int | None  # None if the size is unknown
-    truncated: bool  # the file broke off
+    truncated: bool  # whether the end of the file is missing
 
     def records(self, plan: Plan, needed: Collection[str], understood: Understanding) -> Iterator[Record]:
         """Yield the records. Raises InputError if the file cannot be used."""
@@ -47,19 +47,19 @@ SUFFIXES: dict[str, str] = {
     **dict.fromkeys((".xlsx", ".xlsm", ".xlsb", ".xls", ".ods"), "xlsx"),
     **dict.fromkeys((".xml", ".rss", ".atom", ".wxr"), "xml"),
 }
-SEEKING = ("parquet", "xlsx")  # Formats that are not read from beginning to end
-NAMES_SHOWN = 8  # Files of an archive in an error
+SEEKING = ("parquet", "xlsx")  # Formats that need a file that can be read in any order
+NAMES_SHOWN = 8  # Maximum number of files of an archive that an error lists
 
 
 class OpenedFile:
-    """The sources of one path, to be read once."""
+    """Sources of records of one path, which can be read once."""
 
     def __init__(self, path: str, reading: Reading, max_record_bytes: int) -> None:
         self.file = "<stdin>" if path == "-" else path
         self._reading, self._bound = reading, max_record_bytes
         self._archive: Archive | None = None
         self._names = [path]
-        self.skipped: list[str] = []  # files of an archive that are not of its format
+        self.skipped: list[str] = []  # files of an archive that are not read
         if path.lower().endswith(".zip"):
             self._archive = Archive(path)
         try:
@@ -69,12 +69,12 @@ class OpenedFile:
                 raise InputError(f"{path} is no Excel file, and has no sheet: leave out --sheet")
             if reading.encoding is not None and (_needs_seeking(self.format) or self.format == "xml"):
                 raise InputError(f"{path} names its own encoding: leave out --encoding")
-            self.source = self._open(self._names[0])  # of an archive, the file that is being read
+            self.source = self._open(self._names[0])  # in an archive: the file being read
         except BaseException:
             if self._archive:
                 self._archive.close()
             raise
-        self._truncated = False  # an earlier file of the archive was
+        self._truncated = False  # whether an earlier file of the archive was truncated
 
     @property
     def truncated(self) -> bool:
@@ -82,7 +82,7 @@ class OpenedFile:
 
     @property
     def names(self) -> list[str]:
-        """The files of an archive that are read."""
+        """Names of the files of an archive that are read."""
         return self._names if self._archive else []
 
     def close(self) -> None:
@@ -93,7 +93,7 @@ class OpenedFile:
     def records(
         self, plan: Plan, needed: Collection[str], understood: Understanding, *, every_line: bool = False
     ) -> Iterator[Record]:
-        """Return the records of all sources. Raises InputError, before the first, if one cannot be used."""
+        """Return the records of all sources. Raises InputError, before the first record, for a bad source."""
 
         def of(source: Source, understood: Understanding) -> Iterator[Record]:
             if not isinstance(source, LineSource) or hasattr(source, "records"):
@@ -112,7 +112,7 @@ class OpenedFile:
                 yield from of(self.source, understood)
 
         first = of(self.source, understood)
-        # Open each file of an archive once, so that a bad header is reported before anything is stored.
+        # Each file of an archive is opened once in advance, to report a bad header before anything is stored.
         for name in self._names[1:]:
             other = self._open(name)
             try:
@@ -138,11 +138,11 @@ class OpenedFile:
         return LineSource(name, self._bound, self._reading.encoding, self._archive)
 
     def _choose_members(self, archive: Archive, format: str | None) -> str:
-        """Return the format of the files in an archive, and set which of them are read."""
+        """Return the format of the files to read in an archive; set the lists of read and skipped files."""
         every = archive.names
         found = {name: _find_format(_get_suffix(name)) for name in every}
         if format is not None:
-            # Read the files whose names fit; if none does, the user means all of them.
+            # Only files whose names fit `format` are read; if no name fits, all files are read.
             found = {name: one if one == format else None for name, one in found.items()}
             found = found if any(found.values()) else dict.fromkeys(every, format)
         self._names = [name for name, one in found.items() if one]
@@ -162,13 +162,13 @@ class OpenedFile:
 
 
 def _get_suffix(name: str) -> str:
-    """Return the suffix of a file name without its `.gz` or the like."""
+    """Return the suffix of a file name after removal of a suffix of packing, such as `.gz`."""
     path = Path(name.lower())
     return Path(path.stem).suffix if path.suffix in PACKED_SUFFIXES else path.suffix
 
 
 def _needs_seeking(format: str) -> bool:
-    return format in SEEKING or format not in FORMATS  # formats of plug-ins may
+    return format in SEEKING or format not in FORMATS  # a plug-in may need it
 
 
 def _find_format(suffix: str) -> str | None:
@@ -191,7 +191,7 @@ def _choose_format(path: str, format: str | None) -> str:
         return "jsonl"
     suffix = _get_suffix(path)
     if (found := _find_format(suffix)) is None:
-        # A missing file or a directory has a better message than one about suffixes.
+        # A missing file or a directory raises its own message here, rather than a message about suffixes.
         open_file(path)[0].close()
         raise InputError(
             f"{path}: unknown format '{suffix}'; name the format ({', '.join(FORMATS)}) or rename the file "

@@ -1,7 +1,7 @@
 """Unpack files: gzip, bzip2, xz, Zstandard, and zip archives.
 
-The unpacked size has no bound: read in steps, a bomb takes time but no memory, while a bound would refuse
-honest dumps. The directory of an archive has a bound, since it is held in memory.
+The unpacked size has no limit: a bomb, read in steps, takes time but little memory, and a limit would refuse
+honest dumps. The directory of an archive has a size limit, since the directory is held in memory.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ from dedup.base.errors import InputError
 from dedup.base.extras import installing
 
 PLAIN_CHUNK_BYTES = 65_536
-PACKED_CHUNK_BYTES = 16_384  # A corrupt byte loses those before it in the chunk; larger chunks are not faster
-UNPACKED_CHUNK_BYTES = 1_048_576  # Bound of what one step unpacks: a bomb of zeros must not fill the memory
+PACKED_CHUNK_BYTES = 16_384  # A corrupt byte loses earlier bytes of its chunk; larger chunks are not faster
+UNPACKED_CHUNK_BYTES = 1_048_576  # Maximum unpacked in one step, so that a bomb cannot fill the memory
 
 GZIP_MAGIC = b"\x1f\x8b"
 _MAGIC = {GZIP_MAGIC: "gzip", b"BZh": "bzip2", b"\xfd7zXZ\0": "xz", b"\x28\xb5\x2f\xfd": "zstd"}
@@ -32,19 +32,19 @@ _ZIP_MAGIC = b"PK\x03\x04"
 
 PACKED_SUFFIXES = {".gz": "gzip", ".bz2": "bzip2", ".xz": "xz", ".zst": "zstd"}
 
-# Of the dictionary of an xz stream: `xz -9` makes 64 MiB, a forged header may ask for 4 GiB.
+# Maximum for the dictionary of an xz stream: `xz -9` needs 64 MiB; a forged header may ask for 4 GiB.
 XZ_MEMORY_BYTES = 128 * 1_048_576
 
 
 class PackedFile:
-    """The bytes of a file, of standard input ("-") or of a member of an archive."""
+    """Bytes of a file, of standard input ("-") or of a member of an archive."""
 
     def __init__(self, path: str, archive: Archive | None = None) -> None:
         self.file = "<stdin>" if path == "-" else path
-        self.bytes_read = 0  # position in the file as stored
-        self.bytes_total: int | None = None  # size of the file as stored; None for pipes
+        self.bytes_read = 0  # position in the stored file, before unpacking
+        self.bytes_total: int | None = None  # size of the stored file; None for pipes
         self.packing: str | None = None  # gzip, bzip2, xz, zstd or zip
-        self.truncated = False  # the packed data end early or are corrupt
+        self.truncated = False  # whether the packed data end early or are corrupt
         self._archive = archive
         self._read: Callable[[int], bytes]
         self.close: Callable[[], None]
@@ -56,7 +56,7 @@ class PackedFile:
             if sys.stdin is None:
                 raise InputError("standard input is closed; name a file instead of -")
             stdin: Any = sys.stdin.buffer
-            # read1 returns what a slow producer has written so far; read would wait for a full buffer.
+            # read1 returns the bytes written so far by a slow producer; read would wait for a full buffer.
             self._read, self.close = stdin.read1, lambda: None
         else:
             raw, self.bytes_total = open_file(path)
@@ -77,7 +77,7 @@ class PackedFile:
             raise InputError(f"{self.file} is a zip archive; {where} that is named .zip")
         packing = next((name for magic, name in _MAGIC.items() if head.startswith(magic)), None)
         if any(magic.startswith(head) for magic in _MAGIC):
-            # An interrupted download may end within the magic bytes, or before them.
+            # The suffix helps for an interrupted download, which may end before or within the magic bytes.
             packing = packing or PACKED_SUFFIXES.get(Path(self.file.lower()).suffix)
         if packing is not None:
             self.packing = packing
@@ -88,7 +88,7 @@ class PackedFile:
                 head = self._fetch(PLAIN_CHUNK_BYTES)
 
     def _unpack_streams(self, chunk: bytes, make: Callable[[], Any]) -> Iterator[bytes]:
-        # Files joined with cat hold several streams, and tapes pad them with zeros.
+        # Files joined with cat hold several streams, and tapes pad streams with zeros.
         member, began = make(), False
         try:
             while chunk:
@@ -108,8 +108,8 @@ class PackedFile:
         except (InputError, MemoryError):
             raise
         except Exception as error:
-            # The errors of the four modules have no common base. A message says "Memory" or "memory" if the
-            # header asks for more than the bound.
+            # The errors of the four modules have no common base. A message has "Memory" or "memory" if the
+            # header asks for more memory than allowed.
             if not began and "emory" in str(error):
                 raise InputError(f"{self.file} asks for more memory than allowed; unpack it first") from None
             self.truncated = True
@@ -127,10 +127,10 @@ class PackedFile:
 
 
 class _Gzip:
-    """A decompressor of gzip with the interface of those in bz2 and lzma."""
+    """Decompressor of gzip with the interface of the decompressors in bz2 and lzma."""
 
     def __init__(self) -> None:
-        self._member = zlib.decompressobj(wbits=31)  # 31: gzip framing, checksum verified by zlib
+        self._member = zlib.decompressobj(wbits=31)  # 31: gzip format; zlib verifies the checksum
         self.needs_input, self.eof, self.unused_data = True, False, b""
 
     def decompress(self, chunk: bytes, most: int) -> bytes:
@@ -157,14 +157,14 @@ def _choose_unpacker(packing: str, file: str) -> Callable[[], Any]:
     return zstd.ZstdDecompressor
 
 
-MAX_DIRECTORY_BYTES = 4 * 1_048_576  # About 40,000 files; in memory it takes 15 times as much
-_PACKINGS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)  # Python unpacks no other in steps
-_ENCRYPTED = 1  # A flag of a member
+MAX_DIRECTORY_BYTES = 4 * 1_048_576  # About 40,000 files; a directory takes 15 times as much memory
+_PACKINGS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)  # Python can unpack only these in steps
+_ENCRYPTED = 1  # Flag of an encrypted member
 _BROKEN_MEMBER = (zipfile.BadZipFile, EOFError, zlib.error)
 
 
 class Archive:
-    """A zip archive, whose members are read one at a time."""
+    """Zip archive, whose members are read one after the other."""
 
     def __init__(self, path: str) -> None:
         self.file = path
@@ -176,12 +176,12 @@ class Archive:
             raw.close()
             if not isinstance(error, (zipfile.BadZipFile, OSError, ValueError, NotImplementedError)):
                 raise
-            raise InputError(f"{path} is no whole zip archive; check it with: unzip -t {path}") from None
-        # Without hidden files and the `__MACOSX` ones that a Mac adds.
+            raise InputError(f"{path} is not a whole zip archive; check it with: unzip -t {path}") from None
+        # Hidden files, and files in the folder `__MACOSX` that a Mac adds, are left out.
         files = (info.filename for info in self._zip.infolist() if not info.is_dir())
         self.names = [name for name in files if not _is_hidden(name)]
         twice = next((name for name, count in Counter(self.names).items() if count > 1), None)
-        if twice is not None:  # zipfile reads only the last of them by name
+        if twice is not None:  # by its name, zipfile reads only the last such file
             self.close()
             raise InputError(f"{path} holds several files named {twice}; unpack them with: unzip -B {path}")
 
@@ -190,7 +190,7 @@ class Archive:
         return min(self._counted.bytes_read, self.bytes_total)
 
     def open(self, name: str) -> tuple[Callable[[int], bytes], Callable[[], None]]:
-        """Return the functions that read and close a member. Raises InputError if it cannot be read."""
+        """Return functions that read and close a member. Raises InputError if the member cannot be read."""
         info = self._zip.getinfo(name)
         if info.flag_bits & _ENCRYPTED or info.compress_type not in _PACKINGS:
             why = "needs a password" if info.flag_bits & _ENCRYPTED else "is packed in an unusual way"
@@ -212,7 +212,7 @@ def _is_hidden(name: str) -> bool:
 
 
 class CountingFile:
-    """A file that counts the bytes read, and refuses to read more than `MAX_DIRECTORY_BYTES` at once."""
+    """File that counts the bytes read, and refuses one read of more than `MAX_DIRECTORY_BYTES`."""
 
     def __init__(self, raw: Any, path: str, size: int) -> None:
         self._path, self._total = path, size
@@ -224,7 +224,7 @@ class CountingFile:
     def read(self, size: int = -1) -> bytes:
         if size < 0:
             size = max(0, self._total - self.tell())
-        # Only the directory is read in one piece; members are read in steps.
+        # A large read can only be the directory of the archive, since members are read in steps.
         if size > MAX_DIRECTORY_BYTES:
             raise InputError(f"{self._path} holds too many files for one archive; unpack it first")
         found: bytes = self._read(size)
@@ -233,7 +233,7 @@ class CountingFile:
 
 
 def open_file(path: str) -> tuple[Any, int | None]:
-    """Return the file, unbuffered, and its size in bytes (None for a pipe). Raises InputError on failure."""
+    """Return an unbuffered file, and its size in bytes (None for a pipe). Raises InputError on failure."""
     try:
         raw = Path(path).open("rb", buffering=0)  # noqa: SIM115 (the source closes it)
     except FileNotFoundError:
@@ -250,9 +250,9 @@ def open_file(path: str) -> tuple[Any, int | None]:
 
 
 def open_regular(path: str, what: str) -> tuple[Any, int]:
-    """Return a file that can be read in any order, and its size. Raises InputError for a pipe or the like."""
+    """Return a file that can be read in any order, and its size. Raises InputError unless it is regular."""
     raw, size = open_file(path)
     if size is None:
         raw.close()
-        raise InputError(f"{path} is not a regular file, which {what} needs; save it to one")
+        raise InputError(f"{path} is not a regular file, which {what} needs; save it to a file")
     return raw, size

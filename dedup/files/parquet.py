@@ -1,10 +1,10 @@
-"""Read records from a Parquet file, one per row, a few rows in memory at a time.
+"""Read records from a Parquet file, one per row, with few rows in memory.
 
-A row that is too long, or has an id or text that Python cannot hold, becomes a record with a reason. If the
-file breaks off, the rows before that count.
+A row that is too long, or has an id or text that Python cannot represent, becomes a record with a reason to
+refuse it. If the end of the file is missing, the rows before the end are read.
 
-pyarrow unpacks a whole page at once. Most writers make pages of 1 MB, but those of pyarrow hold at least
-1,024 values of any size. So the rows of a group are refused if one of its pages is too large.
+pyarrow unpacks a whole page in one step. Most writers make pages of 1 MB, but pages made by pyarrow hold at
+least 1,024 values of any size. So all rows of a row group are refused if one page of the group is too large.
 """
 
 from __future__ import annotations
@@ -36,24 +36,24 @@ _LARGE_PAGE = (
     " in pyarrow with write_batch_size=16"
 )
 PARQUET_ENDS_EARLY = "Parquet data cannot be read: the rest of the file is missing"
-PARQUET_BATCH_ROWS = 64  # In memory. Read one by one a row takes 44 µs, in such a batch 4
-# May reduce a batch to one row: one entry of a dictionary may be the value of every row.
+PARQUET_BATCH_ROWS = 64  # Rows in memory. In such a batch a row takes 4 µs; read separately it takes 44 µs
+# Maximum size of a batch, which may shrink to one row if every row refers to a large dictionary entry.
 PARQUET_BATCH_BYTES = 16 * 1_048_576
-PARQUET_PAGE_BYTES = 256 * 1_048_576  # Unpacked: 1,024 texts of twice the length of the longest real one
-PARQUET_BUFFER_BYTES = 65_536  # Without a buffer pyarrow reads the columns of a whole row group at once
+PARQUET_PAGE_BYTES = 256 * 1_048_576  # Maximum when unpacked: 1,024 texts twice as long as the longest known
+PARQUET_BUFFER_BYTES = 65_536  # Without a buffer, pyarrow would hold all columns of a row group in memory
 
 
 class ParquetSource:
-    """The rows of a Parquet file. Raises InputError if it cannot be read."""
+    """Rows of a Parquet file. Raises InputError if the file cannot be read."""
 
     def __init__(self, path: str, max_row_bytes: int = MAX_RECORD_BYTES) -> None:
         self.file = path
-        self.max_row_bytes = max_row_bytes  # in the columns that are read
-        self.bytes_read = 0  # estimated by the share of rows that were read
+        self.max_row_bytes = max_row_bytes  # maximum size of a row, in the columns that are read
+        self.bytes_read = 0  # estimated from the share of rows already read
         self.truncated = False
         self.close: Callable[[], None]
         if path == "-":
-            raise InputError("Parquet cannot be read from standard input; save it to a file and name that")
+            raise InputError("Parquet cannot be read from standard input; save it to a file and name it")
         try:
             import pyarrow
             import pyarrow.parquet
@@ -64,7 +64,7 @@ class ParquetSource:
         try:
             if raw.read(len(GZIP_MAGIC)) == GZIP_MAGIC:
                 raise InputError(f"{path} is Parquet inside gzip; unpack it: gunzip {path}")
-            # The file, not its path: pyarrow accepts only names in UTF-8.
+            # pyarrow gets the open file, since it accepts only paths in UTF-8.
             self._parquet = pyarrow.parquet.ParquetFile(
                 raw, buffer_size=PARQUET_BUFFER_BYTES, pre_buffer=False
             )
@@ -121,7 +121,7 @@ class ParquetSource:
                     else:
                         yield row, None, found
                     self.bytes_read = self.bytes_total * row // max(total, row)
-        except MemoryError:  # one of pyarrow's errors too
+        except MemoryError:  # some errors of pyarrow are MemoryErrors, too
             self.truncated = True
             yield row + 1, None, NO_MEMORY
         except (self._pa.ArrowException, OSError, ValueError):
@@ -129,7 +129,7 @@ class ParquetSource:
             yield row + 1, None, PARQUET_ENDS_EARLY
 
     def _read_rows(self, group: int, columns: tuple[tuple[str, ...], ...]) -> Iterator[tuple[Any, ...] | str]:
-        """Yield the values of each row of a row group by column, or why the row is refused."""
+        """Yield for each row of a row group its values by column, or the reason to refuse the row."""
         names = sorted({".".join(path) for path in columns})
         about = self._parquet.metadata.row_group(group)
         chunks = [about.column(i) for i in range(about.num_columns)]
@@ -149,7 +149,7 @@ class ParquetSource:
         size = min(PARQUET_BATCH_ROWS, max(1, PARQUET_BATCH_BYTES // max([1, *unpacked])))
         for batch in self._parquet.iter_batches(size, row_groups=[group], columns=names):
             pieces = [batch]
-            # Row by row, so that only the rows that are too long are refused.
+            # Rows are read one by one here, so that only rows that are too long are refused.
             if batch.nbytes > self.max_row_bytes:
                 pieces = [batch.slice(i, 1) for i in range(batch.num_rows)]
             for piece in pieces:
@@ -166,10 +166,10 @@ class ParquetSource:
 
 
 def convert_column(column: Any, *, names: bool = False) -> list[Any]:
-    """Return the values of a pyarrow array, with `UNREADABLE` for values that Python cannot hold.
+    """Return the values of a pyarrow array, with `UNREADABLE` for values that Python cannot represent.
 
-    Nanoseconds are cut off, times with a zone are in UTC, and lists and structs come out empty. `names`: join
-    a list of texts to one text.
+    Nanoseconds are cut off, times with a zone are converted to UTC, and lists and structs become empty.
+    `names`: join a list of texts into one text.
     """
     import pyarrow as pa
 
@@ -178,11 +178,11 @@ def convert_column(column: Any, *, names: bool = False) -> list[Any]:
 
         column = pyarrow.compute.binary_join(column, ", ")
     if pa.types.is_nested(column.type):
-        # No field needs the contents, and their size in Python has no bound.
+        # No field needs the contents of lists and structs, which could take any amount of memory.
         placeholder: Any = {} if pa.types.is_struct(column.type) else []
         return [placeholder if scalar.is_valid else None for scalar in column]
     if pa.types.is_timestamp(column.type):
-        # Python's datetime has no nanoseconds, and Python may not know the zone.
+        # Python's datetime has no nanoseconds, and may not support the time zone.
         unit = "us" if column.type.unit == "ns" else column.type.unit
         column = column.cast(pa.timestamp(unit, "UTC" if column.type.tz else None), safe=False)
     try:
@@ -195,5 +195,5 @@ def convert_column(column: Any, *, names: bool = False) -> list[Any]:
 def _convert_value(scalar: Any, arrow_error: type[Exception]) -> Any:
     try:
         return scalar.as_py()
-    except (ValueError, OverflowError, arrow_error):  # not UTF-8, or past the year 9999
+    except (ValueError, OverflowError, arrow_error):  # text is not UTF-8, or a time is after the year 9999
         return UNREADABLE

@@ -1,18 +1,18 @@
-"""Read the sizes of pages of Parquet, which pyarrow does not give, from headers in Thrift's compact form."""
+"""Read the sizes of Parquet pages, which pyarrow does not report, from headers in Thrift's compact form."""
 
 from __future__ import annotations
 
 from typing import Any
 
-HEADER_BYTES = 65_536  # Of a header at most: writers omit statistics of values longer than a few kilobytes
+HEADER_BYTES = 65_536  # Maximum size of a header: writers omit statistics of values of many kilobytes
 
 _TRUE, _FALSE, _BYTE, _DOUBLE, _BINARY, _LIST, _SET, _STRUCT = 1, 2, 3, 7, 8, 9, 10, 12
-_NUMBERS = (4, 5, 6)  # 16, 32 and 64 bits
-_UNPACKED, _PACKED = 2, 3  # Fields of a header with the bytes of the page
+_NUMBERS = (4, 5, 6)  # Types of integers with 16, 32 and 64 bits
+_UNPACKED, _PACKED = 2, 3  # Ids of the header fields with the unpacked and packed size of a page
 
 
 def find_largest_page(raw: Any, chunk: Any) -> int:
-    """Return the unpacked bytes of the largest page of a column chunk, or of all if a header is broken."""
+    """Return the unpacked size of the largest page in a column chunk; of the chunk if a header is broken."""
     starts = [chunk.data_page_offset]
     if chunk.has_dictionary_page:
         starts.append(chunk.dictionary_page_offset)
@@ -31,7 +31,7 @@ def find_largest_page(raw: Any, chunk: Any) -> int:
 
 
 def _read_struct(data: bytes, at: int) -> tuple[dict[int, int], int]:
-    """Return the fields of a struct that are numbers, and the position after it."""
+    """Return the integer fields of a struct by id, and the position after the struct."""
     found: dict[int, int] = {}
     field = 0
     while head := data[at]:
@@ -42,14 +42,14 @@ def _read_struct(data: bytes, at: int) -> tuple[dict[int, int], int]:
             field, at = _read_number(data, at)
         if kind in _NUMBERS:
             found[field], at = _read_number(data, at)
-        elif kind not in (_TRUE, _FALSE):  # the kind of a flag is its value
+        elif kind not in (_TRUE, _FALSE):  # a flag has no bytes, since its type is its value
             at = _skip_value(data, at, kind)
     return found, at + 1
 
 
 def _skip_value(data: bytes, at: int, kind: int) -> int:
     """Return the position after a value."""
-    if kind in (_TRUE, _FALSE, _BYTE):  # in a list a flag is a byte
+    if kind in (_TRUE, _FALSE, _BYTE):  # a flag in a list takes a byte
         return at + 1
     if kind in _NUMBERS:
         return _read_number(data, at)[1]
@@ -67,7 +67,7 @@ def _skip_value(data: bytes, at: int, kind: int) -> int:
         return at
     if kind == _STRUCT:
         return _read_struct(data, at)[1]
-    raise ValueError(kind)  # a map, which no header has
+    raise ValueError(kind)  # maps occur in no header
 
 
 def _read_varint(data: bytes, at: int) -> tuple[int, int]:
@@ -82,5 +82,5 @@ def _read_varint(data: bytes, at: int) -> tuple[int, int]:
 
 def _read_number(data: bytes, at: int) -> tuple[int, int]:
     value, at = _read_varint(data, at)
-    # Zigzag: the sign is the last bit.
+    # Numbers are in zigzag form, in which the last bit is the sign.
     return value >> 1 ^ -(value & 1), at

@@ -4,10 +4,10 @@
         for item in reader:                  # an Article, a Reject with line and reason, or a Repair
             ...
 
-A bad record becomes a Reject, a repaired field a Repair right before its article. A file that cannot be used
-raises InputError before the first article. Memory holds one record of bounded size.
+A bad record becomes a Reject; a repaired field becomes a Repair right before its article. A file that cannot
+be used raises InputError before the first article. Memory holds one record of limited size.
 
-Texts are not changed, unless the option `html` extracts them; texts of feeds are always HTML.
+Texts are not changed, unless the option `html` extracts them from HTML; texts of feeds are always extracted.
 """
 
 from __future__ import annotations
@@ -51,26 +51,27 @@ from dedup.files.source import UTF8, guess_encoding
 
 Item = Article | Reject | Repair  # What a reader yields
 
-# Records, and bytes of them, that are read before the first is yielded. One of them must have each name that
-# the user mapped; of a pipe, their dates decide how its dates are written.
+# Maximum number and bytes of records that are read before the first is yielded. At least one of these records
+# must have each mapped name. In a pipe, the dates of these records show how all its dates are written.
 FIRST_RECORDS = 500
 FIRST_BYTES = 4_000_000
 
-PROGRESS_BYTES = 1_048_576  # Of the file, between two steps of the progress
-NAME_BYTES = 200  # Of a file's name, kept in the name of its rejects file: file systems allow 255
-NAMES_SHOWN = 12  # In an error about a name that the file does not have
-CUT_CHARACTERS = 32_767  # A cell of Excel cuts texts at this length
+PROGRESS_BYTES = 1_048_576  # Bytes of the file between two updates of the progress
+NAME_BYTES = 200  # Maximum of a file's name in the name of its rejects file: file systems allow 255
+NAMES_SHOWN = 12  # Maximum in an error about a name that the file does not have
+CUT_CHARACTERS = 32_767  # Length at which Excel cuts off the text of a cell
 
 
 class ArticleReader(Iterator[Item]):
-    """The articles of one file, or of standard input for "-", in order, once; a context manager.
+    """Iterator and context manager for the articles of one file, or of standard input for "-".
 
-    A record without a known name for an id has its url as id. `every_line` is for callers that answer every
-    line of JSONL: blank lines are Rejects, ids are needed, and dates never make the file unusable.
+    A record without an id gets its url as id if no earlier record had a name for an id. `every_line` is for
+    callers that answer every line of JSONL: blank lines become Rejects, ids are required, and no date makes
+    the file unusable.
 
     Raises InputError before the first article if the file, its header or an argument cannot be used, if too
-    many dates of a column cannot be read (`dates.py`), or if the first records lack a mapped name; later only
-    for a failing disk, or for bad dates late in a pipe.
+    many dates of a column cannot be read (`dates.py`), or if the first records lack a mapped name. Raises
+    InputError later only for a failing disk, or for bad dates late in a pipe.
     """
 
     def __init__(
@@ -116,12 +117,12 @@ class ArticleReader(Iterator[Item]):
     def _scan_dates_first(
         self, records: Iterator[Record], again: Callable[[], OpenedFile], plan: Plan, needed: set[str]
     ) -> Iterator[Record]:
-        """Yield the records, after reading the dates of the whole file."""
-        # The file is read a second time, since its last date may decide how the first is read.
+        """Read the dates of the whole file, then yield the records."""
+        # The file is read twice, since the last date may decide how the first date is read.
         opened = again()
         understood = Understanding(self.file, opened.format)
         understood.url_may_be_id = self.understood.url_may_be_id
-        if opened.format == "parquet":  # columns of texts need not be read again
+        if opened.format == "parquet":  # only columns of dates need to be read
             plan, needed = {field: plan[field] for field in TIMES}, set()
         try:
             self._scan_dates(opened.records(plan, needed, understood))
@@ -130,7 +131,7 @@ class ArticleReader(Iterator[Item]):
         yield from records
 
     def _check_first(self, records: Iterator[Record]) -> Iterator[Record]:
-        """Yield the records, after checking the names of the first ones, and of a pipe their dates."""
+        """Check the names of the first records, and in a pipe also their dates; then yield all records."""
         first: list[Record] = []
         size = 0
         failed: InputError | MemoryError | None = None
@@ -141,7 +142,7 @@ class ArticleReader(Iterator[Item]):
                 if len(first) >= FIRST_RECORDS or size >= FIRST_BYTES:
                     break
         except (InputError, MemoryError) as error:
-            failed = error  # raised after the records before it
+            failed = error  # raised after the records before the error
         if first and (missing := self.understood.find_unseen(self._named)):
             self._refuse_unseen(len(first), *next(iter(missing.items())))
         if self.bytes_total is None:
@@ -168,7 +169,7 @@ class ArticleReader(Iterator[Item]):
 
     def _scan_dates(self, records: Iterable[Record]) -> None:
         def readable() -> Iterator[dict[str, Any]]:
-            with suppress(InputError):  # reported when the file is read for its articles
+            with suppress(InputError):  # the second reading reports the error
                 for _, _, found in takewhile(lambda _: not self.stop(), records):
                     if isinstance(found, dict):
                         yield found
@@ -193,17 +194,17 @@ class ArticleReader(Iterator[Item]):
 
     @property
     def bytes_read(self) -> int:
-        """Position in the file before unpacking; an estimate for Parquet and Excel."""
+        """Position in the stored file, before unpacking; an estimate for Parquet and Excel."""
         return self._opened.source.bytes_read
 
     @property
     def bytes_total(self) -> int | None:
-        """Size of the file before unpacking; None for standard input and pipes."""
+        """Size of the stored file, before unpacking; None for standard input and pipes."""
         return self._opened.source.bytes_total
 
     @property
     def truncated(self) -> bool:
-        """True if the file broke off. Its last articles may be nonsense: packed data end with a checksum."""
+        """True if the end of the file is missing; without the final checksum, articles may be corrupt."""
         return self._opened.truncated
 
     def __iter__(self) -> Iterator[Item]:
@@ -302,19 +303,19 @@ def read_articles(
     every_line: bool = False,
     **options: Unpack[ReadingOptions],
 ) -> ArticleReader:
-    """Read the articles of a file; `options` are fields of `Reading`."""
+    """Return a reader of the articles of a file; `options` are fields of `Reading`."""
     return ArticleReader(path, Reading(**options), max_record_bytes, every_line=every_line)
 
 
 def try_out(path: str | Path, reading: Reading, *, every_line: bool = False) -> None:
-    """Open a file and close it again, to raise its errors early."""
-    # Not a pipe: it can be read only once.
+    """Open and close a file, to raise errors before the actual reading."""
+    # A pipe is skipped, because it can be read only once.
     if str(path) != "-" and (Path(path).is_file() or not Path(path).exists()):
         ArticleReader(path, reading, every_line=every_line).close()
 
 
 def rejects_path(source: str | Path) -> Path:
-    """Return the default path for refused records, in the current folder."""
+    """Return the default path of the rejects file, in the current folder."""
     name = "stdin" if str(source) == "-" else Path(source).name
     kept = os.fsdecode(os.fsencode(name)[:NAME_BYTES])
     return Path(f"{kept}.rejects.jsonl")
@@ -365,7 +366,7 @@ def _get_usual_names(format: str) -> Mapping[str, tuple[str, ...]]:
 
 def _measure(record: Record) -> int:
     _, raw, found = record
-    # Rows of Parquet and Excel have no bytes: their characters are counted.
+    # Rows of Parquet and Excel have no raw bytes, so the characters of their values are counted.
     if raw is not None or isinstance(found, str):
         return len(raw or b"")
     return sum(len(value) for value in found.values() if isinstance(value, str))

@@ -1,4 +1,4 @@
-"""Options for reading a file, as of `dedup load`."""
+"""Options for reading a file, such as the options of `dedup load`."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from dedup.files.dates import check_format
 
 
 class ReadingOptions(TypedDict, total=False):
-    """The fields of a `Reading`, as keyword arguments."""
+    """Fields of `Reading` as keyword arguments."""
 
     fields: Mapping[str, str] | None
     format: str | None
@@ -29,20 +29,20 @@ class ReadingOptions(TypedDict, total=False):
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """Options for reading a file. Raises InputError for an unknown field or a bad format of dates."""
+    """Options for reading a file. Raises InputError for an unknown field or a bad date format."""
 
-    # article field -> its key or column; in JSON and Parquet `source.name` may be a name within `source`.
+    # Key or column of each mapped field; in JSON and Parquet, `source.name` can mean `name` within `source`.
     fields: Mapping[str, str] | None = None
-    format: str | None = None  # one of `dedup.files.opening.FORMATS`; None: the name of the file says it
-    publication: str | None = None  # of articles without one
-    language: str | None = None  # of articles without one
+    format: str | None = None  # one of `dedup.files.opening.FORMATS`; None: decided by the file name
+    publication: str | None = None  # publication for articles that have none
+    language: str | None = None  # language for articles that have none
     html: bool = False  # extract texts from HTML, and remove tags from titles
-    date_format: str | None = None  # of `datetime.strptime`; dates that do not fit are read as usual
-    day_first: bool | None = None  # of three numbers; False: the month is first; None: the file shows it
-    lose_dates: bool = False  # continue, however many dates cannot be read
-    encoding: str | None = None  # if the file is not in UTF-8 and has no byte order mark
-    sheet: str | None = None  # of Excel; None: the first that is not hidden
-    keep: Sequence[str] = ()  # names of values that articles keep, found as mapped fields are
+    date_format: str | None = None  # for `datetime.strptime`; dates in other formats are read as usual
+    day_first: bool | None = None  # in dates of three numbers; False: month first; None: find out
+    lose_dates: bool = False  # accept any number of unreadable dates
+    encoding: str | None = None  # encoding of a file that is not UTF-8 and has no byte order mark
+    sheet: str | None = None  # name of an Excel sheet; None: the first visible sheet
+    keep: Sequence[str] = ()  # names of values to store with the articles, found like mapped names
 
     def __post_init__(self) -> None:
         for field in self.fields or ():
@@ -51,7 +51,7 @@ class Reading:
             check_format(self.date_format)
 
     def complete(self, article: Article) -> Article:
-        """Return the article with missing publication and language filled in."""
+        """Return the article, with a missing publication or language filled in."""
         publication = article.publication or self.publication
         language = article.language or self.language
         if (publication, language) == (article.publication, article.language):

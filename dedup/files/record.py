@@ -1,14 +1,15 @@
-"""Records of a file, their bounds, and the article that a record makes.
+"""Records of a file, their limits, and the conversion of a record to an article.
 
-Optional fields are repaired, and the repairs reported; any other fault refuses the record. These are all the
-repairs:
+Optional fields are repaired, and the repairs are reported; a record with any other fault is refused. The only
+repairs are:
 
-- a time that cannot be read is left out;
-- in a title, url, publication, language or byline a number becomes its text; NUL and lone surrogates, which
-  Postgres cannot store, are dropped; any other value that is no text, or is too long, is left out;
-- a value that Python cannot hold is left out.
+- A time that cannot be read is left out.
+- In a title, url, publication, language or byline, a number is converted to text. NUL and lone surrogates,
+  which Postgres cannot store, are dropped. Any other value is left out if it is not text or is too long.
+- A value that Python cannot represent is left out.
 
-An integer id becomes its text, and a list of authors a byline, without a report. The text never changes.
+An integer id is converted to text, and a list of authors to a byline, without a report. The text of an
+article never changes.
 """
 
 from __future__ import annotations
@@ -25,21 +26,21 @@ from dedup.base.times import parse_time
 from dedup.files.dates import TIMES
 from dedup.files.rejects import MAX_REPAIR_CHARACTERS
 
-# First line or row, counted from 1; bytes (None for rows); and values by article field, or a reason.
+# Number of the first line or row, from 1; bytes (None for rows); and values by field, or a reason to refuse.
 Record = tuple[int, bytes | None, dict[str, Any] | str]
-Plan = Mapping[str, tuple[str, ...]]  # Article field -> names that may hold it, in the order they are tried
+Plan = Mapping[str, tuple[str, ...]]  # Names to try for each field of an article, in order
 
 REQUIRED_FIELDS = ("source_id", "text")
 
-# Bytes of a line, or of the cells of a row. The longest of 120,000 real articles has 132,000 characters.
-# Reading takes up to 13 times as much memory: csv holds bytes, text, four bytes a character, and values.
+# Maximum bytes of a line, or of the cells of a row. The longest of 120,000 articles has 132,000 characters.
+# Reading takes up to 13 times as much memory: bytes, text, csv's four bytes per character, and values.
 MAX_RECORD_BYTES = 16 * 1_048_576
-OTHER_BYTES = 1_048_576  # Room for the other fields of a record whose text may be longer than usual
-# Commas and opening brackets in a line of JSONL; delimiters and line ends in a row of CSV. A small object
-# takes 30 times as many bytes in Python as in JSON, so the bytes of a record alone do not bound its memory.
+OTHER_BYTES = 1_048_576  # Allowance for fields besides the text, if longer texts than usual are allowed
+# Maximum number of commas and opening brackets in a JSONL line, or of delimiters and line ends in a CSV row.
+# Limiting bytes is not enough: a small object takes 30 times as many bytes in Python as in JSON.
 MAX_RECORD_VALUES = 1_000_000
-MAX_RECORD_KEYS = 1_000  # Each is looked up among the names of fields, which takes 4 µs; exports have 100
-MAX_RAW_BYTES = 1_048_576  # Bytes of a refused record that are kept. Real articles fit
+MAX_RECORD_KEYS = 1_000  # Each key is looked up among names of fields in 4 µs; exports have about 100 keys
+MAX_RAW_BYTES = 1_048_576  # Maximum kept of a refused record; real articles are smaller
 
 TOO_MANY_VALUES = f"the record has more than {MAX_RECORD_VALUES:,} values"
 NO_MEMORY = "the record needs more memory than there is"
@@ -47,15 +48,15 @@ NO_MEMORY = "the record needs more memory than there is"
 
 def describe_error(error: Exception) -> str:
     """Return the reason to refuse a record on which a parser fails."""
-    # Without the message of the error, which may quote the article.
+    # The message of the error is left out, since it may quote the article.
     return f"it cannot be read ({type(error).__name__})"
 
 
-UNREADABLE = object()  # A value that Python cannot hold, such as a time in the year 33,000
+UNREADABLE = object()  # Stands for a value that Python cannot represent, such as a time in the year 33,000
 
 
 class Refusal(str):
-    """The reason why a record is refused, with its id if that can be read."""
+    """Reason why a record is refused, with the id of the record if that can be read."""
 
     source_id: Any
 
@@ -66,7 +67,7 @@ class Refusal(str):
 
 
 def find_unreadable(found: Mapping[str, Any]) -> Refusal | None:
-    """Return the reason to refuse values if a required one cannot be read, else None."""
+    """Return the reason to refuse a record if a required value cannot be read, else None."""
     bad = [field for field in REQUIRED_FIELDS if found.get(field) is UNREADABLE]
     if not bad:
         return None
@@ -74,26 +75,26 @@ def find_unreadable(found: Mapping[str, Any]) -> Refusal | None:
 
 
 class Beginning(bytes):
-    """The first bytes of a record that is too large to be held."""
+    """First bytes of a record that is too large to hold in memory."""
 
-    length: int  # bytes of the whole record
-    quotes: int  # quotation marks of the whole record: an odd number leaves a value of CSV open
+    length: int  # number of bytes of the whole record
+    quotes: int  # number of quotation marks in the whole record; after an odd number a CSV value is open
 
 
 def make_beginning(first: bytes, length: int, quotes: int) -> Beginning:
-    """Return the first `MAX_RAW_BYTES` at most of a record."""
+    """Return the `Beginning` of a record, with at most `MAX_RAW_BYTES`."""
     made = Beginning(first[:MAX_RAW_BYTES])
     made.length, made.quotes = length, quotes
     return made
 
 
 def record_bytes(text_characters: int) -> int:
-    """Return the bytes that a record may have if its text may have so many characters."""
-    return max(MAX_RECORD_BYTES, 6 * text_characters + OTHER_BYTES)  # JSON takes up to 6 bytes a character
+    """Return the maximum size of a record whose text may have up to `text_characters` characters."""
+    return max(MAX_RECORD_BYTES, 6 * text_characters + OTHER_BYTES)  # up to 6 bytes per character in JSON
 
 
 def describe_size(length: int, most: int) -> str:
-    """Return the reason to refuse a record of so many bytes."""
+    """Return the reason to refuse a record that is larger than `most` bytes."""
     return f"the record has {length:,} bytes, the limit is {most:,}"
 
 
@@ -102,11 +103,11 @@ def format_row(found: dict[str, Any]) -> str:
     return json.dumps(found, default=lambda value: "(cannot be read)" if value is UNREADABLE else str(value))
 
 
-Flaw = tuple[str, str, str]  # A repaired field, the reason, and the beginning of its value
+Flaw = tuple[str, str, str]  # Name of a repaired field, reason, and beginning of the bad value
 
 
 def make_article(found: dict[str, Any]) -> tuple[Article, Sequence[Flaw]]:
-    """Return an article and its repairs. Raises InputError if its id or text cannot be used."""
+    """Return an article and its repairs. Raises InputError if the id or the text cannot be used."""
     for field in REQUIRED_FIELDS:
         if found.get(field) is None:
             raise InputError(f"{field} is missing")
@@ -121,9 +122,9 @@ def make_article(found: dict[str, Any]) -> tuple[Article, Sequence[Flaw]]:
     try:
         made = Article(**found)
     except InputError:
-        pass  # a field is bad: `_repair` finds which
+        pass  # `_repair` finds the bad field
     else:
-        # Compared by identity, which is fast: Article makes a new text only if it had to drop something.
+        # Comparison by identity is enough: Article makes a new text only if it drops characters.
         get = found.get
         if (
             made.title is get("title")
@@ -136,11 +137,11 @@ def make_article(found: dict[str, Any]) -> tuple[Article, Sequence[Flaw]]:
     return _repair(found)
 
 
-KEPT = "kept."  # Prefix of fields of a plan that are values to be kept
+KEPT = "kept."  # Prefix, in a plan, of the names of values to keep
 
 
 def keep(found: dict[str, Any], names: Sequence[str]) -> None:
-    """Move the values found by these names to `kept`, beside the values that the record has there."""
+    """Move the values found for these names into `kept`, in addition to values already in it."""
     values = {name: found.pop(KEPT + name, None) for name in names}
     given = {name: value for name, value in values.items() if value not in (None, "", [], {})}
     if given:
@@ -149,7 +150,7 @@ def keep(found: dict[str, Any], names: Sequence[str]) -> None:
 
 
 def _parse_object(value: str) -> Any:
-    """Return a text as the object that it is in JSON, or unchanged."""
+    """Return the object that a text holds in JSON, or the text unchanged."""
     try:
         made = json.loads(value)
     except (ValueError, RecursionError):
@@ -158,7 +159,7 @@ def _parse_object(value: str) -> Any:
 
 
 def _join_names(value: Any) -> str:
-    """Return the names in a list of authors, or in an object that is an author."""
+    """Return the joined names of a list of authors, or of a single author given as an object."""
     if isinstance(value, dict):
         value = [value.get("name")]
     names = (_join_names(one) if isinstance(one, dict) else one for one in value)
@@ -181,8 +182,8 @@ def _repair(found: dict[str, Any]) -> tuple[Article, Sequence[Flaw]]:
 
 
 def _check_value(field: str, value: Any) -> tuple[str | None, Any]:
-    """Return the fault of an optional value, if any, and the value to store."""
-    from decimal import Decimal  # imported here: every command imports this module, and few repair anything
+    """Return the fault of an optional value, or None, and the value to store."""
+    from decimal import Decimal  # imported late, since few commands need it
 
     if value is UNREADABLE:
         return f"{field} cannot be read", None
@@ -210,14 +211,14 @@ def _check_kept(value: Any) -> tuple[str | None, Any]:
 
 
 def show_beginning(value: Any) -> str:
-    """Return the first characters of a bad value, as JSON if it is no text."""
+    """Return the first characters of a bad value, as JSON if the value is not text."""
     if isinstance(value, str):
         return value[:MAX_REPAIR_CHARACTERS]
     shown = ""
     if value is UNREADABLE:
         return shown
     try:
-        # Piece by piece: a value may be large, and only its first characters are shown.
+        # Only the first pieces are encoded, since a value may be large.
         for piece in json.JSONEncoder(ensure_ascii=False, default=str).iterencode(value):
             shown += piece[:MAX_REPAIR_CHARACTERS]
             if len(shown) >= MAX_REPAIR_CHARACTERS:

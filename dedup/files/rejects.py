@@ -14,43 +14,43 @@ from dedup.base.errors import InputError
 from dedup.base.printable import as_json
 from dedup.files.whole import ends_a_line
 
-MAX_REPAIR_CHARACTERS = 100  # Of a bad value: enough to see a date, too few for a copy of the file
-FIRST_LINE_BYTES = 16 * 1_048_576  # To recognise our files. A line has 1 MiB of a record, 6 if all is escaped
-_OWN_START = b'{"at": '  # Recognises a first line that is no JSON, since a run was killed while writing it
+MAX_REPAIR_CHARACTERS = 100  # Maximum shown of a bad value: enough for a date, too few to copy the file
+FIRST_LINE_BYTES = 16 * 1_048_576  # Maximum length of a first line: 1 MiB of a record takes up to 6 MiB
+_OWN_START = b'{"at": '  # Start of a first line, which is incomplete if a run was killed while writing it
 
 
 @dataclass(frozen=True, slots=True)
 class Reject:
-    """A record that is not an article."""
+    """Record that cannot become an article."""
 
-    file: str  # name as given, or `<stdin>`
-    line: int  # first line of the record, or its row, counted from 1
+    file: str  # path as passed by the caller, or `<stdin>`
+    line: int  # number of the first line or row of the record, from 1
     reason: str  # never holds text of the article
-    raw: str | bytes | None  # at most the first MiB of the record as read; rows as JSON
-    length: int | None = None  # bytes of the whole record if `raw` is only its beginning
-    source_id: str | None = None  # if it could be read and is valid
+    raw: str | bytes | None  # first MiB, at most, of the record as read; rows as JSON
+    length: int | None = None  # size of the whole record in bytes, if `raw` is only its beginning
+    source_id: str | None = None  # id of the record, if readable and valid
 
 
 @dataclass(frozen=True, slots=True)
 class Repair:
-    """A field whose value was dropped or changed; its article follows."""
+    """Field whose value was dropped or changed, in the article that follows."""
 
-    file: str  # file, line: as of Reject
+    file: str  # file and line: as in Reject
     line: int
     source_id: str
     field: str
     reason: str
-    value: str  # the first MAX_REPAIR_CHARACTERS of the bad value
+    value: str  # beginning of the bad value, at most MAX_REPAIR_CHARACTERS
 
 
 class RejectsFile:
-    """A JSONL file of refused records and repaired fields. It is appended, never replaced.
+    """JSONL file of refused records and repaired fields, to which lines are only ever appended.
 
         {"at", "file", "line", "id", "outcome": "refused", "reason", "raw"}
         {"at", "file", "line", "id", "outcome": "repaired", "reason", "field", "value"}
 
-    The first line creates it, so a clean load leaves no file. All lines of a run have the same "at"; bytes
-    that are not UTF-8 are written as `\\xff`. Raises InputError for `source`, and for another kind of file.
+    The first line creates the file, so a load without faults leaves no file. All lines of a run have the same
+    "at". Bytes that are not UTF-8 are written as `\\xff`. Raises InputError for `source` and for other files.
     """
 
     def __init__(self, path: str | Path, source: str | Path | None = None) -> None:
@@ -71,11 +71,11 @@ class RejectsFile:
             if self._file is None:
                 self._file = self.path.open("a", encoding="utf-8", newline="\n")
                 if self._file.tell() and not ends_a_line(self.path):
-                    self._file.write("\n")  # an earlier run was killed within a line
+                    self._file.write("\n")  # an earlier run was killed while writing a line
             self._file.write(as_json(row) + "\n")
             self._file.flush()
         except OSError as error:
-            why = f"cannot be written: {error.strerror}; name another file"
+            why = f"cannot be written: {error.strerror}; name a different file"
             raise InputError(f"{self.path}: a refused line {why}") from None
         if isinstance(item, Reject):
             self.count += 1
@@ -86,9 +86,9 @@ class RejectsFile:
         try:
             status = self.path.stat()
             if not stat.S_ISREG(status.st_mode):
-                return  # such as /dev/stderr, or a pipe, which cannot be opened before somebody writes to it
+                return  # such as /dev/stderr, or a pipe, whose opening would wait for a writer
             if source is not None and _is_same(status, source):
-                raise InputError(f"{self.path} is the file that is read; name another with --rejects")
+                raise InputError(f"{self.path} is the file to read; name a different file with --rejects")
             with self.path.open("rb") as file:
                 first = file.readline(FIRST_LINE_BYTES)
         except FileNotFoundError:
@@ -96,10 +96,10 @@ class RejectsFile:
         except (OSError, ValueError) as error:  # ValueError: a NUL in the name
             why = (error.strerror if isinstance(error, OSError) else None) or "not a file name"
             raise InputError(
-                f"{self.path}: refused lines cannot be written to it: {why}; name another with --rejects"
+                f"{self.path}: cannot be written: {why}; name a different file with --rejects"
             ) from None
         if first and not _is_own(first):
-            raise InputError(f"{self.path} is no file of refused lines; name another with --rejects")
+            raise InputError(f"{self.path} is not a rejects file; name a different file with --rejects")
 
     def close(self) -> None:
         if self._file is not None:

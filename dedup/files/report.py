@@ -1,4 +1,4 @@
-"""Reports of a file: the names and dates found in it, and the counts, reasons and ids of its records."""
+"""Reports about a file: names and dates found in the file, and counts, reasons and ids of its records."""
 
 from __future__ import annotations
 
@@ -11,46 +11,46 @@ from dedup.base.words import counted
 from dedup.files.dates import TIMES, DateColumn
 from dedup.files.rejects import Reject, Repair
 
-MAX_NAMES = 1_000  # Distinct names that are counted; a hostile file may have a new one in every line
-MAX_NAME_CHARACTERS = 100  # Shown of a name
+MAX_NAMES = 1_000  # Maximum of distinct names counted; a hostile file may have a new name in every line
+MAX_NAME_CHARACTERS = 100  # Maximum number of characters shown of a name
 
 
 @dataclass
 class Understanding:
-    """Facts about how a file is read, counted meanwhile; `dataclasses.asdict` makes it fit for JSON."""
+    """Facts and counts collected while a file is read; `dataclasses.asdict` gives a form for JSON."""
 
-    file: str  # the name used in messages
-    format: str  # one of FORMATS; for XML rss, atom or wxr
-    delimiter: str | None = None  # of CSV
-    fields: dict[str, dict[str, int]] = field(default_factory=dict)  # article field -> name -> records
-    ignored: dict[str, int] = field(default_factory=dict)  # unused name at the top level -> records
-    records: int = 0  # articles and refused ones
+    file: str  # name of the file in messages
+    format: str  # one of FORMATS; in case of XML: rss, atom or wxr
+    delimiter: str | None = None  # delimiter of CSV
+    fields: dict[str, dict[str, int]] = field(default_factory=dict)  # records by article field and name
+    ignored: dict[str, int] = field(default_factory=dict)  # counts of records by unused top-level name
+    records: int = 0  # count of articles and refused records
     dates: dict[str, DateColumn] = field(default_factory=dict)  # `published_at` and `added_at`, if any
     without_date: int = 0  # articles without `published_at`
     empty: int = 0  # articles with a blank text; they are stored, and marked `failed`
-    cut: int = 0  # articles whose text ends as if it had been cut off
-    ids_from_url: int = 0  # articles whose url became their id, since the file has no ids
-    encoding: str | None = None  # of the file, if not UTF-8
-    likely_encoding: str | None = None  # to be tried, if records are not in this encoding
-    sheet: str | None = None  # of Excel
+    cut: int = 0  # articles whose text was probably cut off
+    ids_from_url: int = 0  # articles whose url serves as id, since the file has no ids
+    encoding: str | None = None  # encoding of the file, if not UTF-8
+    likely_encoding: str | None = None  # guess, if records cannot be read as UTF-8
+    sheet: str | None = None  # name of the Excel sheet that is read
     other_sheets: list[str] = field(default_factory=list)
-    files: list[str] = field(default_factory=list)  # of an archive
-    not_read: list[str] = field(default_factory=list)  # other files of the archive
-    html: int = 0  # articles whose text looks like HTML and was not changed
+    files: list[str] = field(default_factory=list)  # files of an archive that are read
+    not_read: list[str] = field(default_factory=list)  # files of an archive that are not read
+    html: int = 0  # articles whose text looks like HTML but was left unchanged
     extracted: int = 0  # articles whose text was extracted from HTML
-    left_out: dict[str, int] = field(default_factory=dict)  # type or status of WordPress -> entries
+    left_out: dict[str, int] = field(default_factory=dict)  # counts of entries by WordPress type or status
 
     def __post_init__(self) -> None:
         self.url_may_be_id = False
-        self.seen: set[str] = set()  # fields whose name a record had, if only with null
+        self.seen: set[str] = set()  # fields whose name was in a record, even with a null value
 
     def find_unseen(self, fields: Mapping[str, str]) -> dict[str, str]:
-        """Return the mapped fields (field -> name) whose name no record had so far, not even with null."""
+        """Return the items of `fields` (field to name) whose name was in no record so far, even with null."""
         return {field: name for field, name in fields.items() if field not in self.seen}
 
 
 def count_name(names: dict[str, int], name: str) -> None:
-    """Count a name, unless there are `MAX_NAMES` others."""
+    """Count a name, unless `names` already has `MAX_NAMES` different names."""
     if name in names or len(names) < MAX_NAMES:
         names[name] = names.get(name, 0) + 1
 
@@ -59,39 +59,39 @@ def shorten(name: str) -> str:
     return name if len(name) <= MAX_NAME_CHARACTERS else f"{name[: MAX_NAME_CHARACTERS - 1]}…"
 
 
-IDS_KEPT = 20  # Ids, or lines, that a report names for each reason; the rejects file has all
-REASONS_KEPT = 50  # A file of bad lines may have more
+IDS_KEPT = 20  # Maximum ids, or line numbers, in a report per reason; the rejects file has all
+REASONS_KEPT = 50  # Maximum distinct reasons in a report; a file of bad lines may have more
 OTHER_REASONS = "other reasons"
-NUMBER = re.compile(r"\d[\d,]*")  # Left out of reasons, since numbers differ from record to record
+NUMBER = re.compile(r"\d[\d,]*")  # Left out of reasons, so that equal faults count together
 
 
 @dataclass(slots=True)
 class Noted(Answer):
     """Records with the same fault."""
 
-    reason: str  # of the first record, in full
+    reason: str  # full reason of the first record
     count: int = 0
-    ids: list[str] = field(default_factory=list)  # the first source_ids; `line 17` if one could not be read
+    ids: list[str] = field(default_factory=list)  # first source_ids, or `line 17` without a readable id
 
 
 @dataclass(slots=True)
 class LoadReport(Answer):
-    """Counts of the records of a file. A record is new, changed, same, superseded or refused."""
+    """Counts of the records of a file: each is new, changed, same, superseded or refused."""
 
-    file: str | None = None  # its name as given; None for articles of a program
-    lines: int = 0  # records read: lines of JSONL that are not blank, rows, entries
+    file: str | None = None  # path of the file; None for articles passed by a program
+    lines: int = 0  # records read: rows, entries, or JSONL lines that are not blank
     new: int = 0
     changed: int = 0
-    same: int = 0  # stored before with the same content
-    superseded: int = 0  # a later record soon after has the same source_id
+    same: int = 0  # already stored with the same content
+    superseded: int = 0  # replaced by a slightly later record with the same source_id
     refused: int = 0
-    repaired: int = 0  # fields; their articles are counted as the others
-    lost_dates: int = 0  # repaired fields that were dates and could not be read
-    reasons: dict[str, Noted] = field(default_factory=dict)  # of refused records, by reason without numbers
-    repairs: dict[str, Noted] = field(default_factory=dict)  # of repaired fields, by reason without numbers
-    rejects: str | None = None  # the file with both
-    truncated: bool = False  # the file broke off
-    stopped: bool = False  # the caller ended the reading early
+    repaired: int = 0  # repaired fields; their articles are also counted above
+    lost_dates: int = 0  # repaired fields with dates that could not be read
+    reasons: dict[str, Noted] = field(default_factory=dict)  # refused records, by reason without numbers
+    repairs: dict[str, Noted] = field(default_factory=dict)  # repaired fields, by reason without numbers
+    rejects: str | None = None  # path of the file with refused records and repaired fields
+    truncated: bool = False  # whether the end of the file is missing
+    stopped: bool = False  # whether the caller stopped the reading early
     understood: Understanding | None = None
 
     def __str__(self) -> str:

@@ -1,4 +1,4 @@
-"""Read a file, packed or not and in any encoding, as lines of UTF-8, one line in memory at a time."""
+"""Read a file, packed or not, in any encoding, as lines of UTF-8, with only one line in memory."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from dedup.files.packed import PLAIN_CHUNK_BYTES, Archive, PackedFile
 from dedup.files.record import MAX_RAW_BYTES, MAX_RECORD_BYTES, make_beginning
 
 UTF8 = "UTF-8"
-_MARKS = (  # longest first: the mark of UTF-32 begins with that of UTF-16
+_MARKS = (  # longest mark first, since the mark of UTF-32 begins with the mark of UTF-16
     (b"\xff\xfe\0\0", "UTF-32"),
     (b"\0\0\xfe\xff", "UTF-32"),
     (b"\xff\xfe", "UTF-16"),
@@ -20,12 +20,12 @@ _MARKS = (  # longest first: the mark of UTF-32 begins with that of UTF-16
 )
 _LONGEST_MARK = 4
 _MARK = "\ufeff".encode()
-# Stands for an invalid character. Encoded it is invalid UTF-8 too, so that only its record is refused.
+# Stands for an invalid character, and is encoded as invalid UTF-8, so that only the record is refused.
 _NO_CHARACTER = "\udcff"
 
 
 class Pieces:
-    """The pieces of a record; once it is too long, only its beginning and its length are kept."""
+    """Pieces of a record; if the record is too long, only its beginning and its length are kept."""
 
     def __init__(self, most: int) -> None:
         self._most = most
@@ -46,7 +46,7 @@ class Pieces:
             self._quotes += piece.count(b'"')
 
     def take(self) -> bytes:
-        """Return the record, or its `Beginning`, and start a new one."""
+        """Return the record, or its `Beginning`, and start a new record."""
         pieces, length, quotes = self._pieces, self._length, self._quotes
         self._start()
         if length > self._most:
@@ -58,7 +58,7 @@ class Pieces:
 
 
 class LineSource(PackedFile):
-    """The lines of a file, of standard input ("-"), or of a file in an archive."""
+    """Lines of a file, of standard input ("-"), or of a file in an archive."""
 
     def __init__(
         self,
@@ -68,19 +68,19 @@ class LineSource(PackedFile):
         archive: Archive | None = None,
     ) -> None:
         self.max_line_bytes = max_line_bytes
-        self.partial = b""  # the last, incomplete line of a truncated file
+        self.partial = b""  # last, incomplete line of a truncated file
         self.line = 0
-        self.encoding = UTF8 if encoding is None else check_encoding(encoding)  # unless a mark says another
-        self.start = b""  # the first bytes in UTF-8, without a byte order mark; a slow pipe has few
+        self.encoding = UTF8 if encoding is None else check_encoding(encoding)  # a mark overrides it
+        self.start = b""  # first bytes in UTF-8, without a byte order mark; may be few from a slow pipe
         super().__init__(path, archive)
         try:
-            self.chunks = self._begin()  # all bytes in UTF-8, to be read once
+            self.chunks = self._begin()  # all bytes in UTF-8, which can be read once
         except BaseException:
             self.close()
             raise
 
     def lines(self) -> Iterator[tuple[int, bytes]]:
-        """Yield the number and the bytes of each line without its newline, or its `Beginning`."""
+        """Yield the number of each line, and its bytes without the newline, or its `Beginning`."""
         pending = Pieces(self.max_line_bytes)
         for chunk in self.chunks:
             first, *others = chunk.split(b"\n")
@@ -115,7 +115,7 @@ class LineSource(PackedFile):
             chunks = _convert_to_utf8(itertools.chain([head], chunks), self.encoding)
             head = next(chunks, b"")
         head = head.removeprefix(_MARK)
-        # Read until the first line has more than a bracket: one alone on its line means JSON, not JSONL.
+        # Read on after a single bracket: a bracket alone on the first line means JSON rather than JSONL.
         while head.strip() in (b"{", b"[") and b"\n" not in head.lstrip() and len(head) < PLAIN_CHUNK_BYTES:
             more = next(chunks, b"")
             if not more:
@@ -138,7 +138,7 @@ def _convert_to_utf8(chunks: Iterable[bytes], encoding: str) -> Iterator[bytes]:
 
 
 def check_encoding(name: str) -> str:
-    """Return the name of an encoding; `UTF8` for UTF-8. Raises InputError if it is unknown."""
+    """Return the name of an encoding; `UTF8` for UTF-8. Raises InputError for an unknown encoding."""
     try:
         "a".encode(name)
         codecs.getincrementaldecoder(name)
@@ -149,13 +149,13 @@ def check_encoding(name: str) -> str:
 
 
 def guess_encoding(sample: bytes) -> str:
-    """Guess the encoding of bytes that are not UTF-8 from the positions of their letters."""
+    """Guess the encoding of bytes that are not UTF-8 from the values and positions of the bytes."""
     if sample.count(0) * 4 > len(sample):
         return "utf-16-le" if sample[1::2].count(0) > sample[::2].count(0) else "utf-16-be"
     high = [byte for byte in sample if byte >= 0x80]
     beside = sum(a >= 0x80 and b >= 0x80 for a, b in itertools.pairwise(sample))
     low = sum(byte < 0xA0 for byte in high)
-    if beside * 2 > len(high):  # whole words of such letters: no language with Latin letters
+    if beside * 2 > len(high):  # whole words above ASCII: no Latin script
         if low * 4 > len(high):
             return "shift_jis"
         return "cp1251" if sum(byte >= 0xE0 for byte in high) * 2 > len(high) else "gb18030"

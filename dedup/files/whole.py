@@ -1,4 +1,4 @@
-"""Write a file that appears only once it is complete."""
+"""Write a file that becomes visible only when the file is complete."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from dedup.base.errors import InputError
 
 @contextmanager
 def new_file(path: Path, *, private: bool = False, replace: bool = False) -> Iterator[Path]:
-    """Yield a temporary path; after the block the file is on disk at `path`, after an error nowhere.
+    """Yield a temporary path. After the block move the file to `path`; after an error delete the file.
 
-    `private`: only this user may read it. Raises InputError on failure, or if `path` exists (see `replace`).
+    `private`: no other user may read it. Raises InputError on failure, or if `path` exists without `replace`.
     """
     if not replace:
         _refuse_existing(path)
@@ -31,10 +31,10 @@ def new_file(path: Path, *, private: bool = False, replace: bool = False) -> Ite
             made.replace(path)
             return
         try:
-            os.link(made, path)  # unlike a rename, it does not replace a file that was made meanwhile
+            os.link(made, path)  # unlike a rename, a link does not replace a new file at `path`
         except FileExistsError:
             raise InputError(f"{path} exists; give another name") from None
-        except OSError:  # a file system without links
+        except OSError:  # the file system has no links
             _refuse_existing(path)
             made.rename(path)
     finally:

@@ -1,8 +1,8 @@
 """Write a sheet of a workbook to stdout as lines of JSON. `excel.py` runs this file as a process.
 
-calamine holds all cells of a sheet, and a workbook may be a bomb: here memory and time are bounded. The first
-line has the sheets, the chosen one, its first row and number of rows; or an error. Each other line is a row,
-or the number of its characters if these are too many.
+The process has limits of memory and time, since calamine holds all cells of a sheet, and a workbook may be a
+bomb. The first line has the names of the sheets, the chosen sheet, its first row and count of rows, or an
+error. Each later line is a row, or the number of characters of a row that is too long.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from contextlib import suppress
 from datetime import date, time
 from typing import Any
 
-_to_reader = os.fdopen(1, "wb", closefd=False)  # a pipe to `excel.py`
+_to_reader = os.fdopen(1, "wb", closefd=False)  # pipe to `excel.py`
 
 
 def main() -> None:
@@ -47,7 +47,7 @@ def main() -> None:
 
 def _limit(kind: int, most: int) -> None:
     _, hard = resource.getrlimit(kind)
-    with suppress(ValueError, OSError):  # macOS cannot bound memory
+    with suppress(ValueError, OSError):  # macOS cannot limit memory
         resource.setrlimit(kind, (most if hard == resource.RLIM_INFINITY else min(most, hard), hard))
 
 
@@ -56,7 +56,7 @@ def _send(value: Any) -> None:
 
 
 def _tag_type(cell: Any) -> Any:
-    """Return a cell without a type in JSON as `excel.py` expects it."""
+    """Return a cell whose type JSON lacks in the form that `excel.py` expects."""
     return {type(cell).__name__: cell.isoformat()} if isinstance(cell, date | time) else str(cell)
 
 

@@ -458,7 +458,7 @@ REFUSED: dict[str, tuple[str, dict[str, Any], str]] = {
     "a name of 58 bytes": (
         "CREATE TABLE news (id integer PRIMARY KEY, body text)",
         {"name": "x" * 58},
-        "choose one with --name",
+        "choose a different name with --name",
     ),
     "a table of 64 bytes": ("SELECT", {"table": "x" * 64}, "longer than the 63 bytes"),
     "a column of 64 bytes": (

@@ -365,8 +365,8 @@ def test_a_view_that_is_defined_anew_is_compared_by_the_next_backfill(
     assert set(right(database).status()) == {"mine/1"}
     owner.execute("DROP VIEW mine")
     assert settle(database).problems == [
-        f"{SCHEMA}.mine: the table is gone; `dedup detach mine` deletes its articles, and another table can"
-        " be named: `dedup remap mine`"
+        f"{SCHEMA}.mine: the table is gone; `dedup detach mine` deletes its articles, and --table names a"
+        " different table: `dedup remap mine`"
     ]
     assert set(answer(database).marks) == {"mine/1"}
     owner.execute("CREATE VIEW mine AS SELECT * FROM published_posts")

@@ -121,7 +121,7 @@ def test_a_text_in_place_of_dates_is_not_shown(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("format", ["%q", "%d/%m", "%H:%M", "", "%Y", "%"])
 def test_a_format_that_is_none_is_refused(format: str) -> None:
-    with pytest.raises(InputError, match="is no format of dates"):
+    with pytest.raises(InputError, match="is not a format of dates"):
         Reading(date_format=format)
 
 

@@ -242,7 +242,7 @@ def test_a_damaged_archive_is_told(tmp_path: Path, damage: str) -> None:
     content = bytearray(path.read_bytes())
     if damage == "cut":
         path.write_bytes(content[: len(content) // 2])
-        assert "is no whole zip archive; check it with: unzip -t" in refuse(path)
+        assert "is not a whole zip archive; check it with: unzip -t" in refuse(path)
         return
     at = content.index(b"PK\x01\x02") + 16 if damage == "checksum" else len(content) // 2
     content[at : at + 4] = bytes(byte ^ 0xFF for byte in content[at : at + 4])

@@ -287,7 +287,7 @@ def test_a_csv_needs_a_header(folder: Folder, content: bytes) -> None:
 def test_a_csv_needs_its_columns(folder: Folder) -> None:
     message = folder.refuse("a.csv", b"id,headline,story\n1,2,3\n")
     assert "no column for text (looked for: text, body, content.rendered, content, article," in message
-    assert "its columns are id, headline, story; say which one it is with --map text=COLUMN" in message
+    assert "its columns are id, headline, story; name the right column with --map text=COLUMN" in message
     assert "no column for source_id" in folder.refuse("a.csv", b"text\nx\n")
     assert "with --map source_id=COLUMN" in folder.refuse("a.csv", b"text\nx\n")
     assert "no column for url (looked for: place)" in folder.refuse(

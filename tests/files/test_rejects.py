@@ -106,7 +106,7 @@ def test_a_full_disk_is_an_error() -> None:
 def test_a_file_of_something_else_is_not_written_to(tmp_path: Path, content: bytes) -> None:
     path = tmp_path / "a.csv"
     path.write_bytes(content)
-    with pytest.raises(InputError, match=r"a\.csv is no file of refused lines; name another with --rejects"):
+    with pytest.raises(InputError, match=r"csv is not a rejects file; name a different file with --rejects"):
         RejectsFile(path)
     assert path.read_bytes() == content
 
@@ -132,7 +132,7 @@ def test_the_file_that_is_read_is_not_written_to_under_any_name(
     source.write_bytes(content)
     link(source, tmp_path / "b.jsonl")
     for path in (source, tmp_path / "b.jsonl"):
-        with pytest.raises(InputError, match=r"is the file that is read; name another with --rejects"):
+        with pytest.raises(InputError, match=r"is the file to read; name a different file with --rejects"):
             RejectsFile(path, source=source)
     RejectsFile(tmp_path / "c.jsonl", source=source)
 
@@ -144,7 +144,7 @@ def test_what_is_on_standard_input_is_not_written_to(tmp_path: Path) -> None:
     file = os.open(path, os.O_RDONLY)
     try:
         os.dup2(file, 0)
-        with pytest.raises(InputError, match=r"is the file that is read"):
+        with pytest.raises(InputError, match=r"is the file to read"):
             RejectsFile(path, source="-")
         RejectsFile(tmp_path / "b.jsonl", source="-")
     finally:
@@ -159,5 +159,5 @@ def test_a_pipe_for_refused_lines_is_not_waited_for(tmp_path: Path) -> None:
 
 
 def test_a_name_that_is_none_is_said_at_once() -> None:
-    with pytest.raises(InputError, match="not a file name; name another with --rejects"):
+    with pytest.raises(InputError, match="not a file name; name a different file with --rejects"):
         RejectsFile("a\0b")
