@@ -282,7 +282,7 @@ class Session:
                         left = milliseconds(max(seconds - waited, NEGLIGIBLE_SECONDS))
                         cursor.execute(set_values({"statement_timeout": left}, local=True))
                 if async_commit:
-                    # A crash before the next waiting commit may lose this transaction, but not a part of it.
+                    # A crash before the next waiting commit loses this transaction as a whole or not at all.
                     cursor.execute(b"SET LOCAL synchronous_commit = off")
                 yield cursor
         finally:

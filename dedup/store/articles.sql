@@ -112,7 +112,7 @@ VALUES (%(source_id)s, %(text)s, %(title)s, %(url)s, %(publication)s, %(publishe
         coalesce(%(added_at)s, now()), %(language)s, %(byline)s, %(kept)s::jsonb)
 
 -- name: attached
--- Return the articles among these that are rows of attached tables.
+-- Return the articles of `source_ids` that are rows of attached tables.
 SELECT source_id FROM dedup.article WHERE source_id = ANY (%(source_ids)s) AND attachment_id IS NOT NULL
 
 -- name: any_deferred

@@ -1,4 +1,4 @@
--- Faults in the data that later marks depend on, and their repairs.
+-- Faults in the data on which later marks depend, and the repairs of the faults.
 
 -- name: settled
 -- True if `dedup.marked_article a` is settled, not failed and not archived.

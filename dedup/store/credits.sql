@@ -39,13 +39,13 @@ WHERE article_id IN (SELECT article_id FROM dedup.credit_unread ORDER BY article
 RETURNING article_id
 
 -- name: failed
--- Return the articles among these that failed or are gone.
+-- Return the articles of `ids` that failed or are gone.
 SELECT given.id FROM unnest(%(ids)s::bigint[]) AS given (id)
 LEFT JOIN LATERAL (SELECT status FROM dedup.article_mark WHERE id = given.id OFFSET 0) AS k ON true
 WHERE k.status IS NULL OR k.status = 'failed'
 
 -- name: unread_among
--- Return the articles among these whose credits wait to be read.
+-- Return the articles of `ids` whose credits wait to be read.
 SELECT article_id FROM dedup.credit_unread WHERE article_id = ANY (%(ids)s)
 
 -- name: note_unread

@@ -34,7 +34,7 @@ WHERE old.adopted AND new.language = old.language AND NOT new.adopted
 DELETE FROM dedup.setting WHERE value IS NULL
 
 -- name: delete_reset_settings_among
--- Delete settings among these that return to their defaults.
+-- Delete those settings of `names` that return to their defaults.
 DELETE FROM dedup.setting WHERE value IS NULL AND name = ANY (%(names)s)
 
 -- name: delete_unadopted_setting
