@@ -453,7 +453,7 @@ REFUSED: dict[str, tuple[str, dict[str, Any], str]] = {
     "a slash in the name": (
         "CREATE TABLE news (id integer PRIMARY KEY, body text)",
         {"name": "a/b"},
-        "no slash",
+        "without a slash",
     ),
     "a name of 58 bytes": (
         "CREATE TABLE news (id integer PRIMARY KEY, body text)",
