@@ -448,12 +448,12 @@ REFUSED: dict[str, tuple[str, dict[str, Any], str]] = {
     "an inherited table": (
         "CREATE TABLE news (id integer PRIMARY KEY, body text); CREATE TABLE child () INHERITS (news)",
         {},
-        "inherits",
+        "takes part in inheritance",
     ),
     "a slash in the name": (
         "CREATE TABLE news (id integer PRIMARY KEY, body text)",
         {"name": "a/b"},
-        "no slash",
+        "without a slash",
     ),
     "a name of 58 bytes": (
         "CREATE TABLE news (id integer PRIMARY KEY, body text)",

@@ -318,8 +318,8 @@ def test_a_view_that_cannot_be_attached_is_refused_with_the_next_step(
         "several rows with the id [01]: .* DISTINCT ON": ("twice", {}),
         "'id' is null in 1 row: leave such rows out": ("nobody", {}),
         "'at' is null in 1 row: coalesce it": ("nobody", {"changed": "at", "where": "id = 0"}),
-        "--mark-columns: .* no table": ("published_posts", {"mark_columns": True}),
-        "--triggers: .* no table": ("published_posts", {"triggers": True}),
+        "--mark-columns: .* not a table": ("published_posts", {"mark_columns": True}),
+        "--triggers: .* not a table": ("published_posts", {"triggers": True}),
         "--changed: column 'topic' is of type text": ("published_posts", {"changed": "topic"}),
         "triggers note every change": ("posts", {"every": 5, "columns": {"text": "headline"}}),
     }
