@@ -2,6 +2,6 @@
 
 LAB_PACKAGES = ("scipy", "sklearn", "datasketch", "ppdeep", "jinja2")  # of the extra `lab`
 
-# Above so many articles, methods that look at every pair run only if they are named: twice as many articles
-# take four times as long.
+# In a larger corpus, methods that look at every pair run only if the user names them: twice as many articles
+# take such a method four times as long.
 LARGE = 10_000

@@ -33,7 +33,7 @@ To judge pairs of your own corpus: `dedup judge pairs`.
 
 @lab.callback()
 def needs_extra() -> None:
-    # On every command of the group: their packages are an extra.
+    # Every command of this group needs the packages of the extra `lab`.
     shared.needs("the lab", "lab", LAB_PACKAGES)
 
 
@@ -134,7 +134,7 @@ def compare(
     output.say(f"wrote {page}; open it in a browser")
 
 
-NARROW = ("F1", "strict", "prec.", "recall", "tuned", "100+", "s")  # columns of a narrow terminal
+NARROW = ("F1", "strict", "prec.", "recall", "tuned", "100+", "s")  # columns that a narrow terminal shows
 
 
 def _print(found: Comparison) -> None:
@@ -169,7 +169,7 @@ def _print(found: Comparison) -> None:
 
 
 def _columns(found: Comparison) -> list[FigureColumn]:
-    """Return the columns that fit; the report and --json have the others."""
+    """Return the columns that fit into the terminal; the report and --json have all."""
     from dedup.extras.lab.report.figures import JUDGED, UNJUDGED
 
     if not found.evaluations:

@@ -12,7 +12,7 @@ from dedup.cli.shared import JsonOption, corpus, counted, needs
 from dedup.extras.judging.commands import NewestOption
 from dedup.extras.lab.commands import LAB_PACKAGES, LARGE
 
-# Run besides the product's own rule: each finds other pairs.
+# These methods run besides the product's own rule, because each finds pairs that the rest miss.
 OTHERS = "sentences,spotsigs,minhash,tfidf"
 
 LIMIT_SECONDS = 300.0  # for each method; with two cores all end within 10 minutes

@@ -20,7 +20,7 @@ class CasePair:
     a: str
     b: str
     label: str  # "duplicate", or "similar", which is not counted
-    kind: str | None = None  # the change between the two
+    kind: str | None = None  # the change between the two articles
     level: int | None = None  # percent of characters that are noise
     share: int | None = None  # percent of words that are left
     overlap: float | None = None  # word-5-shingle Jaccard
@@ -43,7 +43,7 @@ class MadeCase:
     def add(
         self, name: str, text: str, title: str, publication: str | None = None, minute: int | None = None
     ) -> None:
-        """Add an article at `minute` minutes after `START`; by default one minute after the last one."""
+        """Add an article `minute` minutes after `START`; by default one minute for each article before."""
         time = START + timedelta(minutes=len(self.articles) if minute is None else minute)
         self.articles.append(Article(name, text, title, None, publication, time, None, "en"))
 

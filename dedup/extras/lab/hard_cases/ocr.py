@@ -1,7 +1,7 @@
 """Articles with errors of optical character recognition in 0 to 20 % of the characters.
 
 Two errors in three are confusions of shapes (rn for m, 1 for l); the rest are characters and spaces dropped
-or inserted. A copy is a duplicate of its original at every level; two copies of one original are not counted.
+or inserted. A copy is a duplicate of its original at every level; pairs of two copies are not counted.
 """
 
 from __future__ import annotations

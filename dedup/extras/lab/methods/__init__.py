@@ -64,7 +64,7 @@ def parse(labels: str) -> list[Method]:
 
 
 def make(name: str) -> Method:
-    """Return one method, such as "minhash:bands=16:rows=8". Raises InputError: the name means several."""
+    """Return one method, such as "minhash:bands=16:rows=8". Raises InputError: the name is of several."""
     methods = parse(name)
     if len(methods) > 1:
         raise InputError(f"{name}: names several methods: {', '.join(method.name for method in methods)}")
