@@ -127,14 +127,15 @@ def test_picking_names_what_it_compares_and_what_it_leaves_out(
     found = dedup("judge", "pairs")
     assert found.code == 0
     assert (
-        "without tfidf, which looks at every pair: ask for it with --methods content-hash,tfidf" in found.err
+        "not running tfidf, which looks at every pair; to run it, give --methods content-hash,tfidf"
+        in found.err
     )
     assert "comparing 40 articles by dedup, content-hash\n" in found.err
     assert told == [("comparing", 2), ("", 1), ("", 1)]
     monkeypatch.setattr(picking, "compare", at_once)
     found = dedup("judge", "pairs", "--methods", "tfidf", "--limit", "7")
     assert "comparing 40 articles by dedup, tfidf\n" in found.err
-    assert "without tfidf: too slow: not done within 0 seconds" in found.err
+    assert "left out tfidf, too slow: not done within 0 seconds" in found.err
     assert found.code == 0
 
 

@@ -26,11 +26,11 @@ def result(database: Database, tmp_path: Path) -> Path:
 def test_a_result_is_compared_and_then_taken_up(dedup: Dedup, result: Path) -> None:
     said = dedup("import", "result", "--dry-run")
     assert (said.code, said.out) == (0, "")
-    assert "it fits: 5 articles, 5 new fingerprints; nothing was changed" in said.err
+    assert "the result fits: 5 articles, 5 new fingerprints; nothing was changed" in said.err
     assert {mark["status"] for mark in dedup("marks").lines} == {"pending"}
     said = dedup("import", "result")
     assert (said.code, said.out) == (0, "")
-    assert "of 5 articles wrote 5 marks, 4 pairs and 5 fingerprints" in said.err
+    assert "wrote 5 marks, 4 pairs and 5 fingerprints of 5 articles" in said.err
     assert "duplicate" in {mark["status"] for mark in dedup("marks").lines}
     assert dedup("verify").code == 0
     assert "everything was settled already" in dedup("backfill", "--workers", "0").err
@@ -67,10 +67,12 @@ def test_an_export_says_what_is_in_it(dedup: Dedup, result: Path) -> None:
     dedup("settings", "set", "hash_key=random")
     said = dedup("export", "corpus", "keyed")
     assert "5 articles without a current fingerprint left out, to be read by the cluster: a" in said.err
-    assert "the corpus has a hash key, which is not in it" in said.err
+    assert "the corpus has a hash key, which the folder does not hold" in said.err
     found = json.loads(dedup("export", "corpus", "with", "--include-hash-key", "--json").out)
     assert (found["with_key"], found["left_out"], found["left_out_ids"][:2]) == (True, 5, ["a0", "a1"])
-    assert "it holds the secret hash key" in dedup("export", "corpus", "again", "--include-hash-key").err
+    assert (
+        "the folder holds the secret hash key" in dedup("export", "corpus", "again", "--include-hash-key").err
+    )
 
 
 def test_without_pyarrow_it_says_what_to_install(

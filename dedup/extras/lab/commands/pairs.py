@@ -48,14 +48,14 @@ def pairs(
         if methods is None and len(found) > LARGE:
             slow = ",".join(method.name for method in wanted if method.quadratic)
             wanted = [method for method in wanted if not method.quadratic]
-            output.say(f"without {slow}, which looks at every pair: ask for it with --methods {OTHERS}")
+            output.say(f"not running {slow}, which looks at every pair; to run it, give --methods {OTHERS}")
         names = ", ".join(("dedup", *(method.name for method in wanted)))
         output.say(f"comparing {counted(len(found), 'article')} by {names}")
         with progress_bar("methods") as bar:
             results = picking.find_pairs(dd, found, wanted, limit_seconds=limit, progress=bar)
         for result in results:
             if not result.done:
-                output.say(f"without {result.label}: {result.outcome}: {result.reason}")
+                output.say(f"left out {result.label}, {result.outcome}: {result.reason}")
         results = [result for result in results if result.done]
         picked = picking.picks(found, results, dd.settings.in_force(), size, seed)
         dd.judgements.pick(picked)

@@ -1,8 +1,8 @@
 """Method 11: SimHash, 64 bits: similar texts have hashes that differ in few bits.
 
 Charikar, STOC 2002. Each word votes for every bit with that bit of the word's hash (xxh3), weighted by the
-word's count. Manku, Jain, Das Sarma, "Detecting near-duplicates for web crawling", WWW 2007, allow 3 different
-bits of 64. Two such hashes agree in one of 4 blocks of 16 bits, so candidates by block are complete.
+word's count. Manku, Jain, Das Sarma, "Detecting near-duplicates for web crawling", WWW 2007, allow 3 of 64
+bits to differ. Two such hashes agree in one of 4 blocks of 16 bits, so candidates by block are complete.
 """
 
 from __future__ import annotations

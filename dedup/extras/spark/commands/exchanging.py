@@ -44,7 +44,7 @@ def export_corpus(
     if json:
         output.write_json(report.as_dict())
         return
-    failed = f", {report.failed:,} that cannot have one" if report.failed else ""
+    failed = f", {counted(report.failed, 'failed article')}" if report.failed else ""
     pins = counted(report.pair_pins + report.sentence_pins, "pin")
     output.say(f"{folder}: {counted(report.fingerprints, 'fingerprint')}{failed}, {pins}")
     if report.left_out:
@@ -53,9 +53,9 @@ def export_corpus(
         output.say(f"{articles} without a current fingerprint left out, to be read by the cluster: {named}")
     if report.keyed:
         output.say(
-            "it holds the secret hash key: keep it from others"
+            "the folder holds the secret hash key: keep the folder from others"
             if report.with_key
-            else "the corpus has a hash key, which is not in it: give it to the cluster"
+            else "the corpus has a hash key, which the folder does not hold: give the key to the cluster"
         )
 
 
@@ -85,17 +85,17 @@ def import_(
     if json:
         output.write_json(report.as_dict())
     elif report.stopped:
-        output.say("stopped as asked; no mark was changed: run it again")
+        output.say("stopped as asked; no mark was changed: run the import again")
     elif report.problems:
         for problem in report.problems:
             output.say(str(problem))
     elif dry_run:
         new = counted(report.fingerprints, "new fingerprint")
-        output.say(f"it fits: {counted(report.articles, 'article')}, {new}; nothing was changed")
+        output.say(f"the result fits: {counted(report.articles, 'article')}, {new}; nothing was changed")
     else:
         marks, pairs = counted(report.marks, "mark"), counted(report.pairs, "pair")
         new = counted(report.fingerprints, "fingerprint")
-        output.say(f"of {counted(report.articles, 'article')} wrote {marks}, {pairs} and {new}")
+        output.say(f"wrote {marks}, {pairs} and {new} of {counted(report.articles, 'article')}")
         if report.left:
             articles = counted(report.left, "article")
             output.say(f"{articles} changed meanwhile; next: dedup backfill")

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 SPARK_PACKAGES = ("pyspark", "pandas", "pyarrow")  # of the extra `spark`
 
-# On one machine Spark listens only there, and serves no page.
+# Spark on one machine must accept no connections from other machines, and serves no web page.
 LOCAL = {
     "spark.driver.bindAddress": "127.0.0.1",
     "spark.driver.host": "127.0.0.1",
@@ -222,7 +222,7 @@ def _tell(name: str, seconds: float, rows: int) -> None:
 
 @contextmanager
 def _session(master: str | None, remote: str | None, memory: str, partitions: int | None) -> Iterator[Any]:
-    """Open the session that the options, spark-submit or the environment name, or one on this machine."""
+    """Open the session that options, spark-submit or the environment name, or else a local session."""
     if master and remote:
         raise InputError("--master and --remote exclude each other: give one of the two")
     given = "PYSPARK_GATEWAY_PORT" in os.environ or "SPARK_REMOTE" in os.environ
@@ -241,7 +241,7 @@ def _session(master: str | None, remote: str | None, memory: str, partitions: in
     elif local:
         builder = builder.master(local)
     if is_local:
-        # Otherwise Spark starts the python3 of the system, which may lack this package.
+        # Without this variable Spark starts the python3 of the system, which may lack this package.
         os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
         settings |= {**LOCAL, "spark.driver.memory": memory}
         settings[SHUFFLE_PARTITIONS] = partitions or PARTITIONS_PER_CORE * cores()
