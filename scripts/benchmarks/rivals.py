@@ -79,7 +79,7 @@ def save_groups(found: Path, groups: dict[int, Any], size: int) -> None:
 
 
 def datasketch(values: int, texts: Path, found: Path) -> None:
-    """Run `MinHashLSH`: queries candidates of each article, then inserts it; the estimated Jaccard decides."""
+    """Run `MinHashLSH`: queries candidates of each article, then inserts it; estimated Jaccard decides."""
     from datasketch import MinHash, MinHashLSH
 
     index = MinHashLSH(threshold=THRESHOLD, num_perm=values)

@@ -95,9 +95,11 @@ def test_a_plug_in_adds_a_method_to_the_lab(installed: Path) -> None:
     pytest.importorskip("sklearn")
     assert "the same first words" in dedup(installed, "lab", "methods", "first-words")[0]
     program = (
-        "from dedup.extras.lab.method import similarity\nfrom dedup.extras.lab.methods import make\n"
+        "import numpy\nfrom dedup.extras.lab import documents, methods\n"
         "for words in (2, 3):\n"
-        "    print(similarity(make(f'first-words:words={words}'), 'A goat ran.', 'A goat sat.'))"
+        "    method = methods.make(f'first-words:words={words}')\n"
+        "    method.fit(documents.DocumentSet.of_texts(['A goat ran.', 'A goat sat.']))\n"
+        "    print(float(method.score(numpy.array([[0, 1]]))[0]))"
     )
     assert python(installed, "-c", program)[0] == "1.0\n0.0\n"
 
