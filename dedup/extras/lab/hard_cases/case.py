@@ -15,6 +15,11 @@ DUPLICATE, SIMILAR = "duplicate", "similar"
 LISTS = tomllib.loads((resources.files(__package__) / "lists.toml").read_text(encoding="utf-8"))
 
 
+def pairs(name: str) -> dict[str, str]:
+    """Return a list of pairs such as `color/colour`; an underscore stands for a space."""
+    return dict(pair.replace("_", " ").split("/") for pair in LISTS[name]["pairs"].split())
+
+
 @dataclass(frozen=True, slots=True)
 class CasePair:
     a: str

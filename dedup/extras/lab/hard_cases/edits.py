@@ -9,13 +9,13 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from dedup.extras.lab.hard_cases.case import LISTS
+from dedup.extras.lab.hard_cases.case import LISTS, pairs
 from dedup.extras.lab.hard_cases.prose import NAMES, Dice, Draft, Writer, place, surname
 
 Paragraphs = tuple[tuple[str, ...], ...]
 MOST_TRIMMED = 1 / 3  # the largest share of the words that papers cut from the bottom
 
-SYNONYMS: dict[str, str] = LISTS["synonyms"]
+SYNONYMS: dict[str, str] = pairs("synonyms")
 PAPER = LISTS["paper"]
 
 

@@ -9,12 +9,12 @@ import re
 import unicodedata
 from collections.abc import Callable
 
-from dedup.extras.lab.hard_cases.case import DUPLICATE, LISTS, CasePair, CaseStory, MadeCase
+from dedup.extras.lab.hard_cases.case import DUPLICATE, LISTS, CasePair, CaseStory, MadeCase, pairs
 from dedup.extras.lab.hard_cases.prose import Draft, Writer
 
 WORDS = 350  # length of an article, in words
 
-BRITISH: dict[str, str] = LISTS["british"]
+BRITISH: dict[str, str] = pairs("british")
 SMALL: list[str] = LISTS["small"]  # numbers in words, from zero on
 _FULL_WIDTH = {ord(digit): ord(digit) + 0xFEE0 for digit in "0123456789"}
 _BRITISH = re.compile(rf"\b({'|'.join(BRITISH)})\b", re.IGNORECASE)
@@ -35,7 +35,7 @@ def curly(text: str) -> str:
 
 def abbreviations(text: str) -> str:
     """Remove the points of abbreviations, and write out months."""
-    for short, long in LISTS["abbreviations"].items():
+    for short, long in pairs("abbreviations").items():
         text = re.sub(rf"\b{re.escape(short)}", long, text)
     return text
 
