@@ -2,11 +2,11 @@
 
     scripts/all_sets.py [SET ...] [--data FOLDER] [--methods LIST] [--keep FOLDER] [--limit SECONDS] [--json]
 
-Runs `dedup lab compare` on each set and prints one table per measure: sets down, methods across. Above 10,000
-articles, methods that look at every pair are left out. `own`: at the method's own threshold. `tuned`: at the
-best threshold of the other half of the articles. `strict`: as own, but pairs of a Jaccard between 0.5 and
-0.8, which are otherwise not counted, are wrong. Methods that compute the measure of the silver truth are
-marked with *. About 20 minutes; --keep reuses finished results.
+Runs `dedup lab compare` on each set and prints one table per measure: a row per set, a column per method. On
+sets of more than 10,000 articles, methods that look at every pair are left out. `own`: at the method's own
+threshold. `tuned`: at the best threshold of the other half of the articles. `strict`: like own, but pairs
+with a Jaccard between 0.5 and 0.8, which are otherwise not counted, count as wrong. A * follows the names of
+methods that compute the measure of the silver truth. Takes about 20 minutes; --keep reuses finished results.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from dedup.extras.lab.evaluation.measures import Evaluation, evaluate
 from dedup.extras.lab.methods import parse
 
 LARGE = 10_000
-"""Articles above which methods that look at every pair are left out."""
+"""Maximum number of articles with which methods that look at every pair are run."""
 
 CIRCULAR = ("minhash", "word-shingles", "length-groups")
 """Methods that compute the measure of the silver truth: the Jaccard of word 5-shingles."""
@@ -39,7 +39,7 @@ MEASURES: dict[str, Callable[[Evaluation], float | None]] = {
 }
 
 Scores = Mapping[str, Mapping[str, float | None]]
-"""Label of a method to measure to its value."""
+"""Values by label of the method, then by name of the measure."""
 
 
 def main() -> int:
@@ -99,7 +99,7 @@ def _options() -> argparse.Namespace:
     parser.add_argument("sets", nargs="*", metavar="SET", help="default: every set with silver truth")
     parser.add_argument("--data", type=Path, default=DATA, help=f"folder of the sets; default: {DATA}")
     parser.add_argument("--methods", default="all", help="names or rows with commas; default: all")
-    parser.add_argument("--keep", type=Path, metavar="FOLDER", help="keep results there, and go on from them")
+    parser.add_argument("--keep", type=Path, metavar="FOLDER", help="keep and reuse results there")
     parser.add_argument("--limit", type=float, default=LIMIT_SECONDS, help="seconds a method may take")
     parser.add_argument("--json", action="store_true", help="print JSON")
     return parser.parse_args()

@@ -2,9 +2,10 @@
 
     scripts/benchmark.py [FILE] [--held N] [--workers N] [--settings NAME=VALUE]... [--json]
 
-Loads a file on an embedded server, does a backfill and another one without work, and submits the articles
-held back from the load one by one, like a scraper. Every stage calls the functions behind the commands.
-Memory is that of this process and its workers, without Postgres. About 5 minutes on an idle machine.
+Loads a file on an embedded server, does a backfill and a second backfill without work, and submits the
+articles held back from the load one by one, like a scraper. Every stage calls the functions behind the
+commands. Memory is that of this process and its workers, without Postgres. Takes about 5 minutes on an idle
+machine.
 """
 
 from __future__ import annotations
@@ -35,13 +36,13 @@ from dedup.settling.backfill import backfill
 from dedup.store import rulebooks
 
 FILE = "reuters_web_2006_2010.jsonl.gz"
-"""58,051 stories in time order: the largest of the given sets."""
+"""58,051 articles in time order: the largest of the sets beside the checkout."""
 
 HELD_ARTICLES = 2_000
-"""Last articles of the file, held back from the load and submitted one at a time."""
+"""Number of last articles of the file, held back from the load and submitted one by one."""
 
 SAMPLE_SECONDS = 0.05
-"""Seconds between two samples of memory; a worker holds its chunk for about as long."""
+"""Seconds between two samples of memory; a worker holds a chunk of texts for about this time."""
 
 TABLES = ("article", "fingerprint", "match", "common_sentence")
 
@@ -113,7 +114,7 @@ def prepare(database: Database, report: Report, settings: dict[str, str], worker
 
 
 def measure_load(database: Database, report: Report, file: Path, hold: int, held: deque[Article]) -> None:
-    """Store the articles of a file in batches, without the last `hold`, which go into `held`."""
+    """Store the articles of a file in batches, except the last `hold` articles, which go into `held`."""
     started = time.perf_counter()
     report.loaded = store(database, _all_but_last(hold, _accepted(file, report), held))
     report.load_seconds = time.perf_counter() - started
@@ -200,7 +201,7 @@ def _accepted(file: Path, report: Report) -> Iterator[Article]:
 
 
 def _all_but_last(count: int, found: Iterable[Article], held: deque[Article]) -> Iterator[Article]:
-    """Yield all articles but the last `count`, which stay in `held`."""
+    """Yield all articles except the last `count`, which stay in `held`."""
     for article in found:
         held.append(article)
         if len(held) > count:

@@ -1,9 +1,9 @@
 """Build the compiled kernel, `dedup/text/native.c`: as a part of `pip install`, or by hand.
 
-Uses the C compiler named by CC, or `cc`, or that of the `ziglang` wheel, which pip installs if there is no
-other. The code runs on any processor of its kind, and finds out at run time what newer ones support.
-DEDUP_WHEEL_PLATFORM names another platform by its wheel tag, which needs ziglang. Without a compiler the
-wheel has no kernel, and dedup is slower.
+Uses the C compiler named by CC, or `cc`, or the compiler of the `ziglang` wheel, which pip installs if there
+is no other compiler. The kernel runs on any processor of the architecture, and finds out at run time which
+newer instructions the processor supports. DEDUP_WHEEL_PLATFORM names the tag of the wheel's platform, if it
+is not this machine's; that needs ziglang. Without a compiler the wheel has no kernel, and dedup is slower.
 """
 
 from __future__ import annotations
@@ -32,15 +32,15 @@ TARGETS = {
     "macosx_11_0_x86_64": "x86_64-macos.11.0",
     "macosx_11_0_arm64": "aarch64-macos.11.0",
 }
-"""Tag of a wheel to the name of the platform for `zig cc`."""
+"""Names of platforms for `zig cc`, by the wheel's tag."""
 
 
 class NotCompiledError(Exception):
-    """Raised if there is no compiler, or it failed."""
+    """Raised if there is no compiler, or the compiler failed."""
 
 
 def compile_into(library: Path, root: Path, platform: str = "") -> None:
-    """Build the kernel of the checkout `root`. Raises NotCompiledError."""
+    """Build the kernel of the checkout `root` as `library`. Raises NotCompiledError."""
     command = _compiler(platform)
     if command is None:
         raise NotCompiledError("there is no C compiler: install one, or: pip install ziglang")
@@ -59,7 +59,8 @@ def _compiler(platform: str) -> list[str | Path] | None:
         return [found]
     if importlib.util.find_spec("ziglang"):
         target = ["-target", TARGETS[platform]] if platform else []
-        # By default it compiles for the processor of this machine, with instructions that others may lack.
+        # By default zig compiles for this machine's processor, with instructions that other machines may
+        # lack.
         return [sys.executable, "-m", "ziglang", "cc", *target, "-mcpu=baseline"]
     return None
 

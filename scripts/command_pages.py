@@ -3,8 +3,8 @@
     .venv/bin/python scripts/command_pages.py
 
 Change help texts in the code of the commands, not in the page. The page does not depend on the version of
-Python or Typer, nor on the width of a terminal. Exit codes and environment variables are described here, with
-their numbers from the code.
+Python or Typer, nor on the width of a terminal. This script describes exit codes and environment variables;
+the numbers come from the code.
 """
 
 from __future__ import annotations
@@ -36,11 +36,11 @@ REMAKE = ".venv/bin/python scripts/command_pages.py"
 PROGRAM = "dedup"
 
 _KINDS = {"int": "a whole number", "float": "a number", "Path": "a path", "str": "text"}
-"""Words for types of values, unless the help names them."""
+"""Words for types of values, used if the help has no name for the value."""
 
 
 def commands(group: Any, path: str = PROGRAM) -> Iterator[tuple[str, Any]]:
-    """Yield the program and every command, each after its group; groups are commands too."""
+    """Yield the program and every command, each command after its group; a group is a command, too."""
     yield path, group
     for name, command in getattr(group, "commands", {}).items():
         yield from commands(command, f"{path} {name}")
@@ -89,7 +89,7 @@ def _contents(found: list[tuple[str, Any]]) -> Iterator[str]:
 
 
 def _first_sentence(command: Any) -> str:
-    """Return the words of a command in the list of commands."""
+    """Return the text that describes a command in the list of commands."""
     return " ".join(cleandoc(command.help).split("\n\n")[0].split())
 
 
@@ -159,7 +159,7 @@ def _kind(parameter: Any) -> str:
 
 
 def _default(parameter: Any) -> str:
-    """Return the fixed default of a parameter; the help describes a default chosen at run time."""
+    """Return the fixed default of a parameter; defaults chosen at run time are described by the help."""
     default = parameter.default
     return "" if default is None or default is False else _code([str(default)])
 
@@ -239,7 +239,7 @@ def _code(words: list[str]) -> str:
 
 
 def _table(header: tuple[str, ...], rows: list[Any]) -> str:
-    """Return a table of Markdown without empty columns."""
+    """Return a Markdown table; columns without any value are left out."""
     kept = [n for n in range(len(header)) if any(row[n] for row in rows)]
     lines = [[header[n] for n in kept], ["---"] * len(kept)]
     lines += [[" ".join(str(row[n]).split()).replace("|", "\\|") for n in kept] for row in rows]

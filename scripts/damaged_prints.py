@@ -1,16 +1,15 @@
-"""Count the misread reprints that `damaged_print=on` finds, and its false duplicates.
+"""Count the misread reprints that `damaged_print=on` finds, and the false duplicates of this setting.
 
     scripts/damaged_prints.py [SET ...] [--data FOLDER] [--ablation] [--picture FILE] [--json]
 
-- papers: pairs of one print, read by people and by a machine, by share of wrong characters (*error*), and the
-  same with both sides damaged: the clean side gets the errors of another pair of that error. Shows the pairs
-  of texts of at least 24 words that are duplicates with the setting off and on.
-- false: in each set of news, and in the hard case `templates`, the pairs that are duplicates by this rule
-    alone;
-  less: those with an exact containment of word 5-shingles under 0.5.
-- ablation: the same without one condition of the rule at a time, on the sets on which it matters.
+- papers: pairs of two transcripts of one printed article, by people and by a machine, grouped by the share of
+  wrong characters (*error*); also with both sides damaged: the clean side gets the errors of a different pair
+  with the same error. Shows which pairs of at least 24 words are duplicates with the setting off and on.
+- false: pairs that are duplicates by this rule alone, in each set of news and in the hard case `templates`;
+  less: false pairs with an exact containment of word 5-shingles under 0.5.
+- ablation: the same counts with one condition of the rule disabled, on the sets on which this matters.
 
-About 3 minutes.
+Takes about 3 minutes.
 """
 
 from __future__ import annotations
@@ -61,7 +60,7 @@ ABLATIONS: dict[str, dict[str, Any]] = {
     "goes on behind": {"LEAST_MENDED": ((1 << 62, 0.0),)},
     "short texts stricter": {"LEAST_MENDED": ((1 << 62, 0.3),)},
 }
-"""Conditions by name, with the values in `dedup/text/damaged.py` that disable them."""
+"""Conditions of the rule by name, each with the values in `dedup/text/damaged.py` that disable it."""
 ABLATED = ("reuters21578", "reuters_web_2006_2010", "masakhanews", TEMPLATES)
 
 Table = dict[str, dict[str, float]]
@@ -93,7 +92,7 @@ class Prints:
 
 
 class Papers:
-    """Pairs of one print read twice, and invented pairs with two damaged sides."""
+    """Pairs of two transcripts of one printed article, and invented pairs with two damaged sides."""
 
     def __init__(self, data: Path) -> None:
         articles = {a["id"]: a for a in lines(data / f"{PAPERS}.jsonl.gz")}
@@ -152,12 +151,12 @@ class Papers:
 
 
 def _band(side: str, low: float, high: float) -> str:
-    """Name the row of an error: the damaged sides, and the share."""
+    """Return the name of the row for a range of errors, and for one or two damaged sides."""
     return f"{side} {low:.0%}-{high:.0%}"
 
 
 class _Donors:
-    """Damaged texts whose errors another text can get: the same gaps between errors, and the same lengths."""
+    """Damaged texts whose errors are copied into other texts, with the same gaps and lengths of errors."""
 
     def __init__(
         self, truth: Sequence[dict[str, Any]], texts: Sequence[str], numbers: dict[str, int]
@@ -183,7 +182,7 @@ class _Donors:
             self._errors.append((found, len(clean) - last))
 
     def spoil(self, number: int, low: float, high: float) -> str | None:
-        """Damage the clean side of a pair like another pair of that error; None if there is no other."""
+        """Damage the clean side of a pair like a different pair with that error; None if there is none."""
         own = self._truth[number]
         kind = own["part"], own["language"]
         others = [

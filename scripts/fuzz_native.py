@@ -1,6 +1,6 @@
-"""Let the compiled kernel read random texts, in a build that stops at a wrong access of memory.
+"""Let the compiled kernel read random texts, in a build that stops at any wrong access to memory.
 
-Needs gcc and its sanitizers. The kernel gets exactly the memory that it asks for.
+Needs gcc with sanitizers. The kernel gets exactly the memory that it asks for, and no room beyond.
     python scripts/fuzz_native.py --seconds 60
 """
 
@@ -37,7 +37,8 @@ def build_and_run(seconds: float, seed: int) -> int:
         runtime = subprocess.run(
             ["gcc", "-print-file-name=libasan.so"], check=True, capture_output=True, text=True
         ).stdout.strip()
-        # Python itself leaks by design; with plain malloc the sanitizer sees every allocation.
+        # Leaks are not reported, because Python leaks by design. With malloc the sanitizer sees every
+        # allocation.
         env = {"LD_PRELOAD": runtime, "ASAN_OPTIONS": "detect_leaks=0", "PYTHONMALLOC": "malloc"}
         command: list[str | Path] = [
             sys.executable,
@@ -59,7 +60,7 @@ def fuzz(library: Path, seconds: float, seed: int) -> None:
     from dedup.text.damaged import Printer
     from dedup.text.punkt import english
 
-    native.LIBRARY, native.ROOM_BYTES, native.ROOM_KEPT = library, 8, 0  # before tests load the usual one
+    native.LIBRARY, native.ROOM_BYTES, native.ROOM_KEPT = library, 8, 0  # before tests load the usual library
     from tests.text.test_native import ASCII, MODEL, PIECES
 
     few = Settings(text_min_words=2, sentence_min_characters=3)
@@ -69,7 +70,7 @@ def fuzz(library: Path, seconds: float, seed: int) -> None:
     lot: list[tuple[native.Prepared, str | None]] = []
     while time.monotonic() < end:
         pieces = PIECES + [" "] * 20 + chooser.choices(ODD, k=9) + ["\ufdfa"] * chooser.choice([0, 50])
-        if chooser.random() < 0.5:  # its characters are bytes
+        if chooser.random() < 0.5:  # every character of the text is one byte
             pieces = ASCII + [chr(chooser.randrange(128)) for _ in range(9)]
         text = "".join(chooser.choices(pieces, k=chooser.choice([0, 1, 3, 50, 400, 3_000])))
         title = "".join(chooser.choices(pieces, k=4)) if chooser.random() < 0.5 else None

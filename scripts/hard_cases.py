@@ -2,9 +2,9 @@
 
     scripts/hard_cases.py [CASE ...] [--seed N] [--methods LIST] [--keep FOLDER]
 
-Makes each case (`dedup lab generate`), runs the methods on it, and prints a table per case: precision, recall
+Makes each case (`dedup lab generate`), runs the methods on the case, and prints a table: precision, recall
 and F1 of pairs, F1 of the pairs that end in one group, and recall by kind of pair, or by size of story. The
-texts are invented, so every machine has the same numbers; about 20 minutes.
+texts are invented, so every machine finds the same numbers. Takes about 20 minutes.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ def _cells(result: MethodResult, evaluation: Evaluation | None) -> Sequence[str]
 
 
 def _details(evaluation: Evaluation) -> dict[str, float | None]:
-    """Return recall by kind of pair; for a case without kinds, of grouped pairs by size of story."""
+    """Return recall by kind of pair, or, for a case without kinds, recall of groups by size of story."""
     if evaluation.by_kind:
         return {_short(kind.name): kind.found / kind.pairs for kind in evaluation.by_kind}
     bands = [band for band in evaluation.groups.by_size if band.pairs]
@@ -84,7 +84,9 @@ def _short(kind: str) -> str:
 def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("cases", nargs="*", metavar="CASE", help=f"default: all of {', '.join(CASES)}")
-    parser.add_argument("--seed", type=int, default=1, help="another seed makes other texts of the same kind")
+    parser.add_argument(
+        "--seed", type=int, default=1, help="seed of the texts; a different seed makes different texts"
+    )
     parser.add_argument("--methods", default="all", help="names or rows with commas; default: all")
     parser.add_argument("--keep", type=Path, metavar="FOLDER", help="keep articles, truths and results there")
     return parser.parse_args()

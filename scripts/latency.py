@@ -2,11 +2,11 @@
 
     scripts/latency.py [FILE] [--articles N] [--family N] [--only CASE] [--json]
 
-Submits articles to an embedded server, one after another at a steady pace, beside each of these: nothing; a
-backfill of 30,000 articles; a backfill of 8,000 items of one template, with items of that template submitted;
-a transaction that has edited an article and stays open; changed settings that a backfill puts in force.
-Stories are submitted again as edits; items of the template are all new. Late verdicts are `pending`, and
-counted. About 4 minutes; do not quote numbers of a busy machine.
+Submits articles to an embedded server, one after another at a steady pace, while each of these runs in turn:
+nothing; a backfill of 30,000 articles; a backfill of 8,000 items of one template, with items of this template
+submitted; a transaction that has edited an article and stays open; a backfill that puts changed settings in
+force. Articles are submitted again as edits; items of the template are all new. Late verdicts are `pending`,
+and are counted. Takes about 4 minutes; do not quote numbers of a busy machine.
 """
 
 from __future__ import annotations
@@ -41,10 +41,10 @@ FILE = "reuters_web_2006_2010.jsonl.gz"
 ARTICLES = 30_000
 FAMILY = 8_000
 SUBMITTED = 200
-"""Articles of the file that are submitted in each case."""
+"""Number of articles of the file that are submitted in each case."""
 
 MORE_ITEMS = 2_000
-"""Items of the template that are submitted."""
+"""Number of items of the template that are submitted."""
 
 PACE_SECONDS = 0.05
 OPEN_SECONDS = 60.0
@@ -84,7 +84,7 @@ def main() -> int:
 
 
 def measure(url: str, database: Database, options: argparse.Namespace) -> Iterator[Latencies]:
-    """Measure each case in turn on one growing corpus, and the family on another one."""
+    """Measure the cases with news in turn on one growing corpus, and the template on a second corpus."""
     if options.only != "family":
         yield from measure_news(url, database, options)
     if options.only != "news":
@@ -92,7 +92,7 @@ def measure(url: str, database: Database, options: argparse.Namespace) -> Iterat
 
 
 def measure_news(url: str, database: Database, options: argparse.Namespace) -> Iterator[Latencies]:
-    """Measure beside nothing, a backfill, an open edit and changed settings."""
+    """Measure while nothing, a backfill, an open edit, or a change of settings runs."""
     news = _accepted(options.file)
     given = list(islice(news, options.articles + 4 * SUBMITTED))
     pending, kept = given[: options.articles], iter(given[options.articles :])
@@ -110,7 +110,7 @@ def measure_news(url: str, database: Database, options: argparse.Namespace) -> I
 
 
 def measure_family(url: str, database: Database, options: argparse.Namespace) -> Latencies:
-    """Measure beside a backfill of the items of one template."""
+    """Measure while a backfill settles the items of one template."""
     fresh_corpus(database)
     items = CASES["templates"].make(1, items=2 * (options.family + MORE_ITEMS), twice=0).articles
     family = [as_published(item) for item in items if item.source_id.startswith("quake")]
@@ -133,7 +133,7 @@ def command(url: str, *words: str) -> Iterator[Callable[[], bool]]:
 
 @contextmanager
 def open_edit(url: str) -> Iterator[Callable[[], bool]]:
-    """Keep a transaction open that has edited an article; yields a function that returns True meanwhile."""
+    """Keep open a transaction that edited an article; yields a function that is True while it is open."""
     end = time.monotonic() + OPEN_SECONDS
     with psycopg.connect(url) as connection:
         connection.execute(
@@ -151,7 +151,7 @@ def submit_beside(
     """Submit articles at a steady pace while something else runs.
 
     Args:
-        again: submit edits of the articles after all are submitted.
+        again: submit edits of the articles once all articles are submitted.
     """
     given = list(articles)
     seconds: list[float] = []
@@ -162,7 +162,7 @@ def submit_beside(
             if not more() or (number >= len(given) and (start is None or not again)):
                 return
             article = given[number % len(given)]
-            if number >= len(given):  # an edit of what was submitted before
+            if number >= len(given):  # an edit of an article that was submitted before
                 article = Article(article.source_id, f"{article.text}\n\nUpdate {number}.", article.title)
             began = time.perf_counter()
             statuses[corpus.submit(article).status] += 1
@@ -196,7 +196,7 @@ def _accepted(file: Path) -> Iterator[Article]:
 
 
 def as_published(article: Article) -> Article:
-    """Return an article that was added when it was published, as in a grown corpus."""
+    """Return an article whose `added_at` is the time of publication, as in a corpus that grew by the day."""
     return replace(article, added_at=article.published_at)
 
 

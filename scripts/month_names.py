@@ -2,8 +2,8 @@
 
     .venv/bin/python scripts/month_names.py
 
-The data come from babel. The file has two parts, "press" and "all", each a list of two: name of a month to
-language to number of the month, and words.
+The data come from babel. The file has two parts, "press" and "all". Each is a list of two: numbers of months,
+by name and then by language; and words that may stand beside names of months.
 """
 
 from __future__ import annotations
@@ -29,8 +29,8 @@ PRESS = (
     "ne", "nl", "pa", "pl", "ps", "pt", "ro", "ru", "si", "sk", "sl", "so", "sq", "sr", "sr_Latn", "sv",
     "sw", "ta", "te", "th", "tr", "uk", "ur", "uz", "vi", "zh",
 )  # fmt: skip
-"""Languages that are looked up first; others of CLDR only for words unknown to all of these. So `out` is
-October, as in Portuguese, and not August, as in Morisyen."""
+"""Languages that are looked up first. Other languages of CLDR are looked up only for words unknown to all of
+these. So `out` is October, as in Portuguese, and not August, as in Morisyen."""
 
 
 def main() -> None:
@@ -39,7 +39,7 @@ def main() -> None:
 
 def table() -> str:
     """Return the content of the file."""
-    # Locales of a country repeat the names of their language.
+    # Locales of a country are left out, because they repeat the names of the language.
     every = [i for i in localedata.locale_identifiers() if not re.search("_([A-Z]{2}|[0-9]{3})$", i)]
     return json.dumps({"press": names(PRESS), "all": names(every)}, ensure_ascii=False) + "\n"
 
@@ -66,7 +66,7 @@ def names(languages: Iterable[str]) -> Names:
 
 
 def spellings(name: str) -> set[str]:
-    """Return spellings of a name, without case, marks and full stops; no spelling of a name with a number."""
+    """Return spellings of a name in small letters, with and without accents; none for a name with digits."""
     words = [word for word in re.split(r"[\s,./()’'-]+", name.casefold()) if word]
     joined = " ".join(words)
     if not words or any(character.isdigit() for character in joined):

@@ -2,9 +2,10 @@
 
     scripts/nightly.py [FILE] [--new N] [--base N ...] [--workers N] [--json]
 
-For each base, the first articles of a file are loaded and settled; then N new ones are loaded, and a backfill
-settles them; the median of three nights. `first` is the first backfill, of everything. Counts of common
-sentences are changed by difference, so the nightly columns should hardly grow with the base. About 6 minutes.
+For each base, the first articles of a file are loaded and settled. Then, on each of three nights, N new
+articles are loaded, and a backfill settles them; medians are printed. `first` is the first backfill, of the
+whole base. Counts of common sentences are only updated, so the nightly columns should hardly grow with the
+base. Takes about 6 minutes.
 """
 
 from __future__ import annotations
@@ -103,8 +104,10 @@ def _row(found: dict[str, Any]) -> str:
 def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("file", nargs="?", type=Path, default=DATA / FILE, help=f"default: {FILE}")
-    parser.add_argument("--new", type=int, default=NEW_ARTICLES, help="new articles a night")
-    parser.add_argument("--base", type=int, nargs="+", default=BASES, help="sizes of the corpus before")
+    parser.add_argument("--new", type=int, default=NEW_ARTICLES, help="new articles per night")
+    parser.add_argument(
+        "--base", type=int, nargs="+", default=BASES, help="sizes of the corpus before the new articles"
+    )
     parser.add_argument("--workers", type=int, help="processes that fingerprint; default: one per core")
     parser.add_argument("--json", action="store_true", help="print JSON; seconds")
     return parser.parse_args()

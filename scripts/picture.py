@@ -1,4 +1,4 @@
-"""Charts of measurements as SVG, with a background of their own. Equal numbers give equal bytes."""
+"""Charts of measurements as SVG, each with a background. Equal numbers give equal bytes."""
 
 from __future__ import annotations
 
@@ -9,6 +9,6 @@ from matplotlib.figure import Figure
 
 
 def save(figure: Figure, file: Path) -> None:
-    # Random ids and the time would make every picture another file.
+    # Without these settings random ids and the time would change the file at every run.
     with rc_context({"svg.hashsalt": "dedup", "svg.fonttype": "none"}):
         figure.savefig(file, format="svg", metadata={"Date": None})

@@ -3,19 +3,21 @@
     scripts/recall.py [SET ...] [--data FOLDER] [--settings NAME=VALUE]... [--pairs FILE] [--json]
 
 Each set of real news with silver truth (an exact join over the 5-shingles of normalised words) is loaded into
-a fresh corpus on an embedded server, and settled; then these are counted.
+a fresh corpus on an embedded server, and settled. Then the script counts:
 
-- near: pairs with a Jaccard of at least 0.8; in one story: both have the same original; apart: both are
-  originals, so that a reader of `canonical_article` sees the text twice.
-- duplicates: articles with this mark; confirmed: with a Jaccard or containment of at least 0.5 with their
-  original.
-- contained: pairs with a containment of at least 0.7 and a Jaccard below 0.5; related: in one story, or in
-  two similar ones.
-- by containment: pairs that only this rule relates; confirmed: with a containment of at least 0.5.
-- pages: whole web pages, with their furniture, whose article is in the set too, as a person extracted it;
-  related, as above.
+- near: pairs with a Jaccard of at least 0.8; in one story: both articles have the same original; apart: both
+  are originals, so that a reader of `canonical_article` sees the text twice.
+- duplicates: articles with this mark; confirmed: duplicates with a Jaccard or containment of at least 0.5
+with
+  their original.
+- contained: pairs with a containment of at least 0.7 and a Jaccard below 0.5; related: contained pairs in one
+  story, or in two similar stories.
+- by containment: pairs that only the rule of containment relates; confirmed: with a containment of at least
+0.5. - pages: whole web pages, with menus and advertisements, for which the set also has the article as a
+person
+  extracted it; related: pages in one story with this article, or in a similar story.
 
-Exit code 3 if a bound below is missed. About 5 minutes.
+Exits with code 3 if a bound below is missed. Takes about 5 minutes.
 """
 
 from __future__ import annotations
@@ -47,22 +49,22 @@ CONTAINED = 0.7
 """Bounds of the counts above, all over word 5-shingles."""
 
 VERSION_CHAINS = "wiki_versions"
-"""A set whose chains of versions straddle stories, so it has its own bound."""
+"""Name of a set with its own bound, because its chains of versions straddle stories."""
 
 PAGES = "extracted_pages_a"
 WHOLE_OR_BODY = ("-html-text", "-inscriptis", "-gold")
-"""Endings of ids in the set of pages: extractors that keep the whole page, and the extraction by people."""
+"""Endings of ids in the set of pages: two extractors that keep the whole page, and extraction by people."""
 
 NOTHING = "-"
-"""Shown for a share of nothing."""
+"""Sign for a share whose whole is 0."""
 
 
 @dataclass(frozen=True, slots=True)
 class Bounds:
-    """Bounds in per cent: `apart` is at most, the others are at least.
+    """Bounds in per cent: `apart` is a maximum, all other bounds are minimums.
 
     Attributes:
-        least_*: bounds for any single set; chains: recall of the set of version chains.
+        least_*: bounds for each single set; chains: bound for the recall of the set of version chains.
     """
 
     recall: float = 99.8
@@ -103,7 +105,7 @@ class Score:
     misses: list[dict[str, Any]] = field(default_factory=list)
 
     def share(self, part: str, whole: str) -> float | None:
-        """Return the share in per cent; None without a whole."""
+        """Return the share in per cent; None if the whole is 0."""
         count: int = getattr(self, whole)
         return 100 * getattr(self, part) / count if count else None
 
@@ -125,7 +127,7 @@ SHARES = {
     "containment_precision": ("containment_confirmed", "by_containment"),
     "pages": ("pages_related", "pages"),
 }
-"""Name of a share to its part and its whole."""
+"""Counts that are the part and the whole of each share, by the share's name."""
 
 
 def missed(scores: Iterable[Score]) -> list[str]:
@@ -228,12 +230,12 @@ def compare(
     truth: Iterable[dict[str, Any]],
     texts: Mapping[str, str],
 ) -> None:
-    """Compare the marks with the silver pairs, and count into `score`.
+    """Compare the marks with the silver pairs, and add the counts to `score`.
 
     Args:
         marks: rows of `exports.marks` by id; matches: rows of `exports.matches`.
-        truth: rows of a silver file, `a`, `b`, `jaccard5`, `containment5`, or of the set of pages, with
-            `extractor` too.
+        truth: rows of a silver file (`a`, `b`, `jaccard5`, `containment5`), or of the set of pages, which
+            have `extractor`, too.
         texts: texts of the articles; the silver files leave out articles of fewer than 20 shingles.
     """
     story = {id: mark["duplicate_of"] or id for id, mark in marks.items() if mark["status"] != "failed"}
@@ -288,7 +290,7 @@ def compare(
 
 
 def overlap(a: str, b: str) -> tuple[float, float]:
-    """Return Jaccard and containment of the word 5-shingles of two texts; of short texts, of their words."""
+    """Return Jaccard and containment of the word 5-shingles of two texts; for short texts, of the words."""
     one, other = _shingles(a), _shingles(b)
     both, fewer = len(one & other), min(len(one), len(other))
     return both / max(len(one | other), 1), both / max(fewer, 1)
@@ -300,7 +302,7 @@ def _shingles(text: str) -> set[tuple[str, ...]]:
 
 
 def total(name: str, scores: Iterable[Score]) -> Score:
-    """Add up several sets."""
+    """Add up the scores of several sets."""
     whole = Score(name)
     for score in scores:
         for count in COUNTS:
@@ -360,7 +362,7 @@ def _options() -> argparse.Namespace:
     )
     parser.add_argument("--workers", type=int, help="processes that read texts; default: one per core")
     parser.add_argument("--home", type=Path, help="a new folder for the server, which is kept")
-    parser.add_argument("--pairs", type=Path, metavar="FILE", help="write what was missed, as JSONL of ids")
+    parser.add_argument("--pairs", type=Path, metavar="FILE", help="write the missed pairs, as JSONL of ids")
     parser.add_argument("--json", action="store_true", help="print JSON")
     return parser.parse_args()
 

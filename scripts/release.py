@@ -2,10 +2,9 @@
 
     scripts/release [--dry-run]
 
-Prints each check as it ends; exit code 1 if one failed. `--dry-run` does all checks and makes no tag. Without
-it the first failure ends the release; at the end the commit is tagged, in this clone only. Nothing is
-uploaded or
-pushed: the last message shows how to do that.
+Prints each check as it ends; exits with code 1 if a check failed. `--dry-run` does all checks and makes no
+tag. Otherwise the first failure ends the release, and after all checks the commit is tagged, in this clone
+only. Nothing is uploaded or pushed: the last message shows how to do that.
 """
 
 from __future__ import annotations
@@ -40,7 +39,7 @@ class NotReadyError(Exception):
 
 
 def version(root: Path = ROOT) -> str:
-    """Return the version of pyproject.toml, if it can be released and has no tag yet."""
+    """Return the version in pyproject.toml. Raises NotReadyError: it is no release, or has a tag already."""
     written: str = tomllib.loads((root / "pyproject.toml").read_text("utf-8"))["project"]["version"]
     try:
         found = Version(written)
@@ -88,7 +87,7 @@ def clean_tree(root: Path = ROOT) -> str:
 
 
 def long_tests(root: Path = ROOT) -> str:
-    """Check that the long tests ran on this code; the commit holds their record."""
+    """Check that the long tests ran on this code, by their record in the commit."""
     code = (
         "from tests import long\n"
         "print(*(name for name, was in long.recorded().items()"
@@ -117,7 +116,7 @@ def built(root: Path = ROOT) -> list[Path]:
 
 
 def metadata(root: Path = ROOT) -> str:
-    """Check that each distribution has valid metadata, the licence, and its kernel."""
+    """Check that each distribution has valid metadata, the licence, and the kernel."""
     released = version(root)
     files = built(root)
     if [file.suffix for file in files].count(".whl") != len(files) - 1:
@@ -155,7 +154,7 @@ def _held(file: Path) -> tuple[list[str], bytes]:
 
 
 def installed(root: Path = ROOT) -> str:
-    """Run the demonstration with the wheel of this machine, in a fresh environment from the index."""
+    """Run the demonstration with this machine's wheel, in a fresh environment with packages of the index."""
     fitting = set(sys_tags())
     wheels = [file for file in built(root) if file.suffix == ".whl"]
     wheel = next((file for file in wheels if fitting & parse_wheel_filename(file.name)[3]), None)
@@ -194,12 +193,12 @@ CHECKS: dict[str, Callable[[], str]] = {
 }
 
 TO_DO = """
-What is left for a person:
+To be done by a person:
 
     1. Wait for the tests of {commit} on every Python and PostgreSQL: scripts/test --matrix
     2. Look at the pages of the wheel that was installed: scripts/browser-test
     3. git push origin {branch} v{version}
-    4. Upload the files of dist/ but {sums} to the index, with its own program and your token.
+    4. Upload the files of dist/, except {sums}, to the index, with the index's program and your token.
     5. In a fresh environment: pip install newsdedup=={version}, dedup --version
     6. Publish the section of CHANGELOG.md and {sums} where releases are announced.
     7. Put `## [Unreleased]` on top of CHANGELOG.md.
@@ -236,7 +235,7 @@ def _git(root: Path, *words: str) -> str:
 
 
 def _run(*command: str | Path, cwd: str | Path, env: dict[str, str] | None = None) -> str:
-    """Return the output of a program. Raises NotReadyError with the end of its output if it fails."""
+    """Return the output of a program. Raises NotReadyError, with the end of the output: it fails."""
     clean = {name: value for name, value in os.environ.items() if not name.startswith(("DEDUP_", "PYTHON"))}
     done = subprocess.run(
         [str(word) for word in command], cwd=cwd, env=clean | (env or {}), capture_output=True, text=True

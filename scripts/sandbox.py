@@ -1,6 +1,6 @@
-"""Tools of measurements: the given sets, a throwaway server, and a corpus on it.
+"""Tools of measurements: the sets of news beside the checkout, a throwaway server, and a corpus on it.
 
-They never touch a user's own database.
+No measurement touches a user's own database.
 """
 
 from __future__ import annotations
@@ -25,19 +25,19 @@ DATA = Path(__file__).resolve().parents[2] / "shared" / "data"
 
 BATCH_ARTICLES = 500
 BATCH_CHARACTERS = 4_000_000
-"""Bounds of a transaction while loading, as for `dedup load`; the smaller one counts."""
+"""Maximum size of a transaction while loading, as in `dedup load`; the bound reached first counts."""
 
 _TRUTH = re.compile(r"(?P<name>.+)\.truth_silver(?P<part>_\d+)?\.jsonl\.gz")
 
 UNDATED = datetime(2000, 1, 1, tzinfo=UTC)
-"""`added_at` of articles without a time: their order must not depend on the time of the measurement."""
+"""`added_at` of articles without a time; fixed, so that no order depends on the time of the measurement."""
 
 
 def silver_sets(data: Path, names: Sequence[str] = ()) -> dict[str, tuple[Path, Path]]:
-    """Return the articles and the silver truth of each set, by name; all sets with truth, or those named.
+    """Return the articles and the silver truth of each set, by name: of `names`, or of all sets with truth.
 
     Raises:
-        InputError: the folder holds no truth, or none for a name.
+        InputError: the folder holds no truth, or no truth for a name.
     """
     found: dict[str, tuple[Path, Path]] = {}
     for truth in sorted(data.glob("*.truth_silver*.jsonl.gz")):
@@ -57,7 +57,7 @@ def throwaway_server(home: Path | None = None) -> Iterator[str]:
     """Yield the URL of a fresh embedded server, which is stopped at the end.
 
     Args:
-        home: its folder, which must not exist yet and is kept; None uses a temporary one.
+        home: folder of the server, which must not exist yet and is kept; None: a temporary folder.
 
     Raises:
         InputError: the folder exists.

@@ -1,14 +1,13 @@
-"""Compare the defaults of the rules with alternatives, on real news, with half of it kept aside.
+"""Compare the defaults of the rules with alternatives, on real news, with half of the news kept aside.
 
     scripts/settle_defaults.py [SET ...] [--data FOLDER] [--jobs N] [--json]
 
-Measures the marks for each value of each setting, with all other settings at their defaults. The counts are
-those of
-`recall.py`: recall (near pairs in one story), precision (duplicates confirmed), contained pairs that are
-related, and pairs that only containment relates, confirmed. A value is chosen by the mean F1 of the first
-two, over all sets with 10 near pairs or more, on one half of the stories (`tuning`); the other half (`kept
-aside`) tests the choice. Uses the rules over arrays (`dedup/rules/pairs.py`), without a database. About 20
-minutes for all sets but the largest.
+Measures the marks for each value of each setting, with all other settings at their defaults. Counts as
+`recall.py` does: recall (near pairs in one story), precision (duplicates confirmed), contained pairs that are
+related, and pairs that only containment relates, confirmed. A value is chosen by the mean F1 of recall and
+precision, over all sets with at least 10 near pairs, on one half of the stories (`tuning`); the other half
+(`kept aside`) tests the choice. Uses the rules over arrays (`dedup/rules/pairs.py`), without a database.
+Takes about 20 minutes for all sets except the largest.
 """
 
 from __future__ import annotations
@@ -45,7 +44,7 @@ from dedup.text.normalize import words
 from dedup.text.signature import EMPTY, buckets, minhash, shingles, signature
 
 LEAST_PAIRS = 10
-"""Near-duplicate pairs that a set needs to count in the mean: in a smaller set one pair weighs too much."""
+"""Minimum number of near-duplicate pairs of a set in the mean: in a smaller set one pair weighs too much."""
 
 STOP_WORDS = (
     "a an and are as at be been but by can could did do for from had has have he her his in is it its may not"
@@ -58,17 +57,17 @@ Common = Callable[[Prints, Settings], set[int]]
 
 
 def by_stories(prints: Prints, settings: Settings) -> set[int]:
-    """Return the sentences of too many effective stories: the rule of the product."""
+    """Return the sentences that too many effective stories have: the rule of the product."""
     return set(oracle.common_sentences([p for p in prints if p is not None], settings))
 
 
 def none(_prints: Prints, _settings: Settings) -> set[int]:
-    """Return no sentence."""
+    """Return an empty set: no sentence is common."""
     return set()
 
 
 def by_articles(limit: int, prints: Prints, _settings: Settings) -> set[int]:
-    """Return the sentences of more than `limit` other articles: the plain cut-off of method 1."""
+    """Return the sentences that more than `limit` other articles have: the plain cut-off of method 1."""
     counts = Counter(h for p in prints if p is not None for h in p.sentence_hashes)
     return {h for h, count in counts.items() if count - 1 > limit}
 
@@ -96,12 +95,12 @@ class Variant:
 
     @property
     def default(self) -> bool:
-        """Return True for the default."""
+        """Return whether this variant is the default."""
         return self.settings == Settings() and not self.anchors and self.common is by_stories
 
     @property
     def scoring(self) -> tuple[object, ...]:
-        """Return the key of the scores: neighbouring variants with an equal key are scored once."""
+        """Return the key of the scores; neighbouring variants with an equal key are scored only once."""
         kept = ("common_stories", "containment_sentences", "containment_shingles")
         kinds = {f.name: f.metadata["kind"] for f in fields(Settings)}
         changes = [(n, v) for n, v in self.changes if kinds[n] == "fingerprint" or n in kept]
@@ -164,7 +163,7 @@ class Count:
 
     @property
     def f1(self) -> float:
-        """Return the harmonic mean of recall and precision; a share of nothing is 1."""
+        """Return the harmonic mean of recall and precision; a share whose whole is 0 counts as 1."""
         recall = self.together / self.near if self.near else 1.0
         precision = self.confirmed / self.duplicates if self.duplicates else 1.0
         return 2 * recall * precision / ((recall + precision) or 1)
@@ -242,7 +241,7 @@ def measure(files: tuple[Path, Path]) -> list[Found]:
 def resigned(
     prints: Prints, texts: Sequence[list[str]], titles: Sequence[list[str]], variant: Variant
 ) -> Prints:
-    """Return the fingerprints of a variant, from fingerprints without a minimum of words."""
+    """Return the fingerprints by the settings of a variant, from fingerprints without a minimum of words."""
     settings, hasher = variant.settings, Hasher()
     changed = {name for name, _ in variant.changes} & {"stop_word_length", "signature_size", "bands", "rows"}
     found: Prints = []
@@ -306,7 +305,7 @@ def main() -> int:
     options = _options()
     try:
         sets = silver_sets(options.data, options.sets)
-        # The largest set first, so that it does not run alone at the end.
+        # The largest set starts first, so that it does not run alone at the end.
         ordered = sorted(sets, key=lambda name: -sets[name][0].stat().st_size)
         with ProcessPoolExecutor(options.jobs, mp_context=get_context("spawn")) as pool:
             measured = dict(zip(ordered, pool.map(measure, (sets[name] for name in ordered)), strict=True))
@@ -342,7 +341,7 @@ COLUMNS = {
     "added ok": ("added_confirmed", 1),
     "compared": ("compared", 2),
 }
-"""Heading to the key of a row, and digits after the point."""
+"""Key of a row and number of decimals, by the heading of the column."""
 
 
 def row(variant: Variant, found: Sequence[Found]) -> dict[str, Any]:
@@ -371,7 +370,7 @@ def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("sets", nargs="*", metavar="SET", help="default: every set with silver truth")
     parser.add_argument("--data", type=Path, default=DATA, help=f"folder of the sets; default: {DATA}")
-    parser.add_argument("--jobs", type=int, help="sets at a time; default: one per core")
+    parser.add_argument("--jobs", type=int, help="sets measured in parallel; default: one per core")
     parser.add_argument("--json", action="store_true", help="print JSON, with every set")
     return parser.parse_args()
 

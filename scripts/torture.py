@@ -1,8 +1,7 @@
 """Run the tests with the marker `torture` and tabulate their reports (docs/reliability.md).
 
-A test reports through the fixture `told` which promises it tries, on what, and its faults. A loss is a test
-that
-fails: each compares with an undisturbed run. Seeds are in the tests, and in their reports.
+A test reports through the fixture `told` which promises it tries, on what, and with which faults. A test that
+fails is a loss, because each test compares with an undisturbed run. Seeds are in the tests and the reports.
 """
 
 from __future__ import annotations
@@ -22,7 +21,7 @@ COLUMNS = ("promises", "test", "trials", "faults", "seconds", "losses")
 
 
 SHOWN = 4
-"""Different words of the cases of one test that are shown; of more, only the number is."""
+"""Maximum number of different texts of one test's cases that are shown; of more, only the number is shown."""
 
 
 @dataclass(frozen=True)
@@ -38,7 +37,7 @@ class Case:
 
 
 def cases(report: Path) -> list[Case]:
-    """Return the cases of a JUnit report that were run."""
+    """Return all cases of a JUnit report that were not skipped."""
     found = []
     for case in ElementTree.parse(report).getroot().iter("testcase"):
         if case.find("skipped") is not None:
@@ -60,7 +59,7 @@ def cases(report: Path) -> list[Case]:
 
 
 def rows(found: Sequence[Case]) -> list[tuple[str, ...]]:
-    """Return a row for each test, by promise; lost cases have no promise."""
+    """Return a row for each test, sorted by promise; lost cases have no promise."""
     tests: dict[str, list[Case]] = {}
     for case in found:
         tests.setdefault(case.test, []).append(case)
@@ -78,7 +77,7 @@ def rows(found: Sequence[Case]) -> list[tuple[str, ...]]:
 
 
 def _words(said: Sequence[str]) -> str:
-    """Return the different words of the cases."""
+    """Return the different texts of the cases, or their number if there are too many."""
     different = list(dict.fromkeys(filter(None, said)))
     return "; ".join(different) if len(different) <= SHOWN else f"{len(said)} cases"
 
@@ -90,10 +89,10 @@ def table(found: Sequence[Case]) -> str:
 
 
 def write_into(page: Path, text: str) -> None:
-    """Put the table between the two marks of a page.
+    """Put the table between the two comments `START` and `END` of a page.
 
     Raises:
-        SystemExit: the page has no such marks.
+        SystemExit: the page lacks these comments.
     """
     before, start, rest = page.read_text("utf-8").partition(START)
     _, end, after = rest.partition(END)

@@ -21,7 +21,7 @@ from pathlib import Path
 from dedup.text.punkt import NEUTRAL, PunktModel
 from dedup.text.training import train
 
-SETS = {  # set: share of its articles that is read; about 4 MB of text from each
+SETS = {  # share of the articles that is read, by set; about 4 MB of text from each set
     "reuters_web_2006_2010": 0.03,
     "us_outlets_a": 0.2,
     "guardian_capi": 0.2,
@@ -40,8 +40,9 @@ def _words(text: str) -> frozenset[str]:
 
 TITLES = _words("mr mrs ms messrs dr prof rev sen sens rep reps gov govs gen lt col maj capt sgt pres atty")
 """Titles before a name, after which no word starts a sentence. Punkt ends a sentence between an abbreviation
-and a word that often starts one; in news that is also "Trump" and "Obama": of all ends that it found at an
-abbreviation in the English sets, 58 % were "Mr. Trump" and the like."""
+and a word that often starts a sentence. In news "Trump" and "Obama" are such words: of all ends that Punkt
+found
+at an abbreviation in the English sets, 58 % were "Mr. Trump" and the like."""
 
 ABBREVIATIONS = (
     TITLES
@@ -51,8 +52,8 @@ ABBREVIATIONS = (
     | _words("n.h n.j n.m n.y n.c n.d r.i s.c s.d d.c w.va tenn tex vt va wash wis wyo")
     | _words("u.s u.n u.k e.u bros cos ltd ft mt")
 )
-"""Months, days, ranks, states and other names as news write them, without the words "mass", "miss", "ark",
-"sat", "sun" and "wed": most full stops after these end a sentence."""
+"""Abbreviations of months, days, ranks, states and other names in news. The words "mass", "miss", "ark",
+"sat", "sun" and "wed" are missing, because most full stops after these words end a sentence."""
 
 PAIRS = frozenset(
     {
@@ -60,7 +61,7 @@ PAIRS = frozenset(
         *((country, "general") for country in ("u.s", "u.n", "u.k")),
     }
 )
-"""Pairs of words between which no sentence ends, though the second may start one: "No. 1"."""
+"""Pairs of words between which no sentence ends, though the second word can start a sentence: "No. 1"."""
 
 TARGET = Path(__file__).parent.parent / "dedup" / "text" / "punkt_english"
 
@@ -85,8 +86,8 @@ def with_known(model: PunktModel) -> PunktModel:
 
 def main() -> None:
     folder = Path(sys.argv[1]) if len(sys.argv) > 1 else Path(__file__).parents[2] / "shared" / "data"
-    # Each house apart: Punkt learns an abbreviation from the consistency of its period, and houses differ:
-    # one writes "Mr.", another "Mr".
+    # Each publisher is trained apart, because Punkt learns an abbreviation only if it always has a full stop,
+    # and publishers differ: some write "Mr.", others "Mr".
     model = NEUTRAL
     for name, share in SETS.items():
         model |= train(sample(folder / f"{name}.jsonl.gz", share))

@@ -1,4 +1,4 @@
-"""Measure the time to align two texts of 100,000 characters, with the most expensive cases.
+"""Measure the time to align two texts of 100,000 characters, in the most expensive cases.
 
 scripts/benchmarks/aligning.py
 """
@@ -19,7 +19,7 @@ RUNS = 5
 
 
 def texts(case: str, characters: int = CHARACTERS) -> tuple[str, str]:
-    """Return two invented texts of at least so many characters."""
+    """Return two invented texts of at least this number of characters."""
     rng = random.Random(5)
     letters = [a + b for a in "bdfgklmnprst" for b in "aeiou"]
     vocabulary = ["".join(rng.choices(letters, k=rng.randint(1, 4))) for _ in range(6_000)]

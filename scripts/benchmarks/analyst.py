@@ -4,9 +4,10 @@
     scripts/benchmarks/analyst.py [FILE] [--outlets N] [--asked N]
     scripts/benchmarks/analyst.py --url URL
 
-Loads and settles the articles of the file, of 60 invented outlets, on an embedded server, and then does
-`keep_sentences`; or uses a corpus in that state. Each query has its own connection. Prints the median of its
-seconds, and the number of rows. A query of one story gets the story with the most copies.
+Loads and settles the articles of the file on an embedded server, spread over 60 invented outlets, and then
+does `keep_sentences`; `--url` names a corpus in that state instead. Each query has its own connection. Prints
+the median seconds and the number of rows of each query. Queries about one story get the story with the most
+copies.
 """
 
 from __future__ import annotations
@@ -36,7 +37,7 @@ PAGE = Path(__file__).resolve().parents[2] / "docs" / "analyst.md"
 
 
 def queries() -> Iterator[tuple[str, str]]:
-    """Yield the question of each query of the page, and the query."""
+    """Yield each query of the page, after the question that it answers."""
     for block in re.findall(r"^```sql\n(.*?)^```", PAGE.read_text("utf-8"), re.MULTILINE | re.DOTALL):
         for query in filter(str.strip, block.split(";")):
             title, _, statement = query.strip().partition("\n")
@@ -74,7 +75,7 @@ def main() -> None:
     parser.add_argument("file", nargs="?", type=Path, default=DATA / FILE)
     parser.add_argument("--outlets", type=int, default=60)
     parser.add_argument("--asked", type=int, default=5)
-    parser.add_argument("--url", help="a corpus that is there already, settled, with its sentences")
+    parser.add_argument("--url", help="an existing corpus, settled, with kept sentences")
     given = parser.parse_args()
     if given.url:
         measure(Database(given.url), given.asked)

@@ -2,10 +2,10 @@
 
     scripts/benchmarks/at_once.py [FILE] [--articles N] [--processes N] [--json]
 
-On an embedded server, one process submits articles of a file one after another. Then, to an empty corpus,
-several processes submit the same ones, dealt out so that different processes submit the copies of a story at
-the same instant. After a backfill each, all marks and all pairs are compared. Late verdicts are `pending`,
-and counted. `scripts/latency.py` measures one submitter beside a backfill and other work.
+On an embedded server, one process submits articles of a file one after another. Then several processes submit
+the same articles to an empty corpus, dealt out so that different processes submit the copies of a story at
+the same instant. A backfill follows each time, and all marks and all pairs are compared. Late verdicts are
+`pending`, and are counted. `scripts/latency.py` measures one submitter beside a backfill and other work.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ FILE = "reuters21578.jsonl.gz"
 ARTICLES = 4_000
 PROCESSES = 8
 SECONDS = 600.0
-"""Seconds after which a process counts as hanging."""
+"""Maximum number of seconds of a process; a slower process counts as hanging."""
 
 Rows = list[dict[str, Any]]
 
@@ -119,7 +119,7 @@ def submit_all(url: str, shares: Sequence[Sequence[Article]]) -> Submitted:
 def marks_and_pairs(url: str) -> tuple[Rows, Rows]:
     """Return all marks and all pairs after a backfill."""
     with Deduplicator(url) as corpus:
-        corpus.backfill(workers=0)  # nearly all is settled
+        corpus.backfill(workers=0)  # in this process: nearly all articles are settled already
         return [dict(row) for row in corpus.marks()], [dict(row) for row in corpus.matches()]
 
 
@@ -140,9 +140,9 @@ def _differences(wanted: Rows, found: Rows) -> int:
 
 
 def many_alike(file: Path, count: int) -> list[Article]:
-    """Return articles of a file; first the articles in pairs of its silver truth, if there is one.
+    """Return articles of a file; articles in pairs of the silver truth, if the set has one, come first.
 
-    Their `added_at` is the time of publication: their order must not depend on the time of the measurement.
+    `added_at` is the time of publication, so that the order does not depend on the time of the measurement.
     """
     truth = file.with_name(file.name.replace(".jsonl", ".truth_silver.jsonl"))
     paired: set[str] = set()

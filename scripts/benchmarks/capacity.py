@@ -24,17 +24,17 @@ SIZES = (10**6, 10**7, 10**8, 10**9)
 MACHINE_GB = 64
 
 READ_SECONDS = 12e-6
-"""Seconds to read a fingerprint again; a memory engine of s slices reads each 2 s times more."""
+"""Seconds to read a fingerprint again; a memory engine with s slices reads each one 2 s more times."""
 
 KEPT_BYTES = 400
 """Bytes of an article that stay in memory if keys are read in slices. Both numbers were measured with
-`dedup backfill --memory 16` of 58,051 and 174,153 stories."""
+`dedup backfill --memory 16` of 58,051 and 174,153 articles."""
 
 ARRAY_VALUES = (1 << 26) - 1
-"""Largest array of numbers in Postgres; the memory engine asks for the ids of all articles in one."""
+"""Maximum length of an array of numbers in Postgres; the memory engine asks for all ids in one array."""
 
-ENTRY_IDS = (1 << 32) - 1  # of articles, in the entries of keys
-KEY_VALUES = 1 << 31  # What entries tell apart
+ENTRY_IDS = (1 << 32) - 1  # maximum id of an article in the entries of keys
+KEY_VALUES = 1 << 31  # number of different keys that entries can tell apart
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +47,7 @@ class Cost:
     cpu: float
     memory: float
     disk: dict[str, float]
-    entries: float  # by which it is found
+    entries: float  # number of index entries by which an article is found
 
 
 OF_TEXTS = {"article", *(f"article_{key}" for key in ("pkey", "source_id_key", "time", "outlet", "url"))}
@@ -99,12 +99,12 @@ def cost_of(smaller: Mapping[str, Any], larger: Mapping[str, Any]) -> Cost:
         cpu=backfill["cpu"] / size,
         memory=1e6 * (backfill["peak_mb"] - smaller["backfill"]["peak_mb"]) / more,
         disk=dict(sorted(disk.items(), key=lambda item: -item[1])),
-        entries=blocks / 8.3 / size,  # 8 bytes each, and what a page and a row take
+        entries=blocks / 8.3 / size,  # 8 bytes per entry, and the share of the headers of page and row
     )
 
 
 def row(cost: Cost, size: int, memory: float) -> str:
-    """Return the needs of so many articles on a machine with so many bytes of memory."""
+    """Return the needs of `size` articles on a machine with `memory` bytes of memory."""
     slices = max(1, math.ceil(size * ARTICLE_BYTES / (MEMORY_SHARE * memory)))
     held = size * cost.memory if slices == 1 else MEMORY_SHARE * memory + size * KEPT_BYTES
     again = 0.0 if slices == 1 else 2 * slices * READ_SECONDS
@@ -121,7 +121,7 @@ def row(cost: Cost, size: int, memory: float) -> str:
 
 
 def limit(cost: Cost, size: int, slices: int, held: float, memory: float) -> str:
-    """Return the hardest limit that so many articles exceed."""
+    """Return the hardest limit that `size` articles exceed."""
     if size > ENTRY_IDS:
         return f"ids: entries hold {ENTRY_IDS:,}"
     if size > ARRAY_VALUES:

@@ -1,7 +1,7 @@
-"""Many clients at once: the transactions that a server does in a second.
+"""Many parallel clients: the number of transactions that a server does per second.
 
-Clients are threads of several processes, so that Python does not limit the rate; `Rate.busy` is their own
-share of the machine. They stay for all measurements, with open connections.
+Clients are threads of several processes, so that Python does not limit the rate; `Rate.busy` is the clients'
+own share of the machine. Clients stay for all measurements, with open connections.
 """
 
 from __future__ import annotations
@@ -18,10 +18,10 @@ from multiprocessing.connection import Connection
 import psycopg
 
 THREADS = 4
-"""Clients in a process; more would wait for each other's interpreter."""
+"""Maximum number of clients per process; more clients would wait for the lock of the interpreter."""
 
 NUMBERS = 1_000_000
-"""Keys reserved for a client in one measurement."""
+"""Number of keys reserved for each client in one measurement."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +29,7 @@ class Rate:
     """The work of all clients together.
 
     Attributes:
-        transactions: committed in a second.
+        transactions: number committed per second.
         busy: processor seconds of the clients' own processes per second; 1.0 is one core.
     """
 
@@ -49,7 +49,7 @@ class Clients:
 
         Args:
             statement: its first placeholder is a unique number, the others are values.
-            values: used in turns.
+            values: rows of values, used one after another.
 
         Raises:
             psycopg.Error: a statement failed.
@@ -58,7 +58,7 @@ class Clients:
             first = (self._measured * len(self._pipes) + place) * THREADS * NUMBERS
             pipe.send((statement, values, seconds, first))
         self._measured += 1
-        for pipe in self._pipes:  # all are ready: now
+        for pipe in self._pipes:  # all clients are ready: start them
             pipe.recv()
         for pipe in self._pipes:
             pipe.send(None)
@@ -72,7 +72,7 @@ class Clients:
 
 @contextmanager
 def clients(url: str, count: int) -> Iterator[Clients]:
-    """Yield so many clients: a multiple of `THREADS`, or fewer than that in one process."""
+    """Yield `count` clients: a multiple of `THREADS`, or fewer than `THREADS` in one process."""
     context = multiprocessing.get_context("forkserver")
     context.set_forkserver_preload([__name__])
     threads = [min(THREADS, count - first) for first in range(0, count, THREADS)]
@@ -94,14 +94,14 @@ def clients(url: str, count: int) -> Iterator[Clients]:
 
 
 def _serve(url: str, pipe: Connection, size: int) -> None:
-    """Measure on request, in a process of its clients, until the parent has gone."""
+    """Measure on request, with the clients of one process, until the parent process has ended."""
     connections = [psycopg.connect(url, autocommit=True) for _ in range(size)]
     while True:
         try:
             statement, values, seconds, first = pipe.recv()
         except EOFError:
             break
-        for connection in connections:  # planned before the clock starts
+        for connection in connections:  # the server plans the statement before the clock starts
             connection.prepare_threshold = 0
         pipe.send("ready")
         pipe.recv()

@@ -2,13 +2,13 @@
 
     scripts/benchmarks/compare.py [FILE] [--truth FILE] [--limit N | --grown N] [--only NAME ...] [--json]
 
-Each contestant runs in its own processes, under one meter (`meter.py`), one after the other. The texts are in
-place before the clock starts: in Postgres for programs that work there, in a file for the others. Of the
-found pairs, a Jaccard of at least 0.8 over word 5-shingles is right, one from 0.5 on is not counted, and a
-lower one is wrong. docs/benchmarks.md describes each row, and its fairness.
+Contestants run one after another, each in its own processes, measured by the same meter (`meter.py`). The
+texts are in place before the clock starts: in Postgres for programs that work there, in a file for all
+others. A found pair is right if its Jaccard over word 5-shingles is at least 0.8, and wrong if it is below
+0.5; pairs between these bounds are not counted. docs/benchmarks.md describes each row, and how fair it is.
 
 The other programs are installed once, with pinned hashes, into `.rivals` of this checkout (0.9 GB). A program
-that cannot run has a row with the reason. About 40 minutes; do not quote numbers of a busy machine.
+that cannot run has a row with the reason. Takes about 40 minutes; do not quote numbers of a busy machine.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ TRUTH = "reuters_web_2006_2010.truth_silver.jsonl.gz"
 REPEATS = 2
 
 VERSION = re.compile(r"^(datasketch|datatrove|rensa|text-dedup)==(\S+)", re.MULTILINE)
-"""Pinned packages that are compared."""
+"""Pins of the packages that are compared."""
 
 
 def main() -> int:
@@ -80,7 +80,7 @@ def main() -> int:
 
 
 def _of_copies(truth: Path, copies: int, place: Path) -> Path:
-    """Return the pairs of each copy of the articles, with the names of `rotated.copied`."""
+    """Return a file with the truth's pairs for each copy of the articles; ids are as in `rotated.copied`."""
     with gzip.open(truth, "rt", encoding="utf-8") as given, place.open("w", encoding="utf-8") as made:
         for row in map(json.loads, given):
             for end in ("", *(f"+{copy}" for copy in range(1, copies))):
@@ -147,9 +147,7 @@ def _options() -> argparse.Namespace:
     parser.add_argument("file", nargs="?", type=Path, default=DATA / FILE, help=f"default: {FILE}")
     parser.add_argument("--truth", type=Path, default=DATA / TRUTH, help=f"pairs; default: {TRUTH}")
     parser.add_argument("--limit", type=int, help="only the first articles")
-    parser.add_argument(
-        "--grown", type=int, metavar="N", help="N articles: with copies in words of their own"
-    )
+    parser.add_argument("--grown", type=int, metavar="N", help="N articles, by copies with rotated words")
     parser.add_argument("--only", nargs="+", choices=list(CONTESTANTS), metavar="NAME",
                         help=", ".join(CONTESTANTS))  # fmt: skip
     parser.add_argument(

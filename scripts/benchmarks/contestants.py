@@ -1,6 +1,6 @@
 """Contestants of `compare.py`: functions from a `Bench` to rows.
 
-The timed part is always a whole process, with its start-up.
+The timed part is always a whole process, including start-up.
 """
 
 from __future__ import annotations
@@ -38,19 +38,19 @@ PINNED = ROOT / "requirements" / "rivals.txt"
 HERE = Path(__file__).parent
 
 NIGHT, HELD = 2_000, 500
-"""New articles of the nightly run, and articles for the hook; in a small corpus at most a tenth."""
+"""New articles of the nightly run, and articles for the hook; each at most a tenth of the corpus."""
 
 CHANGED = ("duplicate_sentence_jaccard", "0.72")
 """Setting that is changed before marks are settled again; its default is 0.7."""
 
 ASKED = 50
-"""Articles that are searched by trigrams: evenly spread among articles with a partner."""
+"""Number of articles that are searched by trigrams, evenly spread among articles with a partner."""
 
 TRUTH_SHINGLES = 20
-"""Word 5-shingles that both articles of a pair of the silver truth have at least."""
+"""Minimum number of word 5-shingles of an article in the silver truth."""
 
 Found = npt.NDArray[np.int32]
-"""Groups, shape (n,), or pairs, shape (m, 2), of the articles' numbers."""
+"""Groups of n articles, shape (n,), or pairs of articles' numbers, shape (m, 2)."""
 
 
 @dataclass(slots=True)
@@ -113,7 +113,7 @@ class Bench:
 
     @cached_property
     def _installed(self) -> str | None:
-        """Install the other programs, if needed; returns the reason of a failure, or None. Tried once."""
+        """Install the other programs, if needed, trying once; returns the reason of a failure, or None."""
         mark, wanted = RIVALS / "installed", PINNED.read_text()
         if mark.exists() and mark.read_text() == wanted:
             return None
@@ -129,10 +129,10 @@ class Bench:
         return None
 
     def rivals(self) -> Path:
-        """Return the Python of the other programs.
+        """Return the Python program of the environment of the other programs.
 
         Raises:
-            MissingError: they cannot be installed.
+            MissingError: the other programs cannot be installed.
         """
         if self._installed:
             raise MissingError(self._installed)
@@ -169,24 +169,24 @@ def _shingles(text: str) -> set[tuple[str, ...]]:
 
 
 def read(file: Path, limit: int | None) -> list[Article]:
-    """Return the first articles of a file; of a repeated id the last counts."""
+    """Return the first articles of a file; if an id is repeated, the last article with this id counts."""
     with read_articles(file) as reader:
         found = (item for item in reader if isinstance(item, Article))
         return list({article.source_id: article for article in islice(found, limit)}.values())
 
 
 def run(name: str, bench: Bench) -> Iterator[Row]:
-    """Yield the rows of a contestant; an error is a row, too."""
+    """Yield the rows of a contestant; an error also becomes a row."""
     try:
         yield from CONTESTANTS[name](bench)
     except MissingError as error:
         yield Row(name, failure=str(error))
-    except Exception as error:  # its message could hold the text of an article
+    except Exception as error:  # the message could hold the text of an article
         yield Row(name, failure=f"unexpected {type(error).__name__}")
 
 
 def cold(bench: Bench) -> Iterator[Row]:
-    """Measure our backfill of everything, at least twice, and again after a change of a threshold."""
+    """Measure our backfill of all articles, at least twice, and a backfill after a change of a threshold."""
     costs: list[Cost] = []
     for repeat in range(bench.repeats):
         with bench.server.database("ours_cold") as url:
@@ -211,7 +211,7 @@ def cold(bench: Bench) -> Iterator[Row]:
 
 
 def daily(bench: Bench) -> Iterator[Row]:
-    """Measure our nightly run and our hook, on a corpus with the other articles."""
+    """Measure our nightly run and our hook, on a corpus that holds the remaining articles."""
     share = len(bench.articles) // 10
     night, held = min(NIGHT, share), min(HELD, share)
     base = len(bench.articles) - night - held
@@ -241,7 +241,7 @@ def daily(bench: Bench) -> Iterator[Row]:
 
 
 def floor(bench: Bench) -> Iterator[Row]:
-    """Measure the least work of any program in Postgres."""
+    """Measure the least work that any program on texts in Postgres must do."""
     with bench.filled(bench.server, "floor") as url:
         row = _postgres_row(bench, "floor: out, one hash, back", "floor", url)
         yield (
@@ -347,4 +347,4 @@ CONTESTANTS: dict[str, Callable[[Bench], Iterator[Row]]] = {
     "self-join": self_join,
     "trigrams": trigrams,
 }
-"""Contestants by their names for `--only`."""
+"""Contestants by the names that `--only` takes."""

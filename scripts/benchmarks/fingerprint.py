@@ -1,10 +1,10 @@
-"""Measure the steps from a text to its fingerprint, in batches and alone, and compare with NLTK.
+"""Measure the steps from a text to its fingerprint, in batches and text by text, and compare with NLTK.
 
     .venv/bin/python scripts/benchmarks/fingerprint.py [FILE] [--articles N] [--json]
 
 Reads articles in any format of `dedup load`, by default the web news beside the checkout, and needs no
 database. Each figure is the best of several runs, in processor time of one core. The steps after the split
-are measured on the arrays of one batch after the other, as in `fingerprint_many`.
+into sentences are measured on the arrays of one batch after another, as in `fingerprint_many`.
 """
 
 from __future__ import annotations

@@ -3,11 +3,12 @@
 
     scripts/benchmarks/frames.py [--articles N]
 
-On an embedded server with invented articles, of which every fourth is a duplicate and every eighth has a
-similar one, with marks and pairs as a backfill writes them. Each table is read by `dedup.frames` as a whole,
-in batches that are dropped, and by pandas from the view, row by row, each in its own process. Prints the
-seconds of the reading, the processor seconds of the program and of Postgres, rows per second, and the peak
-memory of the program; the first line is its memory before it reads.
+The corpus on an embedded server has invented articles, of which every fourth is a duplicate and every eighth
+is similar to its predecessor, with marks and pairs as a backfill writes them. Each table is read in three
+ways, each in its own process: by `dedup.frames` as a whole, by `dedup.frames` in batches that are dropped,
+and by pandas from the view, row by row. Prints the seconds of the reading, the processor seconds of the
+program and of Postgres, rows per second, and the peak memory of the program; the first line is the memory
+before any reading.
 """
 
 from __future__ import annotations

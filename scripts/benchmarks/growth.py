@@ -2,12 +2,13 @@
 
     scripts/benchmarks/growth.py [FILE] [--sizes N ...] [--nights N ...] --json RESULTS
 
-For each size, on a fresh corpus on an embedded server: load (not counted), one cold backfill, the bytes of
-every table and index; then a night of 2,000 new articles; at the largest size the hook, compared with a bare
-INSERT. A corpus larger than the file has copies in other words (`rotated.py`).
+Each size is measured on a fresh corpus on an embedded server: load (not counted), one cold backfill, the
+bytes of every table and index; then a night of 2,000 new articles; at the largest size also the hook,
+compared with a bare INSERT. If a corpus is larger than the file, copies with rotated words are added
+(`rotated.py`).
 
-Each size is written to RESULTS when it is done, and the same command continues after the last one. `plot.py`
-draws them. A run with 1,000,000 articles takes half an hour and 20 GB of disk.
+Each size is written to RESULTS when it is done, and the same command continues after the last size in
+RESULTS. `plot.py` draws RESULTS. A run with 1,000,000 articles takes half an hour and 20 GB of disk.
 """
 
 from __future__ import annotations
@@ -40,11 +41,11 @@ from sandbox import DATA
 FILE = "reuters_web_2006_2010.jsonl.gz"
 SIZES = (10_000, 30_000, 100_000, 300_000, 1_000_000)
 NIGHT, HELD = 2_000, 500
-"""New articles of a night, and articles for the hook at the largest size."""
+"""Number of new articles of a night, and of articles for the hook at the largest size."""
 
 LIMIT_SECONDS = 24 * 3600.0
 TOLD_ARTICLES = 50_000
-"""Loaded articles after which a line is printed."""
+"""Number of loaded articles between two lines of progress."""
 
 MEASURES = {
     "backfill seconds": ("backfill", "wall"),
@@ -53,7 +54,7 @@ MEASURES = {
     "disk": ("disk_mb",),
     "night seconds": ("night", "wall"),
 }
-"""Measures that get an exponent, with their places in the result of a size."""
+"""Measures for which an exponent is computed, each with its path in the result of a size."""
 
 
 def main() -> int:
@@ -86,7 +87,7 @@ def main() -> int:
 def measure(
     server: Server, file: Path, have: int, size: int, nightly: bool, hooked: bool, folder: Path
 ) -> dict[str, Any]:
-    """Measure everything of one size; the reason of a failure replaces its figures."""
+    """Measure one size; if a part fails, the reason replaces the part's figures."""
     found: dict[str, Any] = {"size": size, "text_mb": 0.0}
     articles = grown(lambda: _articles(file), have, size + NIGHT + HELD)
     with server.database(f"growth_{size}") as url:
@@ -117,7 +118,7 @@ def measure(
 
 
 def exponents(found: Sequence[Mapping[str, Any]]) -> dict[str, float]:
-    """Return, for each measure, the power of the size with which it grows."""
+    """Return the exponent of each measure: the power of the size with which the measure grows."""
     fitted = {}
     for name, path in MEASURES.items():
         points = [(size["size"], value) for size in found if (value := figure(size, path))]
@@ -127,7 +128,7 @@ def exponents(found: Sequence[Mapping[str, Any]]) -> dict[str, float]:
 
 
 def figure(found: Mapping[str, Any], path: Sequence[str]) -> float | None:
-    """Return a figure of the result of a size; None if it was not measured or failed."""
+    """Return a figure of the result of a size; None if the figure was not measured, or failed."""
     value: Any = found
     for name in path:
         if value is None or value.get("failure"):
@@ -146,7 +147,7 @@ def exponent(points: Sequence[tuple[float, float]]) -> float:
 
 
 def _counted(articles: Iterator[Article], found: dict[str, Any]) -> Iterator[Article]:
-    """Yield the articles, add up the bytes of their texts, and print the progress."""
+    """Yield the articles, add up the bytes of the texts in `found`, and print the progress."""
     for number, article in enumerate(articles, 1):
         found["text_mb"] += len(article.text.encode()) / 1e6
         yield article
@@ -160,7 +161,7 @@ def _articles(file: Path) -> Iterator[Article]:
 
 
 def _resumed(json_file: Path, file: Path) -> dict[str, Any]:
-    """Return the results so far; failed sizes are measured again.
+    """Return the results so far, without failed sizes, which are measured again.
 
     Raises:
         InputError: the file holds results of other articles, or no results.

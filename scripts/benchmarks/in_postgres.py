@@ -1,4 +1,4 @@
-"""Methods with Postgres alone, each in its own process: the floor, a self-join, trigrams.
+"""Methods that need only Postgres, each in its own process: the floor, a self-join, trigrams.
 
     scripts/benchmarks/in_postgres.py floor|self-join|trigram-index URL
     scripts/benchmarks/in_postgres.py trigrams URL ANSWER NUMBER...
@@ -20,19 +20,19 @@ import psycopg
 import xxhash
 
 SENTENCE_CHARACTERS = 40
-"""Characters of the shortest sentence that counts; shorter ones are bylines, or "He said so."."""
+"""Minimum number of characters of a sentence that counts; shorter sentences are bylines, or "He said so."."""
 
 MOST_CARRIERS = 100
-"""Articles above which a sentence is boilerplate; without such a bound the join does not end."""
+"""Maximum number of articles with a sentence that counts; without this bound the join does not end."""
 
 SHARED = 0.5
-"""Share of the different sentences of two articles that both must have."""
+"""Minimum Jaccard of the sets of sentences of two articles in a pair."""
 
 TRIGRAM_SIMILARITY = 0.6
-"""Value of `pg_trgm.similarity_threshold`: the share of all trigrams that both texts have."""
+"""Value of `pg_trgm.similarity_threshold`: the least share of all trigrams of two texts that both have."""
 
 LONGEST_MS = 60_000
-"""Limit of one search by trigrams; a longer one is cancelled and counts as this long."""
+"""Maximum milliseconds of one search by trigrams; a slower search is cancelled and counts as this long."""
 
 SIMILAR = "SELECT id FROM doc WHERE text %% (SELECT text FROM doc WHERE id = %s) AND id <> %s"
 
@@ -59,7 +59,7 @@ SELF_JOIN = f"""
 
 
 def fill(url: str, texts: Iterable[str]) -> None:
-    """Fill the table of texts, by number, without NUL, which Postgres cannot hold."""
+    """Fill the table of texts, numbered from 0; NUL is left out, because Postgres cannot store it."""
     with psycopg.connect(url) as connection, connection.cursor() as cursor:
         cursor.execute("CREATE TABLE doc (id integer PRIMARY KEY, text text NOT NULL)")
         with cursor.copy("COPY doc FROM STDIN") as copy:
@@ -70,7 +70,7 @@ def fill(url: str, texts: Iterable[str]) -> None:
 
 
 def floor(url: str) -> None:
-    """Read all texts by binary COPY, hash each, and write a row each by binary COPY."""
+    """Read all texts by binary COPY, hash each text, and write a row for each by binary COPY."""
     with psycopg.connect(url) as source, psycopg.connect(url) as target:
         target.execute("CREATE TABLE mark (id integer, hash bigint)")
         with (
@@ -114,7 +114,7 @@ def trigram_index(url: str) -> None:
 
 
 def trigrams(url: str, answer: Path, numbers: Iterable[int]) -> None:
-    """Find, for each of some articles, the articles with similar trigrams."""
+    """Find the articles with similar trigrams for each article of `numbers`."""
     with psycopg.connect(url, autocommit=True) as connection:
         connection.execute(f"SET pg_trgm.similarity_threshold = {TRIGRAM_SIMILARITY}")
         connection.execute(f"SET statement_timeout = {LONGEST_MS}")

@@ -2,10 +2,10 @@
 
     meter.measure(["dedup", "backfill"], postmaster=4711)
 
-A process of its own runs the command and adopts its orphans, so that the system adds up the processor time of
-every process, also of short-lived ones. Memory is sampled: the proportional set size (PSS) of
-`/proc/PID/smaps_rollup`, in which a page of n processes counts 1/n in each. Of Postgres it is the private
-part; shared buffers are counted apart.
+A separate process runs the command and adopts the command's orphans, so that the system adds up the processor
+time of every process, including short-lived ones. Memory is sampled: the proportional set size (PSS) of
+`/proc/PID/smaps_rollup`, in which a page that n processes share counts 1/n in each. Of Postgres only private
+memory is counted there; shared buffers are counted apart.
 """
 
 from __future__ import annotations
@@ -31,16 +31,16 @@ SAMPLE_SECONDS = 0.1
 """Seconds between two samples of memory; a sample of ten processes takes about 10 ms."""
 
 END_SECONDS = 10.0
-"""Seconds after which orphans of a command are killed."""
+"""Seconds from the end of a command until its orphans are killed."""
 
 LIMIT_SECONDS = 4 * 3600.0
-"""Seconds that a command may take by default."""
+"""Maximum number of seconds of a command, by default."""
 
 SET_CHILD_SUBREAPER = 36
 """Option of prctl(2): orphans become children of this process."""
 
 PLAIN_REASONS = ("ModuleNotFoundError", "ImportError", "DedupError")
-"""Errors whose messages never quote a text; of others only the name is shown."""
+"""Errors whose messages never quote a text; of all other errors only the name is shown."""
 
 
 @dataclass(slots=True)
@@ -48,13 +48,13 @@ class Cost:
     """Seconds and megabytes (10^6 bytes).
 
     Attributes:
-        wall: from the start of the command to the end of its last process, its start-up included.
+        wall: from the start of the command to the end of its last process, including start-up.
         cpu: user and system time of the command and of Postgres.
         cpu_postgres: user and system time of Postgres alone.
         peak_mb: peak of all memory at one moment, with the private memory of Postgres.
-        peak_program_mb, peak_postgres_mb: peaks of both parts, perhaps at different moments.
+        peak_program_mb, peak_postgres_mb: peaks of the program and of Postgres, perhaps at different moments.
         shared_buffers_mb: peak of Postgres' used shared memory.
-        failure: the reason why it did not finish; None if it did.
+        failure: the reason why the command did not finish; None if it finished.
     """
 
     wall: float = 0.0
@@ -83,10 +83,10 @@ def measure(
     """Run a command to its end.
 
     Args:
-        postmaster: the process of the Postgres that works for it, and is measured with it.
-        env: variables besides the environment of this process.
-        log: a file for its output; None drops it.
-        limit_seconds: after this long it is killed, and has failed.
+        postmaster: id of the main process of the Postgres that works for the command, and is measured, too.
+        env: variables added to the environment of this process.
+        log: a file for the command's output; None drops the output.
+        limit_seconds: after this time the command is killed, and counts as failed.
     """
     if sys.platform != "linux":
         return Cost(failure="costs are measured on Linux only")
@@ -113,7 +113,7 @@ def measure(
 
 
 def reason(output: str) -> str:
-    """Return the last error in the output of a failed command as `: NAME`, or an empty text."""
+    """Return the name of the last error in a failed command's output, after ": "; "" if there is no error."""
     for line in reversed(output.splitlines()):
         if found := re.match(r"([A-Za-z_][\w.]*(?:Error|Exception|Interrupt))\b(.*)", line):
             name = found[1].rpartition(".")[2]
@@ -151,7 +151,7 @@ class _Memory:
 
 
 def pss(pid: int) -> dict[str, int]:
-    """Return the proportional set size of a process in bytes, whole and by kind; zeros if it has ended."""
+    """Return the proportional set size of a process in bytes, in total and by kind; 0 if it has ended."""
     found = {"Pss": 0, "Pss_Anon": 0, "Pss_Shmem": 0}
     with suppress(OSError, ValueError):
         for line in Path(f"/proc/{pid}/smaps_rollup").read_text().splitlines():
@@ -181,7 +181,7 @@ def _cpu(processes: Iterable[psutil.Process]) -> float:
 
 
 def _run(command: Sequence[str], postmaster: int, limit_seconds: float) -> Cost:
-    """Run the command in the measuring process, and wait for its orphans."""
+    """Run the command below the measuring process, and wait for the command's orphans."""
     ctypes.CDLL(None).prctl(SET_CHILD_SUBREAPER, 1, 0, 0, 0)
     before = _cpu(_postgres(postmaster))
     memory = _Memory(postmaster)
@@ -206,7 +206,7 @@ def _run(command: Sequence[str], postmaster: int, limit_seconds: float) -> Cost:
 
 
 def _reap(patience: float) -> None:
-    """Wait for all children, so that the system adds up their times; kill them after a while."""
+    """Wait for all children, so that the system adds up their times; kills them after `patience` seconds."""
     deadline = time.monotonic() + patience
     own = psutil.Process()
     while True:

@@ -2,7 +2,7 @@
 
     scripts/benchmarks/ours.py hook URL FILE ANSWER
 
-Whole runs are timed as the command `dedup`, as a newsroom runs it.
+Whole runs are timed as commands `dedup`, in the way that a newsroom runs them.
 """
 
 from __future__ import annotations
@@ -26,13 +26,13 @@ from servers import Server
 from dedup import Article, Deduplicator
 
 DEDUP = Path(sys.executable).with_name("dedup")
-"""Command of this environment."""
+"""The command `dedup` of this environment."""
 
 UNDATED = datetime(2000, 1, 1, tzinfo=UTC)
-"""`added_at` of articles without a time: their order must not depend on the time of the measurement."""
+"""`added_at` of articles without a time; fixed, so that no order depends on the time of the measurement."""
 
 WARM_UP = 10
-"""Articles for the hook that are not counted: the first opens connections and reads settings."""
+"""Number of first articles for the hook that are not counted, because connections and settings are set up."""
 
 BARE = """
     CREATE TABLE bare (
@@ -43,7 +43,7 @@ BARE = """
     INSERT INTO bare (source_id, title, url, publication, published_at, added_at, text)
         SELECT source_id, title, url, publication, published_at, added_at, text FROM dedup.article;
 """
-"""Table of a newsroom without dedup: the same articles with a key. It is filled beforehand."""
+"""Table of a newsroom without dedup: the same articles with a key, inserted before the clock starts."""
 
 INSERT = """
     INSERT INTO bare (source_id, title, url, publication, published_at, text)
@@ -84,7 +84,7 @@ class Hook:
 
 
 def load(url: str, articles: Iterable[Article]) -> int:
-    """Store articles in a corpus, made if needed, and return their number; `added_at` follows the date."""
+    """Store articles in a corpus, made if needed; returns their number. `added_at` is an article's date."""
     Deduplicator.initialize(url)
     with Deduplicator(url) as deduplicator:
         dated = (replace(a, added_at=a.added_at or a.published_at or UNDATED) for a in articles)
@@ -93,8 +93,8 @@ def load(url: str, articles: Iterable[Article]) -> int:
 
 
 def backfill(server: Server, url: str, **how: Any) -> meter.Cost:
-    """Return the cost of `dedup backfill`. Before the clock starts there is a checkpoint, and a vacuum as
-    autovacuum does within a minute of a load; the same holds for the tables of the floor."""
+    """Return the cost of `dedup backfill`. Before the clock starts, tables are vacuumed, as autovacuum does
+    within a minute of a load, and a checkpoint is made; the tables of the floor are treated equally."""
     with psycopg.connect(url, autocommit=True) as connection:
         connection.execute("VACUUM ANALYZE")
     server.settle()
@@ -109,7 +109,7 @@ def change(url: str, name: str, value: str) -> None:
 
 
 def groups(url: str, numbers: dict[str, int]) -> npt.NDArray[np.int32]:
-    """Return the story of every article, by its number; articles that are not stored are alone."""
+    """Return the story of every article, by the article's number; an article not stored is a story alone."""
     found = np.arange(len(numbers), dtype=np.int32)
     with Deduplicator(url) as deduplicator:
         for mark in deduplicator.marks():
@@ -121,7 +121,7 @@ def groups(url: str, numbers: dict[str, int]) -> npt.NDArray[np.int32]:
 def hook(
     server: Server, url: str, articles: Sequence[Article], folder: Path
 ) -> tuple[meter.Cost, Hook | None]:
-    """Submit articles one by one, and insert each into the bare table, in turns, in a separate process."""
+    """Submit each article, and insert it into the bare table, in alternating order, in a separate process."""
     with psycopg.connect(url) as connection:
         connection.execute(BARE)
     with psycopg.connect(url, autocommit=True) as connection:
@@ -136,14 +136,14 @@ def hook(
 
 
 def as_row(article: Article) -> dict[str, str | None]:
-    """Return an article as JSON, also for the bare table."""
+    """Return an article as a JSON object, which also has the columns of the bare table."""
     time = article.published_at.isoformat() if article.published_at else None
     names = ("source_id", "title", "url", "publication", "language", "text")
     return {**{name: getattr(article, name) for name in names}, "published_at": time}
 
 
 def in_turns(url: str, rows: Iterator[dict[str, Any]]) -> Hook:
-    """Return the milliseconds of both ways, used in turns for each article."""
+    """Return the milliseconds of both ways; each article goes both ways, in alternating order."""
     submitted: list[float] = []
     inserted: list[float] = []
     with Deduplicator(url) as deduplicator, psycopg.connect(url, autocommit=True) as connection:
@@ -154,7 +154,7 @@ def in_turns(url: str, rows: Iterator[dict[str, Any]]) -> Hook:
                 deduplicator.submit(article)
 
             def insert(row: dict[str, Any] = row) -> None:
-                connection.execute(INSERT, row)  # and its commit
+                connection.execute(INSERT, row)  # autocommit: includes the commit
 
             ways: list[tuple[Callable[[], None], list[float]]] = [(submit, submitted), (insert, inserted)]
             for way, took in ways if turn % 2 else reversed(ways):

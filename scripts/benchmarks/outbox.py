@@ -4,9 +4,9 @@
     scripts/benchmarks/outbox.py [--rows N] [--updates N]
 
 On an embedded server, a table of invented briefs is attached and filled by one INSERT, and its rows are read.
-Then `--updates` statements change all its rows, and these changes are processed. Prints, for both parts, rows
-per second and the peak memory of program and server. Nothing is fingerprinted: that is the backfill's work.
-By default ten million changes wait in the outbox.
+Then `--updates` statements each change all rows of the table, and these changes are processed. Prints, for
+both parts, rows per second and the peak memory of program and server. No fingerprints are made, because that
+is the work of the backfill. By default ten million changes wait in the outbox.
 """
 
 from __future__ import annotations

@@ -3,13 +3,13 @@
 
     scripts/benchmarks/pages.py [FILE] [--articles N] [--asked N] [--invented]
 
-The corpus on an embedded server has 3,000 articles a day of 60 outlets: the articles of the file, and copies
-in other words if more are wanted (`rotated.py`), loaded and settled. With `--invented` it has rows with marks
-and pairs but without fingerprints, of any size within minutes; among them a story of 5,000 copies and an
-article with 5,000 similar ones. Then the index of words is made, and one caller asks every question of
-`Deduplicator.browsing` about random days, stories and words. The first question on a connection is not
-counted, because the server has to plan it. At the end the pages are requested over HTTP, timed to the last
-byte of the answer.
+The corpus on an embedded server has 3,000 articles per day, of 60 outlets: the articles of the file, and
+copies with rotated words if more are wanted (`rotated.py`), loaded and settled. With `--invented` the corpus
+has invented rows with marks and pairs but without fingerprints, so that a corpus of any size is made within
+minutes; among the rows are a story of 5,000 copies and an article with 5,000 similar articles. Then the index
+of words is made, and one caller asks every question of `Deduplicator.browsing` about random days, stories and
+words. The first question on a connection is not counted, because the server has to plan it. At the end the
+pages are requested over HTTP, timed to the last byte of the answer.
 """
 
 from __future__ import annotations
@@ -101,7 +101,7 @@ def main() -> None:
 
 
 def _news(file: Path, count: int) -> Iterator[Article]:
-    """Yield articles of the file and its copies, of invented outlets, 3,000 a day."""
+    """Yield articles of the file and copies, with invented outlets, 3,000 articles per day."""
     have = sum(1 for _ in _articles(file))
     for number, article in enumerate(grown(lambda: _articles(file), have, count)):
         at = START + number * timedelta(days=1) / DAILY
@@ -197,7 +197,7 @@ def _ask(corpus: Deduplicator, given: argparse.Namespace) -> None:
 
 
 def _open(corpus: Deduplicator, given: argparse.Namespace) -> None:
-    """Measure whole pages over HTTP, of a server with forms, requested by one browser."""
+    """Measure whole pages over HTTP, requested one by one from a server with forms."""
     rng = random.Random(11)
     with corpus._database.transaction() as cursor:
         pairs = cursor.execute(
@@ -277,7 +277,7 @@ def _options() -> argparse.Namespace:
     )
     parser.add_argument("file", nargs="?", type=Path, default=DATA / FILE, help=f"default: {FILE}")
     parser.add_argument("--articles", type=int, default=58_000)
-    parser.add_argument("--asked", type=int, default=100, help="how often each question is asked")
+    parser.add_argument("--asked", type=int, default=100, help="number of times that each question is asked")
     parser.add_argument("--invented", action="store_true", help="invented rows in place of a file")
     parser.add_argument("--folder", type=Path, help="where the server keeps its data; default: the system's")
     return parser.parse_args()

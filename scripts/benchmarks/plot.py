@@ -2,7 +2,7 @@
 
     scripts/benchmarks/plot.py RESULTS docs/growth.svg
 
-Both scales of each panel are logarithmic: growth by a power is a straight line, labelled with the power.
+Both scales of each panel are logarithmic: growth by a power is a straight line, labelled with the exponent.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ import picture
 
 Points = list[tuple[float, float]]
 Panels = Mapping[str, Mapping[str, Points]]
-"""Title of a panel to label of a line to its points."""
+"""Points of lines, by title of the panel and then by label of the line."""
 
 
 def main() -> int:

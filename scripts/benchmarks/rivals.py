@@ -2,12 +2,12 @@
 
     .rivals/bin/python scripts/benchmarks/rivals.py NAME TEXTS WORK FOUND
 
-Runs in the environment of `requirements/rivals.txt`, and imports nothing of dedup. TEXTS is a folder with
-`all.jsonl` and its lines dealt out to `part-0.jsonl`, `part-1.jsonl` and so on, each `{"id": "17", "text":
-"…"}`, where the id is the number of the article. WORK is a new folder for the files of the program. FOUND is
-a file for numpy: pairs of shape (m, 2), or the group of each article, of shape (n,).
+Runs in the environment of `requirements/rivals.txt`, and imports no module of dedup. TEXTS is a folder with
+`all.jsonl`, and with the same lines dealt out to `part-0.jsonl`, `part-1.jsonl` and so on. A line is
+`{"id": "17", "text": "…"}`; the id is the number of the article. WORK is a new folder for the files of the
+program. FOUND is a file for numpy: pairs of shape (m, 2), or the group of each article, of shape (n,).
 
-Each program is used as its manual shows, with the parameters named here.
+Each program is used as its manual shows, with the parameters in this file.
 """
 
 from __future__ import annotations
@@ -28,14 +28,14 @@ import numpy as np
 SHINGLE_WORDS = 5
 
 THRESHOLD = 0.6
-"""Jaccard from which datasketch and rensa report a pair. In the truth, pairs from 0.8 on are right, and pairs
-between 0.5 and 0.8 are not counted: between these, a small error of the estimate does no harm."""
+"""Minimum Jaccard of pairs that datasketch and rensa report. In the truth, pairs of at least 0.8 are right,
+and pairs between 0.5 and 0.8 are not counted, so a small error of the estimate near 0.6 does no harm."""
 
 RENSA_VALUES, RENSA_BANDS = 128, 32
-"""Values and bands of rensa: bands of 4 values find nearly all pairs of Jaccard 0.6; the estimate decides."""
+"""Values and bands of rensa. Bands of 4 values find nearly all pairs of Jaccard 0.6; the estimate decides."""
 
 BATCH = 1_000
-"""Articles whose shingles are in memory at a time."""
+"""Maximum number of articles whose shingles are in memory together."""
 
 SEED = 42
 
@@ -59,7 +59,7 @@ def numbered(texts: Path) -> Iterator[tuple[int, str]]:
 
 
 def shingles(text: str) -> list[str]:
-    """Return the different runs of five lower-cased words; of a shorter text, all its words as one."""
+    """Return the different runs of five lower-cased words; a shorter text is one run of all its words."""
     words = WORD.findall(text.lower())
     runs = range(max(1, len(words) - SHINGLE_WORDS + 1))
     return list({" ".join(words[i : i + SHINGLE_WORDS]) for i in runs})
@@ -71,7 +71,7 @@ def save_pairs(found: Path, pairs: list[tuple[int, int]]) -> None:
 
 
 def save_groups(found: Path, groups: dict[int, Any], size: int) -> None:
-    """Save the group of each article; an article without one is alone."""
+    """Save the group of each article; an article without a group gets a new one."""
     numbers: dict[Any, int] = {}
     rows = [numbers.setdefault(groups.get(i, ("alone", i)), len(numbers)) for i in range(size)]
     with found.open("wb") as file:
@@ -79,11 +79,11 @@ def save_groups(found: Path, groups: dict[int, Any], size: int) -> None:
 
 
 def datasketch(values: int, texts: Path, found: Path) -> None:
-    """Run `MinHashLSH`: each article queries candidates, and is inserted; enough estimated Jaccard counts."""
+    """Run `MinHashLSH`: queries candidates of each article, then inserts it; estimated Jaccard decides."""
     from datasketch import MinHash, MinHashLSH
 
     index = MinHashLSH(threshold=THRESHOLD, num_perm=values)
-    base = MinHash(num_perm=values, seed=SEED)  # its random numbers are drawn once
+    base = MinHash(num_perm=values, seed=SEED)  # random numbers are drawn once
     sketches: dict[int, MinHash] = {}
     pairs = []
     for number, text in numbered(texts):
@@ -98,7 +98,7 @@ def datasketch(values: int, texts: Path, found: Path) -> None:
 
 
 def rensa(texts: Path, found: Path) -> None:
-    """Run `RMinHash` and `RMinHashLSH`: inserts all, then queries all; enough estimated Jaccard counts."""
+    """Run `RMinHash` and `RMinHashLSH`: inserts all, then queries all; the estimated Jaccard decides."""
     from rensa import RMinHash, RMinHashLSH
 
     index = RMinHashLSH(THRESHOLD, RENSA_VALUES, RENSA_BANDS)
@@ -126,7 +126,7 @@ def rensa(texts: Path, found: Path) -> None:
 def text_dedup(texts: Path, work: Path, found: Path) -> None:
     """Run `python -m text_dedup.minhash` with its defaults: 250 values, threshold 0.7, 5-grams.
 
-    It clusters articles that share a band, without comparing them.
+    The program clusters articles that share a band, without comparing these articles.
     """
     command = [sys.executable, "-m", "text_dedup.minhash", "--path", "json", "--split", "train"]
     command += ["--data_files", str(texts / "all.jsonl"), "--cache_dir", str(work / "cache")]
@@ -143,7 +143,7 @@ def text_dedup(texts: Path, work: Path, found: Path) -> None:
 
 
 def datatrove(texts: Path, work: Path, found: Path) -> None:
-    """Run the four stages of its MinHash example, with its defaults: 14 buckets of 8, 5-grams."""
+    """Run the four stages of datatrove's MinHash example, with its defaults: 14 buckets of 8, 5-grams."""
     from datatrove.executor import LocalPipelineExecutor
     from datatrove.pipeline.dedup import MinhashDedupSignature
     from datatrove.pipeline.dedup.minhash import (
@@ -169,7 +169,7 @@ def datatrove(texts: Path, work: Path, found: Path) -> None:
         logs = str(work / "logs" / str(number))
         LocalPipelineExecutor(steps, tasks=tasks, workers=min(tasks, parts), logging_dir=logs).run()
     groups = {}
-    read = [number for number, text in numbered(texts) if text]  # its reader passes over empty texts
+    read = [number for number, text in numbered(texts) if text]  # datatrove's reader skips empty texts
     for part in range(parts):
         numbers = [number for number in read if number % parts == part]
         file = Path(removed) / f"{part:06d}.clusters"

@@ -1,12 +1,12 @@
-"""A corpus of any size that behaves like a given one: copies of its articles in other words.
+"""A corpus of any size that behaves like real news: copies of real articles with rotated words.
 
 In copy k the letters of every long word are moved k places in the alphabet, and beyond 25 copies by larger
 steps; short words, capitals, punctuation and everything else stay. So lengths, sentences, boilerplate and the
-duplicates within a copy are those of real news, while articles of two copies share only runs of short words.
-Copies are
-interleaved: article by article, with slightly shifted dates.
+duplicates within a copy are as in real news, while articles of two different copies share only runs of short
+words. Copies are interleaved: each article is followed by its copies, with slightly shifted dates.
 
-It differs from new news: a word of copy 3 is as frequent as its original, and no two copies share a story.
+Such a corpus differs from new articles: a word of copy 3 is as frequent as its original, and no two copies
+share a story.
 """
 
 from __future__ import annotations
@@ -23,16 +23,16 @@ from string import ascii_uppercase as upper
 from dedup import Article
 
 LONG_WORD = re.compile(r"([^\W\d_]{5,})")
-"""Words of at least 5 letters; shorter ones are mostly grammar, and stay."""
+"""Words of at least 5 letters. Shorter words are mostly grammar, and are not changed."""
 
 STEPS = [step for step in range(1, len(lower)) if math.gcd(step, len(lower)) == 1]
-"""Steps that visit every letter of the alphabet once before they repeat."""
+"""Factors for numbers of letters, with which every letter becomes a different letter of the alphabet."""
 
 MOST_COPIES = len(STEPS) * len(lower)
-"""Number of different copies; the next one would be equal to the first."""
+"""Number of different copies; one more copy would be equal to the first."""
 
 SHIFT = timedelta(seconds=97)
-"""Shift between the dates of two copies of an article; real news have full minutes."""
+"""Shift between the dates of two copies of an article; not whole minutes, which real dates have."""
 
 
 class TooManyError(ValueError):
@@ -40,10 +40,10 @@ class TooManyError(ValueError):
 
 
 def rotate(text: str, places: int, step: int = 1) -> str:
-    """Replace letter n of long words by the letter n * step + places."""
+    """Replace letter number n in long words by the letter number n * step + places."""
     if (places, step) == (0, 1):
         return text
-    parts = LONG_WORD.split(text)  # every second one is a long word
+    parts = LONG_WORD.split(text)  # every second part is a long word
     if len(parts) > 1:
         moved = "\n".join(parts[1::2]).encode().translate(_table(places, step))
         parts[1::2] = moved.decode().split("\n")
@@ -72,13 +72,13 @@ def copied(article: Article, copy: int) -> Article:
 
 
 def grown(read: Callable[[], Iterable[Article]], have: int, count: int) -> Iterator[Article]:
-    """Yield `count` articles, in the given order, each with its copies; nothing is held in memory.
+    """Yield `count` articles, each followed by its copies; the order stays, and no article is held in memory.
 
     Args:
-        read: returns the articles again; have: their number.
+        read: returns the original articles, at every call; have: number of the original articles.
 
     Raises:
-        TooManyError: there are fewer different copies.
+        TooManyError: there are not enough different copies.
     """
     copies = -(-count // have)
     if copies > MOST_COPIES:

@@ -1,6 +1,6 @@
 """Databases for measurements: new ones on the embedded server, and a second Postgres with pg_trgm.
 
-They never touch a user's own database.
+No measurement touches a user's own database.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from sandbox import throwaway_server
 
 START_SECONDS = 60
 SAME_AS_EMBEDDED = ("shared_buffers=256MB", "work_mem=32MB", "maintenance_work_mem=128MB", "jit=off")
-"""Settings of the embedded server (`dedup/db/embedded.py`), for the second one, too."""
+"""Settings of the embedded server (`dedup/db/embedded.py`), used for the second server, too."""
 
 
 class MissingError(Exception):
@@ -31,7 +31,7 @@ class MissingError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Server:
-    """A running Postgres, and the parent of its processes."""
+    """A running Postgres, with the id of its main process."""
 
     url: str
     postmaster: int
@@ -63,10 +63,10 @@ def embedded_server(home: Path) -> Iterator[Server]:
 
 @contextmanager
 def trigram_server() -> Iterator[Server]:
-    """Yield the Postgres of this machine, on a new folder, if it has pg_trgm.
+    """Yield a server of this machine's Postgres in a new folder, if this Postgres has pg_trgm.
 
     Raises:
-        MissingError: there is no Postgres, or it lacks the extension.
+        MissingError: there is no Postgres, or Postgres lacks the extension.
     """
     if not shutil.which("pg_config"):
         raise MissingError("no pg_config on the PATH, so no Postgres with pg_trgm; the embedded one has none")

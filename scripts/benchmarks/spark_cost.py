@@ -2,10 +2,11 @@
 
     scripts/benchmarks/spark_cost.py [FILE] [--sizes N ...] [--cores N] --json RESULTS
 
-For each size, on a fresh Spark on this machine: a table of Parquet (not counted), and one run of
-`deduplicate`. A corpus larger than the file has copies in other words (`rotated.py`). Each step has its
-seconds, processor time of Java and of Python, and the bytes that it stores and shuffles. Work between two
-steps belongs to the later one. Run it with the Python of an environment of `scripts/spark-test`.
+For each size, a Parquet table is written (not counted), and a fresh Spark on this machine runs `deduplicate`
+once. If a corpus is larger than the file, copies with rotated words are added (`rotated.py`). Each step has
+its seconds, processor time of Java and of Python, and the bytes that the step stores and shuffles. Work
+between two steps counts for the later step. Run this script with the Python of an environment of
+`scripts/spark-test`.
 
 Each size is written to RESULTS when it is done; the table on stdout is Markdown.
 """
@@ -41,10 +42,10 @@ from sandbox import DATA
 
 SIZES = (58_051, 580_510)
 GROUP_ROWS = 5_000
-"""Rows of a group of the Parquet file; a task reads at least one group."""
+"""Number of rows per group of the Parquet file; a task reads at least one group."""
 
 LOOK_SECONDS = 0.2
-"""Seconds between two samples of the processes, and the most that an ending worker may use unseen."""
+"""Seconds between two samples of the processes, so at most this much of an ending worker is not counted."""
 
 MEASURES = {
     "python": "Python ms",
@@ -120,7 +121,7 @@ def _cells(step: Mapping[str, float] | None, articles: int) -> list[str]:
 
 
 def _run(size: int, folder: str, options: argparse.Namespace) -> dict[str, Any]:
-    """Measure one size in a separate process, for its processor time."""
+    """Measure one size in a separate process, so that processor time counts this size alone."""
     words = [sys.executable, __file__, "--one", size, "--folder", folder, "--cores", options.cores]
     words += ["--memory", options.memory]
     done = subprocess.run([str(word) for word in words], stdout=subprocess.PIPE, check=True, text=True)
@@ -188,9 +189,9 @@ def _measured(size: int, folder: Path, used: int, memory: str) -> dict[str, Any]
 
 
 class Processors:
-    """Processor seconds of Java, and of Python below it, so far.
+    """Processor seconds so far of Java, and of the Python processes that Java started.
 
-    The times of Python workers that end are added up nowhere, so all processes are sampled all the time.
+    No system counter adds up the times of Python workers that end, so all processes are sampled all the time.
     """
 
     def __init__(self) -> None:
@@ -241,7 +242,7 @@ def _shuffles(folder: Path) -> list[tuple[float, int]]:
 
 
 def _write(articles: Iterator[Article], path: Path) -> None:
-    """Write a Parquet file of articles, with a group of rows in memory at a time."""
+    """Write a Parquet file of articles, holding only one group of rows in memory."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 

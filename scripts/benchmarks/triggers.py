@@ -3,11 +3,11 @@
 
     scripts/benchmarks/triggers.py [FILE] [--rounds N] [--seconds S]
 
-Two tables of real articles on an embedded server, one of them attached, and no worker. Both get in turns: one
-INSERT of 10,000 rows from a client, one of rows of the database, INSERTs of single rows, each a transaction,
-and UPDATEs of an unmapped column, of all rows and of single ones. Then 16 clients at once insert articles,
-whole and short ones, each a transaction. Prints the medians and their ratios. A later backfill is
-not counted.
+An embedded server has two tables of real articles, one of them attached, and no worker. In turns both tables
+get one INSERT of 10,000 rows from a client; one INSERT of rows within the database; INSERTs of single rows,
+each in a transaction; and UPDATEs of an unmapped column, of all rows and of single rows. Then 16 parallel
+clients insert articles, first whole and then short, each in a transaction. Prints the medians and their
+ratios. The cost of a later backfill is not counted.
 """
 
 from __future__ import annotations
@@ -35,14 +35,14 @@ from sandbox import DATA
 FILE = "reuters_web_2006_2010.jsonl.gz"
 ROWS = 10_000
 SINGLE = 200
-"""Rows inserted or updated one by one in each turn."""
+"""Number of rows inserted or updated one by one in each turn."""
 
 CLIENTS = 16
 LENGTHS = {"whole articles": None, "200 characters each": 200}
-"""Characters of the articles that many clients insert: the shorter they are, the more the triggers weigh."""
+"""Characters of the articles that many clients insert: for shorter articles, triggers weigh more."""
 
 LEAST_RATE, MOST_TIMES = 0.8, 1.2
-"""Promised bounds: of the rate of many clients, and of the time of an UPDATE of an unmapped column."""
+"""Promised ratios: minimum rate of many clients, and maximum time of an UPDATE of an unmapped column."""
 
 TABLES = ("plain", "attached")
 COLUMNS = "id, body, headline, day"
@@ -99,7 +99,7 @@ def in_turns(turn: int) -> tuple[str, ...]:
 
 
 def insert(connection: psycopg.Connection, name: str, given: list[Any], took: Took) -> None:
-    """Insert into an empty table, twice; at the end it holds all rows."""
+    """Insert all rows into an empty table in two ways; at the end the table holds all rows."""
     emptied(connection, name)
     note(took, f"{ROWS:,} rows from a client", name, timed(connection, FROM_CLIENT.format(name), given))
     emptied(connection, name)
@@ -120,7 +120,7 @@ def note(took: Took, kind: str, name: str, seconds: float) -> None:
 
 
 def emptied(connection: psycopg.Connection, name: str) -> None:
-    """Empty a table and its notes, and make a checkpoint."""
+    """Empty a table and the notes of its changes, and make a checkpoint."""
     connection.execute(f"TRUNCATE {name}".encode())
     connection.execute("TRUNCATE dedup.outbox")
     connection.execute("CHECKPOINT")
@@ -129,7 +129,7 @@ def emptied(connection: psycopg.Connection, name: str) -> None:
 def at_once(
     connection: psycopg.Connection, many: Clients, given: list[Any], rounds: int, seconds: float
 ) -> None:
-    """Let many clients insert, each row a transaction, and print the rates."""
+    """Let many clients insert rows, each in a transaction, and print the rates."""
     for shown, length in LENGTHS.items():
         values = [
             (body[:length], title, day)
@@ -146,7 +146,7 @@ def compare(
     rounds: int,
     seconds: float,
 ) -> None:
-    """Compare the rates for rows of one length."""
+    """Compare the rates with and without triggers, for rows of one length."""
     found: dict[str, list[Rate]] = {name: [] for name in TABLES}
     for turn in range(rounds):
         for name in in_turns(turn):
@@ -163,7 +163,7 @@ def compare(
 
 
 def tell(took: Took, promise: str = "") -> None:
-    """Print medians."""
+    """Print the median times of each kind of statement."""
     for kind, found in took.items():
         without, beside = (statistics.median(found[name]) for name in TABLES)
         print(

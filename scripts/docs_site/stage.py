@@ -1,9 +1,9 @@
-"""Lay out what the site of the documentation is made of, in build/docs-site/.
+"""Copy the sources of the documentation site into build/docs-site/.
 
     .venv-docs/bin/python scripts/docs_site/stage.py [FOLDER]
 
-The pages stand there as in the repository, with the files that they link to, so that every link works in
-both. The navigation is docs/README.md: paragraphs that end with a colon are sections, items are pages.
+The pages and the files that they link to are at the same paths as in the repository, so that every link works
+in both. The navigation is docs/README.md: paragraphs that end with a colon are sections, items are pages.
 """
 
 from __future__ import annotations
@@ -27,14 +27,14 @@ def pages() -> list[Path]:
 
 
 def linked(page: Path) -> list[Path]:
-    """The files that a page links to, but for pages."""
+    """Return the files that a page links to, except pages."""
     targets = [name for name in LINK.findall(page.read_text("utf-8")) if "://" not in name]
     found = [(page.parent / name).resolve() for name in targets]
     return [path for path in found if path.is_file() and path.suffix != ".md"]
 
 
 def navigation() -> list[object]:
-    """Pages and sections as mkdocs.yml has them."""
+    """Return the pages and sections in the form that mkdocs.yml uses."""
     found: list[object] = list(FIRST)
     section: list[str] = []
     for line in (ROOT / "docs" / "README.md").read_text("utf-8").splitlines():
@@ -47,7 +47,7 @@ def navigation() -> list[object]:
 
 
 def stage(folder: Path) -> Path:
-    """The settings of a site of which everything is in `folder`."""
+    """Copy all sources of the site into `folder`, and return the file of its settings."""
     shutil.rmtree(folder, ignore_errors=True)
     sources = folder / "sources"
     for file in {*pages(), *(file for page in pages() for file in linked(page))}:

@@ -1,4 +1,4 @@
-"""Articles of a comparison: read once from a file, and numbered from 0. Methods see numbers, never ids."""
+"""Articles of a comparison: read once from a file, and numbered from 0. Methods see the numbers, not ids."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from dedup.files.readers import Reject, read_articles
 from dedup.rules.marks import OrderKey, order_key
 from dedup.text.normalize import words
 
-# The time of articles without one: a fixed time, so that results do not depend on the time of the run.
+# Articles without a time get this fixed one, so that results do not depend on the time of the run.
 UNDATED = datetime(1970, 1, 1, tzinfo=UTC)
 
 
@@ -28,7 +28,7 @@ class Document:
 
     @classmethod
     def of(cls, article: Article, language: str | None = None) -> Document:
-        """Return the document of an article; `language` is for articles without one."""
+        """Return the document of an article; `language` is used for articles without a language."""
         time = article.published_at or article.added_at
         named = article.language or language
         return cls(article.source_id, article.text, article.title, article.publication, time, named)
@@ -37,7 +37,7 @@ class Document:
         return words(self.text)
 
     def order(self, settings: Settings | None = None) -> OrderKey:
-        """Return its key in canonical order."""
+        """Return the sort key of the document in canonical order."""
         # Documents have no `added_at`; with `published_at` in its place, no date is too far in the future.
         added_at = self.published_at or UNDATED
         return order_key(settings or Settings(), self.published_at, added_at, self.id)

@@ -1,4 +1,4 @@
-"""The interface of a method: it names candidate pairs, and scores them.
+"""Interface of methods: a method names candidate pairs and scores pairs.
 
     method = WordShingles(size=5)
     method.fit(corpus)                      # reads every text once
@@ -23,14 +23,14 @@ from dedup.extras.lab.documents import DocumentSet
 
 @dataclass
 class Method(ABC):
-    row: ClassVar[str]  # in the table of methods of the field, such as "1w"; "0" is the product's own rule
+    row: ClassVar[str]  # row in the table of methods of the field, such as "1w"; "0": the product's own rule
     name: ClassVar[str]
     about: ClassVar[str]  # its computation in one line
     source: ClassVar[str]
     finds: ClassVar[str]  # the origin of its candidates, in a few words
     quadratic: ClassVar[bool] = False  # its time grows with the square of the corpus
 
-    threshold: float  # the least score of a duplicate; that of the source, if it names one
+    threshold: float  # the least score of a duplicate, from the source if the source names a threshold
     floor: float  # pairs of lower scores are not kept for the precision-recall curve
 
     @abstractmethod
@@ -43,12 +43,12 @@ class Method(ABC):
 
     @abstractmethod
     def score(self, pairs: Pairs) -> Likeness:
-        """Return the similarity of the documents of each pair, which need not be a candidate."""
+        """Return the similarity of the documents of each pair; pairs need not be candidates."""
 
     def accepts(self, pairs: Pairs, scores: Likeness) -> Flags:  # noqa: ARG002  # overriding methods use pairs
         """Return true for each pair that the method calls a duplicate."""
         return np.asarray(scores >= np.float32(self.threshold))
 
     def groups(self, size: int, pairs: Pairs, accepted: Flags) -> Groups:
-        """Group `size` documents by the accepted pairs, linked directly or through others."""
+        """Group `size` documents; accepted pairs link documents directly or through other documents."""
         return linked(size, pairs[accepted])

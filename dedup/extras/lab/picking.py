@@ -24,7 +24,7 @@ from dedup.extras.lab.methods.product import Product
 
 
 def read(dd: Deduplicator, count: int) -> DocumentSet:
-    # The newest articles: a random share would tear stories apart.
+    # The newest articles are taken, because a random sample would tear stories apart.
     found = dd.newest(count)
     if not found:
         raise InputError("the corpus is empty: `dedup load FILE` first")
@@ -41,7 +41,7 @@ def find_pairs(
 ) -> list[MethodResult]:
     """Run the product's own rule, with the settings of the database, and then other methods.
 
-    A method that fails or is too slow has a result that is not done. `progress` counts methods.
+    The result of a method that fails or is too slow has `done` false. `progress` counts methods.
     """
     bar = progress or SilentProgress()
     bar.start("comparing", 1 + len(methods))

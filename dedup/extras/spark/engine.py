@@ -1,6 +1,6 @@
 """The Spark engine: from articles to marks, step by step (docs/spark.md).
 
-docs/semantics.md defines the marks; `tests/extras/spark/reference.py` shows that the rounds give the same.
+docs/semantics.md defines the marks; `tests/extras/spark/reference.py` shows that the rounds give these marks.
 Only the DataFrame API is used, so a session may be classic or remote, of Spark 3.5 or 4.
 """
 
@@ -41,14 +41,14 @@ def deduplicate(
 
     Args:
         df: one row per article, with the columns that the file readers take.
-        work: a folder for this run alone, at any URL that Spark writes. A run that was killed continues there
-            with its first unfinished step.
-        known: fingerprints of earlier runs (schema `FINGERPRINT`). Articles with the same text keep theirs;
-            articles missing from `df` stay in the corpus.
+        work: a folder for this run alone, at any URL that Spark writes. After a run was killed, the same call
+            continues from the folder with the first unfinished step.
+        known: fingerprints of earlier runs (schema `FINGERPRINT`). Articles with the same text keep their
+            fingerprints; known articles missing from `df` stay in the corpus.
         models: sentence parameters per language besides the shipped English ones.
         mapping: field of an article to the column that holds it, where the names differ.
         added_at: the time given to articles without an `added_at`; None: now.
-        horizon: articles before it are refused (section 10); microseconds since 1970 in UTC.
+        horizon: articles before this time are refused (section 10); microseconds since 1970 in UTC.
         told: called after each step with its name, seconds and rows.
 
     Raises:
@@ -66,7 +66,7 @@ def deduplicate(
 class GroupedCorpus:
     """A corpus divided into groups: schemas `NODE`, `COMMON`, `CARRIED`, `GROUP`."""
 
-    articles: DataFrame  # with `id`, their number in canonical order
+    articles: DataFrame  # with `id`, the number of the article in canonical order
     members: DataFrame | None  # of classes with several articles; None if every class has one
     nodes: DataFrame
     common: DataFrame
@@ -105,7 +105,7 @@ def settle(taken: Taken, corpus: CorpusState, options: Options) -> Result:
     edges, gone, members = decided.edges, decided.gone, found.members
     own: DataFrame | None = None
     if members is not None:
-        # Copies join no pair of their class, so the score of a copy with its original is computed apart.
+        # No round compares articles of one class, so the score of a copy with its original is computed here.
         own = results.own_scores(found.nodes, found.carried, members, gone, settings)
     originals = steps.table(
         "originals", lambda: results.originals(edges, gone, members, own, settings), schema.ORIGINAL

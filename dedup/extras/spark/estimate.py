@@ -1,6 +1,7 @@
 """The cost of a run, estimated before pairs are compared: texts, keys, pairs, and the keys with most pairs.
 
-Fingerprints are made and grouped, at a cost in proportion to the articles; only pairs can explode.
+An estimate makes and groups fingerprints, at a cost in proportion to the articles; only pairs can become many
+times as many.
 """
 
 from __future__ import annotations
@@ -24,10 +25,10 @@ from dedup.extras.spark.rounds import histogram_of, key_sizes
 from dedup.extras.spark.schema import KIND_NAMES
 from dedup.extras.spark.steps import Told
 
-KEYS_SHOWN = 10  # of the worst keys
-PAIR_BYTES = 48  # of a pair on its way through a shuffle: two ids, two packed counts, the kind of its key
+KEYS_SHOWN = 10  # number of worst keys in the estimate
+PAIR_BYTES = 48  # bytes of a pair in a shuffle: two ids, two packed counts, the kind of the pair's key
 
-SEED = 1  # the same input gives the same sample
+SEED = 1  # fixed, so that the same input gives the same sample
 
 
 @dataclass(slots=True)
@@ -43,19 +44,19 @@ class WorstKey(Answer):
 
 @dataclass(slots=True)
 class WorkEstimate(Answer):
-    """The expected work of a run. A sample gives the numbers expected of the whole input."""
+    """The expected work of a run. With a sample, the numbers are estimates for the whole input."""
 
     sample: float  # the share of the input that was read; 1 for all of it
-    articles: int  # readable ones
-    texts: int  # different ones
+    articles: int  # readable articles
+    texts: int  # different texts
     common: int  # common sentences, which make no pairs
     keys: int  # shared by several texts
-    pairs: int  # of texts with the same key, counted for each key
-    head: int  # earliest members of a key that the first round compares with each other
+    pairs: int  # of texts with the same key, counted once for each common key
+    head: int  # maximum number of earliest texts of a key that the first round compares with each other
     first_round: int  # pairs that the first round joins
-    step_bytes: int  # of the steps up to the groups, as stored
-    pair_bytes: int  # of the pairs of the first round, before compression
-    worst: list[WorstKey] = field(default_factory=list)  # by pairs; their texts are those in the sample
+    step_bytes: int  # stored size of the steps up to the groups
+    pair_bytes: int  # size of the pairs of the first round, before compression
+    worst: list[WorstKey] = field(default_factory=list)  # most pairs first; texts are counted in the sample
     report: dict[str, Any] = field(default_factory=dict)  # counts of refused and repaired rows
 
 
@@ -74,7 +75,7 @@ def estimate(
 
     Args:
         work: a folder for the estimate alone, not the folder of a run.
-        sample: the share of the articles that is read. A small sample misses keys that few texts share.
+        sample: the share of the articles that is read. A small share misses keys that few texts have.
 
     Raises:
         InputError: columns are missing or of a wrong type, or `sample` is out of range.
@@ -97,7 +98,7 @@ def _estimated(taken: Taken, corpus: CorpusState, options: Options, sample: floa
     sizes = steps.table("sizes", lambda: key_sizes(found.groups))
     histogram = histogram_of(sizes)
     texts, share = steps.rows("nodes"), 1 / sample
-    # Pairs grow with the square of the share: both of a pair must be in the sample.
+    # Pairs grow with the square of the share, because both articles of a pair must be in the sample.
     head = head_of(histogram, options.head_minimum, options.budget_for(texts))
     pairs = _pairs(histogram, max(histogram, default=0)) * share**2
     first = _pairs(histogram, head) * share**2

@@ -1,7 +1,7 @@
 """The folders that Postgres and a cluster exchange: tables, digests, the basis of marks, and Parquet files.
 
-`dedup export corpus` writes a folder with known fingerprints, the Spark engine one with its result, and
-`dedup import` reads that. Tables are checked as they are read: columns, types, missing values, NUL in texts.
+`dedup export corpus` writes a folder with known fingerprints. The Spark engine writes a folder with a result,
+which `dedup import` reads. Reading checks columns, types, missing values, and NUL in texts.
 """
 
 from __future__ import annotations
@@ -26,12 +26,12 @@ from dedup.text.fingerprint import ALGORITHM_REVISION, UNICODE_VERSION
 
 FORMAT = 1  # of both folders; raised by one when an older program could misread a newer folder
 
-# Written last: a folder without its file is incomplete.
+# These files are written last: a folder without its file is incomplete.
 CORPUS_FILE, RUN_FILE = "corpus.json", "run.json"
 
 
 def _table(columns: str) -> pa.Schema:
-    """Return the schema of columns listed as `score double, reason string?`; `?` marks a nullable column."""
+    """Return the schema of columns listed as `score double, reason string?`; `?`: the column is nullable."""
     listed = (column.split() for column in columns.split(", "))
     return pa.schema([pa.field(name, _ARROW[kind.rstrip("?")], kind[-1] == "?") for name, kind in listed])
 
@@ -53,7 +53,7 @@ FINGERPRINT = _table(
 )
 """Times are microseconds since 1970, UTC. A row with a reason holds zeros instead of a fingerprint."""
 
-# In an export `fingerprint` is a folder of Parquet files, and each table of pins one file.
+# In an export `fingerprint` is a folder of Parquet files, and each table of pins is one file.
 PAIR_PIN = _table("source_id string, other_source_id string, relation string")
 SENTENCE_PIN = _table("sentence_hash long, common boolean")
 
@@ -74,16 +74,16 @@ RESULT = {
     "fingerprint": FINGERPRINT,
     "refused": REFUSED,
 }
-"""Tables of a result, a folder of files each. `fingerprint` has a row for every article of `mark`."""
+"""Tables of a result; each is a folder of files. `fingerprint` has a row for every article of `mark`."""
 
 
 def text_digest(language: str | None, title: str | None, text: str) -> bytes:
-    """Return the SHA-256 of the stored text, title and language; its twin in SQL: `postgres/cluster.sql`."""
+    """Return the SHA-256 of stored text, title and language; `postgres/cluster.sql` computes the same."""
     return hashlib.sha256(f"{language or ''}\0{title or ''}\0{text}".encode()).digest()
 
 
 def pins_digest(pairs: Mapping[tuple[str, str], str], sentences: Mapping[int, bool]) -> str:
-    """Return the SHA-256, in hexadecimal, of pins of pairs and of sentences, in any order."""
+    """Return the SHA-256, in hexadecimal, of pins of pairs and of sentences; their order does not matter."""
     lines = sorted("\0".join((*sorted(pair), str(relation))).encode() for pair, relation in pairs.items())
     lines += sorted(f"{sentence}\0{bool(common):d}".encode() for sentence, common in sentences.items())
     return hashlib.sha256(b"\n".join(lines)).hexdigest()
@@ -94,13 +94,13 @@ class Basis(Answer):
     """Everything besides the articles that marks depend on: equal articles and basis give equal marks."""
 
     settings: dict[str, Any]  # all settings except secret ones, by name
-    digests: dict[str, str]  # kind of settings to their digest, which covers the hash key
-    hash_key_digest: str  # compares two keys without showing them; "" without a key
+    digests: dict[str, str]  # digest of each kind of settings, which covers the hash key
+    hash_key_digest: str  # shows whether two keys are equal, without showing the keys; "" without a key
     pins_digest: str
     models: dict[str, str]  # language to the checksum of its trained sentence parameters
     algorithm_revision: int
     unicode_version: str
-    horizon: int | None  # articles before it are outside the corpus; microseconds since 1970, UTC
+    horizon: int | None  # articles before this time are outside the corpus; microseconds since 1970, UTC
 
     @classmethod
     def of(cls, settings: Settings, models: Mapping[str, str], pins_digest: str, horizon: int | None) -> Self:
@@ -120,7 +120,7 @@ class Basis(Answer):
 
     @classmethod
     def read(cls, found: Mapping[str, Any], where: str) -> Self:
-        """Return the basis in the JSON file `where`. Raises InputError: another format, or wrong types."""
+        """Return the basis read from the file `where`. Raises InputError: the format or a type is wrong."""
         if found.get("format") != FORMAT:
             raise InputError(
                 f"{where} is of format {found.get('format')!r}, and this program knows {FORMAT}:"
@@ -130,7 +130,7 @@ class Basis(Answer):
         types["horizon"] = int | None
         wrong = [name for name, kind in types.items() if not isinstance(found.get(name, ...), kind)]
         if wrong:
-            raise InputError(f"{where}: {wrong[0]} is missing or of another type; {AGAIN}")
+            raise InputError(f"{where}: {wrong[0]} is missing or of a wrong type; {AGAIN}")
         return cls(**{name: found[name] for name in types})
 
     def differences(self, other: Basis) -> list[str]:
@@ -141,9 +141,9 @@ class Basis(Answer):
             if self.settings.get(name) != other.settings.get(name)
         ]
         if self.hash_key_digest != other.hash_key_digest:
-            found.append("the hash key is another one")
+            found.append("the hash key differs")
         if not found:
-            # Only if no setting is named yet: each changes the digest of its kind, too.
+            # A setting also changes the digest of its kind, so kinds are named only if no setting is.
             found += [
                 f"the settings of the kind {kind} differ"
                 for kind in get_args(Kind)
@@ -160,20 +160,20 @@ class Basis(Answer):
 
 _DIFFER = {
     "pins_digest": "the pins of pairs or sentences differ",
-    "horizon": "the horizon is another one",
+    "horizon": "the horizon differs",
     "algorithm_revision": "the algorithm has revision {} there and {} here",
     "unicode_version": "Unicode is of version {} there and {} here",
 }
 
-BATCH_ROWS = 5_000  # in memory at a time: about 5 MB of fingerprints
-FILE_ROWS = 200_000  # in a written file: about 150 MB of fingerprints, which one task of a cluster reads
-GROUP_ROWS = 20_000  # in a row group, which a reader may take for itself
+BATCH_ROWS = 5_000  # maximum number of rows read into memory together: about 5 MB of fingerprints
+FILE_ROWS = 200_000  # rows per written file: about 150 MB of fingerprints, which one task of a cluster reads
+GROUP_ROWS = 20_000  # rows per row group, the smallest part of a file that a reader can read alone
 
 AGAIN = "make the folder again"
 
 
 def read_json(path: Path) -> dict[str, Any]:
-    """Return the JSON object in a file, or in a folder with one file of text, as Spark writes it."""
+    """Return the JSON object in a file, or in a folder of text files as Spark writes one."""
     try:
         parts = sorted(path.glob("part-*")) if path.is_dir() else [path]
         found = json.loads(b"".join(part.read_bytes() for part in parts))
@@ -203,7 +203,8 @@ def write_files(folder: Path, table: pa.Schema, batches: Iterator[pa.RecordBatch
         file += 1
 
 
-# Writers choose other widths for the same values; a cast then finds numbers that do not fit.
+# Writers may choose different widths for the same values, so types are compared by family; the cast to our
+# types then finds numbers that do not fit.
 _ALIKE: tuple[Callable[[pa.DataType], bool], ...] = (
     types.is_integer,
     types.is_floating,
@@ -225,7 +226,7 @@ class TableFiles:
         self.rows = sum(map(self._checked, self._files))
 
     def batches(self) -> Iterator[pa.RecordBatch]:
-        """Yield the rows, with the columns in the order and of the types of the table."""
+        """Yield the rows with the columns in the order of the table, cast to the types of the table."""
         for path in self._files:
             with _readable(path), pa.parquet.ParquetFile(path) as file:
                 for batch in file.iter_batches(BATCH_ROWS, columns=self._table.names):

@@ -1,4 +1,4 @@
-"""Errors of Spark in the words of this package: no stack of Java, no plan, and nothing of an article."""
+"""Errors of Spark in the words of this package: without Java stack, query plan, or content of articles."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from contextlib import contextmanager
 
 from dedup.base.errors import DedupError, InputError
 
-# Spark shows an error of ours that an executor raised only within the message of its own.
+# If an executor raises an error of this package, Spark shows it only within the message of Spark's own error.
 _OURS = re.compile(r"dedup\.errors\.(\w+): (.+)")
 
 
@@ -42,11 +42,11 @@ def ours(error: Exception) -> DedupError | None:
 
 @contextmanager
 def explained(what: str) -> Iterator[None]:
-    """Turn errors of Spark into a DedupError with the name of the error; Spark's log has the rest."""
+    """Turn errors of Spark into a DedupError that names the error; the details are in Spark's log."""
     try:
         yield
     except kinds() as error:
         raise ours(error) or DedupError(
-            f"{what}: Spark failed ({named(error)}); its log says more. What was finished is kept in the work"
-            " folder: run it again to continue"
+            f"{what}: Spark failed ({named(error)}); Spark's log says more. Finished steps are kept in the"
+            " work folder: run the command again to continue"
         ) from error

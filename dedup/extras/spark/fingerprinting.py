@@ -34,18 +34,19 @@ from dedup.files.record import record_bytes
 from dedup.files.report import NUMBER, OTHER_REASONS, REASONS_KEPT
 from dedup.text.fingerprint import Fingerprinter
 
-# Rows that Spark passes to Python at a time: 200 kB of news, or 1 GB of the longest texts that are accepted.
-# Spark's default of 10,000 would be 150 GB of those.
+# Rows that Spark passes to Python in one batch: 200 kB of usual news, or 1 GB of the longest accepted texts.
+# Spark's default of 10,000 rows would be 150 GB of the longest texts.
 BATCH_ROWS = 64
 
-# Ids that are sent to every executor, about 100 MB, so that the larger table of a join is not shuffled.
+# Maximum number of ids that a join sends to every executor (about 100 MB), so that the larger table of the
+# join is not shuffled.
 BROADCAST_ROWS = 2_000_000
 
 DOUBLED = "the source_id comes more than once"
 OUTDATED = "its fingerprint is of another version, and its text is not in the input"
 READ = f"{FINGERPRINT}, {rows.READ}"  # the step `read`: a fingerprint, or why a row is refused
 
-# No language has this code: it stands for every language without parameters of its own.
+# No language has this code. It stands for every language without sentence parameters.
 UNKNOWN_LANGUAGE = "x"
 
 _BATCH = "spark.sql.execution.arrow.maxRecordsPerBatch"
@@ -59,7 +60,7 @@ class Taken:
 
     steps: SparkSteps
     fingerprints: DataFrame  # of the articles in the corpus
-    refused: DataFrame  # all others
+    refused: DataFrame  # all other rows
     about: dict[str, Any]  # basis, versions, and counts of the rows
 
 
@@ -74,7 +75,7 @@ def take(
     told: Told | None,
     sample: float | None = None,
 ) -> Taken:
-    """Read an input, with the arguments of `deduplicate`; an estimate gives its `sample`."""
+    """Read an input, with the arguments of `deduplicate`; only an estimate passes `sample`."""
     basis = corpus.basis().as_dict()
     about = {"format": FORMAT, **basis, "dedup": _version(), "python": platform.python_version()}
     sources = [sorted(table.inputFiles()) for table in (df, corpus.known) if table is not None]
@@ -101,8 +102,8 @@ def fingerprint(
 
     `corpus.known` holds fingerprints made with the same sentence parameters. An article with an equal text,
     title and language keeps its fingerprint, and known times replace missing ones. A known article that is
-    missing from `df`, or refused there, stays as it is. Without `added_at`, an article that has neither an
-    `added_at` nor a plausible `published_at` is refused: its place in the order is unknown.
+    missing from `df`, or refused there, keeps its known state. If `added_at` is None, an article with neither
+    an `added_at` nor a plausible `published_at` is refused, because its place in the order is unknown.
 
     No source_id is repeated. The report has `articles`, `failed`, `reused`, `refused` and `repaired`.
     """
@@ -148,12 +149,12 @@ def fingerprint(
 
 
 def _mapped(cells: DataFrame, function: Callable[..., Any], recipe: Recipe, schema: str) -> DataFrame:
-    # Within a partial, because the recipe may hold a hash key and Spark's plans must not show it.
+    # The recipe is passed within a partial, because it may hold a hash key, which no plan of Spark may show.
     return cells.mapInArrow(partial(function, recipe), schema)
 
 
 def _compared(cells: DataFrame, layout: Layout, known: DataFrame) -> DataFrame:
-    """Return the rows without texts, joined with the known articles; `same`: the text is unchanged."""
+    """Return the rows without texts, joined with known articles; `same` is true for unchanged texts."""
     texts = [f"c{number}" for number in layout.places("text")]
     narrow = cells.select(
         _given_id(layout).alias("source_id"),
@@ -184,8 +185,8 @@ def _first(cells: list[Column]) -> Column:
 
 
 def _digest(cells: DataFrame, layout: Layout) -> Column:
-    """Compute `exchange.text_digest` in Spark; a value that storing would change has another digest."""
-    # Stored values have no NUL, so a row with a NUL cannot forge the digest of a stored article.
+    """Compute `exchange.text_digest` in Spark; a value that is stored in another form gets another digest."""
+    # Stored values have no NUL, so a row with a NUL cannot have the digest of a stored article.
     types, parts = dict(cells.dtypes), []
     for field in ("language", "title", "text"):
         names = [f"c{number}" for number in layout.places(field)]
@@ -205,12 +206,12 @@ def _changed(given: DataFrame, same: DataFrame) -> DataFrame:
 
 def _found(cells: DataFrame, layout: Layout, changed: DataFrame, count: int) -> DataFrame:
     ids = fn.broadcast(changed) if count <= BROADCAST_ROWS else changed
-    # Null-safe: rows without an id have to be read too, to be refused with a reason.
+    # The comparison is null-safe, because rows without an id must be read, too, and refused with a reason.
     return cells.join(ids, _given_id(layout).eqNullSafe(fn.col("changed_id"))).drop("changed_id")
 
 
 def _kept(known: DataFrame, made: DataFrame, moved: DataFrame, new: int) -> DataFrame:
-    """Return the known articles that were not read again, with the times from the input."""
+    """Return the known articles whose texts were not read again, with the times from the input."""
     kept = _without(known.select(*columns(FINGERPRINT)), made.select("source_id"), new)
     times = [name.removeprefix("known_") for name in rows.KNOWN_TIMES]
     given = moved.select(
@@ -254,7 +255,7 @@ def _counted(made: DataFrame, refused: DataFrame, repaired: DataFrame) -> dict[s
 def _inside(
     fingerprints: DataFrame, refused: DataFrame, settings: Settings, horizon: int
 ) -> tuple[DataFrame, DataFrame]:
-    """Move articles before the horizon to the refused ones."""
+    """Move articles before the horizon to the refused rows."""
     time = canonical_time(settings)
     reason = fn.lit("before the horizon of the corpus").alias("reason")
     outside = fingerprints.where(time < horizon).select("source_id", reason)

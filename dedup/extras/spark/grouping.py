@@ -2,9 +2,9 @@
 
 Articles are numbered in canonical order (docs/semantics.md, section 5), and later steps compare numbers.
 
-A node is a class of articles with equal fingerprints, named by the number of its first article. Its members
-have the same relations, and the later ones are duplicates of the first. So a class is decided once, by its
-first member; `results.py` gives each member its rows.
+A node is a class of articles with equal fingerprints, named by the number of its first article. All members
+of a class have the same relations, and later members are duplicates of the first. So a class is decided once,
+by its first member; `results.py` gives each member its rows.
 
 A key is a sentence that is not common, a bucket, the content of a text without buckets, or a pinned pair.
 """
@@ -27,7 +27,7 @@ from dedup.rules.common import effective_stories, is_common
 from dedup.rules.marks import FUTURE_TOLERANCE
 from dedup.rules.pair import Relation
 
-PARTITION_BITS = 33  # of the row in `monotonically_increasing_id`; above them is the number of the partition
+PARTITION_BITS = 33  # bits of the row in `monotonically_increasing_id`, below the number of the partition
 
 
 def canonical_time(settings: Settings) -> Column:
@@ -42,8 +42,8 @@ def canonical_time(settings: Settings) -> Column:
 
 
 def ordered(fingerprints: DataFrame, settings: Settings, partitions: int | None) -> DataFrame:
-    """Return the articles with a fingerprint in canonical order, with their place; schema `ORDERED`."""
-    # Spark compares strings byte by byte, as section 5 wants; a source_id occurs once, so there are no ties.
+    """Return the articles with a fingerprint in canonical order, with their `place`; schema `ORDERED`."""
+    # Spark compares strings byte by byte, as section 5 wants. Every source_id is unique, so no two are tied.
     order = ("time", "source_id")
     found = fingerprints.where(fn.col("reason").isNull()).withColumn("time", canonical_time(settings))
     divided = found.repartitionByRange(*([partitions] if partitions else []), *order)
@@ -51,8 +51,8 @@ def ordered(fingerprints: DataFrame, settings: Settings, partitions: int | None)
 
 
 def numbered(ordered: DataFrame) -> DataFrame:
-    """Add `id`, the number of each article in the order of all, from 0 on."""
-    # Only from a written table: places computed twice may differ.
+    """Add `id`, the number of each article in canonical order, from 0 on."""
+    # `ordered` must be a written table, because places that Spark computes twice may differ.
     partition = fn.shiftright("place", PARTITION_BITS)
     counts = ordered.groupBy(partition.alias("partition")).agg(fn.count("*").alias("rows")).collect()
     starts, start = [], 0
@@ -78,7 +78,7 @@ def pinned(articles: DataFrame, pins: Mapping[tuple[str, str], Relation]) -> Dat
 
 
 def _digest() -> Column:
-    # SHA-256 of everything that relations depend on: 32 bytes to shuffle instead of some 500.
+    # The SHA-256 covers everything that relations depend on: 32 bytes to shuffle instead of about 500.
     hashes = (
         fn.array_join(fn.col(name).cast("array<string>"), ",") for name in ("sentence_hashes", "buckets")
     )
@@ -87,7 +87,7 @@ def _digest() -> Column:
 
 
 def members(articles: DataFrame, pins: DataFrame | None) -> DataFrame:
-    """Return the articles of classes with several; schema `MEMBER`."""
+    """Return the articles of all classes with several articles; schema `MEMBER`."""
     found = articles.select("id", _digest().alias("digest"))
     if pins is not None:
         # A pin of an article does not hold for its copies, so a pinned article is a class of its own.
@@ -118,8 +118,8 @@ def common(nodes: DataFrame, settings: Settings, pins: Mapping[int, bool]) -> Da
 
     `pins`: sentence hash to True for a sentence that is always common, False for one that never is.
     """
-    # Each node counts with the weight of its class. Spark counts whole numbers only: `rules.common` divides
-    # them in Python, so that every engine has the same floats.
+    # Each node counts with the weight of its class. Spark counts in integers only, and `rules.common` divides
+    # in Python, so that every engine computes the same floats.
     carried = nodes.select("weight", "buckets", fn.explode("sentence_hashes").alias("sentence"))
     counted = carried.groupBy("sentence").agg(fn.sum("weight").alias("carriers"))
     many = fn.col("carriers") > settings.common_stories
@@ -133,7 +133,7 @@ def common(nodes: DataFrame, settings: Settings, pins: Mapping[int, bool]) -> Da
     banded = carried.join(counted.select("sentence"), "sentence").select(
         "sentence", "weight", fn.posexplode("buckets").alias("band", "bucket")
     )
-    # In decimals: n (n - 1) fits into a long, but the sum over the bands of ten billion carriers does not.
+    # Decimals, because n (n - 1) fits into a long, but its sum over the bands of 10^10 carriers does not.
     alike = banded.groupBy("sentence", "band", "bucket").agg(
         fn.sum("weight").cast("decimal(18,0)").alias("n")
     )
@@ -146,7 +146,7 @@ def common(nodes: DataFrame, settings: Settings, pins: Mapping[int, bool]) -> Da
 
 
 def _judged(batches: Iterator[pa.RecordBatch], bands: int, limit: int) -> Iterator[pa.RecordBatch]:
-    """Choose the common sentences from (sentence, carriers, agreeing pairs, pinned as common)."""
+    """Choose the common sentences among rows of sentence, carriers, agreeing pairs, and pinned as common."""
     for batch in batches:
         found: list[tuple[int, int, float]] = []
         for sentence, carriers, pairs, always in zip(*(c.to_pylist() for c in batch.columns), strict=True):
@@ -158,12 +158,12 @@ def _judged(batches: Iterator[pa.RecordBatch], bands: int, limit: int) -> Iterat
 
 
 def packed(sentences: Column, shingles: Column) -> Column:
-    """Pack two counts into one column: |S'| above, shingles in the lower 32 bits."""
+    """Pack two counts into one column: sentences in the upper 32 bits, shingles in the lower 32."""
     return fn.shiftleft(sentences.cast("long"), 32).bitwiseOR(shingles.cast("long"))
 
 
 def carried(nodes: DataFrame, common: DataFrame) -> DataFrame:
-    """Count the common sentences of each node with any; schema `CARRIED`."""
+    """Count the common sentences of each node that has common sentences; schema `CARRIED`."""
     sentences = nodes.select("node", fn.explode("sentence_hashes").alias("sentence_hash"))
     found = sentences.join(common.select("sentence_hash"), "sentence_hash")
     return found.groupBy("node").agg(fn.count("*").cast("int").alias("common"))
@@ -177,8 +177,8 @@ def sized(nodes: DataFrame, carried: DataFrame) -> DataFrame:
 
 
 def groups(nodes: DataFrame, carried: DataFrame, common: DataFrame, pins: DataFrame | None) -> DataFrame:
-    """Return the nodes by key, for keys that several nodes have; schema `GROUP`."""
-    # Each row has the counts that a score needs, so that one aggregation of joined rows counts shared keys.
+    """Return the nodes of each key that several nodes have; schema `GROUP`."""
+    # Each row has the counts that a score needs, so no further join is needed when shared keys are counted.
     found = sized(nodes, carried)
     no_buckets = fn.size("buckets") == 0
     contents = fn.when(no_buckets, fn.array("content_hash")).otherwise(fn.array().cast("array<long>"))
@@ -198,7 +198,7 @@ def groups(nodes: DataFrame, carried: DataFrame, common: DataFrame, pins: DataFr
         )
         pin_rows = found.select("node", "packed").join(fn.broadcast(ends), "node")
         rows = rows.union(pin_rows.select("kind", "key", "node", "packed"))
-    # A neighbour shows that a key has several nodes, so no second pass counts them.
+    # A row with a neighbour shows that its key has several nodes, so no second pass must count nodes.
     order = Window.partitionBy("kind", "key").orderBy("node")
     rows = rows.withColumns(
         {

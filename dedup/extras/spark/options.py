@@ -1,4 +1,4 @@
-"""Parameters of a run on Spark: the state of the corpus, and options, on which no mark depends."""
+"""Parameters of a run on Spark: the state of the corpus, and options, which change no mark."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ from dedup.text.punkt import PunktModel
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-# Places in the smallest head: the first few of edited copies decide most of a story.
+# Places in the smallest head: the first few copies decide most edited copies of a story.
 HEAD_MINIMUM = 16
 
-# Pairs of places that a round may join for each entry of a group: the most that a head of 16 costs.
+# Maximum number of pairs that a round joins for each entry of a group: the most that a head of 16 costs.
 PAIRS_PER_ENTRY = 8
 
-# Duplicates among undecided nodes that one task decides: 32 MB of numbers, and about two seconds.
+# Maximum number of pairs of duplicates that one task decides: 32 MB of numbers, and about two seconds.
 EDGES_IN_ONE_TASK = 2_000_000
 
 SHUFFLE_PARTITIONS = "spark.sql.shuffle.partitions"
@@ -36,7 +36,7 @@ class Pins:
     """Pins of pairs and sentences (docs/semantics.md, sections 2 and 4).
 
     Raises:
-        InputError: a pair of an article with itself, or one pair with two relations.
+        InputError: a pair names one article twice, or has two relations.
     """
 
     # Two source_ids to their relation; a pair with an absent article has no effect.
@@ -63,14 +63,15 @@ class CorpusState:
     pins: Pins = field(default_factory=Pins)
     models: Mapping[str, PunktModel] = field(default_factory=dict)  # besides the shipped English ones
     known: DataFrame | None = None  # fingerprints of earlier runs or an export
-    horizon: int | None = None  # articles before it are refused; microseconds since 1970, UTC
+    horizon: int | None = None  # articles before this time are refused; microseconds since 1970, UTC
 
     @classmethod
     def read(cls, spark: SparkSession, folder: str, hash_key: str = "") -> CorpusState:
         """Read an exported folder at any URL that Spark reads.
 
-        `hash_key` is needed if the corpus has a key that the folder does not hold. Raises InputError: the
-        folder is incomplete, the hash key is missing or wrong, or this program would make other fingerprints.
+        `hash_key` is needed if the corpus has a hash key and the folder does not hold it. Raises InputError:
+        the folder is incomplete, the hash key is missing or wrong, or this program differs from the exporting
+        one.
         """
         folder = folder.rstrip("/")
         try:
@@ -115,14 +116,14 @@ class CorpusState:
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """Division of the work; no option changes the result. Raises InputError: a number out of range."""
+    """Division of the work; no option changes the result. Raises InputError: a number is out of range."""
 
-    head_minimum: int = HEAD_MINIMUM  # members of a key that each round compares with each other at least
-    budget: int | None = None  # pairs that a round may join beyond that; None: in proportion to the corpus
+    head_minimum: int = HEAD_MINIMUM  # least number of nodes per key that a round compares with each other
+    budget: int | None = None  # maximum number of pairs per round with a larger head; None: 8 per entry
     collapse: bool = True  # treat articles with equal fingerprints as one
-    partitions: int | None = None  # of shuffled data; None: as the session has it
-    edges_in_one_task: int = EDGES_IN_ONE_TASK  # if there are more, all executors first peel off duplicates
-    allow_pairs: int | None = None  # more in a round raise an error with the worst keys; None: no limit
+    partitions: int | None = None  # partitions of shuffled data; None: the session's number
+    edges_in_one_task: int = EDGES_IN_ONE_TASK  # above this, all executors first decide clear duplicates
+    allow_pairs: int | None = None  # more pairs in a round raise an error with the worst keys; None: no limit
 
     def __post_init__(self) -> None:
         for name in ("head_minimum", "budget", "partitions", "edges_in_one_task", "allow_pairs"):
@@ -131,7 +132,7 @@ class Options:
                 raise InputError(f"{name} must be at least {low}, not {value}")
 
     def budget_for(self, entries: int) -> int:
-        """Return the pairs that a round may join if the groups have so many entries."""
+        """Return the maximum number of pairs of a round, for groups with this number of entries."""
         return PAIRS_PER_ENTRY * entries if self.budget is None else self.budget
 
     def configuration(self) -> dict[str, str]:
@@ -141,14 +142,14 @@ class Options:
     def digest(self) -> str:
         """Return a text that is equal for options under which a run can continue."""
         values = asdict(self)
-        del values["allow_pairs"]  # it only ends a run, and is raised to continue it
+        del values["allow_pairs"]  # this limit only ends a run, and is raised to continue the run
         return json.dumps(values, sort_keys=True)
 
 
 def head(sizes: Mapping[int, int], minimum: int, budget: int) -> int:
     """Return the largest head w with sum over keys of min(n, w)^2 / 2 <= budget, but at least `minimum`.
 
-    `sizes`: number n of undecided nodes under a key to the number of keys with so many.
+    `sizes` maps a number n to the number of keys with n undecided nodes.
     """
 
     def twice(w: int) -> int:

@@ -1,7 +1,7 @@
 """Columns of a DataFrame as fields of articles, and tables of articles that Spark reads.
 
-Names, nested ones too, are matched as by the file readers (`dedup.files.naming`). Errors that the schema
-shows are raised here, before anything runs. Executors convert the values, in `rows.py`.
+Names, including nested ones, are matched as by the file readers (`dedup.files.naming`). Errors that the
+schema shows are raised here, before anything runs. Executors convert the values, in `rows.py`.
 """
 
 from __future__ import annotations
@@ -31,21 +31,22 @@ TEXTS = frozenset(("string",))
 NUMBERS = INTEGERS | {"float", "double", "decimal"}
 TIMESTAMPS = frozenset(("timestamp", "timestamp_ntz", "date"))
 PLAIN = TEXTS | NUMBERS | TIMESTAMPS | {"boolean", "binary"}
-"""Types whose values are passed to Python; of other types Python learns only whether there is a value."""
+"""Types whose values are passed to Python. For other types Python gets only whether there is a value."""
 
 USABLE: dict[str, frozenset[str]] = {
     "source_id": TEXTS | INTEGERS,
     "text": TEXTS,
     **{field: TEXTS | NUMBERS | TIMESTAMPS | {"void"} for field in TIMES},
 }
-"""Types that a field can be made of; `void` holds nothing. Other fields are repaired, as in files."""
+"""Usable types of columns, by field; `void` holds no value. Fields not listed are repaired, as in files."""
 
-# Formats that Spark reads and dedup refuses: Spark's JSON reader silently replaces lone surrogates by `?`.
+# Formats that Spark reads and dedup refuses, because Spark silently changes values: its JSON reader replaces
+# lone surrogates by `?`.
 NOT_TABLES = {"json": "JSON", "csv": "CSV", "text": "text", "xml": "XML"}
 
-FILES_ASKED = 100  # at most, to find out whether a column of whole numbers holds times
+FILES_ASKED = 100  # maximum number of files read to find out whether a column of integers holds times
 
-# While the schema is inferred: nanoseconds raise no error, and a time without a zone is in UTC.
+# Settings while the schema is inferred: nanoseconds raise no error, and a time without a zone is in UTC.
 _READER = {
     "spark.sql.legacy.parquet.nanosAsLong": "true",
     "spark.sql.parquet.inferTimestampNTZ.enabled": "true",
@@ -77,7 +78,7 @@ def arranged(df: DataFrame, mapping: Mapping[str, str] | None, record_bytes: int
 
     shape = find_columns(INPUT, names, plan, {*REQUIRED_FIELDS, *mapping}, within, understood)
     columns, flat = flatten(shape, names)
-    # By number: names may differ in case alone, which Spark ignores.
+    # Columns are named by number, because names may differ in case alone, which Spark ignores.
     numbered = df.toDF(*(f"n{number}" for number in range(len(names))))
     kinds: list[str] = []
     cells: list[Column] = []
@@ -105,7 +106,7 @@ def read_table(
 
     Args:
         path: a file or folder at any address that Spark reads; with the format `table` the name of a table.
-        mapping: field to column. Nanoseconds, which Spark refuses, are read in a column with a time.
+        mapping: field to column. Nanoseconds, which Spark refuses, are read in the columns that hold times.
 
     Raises:
         InputError: the table is missing or unreadable, or its files do not agree with each other.
@@ -135,7 +136,7 @@ def kind_of(kind: DataType) -> str:
 
 
 def _path(kind: DataType, rest: str) -> tuple[str, ...] | None:
-    """Return the names that lead to a column within structs, spelled as there; None if one is missing."""
+    """Return the names that lead to a column within structs, as spelled there; None if one is missing."""
     path: list[str] = []
     within: Any = kind
     for wanted in rest.split("."):
@@ -171,7 +172,7 @@ def _refuse_types(shape: RecordShape, kinds: Sequence[str]) -> None:
 def _bounded(
     cells: Sequence[Column], kinds: Sequence[str], layout: Layout, record_bytes: int
 ) -> list[Column]:
-    """Return the cells as Python gets them; a row that is too long loses its texts."""
+    """Return the cells in the form that Python gets; a row that is too long loses its texts."""
     sizes = [
         fn.coalesce(fn.octet_length(cell), fn.lit(0)).cast("bigint")
         for cell, kind in zip(cells, kinds, strict=True)
@@ -192,8 +193,8 @@ def _bounded(
 
 
 def _parquet(spark: SparkSession, path: str, mapping: Mapping[str, str]) -> DataFrame:
-    # Merge the schemas of all footers: files may come from several programs. The modes are for files that
-    # Spark did not write: their old dates are in the calendar of today.
+    # The schemas of all footers are merged, because files may come from several programs. The modes are for
+    # files that Spark did not write, whose old dates are in today's calendar.
     options = {"mergeSchema": "true", "datetimeRebaseMode": "CORRECTED", "int96RebaseMode": "CORRECTED"}
     with configured(spark, _READER):
         found = spark.read.options(**options).parquet(path)
@@ -210,7 +211,7 @@ def _parquet(spark: SparkSession, path: str, mapping: Mapping[str, str]) -> Data
     times = _nanoseconds(spark, path, whole)
     if not times:
         return found
-    # Cut off below a microsecond, as the file readers do.
+    # Digits below a microsecond are cut off, as the file readers do.
     return found.select(
         *(
             fn.timestamp_micros(fn.expr(f"{_quoted(name)} div 1000")).alias(name)
@@ -222,13 +223,13 @@ def _parquet(spark: SparkSession, path: str, mapping: Mapping[str, str]) -> Data
 
 
 def _nanoseconds(spark: SparkSession, path: str, names: Collection[str]) -> set[str]:
-    """Return the columns among `names`, of whole numbers for Spark, that are times in nanoseconds."""
+    """Return the columns among `names`, which Spark shows as integers, that are times in nanoseconds."""
     unknown = set(names)
     found: set[str] = set()
     if not unknown:
         return found
-    # With `nanosAsLong` Spark shows both as bigint. A file must be read whole for its footer, so the smallest
-    # files are asked first.
+    # With `nanosAsLong` Spark shows integers and nanoseconds as bigint; a footer tells which. To get a footer
+    # a whole file must be read, so the smallest files are read first.
     files = spark.read.format("binaryFile").option("recursiveFileLookup", "true")
     for row in files.load(path).select("path", "length").orderBy("length").limit(FILES_ASKED).collect():
         kinds = (

@@ -34,8 +34,8 @@ def originals(
 ) -> DataFrame:
     """Return the pairs that duplicates keep, by number of article; schema `ORIGINAL`.
 
-    `edges`: related nodes; `gone`: nodes that are duplicates; `members`: articles of classes with several;
-    `own`: scores within these classes.
+    `edges`: pairs of related nodes; `gone`: nodes that are duplicates; `members`: articles of classes with
+    several articles; `own`: scores within these classes.
     """
     found = _with_ends(edges, gone).where("duplicate AND a_out != b_out")
     found = found.select(
@@ -46,7 +46,7 @@ def originals(
     )
     rows = found.where("original < node").withColumnRenamed("node", "id")
     if members is not None and own is not None:
-        # An original may come after the first article of a class, and before a later copy.
+        # An original may be later than the first article of a class, and earlier than a copy in that class.
         copies = members.where("id != node").select("id", "node")
         canonical = own.select(fn.col("a").alias("node"), fn.col("a").alias("original"), "rule", *_SCORES)
         later = copies.join(found.union(canonical), "node").where("original < id").drop("node")
@@ -136,7 +136,7 @@ def matches(articles: DataFrame, originals: DataFrame, similar: DataFrame) -> Da
 
 
 def _with_ends(edges: DataFrame, gone: DataFrame) -> DataFrame:
-    """Add columns a_out and b_out: true if that end is a duplicate."""
+    """Add columns a_out and b_out: true if node a, or node b, is a duplicate."""
     for end in ("a", "b"):
         out = gone.select(fn.col("node").alias(end), fn.lit(True).alias("out"))
         edges = edges.join(out, end, "left").withColumn(f"{end}_out", fn.coalesce("out", fn.lit(False)))
@@ -161,7 +161,7 @@ def _rule_name() -> Column:
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """The marks of a corpus; its tables are read from the folder of the steps when used."""
+    """The marks of a corpus; Spark reads the tables from the folder of the steps when they are used."""
 
     marks: DataFrame
     matches: DataFrame
@@ -171,7 +171,7 @@ class Result:
     report: dict[str, Any]  # as in `run.json`: settings, digests, versions, counts, steps and rounds
 
     def write(self, output: str) -> None:
-        """Write all tables as Parquet, and `run.json`, to any URL that Spark writes; replaces older ones.
+        """Write all tables as Parquet, and `run.json`, to any URL that Spark writes; replaces older files.
 
         If `output` is not on this machine, `run.json` is a folder with one file of text.
         """
@@ -183,7 +183,7 @@ class Result:
             "refused": self.refused,
         }
         folder = Path(re.sub("^file:(//)?", "", output))
-        # Without this file the folder counts as incomplete while its tables are replaced.
+        # Without `run.json` the folder counts as incomplete while its tables are replaced.
         if (folder / RUN_FILE).is_file():
             (folder / RUN_FILE).unlink()
         for name, table in tables.items():

@@ -1,11 +1,11 @@
 """The rounds, which decide nodes and find every pair that matters (`tests/extras/spark/reference.py`).
 
-A round works on undecided nodes. A node is *eligible* if it is among the first nodes, up to the *head*, of
-all its keys; then its undecided earlier candidates are in the head too. HEAD scores each newly eligible node
-with its earlier candidates. DECIDE applies the sequential rule to eligible nodes. STAR compares each new
-canonical node with its remaining candidates, whose later duplicates are out.
+A round works on undecided nodes. The *head* is a number; a node is *eligible* if, for each of its keys, it is
+among the first nodes up to that number. Then all its undecided earlier candidates are, too. HEAD scores each
+newly eligible node with its earlier candidates. DECIDE applies the sequential rule to eligible nodes. STAR
+compares each new canonical node with its remaining candidates; later duplicates of this node are out.
 
-A story of n copies costs a head of pairs, and n for each of its canonical nodes. Each part is a step.
+A story of n copies costs the pairs of a head, and n pairs for each canonical node. Each part is one step.
 """
 
 from __future__ import annotations
@@ -29,14 +29,14 @@ from dedup.extras.spark.steps import SparkSteps
 
 @dataclass(frozen=True, slots=True)
 class Decided:
-    edges: DataFrame  # related nodes; schema `EDGE`
-    gone: DataFrame  # column node: nodes that are duplicates
+    edges: DataFrame  # pairs of related nodes; schema `EDGE`
+    gone: DataFrame  # nodes that are duplicates; column `node`
     rounds: list[dict[str, Any]]  # counts of each round
 
 
 @dataclass
 class Rounds:
-    """The rounds over the groups, each part a step."""
+    """The rounds over the groups; each part of a round is one step."""
 
     steps: SparkSteps
     nodes: DataFrame
@@ -44,7 +44,7 @@ class Rounds:
     members: DataFrame | None  # None if every class has one article
     settings: Settings
     options: Options
-    budget: int  # pairs that a round may join
+    budget: int  # maximum number of pairs of a round, unless the smallest head needs more
     _edges: list[str] = field(default_factory=list)
     _eligible: list[str] = field(default_factory=list)
     _canonical: list[str] = field(default_factory=list)
@@ -69,7 +69,7 @@ class Rounds:
             check_allowed(counted, self.options.allow_pairs)
         about: dict[str, Any] = {"head": head, "eligible": None}
         self._report.append(about)
-        # In a first round that is the last, every node is eligible: that needs no step, and no STAR.
+        # If the first round is also the last, every node is eligible, so no step must find out, and no STAR.
         if not (last and number == 1):
             name = self._name(number, "eligible")
             self.steps.table(name, lambda: self._new_eligible(number, places, head), ELIGIBLE)
@@ -111,7 +111,7 @@ class Rounds:
         return self._scored(number, "head", one.join(other, ["kind", "key"]).where("a < b"), about)
 
     def _scored(self, number: int, part: str, joined: DataFrame, about: dict[str, Any]) -> DataFrame:
-        """Return the related pairs among pairs joined by their keys."""
+        """Return the related pairs among pairs of nodes that were joined by common keys."""
         pairs, edges = self._name(number, f"{part}-pairs"), self._name(number, part)
         candidates = self.steps.table(pairs, lambda: pairs_of(joined, self.settings), PAIR)
         found = self.steps.table(edges, lambda: score_pairs(candidates, self.nodes, self.settings), EDGE)
@@ -122,13 +122,13 @@ class Rounds:
     # DECIDE
 
     def _decide(self, number: int, edges: DataFrame, last: bool) -> list[str]:
-        """Decide the eligible nodes; returns the steps with nodes that are out or wait."""
+        """Decide the eligible nodes; returns the names of the steps whose nodes are out or wait."""
         step = self._name(number, "open")
         self.steps.table(step, lambda: self._open(number, edges, last), OPEN)
         found: list[str] = []
         while self.steps.rows(step) > self.options.edges_in_one_task:
             left = self._peel(number, len(found) + 1, step)
-            # Without a free node to begin with, the rest waits for a later round.
+            # If no free node is left to begin with, the rest waits for a later round.
             if left is None:
                 break
             step = left
@@ -140,14 +140,14 @@ class Rounds:
         return found
 
     def _fates(self, number: int, step: str) -> DataFrame:
-        """Decide the remaining duplicates in one task; if they are too many, all wait."""
+        """Decide the remaining pairs of duplicates in one task; if there are too many, all wait."""
         edges = self.steps.tables([step], OPEN)
         if self.steps.rows(step) <= self.options.edges_in_one_task:
             return edges.repartition(1).mapInArrow(partial(fates, number=number), FATE)
         return _fate(edges.select(_as("b", "node")).distinct(), False, number)
 
     def _open(self, number: int, edges: DataFrame, last: bool) -> DataFrame:
-        """Return the duplicates with two undecided ends; schema `OPEN`."""
+        """Return the pairs of duplicates in which both nodes are undecided; schema `OPEN`."""
         found = edges.where("duplicate").select("a", "b")
         if number > 1:
             waiting = self.steps.tables([self._name(number - 1, "waiting")], "a long, b long")
@@ -159,7 +159,7 @@ class Rounds:
         return found.join(eligible, "a", "left").withColumn("free", fn.col("round").isNotNull())
 
     def _peel(self, number: int, turn: int, step: str) -> str | None:
-        """Put out the duplicates of nodes without an earlier duplicate; returns the step with the rest."""
+        """Mark as out the duplicates of nodes without an earlier duplicate; returns the step of the rest."""
         edges = self.steps.tables([step], OPEN)
         name = self._name(number, f"peel-{turn}")
         first = edges.where("free").select("a").join(edges.select(_as("b", "a")), "a", "left_anti").distinct()
@@ -178,7 +178,7 @@ class Rounds:
         return name
 
     def _new_canonical(self, chosen: Sequence[str]) -> DataFrame:
-        """Return the eligible nodes that are canonical since this round; schema `ELIGIBLE`."""
+        """Return the eligible nodes that have become canonical in this round; schema `ELIGIBLE`."""
         eligible = self.steps.tables(self._eligible, ELIGIBLE)
         waiting = self.steps.tables(chosen, FATE).where("NOT out").select("node")
         others = self._nodes_of([*self._gone, *chosen], self._canonical).union(waiting)
@@ -197,7 +197,7 @@ class Rounds:
     # STAR
 
     def _star(self, number: int, canonical: str, about: dict[str, Any]) -> str:
-        """Compare each new canonical node with its other candidates; returns the step with new duplicates."""
+        """Compare each new canonical node with its other candidates; returns the step of new duplicates."""
         new = self.steps.tables([canonical], ELIGIBLE)
         centres = self.groups.join(new, "node").select(
             "kind", "key", _as("node", "c"), _as("packed", "packed_c"), _as("round", "since")
@@ -211,7 +211,7 @@ class Rounds:
             )
         joined = _star_pairs(never, centres, "x > c")
         if self.members is not None and self._gone:
-            # Copies of an earlier duplicate may come after a canonical node, and are related to it, too.
+            # Copies of an earlier duplicate that come after a canonical node are related to this node, too.
             gone = self.steps.tables(self._gone, FATE).where("out").select("node", _as("round", "gone"))
             late = self.members.where("id = node").select("node", "last").join(gone, "node")
             joined = joined.union(
@@ -229,7 +229,7 @@ class Rounds:
         return name
 
     def _nodes_of(self, gone: Sequence[str], canonical: Sequence[str]) -> DataFrame:
-        """Return the nodes that are out in some steps, and the canonical nodes of others."""
+        """Return the nodes that are out by the steps `gone`, and all nodes of the steps `canonical`."""
         out = self.steps.tables(gone, FATE).where("out").select("node")
         return out.union(self.steps.tables(canonical, ELIGIBLE).select("node"))
 
@@ -243,7 +243,7 @@ def _placed(groups: DataFrame) -> DataFrame:
 
 
 def _star_pairs(others: DataFrame, centres: DataFrame, condition: str) -> DataFrame:
-    """Return the pairs of canonical nodes, the centres, with other nodes of the same key."""
+    """Return the pairs of a canonical node (a centre) and another node of the same key."""
     both = others.withColumnRenamed("node", "x").join(centres, ["kind", "key"]).where(condition)
     before = fn.col("c") < fn.col("x")
     return both.select(
@@ -264,10 +264,10 @@ def _as(name: str, other: str) -> Any:
     return fn.col(name).alias(other)
 
 
-WORST_SHOWN = 5  # keys in the message about too many pairs
+WORST_SHOWN = 5  # number of keys in the message about too many pairs
 
-# Pairs so little below a threshold are scored too: a product here may round otherwise than the division in
-# `rules.pairs`, which decides.
+# Pairs below a threshold by less than this margin are scored, too: a product here may round differently than
+# the division in `rules.pairs`, which decides.
 MARGIN = 1e-9
 
 
@@ -299,8 +299,8 @@ def check_allowed(joined: DataFrame, allowed: int) -> None:
 
 
 def pairs_of(joined: DataFrame, settings: Settings) -> DataFrame:
-    """Count shared keys (kind, a, b, packed_a, packed_b) of pairs that may be related; schema `PAIR`."""
-    # The large signatures are joined only to the pairs that are left here.
+    """Count the keys that the nodes of a pair share, for pairs that may be related; schema `PAIR`."""
+    # Signatures are large, so they are joined later, only to the pairs that remain here.
     counted = joined.groupBy("a", "b").agg(
         fn.sum(fn.when(fn.col("kind") == SENTENCE, 1).otherwise(0)).cast("int").alias("shared"),
         fn.bit_or(fn.expr("shiftleft(1, kind)")).alias("kinds"),
@@ -311,7 +311,7 @@ def pairs_of(joined: DataFrame, settings: Settings) -> DataFrame:
 
 
 def _possible(settings: Settings) -> Column:
-    """Exclude pairs that share only few of many sentences."""
+    """Return the condition that excludes pairs with too few common sentences among many."""
     (sentences_a, shingles_a), (sentences_b, shingles_b) = (
         (fn.shiftright(name, 32), fn.col(name).bitwiseAND(fn.lit(0xFFFFFFFF)))
         for name in ("packed_a", "packed_b")
@@ -335,6 +335,6 @@ def score_pairs(pairs: DataFrame, nodes: DataFrame, settings: Settings) -> DataF
             *(fn.col(n).alias(f"{n}_{end}") for n in ("content", "signature")),
         )
         pairs = pairs.join(nodes.withColumnRenamed("content_hash", "content").select(*columns), end)
-    # The secret hash key stays on the driver: executors compare numbers without it.
+    # The secret hash key stays on the driver, because executors need no key to compare numbers.
     score = partial(related, settings=replace(settings, hash_key=""))
     return pairs.mapInArrow(score, EDGE)

@@ -1,7 +1,7 @@
-"""Work of the executors: batches of Arrow become articles, and articles fingerprints.
+"""Work of the executors: batches of Arrow become articles, and articles become fingerprints.
 
-The functions of the file readers convert the values. The module runs in Spark's Python workers, and imports
-neither a database nor Spark.
+The functions of the file readers convert the values. This module runs in Spark's Python workers, and imports
+no module of a database or of Spark.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from dedup.text.fingerprint import ALGORITHM_REVISION, UNICODE_VERSION, Fingerpr
 from dedup.text.fingerprints import Fingerprints
 from dedup.text.punkt import PunktModel
 
-SIZE = "size"  # the column with the bytes of all texts of a row
+SIZE = "size"  # the column with the number of bytes of all texts of a row
 
 KNOWN_TIMES = ("known_published_at", "known_added_at")
 """Columns with the times of a known article, in microseconds; some batches lack them."""
@@ -52,8 +52,8 @@ class Layout:
 
     shape: RecordShape  # its keys are numbers of cells
     cells: int  # the number of columns c0, c1, …
-    structs: frozenset[int]  # cells reduced to a boolean: there is a value
-    lists: frozenset[int]  # cells reduced in the same way
+    structs: frozenset[int]  # cells reduced to a boolean: whether there is a struct
+    lists: frozenset[int]  # cells reduced to a boolean: whether there is a list or another value
 
     def places(self, field: str) -> list[int]:
         """Return the cells that may hold a field, in the order in which they are tried."""
@@ -62,19 +62,19 @@ class Layout:
 
 @dataclass(frozen=True, slots=True)
 class Recipe:
-    """The parameters of an executor. Spark pickles them with the function, and no plan shows them."""
+    """The parameters of an executor. Spark pickles a recipe with the function, and no plan shows it."""
 
     layout: Layout
     settings: Settings
     models: Mapping[str, PunktModel]
-    added_at: datetime  # of articles without one
-    added_at_counts: bool  # the caller gave it, so it may give an article its place in the order
+    added_at: datetime  # `added_at` of articles without one
+    added_at_counts: bool  # the caller gave `added_at`, so it may decide an article's place in the order
     record_bytes: int  # rows with more bytes of text are refused
-    unicode_version: str = UNICODE_VERSION  # of the driver, like the revision
+    unicode_version: str = UNICODE_VERSION  # of the driver; `revision` is the driver's, too
     revision: int = ALGORITHM_REVISION
 
     def check(self) -> None:
-        """Raise an InputError if the driver would make other fingerprints than this executor."""
+        """Raise an InputError if the driver would make different fingerprints than this executor."""
         here = unicodedata.unidata_version
         if here != self.unicode_version:
             raise InputError(
@@ -90,7 +90,7 @@ class Recipe:
 
 @dataclass(slots=True)
 class InputRow:
-    source_id: str | None  # of a refused row, too, if it has one
+    source_id: str | None  # also of a refused row, if the row has a source_id
     article: Article | None = None
     refused: str | None = None  # the reason
     repaired: Sequence[str] = ()  # reasons why optional fields were left out
@@ -98,7 +98,7 @@ class InputRow:
 
 
 def fingerprinted(recipe: Recipe, batches: Iterable[Any]) -> Iterator[Any]:
-    """Fingerprint batches of rows as `arranged` returns them, for `mapInArrow`; yields the step `read`."""
+    """Fingerprint batches of rows from `arranged`, for `mapInArrow`; yields the rows of the step `read`."""
     fingerprinter = Fingerprinter(recipe.settings, recipe.models)
     for batch in batches:
         recipe.check()
@@ -145,7 +145,7 @@ def columns_of_files(batches: Iterable[Any]) -> Iterator[Any]:
 
 
 def rows_of(recipe: Recipe, batch: Any) -> list[InputRow]:
-    """Return the articles and refused rows of a batch; known times replace missing ones."""
+    """Return the articles and refused rows of a batch; known times replace missing times."""
     layout = recipe.layout
     columns = []
     for number in range(layout.cells):
@@ -222,7 +222,7 @@ def _batch(rows: Sequence[InputRow], made: Fingerprints) -> Any:
 
 
 def _offsets(has: npt.NDArray[np.bool_], length: int) -> npt.NDArray[np.int32]:
-    """Return the offsets of values of one length that only some rows have."""
+    """Return the Arrow offsets of rows that have either a value of this length or none."""
     return np.cumsum([0, *np.where(has, length, 0)], dtype=np.int32)
 
 

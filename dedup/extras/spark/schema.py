@@ -9,7 +9,7 @@ from dedup.rules.pair import Relation
 
 SENTENCE, BUCKET, CONTENT = 0, 1, 2
 PIN_KINDS = {Relation.DUPLICATE: 3, Relation.SIMILAR: 4, Relation.UNRELATED: 5}
-"""Kinds of keys that make two nodes candidates, and bits in `kinds`. A pinned pair's key is its number."""
+"""Kinds of keys that make two nodes candidates; bits of `kinds`, too. A pinned pair's key is its number."""
 
 KIND_NAMES = ("sentence", "bucket", "content", *("pinned pair",) * len(PIN_KINDS))
 
@@ -38,13 +38,13 @@ ORDERED = (
     "place long, source_id string, content_hash long, sentence_hashes array<long>, signature binary,"
     " buckets array<long>, shingle_count int"
 )
-"""The articles in canonical order; `place` is the number of the partition, then of the row in it."""
+"""The articles in canonical order; `place` holds the partition's number, then the row's in the partition."""
 
 PINNED = "number long, a long, b long, kind int"
-"""Pinned pairs, numbered, the earlier article first, with the kind of their key."""
+"""Pinned pairs with their numbers, the earlier article first; `kind` is the kind of the pair's key."""
 
 MEMBER = "id long, node long, last long, weight long"
-"""Articles of classes with several: the first and the last of the class, and their number."""
+"""Articles of classes with several articles: the class's first and last article, and its size as `weight`."""
 
 NODE = (
     "node long, last long, weight long, content_hash long, sentence_hashes array<long>, signature binary,"
@@ -52,32 +52,32 @@ NODE = (
 )
 """Classes of equal fingerprints, named by their first article."""
 
-CARRIED = "node long, common int"  # the number of its common sentences, if any
+CARRIED = "node long, common int"  # a node with common sentences, and the number of these
 
 GROUP = "kind int, key long, node long, packed long, place int"
-"""Nodes of a key that several have. `place`: rank of the node, from 1. `packed`: see `grouping.packed`."""
+"""Nodes of each key with several nodes. `place`: rank of a node, from 1. `packed`: see `grouping.packed`."""
 
 ELIGIBLE = "node long, round int"  # the round since which a node is eligible
 
 PAIR = "a long, b long, shared int, kinds int, packed_a long, packed_b long"
-"""Candidates, the earlier node first: shared sentences, and a bit for each kind of shared key."""
+"""Candidate pairs, the earlier node first, with shared sentences, and a bit for each kind of shared key."""
 
 SCORES = "score double, sentence_jaccard double, signature_jaccard double, containment double"
 
 EDGE = f"a long, b long, duplicate boolean, rule int, {SCORES}"
-"""Related nodes. `rule`: index in `rules.pairs.RULES`, which sorts as the names do."""
+"""Pairs of related nodes. `rule`: index in `rules.pairs.RULES`, which sorts as the names of rules do."""
 
 OPEN = "a long, b long, free boolean"
-"""Duplicates with two undecided ends; `free`: the earlier one is eligible."""
+"""Pairs of duplicates in which both nodes are undecided; `free`: the earlier node is eligible."""
 
 FATE = "node long, out boolean, round int"
-"""Nodes that are out, because they are duplicates, or wait."""
+"""Nodes that are out because they are duplicates, or that wait for a later round."""
 
 ORIGINAL = f"id long, original long, rule int, {SCORES}, rank int"
 """Pairs that duplicates keep, by number of article; `rank` 1 is the original."""
 
 SIMILAR = f"id long, other long, rule int, {SCORES}, best_match boolean"
-"""Pairs that originals keep, the later one first."""
+"""Pairs that originals keep, the later article first."""
 
 BEST_MATCH = "id long, other long, rule int, score double"
 """The best match of an original, earlier or later."""

@@ -1,6 +1,6 @@
 """Relations of pairs of nodes, and fates of nodes; runs in the executors, without Spark.
 
-`rules.pairs` computes scores and relations batch by batch, with the floats of every engine.
+`rules.pairs` computes scores and relations batch by batch, so that all engines compute the same floats.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ Bigints = npt.NDArray[np.int64]
 
 
 def related(batches: Iterable[pa.RecordBatch], settings: Settings) -> Iterator[pa.RecordBatch]:
-    """Yield related pairs (`EDGE`), from `PAIR` with content_a, content_b, signature_a, signature_b."""
+    """Yield related pairs (`EDGE`) of rows of `PAIR` with content_a, content_b, signature_a, signature_b."""
     for batch in batches:
         yield _related({name: batch.column(i) for i, name in enumerate(batch.schema.names)}, settings)
 
@@ -82,7 +82,7 @@ def _numbers(column: pa.Array) -> Bigints:
 def fates(batches: Iterable[pa.RecordBatch], number: int) -> Iterator[pa.RecordBatch]:
     """Yield the eligible nodes that are not canonical; schema `FATE`.
 
-    `batches`, of schema `OPEN`, hold all duplicates of undecided nodes; the later of each two is eligible.
+    `batches`, of schema `OPEN`, hold all pairs of undecided duplicates; their later nodes are eligible.
     """
     tables = [[column.to_numpy(zero_copy_only=False) for column in batch.columns] for batch in batches]
     if not tables:
@@ -90,9 +90,9 @@ def fates(batches: Iterable[pa.RecordBatch], number: int) -> Iterator[pa.RecordB
     earlier, later, free = (np.concatenate(column) for column in zip(*tables, strict=True))
     order = np.argsort(later, kind="stable")
     earlier, later = earlier[order], later[order]
-    # A node is out if an earlier duplicate of it is canonical, canonical if all of them are out, and waits if
-    # one is undecided. In canonical order each node is visited once. A node that is never the later one is
-    # canonical if it is eligible.
+    # A node is out if one of its earlier duplicates is canonical; canonical if all of them are out; it waits
+    # otherwise. In canonical order one visit decides each node. A node without an earlier duplicate is
+    # canonical if it is eligible, and waits otherwise.
     out: set[int] = set()
     waiting: set[int] = set(earlier[~free[order].astype(np.bool_)].tolist())
     starts, counts = runs(later)

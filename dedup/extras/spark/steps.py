@@ -1,7 +1,7 @@
 """The steps of a run, each written before the next begins, so that a killed run can continue.
 
-A step is a Parquet table `work/NAME/data`, then a marker `work/NAME/done` of one row. A step without a marker
-is done again. Only Spark reads and writes, so the folder may be anywhere, and the session remote.
+A step writes a Parquet table `work/NAME/data`, then a marker `work/NAME/done` of one row. A step without a
+marker is done again. Only Spark reads and writes, so the folder can be anywhere, and the session remote.
 """
 
 from __future__ import annotations
@@ -28,21 +28,21 @@ Told = Callable[[str, float, int], object]  # called after each step with its na
 class Step:
     rows: int
     seconds: float
-    made: bool  # by this run, rather than an earlier one
+    made: bool  # true if this run made the step, false if an earlier run did
 
 
 @dataclass
 class SparkSteps:
     spark: SparkSession
     work: str  # any URL that Spark writes; two runs at once would overwrite each other's steps
-    digest: str  # of everything that steps depend on besides earlier steps
+    digest: str  # digest of everything that steps depend on, except earlier steps
     told: Told | None = None
     done: dict[str, Step] = field(default_factory=dict)  # by name, in the order of their use
 
     def table(self, name: str, build: Callable[[], DataFrame], schema: str | None = None) -> DataFrame:
-        """Return the table of a step, which `build` makes unless it is finished. No schema: as written.
+        """Return the table of a step, which `build` makes unless the step is finished.
 
-        Raises WorkError: the folder holds the step of another run.
+        Without `schema` columns are as written. Raises WorkError: the folder holds a different run's step.
         """
         if name not in self.done:
             found = self._marker(name)
@@ -86,7 +86,7 @@ class SparkSteps:
         return Step(rows, seconds, True)
 
     def _marker(self, name: str) -> tuple[int, float] | None:
-        # Twice: for a single missing path Spark 4 writes a stack trace into its log.
+        # The path is given twice, because Spark 4 logs a stack trace for a single missing path.
         paths = [f"{self.work}/{name}/done"] * 2
         try:
             rows = self.spark.read.schema(MARKER).parquet(*paths).collect()

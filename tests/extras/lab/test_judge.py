@@ -130,7 +130,7 @@ def test_picking_names_what_it_compares_and_what_it_leaves_out(
     monkeypatch.setattr(picking, "compare", at_once)
     found = dedup("judge", "pairs", "--methods", "tfidf", "--limit", "7")
     assert "comparing 40 articles by dedup, tfidf\n" in found.err
-    assert "without tfidf: too slow: not done within 0 seconds" in found.err
+    assert "left out tfidf, too slow: not done within 0 seconds" in found.err
     assert found.code == 0
 
 

@@ -30,7 +30,7 @@ def test_a_result_is_compared_and_then_taken_up(dedup: Dedup, result: Path) -> N
     assert {mark["status"] for mark in dedup("marks").lines} == {"pending"}
     said = dedup("import", "result")
     assert (said.code, said.out) == (0, "")
-    assert "of 5 articles wrote 5 marks, 4 pairs and 5 fingerprints" in said.err
+    assert "wrote 5 marks, 4 pairs and 5 fingerprints of 5 articles" in said.err
     assert "duplicate" in {mark["status"] for mark in dedup("marks").lines}
     assert dedup("verify").code == 0
     assert "everything was settled already" in dedup("backfill", "--workers", "0").err

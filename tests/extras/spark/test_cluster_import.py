@@ -249,7 +249,7 @@ def test_a_horizon(database: Database, tmp_path: Path) -> None:
     assert_right(database)
     assert_counted(database)
     assert_idle(database)
-    with pytest.raises(InputError, match="horizon is another one"):
+    with pytest.raises(InputError, match="horizon differs"):
         take(database, result_of(inside, SETTINGS), tmp_path / "without")
     outside = [one for one in given if _time(one) < horizon][:2]
     with pytest.raises(InputError, match="2 articles of the result before the horizon"):
@@ -597,7 +597,7 @@ def test_settings_changed_meanwhile_end_it(database: Database, corpus_url: str, 
                 rulebooks.change_settings(cursor, {"similar_pairs": 7})
                 rulebooks.adopt(cursor)
 
-    with pytest.raises(BusyError, match="no mark was changed: run it again"):
+    with pytest.raises(BusyError, match="no mark was changed: run the import again"):
         take(database, result_of(given, SETTINGS), tmp_path / "result", progress=Meddling(happens))
     others.close()
     assert answer(database) == before

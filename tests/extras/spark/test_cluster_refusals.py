@@ -187,10 +187,10 @@ SPOILED: dict[str, tuple[Spoil, str]] = {
         _about(digests={**result().about["digests"], "rule": "x"}),
         "settings of the kind rule differ",
     ),
-    "a hash key": (_about(hash_key_digest="x"), "the hash key is another one"),
+    "a hash key": (_about(hash_key_digest="x"), "the hash key differs"),
     "sentence parameters": (_about(models={"de": "x"}), "the sentence parameters of de differ"),
     "a pin": (_about(pins_digest="x"), "the pins of pairs or sentences differ"),
-    "a horizon": (_about(horizon=0), "the horizon is another one"),
+    "a horizon": (_about(horizon=0), "the horizon differs"),
     "an algorithm": (_about(algorithm_revision=99), "the algorithm has revision 99 there"),
     "Unicode": (_about(unicode_version="1.0.0"), "Unicode is of version 1.0.0 there"),
 }
@@ -249,7 +249,7 @@ def test_the_hash_key_is_never_told(database: Database, tmp_path: Path) -> None:
     change_settings(database, hash_key=key)
     with pytest.raises(InputError) as error:
         cluster_import.run(database, result().write(tmp_path / "result"))
-    assert "the hash key is another one" in str(error.value)
+    assert "the hash key differs" in str(error.value)
     assert key not in str(error.value)
     keyed = result_of(GIVEN, replace(SETTINGS, hash_key=key))
     assert key not in json.dumps(keyed.about)
@@ -287,7 +287,7 @@ def test_no_folder(corpus: Database, tmp_path: Path) -> None:
         ("[" * 100_000, "is not JSON"),
         ("{}", "is of format None, and this program knows 1"),
         ('{"format": 2}', "is of format 2"),
-        ('{"format": 1}', "settings is missing or of another type"),
+        ('{"format": 1}', "settings is missing or of a wrong type"),
     ],
 )
 def test_a_run_file_that_is_none(corpus: Database, tmp_path: Path, content: str, words: str) -> None:

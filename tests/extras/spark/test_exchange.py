@@ -71,9 +71,9 @@ def test_a_basis_is_read_as_it_was_written() -> None:
 def test_a_part_that_is_missing_is_named(name: str) -> None:
     found = {"format": FORMAT, **basis().as_dict()}
     del found[name]
-    with pytest.raises(InputError, match=f"run.json: {name} is missing or of another type"):
+    with pytest.raises(InputError, match=f"run.json: {name} is missing or of a wrong type"):
         Basis.read(found, "run.json")
-    with pytest.raises(InputError, match=f"run.json: {name} is missing or of another type"):
+    with pytest.raises(InputError, match=f"run.json: {name} is missing or of a wrong type"):
         Basis.read({**found, name: [1]}, "run.json")
 
 
@@ -85,11 +85,11 @@ def test_another_format_is_refused() -> None:
 DIFFERENT = {
     "the setting bands is 8 there and 16 here": basis(Settings(bands=8)),
     "the setting keep_window is '2y' there and '' here": basis(Settings(keep_window="2y")),
-    "the hash key is another one": basis(Settings(hash_key=KEY)),
+    "the hash key differs": basis(Settings(hash_key=KEY)),
     "the settings of the kind rule differ": basis(digests={**basis().digests, "rule": "x"}),
     "the sentence parameters of fr differ": basis(models={"de": "1234", "fr": "x"}),
     "the pins of pairs or sentences differ": basis(pins_digest="x"),
-    "the horizon is another one": basis(horizon=0),
+    "the horizon differs": basis(horizon=0),
     "the algorithm has revision 99 there": basis(algorithm_revision=99),
     "Unicode is of version 1.0 there": basis(unicode_version="1.0"),
 }

@@ -1,6 +1,6 @@
 """Documents as sets of items, in a sparse matrix: row i has a one in the column of each item of document i.
 
-Its product with its transpose counts shared items, and is computed in blocks that fit in memory.
+The product of the matrix with its transpose counts shared items; it is computed in blocks that fit in memory.
 """
 
 from __future__ import annotations
@@ -13,10 +13,10 @@ from scipy.sparse import csr_array, triu
 
 from dedup.base.numbers import Likeness, Pairs, ranges
 
-# Multiplications per block of a product, which bound its entries: 250 MB.
+# Maximum number of multiplications per block of several rows. It bounds the entries of a block to 250 MB.
 BLOCK_WORK = 20_000_000
 
-PAIRS_AT_ONCE = 50_000  # given pairs that `shared_of` multiplies at a time
+PAIRS_AT_ONCE = 50_000  # maximum number of pairs that `shared_of` multiplies in one step
 Counts = npt.NDArray[np.int32]  # shape (m,): a count, or a sum of weights, for each pair
 
 
@@ -45,7 +45,7 @@ def carriers(matrix: csr_array) -> npt.NDArray[np.int64]:
 def shared(matrix: csr_array, other: csr_array | None = None) -> Iterator[tuple[Pairs, Counts]]:
     """Yield every pair i < j of documents with a common item, once, and the number of their common items.
 
-    `other`, of the same shape, has weights instead of ones: the number is row i of `matrix` times its row j.
+    With `other`, a matrix of weights instead of ones, the number is row i of `matrix` times row j of `other`.
     """
     against = (matrix if other is None else other).T.tocsr()
     steps = np.concatenate([[0], np.cumsum(np.diff(against.indptr)[matrix.indices], dtype=np.int64)])
@@ -73,7 +73,7 @@ def shared_of(matrix: csr_array, pairs: Pairs) -> Counts:
 
 
 def jaccard(matrix: csr_array, pairs: Pairs, both: Counts) -> Likeness:
-    """Return the Jaccard of each pair of rows, given their common items; 0 if both are empty."""
+    """Return the Jaccard of each pair of rows from the number of common items; 0 if both rows are empty."""
     size = sizes(matrix)
     union = size[pairs[:, 0]] + size[pairs[:, 1]] - both
     return np.asarray(both / np.maximum(union, 1), np.float32)
@@ -82,10 +82,10 @@ def jaccard(matrix: csr_array, pairs: Pairs, both: Counts) -> Likeness:
 def join(matrix: csr_array, threshold: float) -> Iterator[Pairs]:
     """Yield the pairs i < j of rows with a Jaccard of at least `threshold` and a common item, each once.
 
-    Exact, by the prefix, length and (once for the whole prefix) positional filters of PPJoin: Xiao, Wang,
-    Lin, Yu, "Efficient similarity joins for near duplicate detection", WWW 2008. Two sets of Jaccard t share
-    at least t |x| items, so any |x| - ceil(t |x|) + 1 items of x include a shared one. The prefix takes the
-    rarest, which few other sets have.
+    The result is exact. It uses the prefix, length and (once for the whole prefix) positional filters of
+    PPJoin: Xiao, Wang, Lin, Yu, "Efficient similarity joins for near duplicate detection", WWW 2008. Two sets
+    x and y of Jaccard t share at least t |x| items, so any |x| - ceil(t |x|) + 1 items of x include a shared
+    item. The prefix of x consists of its rarest items, which few other sets have.
     """
     size = sizes(matrix)
     bound = just_below(threshold)
@@ -97,22 +97,22 @@ def join(matrix: csr_array, threshold: float) -> Iterator[Pairs]:
     for pairs, both in shared(prefixes):
         a, b = pairs[:, 0], pairs[:, 1]
         close = np.minimum(size[a], size[b]) >= bound * np.maximum(size[a], size[b])
-        # The items of the prefix that ends first all come before the end of the other prefix, so `both`
-        # counts what they share. At best the whole rest of that set is shared, too.
+        # All items of the prefix that ends first come before the end of the other prefix, so `both` counts
+        # every item that this prefix shares with the other set. At most its set's whole rest is shared, too.
         most = both + np.where(last[a] <= last[b], rest[a], rest[b])
         pairs = pairs[close & (most >= bound / (1 + bound) * (size[a] + size[b]))]
         yield pairs[jaccard(matrix, pairs, shared_of(matrix, pairs)) >= np.float32(threshold)]
 
 
 def just_below(threshold: float) -> float:
-    """Return the next smaller 32-bit number."""
-    # Scores are 32-bit, and 0.7 * 10 is over 7: a filter with the bound itself would lose pairs.
+    """Return the next 32-bit float below the threshold."""
+    # Scores are rounded to 32 bits: a filter by the threshold itself would lose pairs that round up to it.
     return float(np.nextafter(np.float32(threshold), np.float32(0)))
 
 
 def rarest(matrix: csr_array, counts: npt.NDArray[np.int64]) -> csr_array:
-    """Return a matrix with the `counts[i]` rarest items of each row i, and columns from rare to common."""
-    # The sort is stable, so that equally rare items have one order in all rows: the filters need it.
+    """Return a matrix of the `counts[i]` rarest items of each row i; its columns run from rare to common."""
+    # The filters need one order of items in all rows, so the sort is stable: equally rare items keep theirs.
     size = sizes(matrix)
     rank = np.empty(matrix.shape[1], np.int64)
     rank[np.argsort(carriers(matrix), kind="stable")] = np.arange(matrix.shape[1])

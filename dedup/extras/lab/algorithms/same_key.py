@@ -16,7 +16,7 @@ from dedup.extras.lab.method import Method
 
 @dataclass
 class SameKey(Method):
-    """Score 1 for articles with the same key, else 0; so there is no curve."""
+    """Score 1 for articles with the same key, and 0 otherwise; the precision-recall curve is one point."""
 
     threshold: float = 1.0
     floor: float = 1.0
@@ -34,4 +34,4 @@ class SameKey(Method):
 
     @abstractmethod
     def key(self, document: Document) -> Hashable | None:
-        """Return the key of a document; None if it has no content for a key."""
+        """Return the key of a document; None if the document has no content to make a key of."""

@@ -1,7 +1,7 @@
-"""Common runs of characters of two texts: the longest one, and fingerprints that any long run shares.
+"""Common runs of characters of two texts: the longest run, and fingerprints that show any long common run.
 
-Stretches of 1, 2, 4, … characters are hashed at every place of a text at once, by doubling: the hash of 2n
-characters is made of the hashes of the two halves (Karp, Miller, Rosenberg 1972, with hashes for names).
+Stretches of 1, 2, 4, … characters are hashed at every position of a text, by doubling: the hash of 2n
+characters is made of the hashes of its two halves (Karp, Miller, Rosenberg 1972, with hashes as names).
 """
 
 from __future__ import annotations
@@ -17,13 +17,13 @@ from dedup.base.numbers import ranges, runs
 from dedup.extras.judging.sampling import mixed
 from dedup.text.hashing import Hashes
 
-# Characters. Any two texts of one language share shorter stretches, so testing for them is wasted time.
+# In characters. Any two texts of one language share shorter stretches, so testing for these wastes time.
 SURELY_SHARED = 8
 
-# Characters per gram, a power of two: about six words. With 16, set phrases made 20 times as many candidates.
+# Characters per gram: about six words; a power of two. With 16, set phrases made 20 times as many candidates.
 GRAM = 32
 
-WINDOW = 17  # grams per window. One gram in nine is selected: 2 / (WINDOW + 1)
+WINDOW = 17  # grams per window. On average one gram in nine is selected: 2 / (WINDOW + 1)
 SHORTEST_RUN = GRAM + WINDOW - 1  # characters: every common run of at least this length shares a fingerprint
 
 _LAST_BIT = np.uint64(1)
@@ -36,12 +36,12 @@ def letters(text: str, seed: int = 0) -> Hashes:
 
 def doubled(hashes: Hashes, width: int) -> Hashes:
     """Return the hashes of all stretches of 2 `width` characters, from the hashes for `width`."""
-    # Mixing is not linear: under a polynomial hash, periodic texts would collide.
+    # `mixed` is not linear: with a linear hash, such as a polynomial, periodic texts would collide.
     return mixed(hashes[:-width], hashes[width:])
 
 
 class CommonRun(NamedTuple):
-    """A common run of two texts: `a[start_a : start_a + length]`, which equals the same of b."""
+    """A common run of two texts: `a[start_a : start_a + length] == b[start_b : start_b + length]`."""
 
     length: int
     start_a: int
@@ -49,7 +49,7 @@ class CommonRun(NamedTuple):
 
 
 def longest_common_substring(a: str, b: str) -> CommonRun:
-    """Return the longest run of characters in both texts, exactly; one of them if there are several.
+    """Return the longest run of characters that both texts have; if several are longest, one of these.
 
     >>> longest_common_substring("the old house", "an old horse")
     CommonRun(length=7, start_a=3, start_b=2)
@@ -58,7 +58,7 @@ def longest_common_substring(a: str, b: str) -> CommonRun:
         return CommonRun(len(a), 0, start)
     if len(b) < len(a) and (start := a.find(b)) >= 0:
         return CommonRun(len(b), start, 0)
-    # Colliding hashes can only make the run too long: if the characters differ, try other hashes.
+    # Colliding hashes can only make the run too long. If its characters differ, other hashes are tried.
     for seed in count():
         length, i, j = found = _longest(a, b, seed)
         if a[i : i + length] == b[j : j + length]:
@@ -67,9 +67,9 @@ def longest_common_substring(a: str, b: str) -> CommonRun:
 
 
 def _longest(a: str, b: str, seed: int) -> CommonRun:
-    """Return the longest common run by hashes, in O(n log² n)."""
-    # Stretches are doubled as long as the texts share one. Then the length is found from the largest power of
-    # two down, with only the places that still agree.
+    """Return the longest common run by comparing hashes only, in O(n log² n) time."""
+    # Stretches are doubled while both texts share one. Then the length of the run is summed from the largest
+    # power of two down; only places at which both texts still agree are kept.
     levels = [(letters(a, seed), letters(b, seed))]  # level k: stretches of 2^k characters
     while 2 * (width := 1 << len(levels) - 1) <= min(len(a), len(b)):
         longer = (doubled(levels[-1][0], width), doubled(levels[-1][1], width))
@@ -82,7 +82,7 @@ def _longest(a: str, b: str, seed: int) -> CommonRun:
     for level in range(len(levels) - 1, -1, -1):
         fitting = [at[at + length < len(step)] for at, step in zip(places, levels[level], strict=True)]
         longer_hashes = [
-            mixed(hashed[: len(at)], step[at + length])  # places ascend: those that fit come first
+            mixed(hashed[: len(at)], step[at + length])  # places ascend, so places that fit come first
             for hashed, at, step in zip(hashes, fitting, levels[level], strict=True)
         ]
         common = _common(longer_hashes[0], longer_hashes[1])
@@ -97,8 +97,8 @@ def _longest(a: str, b: str, seed: int) -> CommonRun:
 
 
 def _common(a: Hashes, b: Hashes) -> Hashes:
-    """Return the hashes in both, ascending, without their last bit."""
-    # The last bit marks the text of a hash, so that one sort finds equal neighbours of different texts.
+    """Return the hashes that both arrays have, ascending, with the last bit cleared."""
+    # The last bit tells which text a hash is from, so that one sort puts equal hashes of both side by side.
     both = np.sort(np.concatenate([a & ~_LAST_BIT, b | _LAST_BIT]))
     return np.asarray(both[:-1][both[:-1] ^ _LAST_BIT == both[1:]])
 
@@ -112,10 +112,10 @@ def _among(hashes: Hashes, common: Hashes) -> npt.NDArray[np.bool_]:
 def fingerprints(text: str) -> Hashes:
     """Return the selected hashes of a text; empty for texts shorter than `SHORTEST_RUN`.
 
-    In every window of consecutive 32-grams the smallest hash is selected, the last of equals (Schleimer,
-    Wilkerson, Aiken, "Winnowing", SIGMOD 2003). The choice depends on the window alone, so texts with a
-    common run select the same places in it. Disjoint windows select different ones: a run of n 32-grams
-    shares at least n // WINDOW.
+    In every window of consecutive 32-grams the smallest hash is selected; if several are smallest, the last
+    (Schleimer, Wilkerson, Aiken, "Winnowing", SIGMOD 2003). The choice depends on the window alone, so two
+    texts with a common run select the same grams in it. Disjoint windows select different grams, so texts
+    with a common run of n 32-grams share at least n // WINDOW fingerprints.
     """
     if len(text) < SHORTEST_RUN:
         return np.empty(0, np.uint64)
@@ -125,7 +125,7 @@ def fingerprints(text: str) -> Hashes:
     windows = sliding_window_view(hashes, WINDOW)[:, ::-1]  # reversed: argmin takes the first of equals
     places = np.unique(np.arange(len(windows)) + WINDOW - 1 - windows.argmin(axis=1))
     selected = np.sort(hashes[places])
-    # A repeated hash becomes different items, so that shared items count repetitions.
+    # Each repetition of a hash becomes a different item, so that repetitions count as shared items, too.
     _, sizes = runs(selected)
     occurrence = ranges(0, sizes)
     return mixed(selected, occurrence.astype(np.uint64))

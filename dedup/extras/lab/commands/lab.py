@@ -115,7 +115,7 @@ def compare(
         chosen = "all" if len(corpus) <= LARGE else "linear"
         if chosen == "linear":
             output.say(
-                f"{len(corpus):,} articles: without the methods that look at every pair; see --methods"
+                f"{len(corpus):,} articles: methods that look at every pair run only if --methods names them"
             )
     wanted = parse(chosen)
     folder = out or Path(f"{file.name}.lab")

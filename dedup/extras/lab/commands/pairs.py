@@ -55,7 +55,7 @@ def pairs(
             results = picking.find_pairs(dd, found, wanted, limit_seconds=limit, progress=bar)
         for result in results:
             if not result.done:
-                output.say(f"without {result.label}: {result.outcome}: {result.reason}")
+                output.say(f"left out {result.label}, {result.outcome}: {result.reason}")
         results = [result for result in results if result.done]
         picked = picking.picks(found, results, dd.settings.in_force(), size, seed)
         dd.judgements.pick(picked)

@@ -35,7 +35,7 @@ from dedup.extras.lab.methods import label, make
 from dedup.files.packed import open_file
 from dedup.text.fingerprint import ALGORITHM_REVISION
 
-REVISION = 1  # raised by one whenever a change of code changes results, so that older ones are not reused
+REVISION = 1  # raised by one whenever a change of code changes results, so that no older result is reused
 LIMIT_SECONDS = 900.0  # for each method
 MEMORY_SHARE = 0.8  # of the machine's memory, for all running methods together
 
@@ -56,7 +56,7 @@ class Source:
         return corpus
 
     def key(self) -> str:
-        """Return the key of kept results, from the file, its options, and this program with its defaults."""
+        """Return the key of kept results: of the file, how it is read, and the program with its defaults."""
         file, _ = open_file(str(self.path))
         with file:
             digest = hashlib.file_digest(file, "sha256").hexdigest()
@@ -75,11 +75,11 @@ def compare(
     factory: Callable[[str], Method] = make,
     ended: Callable[[MethodResult], None] = lambda _: None,
 ) -> list[MethodResult]:
-    """Run methods on a file, without those whose results are kept in the folder.
+    """Run methods on a file, except methods whose results are kept in the folder.
 
-    Returns results in the order of `methods`; failures are results too, and are tried again next time.
-    `ended` is called with every result, also a kept one. `factory` makes a method from its label inside its
-    process, so it must be importable by name.
+    Returns results in the order of `methods`. A failure is a result, too; the next call tries that method
+    again. `ended` is called with every result, including kept ones. `factory` makes a method from its label
+    inside the worker process, so `factory` must be importable by name.
     """
     folder.mkdir(parents=True, exist_ok=True)
     key = source.key()
@@ -122,7 +122,7 @@ class _Worker:
         self.deadline = time.monotonic() + limit_seconds
         self.answer, theirs = context.Pipe(duplex=False)
         self.process: SpawnProcess = context.Process(target=task, args=(self.label, theirs), daemon=True)
-        # Only the parent handles Ctrl-C; the child inherits the mask, so it is safe while it still imports.
+        # Only the parent handles Ctrl-C. The child inherits the blocked signal, so Ctrl-C never reaches it.
         before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
         try:
             self.process.start()
@@ -142,7 +142,7 @@ class _Worker:
     def result(self, folder: Path, key: str) -> MethodResult:
         late = self.process.is_alive()
         reason = None
-        # The pipe of a process that was killed raises EOFError.
+        # Reading the pipe of a process that was killed raises EOFError.
         with contextlib.suppress(EOFError, OSError):
             reason = self.answer.recv() if self.answer.poll() else None
         self.kill()
@@ -167,10 +167,10 @@ def _run(
     key: str,
     memory: int,
 ) -> None:
-    """Run one method in a worker process: saves its result, or sends the reason of its failure."""
+    """Run one method in a worker process, which saves the result or sends the reason of a failure."""
     threading.Thread(target=_end_with_parent, daemon=True).start()
     with contextlib.suppress(ValueError, OSError):  # some systems cannot limit a process
-        # The limit is on address space, of which libraries have reserved much more than they use.
+        # The system limits address space, and libraries have reserved much more of it than they use.
         limit = memory + _reserved()
         resource.setrlimit(resource.RLIMIT_AS, (limit, limit))
     try:
@@ -184,7 +184,7 @@ def _run(
 
 
 def _end_with_parent() -> None:
-    # However the parent ends, also by SIGKILL: otherwise a method would run on for an hour.
+    # A child ends with its parent, even if SIGKILL ends the parent: otherwise it could run on for an hour.
     parent = multiprocessing.parent_process()
     if parent is not None:
         wait([parent.sentinel])
@@ -225,7 +225,7 @@ def _peak_memory() -> int:
 
 
 def _reserved() -> int:
-    """Return the reserved address space in bytes; 0 if the system does not show it."""
+    """Return the address space that this process has reserved, in bytes; 0 if the system does not show it."""
     with contextlib.suppress(OSError, ValueError, IndexError):
         return int(Path("/proc/self/statm").read_text().split()[0]) * os.sysconf("SC_PAGE_SIZE")
     return 0

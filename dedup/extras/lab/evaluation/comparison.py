@@ -1,4 +1,4 @@
-"""Results on one corpus side by side, and their evaluation by a truth: the content of table and report."""
+"""Results of methods on one corpus, evaluated by a truth: the content of the table and the report."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class Comparison:
     characters: int
     refused: int  # lines that are no articles
     repeated: int  # articles that a later line replaced
-    truth: str | None  # name of its file
+    truth: str | None  # name of the truth's file
     duplicates: int  # pairs in the truth
     unclear: int  # pairs in the truth
     results: tuple[MethodResult, ...]  # in the order of the methods' rows

@@ -1,4 +1,4 @@
-"""Instructive pairs on which methods disagree: errors of the product's own rule first, then of others."""
+"""Instructive pairs on which methods disagree, beginning with errors of the product's own rule."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ _WORDS = {DUPLICATE: "duplicates", UNCLEAR: "unclear; the pair is not counted", 
 class Disagreement:
     """A pair that some methods call a duplicate and others do not."""
 
-    kind: str  # the reason why it is instructive, in words
-    truth: str  # in words, too
+    kind: str  # the reason why the pair is instructive, in words
+    truth: str  # the truth about the pair, in words
     a: Document
     b: Document
-    scores: dict[str, float | None]  # by label, the highest first; None: no candidate, or below the floor
-    accepted: tuple[str, ...]  # labels of the methods that call it a duplicate
+    scores: dict[str, float | None]  # by label, the highest first; None: not scored, or below the floor
+    accepted: tuple[str, ...]  # labels of the methods that call the pair a duplicate
 
 
 def disagreements(
@@ -60,7 +60,7 @@ def disagreements(
     ]
     kinds = about_others if product is None else about_product
     kinds.append(("the methods are divided", split, grades == UNCLEAR))
-    # No article twice, so that a reader sees different causes.
+    # No article is shown twice, so that a reader sees different causes.
     shown: set[int] = set()
     for kind, order, wanted in kinds:
         left = SHOWN_PER_KIND

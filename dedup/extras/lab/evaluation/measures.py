@@ -24,7 +24,7 @@ from dedup.extras.lab.evaluation.results import MethodResult
 
 @dataclass(frozen=True, slots=True)
 class CurvePoint:
-    """Precision and recall if every pair of at least this score is called a duplicate."""
+    """Precision and recall if every pair with a score of at least `threshold` is called a duplicate."""
 
     threshold: float
     precision: float
@@ -33,7 +33,7 @@ class CurvePoint:
 
 @dataclass(frozen=True, slots=True)
 class KindRecall:
-    """Recall among the named pairs of a kind, of any grade; such as all with 10 % of noise."""
+    """Recall among the pairs of one kind in the truth, of any grade; one kind is "level 10" of noise."""
 
     name: str
     pairs: int
@@ -44,9 +44,9 @@ class KindRecall:
 @dataclass(frozen=True, slots=True)
 class Evaluation:
     own: Tally  # at the method's own threshold
-    strict: Tally  # as `own`, but found pairs are wrong if they are unclear
-    tuned: Tally  # at the best threshold of the other half of the articles, both halves added up
-    thresholds: tuple[float, float]  # of `tuned`
+    strict: Tally  # as `own`, but unclear pairs that the method finds count as wrong
+    tuned: Tally  # sum over both halves of the articles, each at the best threshold of the other half
+    thresholds: tuple[float, float]  # the two thresholds of `tuned`
     average_precision: float  # the area under the precision-recall curve, by steps
     curve: tuple[CurvePoint, ...]  # from the highest threshold to the lowest
     groups: GroupScore
@@ -73,7 +73,7 @@ def evaluate(result: MethodResult, truth: Truth) -> Evaluation:
 
 
 def tally(accepted: Flags, grades: Grades, duplicates: int) -> Tally:
-    """Count right and wrong pairs; `duplicates` is the number in the whole truth."""
+    """Count right and wrong pairs; `duplicates` is the number of duplicates in the whole truth."""
     right, wrong, unclear = (
         int((accepted & (grades == grade)).sum()) for grade in (DUPLICATE, DIFFERENT, UNCLEAR)
     )
@@ -81,7 +81,7 @@ def tally(accepted: Flags, grades: Grades, duplicates: int) -> Tally:
 
 
 def curve(scores: Likeness, grades: Grades, duplicates: int) -> tuple[CurvePoint, ...]:
-    """Return precision and recall at every score; pairs without a score are never found."""
+    """Return precision and recall at every score; a duplicate without a score counts as missed."""
     clear = grades != UNCLEAR
     order = np.argsort(-scores[clear], kind="stable")
     sorted_scores = scores[clear][order]
@@ -96,7 +96,7 @@ def curve(scores: Likeness, grades: Grades, duplicates: int) -> tuple[CurvePoint
 
 
 def average_precision(points: Iterable[CurvePoint]) -> float:
-    """Return the sum of each step of recall times the precision there, without interpolation."""
+    """Return the sum of all steps of recall, each times the precision at that step, without interpolation."""
     total = reached = 0.0
     for point in points:
         total += (point.recall - reached) * point.precision
@@ -105,7 +105,7 @@ def average_precision(points: Iterable[CurvePoint]) -> float:
 
 
 def _tuned(scores: Likeness, grades: Grades, half: Flags, wanted: Flags) -> tuple[Tally, tuple[float, float]]:
-    """Return the tally of both halves, each at the best threshold of the other."""
+    """Return the sum of both halves, each at the best threshold of the other half, and these thresholds."""
     parts, thresholds = [], []
     for here in (False, True):
         there = half != here
@@ -119,7 +119,7 @@ def _tuned(scores: Likeness, grades: Grades, half: Flags, wanted: Flags) -> tupl
 
 
 def _best_threshold(points: Sequence[CurvePoint]) -> float:
-    """Return the score with the highest F1, halfway down to the next score; 1 if no pair was right."""
+    """Return the middle between the score with the highest F1 and the next score; 1 if no pair is right."""
 
     def f1(point: CurvePoint) -> float:
         return 2 * point.precision * point.recall / ((point.precision + point.recall) or 1)
@@ -131,8 +131,8 @@ def _best_threshold(points: Sequence[CurvePoint]) -> float:
 
 
 def halves(truth: Truth, documents: npt.NDArray[np.int32]) -> Flags:
-    """Return the half of each document, by a fixed hash of its story."""
-    # By story: a threshold must not be judged by copies of the articles that it was tuned on.
+    """Return the half of each document, true or false, by a fixed hash of its story."""
+    # A story stays in one half: a threshold must not be judged by copies of articles that it was tuned on.
     mixed = truth.stories[documents].astype(np.uint64) * np.uint64(0x9E3779B97F4A7C15)
     return np.asarray(mixed >> np.uint64(63) == 1)
 

@@ -21,9 +21,9 @@ Outcome = Literal["done", "failed", "too slow"]
 
 @dataclass(frozen=True)
 class MethodResult:
-    """The result of a method on a corpus; the arrays have the pairs above the method's floor."""
+    """The result of a method on a corpus; pairs with scores below the method's floor are left out."""
 
-    label: str  # its name, and parameters with other values than the default
+    label: str  # name of the method, and parameters with other values than the default
     row: str
     name: str
     about: str
@@ -34,7 +34,7 @@ class MethodResult:
     reason: str | None = None
     documents: int = 0
     candidates: int = 0  # scored pairs
-    seconds: float = 0.0  # CPU time of all its processes, without reading the file
+    seconds: float = 0.0  # CPU time, without reading the file
     memory: int = 0  # peak in bytes, without the articles
     pairs: Pairs = field(default_factory=lambda: NO_PAIRS, repr=False)
     scores: Likeness = field(default_factory=lambda: np.empty(0, np.float32), repr=False)
@@ -52,7 +52,7 @@ class MethodResult:
 
 
 def opinions(results: Sequence[MethodResult], keys: Keys, size: int) -> tuple[Likeness, Flags]:
-    """Return scores (NaN if missing) and acceptance for ascending `keys`; both of shape (methods, pairs)."""
+    """Return scores (NaN: none) and acceptance of the pairs `keys`, ascending; shape (methods, pairs)."""
     scores = np.full((len(results), len(keys)), np.nan, np.float32)
     accepted = np.zeros(scores.shape, np.bool_)
     for row, result in enumerate(results):
@@ -72,7 +72,7 @@ def save(result: MethodResult, folder: Path, key: str) -> None:
     stem = folder / file_name(result.label)
     arrays = {name: getattr(result, name) for name in _ARRAYS}
     facts = {name: value for name, value in asdict(result).items() if name not in _ARRAYS}
-    stem.with_suffix(".json").unlink(missing_ok=True)  # an older one must not vouch for the new arrays
+    stem.with_suffix(".json").unlink(missing_ok=True)  # an older file must not vouch for the new arrays
     np.savez_compressed(stem.with_suffix(".npz"), **arrays)
     fresh = stem.with_suffix(".json.new")
     fresh.write_text(json.dumps({"key": key, **facts}, indent=2), encoding="utf-8")
@@ -89,7 +89,7 @@ def load(name: str, folder: Path, key: str) -> MethodResult | None:
         with np.load(stem.with_suffix(".npz"), allow_pickle=False) as arrays:
             return MethodResult(**facts, **{name: arrays[name] for name in _ARRAYS})
     except (OSError, EOFError, ValueError, KeyError, TypeError, zipfile.BadZipFile):
-        return None  # unfinished, or of another version: the method runs again
+        return None  # the result is unfinished, or of another version: the method runs again
 
 
 def file_name(label: str) -> str:

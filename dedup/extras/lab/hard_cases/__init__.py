@@ -2,7 +2,7 @@
 
     generate("wire-300", seed=1, folder="cases")     # wire-300.jsonl.gz, wire-300.truth.jsonl.gz
 
-`dedup load` reads the one file, `extras/judging/truth.py` the other. Equal seeds give equal articles.
+`dedup load` reads the articles, `extras/judging/truth.py` the truth. Equal seeds give equal articles.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ FIELDS = ("source_id", "title", "publication", "published_at", "language", "text
 
 
 def generate(name: str, seed: int, folder: str | Path, **sizes: int) -> tuple[Path, Path]:
-    """Write a case, with `sizes` instead of its defaults, and return the paths of its articles and truth."""
+    """Write a case, with `sizes` instead of its default sizes; returns the paths of articles and truth."""
     if name not in CASES:
         raise InputError(f"no hard case is called {name!r}; there are {', '.join(CASES)}")
     made = CASES[name].make(seed, **sizes)
@@ -65,7 +65,7 @@ def generate(name: str, seed: int, folder: str | Path, **sizes: int) -> tuple[Pa
 def _write(path: Path, records: Iterable[Mapping[str, Any]]) -> None:
     fresh = path.with_name(f"{path.name}.new")
     try:
-        # No name and no time in the header: equal records give equal bytes.
+        # The header has no name and no time, so that equal records give equal bytes.
         with fresh.open("wb") as raw, gzip.GzipFile("", "wb", fileobj=raw, mtime=0) as file:
             for record in records:
                 known = {key: value for key, value in record.items() if value is not None}

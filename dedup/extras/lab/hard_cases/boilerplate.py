@@ -14,7 +14,7 @@ ABOVE, BELOW = LISTS["boilerplate"]["above"], LISTS["boilerplate"]["below"]
 
 
 def make(seed: int, articles: int = 10_000, twice: int = 100) -> MadeCase:
-    """Make `articles` articles; the last `twice`, at most half, repeat the first ones."""
+    """Make `articles` articles; the last `twice` articles, at most half of all, repeat the first `twice`."""
     dice = Dice(f"boilerplate/{seed}")
     drafts: list[Draft] = []
     for number in range(articles - twice):
@@ -34,7 +34,7 @@ def make(seed: int, articles: int = 10_000, twice: int = 100) -> MadeCase:
 def _edited(dice: Dice, draft: Draft) -> Draft:
     change = dice.pick((trimmed, lead_reworded, numbers_updated))
     body = change(dice, draft.paragraphs)
-    if body == draft.paragraphs:  # no number, or a last sentence too long to cut
+    if body == draft.paragraphs:  # the body has no number, or its last sentence is too long to cut
         body = lead_reworded(dice, draft.paragraphs)
     return Draft(draft.headline, body)
 

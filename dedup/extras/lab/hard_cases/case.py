@@ -15,12 +15,17 @@ DUPLICATE, SIMILAR = "duplicate", "similar"
 LISTS = tomllib.loads((resources.files(__package__) / "lists.toml").read_text(encoding="utf-8"))
 
 
+def pairs(name: str) -> dict[str, str]:
+    """Return a list of pairs such as `color/colour`; an underscore stands for a space."""
+    return dict(pair.replace("_", " ").split("/") for pair in LISTS[name]["pairs"].split())
+
+
 @dataclass(frozen=True, slots=True)
 class CasePair:
     a: str
     b: str
     label: str  # "duplicate", or "similar", which is not counted
-    kind: str | None = None  # the change between the two
+    kind: str | None = None  # the change between the two articles
     level: int | None = None  # percent of characters that are noise
     share: int | None = None  # percent of words that are left
     overlap: float | None = None  # word-5-shingle Jaccard
@@ -43,7 +48,7 @@ class MadeCase:
     def add(
         self, name: str, text: str, title: str, publication: str | None = None, minute: int | None = None
     ) -> None:
-        """Add an article at `minute` minutes after `START`; by default one minute after the last one."""
+        """Add an article `minute` minutes after `START`; by default one minute for each article before."""
         time = START + timedelta(minutes=len(self.articles) if minute is None else minute)
         self.articles.append(Article(name, text, title, None, publication, time, None, "en"))
 

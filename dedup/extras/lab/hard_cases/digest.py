@@ -1,7 +1,7 @@
-"""Digests: pages with six stories, whole or their first paragraphs, beside the six articles.
+"""Digests: pages that hold six articles, whole or only first paragraphs, and these articles themselves.
 
-Pairs of a page and an article are "similar", and are not counted. The six articles are different; the error
-to find is linking them through the page.
+Pairs of a page and an article are "similar", and are not counted. The six articles are different; a method
+that links them through the page makes an error.
 """
 
 from __future__ import annotations
@@ -10,14 +10,14 @@ from dedup.extras.lab.hard_cases.case import SIMILAR, CasePair, MadeCase
 from dedup.extras.lab.hard_cases.prose import Dice, Draft, Writer
 
 STORIES = 6  # articles of a digest
-FIRST_PARAGRAPHS = 2  # of each article in a digest without whole ones
+FIRST_PARAGRAPHS = 2  # paragraphs of each article in a digest without whole articles
 
 HEAD = "Good morning. Here is what you need to know before you leave the house today."
 FOOT = "That is all for now. If a friend sent you this briefing, you can sign up for your own copy."
 
 
 def make(seed: int, digests: int = 100) -> MadeCase:
-    """Make digests with six articles each, in turn of whole texts and of first paragraphs."""
+    """Make digests with six articles each; every second digest has only first paragraphs."""
     dice = Dice(f"digest/{seed}")
     found = MadeCase()
     for number in range(digests):

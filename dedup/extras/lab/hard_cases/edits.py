@@ -1,7 +1,7 @@
-"""Edits with which papers print a wire story, and the lines that they put around it.
+"""Edits that papers make in a wire story, and the lines that papers put around the story.
 
-Each edit takes dice and paragraphs of sentences, and returns paragraphs. `printed` draws each independently
-of the others, so one paper in fifteen prints the body unchanged. The shares are guesses, not measured.
+Each edit takes dice and paragraphs of sentences, and returns paragraphs. `printed` draws the edits
+independently, so one paper in fifteen prints the body unchanged. The shares are guesses, not measurements.
 """
 
 from __future__ import annotations
@@ -9,13 +9,13 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from dedup.extras.lab.hard_cases.case import LISTS
+from dedup.extras.lab.hard_cases.case import LISTS, pairs
 from dedup.extras.lab.hard_cases.prose import NAMES, Dice, Draft, Writer, place, surname
 
 Paragraphs = tuple[tuple[str, ...], ...]
 MOST_TRIMMED = 1 / 3  # the largest share of the words that papers cut from the bottom
 
-SYNONYMS: dict[str, str] = LISTS["synonyms"]
+SYNONYMS: dict[str, str] = pairs("synonyms")
 PAPER = LISTS["paper"]
 
 
@@ -47,7 +47,7 @@ def printed(dice: Dice, draft: Draft, writer: Writer) -> str:
 
 
 def trimmed(dice: Dice, body: Paragraphs) -> Paragraphs:
-    """Cut the last sentences: at most a third of the words, and at least one sentence if it fits."""
+    """Cut the last sentences: at most a third of the words, and at least one sentence if that is no more."""
     sentences = [(i, sentence) for i, paragraph in enumerate(body) for sentence in paragraph]
     most = int(MOST_TRIMMED * sum(_length(sentence) for _, sentence in sentences))
     room = dice.between(min(_length(sentences[-1][1]), most), most)
@@ -58,7 +58,7 @@ def trimmed(dice: Dice, body: Paragraphs) -> Paragraphs:
 
 
 def lead_reworded(dice: Dice, body: Paragraphs) -> Paragraphs:
-    """Replace one or two words of the first sentence; a lead without a known word gets a label."""
+    """Replace one or two words of the first sentence by synonyms; without a known word it gets a label."""
     words = body[0][0].split(" ")
     known = [i for i, word in enumerate(words) if word in SYNONYMS]
     for i in dice.picks(known, dice.between(1, 2)):
@@ -68,7 +68,7 @@ def lead_reworded(dice: Dice, body: Paragraphs) -> Paragraphs:
 
 
 def numbers_updated(dice: Dice, body: Paragraphs) -> Paragraphs:
-    """Raise the number in one or two sentences with a plain one."""
+    """Raise a number in one or two sentences that have a number of one to three digits."""
     places = [(i, j) for i, p in enumerate(body) for j, s in enumerate(p) if _COUNT.search(s)]
     chosen = dice.picks(places, dice.between(1, 2))
     return tuple(
@@ -77,7 +77,7 @@ def numbers_updated(dice: Dice, body: Paragraphs) -> Paragraphs:
 
 
 def regrouped(dice: Dice, body: Paragraphs) -> Paragraphs:
-    """Join some paragraphs with the one before."""
+    """Join some paragraphs with the paragraph before."""
     found = [body[0]]
     for paragraph in body[1:]:
         if dice.chance(0.3):

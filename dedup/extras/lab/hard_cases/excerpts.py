@@ -1,7 +1,7 @@
 """Excerpts: 10 to 90 % of an article's words in one piece, from the top or from the middle.
 
-An excerpt of 70 % and more is a duplicate, because editors cut up to a third; a shorter one is "similar", and
-is not counted. Every excerpt has its own original, so that no excerpt is found through another.
+An excerpt of at least 70 % is a duplicate, because editors cut up to a third; a shorter excerpt is "similar",
+and is not counted. Every excerpt has its own original, so that no excerpt is found through another excerpt.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from dedup.extras.lab.hard_cases.case import DUPLICATE, SIMILAR, CasePair, MadeC
 from dedup.extras.lab.hard_cases.prose import Dice, Writer
 
 SHARES = tuple(range(10, 100, 10))  # percent of the words that are left
-SAME_FROM = 70  # an excerpt of this share is a duplicate
+SAME_FROM = 70  # an excerpt of at least this share is a duplicate
 PLACES = ("top", "middle")
 LENGTHS = (350, 700)  # fewest and most words of an original; a tenth of it is still an article
 

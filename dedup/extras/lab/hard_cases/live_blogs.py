@@ -1,7 +1,8 @@
 """Live blogs: versions of one page, each with more posts on top.
 
-Neighbours overlap strongly, the first and the last hardly, so linking them makes one story of texts without
-common words. The truth is given by pair: duplicates from a word-5-shingle Jaccard of 0.8, below not counted.
+Neighbouring versions overlap strongly, the first and the last hardly, so linking neighbours makes a story of
+texts without common words. By the truth, a pair with a word-5-shingle Jaccard of at least 0.8 is a duplicate;
+a pair with less is not counted.
 """
 
 from __future__ import annotations
@@ -13,8 +14,8 @@ from dedup.extras.lab.hard_cases.case import DUPLICATE, SIMILAR, CasePair, MadeC
 from dedup.extras.lab.hard_cases.prose import Dice, Writer
 from dedup.text.normalize import words
 
-SAME_FROM = 0.8  # two versions are duplicates from this word-5-shingle Jaccard
-FIRST_POSTS = 5  # of the first version; each later one has 1 to 3 more
+SAME_FROM = 0.8  # least word-5-shingle Jaccard of two versions that are duplicates
+FIRST_POSTS = 5  # posts of the first version; each later version has 1 to 3 more
 
 HEAD = "Follow our live coverage below. The newest posts are at the top of the page."
 

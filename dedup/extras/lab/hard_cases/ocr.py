@@ -1,21 +1,21 @@
 """Articles with errors of optical character recognition in 0 to 20 % of the characters.
 
 Two errors in three are confusions of shapes (rn for m, 1 for l); the rest are characters and spaces dropped
-or inserted. A copy is a duplicate of its original at every level; two copies of one original are not counted.
+or inserted. A copy is a duplicate of its original at every level; pairs of two copies are not counted.
 """
 
 from __future__ import annotations
 
 import itertools
 
-from dedup.extras.lab.hard_cases.case import DUPLICATE, LISTS, SIMILAR, CasePair, MadeCase
+from dedup.extras.lab.hard_cases.case import DUPLICATE, SIMILAR, CasePair, MadeCase, pairs
 from dedup.extras.lab.hard_cases.prose import Dice, Writer
 
 LEVELS = (0, 1, 2, 5, 10, 15, 20)  # percent of characters that are misread
 CONFUSION, DROPPED, INSERTED = 0.67, 0.12, 0.11  # shares of errors; the rest are inserted spaces
 SPECKS = ".,'-:;~1lij"  # characters read from dirt on the paper
 WORDS = 350  # length of an article, in words
-CONFUSED: dict[str, str] = LISTS["confused"]
+CONFUSED: dict[str, str] = pairs("confused")
 
 
 def make(seed: int, originals: int = 100) -> MadeCase:

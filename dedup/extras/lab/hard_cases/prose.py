@@ -22,7 +22,7 @@ NAMES, WORDS = (
     for part in ("names", "words")
 )
 SENTENCE_WORDS = (8, 30)  # fewest and most words of a sentence
-PARAGRAPH_SENTENCES = 3  # at most; the first paragraph has one, the lead
+PARAGRAPH_SENTENCES = 3  # maximum; the first paragraph has one sentence, the lead
 
 
 class Dice:
@@ -92,7 +92,7 @@ class Writer:
         }
 
     def article(self, words: int = 300) -> Draft:
-        """Write an article of this many words, and at most a sentence more."""
+        """Write an article of at least `words` words; its last sentence may go beyond."""
         paragraphs: list[tuple[str, ...]] = []
         left = words
         while left > 0:
@@ -159,4 +159,4 @@ _GRAMMAR: dict[str, tuple[_Form, ...]] = {
     )
     for name, forms in LISTS["forms"].items()
 }
-"""Name of a form to its variants, each as texts with the gap after them."""
+"""Variants of each form; a variant is a row of texts, each with the name of the gap after it, or None."""

@@ -1,6 +1,6 @@
-"""The same article in other punctuation and spelling, one kind at a time and all at once.
+"""Copies of an article in other punctuation and spelling: one for each kind of change, and one with all.
 
-All versions of an article are one story; the pairs with the original name the kind.
+All versions of an article are one story; the truth names the kind of change of each pair with the original.
 """
 
 from __future__ import annotations
@@ -9,12 +9,12 @@ import re
 import unicodedata
 from collections.abc import Callable
 
-from dedup.extras.lab.hard_cases.case import DUPLICATE, LISTS, CasePair, CaseStory, MadeCase
+from dedup.extras.lab.hard_cases.case import DUPLICATE, LISTS, CasePair, CaseStory, MadeCase, pairs
 from dedup.extras.lab.hard_cases.prose import Draft, Writer
 
 WORDS = 350  # length of an article, in words
 
-BRITISH: dict[str, str] = LISTS["british"]
+BRITISH: dict[str, str] = pairs("british")
 SMALL: list[str] = LISTS["small"]  # numbers in words, from zero on
 _FULL_WIDTH = {ord(digit): ord(digit) + 0xFEE0 for digit in "0123456789"}
 _BRITISH = re.compile(rf"\b({'|'.join(BRITISH)})\b", re.IGNORECASE)
@@ -35,7 +35,7 @@ def curly(text: str) -> str:
 
 def abbreviations(text: str) -> str:
     """Remove the points of abbreviations, and write out months."""
-    for short, long in LISTS["abbreviations"].items():
+    for short, long in pairs("abbreviations").items():
         text = re.sub(rf"\b{re.escape(short)}", long, text)
     return text
 
@@ -48,7 +48,7 @@ def compatible(text: str) -> str:
 
 
 def headings(text: str) -> str:
-    """Capitalise headings, which here are the lines without a full stop."""
+    """Write headings in capitals; a heading is a line without a full stop."""
     return "\n".join(line if line.endswith((".", '"')) else line.upper() for line in text.split("\n"))
 
 
@@ -62,8 +62,8 @@ def unaccented(text: str) -> str:
 
 
 def everything(text: str) -> str:
-    """Apply all kinds at once."""
-    # Ligatures come last: the other kinds do not look into them.
+    """Apply all kinds of change."""
+    # Ligatures come last, because the other changes do not find letters within ligatures.
     order = ("headings", "british", "abbreviations", "numbers", "accents", "quotes", "dashes", "ellipsis")
     for kind in order:
         text = KINDS[kind](text)
@@ -79,7 +79,7 @@ KINDS: dict[str, Callable[[str], str]] = {
 
 
 def make(seed: int, originals: int = 100) -> MadeCase:
-    """Make `originals` articles that every kind changes, each with one copy per kind."""
+    """Make `originals` articles that every kind of change alters, each with one copy per kind."""
     found, tried = MadeCase(), 0
     while len(found.truth) < originals * (len(KINDS) + 1):
         writer = Writer(f"spelling/{seed}/{tried}")

@@ -1,7 +1,7 @@
 """Items of bots that fill in a template: nearly the same words about other events, so no duplicates.
 
-Items on earthquakes and closing markets differ in numbers, places and times. Only some that are sent twice,
-verbatim, are duplicates.
+Items on earthquakes and closing markets differ in numbers, places and times. Only the items that are sent
+twice, verbatim, are duplicates.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from dedup.extras.lab.hard_cases.prose import WORDS, Dice, place
 
 
 def make(seed: int, items: int = 1_000, twice: int = 50) -> MadeCase:
-    """Make `items` different items, by two bots in turn, and `twice` (at most `items`) sent again."""
+    """Make `items` different items by alternating bots, and send `twice` (at most `items`) of them again."""
     dice = Dice(f"templates/{seed}")
     found = MadeCase()
     for number in range(items):

@@ -1,9 +1,9 @@
-"""A wire story in 300 papers: counting the articles with a sentence mistakes its sentences for boilerplate.
+"""A wire story in 300 papers, whose sentences look like boilerplate to a method that counts articles.
 
-The agency sends it first; 299 papers print it, edited by `edits.py`, each with its own lines around it. For a
-meaningful precision the same papers print 700 articles once, and 60 stories in 2 to 4 papers. A copy keeps a
-word-5-shingle Jaccard of 0.75 with the agency's text: below, it would be an excerpt or another article, so
-the paper draws its edits again. `least=0` keeps all.
+The agency sends the story first; 299 papers print the story, edited by `edits.py`, with their own lines above
+and below. To make precision meaningful, the papers also print 700 articles once, and 60 stories in 2 to 4
+papers each. A copy has a word-5-shingle Jaccard of at least 0.75 with the agency's text: a less similar copy
+would be an excerpt or a different article, so the paper draws its edits again. `least=0` keeps every copy.
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ WIRE_WORDS = 450  # length of the wire story
 SPREAD = 36 * 60  # minutes within which the papers print it
 REHEADLINED = 0.7  # share of papers with their own headline
 LEAST_JACCARD = 0.75  # of a copy with the agency's text, over word 5-shingles
-DRAWS = 20  # of a paper's edits, at most; the mildest counts
+DRAWS = 20  # maximum number of times that a paper draws its edits; the mildest edits count
 
 
 def make(
     seed: int, papers: int = 300, singles: int = 700, small_stories: int = 60, least: float = LEAST_JACCARD
 ) -> MadeCase:
-    """Make a story of `papers` (at least 4) copies, `small_stories` of 2 to 4, and `singles`."""
+    """Make a story of `papers` copies (at least 4), `small_stories` of 2 to 4, and `singles` of one."""
     dice = Dice(f"wire/{seed}")
     houses = [Paper.number(seed, number) for number in range(papers)]
     found = MadeCase()

@@ -46,7 +46,7 @@ for _name, _added in plugins.every("methods").items():
     if isinstance(_added, type) and issubclass(_added, Method) and _name == _added.name not in METHODS:
         METHODS[_name] = _added
     else:
-        plugins.refuse(plugins.declared("methods")[_name], "it is no Method of this name, or there is one")
+        plugins.refuse(plugins.declared("methods")[_name], "it is no Method of this name, or there are two")
 
 Value = int | float | str  # of a parameter: integers are at least 1, floats from 0 to 1
 
@@ -64,7 +64,7 @@ def parse(labels: str) -> list[Method]:
 
 
 def make(name: str) -> Method:
-    """Return one method, such as "minhash:bands=16:rows=8". Raises InputError: the name means several."""
+    """Return one method, such as "minhash:bands=16:rows=8". Raises InputError: the name is of several."""
     methods = parse(name)
     if len(methods) > 1:
         raise InputError(f"{name}: names several methods: {', '.join(method.name for method in methods)}")
@@ -114,9 +114,9 @@ def _setting(method: type[Method], text: str) -> tuple[str, Value]:
     try:
         value = kind(given)
     except ValueError:
-        raise InputError(f"{method.name}: {parameter} is a number ({kind.__name__}), not {given}") from None
+        raise InputError(f"{method.name}: {parameter} must be of type {kind.__name__}, not {given}") from None
     if isinstance(value, float) and not 0 <= value <= 1:
-        raise InputError(f"{method.name}: {parameter} is from 0 to 1, not {given}")
+        raise InputError(f"{method.name}: {parameter} must be from 0 to 1, not {given}")
     if isinstance(value, int) and value < 1:
-        raise InputError(f"{method.name}: {parameter} is at least 1, not {given}")
+        raise InputError(f"{method.name}: {parameter} must be at least 1, not {given}")
     return parameter, value

@@ -1,7 +1,7 @@
 """Method 14: three steps, each slower and more exact: sketch or sentence, shingles, longest common substring.
 
-The plan of a news-technology blog, 2012. Candidates share an uncommon sentence (method 1) or a bucket (method
-4). Those with enough common word shingles (method 5) get the score of method 6, all others the score 0.
+A news-technology blog planned this in 2012. Candidates share an uncommon sentence (method 1) or a bucket
+(method 4). Candidates with enough common word shingles (method 5) get the score of method 6, all others 0.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ class Cascade(Sentences):
 
     threshold: float = CommonSubstring.threshold
     floor: float = CommonSubstring.floor
-    bound: float = 0.1  # least Jaccard of 5-word shingles for the last step; texts on one event are below
+    bound: float = 0.1  # least Jaccard of 5-word shingles for the last step; reports on one event have less
 
     def fit(self, corpus: DocumentSet) -> None:
         super().fit(corpus)

@@ -1,7 +1,7 @@
 """Methods 6 and 7: the longest common run or subsequence of characters, over the length of one text.
 
-The exact last step of a news-technology blog, 2012. Runs of white space count as one space. Candidates share
-enough winnowing fingerprints for a run that reaches the floor; no pair with a run of at least
+The exact last step is from a news-technology blog, 2012. Runs of white space count as one space. Candidates
+share enough winnowing fingerprints for a run that reaches the floor; no pair with such a run of at least
 `stretches.SHORTEST_RUN` (48) characters is missed.
 """
 
@@ -30,8 +30,8 @@ class CommonSubstring(Method):
     source = "a news-technology blog, 2012"
     finds = "articles that share enough winnowing fingerprints"
 
-    threshold: float = 0.3  # of the text unchanged in one piece; an edited copy is seldom one run
-    floor: float = 0.2  # below, a run is a quotation, and set phrases of news make many candidates
+    threshold: float = 0.3  # share of the text that is one unchanged run; edits cut a copy into several runs
+    floor: float = 0.2  # a shorter run is a quotation, and set phrases of news would make many candidates
     over: str = "shorter"  # "shorter" or "longer": the run is divided by the length of this text
 
     def __post_init__(self) -> None:
@@ -67,8 +67,8 @@ class CommonSubstring(Method):
 class CommonSubsequence(CommonSubstring):
     """Method 7: the longest common subsequence, as a last step on candidates of method 6.
 
-    It survives edits that cut a run in two. By chance articles of one language share 0.55 to 0.6 of the
-    longer, hence threshold and floor.
+    A subsequence survives edits that cut a run in two. Threshold and floor are high because unrelated
+    articles of one language have a common subsequence of 0.55 to 0.6 of the longer text.
     """
 
     row = "7"
@@ -79,7 +79,7 @@ class CommonSubsequence(CommonSubstring):
 
     threshold: float = 0.8
     floor: float = 0.6
-    over: str = "longer"  # any long article holds much of a short one in order
+    over: str = "longer"  # any long article has most characters of a short article in the same order
     run: float = 0.1  # the least common run of a candidate, as a share of the text
 
     def candidates(self) -> Iterator[Pairs]:

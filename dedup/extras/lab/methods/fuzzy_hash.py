@@ -1,8 +1,8 @@
 """Method 12: ssdeep's context-triggered piecewise hash, and its comparison (Kornblum 2006; ppdeep).
 
 A text is cut at places that its own characters select, each piece gives one character of a digest, and
-digests are compared by edit distance. A score above 0 needs an equal block size, or twice it in the second
-digest, and 7 common characters in a row or equal digests; so these are the candidates.
+digests are compared by edit distance. A score above 0 needs equal block sizes, or one twice the other, and 7
+common characters in a row or equal digests. Candidates are the pairs that meet both conditions.
 """
 
 from __future__ import annotations
@@ -54,14 +54,14 @@ def compare(a: str, b: str) -> float:
 
 
 def parts(digest: str) -> set[str]:
-    """Return items of block size and characters; digests with a score above 0 share one."""
+    """Return items made of block size and characters; digests with a score above 0 share an item."""
     if not digest:
         return set()
     size, first, second = digest.split(":")
     first, second = shortened(first), shortened(second)
     found = {f"{size}:{part}" for part in character_grams(first, COMMON_CHARACTERS)}
     found |= {f"{2 * int(size)}:{part}" for part in character_grams(second, COMMON_CHARACTERS)}
-    found.add(f"{size}={first}")  # equal first digests, however short
+    found.add(f"{size}={first}")  # an item for equal first digests of any length
     return found
 
 

@@ -21,10 +21,10 @@ _TOKEN = re.compile(rf"[^\W_]{{{SHORTEST_TOKEN},}}")  # letters and digits
 
 @dataclass
 class Sketches(SameKey):
-    """Method 4: one bucket per article, the smallest shingle hash mod n. The bare filter.
+    """Method 4: one bucket per article, the smallest shingle hash modulo n; pairs are not verified.
 
-    From a news-technology blog, 2012, with the shingles of method 2. Two articles share a bucket with the
-    probability of their Jaccard (it is a MinHash of one function), and by chance once in n pairs.
+    From a news-technology blog, 2012, with the shingles of method 2. The probability that two articles share
+    a bucket is their Jaccard (a bucket is a MinHash of one hash function), plus 1 / n by chance.
     """
 
     row = "4"
@@ -80,7 +80,7 @@ def profile(text: str) -> list[tuple[str, int]]:
     counts = Counter(_TOKEN.findall(text.lower()))
     step = quantum(max(counts.values(), default=0))
     rounded = ((token, count // step * step) for token, count in counts.items() if count >= step)
-    # Equal counts in alphabetical order; Nutch leaves their order to chance.
+    # Tokens with equal counts are in alphabetical order; Nutch leaves their order to chance.
     return sorted(rounded, key=lambda item: (-item[1], item[0]))
 
 
@@ -90,7 +90,7 @@ def quantum(largest: int) -> int:
     >>> [quantum(largest) for largest in (1, 2, 249, 250, 1000)]
     [1, 2, 2, 3, 10]
     """
-    step = math.floor(QUANTUM_RATE * largest + 0.5)  # halves up, as in Java
+    step = math.floor(QUANTUM_RATE * largest + 0.5)  # rounds halves up, as Java does
     if step >= 2:
         return step
     return 2 if largest > 1 else 1

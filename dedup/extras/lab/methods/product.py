@@ -1,6 +1,6 @@
 """Row 0: the product's own rule, which gives the marks (docs/semantics.md, sections 2 to 5).
 
-Its groups are stories, originals with their own duplicates, instead of everything that is linked.
+The groups of this rule are stories: an original with its own duplicates, not all articles that pairs link.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ class Product(Method):
     source = "this project"
     finds = "articles that share a sentence, a bucket or all words"
 
-    threshold: float = Settings().duplicate_signature_jaccard  # in place of the setting
+    threshold: float = Settings().duplicate_signature_jaccard  # replaces the setting of this name
     floor: float = 0.1
     settings: Settings = field(default_factory=Settings)
     models: Mapping[str, PunktModel] = field(default_factory=dict)  # trained for the corpus, by language
@@ -62,7 +62,7 @@ class Product(Method):
 
 @dataclass
 class DamagedPrints(Product):
-    """Row 0p: the same with `damaged_print=on`, for scanned papers (docs/archives.md)."""
+    """Row 0p: the product's rule with `damaged_print=on`, for scanned papers (docs/archives.md)."""
 
     row = "0p"
     name = "dedup-prints"
@@ -75,7 +75,7 @@ class DamagedPrints(Product):
 def fingerprinted(
     corpus: DocumentSet, settings: Settings, models: Mapping[str, PunktModel] | None = None
 ) -> list[Fingerprint | None]:
-    """Return the fingerprint of every document, or None."""
+    """Return the fingerprint of every document; None if a document cannot have one."""
     tasks = [TextTask(i, 0, d.language, d.title, d.text) for i, d in enumerate(corpus)]
     made = Fingerprinter(settings, models).fingerprint_many(tasks)
     return [made.one(i) for i in range(len(corpus))]

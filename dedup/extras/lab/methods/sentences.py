@@ -1,4 +1,4 @@
-"""Methods 1 and 1w: common sentences of two articles, without sentences of too many articles."""
+"""Methods 1 and 1w: common sentences of two articles; sentences of too many articles are ignored."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ _WORD = re.compile(r"\w+")
 class Sentences(Method):
     """Method 1: |A ∩ B| / |A ∪ B| over sets of sentences of at least 20 characters.
 
-    From a newspaper-corpus project's diary, July 2014. The cut-off counts articles, so it loses every story
-    with more copies. The product's own rule (`product.py`) counts stories instead.
+    From a newspaper-corpus project's diary, July 2014. The cut-off counts articles, so every story with more
+    copies than the cut-off is lost. The product's own rule (`product.py`) counts stories instead.
     """
 
     row = "1"
@@ -35,7 +35,7 @@ class Sentences(Method):
 
     threshold: float = 0.3
     floor: float = 0.1
-    most: int = 10  # a sentence that matches more than this many others is ignored
+    most: int = 10  # a sentence that more than this number of other articles have is ignored
 
     def fit(self, corpus: DocumentSet) -> None:
         read = Fingerprinter(Settings()).sentences
@@ -58,10 +58,10 @@ class WeightedSentences(Sentences):
 
     From the same diary. The weight of a sentence is the product of
 
-    - its rarity, ln((n + 1) / df): n articles, df of them have it. With n + 1, a sentence of all articles has
-      a weight, too;
-    - its length, the square root of its words: long sentences weigh more, but not in proportion;
-    - its names, 1 + the share of capitalised words after the first: from 1 to 2.
+    - its rarity, ln((n + 1) / df), if df of n articles have the sentence. Because of the 1, a sentence of all
+      articles has a weight, too;
+    - its length, the square root of its number of words: long sentences weigh more, but not in proportion;
+    - its names, 1 + the share of capitalised words among all words after the first: from 1 to 2.
     """
 
     row = "1w"
@@ -79,14 +79,14 @@ class WeightedSentences(Sentences):
             for sentence, key in read(document.text, document.language):
                 if key is not None:
                     keys[-1].add(key)
-                    # A sentence written in different ways has the weight of the first one.
+                    # A sentence that is written in several ways has the weight of the first way.
                     if key not in forms:
                         forms[key] = form_weight(sentence)
         sets = incidence(map(list, keys))
         rarity = np.log((len(corpus) + 1) / carriers(sets))
         kept = carriers(sets) - 1 <= self.most
         self._sentences = sets[:, kept]
-        # With roots, the product of two rows is the sum of their shared weights.
+        # The matrix holds square roots, so that the product of two rows is the sum of their shared weights.
         roots = np.sqrt(rarity * np.array([forms[key] for key in sorted(forms)]))[kept]
         self._roots = self._sentences.astype(np.float64)
         self._roots.data = roots[self._sentences.indices]

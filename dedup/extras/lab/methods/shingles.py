@@ -62,9 +62,9 @@ class SpotSigs(SetMethod):
     finds = "every pair above the floor, by an exact join"
 
     threshold: float = 0.44  # the best of the paper's tests
-    floor: float = 0.2  # a lower one makes the exact join slower
+    floor: float = 0.2  # a lower floor makes the exact join slower
     stop_word_length: int = 4  # words of fewer characters are stop words
-    stop_words: str = ""  # a list, separated by spaces, instead of the length
+    stop_words: str = ""  # stop words, separated by spaces, instead of all short words
 
     def shingles(self, document: Document) -> Hashes:
         listed = frozenset(words(self.stop_words))
@@ -79,7 +79,7 @@ class MinHashLSH(WordSets):
     """Method 3: MinHash signatures, banded LSH, and every candidate verified.
 
     Broder 1997; Leskovec, Rajaraman, Ullman, "Mining of Massive Datasets", chapter 3. Two sets of Jaccard s
-    share one of b bands of r rows with probability 1 - (1 - s^r)^b, which is steepest near (1/b)^(1/r).
+    share at least one of b bands of r rows with probability 1 - (1 - s^r)^b, steepest near (1/b)^(1/r).
     """
 
     row = "3"
@@ -88,7 +88,7 @@ class MinHashLSH(WordSets):
     source = "Broder 1997"
     finds = "articles that share a band of their MinHash signature"
 
-    threshold: float = 0.5  # of the Jaccard of the shingles themselves, not of its estimate
+    threshold: float = 0.5  # for the exact Jaccard of the shingles, not for the estimate by signatures
     floor: float = 0.2
     permutations: int = 128  # values per signature
     bands: int = 32  # with 4 rows they find half of the pairs of Jaccard 0.38, and 98 % of those of 0.58
@@ -105,9 +105,9 @@ class MinHashLSH(WordSets):
         rows = [self.shingles(document) for document in corpus]
         self._sets = incidence(rows)
         hashes = ((row & HASH_BITS).tolist() for row in rows)
-        # The default hash function is SHA-1 of bytes; these are hashes already.
+        # `int` replaces the default hash function, SHA-1 of bytes: the numbers are hashes already.
         signed = MinHash.generator(hashes, num_perm=self.permutations, hashfunc=int)
-        # Bands as one array give the pairs of datasketch's MinHashLSH in a quarter of its time.
+        # One array of all bands gives the same pairs as datasketch's MinHashLSH, in a quarter of the time.
         self._bands = incidence(
             self._buckets(signature.hashvalues) if len(row) else row
             for row, signature in zip(rows, signed, strict=True)
@@ -127,7 +127,7 @@ class MinHashLSH(WordSets):
 
 @dataclass
 class WordShingles(WordSets):
-    """Method 5, words: every pair. The baseline."""
+    """Method 5 with words: compares every pair; the baseline."""
 
     row = "5"
     name = "word-shingles"
@@ -140,14 +140,14 @@ class WordShingles(WordSets):
     floor: float = 0.2
 
     def candidates(self) -> Iterator[Pairs]:
-        # The counts of `shared` are the whole score, so pairs below the floor are dropped here already.
+        # The counts of `shared` suffice for the score, so pairs below the floor are dropped here already.
         for pairs, both in shared(self._sets):
             yield pairs[jaccard(self._sets, pairs, both) >= np.float32(self.floor)]
 
 
 @dataclass
 class CharacterShingles(WordShingles):
-    """Method 5, characters of normalised words: every pair. Each character takes 40 bytes of memory."""
+    """Method 5 with characters of normalised words: compares every pair; a character takes 40 bytes."""
 
     row = "5"
     name = "character-shingles"
@@ -165,8 +165,8 @@ class CharacterShingles(WordShingles):
 class LengthGroups(WordSets):
     """Method 13: for high thresholds, an exact join that compares only articles of similar length.
 
-    PPJoin (Xiao et al., WWW 2008); Ullman's course. Texts of Jaccard 0.8 have sizes within 0.8 of each other,
-    and a common shingle in the rarest fifth.
+    PPJoin (Xiao et al., WWW 2008); Ullman's course. Of two texts with a Jaccard of 0.8, the smaller has at
+    least 0.8 of the shingles of the larger, and the rarest fifth of either has a common shingle.
     """
 
     row = "13"
@@ -175,8 +175,8 @@ class LengthGroups(WordSets):
     source = "PPJoin, Xiao et al. 2008"
     finds = "every pair above the floor, by an exact join"
 
-    threshold: float = 0.8  # from 80 to 90 % exact filters beat LSH, by Ullman's course
-    floor: float = 0.8  # a lower one would weaken the filters
+    threshold: float = 0.8  # exact filters beat LSH at 80 to 90 %, according to Ullman's course
+    floor: float = 0.8  # a lower floor would weaken the filters
 
     def candidates(self) -> Iterator[Pairs]:
         return join(self._sets, self.floor)

@@ -1,8 +1,8 @@
 """Method 11: SimHash, 64 bits: similar texts have hashes that differ in few bits.
 
-Charikar, STOC 2002. All words vote for each bit with that bit of their own hashes (xxh3), weighted by their
-counts. Manku, Jain, Das Sarma, "Detecting near-duplicates for web crawling", WWW 2007, allow 3 different bits
-of 64. Such hashes agree in one of 4 blocks of 16 bits, so candidates by block are complete.
+Charikar, STOC 2002. Each word votes for every bit with that bit of the word's hash (xxh3), weighted by the
+word's count. Manku, Jain, Das Sarma, "Detecting near-duplicates for web crawling", WWW 2007, allow 3 of 64
+bits to differ. Two such hashes agree in one of 4 blocks of 16 bits, so candidates by block are complete.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from dedup.extras.lab.method import Method
 from dedup.text.hashing import hash_set
 
 BITS = 64
-MOST_BITS = 3  # bits that may differ: one less than there are blocks, or pairs would be missed
+MOST_BITS = 3  # maximum number of different bits: one less than the blocks, or pairs would be missed
 
 
 @dataclass
@@ -55,7 +55,7 @@ class SimHash(Method):
 
 
 def simhash(counts: Counter[str]) -> int:
-    """Return the SimHash of words with weights; 0 without words. A tied vote gives a 0."""
+    """Return the SimHash of words weighted by their counts; 0 without words. A tied vote gives a 0."""
     if not counts:
         return 0
     weights = np.fromiter(counts.values(), np.int64, len(counts))

@@ -1,7 +1,7 @@
 """Method 8: the cosine of TF-IDF vectors, of every pair.
 
 The vectors are scikit-learn's with its defaults (smoothed idf, length 1), over normalised words. Two reports
-on one event have the same words, so topics look like copies.
+on one event have the same words, so such reports look like copies.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ class TfIdf(Method):
     finds = "every pair"
     quadratic = True
 
-    threshold: float = 0.8  # a usual one for near-duplicates; reports on one event reach 0.5 and more
+    threshold: float = 0.8  # usual for near-duplicates; reports on one event reach 0.5 and more
     floor: float = 0.4
 
     def fit(self, corpus: DocumentSet) -> None:

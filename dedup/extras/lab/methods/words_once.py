@@ -1,7 +1,7 @@
 """Method 15: the words that occur once in a text, and their longest common subsequence in two texts.
 
-DUPNIQ, for scanned books: two prints of one text have most of these words in the same order, with any
-misreadings between them. The score is the number of common words over the larger number of such words.
+DUPNIQ, for scanned books: two editions of one text have most of these words in the same order, even if words
+between are misread. The score is the length of that subsequence over the larger number of such words.
 """
 
 from __future__ import annotations

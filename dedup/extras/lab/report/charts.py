@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import accumulate, pairwise
 
-MAX_POINTS = 100  # of a curve: a chart of 160 pixels shows no more
+MAX_POINTS = 100  # maximum number of points of a curve: a chart of 160 pixels shows no more
 SIDE, LEFT, TOP = 160, 26, 8  # of the square of a curve in its small chart, in pixels
 Point = tuple[float, float]
 
@@ -45,8 +45,8 @@ def thinned(points: Sequence[Point], most: int = MAX_POINTS) -> list[Point]:
 
 
 WIDTH, HEIGHT = 960, 480
-FLOOR, CEILING, WEST, EAST = HEIGHT - 50, 26, 52, WIDTH - 28  # edges of the field of a scatter, in its pixels
-LETTER, LINE = 7.8, 15  # the largest width and height of a letter, in the same pixels, at a size of 13
+FLOOR, CEILING, WEST, EAST = HEIGHT - 50, 26, 52, WIDTH - 28  # edges of the area of dots, in pixels
+LETTER, LINE = 7.8, 15  # maximum width and height of a letter of size 13, in these pixels
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +61,7 @@ class Dot:
 
 @dataclass(frozen=True, slots=True)
 class PlacedDot:
-    """A dot in pixels, with the begin or end of its label, and the label's middle."""
+    """A dot in pixels; `label_x` is the end of the label next to the dot, `label_y` the label's middle."""
 
     dot: Dot
     x: float
@@ -76,7 +76,7 @@ class PlacedDot:
 
 @dataclass(frozen=True, slots=True)
 class Scatter:
-    across: list[tuple[float, str]]  # marks of the axes, in pixels and in words
+    across: list[tuple[float, str]]  # ticks of the axes: place in pixels, and words
     up: list[tuple[float, str]]
     dots: list[PlacedDot]
 
@@ -114,7 +114,7 @@ def _labelled(dots: Sequence[Dot], places: Sequence[Point]) -> list[PlacedDot]:
             for left in (x + 9 + abs(shift) / 4, x - 9 - abs(shift) / 4 - wide)
             if left > WEST and left + wide < WIDTH and LINE < y + shift < FLOOR
         ]
-        # Of equals the first, which is the nearest; a label that fits nowhere is drawn on its dot.
+        # Of equally free boxes the first is the nearest. A label that fits nowhere is drawn on its dot.
         box = min(boxes, key=lambda box: sum(_overlap(box, other) for other in taken), default=(x, y, x, y))
         taken.append(box)
         found.append(PlacedDot(dot, x, y, box[0] if box[0] >= x else box[2], (box[1] + box[3]) / 2))
@@ -122,6 +122,6 @@ def _labelled(dots: Sequence[Dot], places: Sequence[Point]) -> list[PlacedDot]:
 
 
 def _overlap(a: Sequence[float], b: Sequence[float]) -> float:
-    """Return the common area of two boxes of left, top, right and bottom."""
+    """Return the common area of two boxes, each given by left, top, right and bottom."""
     wide, high = min(a[2], b[2]) - max(a[0], b[0]), min(a[3], b[3]) - max(a[1], b[1])
     return wide * high if wide > 0 and high > 0 else 0.0

@@ -13,13 +13,13 @@ from dedup.extras.lab.evaluation.measures import Evaluation
 from dedup.extras.lab.evaluation.results import MethodResult
 
 MEGABYTE = 1_000_000
-MAX_BEST = 3  # the best value of a column is not marked if more methods share it
+MAX_BEST = 3  # maximum number of methods that share a best value; if more do, the value is not underlined
 NONE = "–"  # shown for a missing number
 
 
 @dataclass(frozen=True, slots=True)
 class FigureEntry:
-    """A result and its evaluation, None without truth; figures that cannot be computed are missing."""
+    """A result and its evaluation (None without a truth); figures that cannot be computed are None."""
 
     result: MethodResult
     evaluation: Evaluation | None
@@ -39,7 +39,7 @@ class FigureEntry:
 
     @property
     def group_sizes(self) -> list[int]:
-        """Return the numbers of articles in groups of at least two."""
+        """Return the number of articles of each group with at least two articles."""
         counts = np.unique(self.result.groups, return_counts=True)[1]
         return [int(count) for count in counts if count > 1]
 
@@ -88,7 +88,7 @@ class FigureColumn:
     value: Callable[[FigureEntry], float | None]
     show: Callable[[float], str] = share
     best: int = 1  # 1 if more is better, -1 if less is better, or 0
-    short: str = ""  # its heading in a terminal, which leaves out columns without one
+    short: str = ""  # its heading in a terminal, which leaves out columns without this heading
 
     def shown(self, entry: FigureEntry) -> str:
         value = self.value(entry)
@@ -127,7 +127,7 @@ JUDGED = (
     FigureColumn("", "", _of(lambda e: e.groups.by_size[-1].recall), short="100+"),
     *COSTS,
 )
-"""Columns with a truth."""
+"""Columns of a comparison with a truth."""
 
 UNJUDGED = (
     THRESHOLD,
@@ -137,7 +137,7 @@ UNJUDGED = (
     FigureColumn("Groups", "largest", lambda e: max(e.group_sizes, default=0), whole, 0, "largest"),
     *COSTS,
 )
-"""Columns without a truth."""
+"""Columns of a comparison without a truth."""
 
 
 def entries_of(comparison: Comparison) -> list[FigureEntry]:
@@ -153,7 +153,7 @@ def headings(columns: Sequence[FigureColumn]) -> list[tuple[str, int]]:
 def cells(
     entry: FigureEntry, entries: Sequence[FigureEntry], columns: Sequence[FigureColumn]
 ) -> list[tuple[str, bool]]:
-    """Return the texts of a method's row, each with True if it is marked as the best."""
+    """Return the texts of a method's row, each with True if it is shown as the best value."""
     found = []
     for column in columns:
         text = column.shown(entry)

@@ -53,7 +53,7 @@ def render(comparison: Comparison) -> str:
     )
 
 
-HEAT_STEPS = (0.005, 0.05, 0.15, 0.35, 0.65)  # from each share of lost pairs a cell is one step darker
+HEAT_STEPS = (0.005, 0.05, 0.15, 0.35, 0.65)  # at each of these shares of lost pairs, a cell gets darker
 
 Classes = list[tuple[str, str]]  # classes of pairs: name and size in words
 Heated = tuple[str, int | None]  # a recall, and the darkness of its cell

@@ -46,7 +46,7 @@ def export_corpus(
     if json:
         output.write_json(report.as_dict())
         return
-    failed = f", {report.failed:,} that cannot have one" if report.failed else ""
+    failed = f", {counted(report.failed, 'failed article')}" if report.failed else ""
     pins = counted(report.pair_pins + report.sentence_pins, "pin")
     output.say(f"{folder}: {counted(report.fingerprints, 'fingerprint')}{failed}, {pins}")
     if report.left_out:
@@ -98,7 +98,7 @@ def import_(
     else:
         marks, pairs = counted(report.marks, "mark"), counted(report.pairs, "pair")
         new = counted(report.fingerprints, "fingerprint")
-        output.say(f"of {counted(report.articles, 'article')} wrote {marks}, {pairs} and {new}")
+        output.say(f"wrote {marks}, {pairs} and {new} of {counted(report.articles, 'article')}")
         if report.left:
             articles = counted(report.left, "article")
             output.say(f"{articles} changed meanwhile; next: dedup backfill")

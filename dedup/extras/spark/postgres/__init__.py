@@ -1,4 +1,4 @@
-"""Exchange between a cluster and Postgres. These reports need no pyarrow; the modules do."""
+"""Exchange between a cluster and Postgres. The reports in this file need no pyarrow; the other modules do."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ class CorpusExport(Answer):
     folder: str
     articles: int = 0  # without archived ones
     fingerprints: int = 0  # articles with a current fingerprint
-    failed: int = 0  # articles that cannot have one
-    left_out: int = 0  # all others, which the cluster reads as new
-    left_out_ids: list[str] = field(default_factory=list)  # some of them, by source_id
+    failed: int = 0  # articles that cannot have a fingerprint
+    left_out: int = 0  # all other articles, which the cluster reads as new
+    left_out_ids: list[str] = field(default_factory=list)  # source_ids of some articles left out
     pair_pins: int = 0
     sentence_pins: int = 0
     keyed: bool = False  # the corpus has a hash key
-    with_key: bool = False  # the folder holds it
+    with_key: bool = False  # the folder holds the hash key
     stopped: bool = False  # the export was asked to stop; there is no folder
 
 
@@ -29,7 +29,7 @@ class MarkDisagreement(Answer):
     """A difference between a result and the corpus."""
 
     words: str  # a description that follows the count
-    count: int = 0  # articles, or other things that the words name; 0 for a difference of the whole
+    count: int = 0  # number of articles, or of the things that `words` names; 0: the whole corpus differs
     examples: list[str] = field(default_factory=list)  # some source_ids
     next: str = ""  # the next step
 
@@ -47,11 +47,11 @@ class ImportReport(Answer):
     problems: list[MarkDisagreement] = field(default_factory=list)  # with any, nothing was changed
     articles: int = 0  # of the result
     fingerprints: int = 0  # new to the corpus
-    marks: int = 0  # written, because they differed
-    pairs: int = 0  # written, because they differed
+    marks: int = 0  # written marks, which differed from the stored ones
+    pairs: int = 0  # written pairs, which differed from the stored ones
     common_entered: int = 0  # sentences that became common
     common_left: int = 0  # sentences that are no longer common
-    left: int = 0  # articles that people changed meanwhile; the next backfill settles them
+    left: int = 0  # articles that people changed meanwhile, to be settled by the next backfill
     adopted: bool = False  # changed settings or a changed program took effect
     stopped: bool = False  # the import was asked to stop; no mark was changed
     seconds: dict[str, float] = field(default_factory=dict)  # by stage

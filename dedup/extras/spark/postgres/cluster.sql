@@ -1,7 +1,7 @@
 -- Export for a cluster, and import of its result.
 
 -- name: digest
--- Compute `exchange.text_digest` of an article `a` with the text `t.text`; null if that is null.
+-- Compute `exchange.text_digest` of an article `a` with the text `t.text`; null if the text is null.
 sha256(convert_to(coalesce(a.language, ''), 'UTF8') || '\x00'::bytea
        || convert_to(coalesce(a.title, ''), 'UTF8') || '\x00'::bytea || convert_to(t.text, 'UTF8'))
 
@@ -19,7 +19,7 @@ SELECT count(*) FROM dedup.article_mark WHERE NOT archived
 
 -- name: fingerprints
 -- Select the articles inside the window: times, digest of the text, and fingerprint or reason of the failure. `known`
--- is false without a fingerprint of the version wanted for the language, and without a reason.
+-- is false if there is neither a reason nor a fingerprint of the version wanted for the language.
 SELECT a.source_id, (extract(epoch FROM a.published_at) * 1000000)::bigint,
        (extract(epoch FROM a.added_at) * 1000000)::bigint, b.digest, v.version, coalesce(f.content_hash, 0),
        coalesce(f.sentence_hashes, '{}'), coalesce(f.signature, ''), coalesce(f.buckets, '{}'),
@@ -58,13 +58,13 @@ CREATE TEMPORARY TABLE import_match (
 CREATE TEMPORARY TABLE import_common (sentence_hash bigint, carriers bigint, effective_stories double precision)
 
 -- name: stage_articles
--- Make the table of those columns of the folder's `fingerprint` that are not part of a fingerprint, by place.
+-- Make the table of places, with the columns of the folder's `fingerprint` that are not part of a fingerprint.
 CREATE TEMPORARY TABLE import_article (
     place bigint, source_id text COLLATE "C", published_at bigint, added_at bigint, reason text COLLATE "C",
     text_digest bytea)
 
 -- name: types
--- Select the types of the columns of a temporary table, in order: a binary COPY needs them.
+-- Select the types of the columns of a temporary table, in order, for a binary COPY.
 SELECT atttypid FROM pg_attribute WHERE attrelid = %(table)s::regclass AND attnum > 0 ORDER BY attnum
 
 -- name: stage_fingerprints
@@ -94,7 +94,7 @@ SELECT m.source_id, m.status, m.duplicate_of, m.score, m.reason,
        dedup.canonical_time(a.published_at, a.added_at, %(policy)s, %(earliest)s) AS own_time
 FROM pg_temp.import_mark m
 LEFT JOIN (
-    -- Integers and intervals are exact; to_timestamp takes a double, which rounds microseconds.
+    -- Integers and intervals are exact, while to_timestamp takes a double, which rounds microseconds.
     SELECT place, source_id, text_digest, reason,
            timestamptz 'epoch' + published_at / 86400000000 * interval '1 day'
                + mod(published_at, 86400000000) * interval '1 microsecond' AS published_at,
@@ -117,7 +117,7 @@ CREATE INDEX ON pg_temp.import_row (id)
 ANALYZE pg_temp.import_row
 
 -- name: found
--- Count the articles that a check finds, and name some. `check`: one of the statements below.
+-- Count the articles that a check finds, and return the names of some. `check` is one of the statements below.
 SELECT count(*), (array_agg(source_id ORDER BY source_id))[:%(named)s] FROM (${check}) AS f (source_id)
 
 -- name: not_here
@@ -156,7 +156,7 @@ WHERE id IS NOT NULL AND failure IS NULL AND version IS DISTINCT FROM wanted_ver
 SELECT source_id FROM pg_temp.import_row WHERE status = 'failed' AND stored_version = wanted_version
 
 -- name: other_fingerprint
--- Find articles with another fingerprint here than in the result, of the same version.
+-- Find articles whose fingerprint here differs from the result's, though both have the same version.
 SELECT r.source_id FROM pg_temp.import_row r
 JOIN dedup.fingerprint s ON s.article_id = r.id AND s.revision = r.revision AND s.version = r.version
 JOIN pg_temp.import_fingerprint f ON f.article_id = r.place
@@ -274,7 +274,7 @@ UPDATE dedup.corpus_state SET recount_all = true WHERE NOT recount_all
 DELETE FROM dedup.fingerprint_bulk
 
 -- name: note_unread
--- Let the next backfill read the credits of all articles: a cluster reads none.
+-- Let the next backfill read the credits of all articles, because a cluster reads no credits.
 INSERT INTO dedup.credit_unread SELECT id FROM dedup.article ON CONFLICT DO NOTHING
 
 -- name: store_fingerprints
@@ -286,16 +286,16 @@ SELECT r.id, r.revision, r.status <> 'duplicate', f.version, f.content_hash, f.s
 FROM pg_temp.import_known r JOIN pg_temp.import_fingerprint f ON f.article_id = r.place
 
 -- name: orphans
--- Select the duplicates of some articles.
+-- Select the duplicates of the articles `ids`.
 SELECT id FROM pg_temp.import_known WHERE original = ANY (%(ids)s::bigint[])
 
 -- name: gone
--- Select, of some articles, the deleted ones.
+-- Select the deleted articles among `ids`.
 SELECT id FROM pg_temp.import_known r
 WHERE id = ANY (%(ids)s::bigint[]) AND NOT EXISTS (SELECT FROM dedup.article a WHERE a.id = r.id)
 
 -- name: rewritten
--- Select, of some articles, those with another text or title by now.
+-- Select the articles among `ids` whose text or title has changed by now.
 SELECT r.id FROM pg_temp.import_known r JOIN dedup.article a USING (id)
 WHERE r.id = ANY (%(ids)s::bigint[]) AND a.revision <> r.revision
 
@@ -323,7 +323,7 @@ WHERE a.id = m.article_id AND NOT a.archived AND NOT EXISTS (
 
 -- name: write_pairs
 -- Write the pairs that are not stored yet, except for articles that were deleted meanwhile (`gone`). ON CONFLICT
--- instead of a join: the planner believes that `match` is still empty, and would read all of it for each pair.
+-- replaces a join, because the planner believes that `match` is still empty, and would read it whole for each pair.
 INSERT INTO dedup.match (article_id, other_id, relation, rule, score, sentence_jaccard, signature_jaccard,
                          containment, best_match)
 SELECT p.article_id, p.other_id, p.relation, p.rule, p.score, p.sentence_jaccard, p.signature_jaccard,
@@ -332,20 +332,20 @@ FROM pg_temp.import_pair p WHERE p.article_id <> ALL (%(gone)s::bigint[]) AND p.
 ON CONFLICT (article_id, other_id) DO NOTHING
 
 -- name: write_flags
--- Correct the flags of stored fingerprints that differ from the marks.
+-- Correct the flags `canonical` of stored fingerprints that differ from the marks.
 UPDATE dedup.fingerprint f SET canonical = NOT f.canonical FROM pg_temp.import_known r
 WHERE f.article_id = r.id AND r.status <> 'failed' AND f.canonical = (r.status = 'duplicate')
 
 -- name: last_settled
--- Select the time of the last article in the result.
+-- Select the latest time of an article in the result.
 SELECT max(time) FROM pg_temp.import_known WHERE status <> 'failed'
 
 -- name: partners
--- Select the articles that have a pair with some others.
+-- Select the articles that have a pair with one of the articles `ids`.
 SELECT article_id FROM pg_temp.import_pair WHERE other_id = ANY (%(ids)s::bigint[])
 UNION
 SELECT other_id FROM pg_temp.import_pair WHERE article_id = ANY (%(ids)s::bigint[])
 
 -- name: newly_fingerprinted
--- Select, of some articles, those whose fingerprint was not stored before.
+-- Select the articles among `ids` whose fingerprint was not stored before.
 SELECT id FROM pg_temp.import_known WHERE id = ANY (%(ids)s::bigint[]) AND place IS NOT NULL

@@ -1,7 +1,7 @@
 """The result of a cluster: staged in temporary tables of one session, compared with the corpus, and written.
 
-It must agree with the present corpus in every article, text, time, pair and count. They are compared by
-content at one moment, by statements over whole tables. The next backfill settles articles that change later.
+The result must agree with the present corpus in every article, text, time, pair and count. Statements over
+whole tables compare the contents at one moment. The next backfill settles articles that change later.
 """
 
 from __future__ import annotations
@@ -39,14 +39,14 @@ def add(cursor: Cursor, table: str, rows: Iterable[Sequence[object]]) -> None:
 
 
 def add_fingerprints(cursor: Cursor, first: int, made: Fingerprints) -> None:
-    """Add fingerprints by place in the result, from `first` on."""
+    """Add fingerprints; they get consecutive places in the result, from `first` on."""
     places = bigints(range(first, first + len(made)))
     into = f"COPY pg_temp.import_fingerprint ({COLUMNS}) FROM STDIN (FORMAT BINARY)"
     with cursor.copy(into.encode()) as copy:
         copy.write(b"".join([BEGINNING, *copy_rows(places, 0 * places, made), END]))
 
 
-NAMED = 3  # articles that a disagreement names; the others are only counted
+NAMED = 3  # maximum number of articles that a disagreement names; more are only counted
 
 _SPOILED = "the result is damaged: run the cluster again, in another folder"
 
@@ -76,7 +76,7 @@ _CHECKS: tuple[dict[str, str], ...] = (
         "marks_disagree": "mark(s) not following from the pairs",
     },
 )
-"""Statements that check rows, articles, and pairs, with the words for what they find."""
+"""Statements that check rows, then articles, then pairs, each with words for the rows that it finds."""
 
 _NEXT = {
     "not_here": "store them with `dedup load`, or run the cluster again without them",
@@ -92,8 +92,8 @@ _NEXT = {
 class Checked:
     """A result that agrees with the corpus."""
 
-    since: int  # the last change by people before the check
-    taken: Bigints  # changes of sentences that the counts include
+    since: int  # number of the last change by people before the check
+    taken: Bigints  # ids of the changes of sentences that `counts` includes
     counts: Sequence[SentenceCount] = ()
     changes: Sequence[CommonChange] = ()  # to the table of common sentences
 
@@ -113,16 +113,16 @@ def differences(cursor: Cursor, basis: Basis) -> list[MarkDisagreement]:
 def check(cursor: Cursor, basis: Basis, report: ImportReport, advance: Callable[[int], object]) -> Checked:
     """Compare the staged result with the corpus, and prepare the writing; differences go to the report.
 
-    The transaction must be a snapshot. For a result that agrees it makes two tables:
+    The transaction must be a snapshot. For a result that agrees with the corpus, two tables are made:
 
-        import_known    its articles by id, with the id of the original; place of the fingerprint if it is new
-        import_pair     its pairs by ids
+        import_known    articles by id, with the id of the original, and the place of a new fingerprint
+        import_pair     pairs by ids
 
-    `advance` is called with 0 as a sign of life after statements that may take minutes.
+    After statements that may take minutes, `advance` is called with 0 as a sign of life.
     """
     whole_tables(cursor)
     checked = Checked(memory_engine.last_change(cursor), common_sentences.take_changes(cursor)[1])
-    # Again, in the snapshot: somebody may have pinned something since the first comparison.
+    # Compare again, in the snapshot: somebody may have pinned something since the first comparison.
     report.problems = differences(cursor, basis)
     found = wanted(cursor)
     _execute(cursor, "analyze_staged")
@@ -183,13 +183,13 @@ def _check_common(cursor: Cursor, settings: Settings, checked: Checked, report: 
     wrong = len(set(staged) ^ set(present.items())) + len(staged) - len(set(staged))
     if wrong:
         _add(report, "common sentence(s) not following from the fingerprints of the result", wrong)
-    # Staged fingerprints are counted by place; the table of common sentences wants the id of a carrier.
+    # Staged fingerprints are known by place; the table of common sentences wants the id of a carrier.
     places = bigints([c.carrier for c in changes if c.carrier is not None])
     ids = dict(cursor.execute(_sql("ids_of_places"), {"places": places}).fetchall())
     checked.changes = [replace(c, carrier=None if c.carrier is None else ids.get(c.carrier)) for c in changes]
 
 
-# For each sort and hash of whole tables: with the default of 4 MB those of a million articles go to disk.
+# For each sort and hash of whole tables. With the default of 4 MB, sorts of a million articles go to disk.
 WORK_MEMORY = "64MB"
 
 
@@ -200,9 +200,9 @@ def whole_tables(cursor: Cursor) -> None:
 
 
 def store_fingerprints(cursor: Cursor) -> None:
-    """Store the new fingerprints of a result as waiting; drops any left behind by a stopped engine."""
+    """Store the new fingerprints of a result as waiting; drops any that a stopped engine left behind."""
     whole_tables(cursor)
-    # Changes of sentences are not noted row by row here, so if the import ends now all must be counted again.
+    # Changes of sentences are not noted row by row here: if the import ends early, all must be counted again.
     _execute(cursor, "recount_all", "forget_waiting", "store_fingerprints")
 
 
@@ -214,7 +214,7 @@ def write(
     report: ImportReport,
     advance: Callable[[int], object],
 ) -> None:
-    """Write marks, pairs, flags, common sentences and counts, under the settle lock; counts go to the report.
+    """Write marks, pairs, flags, common sentences and counts, under the settle lock; fills in the report.
 
     `examples`: words of sentences that become common. `advance`: as in `check`.
     """
@@ -232,15 +232,15 @@ def write(
     cursor.execute(_sql("write_flags"))
     common_sentences.apply(cursor, checked.changes, (), dict(examples))
     common_sentences.finish(cursor, checked.counts, checked.taken, settings, everything=True)
-    # The fingerprints of the result are in use now: any that wait were left behind by a stopped engine.
+    # The fingerprints of the result are in use now: any that still wait were left behind by a stopped engine.
     _execute(cursor, "forget_waiting", "note_unread")
     memory_engine.note_settled_through(cursor, one_row(cursor, _sql("last_settled"))[0])
-    # Triggers of people's changes fired before these marks were written: make stale again what they touched.
+    # Triggers of people's changes fired before these marks were written, so make the articles stale again.
     if len(left):
         articles.remove_pairs(cursor, rewritten)
         articles.withdraw(cursor, left)
         settling.make_stale(cursor, _ids(cursor, "partners", gone).tolist())
-        # Triggers noted no sentences of articles that changed before their new fingerprints were stored.
+        # For articles that changed before their new fingerprints were stored, triggers noted no sentences.
         if len(_ids(cursor, "newly_fingerprinted", bigints({*gone.tolist(), *rewritten.tolist()}))):
             _execute(cursor, "recount_all")
 

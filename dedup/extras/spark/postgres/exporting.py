@@ -30,17 +30,17 @@ from dedup.text.fingerprint import Fingerprinter
 
 _sql = Statements("extras/spark/postgres/cluster")
 
-LEFT_OUT_NAMED = 100  # articles without a fingerprint that are named; the others are only counted
-PAGE = 2_000  # rows fetched from the server at a time: about 2 MB
+LEFT_OUT_NAMED = 100  # maximum number of articles without a fingerprint that are named; more are only counted
+PAGE = 2_000  # maximum number of rows fetched from the server together: about 2 MB
 
 
 @dataclass(frozen=True, slots=True)
 class ClusterWanted:
-    """The state by which the next backfill, and so a cluster, settles."""
+    """The wanted state of the corpus, by which the next backfill settles, and so must a cluster."""
 
     corpus: CorpusState
     fingerprinter: Fingerprinter
-    horizon: datetime | None  # articles before it are outside the corpus
+    horizon: datetime | None  # articles before this time are outside the corpus
     failures: bool  # failed articles stay failed, because no backfill is about to read all texts again
 
     @property
@@ -50,7 +50,7 @@ class ClusterWanted:
 
 
 def wanted(cursor: Cursor) -> ClusterWanted:
-    """Return the wanted state. Raises InputError: a cluster would read other texts than this corpus."""
+    """Return the wanted state. Raises InputError: a cluster would read texts differently than this corpus."""
     for attachment in attachments.list_active(cursor):
         if attachment.html:
             raise InputError(
@@ -81,12 +81,12 @@ def export(
     progress: Progress | None = None,
     stop: Callable[[], bool] = lambda: False,
 ) -> CorpusExport:
-    """Write the folder, or none; see `Deduplicator.export_corpus`."""
+    """Write the whole folder, or no folder; see `Deduplicator.export_corpus`."""
     path, shown = Path(folder), progress or SilentProgress()
     _refuse_used(path)
     report = CorpusExport(str(path), with_key=hash_key)
     try:
-        # Its mode is 0700, because it may hold the hash key. The rename at the end is atomic.
+        # A temporary folder has the mode 0700, because it may hold the hash key. The final rename is atomic.
         with tempfile.TemporaryDirectory(
             prefix=f".{path.name}.", dir=path.absolute().parent, ignore_cleanup_errors=True
         ) as temporary:
@@ -120,7 +120,7 @@ def _known(
     progress: Progress,
     stop: Callable[[], bool],
 ) -> Iterator[pa.RecordBatch]:
-    """Yield the known fingerprints of articles that are not archived, in no order; counts every article."""
+    """Yield the known fingerprints of articles that are not archived, in no order; the report counts all."""
     query = _sql("fingerprints", text=articles.body_sql("a"))
     values = found.values | versions(cursor, found.fingerprinter) | {"failures": found.failures}
     cursor.execute(b"DECLARE known NO SCROLL CURSOR FOR " + query, values)
@@ -142,7 +142,7 @@ def _known(
 
 
 def _write_others(folder: Path, found: ClusterWanted, report: CorpusExport) -> None:
-    """Write pins, sentence parameters, and last the description of the folder."""
+    """Write pins, then sentence parameters, and the description of the folder last."""
     corpus, pins = found.corpus, found.corpus.pins
     report.pair_pins, report.sentence_pins = len(pins.pairs), len(pins.sentences)
     pairs = [(*pair, relation.value) for pair, relation in pins.pairs.items()]

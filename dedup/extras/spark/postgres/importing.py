@@ -1,4 +1,4 @@
-"""`dedup import`: the result of a cluster becomes the marks of this corpus, all of them or none.
+"""`dedup import`: the result of a cluster becomes the marks of this corpus, all marks or none.
 
     read the folder -> compare it with the corpus -> put new fingerprints in use -> write everything at once
 
@@ -59,7 +59,7 @@ def run(
     progress: Progress | None = None,
     stop: Callable[[], bool] = lambda: False,
 ) -> ImportReport:
-    """Import a result; see `Deduplicator.import_corpus`. `stop` is asked until the writing begins."""
+    """Import a result; see `Deduplicator.import_corpus`. `stop` has no effect once the writing has begun."""
     path, shown = Path(folder), progress or SilentProgress()
     basis = Basis.read(exchange.read_json(path / RUN_FILE), str(path / RUN_FILE))
     tables = {name: TableFiles(path, name, table) for name, table in RESULT.items()}
@@ -81,13 +81,13 @@ def run(
             try:
                 work.all(heartbeat.run, Both(heartbeat, shown))
             except BaseException as error:
-                # The database may be the error; then the next run finds this one dead by its heartbeat.
+                # If the database failed, this may fail, too; the next run then sees that the heartbeat ended.
                 with suppress(Exception):
                     heartbeat.end("failed", type(error).__name__)
                 if isinstance(error, StaleRulesError):
                     raise BusyError(
                         f"{database.location}: the settings changed meanwhile, or a backfill took over;"
-                        " no mark was changed: run it again"
+                        " no mark was changed: run the import again"
                     ) from None
                 raise
             report = work.report
@@ -162,11 +162,11 @@ class _Work:
         return InputError(f"{self.report.folder} does not fit this corpus: {first}{more}")
 
     def stage(self, progress: Progress) -> bool:
-        """Copy the tables of the result into temporary ones; returns False if asked to stop before the end.
+        """Copy the tables of the result into temporary tables; returns False if asked to stop before the end.
 
         Raises InputError: a file is cut off, or holds values that no cluster writes.
         """
-        # Refused rows were no articles for the cluster, so they are no part of the result.
+        # Rows that the cluster refused are no articles, so the import does not read this table.
         rows = sum(files.rows for name, files in self.tables.items() if name != "refused")
         progress.start("reading the result", rows)
         with self._timed("reading"), self._transaction() as cursor:
@@ -200,7 +200,7 @@ class _Work:
         return zip(places, *(batch.column(name).to_pylist() for name in names), strict=True)
 
     def _fingerprints(self, batch: pa.RecordBatch, settings: Settings) -> Fingerprints:
-        """Return the fingerprints of some rows. Raises InputError: they do not fit the settings."""
+        """Return the fingerprints of a batch. Raises InputError: a fingerprint does not fit the settings."""
         count = batch.num_rows
         lengths = pa.compute.list_value_length(batch.column("sentence_hashes")).to_numpy()
         bands = pa.compute.list_value_length(batch.column("buckets")).to_numpy()
