@@ -188,7 +188,7 @@ class Dates:
 
 
 def refuse_many(file: str, name: str, column: DateColumn, seen: str) -> None:
-    """Raise InputError if more than one in `MOST_LOST` dates is lost. `seen`: words about what was stored."""
+    """Raise InputError if more than one in `MOST_LOST` dates is lost. `seen`: words on the stored rows."""
     if column.lost * MOST_LOST <= column.given:
         return
     such = f", such as {', '.join(map(repr, column.examples))}" if column.examples else ""

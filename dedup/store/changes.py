@@ -23,7 +23,7 @@ LOCK_SECONDS = 1.5
 
 @dataclass(frozen=True, slots=True)
 class MarkChange(Answer):
-    """A changed mark in its present state; the fields are like those of `Verdict`."""
+    """A changed mark in its present state; the fields are as in `Verdict`."""
 
     cursor: str  # opaque; pass it to get the changes after this change
     id: str  # the article's source_id

@@ -50,7 +50,7 @@ def delay_between(at: datetime | None, first: datetime | None) -> timedelta | No
 
 @dataclass(frozen=True, slots=True)
 class StoryArticle(Answer):
-    """An article of a story, without its text; fields of its mark are like those of `Verdict`."""
+    """An article of a story, without its text; fields of its mark are as in `Verdict`."""
 
     id: str  # its source_id
     title: str | None

@@ -46,7 +46,7 @@ class UnreadableError(Exception):
 
 
 class _Text(NamedTuple):
-    """A text and its place in the batch; `kernel` and `prepared` are None if the reference reads the text."""
+    """A text and its place in the batch; `kernel` and `prepared` are missing if the reference reads it."""
 
     place: int
     text: str

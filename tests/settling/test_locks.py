@@ -24,7 +24,7 @@ from dedup.db.connection import next_batch
 from dedup.db.database import Cursor, Database, Session
 
 try:  # an extra
-    from dedup.extras.lab.hard_cases import CASES, templates
+    from dedup.extras.lab.hard_cases import CASES, repeated
 except ModuleNotFoundError:
     CASES = {}
 from dedup.settling.backfill import BackfillReport, backfill
@@ -87,7 +87,7 @@ def rows_of(cursor: Cursor) -> tuple[int, int]:
 
 def family(count: int) -> list[Article]:
     """Items of one template: about a third of all pairs are similar, hardly any are duplicates."""
-    return list(templates.make(1, items=2 * count, twice=0).articles[::2])
+    return list(repeated.make_templates(1, items=2 * count, twice=0).articles[::2])
 
 
 def run(database: Database, given: list[Article]) -> BackfillReport:

@@ -191,7 +191,6 @@ class Site:
         return Response(content, media_type=kind, headers=SAFE_HEADERS | kept)
 
     async def _form(self, request: Request, known: tuple[str, ...]) -> tuple[Visitor, dict[str, str]]:
-        """Return the visitor and the fields of a form."""
         self._visitors.check_origin(request.scope)
         async with self._handling.body(request, FORM) as body:
             given = _fields(body.content, (*known, "form"), "the form")

@@ -23,14 +23,13 @@ class View:
 
 
 def go(path: str, **query: object) -> str:
-    """Return the address of a page."""
     # Ids are in the query, not in the path: most ids are addresses with slashes.
     given = {name: str(value) for name, value in query.items() if value not in (None, "")}
     return f"{path}?{urlencode(given)}" if given else path
 
 
 def chosen(given: Fields, *names: str) -> dict[str, Any]:
-    """Return some fields of a query; an empty field is None."""
+    """Return some fields of a query; empty fields become None."""
     return {name: given[name] or None for name in names}
 
 

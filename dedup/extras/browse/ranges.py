@@ -63,7 +63,6 @@ class Asked:
 
     @property
     def days(self) -> dict[str, object]:
-        """Fields of `query` without outlet and grouping."""
         return {name: value for name, value in self.query.items() if name not in ("by", "publication")}
 
     def steps(self) -> list[tuple[str, dict[str, object]]]:

@@ -101,7 +101,6 @@ class Visitors:
             raise ProblemError(403, "send the form from a page of this server")
 
     def header(self, visitor: Visitor) -> str:
-        """Return the value of `Set-Cookie` for a visitor."""
         return f"{self.cookie}={visitor.value}; Path=/; HttpOnly; SameSite=Strict; Max-Age={VISIT_SECONDS}"
 
     def _made(self) -> Visitor:

@@ -27,7 +27,7 @@ Weights = npt.NDArray[np.float64]  # Shape (n,) or (replicates, n): how many pai
 
 @dataclass(frozen=True, slots=True)
 class Estimate:
-    """A value with a 95 % confidence interval; all fields are None if the value is undefined."""
+    """A value with a 95 % confidence interval; all fields None if the value is undefined."""
 
     value: float | None = None
     low: float | None = None

@@ -92,7 +92,7 @@ class Truth:
 
 
 def read_truth(path: str | Path, numbers: Mapping[str, int], min_jaccard: float = NEAR_JACCARD) -> Truth:
-    """Read a truth, and replace ids by `numbers`; raise InputError if a line has none of the three forms."""
+    """Read a truth, and replace ids by `numbers`; raise InputError if a line matches no form."""
     graded: dict[tuple[int, int], int] = {}
     kinds: dict[tuple[int, int], tuple[str, ...]] = {}
     unknown = 0
@@ -137,7 +137,7 @@ STORY_SIZES: tuple[tuple[int, int | None], ...] = ((2, 4), (5, 19), (20, 49), (5
 
 @dataclass(frozen=True, slots=True)
 class Tally:
-    """Numbers of pairs found rightly, found wrongly and missed. A measure that would be 0 / 0 is None."""
+    """Numbers of pairs found rightly, found wrongly and missed. A measure of 0 / 0 becomes None."""
 
     right: int
     wrong: int

@@ -56,7 +56,6 @@ class Tuned:
         return self.gain.low is not None and self.gain.low > 0
 
     def values(self) -> dict[str, float]:
-        """Return the thresholds by the names of the settings."""
         assert self.sentence.value is not None
         assert self.signature.value is not None
         return {

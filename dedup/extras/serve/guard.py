@@ -120,7 +120,7 @@ class Access:
 
 
 def check_host(scope: Scope, hosts: frozenset[str] | None) -> None:
-    """Raise ProblemError for a request whose header Host has none of the allowed names."""
+    """Raise ProblemError for a request whose header Host has no allowed name."""
     given = dict(scope["headers"]).get(b"host", b"").decode("latin-1")
     if hosts is not None and re.sub(r":\d*$", "", given).strip("[]").lower() not in hosts:
         raise ProblemError(421, "call this server by a name of this machine, such as 127.0.0.1")

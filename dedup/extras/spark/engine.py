@@ -97,7 +97,6 @@ def grouped(taken: Taken, corpus: CorpusState, options: Options) -> GroupedCorpu
 
 
 def settle(taken: Taken, corpus: CorpusState, options: Options) -> Result:
-    """Do the steps from fingerprints to marks."""
     found = grouped(taken, corpus, options)
     steps, settings = taken.steps, corpus.settings
     budget = options.budget_for(steps.rows("groups"))

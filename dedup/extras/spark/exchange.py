@@ -104,7 +104,6 @@ class Basis(Answer):
 
     @classmethod
     def of(cls, settings: Settings, models: Mapping[str, str], pins_digest: str, horizon: int | None) -> Self:
-        """Return the basis of marks that this program computes."""
         key = settings.hash_key
         shown = {f.name: getattr(settings, f.name) for f in fields(settings) if not f.metadata["secret"]}
         return cls(

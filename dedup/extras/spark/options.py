@@ -136,7 +136,6 @@ class Options:
         return PAIRS_PER_ENTRY * entries if self.budget is None else self.budget
 
     def configuration(self) -> dict[str, str]:
-        """Return the settings of the session during a run."""
         return {} if self.partitions is None else {SHUFFLE_PARTITIONS: str(self.partitions)}
 
     def digest(self) -> str:

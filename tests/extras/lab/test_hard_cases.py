@@ -23,12 +23,11 @@ from dedup.extras.judging.truth import read_truth
 from dedup.extras.lab.documents import DocumentSet
 from dedup.extras.lab.hard_cases import (
     CASES,
-    boilerplate,
     edits,
-    excerpts,
     generate,
-    live_blogs,
     ocr,
+    parts,
+    repeated,
     spelling,
 )
 from dedup.extras.lab.hard_cases.case import DUPLICATE, SIMILAR, CasePair, CaseStory, MadeCase
@@ -249,8 +248,8 @@ def test_all_articles_have_the_boilerplate_and_only_the_named_pairs_a_body() -> 
     bodies = {}
     for name, text in texts("boilerplate-10000").items():
         found = text.split("\n\n")
-        assert found[:3] == boilerplate.ABOVE
-        assert found[-5:] == boilerplate.BELOW
+        assert found[:3] == repeated.ABOVE
+        assert found[-5:] == repeated.BELOW
         bodies[name] = "\n\n".join(found[3:-5])
     kinds = []
     for pair in named_pairs("boilerplate-10000"):
@@ -280,7 +279,7 @@ def test_items_of_a_template_are_alike_but_only_those_sent_twice_are_equal() -> 
 
 def test_a_version_is_the_one_before_with_posts_on_top() -> None:
     blog = [text for name, text in texts("live-blogs").items() if name.startswith("blog-00")]
-    posts = [text.removeprefix(f"{live_blogs.HEAD}\n\n") for text in blog]
+    posts = [text.removeprefix(f"{parts.BLOG_HEAD}\n\n") for text in blog]
     for earlier, later in itertools.pairwise(posts):
         assert later.endswith(f"\n\n{earlier}")
 
@@ -383,7 +382,7 @@ def test_an_excerpt_is_the_stated_share_of_its_original() -> None:
         assert pair.label == (DUPLICATE if pair.share >= 70 else SIMILAR)
         assert jaccard(fives(whole), fives(part)) == pytest.approx(pair.share / 100, abs=0.03)
         seen.append((pair.share, pair.kind))
-    assert seen == list(itertools.product(excerpts.SHARES, excerpts.PLACES))
+    assert seen == list(itertools.product(parts.SHARES, parts.PLACES))
 
 
 def test_a_digest_contains_its_six_articles_and_no_others() -> None:

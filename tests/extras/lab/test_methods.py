@@ -18,11 +18,10 @@ from dedup.base.numbers import NO_PAIRS
 from dedup.extras.lab.documents import DocumentSet
 from dedup.extras.lab.method import Method
 from dedup.extras.lab.methods import METHODS, label, make, parameters, parse
-from dedup.extras.lab.methods.cascade import Cascade
 from dedup.extras.lab.methods.common_runs import CommonSubsequence, CommonSubstring
 from dedup.extras.lab.methods.fuzzy_hash import FuzzyHash
 from dedup.extras.lab.methods.keys import Sketches, TextProfile, profile, quantum
-from dedup.extras.lab.methods.sentences import WeightedSentences, form_weight
+from dedup.extras.lab.methods.sentences import Cascade, WeightedSentences, form_weight
 from dedup.extras.lab.methods.shingles import (
     CharacterShingles,
     LengthGroups,
@@ -31,8 +30,7 @@ from dedup.extras.lab.methods.shingles import (
     WordShingles,
 )
 from dedup.extras.lab.methods.simhash import SimHash, simhash
-from dedup.extras.lab.methods.tfidf import TfIdf
-from dedup.extras.lab.methods.words_once import WordsOnce
+from dedup.extras.lab.methods.words import TfIdf, WordsOnce
 from dedup.text.normalize import words
 from dedup.text.signature import shingles
 

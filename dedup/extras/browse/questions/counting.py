@@ -70,7 +70,7 @@ class PeriodMarks(Answer):
 
 @dataclass(frozen=True, slots=True)
 class Only(Answer):
-    """A filter for the articles of a range; a field that is None does not filter."""
+    """A filter for the articles of a range; None means no filter."""
 
     publication: str | None = None
     language: str | None = None

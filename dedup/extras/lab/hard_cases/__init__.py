@@ -1,4 +1,4 @@
-"""Hard cases: seeded corpora of invented news with known truth, one module for each kind of difficulty.
+"""Hard cases: seeded corpora of invented news with known truth, by kind of difficulty.
 
     generate("wire-300", seed=1, folder="cases")     # wire-300.jsonl.gz, wire-300.truth.jsonl.gz
 
@@ -17,16 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from dedup.base.errors import InputError
-from dedup.extras.lab.hard_cases import (
-    boilerplate,
-    digest,
-    excerpts,
-    live_blogs,
-    ocr,
-    spelling,
-    templates,
-    wire,
-)
+from dedup.extras.lab.hard_cases import ocr, parts, repeated, spelling, wire
 from dedup.extras.lab.hard_cases.case import Case
 
 CASES: dict[str, Case] = {
@@ -35,14 +26,20 @@ CASES: dict[str, Case] = {
         Case("wire-300", "one wire story in 300 papers, among 900 other articles", wire.make),
         Case("wire-300-rewritten", "the same, cut and edited harder", partial(wire.make, least=0.0)),
         Case(
-            "boilerplate-10000", "10,000 articles with one boilerplate, 100 of them twice", boilerplate.make
+            "boilerplate-10000",
+            "10,000 articles with one boilerplate, 100 of them twice",
+            repeated.make_boilerplate,
         ),
-        Case("templates", "bots whose items differ in numbers and places; 50 sent twice", templates.make),
-        Case("live-blogs", "pages that grow, version by version", live_blogs.make),
+        Case(
+            "templates",
+            "bots whose items differ in numbers and places; 50 sent twice",
+            repeated.make_templates,
+        ),
+        Case("live-blogs", "pages that grow, version by version", parts.make_live_blogs),
         Case("spelling", "the same articles in other spelling and punctuation", spelling.make),
         Case("ocr", "the same articles with 0 to 20 % of errors of reading", ocr.make),
-        Case("excerpts", "10 to 90 % of an article, from the top or the middle", excerpts.make),
-        Case("digest", "pages that hold six articles", digest.make),
+        Case("excerpts", "10 to 90 % of an article, from the top or the middle", parts.make_excerpts),
+        Case("digest", "pages that hold six articles", parts.make_digests),
     )
 }
 

@@ -77,7 +77,6 @@ def numbers_updated(dice: Dice, body: Paragraphs) -> Paragraphs:
 
 
 def regrouped(dice: Dice, body: Paragraphs) -> Paragraphs:
-    """Join some paragraphs with the paragraph before."""
     found = [body[0]]
     for paragraph in body[1:]:
         if dice.chance(0.3):

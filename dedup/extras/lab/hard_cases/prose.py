@@ -45,7 +45,6 @@ class Dice:
         return items[int(self._random() * len(items))]
 
     def picks(self, items: Sequence[T], count: int) -> list[T]:
-        """Return up to `count` different items in random order."""
         left = list(items)
         count = min(count, len(left))
         for i in range(count):

@@ -62,7 +62,6 @@ def unaccented(text: str) -> str:
 
 
 def everything(text: str) -> str:
-    """Apply all kinds of change."""
     # Ligatures come last, because the other changes do not find letters within ligatures.
     order = ("headings", "british", "abbreviations", "numbers", "accents", "quotes", "dashes", "ellipsis")
     for kind in order:

@@ -15,12 +15,11 @@ from typing import Any
 from dedup.base import plugins
 from dedup.base.errors import InputError
 from dedup.extras.lab.method import Method
-from dedup.extras.lab.methods.cascade import Cascade
 from dedup.extras.lab.methods.common_runs import CommonSubsequence, CommonSubstring
 from dedup.extras.lab.methods.fuzzy_hash import FuzzyHash
 from dedup.extras.lab.methods.keys import ContentHash, Sketches, TextProfile
 from dedup.extras.lab.methods.product import DamagedPrints, Product
-from dedup.extras.lab.methods.sentences import Sentences, WeightedSentences
+from dedup.extras.lab.methods.sentences import Cascade, Sentences, WeightedSentences
 from dedup.extras.lab.methods.shingles import (
     CharacterShingles,
     LengthGroups,
@@ -29,8 +28,7 @@ from dedup.extras.lab.methods.shingles import (
     WordShingles,
 )
 from dedup.extras.lab.methods.simhash import SimHash
-from dedup.extras.lab.methods.tfidf import TfIdf
-from dedup.extras.lab.methods.words_once import WordsOnce
+from dedup.extras.lab.methods.words import TfIdf, WordsOnce
 
 METHODS: dict[str, type[Method]] = {
     method.name: method

@@ -23,7 +23,6 @@ class Curve:
 
     @property
     def path(self) -> str:
-        """Return the line in pixels."""
         # A single point is repeated: SVG draws a line of no length as a dot, by its round ends.
         drawn = thinned(self.points)
         return " ".join(

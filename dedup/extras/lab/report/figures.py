@@ -19,7 +19,7 @@ NONE = "–"  # shown for a missing number
 
 @dataclass(frozen=True, slots=True)
 class FigureEntry:
-    """A result and its evaluation (None without a truth); figures that cannot be computed are None."""
+    """A result and its evaluation (None without a truth); None stands for figures that cannot be computed."""
 
     result: MethodResult
     evaluation: Evaluation | None

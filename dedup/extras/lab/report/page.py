@@ -29,7 +29,6 @@ from dedup.extras.pages.environment import environment
 
 
 def render(comparison: Comparison) -> str:
-    """Return the page, to be written as UTF-8."""
     entries = entries_of(comparison)
     measured = [entry for entry in entries if entry.tuned is not None]
     curves = [curve for entry in measured if (curve := _curve(entry))]
