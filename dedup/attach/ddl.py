@@ -200,7 +200,7 @@ def _triggers(attachment: Attachment, shape: TableShape) -> Iterator[Part]:
             name, raw(what.upper()), table, raw(each.strip()), attachment.function("changed")
         )
         only = raw("ONLY " if what == "truncate" else "")
-        # ALWAYS makes the trigger fire in replica mode, too.
+        # Restores and replication write in replica mode, where only ALWAYS triggers fire.
         yield sql.SQL("ALTER TABLE {}{} ENABLE ALWAYS TRIGGER {}").format(only, table, name)
 
 

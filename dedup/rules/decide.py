@@ -335,7 +335,7 @@ class _Decider:
     def _find_duplicates(self, start: int, duplicates: PairArrays) -> None:
         """Clear the flag `canonical` of each article that duplicates an earlier original."""
         canonical, number = self._canonical, self._comparison.number
-        # If the later article has the smaller number, it is outside and keeps its mark.
+        # An article numbered below `start` is outside and keeps its mark, even as the later one of a pair.
         duplicates = duplicates[number[duplicates.later] >= start]
         here = number[duplicates.earlier] >= start
         canonical[duplicates.later[~here]] = False

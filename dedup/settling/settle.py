@@ -236,7 +236,7 @@ class _SettleBatch:
             wanted = [i for i in pairs if late.rule[i] == CODE[Rule.PINNED] or late.score[i] >= lowest]
             if number + len(wanted) <= self._settings.similar_pairs:
                 found += wanted
-            # The article has as many pairs as it may keep, and a new pair may replace the worst of them.
+            # The new pairs do not all fit beside the kept ones, and may replace the worst of these.
             elif wanted:
                 self._unsettled.add(id)
         return late[np.array(found, np.int64)]

@@ -74,7 +74,7 @@ def write_script(before: str | None, schema: str) -> str:
     config.attributes["schema"] = schema
     config.attributes["first"] = [f"SELECT pg_advisory_xact_lock({migration_lock(schema)})"]
     if before is None:
-        # In a new corpus the default settings are in force.
+        # A new corpus has no stored settings: its state holds the digests of the defaults.
         state = rulebooks.state_of(Settings())
         values = {
             "fingerprint_digest": state.fingerprints,
