@@ -86,6 +86,8 @@ def test_the_steps_of_a_text_are_those_of_the_picture() -> None:
     with walked() as found:
         Fingerprinter(Settings(), compiled=False).fingerprint("The ferry of the coast is late. " * 9)
     page = (ROOT / "README.md").read_text("utf-8")
-    steps = re.findall(r"`(text/\w+\.py)`", page.partition("Python defines")[2].partition("B: under")[0])
+    steps = re.findall(
+        r"`(text/\w+\.py)`", page.partition("Python modules define")[2].partition("B: articles")[0]
+    )
     assert len(steps) == 5
     assert set(steps) <= found

@@ -73,7 +73,7 @@ def test_a_hostile_name_is_wrong_usage(
         assert answer.code == 0  # as if it were not set
         return
     assert answer.code == 2
-    assert "1 to 40 of a-z, 0-9 and _" in answer.err
+    assert "1 to 40 characters of a-z, 0-9 and _" in answer.err
     assert len(answer.err.splitlines()) == 1
 
 

@@ -351,10 +351,10 @@ def test_as_root_closed_folders_stay_closed(
 @pytest.mark.parametrize(
     ("version", "words"),
     [
-        ("15", "data of PostgreSQL 15.*then `dedup db restore`"),
-        ("16", "data of PostgreSQL 16.*run `dedup db upgrade`"),
-        ("18", "no whole"),
-        (None, "no whole"),
+        ("15", "data are of PostgreSQL 15.*then `dedup db restore`"),
+        ("16", "data are of PostgreSQL 16.*run `dedup db upgrade`"),
+        ("18", "data are incomplete"),
+        (None, "data are incomplete"),
     ],
 )
 def test_a_folder_that_is_not_ours_is_refused_and_left_alone(

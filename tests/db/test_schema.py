@@ -121,7 +121,7 @@ BAD = [
 
 @pytest.mark.parametrize("name", BAD)
 def test_a_name_that_needs_quotes_or_is_taken_is_refused_and_the_rule_is_named(name: Any) -> None:
-    with pytest.raises(InputError, match=r"1 to 40 of a-z, 0-9 and _|must be a string"):
+    with pytest.raises(InputError, match=r"1 to 40 characters of a-z, 0-9 and _|must be a string"):
         Deduplicator("postgresql://nowhere.invalid/x", schema=name)
 
 

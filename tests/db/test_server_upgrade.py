@@ -313,7 +313,7 @@ def test_a_kept_folder_that_is_something_else_is_not_removed(tmp_path: Path) -> 
         (tmp_path / name / "global").mkdir(parents=True)
         (tmp_path / name / "global" / "pg_control").touch()
         (tmp_path / name / "PG_VERSION").write_text(f"{version}\n")
-    with pytest.raises(EmbeddedServerError, match="not what an upgrade left"):
+    with pytest.raises(EmbeddedServerError, match="does not hold what an upgrade left"):
         server_upgrade.remove_old(tmp_path)
     assert (tmp_path / "postgres-16" / "PG_VERSION").exists()
 

@@ -208,7 +208,9 @@ def test_a_header_of_unknown_names_has_the_delimiter_of_its_rows(
     fields = {"source_id": "Kennung", "text": "Volltext"}
     if delimiter in ",;":
         content = content.replace("a, b; c", '"a, b; c"')
-    with pytest.raises(InputError, match="its columns are Kennung, Titel, oder keiner, Volltext; say which"):
+    with pytest.raises(
+        InputError, match="its columns are Kennung, Titel, oder keiner, Volltext; name the right column"
+    ):
         read(tmp_path / "a.csv", content)
     items, understood = read(tmp_path / "a.csv", content, fields=fields)
     assert items == [Article("1", 'one\n; two, "three"')] * below

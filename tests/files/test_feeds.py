@@ -270,8 +270,8 @@ def test_memory_holds_one_entry(tmp_path: Path) -> None:
 @each(
     ("content", "words"),
     [
-        ("", "no XML"),
-        ("guid,text\n", "no XML"),
+        ("", "not XML"),
+        ("guid,text\n", "not XML"),
         ("<html><body>Not found</body></html>", "<html>, and neither RSS"),
         ("<urlset><url><loc>https://a.example/1</loc></url></urlset>", "is a sitemap"),
     ],

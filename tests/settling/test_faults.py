@@ -45,7 +45,7 @@ ALLOCATIONS: Places = [
     (fingerprints.Batch, "store"),
     (fingerprints, "_fail"),
     (rulebooks, "load_rulebook"),
-    (rulebooks, "waiting_adoption"),
+    (rulebooks, "find_adoption"),
     (runs, "current"),
     (runs, "claim"),
     (runs, "beat"),

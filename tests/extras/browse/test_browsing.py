@@ -594,7 +594,7 @@ def test_what_cannot_be_searched(newsroom: Deduplicator) -> None:
         ({"words": "x" * 1_001}, "at most 1,000 characters"),
         ({"words": "a\0b"}, "NUL"),
         ({"first": LAST, "last": FIRST}, "before it begins"),
-        ({"after": "nonsense"}, "no page"),
+        ({"after": "nonsense"}, "not a token of this list"),
     ):
         with pytest.raises(InputError, match=message):
             newsroom.browsing.search(**wrong)
@@ -789,5 +789,5 @@ def test_a_place_is_read_as_it_was_written(given_values: list[Any]) -> None:
 
 @given(st.text(max_size=60))
 def test_nothing_else_is_a_place(word: str) -> None:
-    with pytest.raises(InputError, match="no page"):
+    with pytest.raises(InputError, match="not a token of this list"):
         reading.position(word, int, int, int, str)

@@ -82,7 +82,7 @@ def test_both_orders_page_by_page(said: Database) -> None:
         assert sum(pages, ()) == whole
     with pytest.raises(InputError, match="no order"):
         browsing.quotes("words")  # type: ignore[arg-type]
-    with pytest.raises(InputError, match="no page"):
+    with pytest.raises(InputError, match="not a token of this list"):
         browsing.quotes(after="x")
     with pytest.raises(InputError, match="from 1 to 10,000"):
         browsing.quotes(limit=10_001)
@@ -106,7 +106,7 @@ def test_one_quote_with_its_articles_the_earliest_first(said: Database) -> None:
     page = deduplicator(said).browsing.quote(sentence_hash(SAID))
     assert [line.source_id for line in page.articles][2:] == ["q1", "q0"]
     assert {line.source_id for line in page.articles} == {"copy", "q0", "q1", "q2"}
-    with pytest.raises(NotFoundError, match="no quote that is kept"):
+    with pytest.raises(NotFoundError, match="not a stored quote"):
         deduplicator(said).browsing.quote(1)
 
 

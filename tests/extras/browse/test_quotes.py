@@ -61,7 +61,7 @@ def test_a_common_one_is_said_to_be_common(opening: Opening, corpus_url: str) ->
 def test_before_they_are_counted_the_page_says_how(opening: Opening, corpus_url: str) -> None:
     fill(corpus_url, newsroom_articles()[:3])
     site = opening(corpus_url)
-    assert "dedup sentences counts them" in said(site.page("/quotes"))
+    assert "run dedup sentences to count quotes" in said(site.page("/quotes"))
     assert site.get("/quote", None, hash="1").status == 404
     assert site.get("/quotes", None, by="words").status == 400
     with Deduplicator(corpus_url) as dd:

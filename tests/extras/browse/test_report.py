@@ -106,7 +106,7 @@ def test_without_a_day_it_is_the_newest(corpus: str, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "code", "words"),
     [
-        (["--day", "yesterday"], 2, "written like 2026-11-20"),
+        (["--day", "yesterday"], 2, "like 2026-11-20"),
         (["--day", "2026-03-11", "--story", DAM], 2, "give only one of"),
         (["--last", "2026-03-11"], 2, "give --last only with --day"),
         (["--day", "2026-03-12", "--last", "2026-03-11"], 2, "before"),

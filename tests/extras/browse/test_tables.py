@@ -199,9 +199,7 @@ def test_nothing_is_a_formula_in_a_spreadsheet(opening: Opening, corpus_url: str
 def test_what_there_is_not_is_said(reading: Browser, address: str, status: int, words: str) -> None:
     reply = reading.get(address)
     assert reply.status == status
-    assert words in reply.raw.decode().replace("There is no", "there is no").replace(
-        "A day", "a day"
-    ).replace("No outlet", "no outlet")
+    assert words.lower() in reply.raw.decode().lower()  # a page begins a message with a capital
 
 
 def test_data_has_the_headers_that_protect(reading: Browser) -> None:

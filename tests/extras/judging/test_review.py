@@ -211,7 +211,7 @@ def test_short_lines_are_enough_for_an_import(corpus: Database, tmp_path: Path) 
             '{"a": {"id": "a", "text_hash": "xyz"}, "b": "b", "label": "similar"}',
             "line 2: the text_hash of a",
         ),
-        ('{"a": "a", "b": "b", "label": "similar", "note": 5}', "line 2: a note is text"),
+        ('{"a": "a", "b": "b", "label": "similar", "note": 5}', "line 2: a note must be a string"),
         ("[1]", "line 2: the line does not have the form"),
         ('{"a"', "line 2: the line does not have the form"),
     ],

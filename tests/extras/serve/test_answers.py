@@ -252,7 +252,7 @@ def test_a_batch_as_an_array_has_its_verdicts_in_the_same_order(door: Door) -> N
     ]
     assert (said["left"], said["reason"]) == (0, None)
     assert said["verdicts"][1]["reason"] == "item is not a JSON object"
-    assert said["verdicts"][6]["reason"].startswith("the id of an article is its source_id")
+    assert said["verdicts"][6]["reason"].startswith("the id of an article must be named 'source_id'")
     lines = b"".join(json.dumps(item).encode() + b"\n" for item in items if isinstance(item, dict))
     by_line = door.ask("POST", "/v1/articles:batch", lines, kind=LINES, store="false").json["verdicts"]
     items = [item for item in items if isinstance(item, dict)]
@@ -280,7 +280,7 @@ def test_what_is_no_array_is_refused_and_nothing_of_it_stored(door: Door, sent: 
 
 @pytest.mark.parametrize("name", ["id", "_id", "ID", "guid", "article_id", "doc-id"])
 def test_an_id_under_another_name_is_refused_with_the_right_one(door: Door, name: str) -> None:
-    is_problem(door.submit({name: "a", "text": HARBOUR}), 400, "say 'source_id' in place of")
+    is_problem(door.submit({name: "a", "text": HARBOUR}), 400, "must be named 'source_id': rename")
     assert door.submit({name: "a", "source_id": "b", "text": HARBOUR}).json["source_id"] == "b"
 
 

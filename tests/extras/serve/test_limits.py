@@ -166,7 +166,7 @@ def test_bodies_that_are_held_together_have_a_bound(serving: Serving) -> None:
         slow.sendall(head(90_000) + b" " * 80_000)
         body = json.dumps(FIRST).encode() + b" " * 30_000
         wait_until(lambda: door.submit(body).status == 503)
-        is_problem(door.submit(body), 503, "send it again")
+        is_problem(door.submit(body), 503, "send the request again")
         assert door.submit(FIRST).status == 200  # a small one still fits
     wait_until(lambda: door.submit(body).status == 200)
 
@@ -274,7 +274,7 @@ def test_more_requests_than_can_be_worked_on_are_refused_rather_than_queued(
             held = [threads.submit(door.ask, "GET", "/v1/articles", source_id="a") for _ in range(3)]
             wait_until(lambda: came() == 3)
             refused = door.ask("GET", "/v1/articles", source_id="a")
-            is_problem(refused, 503, "send it again")
+            is_problem(refused, 503, "send the request again")
             assert refused.headers["retry-after"] == "1"
             is_problem(door.ask("GET", "/v1/ready"), 503)
             assert door.ask("GET", "/v1/health").status == 200
