@@ -351,7 +351,7 @@ def test_as_root_closed_folders_stay_closed(
 @pytest.mark.parametrize(
     ("version", "words"),
     [
-        ("15", "data are of PostgreSQL 15.*then `dedup db restore`"),
+        ("15", "data are of PostgreSQL 15.*then run `dedup db restore`"),
         ("16", "data are of PostgreSQL 16.*run `dedup db upgrade`"),
         ("18", "data are incomplete"),
         (None, "data are incomplete"),

@@ -46,7 +46,7 @@ ALLOCATIONS: Places = [
     (fingerprints, "_fail"),
     (rulebooks, "load_rulebook"),
     (rulebooks, "find_adoption"),
-    (runs, "current"),
+    (runs, "find_current"),
     (runs, "claim"),
     (runs, "beat"),
     (runs, "end"),
