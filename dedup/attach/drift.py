@@ -157,7 +157,7 @@ def list_unwritten(cursor: Cursor) -> list[str]:
 
 
 def check(cursor: Cursor, attachment: Attachment) -> list[str]:
-    """Return the problems of a table; without problems, have a table with unnoticed changes compared."""
+    """Return the problems of a table; if the list is empty, request a comparison of unnoticed changes."""
     found = find(cursor, attachment)
     words = problems_of(cursor, attachment, found)
     if not _is_news(attachment, found, words):

@@ -144,7 +144,7 @@ def _readers(rows: Sequence[tuple[str, str | None, str | None]], share: float) -
     readers = {value for _, _, value in rows if value is not None}
     outlets = {outlet for _, outlet, _ in rows}
     if len(outlets) == len(readers) == len({(outlet, value) for _, outlet, value in rows}):
-        # The values stand for outlets: copies in several outlets are duplicates, not rows for readers.
+        # A column of outlets: equal texts in several outlets are copies, not one row per reader.
         return 0
     repeated = [values for values in texts.values() if len(set(values)) > 1]
     amount, once = sum(map(len, repeated)), sum(len(set(values)) for values in repeated)

@@ -104,7 +104,7 @@ def status(
 
 
 def _say_reasons(words: str, counts: dict[str, int], everything: bool) -> None:
-    """Print a line for each reason, the most frequent first; or one line, and the number of reasons."""
+    """Print a line per reason, the most frequent first; or only the first line and the number of reasons."""
     reasons = sorted(counts, key=lambda reason: (-counts[reason], reason))
     for reason in reasons if everything else reasons[:1]:
         others = 0 if everything else len(reasons) - 1

@@ -32,7 +32,7 @@ def versions(
 
     Versions are the original and its duplicates by time; each version is compared with the previous version.
     An update that grew so much that it is only `similar` is an original too: the most similar updates follow
-    at the end, compared with this original. A sentence that only moved counts as unchanged. Common sentences
+    at the end, compared with the story. A sentence that only moved counts as unchanged. Common sentences
     are labelled.
 
     For all stories together, and for SQL: `dedup sentences`.

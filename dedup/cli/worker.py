@@ -62,7 +62,7 @@ def worker(
         try:
             dedup.worker.work(stop=leave.is_set, poll=poll, workers=workers)
         except KeyboardInterrupt:
-            # A second signal decides the exit code; after the time limit the exit code is 0.
+            # A worker that a second signal ends exits with the code of the signal; the time limit gives 0.
             if not leave.late:
                 raise
             log.warning("stopped in the middle of a statement, which is undone; nothing is lost")

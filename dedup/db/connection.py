@@ -137,7 +137,7 @@ class Connection(psycopg.Connection[Any]):
         return self._ask("working")
 
     def _ask(self, statement: str) -> bool:
-        """Ask about this connection's server process over a second connection; False without an answer."""
+        """Return the answer of a statement about this server process, asked over a second connection."""
         assert self.address
         given = parameters(Timeouts(connect=ASKING_SECONDS), self.address)
         try:

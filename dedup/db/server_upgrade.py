@@ -60,11 +60,11 @@ _Content = dict[tuple[str, str], tuple[int, int]]  # Kind and name to row count 
 
 
 def upgrade(progress: Progress | None = None, home: Path | None = None) -> ServerUpgrade:
-    """Upgrade older data to the version of this dedup; keep the old data in a folder beside them.
+    """Upgrade older data to the PostgreSQL of this package; keep the old data in a folder beside these.
 
     After a kill at any point the old or the new folder is in place, or the next start puts it there. Raises
-    EmbeddedServerError, with the old data unchanged: the package has no programs of the old version, the disk
-    is too full, the folder that is to keep the old data exists already, or the copy differs.
+    EmbeddedServerError, and leaves the old data unchanged, if the package lacks programs of the old version,
+    the disk is too full, the folder for the old data exists already, or the copy differs.
     """
     progress = progress or SilentProgress()
     with embedded._plain_errors("upgrade", home) as data:

@@ -102,7 +102,7 @@ class _BoundError(Exception):
 
 
 class _UnclosedError(_BoundError):
-    """The file ends within a record that is too large."""
+    """Raised when a record exceeds the limit and the file ends within this record."""
 
 
 _wide_lock = threading.RLock()

@@ -71,7 +71,7 @@ class Option(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class RecordShape:
-    """Options for the fields of all records with the same names."""
+    """Options for the fields of records that have the same field names."""
 
     fields: tuple[tuple[str, tuple[Option, ...]], ...]  # each field with its options, in order
     used: frozenset[str]  # names that may hold a field

@@ -191,9 +191,9 @@ def begin_worker(cursor: Cursor, host: str, process_id: int) -> int:
 
 
 def see_worker(cursor: Cursor, worker: int, *, idle: bool, session: Session | None = None) -> bool:
-    """Store that a worker is alive; return False if its row was deleted. `idle`: it found nothing to do.
+    """Record the heartbeat of a worker; return False if its row was deleted. `idle`: it found no work.
 
-    `session`: a database session that stays open while the worker lives; None without one or behind a pooler.
+    `session`: a database session that stays open while the worker lives; None behind a pooler.
     """
     cursor.execute(_sql("delete_gone_workers"), {**_LEASE, "besides": worker})
     backend_pid, backend_start = session or (None, None)

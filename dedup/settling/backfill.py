@@ -148,7 +148,7 @@ class BackfillRun:
         self._timed = partial(timed, report.seconds)
 
     def run(self) -> None:
-        """Settle until nothing waits; add the counts to the row of the run."""
+        """Settle all waiting articles, and add the counts to the row of the run."""
         try:
             self._run_rounds()
         finally:

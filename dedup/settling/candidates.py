@@ -109,7 +109,7 @@ def relate_all(
 
 
 def make_profile(row: FingerprintRow, sentences: Bigints) -> Profile:
-    """Return an article in the form that the rules for pairs need. `sentences`: without common ones."""
+    """Return an article in the form that the rules for pairs need. `sentences`: hashes of uncommon ones."""
     return Profile(
         row.content_hash,
         frozenset(sentences.tolist()),

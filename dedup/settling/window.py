@@ -123,7 +123,7 @@ def _bring_back(settings: Settings, page: Sequence[int], cursor: Cursor) -> int:
 
 
 def find_horizon(cursor: Cursor, settings: Settings, days: int) -> datetime | None:
-    """Return the start of the UTC day `days` days before the newest article; None if nothing is settled."""
+    """Return the start of the day (UTC) that is `days` before the newest article; None if none is settled."""
     return _days_before(window.find_newest(cursor, settings), days)
 
 

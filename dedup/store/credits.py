@@ -122,7 +122,7 @@ def remove(cursor: Cursor, name: str) -> None:
 
 
 def count_by_story(cursor: Cursor, source_ids: Sequence[str]) -> dict[str, dict[str, int]]:
-    """Return, by the source_id of a story's original, agencies with their numbers of crediting articles."""
+    """Return, by source_id of the original, the agencies of each story and their numbers of articles."""
     found: dict[str, dict[str, int]] = {}
     rows = cursor.execute(_sql("of_stories"), {"source_ids": list(source_ids)}).fetchall()
     for source_id, agency, count in rows:

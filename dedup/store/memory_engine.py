@@ -168,7 +168,7 @@ def read_pairs(cursor: Cursor, ids: Bigints) -> PairRows:
 def _rows(
     cursor: Cursor, statement: str, ids: Bigints, rows: type[Rows], kinds: Sequence[Any], **values: object
 ) -> Rows:
-    """Return the rows of a statement for pages of ids. `kinds`: the dtypes of the columns."""
+    """Run a statement once per page of ids, and return all rows. `kinds`: the dtypes of the columns."""
     parts = [rows(*(np.empty(0, kind) for kind in kinds))]
     for first, last in _ranges(ids):
         bounds = {"first": first, "last": last, "names": _NAMES}

@@ -21,7 +21,7 @@ SELECT sentence_hash FROM dedup.common_sentence WHERE sentence_hash = ANY (%(sen
 SELECT count(*) FROM (SELECT FROM dedup.article_mark WHERE status = 'pending' OR stale LIMIT %(limit)s) AS found
 
 -- name: decided_by
--- Return the later articles of the pairs of articles.
+-- Return the later article of each pair whose earlier article is given.
 SELECT m.article_id
 FROM unnest(%(ids)s::bigint[]) AS given (id)
 CROSS JOIN LATERAL (SELECT article_id FROM dedup.match WHERE other_id = given.id OFFSET 0) AS m

@@ -154,7 +154,7 @@ LEAST_MENDED = ((200, 0.9), (500, 0.7), (1 << 62, 0.3))
 
 
 def print_jaccards(a: Print, b: Print, signature_jaccard: Shares) -> Shares:
-    """Return for m pairs the Jaccard of the cores if the pair is one damaged text, otherwise 0; shape (m,).
+    """Return the Jaccard of the cores of each pair that is a damaged copy, and 0 for other pairs; shape (m,).
 
     docs/semantics.md, section 4, has the rule. The caller must check that the pair shares a bucket.
     """

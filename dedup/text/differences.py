@@ -28,7 +28,7 @@ _LETTER = re.compile(rf"\s*\S[{LATE_MARKS}]*\s*|\s+")
 
 
 class Kind(Enum):
-    """Kind of a piece of a text, by comparison with the other text."""
+    """The kind of a passage: the same in both texts, added, removed, or changed."""
 
     SAME = "same"
     ADDED = "added"

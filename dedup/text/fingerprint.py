@@ -46,7 +46,7 @@ class UnreadableError(Exception):
 
 
 class _Text(NamedTuple):
-    """A text and its place in the batch; `kernel` and `prepared` are missing if the reference reads it."""
+    """A text and its place in the batch; `kernel` and `prepared` are absent for texts that Python reads."""
 
     place: int
     text: str

@@ -43,8 +43,8 @@ class Pick:
 def pick(cursor: Cursor, picks: Iterable[Pick]) -> int:
     """Replace the selection of pairs, and return how many new pairs have an article that is not stored.
 
-    `picks` has every pair once, each stratum in the order drawn. Judgements are kept, so earlier judgements
-    of a pair that is picked again count.
+    `picks` has every pair once, each stratum in the order drawn. Judgements are kept: if a pair is picked
+    again, its earlier judgements count.
     """
     # Strata alternate, big ones more often, so a judge who stops early has judged a sample of all strata.
     drawn: Counter[str] = Counter()

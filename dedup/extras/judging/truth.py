@@ -129,7 +129,7 @@ def _named(row: Mapping[str, Any], min_jaccard: float) -> tuple[list[tuple[str, 
 
 
 Counts = npt.NDArray[np.int64]
-"""Shape (k,): for each overlap of a story and a group, a count, or the id of the story or group."""
+"""Shape (k,), one element per overlap of a story with a group: a count, or the id of either."""
 
 # Recall is measured per band of story sizes: the overall recall would hide the loss of the few big stories.
 STORY_SIZES: tuple[tuple[int, int | None], ...] = ((2, 4), (5, 19), (20, 49), (50, 99), (100, None))

@@ -134,7 +134,7 @@ class Tie:
 
 
 def tie_graph(ties: Sequence[Tie], name: str = "ties") -> Markup:
-    """Draw outlets on a circle, and lines from original to copier; empty without ties. `name`: id prefix."""
+    """Draw outlets on a circle, and lines from the first outlet to the copying one. `name`: prefix of ids."""
     if not ties:
         return Markup("")
     outlets = list(dict.fromkeys(outlet for tie in ties for outlet in (tie.original, tie.copier)))

@@ -86,7 +86,7 @@ class SpoolingDeduplicator:
                     return None
 
     def connect(self) -> bool:
-        """Return whether the database is up; when a new attempt is due, open it and deliver the spool."""
+        """Return whether the database is up. If an attempt is due, connect to it and deliver the spool."""
         if self._closed:
             raise ClosedError("this SpoolingDeduplicator is closed; open another one")
         if self._up:

@@ -1,6 +1,6 @@
-"""Fingerprints of the articles of a DataFrame, from one pass over the texts, written as the step `read`.
+"""Fingerprints of the articles of a DataFrame. One pass reads the texts; the step `read` stores the result.
 
-Refused and repaired rows are counted by reason. A known article with an equal text keeps its fingerprint, and
+Refused and repaired rows are counted by reason. A known article with the same text keeps its fingerprint;
 Python reads only the other texts. `rows.py` converts the values.
 """
 

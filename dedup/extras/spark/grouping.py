@@ -100,7 +100,7 @@ def members(articles: DataFrame, pins: DataFrame | None) -> DataFrame:
 
 
 def nodes(articles: DataFrame, members: DataFrame | None) -> DataFrame:
-    """Return one row per class; schema `NODE`. Without members each class has one article."""
+    """Return one row per class; schema `NODE`. If `members` is missing, each class has one article."""
     if members is None:
         alone = {"node": fn.col("id"), "last": fn.col("id"), "weight": fn.lit(1).cast("long")}
         return articles.withColumns(alone)

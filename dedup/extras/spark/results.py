@@ -71,7 +71,7 @@ def own_scores(
 
 
 def best_match(edges: DataFrame, gone: DataFrame) -> DataFrame:
-    """Return the best match of each original, earlier or later; schema `BEST_MATCH`."""
+    """Return each original with its best match among earlier and later originals; schema `BEST_MATCH`."""
     found = _similar(edges, gone)
     later = found.select(fn.col("b").alias("id"), fn.col("a").alias("other"), "rule", "score")
     earlier = found.select(fn.col("a").alias("id"), fn.col("b").alias("other"), "rule", "score")

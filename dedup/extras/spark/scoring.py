@@ -22,7 +22,7 @@ Bigints = npt.NDArray[np.int64]
 
 
 def related(batches: Iterable[pa.RecordBatch], settings: Settings) -> Iterator[pa.RecordBatch]:
-    """Yield related pairs (`EDGE`) of rows of `PAIR` with content_a, content_b, signature_a, signature_b."""
+    """Yield the related pairs (schema `EDGE`) among candidates (`PAIR` with contents and signatures)."""
     for batch in batches:
         yield _related({name: batch.column(i) for i, name in enumerate(batch.schema.names)}, settings)
 

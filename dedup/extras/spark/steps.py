@@ -52,7 +52,7 @@ class SparkSteps:
         return self.tables([name], schema)
 
     def tables(self, names: Sequence[str], schema: str | None = None) -> DataFrame:
-        """Return the rows of several finished steps with one schema; without names an empty table."""
+        """Return the rows of several finished steps with one schema; an empty table if no step is named."""
         if not names:
             if schema is None:
                 raise ValueError("no table and no schema")

@@ -24,7 +24,7 @@ from dedup.store import memory_engine, settling
 from dedup.store.memory_engine import NO_RULE, STATUSES, StoredMarks
 from dedup.store.settling import PairRows
 
-# Approximate number of marks and pairs per transaction under the settle lock: 20 ms on an idle machine.
+# Approximate number of marks and pairs per transaction, which holds the settle lock for about 20 ms.
 CHUNK_ROWS = 4_000
 
 # If the canonical flag of a fingerprint in use changes, all its keys are written again, which takes at least

@@ -52,7 +52,7 @@ class PinsPage(Answer):
 
 
 def queue(cursor: Cursor, kind: QueueKind = "duplicate") -> tuple[DoubtfulPair, ...]:
-    """Return the pairs most worth judging, nearest to a threshold first; a wrong kind is an InputError."""
+    """Return pairs worth judging, nearest to a threshold first. Raises InputError: unknown `kind`."""
     if kind not in get_args(QueueKind):
         raise InputError(f"there is no queue {kind!r}; there are {', '.join(get_args(QueueKind))}")
     # Picked pairs keep the order of the draw, so a judge who stops early has still judged all kinds of pairs.

@@ -1,4 +1,4 @@
-"""Command `dedup judge` of the extra, and options of commands that compare with a truth."""
+"""Command `dedup judge` of the extra `judging`, and options of commands that use a truth file."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
-"""Methods 6 and 7: the longest common run or subsequence of characters, over the length of one text.
+"""Methods 6 and 7: the longest common run or subsequence of characters, divided by the length of a text.
 
-The exact last step is from a news-technology blog, 2012. Runs of white space count as one space. Candidates
-share enough winnowing fingerprints for a run that reaches the floor; no pair with such a run of at least
-`stretches.SHORTEST_RUN` (48) characters is missed.
+A news-technology blog of 2012 used this score as its last, exact step. Runs of white space count as one
+space. Candidates share enough winnowing fingerprints for a run that reaches the floor; no pair with a run of
+at least `stretches.SHORTEST_RUN` (48) characters is missed.
 """
 
 from __future__ import annotations

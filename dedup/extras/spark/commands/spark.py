@@ -223,7 +223,7 @@ def _tell(name: str, seconds: float, rows: int) -> None:
 
 @contextmanager
 def _session(master: str | None, remote: str | None, memory: str, partitions: int | None) -> Iterator[Any]:
-    """Yield the Spark session that options, spark-submit or the environment name, or a local session."""
+    """Yield the Spark session of the options, of spark-submit or of the environment; else a local one."""
     if master and remote:
         raise InputError("--master and --remote exclude each other: give one of the two")
     given = "PYSPARK_GATEWAY_PORT" in os.environ or "SPARK_REMOTE" in os.environ
