@@ -38,8 +38,10 @@ _OPENING, _CLOSING, _BETWEEN = (b"{", b"["), (b"}", b"]"), b" \t\r\n,"
 # Patterns are compiled when first used: every command imports this module, but nearly all files are JSONL.
 # The last quote is optional, so that an unclosed string is searched once, and not again at each quote.
 _PIECE = r'"(?:[^"\\]|\\.)*"?|[\[\]{}:,]'
-_TO_BRACKET = rb'(?s)[^"\[\]{}]*+(?:"[^"\\]*+(?:\\.[^"\\]*+)*+"[^"\[\]{}]*+)*+'
-_TO_QUOTE = rb'(?s)[^"\\]*+(?:\\.[^"\\]*+)*+'
+# Groups are bounded, so that they remember little. They are not possessive: before 3.11.5, Python matches
+# possessive groups wrongly (CPython issue 106052).
+_TO_BRACKET = rb'(?s)[^"\[\]{}]*+(?:"[^"\\]*+(?:\\.[^"\\]*+){0,99}"[^"\[\]{}]*+){0,99}'
+_TO_QUOTE = rb'(?s)[^"\\]*+(?:\\.[^"\\]*+){0,999}'
 _KEY = rb'(?s)"((?:[^"\\]|\\.)*)"\s*:\s*[\[{]\Z'
 
 
@@ -144,10 +146,12 @@ def _split_at_brackets(chunks: Iterable[bytes]) -> Iterator[tuple[bytes, bytes]]
             mark = piece[end : end + 1]
             if mark == b'"':
                 in_text, end, mark = not in_text, end + 1, b""
-            elif mark == b"\\":  # the escaped byte is in the next chunk
-                rest, mark = piece[end:], b""
-                yield piece[at:end], b""
-                break
+            elif mark == b"\\":
+                mark = b""
+                if end + 1 == len(piece):  # the escaped byte is in the next chunk
+                    rest = piece[end:]
+                    yield piece[at:end], b""
+                    break
             yield piece[at:end], mark
             at = end + len(mark)
     yield rest, b""

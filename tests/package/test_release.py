@@ -217,4 +217,4 @@ def test_a_release_stops_at_what_failed_or_tags(
     (project / "new.txt").unlink()
     assert checked.main([]) == 0
     assert tags(project) == "v1.2.0\n"
-    assert "Upload the files of dist/ but SHA256SUMS" in capsys.readouterr().out
+    assert "Upload the files of dist/, except SHA256SUMS" in capsys.readouterr().out
