@@ -135,15 +135,28 @@ class NativeKernel:
         self._desks = threading.local()
         stop_words = sorted({self._hasher.word(word) for word in words(settings.stop_words)})
         slots, pool, mask = _slots(found, model)
-        of_buckets = self._hasher.of_buckets(settings.bands, settings.rows)
-        hashes = self._hasher.of_word, self._hasher.of_shingle, of_buckets, np.array(stop_words, np.uint64)
-        arrays = [*hashes, *_functions(settings.signature_size), slots, pool]
+        arrays = [
+            self._hasher.of_word,
+            self._hasher.of_shingle,
+            self._hasher.of_buckets(settings.bands, settings.rows),
+            np.array(stop_words, np.uint64),
+            *_functions(settings.signature_size),
+            slots,
+            pool,
+        ]
         # Keep the arrays alive, since C has only the addresses.
         self._kept = [np.ascontiguousarray(array) for array in arrays]
-        sizes = settings.signature_size, settings.bands, settings.rows
-        least = settings.stop_word_length, settings.sentence_min_characters, settings.text_min_words
-        addresses = (array.ctypes.data for array in self._kept)
-        self._parameters = _Parameters(*addresses, mask, len(stop_words), *least, *sizes)
+        self._parameters = _Parameters(
+            *(array.ctypes.data for array in self._kept),
+            mask,
+            len(stop_words),
+            settings.stop_word_length,
+            settings.sentence_min_characters,
+            settings.text_min_words,
+            settings.signature_size,
+            settings.bands,
+            settings.rows,
+        )
 
     def prepared(self, text: str) -> Prepared | None:
         """Return a text encoded for C; None if the reference must read the text. The caller checks sizes."""
@@ -282,16 +295,18 @@ class _Desk:
 
     def clear(self, status: int) -> NativeText | None:
         """Return a copy of the result, and prepare the desk for the next text."""
-        call, made, unsigned = self.call, None, np.zeros_like(self._signature)
+        call, made = self.call, None
         if status == _EMPTY:
-            made = NativeText(0, _NONE, unsigned, None, 0, 0)
+            made = NativeText(0, _NONE, np.zeros_like(self._signature), None, 0, 0)
         elif status == _SHORT:
-            made = NativeText(call.content_hash, _NONE, unsigned, None, call.word_count, 0)
+            made = NativeText(
+                call.content_hash, _NONE, np.zeros_like(self._signature), None, call.word_count, 0
+            )
         elif status == _DONE:
             made = NativeText(
                 call.content_hash,
                 self._room[: call.sentence_count].copy(),
-                self._signature.copy() if call.shingle_count else unsigned,
+                self._signature.copy() if call.shingle_count else np.zeros_like(self._signature),
                 self._buckets.copy(),
                 call.word_count,
                 call.shingle_count,
