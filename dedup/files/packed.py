@@ -131,13 +131,21 @@ class _Gzip:
 
     def __init__(self) -> None:
         self._member = zlib.decompressobj(wbits=31)  # 31: gzip format; zlib verifies the checksum
-        self.needs_input, self.eof, self.unused_data = True, False, b""
 
     def decompress(self, chunk: bytes, most: int) -> bytes:
-        unpacked = self._member.decompress(self._member.unconsumed_tail + chunk, most)
-        self.needs_input = not self._member.unconsumed_tail
-        self.eof, self.unused_data = self._member.eof, self._member.unused_data
-        return unpacked
+        return self._member.decompress(self._member.unconsumed_tail + chunk, most)
+
+    @property
+    def needs_input(self) -> bool:
+        return not self._member.unconsumed_tail
+
+    @property
+    def eof(self) -> bool:
+        return self._member.eof
+
+    @property
+    def unused_data(self) -> bytes:
+        return self._member.unused_data
 
 
 def _choose_unpacker(packing: str, file: str) -> Callable[[], Any]:
