@@ -13,8 +13,10 @@ from functools import cache, partial
 from importlib import resources
 
 AMERICAN = {
-    **{"et": "America/New_York", "ct": "America/Chicago"},
-    **{"mt": "America/Denver", "pt": "America/Los_Angeles"},
+    "et": "America/New_York",
+    "ct": "America/Chicago",
+    "mt": "America/Denver",
+    "pt": "America/Los_Angeles",
 }
 # Hours ahead of UTC. CST and other American zones follow RFC 2822; BST is British. IST is left out, since it
 # names three zones.

@@ -59,9 +59,16 @@ class Pair:
     @classmethod
     def of(cls, article_id: int, other_id: int, related: Related) -> Pair:
         scores = related.scores
-        jaccards = scores.sentence_jaccard, scores.signature_jaccard
-        names = related.relation.value, related.rule.value
-        return cls(article_id, other_id, *names, scores.score, *jaccards, scores.containment)
+        return cls(
+            article_id,
+            other_id,
+            related.relation.value,
+            related.rule.value,
+            scores.score,
+            scores.sentence_jaccard,
+            scores.signature_jaccard,
+            scores.containment,
+        )
 
 
 def order_key(

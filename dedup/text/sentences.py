@@ -85,7 +85,8 @@ class BoundaryRules:
         if token[-1] != "." or token.endswith(".."):
             return False, False
         word = token[:-1].lower()
-        found = not self._model.abbrev_types.isdisjoint((word, word.split("-")[-1]))
+        abbreviations = self._model.abbrev_types
+        found = word in abbreviations or word.split("-")[-1] in abbreviations
         return found, not found
 
     def _starts(self, token: str, kind: str) -> bool | None:
