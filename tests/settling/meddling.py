@@ -6,6 +6,10 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 
+class Stopped(BaseException):
+    """Stands for a process that is gone."""
+
+
 @dataclass
 class Meddling:
     """Progress that lets something happen when a stage begins."""

@@ -298,10 +298,6 @@ def test_when_a_stage_fails_hooks_settle_again_and_the_next_run_goes_on(
     assert_counted(database)
 
 
-class Stopped(BaseException):
-    """Stands for a process that is gone."""
-
-
 @pytest.mark.long("dedup", "migrations")
 @pytest.mark.one_in(3)
 @pytest.mark.parametrize("seed", range(12))
@@ -320,11 +316,11 @@ def test_stopped_at_any_moment_it_loses_no_mark_and_the_next_run_goes_on(
             nonlocal left
             left -= 1
             if left < 0:
-                raise Stopped
+                raise meddling.Stopped
 
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr("dedup.settling.memory.run.MemoryRun.__exit__", lambda *_: None)
-            with suppress(Stopped):
+            with suppress(meddling.Stopped):
                 run(database, progress=ChunkMeddling(happens))
         found = answer(database).marks
         assert {name: found[name] for name in marked} == marked

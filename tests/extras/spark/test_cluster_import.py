@@ -44,7 +44,7 @@ from tests.corpora import (
     window,
 )
 from tests.extras.spark.results import SETTINGS, ClusterResult, fill, news, result_of
-from tests.settling.meddling import Meddling
+from tests.settling.meddling import Meddling, Stopped
 from tests.settling.test_crash import FAULT
 
 pytestmark = pytest.mark.timeout(300)
@@ -370,10 +370,6 @@ def meddle(database: Database, rng: random.Random, given: Sequence[Article]) -> 
         else:
             door.submit(article(f"new {rng.randrange(9)}", window(rng.randrange(40) * 3, 6, ring=80)))
     return what
-
-
-class Stopped(BaseException):
-    """Stands for a process that is gone."""
 
 
 @pytest.mark.long("dedup", "migrations")
