@@ -358,7 +358,7 @@ def test_what_is_rolled_back_is_not_told_and_leaves_no_gap(kept: Database) -> No
 
 
 def test_what_is_told_was_written_to_disk(kept: Database) -> None:
-    """With async_commit nothing waits for that, and a crash may take it back: with a journal it waits."""
+    """Check that a transaction with async_commit waits for the disk once the journal records changes."""
     deduplicator(kept).submit(article("a", window(0, 6), 0))
     for statement, found in (("SELECT 1", "off"), ("DELETE FROM dedup.article", "local")):
         with kept.transaction(async_commit=True) as cursor:
