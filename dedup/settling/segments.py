@@ -15,8 +15,8 @@ from functools import partial
 import numpy as np
 
 from dedup.base.numbers import Flags, distinct
-from dedup.db.arrays import Bigints
-from dedup.db.database import Cursor, Database
+from dedup.db.arrays import Bigints, bigints
+from dedup.db.database import Cursor, Database, prefer_indexes
 from dedup.settling.locked import run_locked
 from dedup.store import key_segments, memory_engine
 from dedup.store.fingerprints import Target
@@ -86,6 +86,7 @@ def merge(database: Database, at_least: int = RECENT_ENTRIES) -> bool:
         if not key_segments.has_more_recent(cursor, at_least):
             return False
     with database.transaction() as cursor:
+        prefer_indexes(cursor)
         key_segments.remove(cursor, [])
         present = key_segments.segments(cursor)
         for flag, recent in zip((True, False), key_segments.take_recent(cursor), strict=True):
@@ -117,12 +118,16 @@ def _merge_entries(
     if not old:
         yield recent
         return
-    holding = key_segments.find_flagged(cursor, canonical=flag)
+    seen = holding = bigints([])
     step = -(-SORTED_ENTRIES // key_segments.BLOCK_ENTRIES)
     for number in range(0, blocks, step):
         first = key_segments.first_entry(number, blocks)
         end = key_segments.first_entry(min(number + step, blocks), blocks)
         found = key_segments.read(cursor, [s.id for s in old], first, end)
+        # Nearly all articles have an entry in each piece, so each article is looked up once.
+        unseen = np.setdiff1d(key_segments.articles_of(found), seen)
+        flagged = key_segments.find_flagged(cursor, unseen, canonical=flag)
+        seen, holding = np.concatenate([seen, unseen]), np.concatenate([holding, flagged])
         holds = np.isin(key_segments.articles_of(found), holding)
         new = recent[np.searchsorted(recent, first) : np.searchsorted(recent, end)]
         yield np.concatenate([new, found[holds]])

@@ -23,6 +23,7 @@ _sql = Statements("store/key_segments")
 
 BLOCK_ENTRIES = 120  # Approximate number per block: eight blocks fill a page of Postgres
 PAGE_ARTICLES = 4_000  # Maximum number of fingerprints per read of keys: about 1 MB
+LOOKED_UP = 1_000_000  # Maximum number of articles per read of canonical flags: 8 MB
 COPY_ENTRIES = 1_000_000  # Maximum number per write: 12 MB
 ARTICLE_BITS = 32  # Lower bits of an entry: the article's id; other bits: the upper bits of the key
 KEY_BITS = 31
@@ -62,17 +63,18 @@ def articles_of(entries: Bigints) -> Bigints:
 
 
 def read_table(cursor: Cursor, table: Target) -> Iterator[tuple[Bigints, Flags]]:
-    """Yield the entries of a table of fingerprints, with canonical flags, in pages without an order."""
-    ids: Bigints = one_row(cursor, _sql("fingerprinted", table=table))[0]
-    for start in range(0, len(ids), PAGE_ARTICLES):
-        last = ids[min(start + PAGE_ARTICLES, len(ids)) - 1]
-        bounds = {"first": int(ids[start]), "last": int(last)}
+    """Yield the entries of a table of fingerprints, with canonical flags, in pages."""
+    after = -1
+    while True:
+        bounds = {"after": after, "articles": PAGE_ARTICLES}
         articles, canonical, counts, keys = one_row(cursor, _sql("keys", table=table), bounds)
-        if articles is not None:
-            yield (
-                entries_of(read_arrays(keys, counts), np.repeat(articles, counts)),
-                np.repeat(canonical > 0, counts),
-            )
+        if articles is None:
+            return
+        yield (
+            entries_of(read_arrays(keys, counts), np.repeat(articles, counts)),
+            np.repeat(canonical > 0, counts),
+        )
+        after = int(articles.max())
 
 
 def make_entries(page: FingerprintPage, canonical: Flags) -> tuple[Bigints, Flags]:
@@ -102,9 +104,11 @@ def read(cursor: Cursor, some: Collection[int], first: int, end: int) -> Bigints
     return found[(found >= first) & (found < end)]
 
 
-def find_flagged(cursor: Cursor, *, canonical: bool) -> Bigints:
-    """Return the articles whose canonical flag is `canonical`, ascending."""
-    return np.asarray(one_row(cursor, _sql("having_flag"), {"canonical": canonical})[0])
+def find_flagged(cursor: Cursor, articles: Bigints, *, canonical: bool) -> Bigints:
+    """Return those of `articles` whose canonical flag is `canonical`, in no order."""
+    pages = [articles[start : start + LOOKED_UP] for start in range(0, len(articles), LOOKED_UP)]
+    values = [{"articles": page, "canonical": canonical} for page in pages]
+    return np.concatenate([bigints([]), *(one_row(cursor, _sql("flagged"), some)[0] for some in values)])
 
 
 def has_more_recent(cursor: Cursor, entries: int) -> bool:

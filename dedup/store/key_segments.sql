@@ -31,28 +31,33 @@ WHERE s.id = ANY (%(segments)s)
 SELECT count(DISTINCT entry & 4294967295) FROM ${absent}
 
 -- name: delete_blocks
--- Delete the blocks of segments that are not in use.
-DELETE FROM dedup.key_block b WHERE NOT EXISTS (SELECT FROM dedup.key_segment s WHERE s.id = b.segment)
+-- Delete the blocks of segments that are not in use. Reads one index entry per segment to find these segments.
+WITH RECURSIVE stored (segment) AS (
+    SELECT min(segment) FROM dedup.key_block
+    UNION ALL
+    SELECT (SELECT min(b.segment) FROM dedup.key_block b WHERE b.segment > s.segment) FROM stored s
+    WHERE s.segment IS NOT NULL)
+DELETE FROM dedup.key_block WHERE segment = ANY (ARRAY(
+    SELECT segment FROM stored EXCEPT SELECT id FROM dedup.key_segment))
 
 -- name: delete_segments
 -- Delete segments.
 DELETE FROM dedup.key_segment WHERE id = ANY (%(segments)s)
 
--- name: fingerprinted
--- Return the articles of a table of fingerprints.
-SELECT coalesce(array_agg(article_id ORDER BY article_id), '{}') FROM dedup.${table}
-
--- name: having_flag
--- Return the articles whose canonical flag has this value.
-SELECT coalesce(array_agg(article_id ORDER BY article_id), '{}') FROM dedup.fingerprint WHERE canonical = %(canonical)s
+-- name: flagged
+-- Return those of some articles whose canonical flag has this value.
+SELECT coalesce(array_agg(f.article_id), '{}')
+FROM unnest(%(articles)s::bigint[]) AS given (id) CROSS JOIN LATERAL (
+    SELECT article_id FROM dedup.fingerprint
+    WHERE article_id = given.id AND canonical = %(canonical)s OFFSET 0) AS f
 
 -- name: keys
--- Return the keys of a range of fingerprints as one row of arrays.
+-- Return the keys of the first `articles` fingerprints after `after` as one row of arrays.
 SELECT array_agg(f.article_id), array_agg(f.canonical::integer::bigint), array_agg(cardinality(f.keys)::bigint),
        string_agg(array_send(f.keys), '')
 FROM (
     SELECT article_id, canonical, dedup.keys(sentence_hashes, buckets, content_hash) AS keys
-    FROM dedup.${table} WHERE article_id BETWEEN %(first)s AND %(last)s OFFSET 0) AS f
+    FROM dedup.${table} WHERE article_id > %(after)s ORDER BY article_id LIMIT %(articles)s) AS f
 
 -- name: next_segment
 -- Return an unused id for a new segment.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from itertools import pairwise
 from typing import Any
 
@@ -11,7 +12,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from dedup.db.arrays import bigints
-from dedup.db.database import Database
+from dedup.db.database import Cursor, Database
 from dedup.settling import segments
 from dedup.settling.backfill import backfill
 from dedup.settling.verify import Verification, repair, verify
@@ -192,6 +193,39 @@ def test_a_flag_that_turns_is_seen_at_once(database: Database) -> None:
             assert cursor.execute(found, [[flag], row[0], *empties]).fetchone() != (0,)
             assert cursor.execute(found, [[not flag], row[0], *empties]).fetchone() == (0,)
         assert counts(database)[2] == 0
+
+
+def test_a_merge_reads_in_proportion_to_what_it_merges(
+    database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    read: dict[str, int] = {}
+    real = key_segments.remove
+
+    def remove(cursor: Cursor, some: Collection[int]) -> None:
+        real(cursor, some)
+        query = (
+            "SELECT relname, seq_tup_read + coalesce(idx_tup_fetch, 0) FROM pg_stat_xact_user_tables"
+            " WHERE schemaname = 'dedup'::regnamespace::text AND relname IN ('fingerprint', 'key_block')"
+        )
+        read.update((name, int(count)) for name, count in cursor.execute(query).fetchall())
+
+    monkeypatch.setattr(key_segments, "remove", remove)
+    reads = []
+    for first, last in ((0, 100), (100, 1_000)):
+        load(database, *(article(f"a{i}", window(6 * i, 6, ring=7_000), i) for i in range(first, last)))
+        backfill(database, workers=0, factory=make_function, engine="memory")
+        for batch in range(2):  # the second merge joins the segment of the first
+            new = (
+                article(f"new {last} {batch} {i}", window(last + 9 * i, 6, ring=7_000), last + i)
+                for i in range(5)
+            )
+            load(database, *new)
+            backfill(database, workers=0, factory=make_function, engine="postgres")
+            read.clear()
+            assert segments.merge(database, 0)
+        reads.append(dict(read))
+    assert all(reads[1][name] <= 1.5 * reads[0][name] for name in ("fingerprint", "key_block")), reads
+    assert counts(database)[2] == 0
 
 
 class StoppedError(Exception):
