@@ -84,6 +84,7 @@ _PREFER_INDEXES = {
     "enable_bitmapscan": "off",  # a bitmap scan would read and sort all waiting articles for each page
     "enable_hashjoin": "off",
     "enable_mergejoin": "off",
+    "plan_cache_mode": "force_generic_plan",  # planning would take longer than a look-up
 }
 
 
