@@ -29,7 +29,7 @@ CREATE TABLE dedup.feed ();
 --- table feed_entry
 CREATE TABLE dedup.feed_entry ();
 --- table fingerprint
-CREATE TABLE dedup.fingerprint ();
+CREATE TABLE dedup.fingerprint () WITH (fillfactor=85);
 --- table fingerprint_bulk
 CREATE TABLE dedup.fingerprint_bulk ();
 --- table journal
@@ -478,10 +478,10 @@ ALTER TABLE dedup.quoted_sentence ADD COLUMN articles integer NOT NULL;
 ALTER TABLE dedup.quoted_sentence ADD COLUMN words text NOT NULL;
 --- column counted_at of quoted_sentence
 ALTER TABLE dedup.quoted_sentence ADD COLUMN counted_at timestamp with time zone NOT NULL DEFAULT now();
---- column canonical of recent_key
-ALTER TABLE dedup.recent_key ADD COLUMN canonical boolean NOT NULL;
---- column entry of recent_key
-ALTER TABLE dedup.recent_key ADD COLUMN entry bigint NOT NULL;
+--- column article_id of recent_key
+ALTER TABLE dedup.recent_key ADD COLUMN article_id bigint NOT NULL;
+--- column keys of recent_key
+ALTER TABLE dedup.recent_key ADD COLUMN keys bigint[] NOT NULL;
 --- column attachment_id of refused_row
 ALTER TABLE dedup.refused_row ADD COLUMN attachment_id integer NOT NULL;
 --- column source_id of refused_row
@@ -987,6 +987,7 @@ CREATE OR REPLACE FUNCTION dedup.carrier(sentences bigint[])
  SET enable_seqscan TO 'off'
  SET enable_hashjoin TO 'off'
  SET enable_mergejoin TO 'off'
+ SET enable_bitmapscan TO 'on'
  SET plan_cache_mode TO 'force_generic_plan'
 AS $function$
 BEGIN
@@ -1209,9 +1210,8 @@ AS $function$
 BEGIN
     IF TG_TABLE_NAME = 'fingerprint' THEN
         INSERT INTO sentence_change (article_id) SELECT article_id FROM came;
-        INSERT INTO recent_key (canonical, entry)
-        SELECT DISTINCT c.canonical, entry(k.key, c.article_id)
-        FROM came AS c CROSS JOIN LATERAL unnest(keys(c.sentence_hashes, c.buckets, c.content_hash)) AS k (key);
+        INSERT INTO recent_key (article_id, keys)
+        SELECT article_id, keys(sentence_hashes, buckets, content_hash) FROM came;
     END IF;
     RETURN NULL;
 END $function$;
@@ -1221,21 +1221,11 @@ CREATE OR REPLACE FUNCTION dedup.fingerprint_changed()
  LANGUAGE plpgsql
  SECURITY DEFINER
  SET search_path = pg_catalog, dedup, pg_temp
- SET enable_seqscan TO 'off'
- SET enable_hashjoin TO 'off'
- SET enable_mergejoin TO 'off'
 AS $function$
 BEGIN
     IF TG_TABLE_NAME = 'fingerprint' THEN
-        DELETE FROM recent_key WHERE ctid = ANY (ARRAY(
-            SELECT r.ctid FROM was AS w
-            CROSS JOIN LATERAL unnest(keys(w.sentence_hashes, w.buckets, w.content_hash)) AS k (key)
-            CROSS JOIN LATERAL (
-                SELECT ctid FROM recent_key
-                WHERE canonical = w.canonical AND entry = entry(k.key, w.article_id) FOR UPDATE SKIP LOCKED) AS r));
-        INSERT INTO recent_key (canonical, entry)
-        SELECT DISTINCT n.canonical, entry(k.key, n.article_id)
-        FROM is_now AS n CROSS JOIN LATERAL unnest(keys(n.sentence_hashes, n.buckets, n.content_hash)) AS k (key);
+        INSERT INTO recent_key (article_id, keys)
+        SELECT article_id, keys(sentence_hashes, buckets, content_hash) FROM is_now;
     END IF;
     RETURN NULL;
 END $function$;
@@ -1277,6 +1267,7 @@ CREATE OR REPLACE FUNCTION dedup.holder(bucket_keys bigint[])
  SET enable_seqscan TO 'off'
  SET enable_hashjoin TO 'off'
  SET enable_mergejoin TO 'off'
+ SET enable_bitmapscan TO 'on'
  SET plan_cache_mode TO 'force_generic_plan'
 AS $function$
 BEGIN
@@ -1289,15 +1280,14 @@ BEGIN
 END $function$;
 --- function holding(among boolean[], hashes bigint[])
 CREATE OR REPLACE FUNCTION dedup.holding(among boolean[], hashes bigint[])
- RETURNS TABLE(hash bigint, place bigint, article_id bigint)
+ RETURNS TABLE(hash bigint, article_id bigint)
  LANGUAGE sql
  STABLE PARALLEL SAFE
 BEGIN ATOMIC
  SELECT k.hash,
-     k.place,
      (e.entry & '4294967295'::bigint)
     FROM (((dedup.key_segment s
-      CROSS JOIN unnest(holding.hashes) WITH ORDINALITY k(hash, place))
+      CROSS JOIN unnest(holding.hashes) k(hash))
       CROSS JOIN LATERAL ( SELECT b_1.entries
             FROM dedup.key_block b_1
            WHERE ((b_1.segment = s.id) AND (b_1.number = dedup.block(k.hash, s.blocks)))
@@ -1305,14 +1295,15 @@ BEGIN ATOMIC
       CROSS JOIN LATERAL unnest(b.entries[(width_bucket((dedup.entry(k.hash, (0)::bigint) - 1), b.entries) + 1):width_bucket(dedup.entry(k.hash, '4294967295'::bigint), b.entries)]) e(entry))
    WHERE ((s.canonical = ANY (holding.among)) AND (b.entries[(width_bucket((dedup.entry(k.hash, (0)::bigint) - 1), b.entries) + 1)] <= dedup.entry(k.hash, '4294967295'::bigint)))
  UNION ALL
-  SELECT k.hash,
-     k.place,
-     (e.entry & '4294967295'::bigint)
-    FROM (unnest(holding.hashes) WITH ORDINALITY k(hash, place)
-      CROSS JOIN LATERAL ( SELECT r.entry
-            FROM dedup.recent_key r
-           WHERE ((r.canonical = ANY (holding.among)) AND ((r.entry >= dedup.entry(k.hash, (0)::bigint)) AND (r.entry <= dedup.entry(k.hash, '4294967295'::bigint))))
-          OFFSET 0) e);
+  SELECT k.key,
+     r.article_id
+    FROM (dedup.recent_key r
+      CROSS JOIN LATERAL unnest(r.keys) k(key))
+   WHERE ((r.keys && holding.hashes) AND
+         CASE
+             WHEN (k.key IN ( SELECT unnest(holding.hashes) AS unnest)) THEN true
+             ELSE NULL::boolean
+         END);
 END;
 --- function journal_emptied()
 CREATE OR REPLACE FUNCTION dedup.journal_emptied()
@@ -1553,6 +1544,8 @@ BEGIN
     ALTER TABLE fingerprint RENAME CONSTRAINT fingerprint_bulk_pkey TO fingerprint_pkey;
     ALTER TABLE fingerprint_swapped RENAME TO fingerprint_bulk;
     ALTER TABLE fingerprint_bulk RENAME CONSTRAINT fingerprint_swapped_pkey TO fingerprint_bulk_pkey;
+    ALTER TABLE fingerprint SET (fillfactor = 85);
+    ALTER TABLE fingerprint_bulk RESET (fillfactor);
 END $function$;
 --- function remove_pairs(ids bigint[])
 CREATE OR REPLACE FUNCTION dedup.remove_pairs(ids bigint[])
@@ -1637,8 +1630,8 @@ BEGIN
         RAISE EXCEPTION 'dedup.settle_turn has lost its row' USING HINT = 'Run `dedup verify --repair`.';
     END IF;
 END $function$;
---- function sharing(among boolean[], sentences bigint[], bucket_keys bigint[], contents bigint[])
-CREATE OR REPLACE FUNCTION dedup.sharing(among boolean[], sentences bigint[], bucket_keys bigint[], contents bigint[])
+--- function sharing(among boolean[], hashes bigint[])
+CREATE OR REPLACE FUNCTION dedup.sharing(among boolean[], hashes bigint[])
  RETURNS TABLE(article_id bigint, canonical boolean)
  LANGUAGE plpgsql
  STABLE
@@ -1646,17 +1639,18 @@ CREATE OR REPLACE FUNCTION dedup.sharing(among boolean[], sentences bigint[], bu
  SET enable_seqscan TO 'off'
  SET enable_hashjoin TO 'off'
  SET enable_mergejoin TO 'off'
+ SET enable_bitmapscan TO 'on'
  SET plan_cache_mode TO 'force_generic_plan'
 AS $function$
 BEGIN
     RETURN QUERY
-    SELECT DISTINCT hit.article_id, hit.canonical
-    FROM holding(among, sentences || bucket_keys || contents) AS key CROSS JOIN LATERAL (
+    SELECT hit.article_id, hit.canonical
+    FROM (SELECT DISTINCT h.article_id FROM holding(among, hashes) AS h) AS found
+    CROSS JOIN LATERAL (
         SELECT f.article_id, f.canonical FROM fingerprint f
-        WHERE f.article_id = key.article_id AND f.canonical = ANY (among)
-          AND CASE WHEN key.place <= cardinality(sentences) THEN key.hash = ANY (f.sentence_hashes)
-                   WHEN key.place <= cardinality(sentences) + cardinality(bucket_keys) THEN key.hash = ANY (f.buckets)
-                   ELSE key.hash = f.content_hash AND f.buckets = '{}' END OFFSET 0) AS hit;
+        WHERE f.article_id = found.article_id AND f.canonical = ANY (among) AND EXISTS (
+            SELECT FROM unnest(keys(f.sentence_hashes, f.buckets, f.content_hash)) AS k (key)
+            WHERE CASE WHEN k.key IN (SELECT unnest(hashes)) THEN true END) OFFSET 0) AS hit;
 END $function$;
 --- function start_journal()
 CREATE OR REPLACE FUNCTION dedup.start_journal()
@@ -1769,15 +1763,17 @@ AS $function$
 #variable_conflict use_variable
 DECLARE
     state corpus_state;
+    before article;  -- the stored article, if this is an edit
     own bigint[];
     contents bigint[] := CASE WHEN given.buckets = '{}' THEN ARRAY[given.content_hash] ELSE '{}' END;
-    place timestamptz := canonical_time(given.published_at, coalesce(given.added_at, now()), policy, earliest);
+    place timestamptz;
     latest boolean;
     found_ids bigint[];
     plain boolean;
     gained bigint[];
     outdone bigint[];
     outdone_others bigint[];
+    text_revision integer;
 BEGIN
     -- In this order: the lock itself is waited for as long as the transaction may wait, a row 0.1 s.
     PERFORM settle_lock();
@@ -1785,11 +1781,24 @@ BEGIN
             set_config('enable_seqscan', 'off', true), set_config('enable_bitmapscan', 'off', true),
             set_config('enable_hashjoin', 'off', true), set_config('enable_mergejoin', 'off', true);
     SELECT * INTO state FROM corpus_state;
+    SELECT * INTO before FROM article a WHERE a.source_id = given.source_id;
+    given.published_at := coalesce(given.published_at, before.published_at);
+    added := coalesce(given.added_at, before.added_at, now());
+    place := canonical_time(given.published_at, added, policy, earliest);
     IF rules IS DISTINCT FROM ARRAY[state.fingerprint_digest, state.rule_digest, state.algorithm_revision::text,
                                     state.unicode_version] THEN
         outcome := 'rules';
     ELSIF state.bulk_run IS NOT NULL OR state.settled_through IS NULL OR place < state.horizon
-          OR EXISTS (SELECT FROM article a WHERE a.source_id = given.source_id)
+          OR before.id IS NOT NULL AND (
+              before.attachment_id IS NOT NULL OR before.text IS NOT DISTINCT FROM given.body
+              -- The fingerprint was made with the given title and language.
+              OR before.title IS NOT NULL AND given.title IS NULL
+              OR before.language IS NOT NULL AND given.language IS NULL
+              OR NOT EXISTS (
+                  SELECT FROM article_mark k
+                  WHERE k.id = before.id AND k.status = 'unique' AND k.takes_part AND NOT k.stale AND NOT k.archived)
+              OR EXISTS (SELECT FROM match m WHERE m.article_id = before.id)
+              OR EXISTS (SELECT FROM match m WHERE m.other_id = before.id))
           OR EXISTS (SELECT FROM deferred_article w WHERE w.source_id = given.source_id)
           OR EXISTS (SELECT FROM pair_pin p WHERE p.source_id = given.source_id)
           OR EXISTS (SELECT FROM pair_pin p WHERE p.other_source_id = given.source_id) THEN
@@ -1801,7 +1810,7 @@ BEGIN
     END IF;
     -- In the order of the index of unsettled articles, so that no other one can be chosen.
     SELECT count(*) INTO unsettled
-    FROM (SELECT FROM article_mark k WHERE k.status = 'pending' OR k.stale ORDER BY k.time, k.id LIMIT 10000) AS u;
+    FROM (SELECT FROM article_mark k WHERE k.status = 'pending' OR k.stale ORDER BY k.time, k.id LIMIT 1000) AS u;
     latest := place > state.settled_through;
     own := ARRAY(SELECT s.hash FROM unnest(given.sentence_hashes) AS s (hash)
                  WHERE NOT EXISTS (SELECT FROM common_sentence c WHERE c.sentence_hash = s.hash OFFSET 0));
@@ -1811,7 +1820,8 @@ BEGIN
            AND coalesce(bool_and(k.takes_part AND k.status <> 'pending' AND NOT k.stale AND (s.canonical OR latest)), true)
     INTO found_ids, plain
     FROM (SELECT * FROM sharing(CASE WHEN latest AND unsettled = 0 THEN '{true}' ELSE '{true,false}' END::boolean[],
-                                own, given.buckets, contents) LIMIT most + 1) AS s
+                                own || given.buckets || contents) AS s
+          WHERE s.article_id IS DISTINCT FROM before.id LIMIT most + 1) AS s
     CROSS JOIN LATERAL (SELECT * FROM article_mark WHERE id = s.article_id OFFSET 0) AS k;
     IF NOT plain THEN
         outcome := 'not plain';
@@ -1819,7 +1829,7 @@ BEGIN
         RETURN;
     END IF;
     IF found_ids <> '{}' THEN
-        told := hash_array_extended(own, 0);
+        told := hash_array_extended(own, coalesce(before.id, 0));
         FOR article_id, other_time, other_source_id, other_content_hash, other_sentences, other_signature,
             other_buckets, other_shingle_count, other_score, other_reason IN
             SELECT a.id, canonical_time(a.published_at, a.added_at, policy, earliest), a.source_id, f.content_hash,
@@ -1840,7 +1850,6 @@ BEGIN
             END IF;
         END LOOP;
     END IF;
-    added := coalesce(given.added_at, now());
     IF told IS DISTINCT FROM told_before THEN
         outcome := CASE WHEN told_before IS NULL THEN 'shares' ELSE 'not plain' END;
         other_sentences := own;
@@ -1850,24 +1859,39 @@ BEGIN
     END IF;
     gained := ARRAY(SELECT (p->>'other_id')::bigint FROM jsonb_array_elements(mark->'pairs') AS p
                     WHERE (p->>'best_match')::boolean);
-    PERFORM set_config('dedup.storing', 'on', true);  -- it brings its mark
-    INSERT INTO article (source_id, url, title, publication, published_at, added_at, language, byline, kept, text)
-    VALUES (given.source_id, given.url, given.title, given.publication, given.published_at, added, given.language,
-            given.byline, given.kept, given.body)
-    ON CONFLICT ON CONSTRAINT article_source_id_key DO NOTHING RETURNING id INTO article_id;
-    PERFORM set_config('dedup.storing', 'off', true);
-    IF NOT FOUND THEN
-        outcome := 'not plain';
-        RETURN NEXT;
-        RETURN;
+    IF before.id IS NULL THEN
+        PERFORM set_config('dedup.storing', 'on', true);  -- it brings its mark
+        INSERT INTO article (source_id, url, title, publication, published_at, added_at, language, byline, kept, text)
+        VALUES (given.source_id, given.url, given.title, given.publication, given.published_at, added, given.language,
+                given.byline, given.kept, given.body)
+        ON CONFLICT ON CONSTRAINT article_source_id_key DO NOTHING RETURNING article.id, article.revision INTO article_id, text_revision;
+        PERFORM set_config('dedup.storing', 'off', true);
+        IF NOT FOUND THEN
+            outcome := 'not plain';
+            RETURN NEXT;
+            RETURN;
+        END IF;
+        INSERT INTO article_mark (id, time, status, takes_part, duplicate_of, score, reason, marked_at)
+        VALUES (article_id, coalesce(given.published_at, added), coalesce(mark->>'status', 'unique'), true,
+                (mark->>'duplicate_of')::bigint, (mark->>'score')::double precision, mark->>'reason', now());
+    ELSE
+        -- Triggers remove the old fingerprint, and make the mark pending.
+        UPDATE article a
+        SET text = given.body, title = given.title, url = coalesce(given.url, a.url),
+            publication = coalesce(given.publication, a.publication), published_at = given.published_at,
+            added_at = added, language = given.language, byline = coalesce(given.byline, a.byline),
+            kept = coalesce(given.kept, a.kept)
+        WHERE a.id = before.id RETURNING a.id, a.revision INTO article_id, text_revision;
+        UPDATE article_mark
+        SET status = coalesce(mark->>'status', 'unique'), takes_part = true,
+            duplicate_of = (mark->>'duplicate_of')::bigint, score = (mark->>'score')::double precision,
+            reason = mark->>'reason', limit_fired = NULL, marked_at = now()
+        WHERE id = article_id;
     END IF;
-    INSERT INTO article_mark (id, time, status, takes_part, duplicate_of, score, reason, marked_at)
-    VALUES (article_id, coalesce(given.published_at, added), coalesce(mark->>'status', 'unique'), true,
-            (mark->>'duplicate_of')::bigint, (mark->>'score')::double precision, mark->>'reason', now());
     INSERT INTO fingerprint (article_id, version, revision, content_hash, sentence_hashes, signature, buckets,
                              word_count, shingle_count, canonical)
-    VALUES (article_id, given.version, 0, given.content_hash, given.sentence_hashes, given.signature, given.buckets,
-            given.word_count, given.shingle_count, mark->>'duplicate_of' IS NULL);
+    VALUES (article_id, given.version, text_revision, given.content_hash, given.sentence_hashes, given.signature,
+            given.buckets, given.word_count, given.shingle_count, mark->>'duplicate_of' IS NULL);
     IF mark IS NOT NULL THEN
         SELECT array_agg(c.article_id), array_agg(c.other_id) INTO outdone, outdone_others FROM clear_best_match(gained) AS c;
         INSERT INTO match (article_id, other_id, relation, rule, score, sentence_jaccard, signature_jaccard, containment,
@@ -2038,8 +2062,8 @@ CREATE INDEX quoted_sentence_article ON dedup.quoted_sentence USING btree (artic
 CREATE INDEX quoted_sentence_outlets ON dedup.quoted_sentence USING btree (outlets, sentence_hash);
 --- index quoted_sentence_stories of quoted_sentence
 CREATE INDEX quoted_sentence_stories ON dedup.quoted_sentence USING btree (stories, sentence_hash);
---- index recent_key_entry of recent_key
-CREATE INDEX recent_key_entry ON dedup.recent_key USING btree (canonical, entry);
+--- index recent_key_keys of recent_key
+CREATE INDEX recent_key_keys ON dedup.recent_key USING gin (keys) WITH (fastupdate=off);
 --- index review_pair_place of review_pair
 CREATE INDEX review_pair_place ON dedup.review_pair USING btree (place);
 --- index run_alive of run

@@ -84,7 +84,6 @@ _PREFER_INDEXES = {
     "enable_bitmapscan": "off",  # a bitmap scan would read and sort all waiting articles for each page
     "enable_hashjoin": "off",
     "enable_mergejoin": "off",
-    "plan_cache_mode": "force_generic_plan",  # planning would take longer than a look-up
 }
 
 
@@ -277,7 +276,8 @@ class Session:
                     cursor.execute(set_values(patient, local=True))
                 if settling:
                     started = time.monotonic()
-                    hold_settle_lock(cursor)
+                    # For one article, planning would take longer than execution.
+                    hold_settle_lock(cursor, planned_once=seconds is not None)
                     waited = time.monotonic() - started
                     if seconds is not None and waited > NEGLIGIBLE_SECONDS:
                         left = milliseconds(max(seconds - waited, NEGLIGIBLE_SECONDS))
@@ -328,9 +328,12 @@ def one_column(
     return [row[0] for row in cursor.execute(query, values).fetchall()]
 
 
-def hold_settle_lock(cursor: Cursor) -> None:
-    """Take the settle lock, which the transaction needs to write marks, and read through indexes only."""
+def hold_settle_lock(cursor: Cursor, *, planned_once: bool = False) -> None:
+    """Take the settle lock, which the transaction needs to write marks, and read through indexes only.
+    `planned_once`: the server plans a statement once per session, and not for each set of values."""
     values = _PREFER_INDEXES | {"lock_timeout": milliseconds(ROW_SECONDS), "dedup.settling": "on"}
+    if planned_once:
+        values["plan_cache_mode"] = "force_generic_plan"
     # The settle lock is taken first, because the short timeout for rows must not apply to that lock.
     cursor.execute(b"SELECT dedup.settle_lock(), " + set_values(values, local=True).removeprefix(b"SELECT "))
 

@@ -7,7 +7,8 @@
     FROM dedup.fingerprint f
     CROSS JOIN LATERAL unnest(dedup.keys(f.sentence_hashes, f.buckets, f.content_hash)) AS k (key)
     EXCEPT (
-        SELECT canonical, entry FROM dedup.recent_key
+        SELECT f.canonical, dedup.entry(k.key, r.article_id)
+        FROM dedup.recent_key r JOIN dedup.fingerprint f USING (article_id) CROSS JOIN LATERAL unnest(r.keys) AS k (key)
         UNION ALL
         SELECT s.canonical, e.entry
         FROM dedup.key_segment s JOIN dedup.key_block b ON b.segment = s.id
@@ -16,7 +17,9 @@
 
 -- name: add_absent
 -- Add the missing entries.
-INSERT INTO dedup.recent_key (canonical, entry) SELECT canonical, entry FROM ${absent}
+INSERT INTO dedup.recent_key (article_id, keys)
+SELECT article_id, dedup.keys(sentence_hashes, buckets, content_hash) FROM dedup.fingerprint
+WHERE article_id IN (SELECT entry & 4294967295 FROM ${absent})
 
 -- name: blocks
 -- Return the blocks of segments that may have entries of a range of keys.
@@ -65,20 +68,22 @@ SELECT 1 + greatest((SELECT max(id) FROM dedup.key_segment), (SELECT max(segment
 
 -- name: recent
 -- Return whether more recent entries than `entries` exist. The size of the table is tested first, so that the rows of a
--- small table are not counted.
-SELECT pg_relation_size('dedup.recent_key') > 32 * %(entries)s::bigint
-   AND (SELECT count(*) FROM (SELECT FROM dedup.recent_key LIMIT %(entries)s + 1) AS found) > %(entries)s
+-- small table are not read.
+SELECT pg_relation_size('dedup.recent_key') > 8 * %(entries)s::bigint
+   AND (SELECT sum(cardinality(keys)) FROM dedup.recent_key) > %(entries)s
 
 -- name: segments
 -- Return the segments in use.
 SELECT id, canonical, entries, blocks FROM dedup.key_segment ORDER BY entries, id
 
 -- name: take_recent
--- Delete the recent entries, and return the entries of originals and of duplicates.
-WITH taken AS (DELETE FROM dedup.recent_key RETURNING canonical, entry)
-SELECT coalesce(array_agg(entry) FILTER (WHERE canonical), '{}'),
-       coalesce(array_agg(entry) FILTER (WHERE NOT canonical), '{}')
-FROM taken
+-- Delete the recent keys, and return the present entries of their articles: of originals, and of duplicates.
+WITH taken AS (DELETE FROM dedup.recent_key RETURNING article_id)
+SELECT coalesce(array_agg(dedup.entry(k.key, f.article_id)) FILTER (WHERE f.canonical), '{}'),
+       coalesce(array_agg(dedup.entry(k.key, f.article_id)) FILTER (WHERE NOT f.canonical), '{}')
+FROM (SELECT DISTINCT article_id FROM taken) AS t
+CROSS JOIN LATERAL (SELECT * FROM dedup.fingerprint WHERE article_id = t.article_id OFFSET 0) AS f
+CROSS JOIN LATERAL unnest(dedup.keys(f.sentence_hashes, f.buckets, f.content_hash)) AS k (key)
 
 -- name: use
 -- Put a segment in use.

@@ -117,7 +117,7 @@ FROM before RETURNING before.settled_through
 SELECT ${row}
 FROM dedup.sharing(
     CASE %(among)s WHEN 'canonical' THEN '{true}' WHEN 'duplicate' THEN '{false}' ELSE '{true,false}' END::boolean[],
-    %(sentences)s, %(buckets)s, %(contents)s) AS hit
+    %(sentences)s::bigint[] || %(buckets)s || %(contents)s) AS hit
 -- OFFSET 0: look up the article of each hit. With statistics from before most articles took part, the planner would
 -- begin with all articles that take part. Columns are named, since a scraper has no right to the texts.
 CROSS JOIN LATERAL (
