@@ -1,4 +1,4 @@
--- Entries that find articles: an entry joins a key and an article's id in one number (`dedup.entry`).
+-- Index entries: each is a key (sentence, bucket or content hash) and an article's id in one number (`dedup.entry`).
 
 -- name: absent
 -- Missing entries of fingerprints in use.
@@ -19,7 +19,7 @@
 INSERT INTO dedup.recent_key (canonical, entry) SELECT canonical, entry FROM ${absent}
 
 -- name: blocks
--- Return the blocks of segments that may have entries of a range of keys.
+-- Return the blocks of segments that may contain entries of a range of keys, as one row.
 SELECT string_agg(array_send(b.entries), ''), array_agg(cardinality(b.entries)::bigint)
 FROM dedup.key_segment s CROSS JOIN LATERAL (
     SELECT entries FROM dedup.key_block WHERE segment = s.id
@@ -27,7 +27,7 @@ FROM dedup.key_segment s CROSS JOIN LATERAL (
 WHERE s.id = ANY (%(segments)s)
 
 -- name: count_absent
--- Count articles that lack an entry.
+-- Count articles with a key that has no entry.
 SELECT count(DISTINCT entry & 4294967295) FROM ${absent}
 
 -- name: delete_blocks
@@ -43,7 +43,7 @@ DELETE FROM dedup.key_segment WHERE id = ANY (%(segments)s)
 SELECT coalesce(array_agg(article_id ORDER BY article_id), '{}') FROM dedup.${table}
 
 -- name: having_flag
--- Return the articles whose canonical flag has this value.
+-- Return the ids of articles whose fingerprint has this canonical flag.
 SELECT coalesce(array_agg(article_id ORDER BY article_id), '{}') FROM dedup.fingerprint WHERE canonical = %(canonical)s
 
 -- name: keys
@@ -59,8 +59,8 @@ FROM (
 SELECT 1 + greatest((SELECT max(id) FROM dedup.key_segment), (SELECT max(segment) FROM dedup.key_block), 0)
 
 -- name: recent
--- Return whether more recent entries than `entries` exist. The size of the table is tested first, so that the rows of a
--- small table are not counted.
+-- Return whether more than `entries` entries are in no segment yet (recent entries). The size of the table is tested
+-- first, so that the rows of a small table are not counted.
 SELECT pg_relation_size('dedup.recent_key') > 32 * %(entries)s::bigint
    AND (SELECT count(*) FROM (SELECT FROM dedup.recent_key LIMIT %(entries)s + 1) AS found) > %(entries)s
 
@@ -69,7 +69,7 @@ SELECT pg_relation_size('dedup.recent_key') > 32 * %(entries)s::bigint
 SELECT id, canonical, entries, blocks FROM dedup.key_segment ORDER BY entries, id
 
 -- name: take_recent
--- Delete the recent entries, and return the entries of originals and of duplicates.
+-- Delete all recent entries; return the entries of originals, and the entries of duplicates.
 WITH taken AS (DELETE FROM dedup.recent_key RETURNING canonical, entry)
 SELECT coalesce(array_agg(entry) FILTER (WHERE canonical), '{}'),
        coalesce(array_agg(entry) FILTER (WHERE NOT canonical), '{}')
