@@ -1,1 +1,1 @@
-"""Statements about the corpus; each module has an SQL file beside it. Other rooms decide marks."""
+"""Reads and writes the corpus; most modules have an SQL file of the same name. It decides no marks."""

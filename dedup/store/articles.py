@@ -1,7 +1,7 @@
 """Stores, edits, reads and deletes articles. Other modules decide marks.
 
-Triggers of the schema (`migrations/sql`) withdraw the marks that a change affects. An open transaction that
-inserted or edited an article holds that article; a new version from a different caller is then deferred.
+Triggers of the schema (`migrations/sql`) make the marks that a change affects stale or pending. An open
+transaction that inserted or edited an article locks its row; another caller's version is then deferred.
 """
 
 from __future__ import annotations
@@ -36,8 +36,8 @@ class LoadCounts:
 
 
 def store(cursor: Cursor, articles: Sequence[Article]) -> LoadCounts:
-    """Store new articles as pending, and stored ones as edits. A field of None keeps the stored value."""
-    # Of two articles with one source_id, the second is an edit of the first; both are stored as one article.
+    """Insert new articles as pending, and update articles that are stored. None keeps the stored value."""
+    # If two articles have the same source_id, the second is an edit of the first, so the two are merged.
     last: dict[str, Article] = {}
     for article in articles:
         if before := last.get(article.source_id):
@@ -51,7 +51,7 @@ def store(cursor: Cursor, articles: Sequence[Article]) -> LoadCounts:
     if known:
         changed = one_column(cursor, _sql("changed"), values)
         if changed:
-            # The trigger of an edit would take the lock, too, but would then wait longer for rows.
+            # The trigger on UPDATE takes the settle lock, too, but without the short timeout for row locks.
             hold_settle_lock(cursor)
             cursor.execute(_sql("update"), {**values, "ids": bigints(changed)})
         counts.changed, counts.same = len(changed), known - len(changed)
@@ -59,7 +59,7 @@ def store(cursor: Cursor, articles: Sequence[Article]) -> LoadCounts:
 
 
 def add(cursor: Cursor, article: Article) -> bool:
-    """Store an article if its source_id is new; return whether it was. Only the right to insert is needed."""
+    """Store an article if its source_id is new; return True if it was new. Needs only the right to insert."""
     return cursor.execute(_sql("insert"), _column_values([article])).rowcount > 0
 
 
@@ -75,15 +75,15 @@ def article_values(article: Article) -> dict[str, Any]:
 
 
 def _insert(cursor: Cursor, values: dict[str, Any], given: int) -> int:
-    """Insert those articles that are new; return their number. `given`: the number of all articles."""
+    """Insert the articles that are new; return how many are new. `given`: number of articles in `values`."""
     if given == 1:
         return cursor.execute(_sql("insert"), values).rowcount
     with cursor.connection.transaction() as savepoint:
         new = cursor.execute(_sql("insert"), values).rowcount
         if new in (0, given):
             return new
-        # The other articles may need an edit, which takes the settle lock, and the holder of that lock may
-        # wait for the new keys. So undo this, and insert again under the lock.
+        # Stored articles may now need an edit, which takes the settle lock. The holder of that lock may wait
+        # for the rows inserted here. So undo the insert, and repeat it under the lock.
         raise psycopg.Rollback(savepoint)
     hold_settle_lock(cursor)
     return cursor.execute(_sql("insert"), values).rowcount
@@ -115,9 +115,9 @@ def count(cursor: Cursor) -> int:
 
 
 def body_sql(row: str) -> str:
-    """Return SQL for the present text of a row of `dedup.article`; '' if the row of its table is gone.
+    """Return SQL for the present text of a row of `dedup.article`; '' if its attached row is gone.
 
-    Pass a text for which `html_sql` is true to `extract_text`.
+    If `html_sql` is true for the same row, the text is HTML: pass it to `extract_text`.
     """
     elsewhere = f"(SELECT t.text FROM dedup.article_text t WHERE t.article_id = {row}.id)"
     return f"coalesce({row}.text, {elsewhere}, '')"
@@ -152,7 +152,7 @@ def make_article(row: Sequence[Any]) -> Article:
 
 
 def load_texts(cursor: Cursor, ids: Sequence[int]) -> list[TextTask]:
-    """Return the texts to fingerprint, except of articles whose attached row changed since the last sync."""
+    """Return texts to fingerprint; leave out articles whose attached row changed since the last sync."""
     query = _sql("texts", text=body_sql("a"), html=html_sql("a"))
     rows = cursor.execute(query, {"ids": bigints(ids)}).fetchall()
     return [
@@ -162,12 +162,12 @@ def load_texts(cursor: Cursor, ids: Sequence[int]) -> list[TextTask]:
 
 
 def find_partners(cursor: Cursor, source_ids: Sequence[str]) -> list[int]:
-    """Return the ids of articles that have a pair with one of these articles."""
+    """Return the ids of articles that form a stored pair with one of these articles."""
     return one_column(cursor, _sql("partners"), {"source_ids": list(source_ids)})
 
 
 def note_limit(cursor: Cursor, ids: Sequence[int], limit: str) -> None:
-    """Record the limit that left articles unsettled; `dedup status` shows the limit."""
+    """Record the safety limit that left these articles unsettled; `dedup status` shows the limit."""
     cursor.execute(_sql("note_limit"), {"limit": limit, "ids": bigints(ids)})
 
 
@@ -176,17 +176,17 @@ def withdraw(cursor: Cursor, ids: Collection[int]) -> None:
 
 
 def remove_pairs(cursor: Cursor, ids: Collection[int]) -> None:
-    """Remove the pairs of articles, and make their partners stale. Needs the settle lock."""
+    """Remove all pairs of articles, and make the other article of each pair stale. Needs the settle lock."""
     cursor.execute(_sql("remove_pairs"), {"ids": bigints(ids)})
 
 
 def delete(cursor: Cursor, source_ids: Sequence[str]) -> list[str]:
-    """Delete articles, and return the source_ids that existed. Triggers make copies and partners stale."""
+    """Delete articles; return the source_ids that existed. Triggers make dependent marks pending or stale."""
     return one_column(cursor, _sql("delete"), {"source_ids": list(source_ids)})
 
 
 def newest(cursor: Cursor, count: int) -> list[Article]:
-    """Return the newest articles that can be read, the latest first."""
+    """Return at most `count` articles that have not failed, the newest first."""
     values = {"ids": bigints(newest_ids(cursor, count))}
     rows = cursor.execute(_sql("newest", fields=fields_sql("a")), values).fetchall()
     return [make_article(row) for row in rows]
@@ -216,19 +216,19 @@ def count_deferred(cursor: Cursor) -> int:
 
 
 def list_deferred(cursor: Cursor, limit: int) -> list[str]:
-    """Return source_ids of the first `limit` deferred articles."""
+    """Return the source_ids of at most `limit` deferred articles, the first deferred first."""
     return one_column(cursor, _sql("deferred"), {"limit": limit})
 
 
 def store_deferred(cursor: Cursor, source_ids: Sequence[str]) -> None:
-    """Store all deferred versions of these articles in their order. Needs the settle lock.
+    """Store all deferred versions of these articles in the order in which they came. Needs the settle lock.
 
-    Raises BusyError, at the end of the transaction: a transaction still holds one of these articles.
+    The caller's transaction block raises BusyError if another transaction still locks one of these articles.
     """
     rows = cursor.execute(_sql("take_deferred"), {"source_ids": list(source_ids)}).fetchall()
     if not rows:
         return
-    # The table of an article may have been attached since; then the table's row defines the article.
+    # The article may have become a row of an attached table since; then only that row defines the article.
     attached = _find_attached(cursor, source_ids)
     for row in rows:  # one by one, since a version may lack a field that an earlier one has
         if row[0] not in attached:

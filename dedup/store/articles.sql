@@ -1,8 +1,8 @@
 -- Articles.
 
 -- name: incoming
--- Rows of the given articles, from one array per field. Texts are sent in binary format: in an array in text
--- format Postgres would escape them, which takes 80 bytes for every backslash.
+-- The given articles as rows, from one array per field. Arrays of texts are sent in binary format. In text format
+-- Postgres would escape the texts, which takes 80 bytes for every backslash.
 unnest(%(source_id)b::text[], %(text)b::text[], %(title)b::text[], %(url)b::text[], %(publication)b::text[],
        %(published_at)s::timestamptz[], %(added_at)s::timestamptz[], %(language)b::text[], %(byline)b::text[],
        %(kept)b::text[]::jsonb[])
@@ -56,14 +56,14 @@ FROM dedup.article a CROSS JOIN LATERAL (SELECT * FROM dedup.article_mark WHERE 
 WHERE a.source_id = %(source_id)s
 
 -- name: texts
--- Return the texts to fingerprint, except of articles whose rows of attached tables have changed since the last sync.
+-- Return texts to fingerprint. Leave out articles whose row of an attached table changed since the last sync.
 SELECT a.id, a.revision, a.language, a.title, b.text, a.byline, ${html}
 FROM dedup.article a CROSS JOIN LATERAL (SELECT ${text} AS text OFFSET 0) AS b
 WHERE a.id = ANY (%(ids)s) AND (a.text_hash IS NULL OR a.text_hash = sha256(convert_to(b.text, 'UTF8')))
 
 -- name: partners
--- Return articles that have a pair with one of these articles. OFFSET 0: go from the article to its pairs, even under
--- stale statistics.
+-- Return articles that form a stored pair with one of these articles. OFFSET 0: look up the pairs of each article by
+-- index, even under stale statistics.
 SELECT DISTINCT m.id
 FROM unnest(%(source_ids)s::text[]) AS given (source_id)
 CROSS JOIN LATERAL (
@@ -75,37 +75,37 @@ CROSS JOIN LATERAL (
 ) AS m (id)
 
 -- name: note_limit
--- Record the limit that left articles unsettled.
+-- Record the safety limit that left articles unsettled.
 UPDATE dedup.article_mark SET limit_fired = %(limit)s WHERE id = ANY (%(ids)s) AND (status = 'pending' OR stale)
 
 -- name: withdraw
--- Make articles take no part, so that other articles are not compared with them.
+-- Exclude articles from comparisons until they are settled again. Marks that depend on these articles become stale.
 SELECT dedup.withdraw(%(ids)s::bigint[])
 
 -- name: remove_pairs
--- Remove the pairs of articles, and make their partners stale.
+-- Remove all pairs of articles, and make the other article of each pair stale.
 SELECT dedup.remove_pairs(%(ids)s::bigint[])
 
 -- name: delete
--- Delete articles; triggers make their copies and partners stale.
+-- Delete articles. Triggers make their copies pending, and the other articles of their pairs stale.
 DELETE FROM dedup.article WHERE source_id = ANY (%(source_ids)s) RETURNING source_id
 
 -- name: newest
--- Return articles, the newest first. `fields`: the columns of an article.
+-- Return articles, the newest first. `fields`: SQL for the columns of an article.
 SELECT ${fields} FROM dedup.article a WHERE a.id = ANY (%(ids)s)
 ORDER BY coalesce(a.published_at, a.added_at) DESC, a.source_id
 
 -- name: newest_ids
--- Return the newest articles that can be read.
+-- Return the ids of the newest articles that have not failed.
 SELECT id FROM dedup.marked_article WHERE status <> 'failed'
 ORDER BY coalesce(published_at, added_at) DESC, source_id LIMIT %(count)s
 
 -- name: analyze
--- Update the statistics of the planner.
+-- Update the planner's statistics of `tables`.
 ANALYZE ${tables}
 
 -- name: defer
--- Keep a version of an article without waiting for a lock.
+-- Keep a version of an article as deferred; this waits for no lock.
 INSERT INTO dedup.deferred_article (source_id, text, title, url, publication, published_at, added_at, language, byline,
                                     kept)
 VALUES (%(source_id)s, %(text)s, %(title)s, %(url)s, %(publication)s, %(published_at)s,
@@ -124,7 +124,7 @@ SELECT EXISTS (SELECT FROM dedup.deferred_article WHERE source_id = %(source_id)
 SELECT count(*) FROM dedup.deferred_article
 
 -- name: deferred
--- Return the deferred articles that came first.
+-- Return the source_ids of deferred articles, the first deferred first.
 SELECT source_id FROM dedup.deferred_article GROUP BY source_id ORDER BY min(id) LIMIT %(limit)s
 
 -- name: take_deferred

@@ -1,7 +1,7 @@
 """Checks and repairs the data on which later marks depend: revisions, flags, counts, triggers.
 
 See docs/reliability.md, promise 16. `../settling/verify.py` recomputes marks, pairs and fingerprints of a
-sample; these checks are cheap enough to cover whole tables.
+sample; the checks of this module are cheap enough to cover whole tables.
 """
 
 from __future__ import annotations
@@ -23,14 +23,14 @@ _sql = Statements("store/bookkeeping")
 
 
 class Healing(Enum):
-    """Repairs of a fault; the next backfill completes a repair."""
+    """Kinds of repair of a fault; the next backfill completes each repair."""
 
     SETTLE = auto()  # settle the article again
     FINGERPRINT = auto()  # fingerprint and settle the article again
     COUNT = auto()  # count every sentence again
-    PLACE = auto()  # look up again the time up to which articles are settled
-    ADOPT = auto()  # adopt the settings in force again, and settle everything again
-    DIVIDE = auto()  # find out again for all articles whether they are before the horizon
+    PLACE = auto()  # find out again up to which time articles are settled
+    ADOPT = auto()  # apply the settings in force again, and settle all articles again
+    DIVIDE = auto()  # check again which articles are before the horizon
     CREDITS = auto()  # read the credits of the article again
     TABLES = auto()  # compare attached tables with their articles
     SCHEMA = auto()  # switch triggers on, remove rows that belong to no article, add missing marks
@@ -40,38 +40,38 @@ class Healing(Enum):
 class Finding:
     words: str
     repair: Healing
-    article_id: int | None = None  # None if the fault is not of one article
+    article_id: int | None = None  # None if the fault does not concern a single article
 
 
 _OF_ARTICLES: tuple[tuple[str, Healing, str], ...] = (
-    ("the fingerprint is of another revision of its text", Healing.FINGERPRINT, "other_revision"),
-    ("it is settled and has no fingerprint", Healing.SETTLE, "no_fingerprint"),
-    ("it is settled and takes no part", Healing.SETTLE, "takes_no_part"),
-    ("it takes part and was never settled", Healing.SETTLE, "never_settled"),
-    ("its mark and its canonical flag disagree", Healing.SETTLE, "flag_disagrees"),
-    ("it failed and has a fingerprint or pairs", Healing.FINGERPRINT, "failed_with_more"),
-    ("it failed and has credits", Healing.CREDITS, "failed_with_credits"),
-    ("it is archived and has a fingerprint", Healing.FINGERPRINT, "archived_with_fingerprint"),
-    ("it is not archived, and its original is", Healing.SETTLE, "original_archived"),
-    ("its mark and its pairs disagree", Healing.SETTLE, "pairs_disagree"),
+    ("its fingerprint was made from another revision of its text", Healing.FINGERPRINT, "other_revision"),
+    ("it is settled but has no fingerprint", Healing.SETTLE, "no_fingerprint"),
+    ("it is settled but takes no part in comparisons", Healing.SETTLE, "takes_no_part"),
+    ("it takes part in comparisons but was never settled", Healing.SETTLE, "never_settled"),
+    ("its mark contradicts the canonical flag of its fingerprint", Healing.SETTLE, "flag_disagrees"),
+    ("it failed but has a fingerprint or pairs", Healing.FINGERPRINT, "failed_with_more"),
+    ("it failed but has credits", Healing.CREDITS, "failed_with_credits"),
+    ("it is archived but has a fingerprint", Healing.FINGERPRINT, "archived_with_fingerprint"),
+    ("it is not archived but its original is archived", Healing.SETTLE, "original_archived"),
+    ("its mark does not follow from its pairs", Healing.SETTLE, "pairs_disagree"),
 )
-"""Fault of an article, its repair, and the statement that finds such articles."""
+"""Faults of single articles: message, repair, and the statement that returns the faulty articles."""
 
 _COUNTED: tuple[tuple[str, Healing, str], ...] = (
     ("fingerprints that belong to no article", Healing.SCHEMA, "count_lost_fingerprints"),
     ("pairs that belong to no article", Healing.SCHEMA, "count_lost_pairs"),
-    ("articles without a mark, or with one of another time or table", Healing.SCHEMA, "count_missing_marks"),
+    ("articles without a mark, or marks with a wrong time or table", Healing.SCHEMA, "count_missing_marks"),
     ("marks that belong to no article", Healing.SCHEMA, "count_lost_marks"),
     ("credits that belong to no article or no agency", Healing.SCHEMA, "count_lost_credits"),
-    ("pairs of an archived article with one that is not", Healing.SCHEMA, "count_crossing_pairs"),
-    ("triggers that do not fire always, and miss changes", Healing.SCHEMA, "count_triggers"),
+    ("pairs of an archived article and one that is not archived", Healing.SCHEMA, "count_crossing_pairs"),
+    ("triggers that are not ENABLE ALWAYS, and miss changes", Healing.SCHEMA, "count_triggers"),
     ("missing rows of dedup.settle_turn", Healing.SCHEMA, "count_missing_turn"),
 )
-"""Fault that is counted, its repair, and the statement that counts it."""
+"""Faults that are only counted: message, repair, and the statement that counts the faults."""
 
 
 def find_faults(cursor: Cursor, settings: Settings) -> Iterator[Finding]:
-    """Yield every fault; read whole tables."""
+    """Yield all faults in the corpus; this reads whole tables."""
     for words, repair, statement in _OF_ARTICLES:
         for article_id, source_id in cursor.execute(_sql(statement)).fetchall():
             yield Finding(f"{source_id}: {words}", repair, article_id)
@@ -80,14 +80,14 @@ def find_faults(cursor: Cursor, settings: Settings) -> Iterator[Finding]:
             yield Finding(f"{words}: {count:,}", repair)
     if absent := key_segments.count_absent(cursor):
         yield Finding(
-            f"{counted(absent, 'article is', 'articles are')} not found by some of their keys", Healing.SCHEMA
+            f"{counted(absent, 'article is', 'articles are')} missing some lookup entries", Healing.SCHEMA
         )
     if wrong := window.count_wrong_side(cursor, settings):
         yield Finding(
-            f"{counted(wrong, 'article is', 'articles are')} on the wrong side of the horizon", Healing.DIVIDE
+            f"{counted(wrong, 'article is', 'articles are')} wrongly archived or unarchived", Healing.DIVIDE
         )
     if one_row(cursor, _sql("later_than_noted"), order_parameters(settings))[0]:
-        yield Finding("articles are settled that are later than dedup.corpus_state says", Healing.PLACE)
+        yield Finding("settled articles are later than the time in dedup.corpus_state", Healing.PLACE)
 
 
 @dataclass(slots=True)
@@ -109,10 +109,10 @@ class Repairs:
 
 
 def settle_again(cursor: Cursor, ids: Collection[int], *, fingerprint: bool = False) -> None:
-    """Make articles of any status stale. Needs the settle lock. `fingerprint`: drop their fingerprints, and
-    make failed ones pending.
+    """Make settled articles stale, so that they are settled again. Needs the settle lock. `fingerprint`: also
+    drop the fingerprints of all these articles, and make failed articles pending.
     """
-    # A mark cannot point to an original that is gone.
+    # A mark cannot point to an original that is gone, so duplicates without an original become pending.
     cursor.execute(_sql("unmark_without_original"), {"ids": bigints(ids)})
     if fingerprint:
         fingerprints.drop(cursor, ids)
@@ -127,7 +127,7 @@ def repair_lock(cursor: Cursor) -> None:
 
 
 def repair_others(cursor: Cursor, repairs: Collection[Healing]) -> None:
-    """Do the repairs that are not of single articles. Needs the settle lock."""
+    """Make the repairs that concern the whole corpus, not single articles. Needs the settle lock."""
     if Healing.SCHEMA in repairs:
         for statement in (
             *("delete_lost_pairs", "delete_lost_fingerprints", "delete_lost_marks", "delete_lost_credits"),

@@ -19,7 +19,7 @@ WHERE NOT EXISTS (SELECT FROM dedup.article a WHERE a.id = c.article_id)
    OR NOT EXISTS (SELECT FROM dedup.agency g WHERE g.id = c.agency_id)
 
 -- name: missing_marks
--- Articles without a mark, or with a mark that has another time or attached table.
+-- Articles without a mark, or with a mark that has a different time or attached table than the article.
 dedup.article a LEFT JOIN dedup.article_mark k ON k.id = a.id
 WHERE (k.id, k.time, k.attachment_id) IS DISTINCT FROM (a.id, coalesce(a.published_at, a.added_at), a.attachment_id)
 
@@ -30,14 +30,14 @@ WHERE NOT EXISTS (SELECT FROM dedup.article a WHERE a.id = m.article_id)
    OR NOT EXISTS (SELECT FROM dedup.article a WHERE a.id = m.other_id)
 
 -- name: crossing_pairs
--- Pairs of an archived article with one that is not archived.
+-- Pairs of an archived article and an article that is not archived. Stale articles are left out.
 dedup.match m
 JOIN dedup.article_mark a ON a.id = m.article_id
 JOIN dedup.article_mark o ON o.id = m.other_id
 WHERE a.archived <> o.archived AND NOT a.stale AND NOT o.stale
 
 -- name: add_missing_marks
--- Add missing marks as pending, and correct the time and attached table of other marks.
+-- Add missing marks as pending, and correct marks with a wrong time or attached table.
 INSERT INTO dedup.article_mark (id, time, attachment_id)
 SELECT a.id, coalesce(a.published_at, a.added_at), a.attachment_id FROM ${missing_marks}
 ON CONFLICT (id) DO UPDATE SET time = excluded.time, attachment_id = excluded.attachment_id
@@ -52,7 +52,7 @@ SELECT a.id, a.source_id FROM dedup.marked_article a
 WHERE a.archived AND EXISTS (SELECT FROM dedup.fingerprint f WHERE f.article_id = a.id) ORDER BY a.id
 
 -- name: count_crossing_pairs
--- Count pairs of an archived article with one that is not archived.
+-- Count pairs of an archived article and an article that is not archived.
 SELECT count(*) FROM ${crossing_pairs}
 
 -- name: count_lost_credits
@@ -68,7 +68,7 @@ SELECT count(*) FROM ${lost_fingerprints}
 SELECT count(*) FROM ${lost_marks}
 
 -- name: count_missing_marks
--- Count articles without a mark, or with a mark that has another time or attached table.
+-- Count articles without a mark, or with a mark that has a wrong time or attached table.
 SELECT count(*) FROM ${missing_marks}
 
 -- name: count_lost_pairs
@@ -80,13 +80,13 @@ SELECT count(*) FROM ${lost_pairs}
 SELECT count(*) FROM (SELECT WHERE NOT EXISTS (SELECT FROM dedup.settle_turn)) AS missing
 
 -- name: count_triggers
--- Count triggers that do not fire always.
+-- Count triggers that are not set to ENABLE ALWAYS.
 SELECT count(*)
 FROM pg_trigger t JOIN pg_class c ON c.oid = t.tgrelid
 WHERE c.relnamespace = 'dedup'::regnamespace AND NOT t.tgisinternal AND t.tgenabled <> 'A'
 
 -- name: delete_crossing_pairs
--- Delete pairs of an archived article with one that is not archived.
+-- Delete pairs of an archived article and an article that is not archived.
 DELETE FROM dedup.match WHERE ctid IN (SELECT m.ctid FROM ${crossing_pairs})
 
 -- name: delete_lost_credits
@@ -106,7 +106,7 @@ DELETE FROM ${lost_marks}
 DELETE FROM ${lost_pairs}
 
 -- name: failed_with_credits
--- Return failed articles that have credits and do not wait to have them read.
+-- Return failed articles that have credits, unless a backfill will read their credits again.
 SELECT a.id, a.source_id FROM dedup.marked_article a
 WHERE a.status = 'failed' AND NOT a.archived AND EXISTS (SELECT FROM dedup.credit c WHERE c.article_id = a.id)
   AND NOT EXISTS (SELECT FROM dedup.credit_unread u WHERE u.article_id = a.id)
@@ -122,31 +122,31 @@ WHERE a.status = 'failed' AND NOT a.archived
 ORDER BY a.id
 
 -- name: fire_always
--- Make every trigger fire always.
+-- Set every trigger to ENABLE ALWAYS.
 SELECT dedup.fire_always()
 
 -- name: flag_disagrees
--- Return articles whose mark and canonical flag disagree.
+-- Return settled articles whose mark contradicts the canonical flag of their fingerprint.
 SELECT a.id, a.source_id FROM dedup.marked_article a
 JOIN dedup.fingerprint f ON f.article_id = a.id
 WHERE ${settled} AND f.canonical = (a.status = 'duplicate') ORDER BY a.id
 
 -- name: forget_digests
--- Make the next backfill adopt the settings in force again.
+-- Delete the digests of the settings in force, so that the next backfill applies the settings again.
 UPDATE dedup.corpus_state SET rule_digest = NULL, fingerprint_digest = NULL
 
 -- name: forget_place
--- Make the next settling look up again the time up to which articles are settled.
+-- Delete the recorded time up to which articles are settled; the next settling finds and records it again.
 UPDATE dedup.corpus_state SET settled_through = NULL
 
 -- name: later_than_noted
--- Return whether a settled article is later than the recorded time.
+-- Return whether a settled article is later than the recorded time up to which articles are settled.
 SELECT max(dedup.canonical_time(a.published_at, a.added_at, %(policy)s, %(earliest)s))
        > (SELECT settled_through FROM dedup.corpus_state)
 FROM dedup.marked_article a WHERE a.takes_part
 
 -- name: never_settled
--- Return articles that take part, but are pending or failed.
+-- Return articles that take part in comparisons, but are pending or failed.
 SELECT a.id, a.source_id FROM dedup.marked_article a
 WHERE a.takes_part AND a.status IN ('pending', 'failed') ORDER BY a.id
 
@@ -156,13 +156,13 @@ SELECT a.id, a.source_id FROM dedup.marked_article a
 WHERE ${settled} AND NOT EXISTS (SELECT FROM dedup.fingerprint f WHERE f.article_id = a.id) ORDER BY a.id
 
 -- name: original_archived
--- Return duplicates that are not archived while their original is.
+-- Return duplicates that are not archived although their original is archived.
 SELECT a.id, a.source_id FROM dedup.marked_article a
 JOIN dedup.article_mark o ON o.id = a.duplicate_of
 WHERE ${settled} AND o.archived ORDER BY a.id
 
 -- name: other_revision
--- Return settled articles whose fingerprint is of another revision of the text.
+-- Return settled articles whose fingerprint was made from another revision of the text.
 SELECT a.id, a.source_id FROM dedup.marked_article a
 JOIN dedup.fingerprint f ON f.article_id = a.id
 WHERE ${settled} AND f.revision <> a.revision ORDER BY a.id
@@ -183,11 +183,11 @@ WHERE ${settled}
 ORDER BY a.id
 
 -- name: takes_no_part
--- Return settled articles that take no part.
+-- Return settled articles that take no part in comparisons.
 SELECT a.id, a.source_id FROM dedup.marked_article a WHERE ${settled} AND NOT a.takes_part ORDER BY a.id
 
 -- name: unmark_without_original
--- Make duplicates pending whose original is gone, since a mark cannot point to a missing article.
+-- Make duplicates pending if their original is gone, because a mark cannot point to a missing article.
 UPDATE dedup.article_mark a
 SET status = 'pending', stale = false, duplicate_of = NULL, score = NULL, reason = NULL, marked_at = NULL
 WHERE a.id = ANY (%(ids)s) AND a.duplicate_of IS NOT NULL AND NOT a.archived

@@ -1,7 +1,7 @@
-"""Counts the carriers of sentences, and changes which sentences are common (docs/semantics.md, section 2).
+"""Counts the carriers of sentences (articles with a sentence), and stores which sentences are common.
 
-The counts of sentences with many carriers are stored, and updated by difference. `../rules/common.py` has
-the rule; `../settling/refresh.py` applies it.
+See docs/semantics.md, section 2. The counts of sentences with many carriers are stored, and updated by the
+difference. `../rules/common.py` decides which sentences are common, for `../settling/refresh.py`.
 """
 
 from __future__ import annotations
@@ -27,8 +27,8 @@ class SentenceCount:
     """Counts that decide whether a sentence is common."""
 
     sentence_hash: int
-    carriers: int  # articles that carry it
-    pairs: int  # ordered pairs of carriers with an equal bucket key, summed over the bands
+    carriers: int  # number of articles that carry the sentence
+    pairs: int  # number of ordered pairs of carriers with an equal bucket key, summed over the bands
     carrier: int | None  # the id of a carrier, for the example; None if unknown
 
 
@@ -36,10 +36,10 @@ class SentenceCount:
 class CommonChange:
     sentence_hash: int
     carriers: int
-    effective_stories: float | None  # see `rules.common`; None for a sentence that leaves the table
+    effective_stories: float | None  # see `rules.common`; None if the sentence stops being common
     carrier: int | None
-    enters: bool  # it becomes common; if both flags are false, its counts changed
-    leaves: bool  # it stops being common
+    enters: bool  # the sentence becomes common; if both flags are false, only its counts changed
+    leaves: bool  # the sentence stops being common
 
 
 def take_changes(cursor: Cursor) -> tuple[bool, Bigints, int]:
@@ -72,8 +72,8 @@ def count_all(
 
 
 def count_changed(cursor: Cursor, settings: Settings) -> list[SentenceCount]:
-    """Count the sentences of the waiting changes through indexes, in the transaction of `take_changes`."""
-    # The transaction must be REPEATABLE READ: changes and fingerprints have to be of one moment.
+    """Count sentences that waiting changes affect, by index lookups, in the transaction of `take_changes`."""
+    # The transaction must be REPEATABLE READ, so that all statements see the same changes and fingerprints.
     prefer_indexes(cursor)
     for statement in (
         *("drop_taken_changes", "taken_changes", "analyze_taken_changes"),
@@ -94,10 +94,10 @@ def find_changes(
     everything: bool,
     complete: bool = False,
 ) -> list[CommonChange]:
-    """Return the changes of the table of common sentences that follow from counts.
+    """Compare counts with the table of common sentences; return the changes that the table needs.
 
-    `everything`: `counts` has all sentences that many articles carry. `complete`: it also has all sentences
-    that are common or pinned, if any article carries them.
+    `everything`: `counts` has all sentences that many articles carry. `complete`: `counts` also has all
+    common or pinned sentences that any article carries.
     """
     counted = {count.sentence_hash: count for count in counts}
     present = load_common(cursor, None if everything else list(counted))
@@ -123,7 +123,7 @@ def find_changes(
 
 
 def load_common(cursor: Cursor, among: Sequence[int] | None = None) -> dict[int, tuple[int, float]]:
-    """Return the common sentences, all or those among some, with their carriers and effective stories."""
+    """Return the common sentences (only of `among`, if given) with their carriers and effective stories."""
     keys = None if among is None else arrays.bigints(among)
     rows = cursor.execute(_sql("stored"), {"keys": keys})
     return {row[0]: (row[1], row[2]) for row in rows.fetchall()}
@@ -134,7 +134,7 @@ def find_carriers(cursor: Cursor, sentences: Sequence[int]) -> list[int]:
 
 
 def find_rescored(cursor: Cursor, changed: Sequence[CommonChange]) -> list[int]:
-    """Return the articles whose scores change: the carriers of sentences that enter or leave."""
+    """Return the articles whose scores change: a sentence in them becomes common, or stops being common."""
     moved = [c.sentence_hash for c in changed if c.enters or c.leaves]
     return find_carriers(cursor, moved) if moved else []
 

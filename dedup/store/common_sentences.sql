@@ -5,7 +5,7 @@
 DROP TABLE IF EXISTS pg_temp.taken_change, pg_temp.net_change, pg_temp.touched_sentence
 
 -- name: taken_changes
--- Copy the changes that this transaction sees.
+-- Copy the ids of the waiting changes that this transaction sees.
 CREATE TEMPORARY TABLE taken_change ON COMMIT DROP AS SELECT id FROM dedup.sentence_change
 
 -- name: analyze_taken_changes
@@ -14,8 +14,8 @@ ANALYZE pg_temp.taken_change
 
 -- name: net_changes
 -- Reduce the taken changes to at most two rows per article: the fingerprint that was counted before, with the sign -1,
--- and the present fingerprint, with the sign +1. The fingerprint of an article comes and goes in turn, so the
--- first and the last change are enough.
+-- and the present fingerprint, with the sign +1. Fingerprints of an article are removed and added in turn, so its first
+-- and its last change are enough.
 CREATE TEMPORARY TABLE net_change ON COMMIT DROP AS
 WITH edge AS (
     SELECT c.article_id, min(c.id) AS first, max(c.id) AS last
@@ -34,8 +34,8 @@ JOIN dedup.fingerprint f ON f.article_id = e.article_id
 ANALYZE pg_temp.net_change
 
 -- name: touched_sentences
--- Collect the sentences of the changes: the change in the number of carriers, an article that carries the sentence
--- now, and the stored counts, if any.
+-- Collect the sentences that the changes affect. For each sentence: the change in the number of carriers, an article
+-- that carries the sentence now, and the stored counts, if any.
 CREATE TEMPORARY TABLE touched_sentence ON COMMIT DROP AS
 SELECT sentence_hash, sum(sign)::integer AS change, max(carrier) AS carrier,
        min(c.carriers) AS carriers, min(c.pairs) AS pairs
@@ -51,22 +51,22 @@ FROM (
 GROUP BY sentence_hash
 
 -- name: index_touched_sentences
--- Index the touched sentences for the joins of the counts.
+-- Index the affected sentences for the joins of the counts.
 CREATE INDEX ON pg_temp.touched_sentence (sentence_hash)
 
 -- name: analyze_touched_sentences
--- Tell the planner the number of touched sentences.
+-- Tell the planner the number of affected sentences.
 ANALYZE pg_temp.touched_sentence
 
 -- name: prefer_hash_joins
--- Allow hash joins: the next tables are small and of known size. Functions in the next statements set their own
--- parameters of the planner.
+-- Allow hash joins again, because the tables of the next statements are small and of known size. Functions that these
+-- statements call set planner parameters for themselves.
 SELECT set_config('enable_hashjoin', 'on', true), set_config('enable_seqscan', 'on', true)
 
 -- name: count_kept_sentences
--- Update stored counts by difference, so that the carriers of a sentence that 100,000 articles carry are not read
--- again. Only the bucket keys of the changed articles are needed: if N carriers have a key now, N - d had it before, so
--- the number of ordered pairs changes by N (N - 1) - (N - d) (N - d - 1).
+-- Update stored counts by the difference, because a sentence may have 100,000 carriers, too many to read again. Only
+-- the bucket keys of changed articles are needed. If N carriers have a key now, and N - d had the key before, the
+-- number of ordered pairs changes by N (N - 1) - (N - d) (N - d - 1).
 WITH moved AS MATERIALIZED (
     SELECT s.sentence_hash, b.band, b.bucket, sum(n.sign) AS d
     FROM pg_temp.net_change n CROSS JOIN unnest(n.sentence_hashes) AS s (sentence_hash)
@@ -94,8 +94,8 @@ FROM pg_temp.touched_sentence t LEFT JOIN difference d USING (sentence_hash)
 WHERE t.carriers IS NOT NULL
 
 -- name: count_other_sentences
--- Count sentences without stored counts; few articles carried these sentences, so all their carriers are read. Return
--- the sentences that many articles carry now, or that are common or pinned.
+-- Count affected sentences without stored counts. Few articles carried these sentences, so all their carriers are read.
+-- Return the sentences that more than `limit` articles carry now, or that are common or pinned.
 WITH carrier AS MATERIALIZED (
     SELECT * FROM dedup.carrier(ARRAY(
         SELECT sentence_hash FROM pg_temp.touched_sentence WHERE carriers IS NULL))
@@ -119,9 +119,9 @@ WITH carrier AS MATERIALIZED (
 SELECT sentence_hash, carriers, coalesce(pairs, 0), carrier FROM carried LEFT JOIN agreeing USING (sentence_hash)
 
 -- name: count_every_sentence
--- Count every sentence that more than `limit` articles carry, and watched sentences: the carriers, the ordered pairs of
--- carriers with an equal bucket key, summed over the bands, and one carrier. One pass over all fingerprints finds the
--- sentences, a second one reads the buckets of their carriers.
+-- Count every sentence that more than `limit` articles carry, and watched sentences. Return the number of carriers, the
+-- number of ordered pairs of carriers with an equal bucket key, summed over the bands, and one carrier. One pass over
+-- all fingerprints finds the sentences; a second pass reads the buckets of their carriers.
 WITH carried AS MATERIALIZED (
     SELECT sentence_hash, count(*)::integer AS carriers, min(article_id) AS carrier
     FROM ${fingerprints} f CROSS JOIN unnest(f.sentence_hashes) AS s (sentence_hash)
@@ -187,18 +187,18 @@ UPDATE dedup.corpus_state SET recount_all = false WHERE recount_all
 SELECT sentence_hash, common FROM dedup.sentence_pin
 
 -- name: stored
--- Return the common sentences, all or those among some.
+-- Return all common sentences, or only the common sentences in `keys`.
 SELECT sentence_hash, carriers, effective_stories FROM dedup.common_sentence
 WHERE %(keys)s::bigint[] IS NULL OR sentence_hash = ANY (%(keys)s::bigint[])
 
 -- name: waiting_changes
--- Return whether everything must be counted, the waiting changes, and the estimated number of fingerprints.
+-- Return whether every sentence must be counted, the ids of waiting changes, and the estimated number of fingerprints.
 SELECT s.recount_all, coalesce((SELECT array_agg(id) FROM dedup.sentence_change), '{}'),
        (SELECT greatest(reltuples, 0)::bigint FROM pg_class WHERE oid = 'dedup.fingerprint'::regclass)
 FROM dedup.corpus_state s
 
 -- name: write_common
--- Write common sentences with their figures; present ones keep their example.
+-- Insert or update common sentences with their counts. A sentence in the table keeps its example.
 INSERT INTO dedup.common_sentence (sentence_hash, carriers, effective_stories, example)
 SELECT * FROM unnest(%(sentences)s::bigint[], %(carriers)s::integer[], %(stories)s::double precision[],
                      %(examples)s::text[])
@@ -206,7 +206,7 @@ ON CONFLICT (sentence_hash) DO UPDATE
     SET carriers = excluded.carriers, effective_stories = excluded.effective_stories
 
 -- name: write_counts
--- Write counts.
+-- Insert or update the counts of sentences.
 INSERT INTO dedup.sentence_count (sentence_hash, carriers, pairs)
 SELECT * FROM unnest(%(sentences)s::bigint[], %(carriers)s::integer[], %(pairs)s::bigint[])
 ON CONFLICT (sentence_hash) DO UPDATE SET carriers = excluded.carriers, pairs = excluded.pairs

@@ -1,4 +1,4 @@
-"""Looks up the agencies that articles credit. Read-only; avoids `credits.py`, which loads the reader."""
+"""Looks up the news agencies that articles credit. Unlike `credits.py`, it loads no reader of texts."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
-"""Stores credits, which are the agencies that an article names as its source, and the list of agencies.
+"""Stores credits (the news agencies that an article names as its source) and the list of known agencies.
 
-`dedup.text.credits` finds credits. A backfill stores them with fingerprints, in one transaction. Articles
-that a hook stored or whose byline changed wait in `dedup.credit_unread` for `read_unread`; after a change of
-the list all articles wait there.
+`dedup.text.credits` finds credits in texts. A backfill stores credits and fingerprints in one transaction.
+Articles that a hook stored or whose byline changed wait in `dedup.credit_unread`, until `read_unread` reads
+their credits. After a change of the list of agencies, all articles wait there.
 """
 
 from __future__ import annotations
@@ -20,38 +20,38 @@ from dedup.text.credits import MAX_SPELLING, PLACES, Agency, Credit, CreditReade
 
 _sql = Statements("store/credits")
 
-UNREAD_ARTICLES = 100  # Maximum per transaction, which holds the settle lock for about 10 ms
+UNREAD_ARTICLES = 100  # Maximum per transaction, which then holds the settle lock for about 10 ms
 
 
 @dataclass(frozen=True, slots=True)
 class ListedAgency(Answer):
-    """An agency of the list."""
+    """A news agency of the list."""
 
     name: str
     spellings: list[str]
-    places: list[str]  # where its credits count
+    places: list[str]  # places in an article where the name counts as a credit
     articles: int  # number of articles that credit it
 
 
 @dataclass(frozen=True, slots=True)
 class PublicationCredits(Answer):
-    """The share of agency copy in a publication."""
+    """Number and share of the articles of a publication that come from news agencies."""
 
     publication: str  # empty for articles without a publication
     articles: int
-    credited: int  # number that credit an agency
-    agency_copy: int  # also counts articles of stories in which any article credits an agency
-    share: float  # of agency copy among the articles, 0 to 1
+    credited: int  # number of articles that credit an agency
+    agency_copy: int  # number of articles that credit an agency, or whose story has an article that does
+    share: float  # `agency_copy` divided by `articles`
 
 
 def make_reader(cursor: Cursor) -> CreditReader:
-    """Return a reader of credits for the present list."""
+    """Return a reader that finds credits of the listed agencies in texts."""
     rows = cursor.execute(_sql("agencies")).fetchall()
     return CreditReader(Agency(row[0], row[1], tuple(row[2]), tuple(row[3])) for row in rows)
 
 
 def load_credits(cursor: Cursor, ids: Sequence[int]) -> dict[int, list[Credit]]:
-    """Return the stored credits by article, with agencies as ids; articles without credits are left out."""
+    """Return the stored credits by article id, with ids of agencies; leave out articles without credits."""
     found: dict[int, list[Credit]] = {}
     for article, agency, place in cursor.execute(_sql("stored"), {"ids": bigints(ids)}).fetchall():
         found.setdefault(article, []).append((agency, place))
@@ -77,13 +77,13 @@ def write(cursor: Cursor, found: Mapping[int, Sequence[Credit]]) -> None:
 
 
 def read_unread(cursor: Cursor) -> int:
-    """Read the credits of some waiting articles; return how many were read. Needs the settle lock."""
+    """Read the credits of some waiting articles; return the number of articles. Needs the settle lock."""
     ids = one_column(cursor, _sql("take_unread"), {"limit": UNREAD_ARTICLES})
     if ids:
         read = make_reader(cursor).read
         failed = set(one_column(cursor, _sql("failed"), {"ids": bigints(ids)}))
         known = articles.load_texts(cursor, [article for article in ids if article not in failed])
-        # An article that failed or is gone loses its credits.
+        # Articles that failed or are gone lose their credits.
         found: dict[int, tuple[Credit, ...]] = dict.fromkeys(failed, ())
         write(cursor, found | {task.id: read(task.text, task.byline) for task in known})
     return len(ids)
@@ -94,12 +94,12 @@ def find_unread(cursor: Cursor, ids: Sequence[int]) -> set[int]:
 
 
 def read_again(cursor: Cursor, ids: Iterable[int]) -> None:
-    """Have the credits of articles read by the next backfill."""
+    """Make the next backfill read the credits of these articles again."""
     cursor.execute(_sql("note_unread"), {"ids": bigints(list(ids))})
 
 
 def list_agencies(cursor: Cursor) -> list[ListedAgency]:
-    """Return the list, the most credited agencies first."""
+    """Return the list of agencies, the most credited agency first."""
     return [ListedAgency(*row) for row in cursor.execute(_sql("counted")).fetchall()]
 
 
@@ -107,10 +107,10 @@ def add(cursor: Cursor, name: str, spellings: Iterable[str], places: Iterable[st
     """Add an agency to the list, or change its spellings and places. Raises InputError: a value is wrong."""
     name, spelled = name.strip(), list(dict.fromkeys(spelling.strip() for spelling in spellings))
     if not name or not spelled or any(not 2 <= len(one) <= MAX_SPELLING for one in (name, *spelled)):
-        raise InputError(f"an agency and each way to write it have 2 to {MAX_SPELLING} characters")
+        raise InputError(f"the name and each spelling of an agency need 2 to {MAX_SPELLING} characters")
     wanted = list(places)
     if unknown := [place for place in wanted if place not in PLACES]:
-        raise InputError(f"{unknown[0]!r} is no place of a credit; there are {', '.join(PLACES)}")
+        raise InputError(f"{unknown[0]!r} is not a place of a credit; places: {', '.join(PLACES)}")
     values = {"name": name, "spellings": spelled, "places": [p for p in PLACES if not wanted or p in wanted]}
     cursor.execute(_sql("add"), values)
 
@@ -122,7 +122,7 @@ def remove(cursor: Cursor, name: str) -> None:
 
 
 def count_by_story(cursor: Cursor, source_ids: Sequence[str]) -> dict[str, dict[str, int]]:
-    """Return, by source_id of the original, the agencies of each story and their numbers of articles."""
+    """Return for each story, by its original's source_id, how many articles credit which agency."""
     found: dict[str, dict[str, int]] = {}
     rows = cursor.execute(_sql("of_stories"), {"source_ids": list(source_ids)}).fetchall()
     for source_id, agency, count in rows:
@@ -131,5 +131,5 @@ def count_by_story(cursor: Cursor, source_ids: Sequence[str]) -> dict[str, dict[
 
 
 def publications(cursor: Cursor) -> list[PublicationCredits]:
-    """Return the share of agency copy of each publication."""
+    """Return number and share of articles from news agencies for each publication."""
     return [PublicationCredits(*row) for row in cursor.execute(_sql("publications")).fetchall()]

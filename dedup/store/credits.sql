@@ -5,7 +5,7 @@
 SELECT id, name, spellings, places FROM dedup.agency ORDER BY name
 
 -- name: counted
--- Return the list of agencies with the number of articles that credit each.
+-- Return the list of agencies with the number of articles that credit each agency, the highest number first.
 SELECT g.name, g.spellings, g.places, count(c.article_id)
 FROM dedup.agency g LEFT JOIN dedup.credit c ON c.agency_id = g.id
 GROUP BY g.id ORDER BY count(c.article_id) DESC, g.name
@@ -20,8 +20,8 @@ ON CONFLICT (name) DO UPDATE SET spellings = excluded.spellings, places = exclud
 DELETE FROM dedup.agency WHERE name = %(name)s
 
 -- name: stored
--- Return the stored credits of articles. OFFSET 0: force index lookups; stale statistics of a growing table caused full
--- scans.
+-- Return the stored credits of articles. OFFSET 0: force index lookups, because stale statistics of a growing table
+-- caused full scans.
 SELECT c.article_id, c.agency_id, c.place FROM unnest(%(ids)s::bigint[]) AS given (id)
 CROSS JOIN LATERAL (SELECT * FROM dedup.credit WHERE article_id = given.id OFFSET 0) AS c
 ORDER BY 1, 2
@@ -33,7 +33,7 @@ DELETE FROM dedup.credit WHERE ctid = ANY (ARRAY(
     CROSS JOIN LATERAL (SELECT ctid FROM dedup.credit WHERE article_id = given.id OFFSET 0) AS c (place)))
 
 -- name: take_unread
--- Delete and return some articles whose credits wait to be read.
+-- Return at most `limit` articles whose credits wait to be read, and delete these articles from the waiting list.
 DELETE FROM dedup.credit_unread
 WHERE article_id IN (SELECT article_id FROM dedup.credit_unread ORDER BY article_id LIMIT %(limit)s)
 RETURNING article_id
@@ -61,13 +61,13 @@ CROSS JOIN LATERAL (SELECT agency, place FROM dedup.article_credit WHERE article
 ORDER BY 1, 2
 
 -- name: of_stories
--- Return the agencies that articles of stories credit, by the source_id of the original, with the number of
--- articles per agency.
+-- Return for each story, by its original's source_id, the credited agencies with their numbers of articles. Credits for
+-- a mere contribution are left out.
 SELECT o.source_id, c.agency, count(*)
 FROM dedup.mark o JOIN dedup.article_credit c ON c.story_id = o.id
 WHERE o.source_id = ANY (%(source_ids)s) AND c.place <> 'contribution' GROUP BY 1, 2 ORDER BY 1, 3 DESC, 2
 
 -- name: publications
--- Return the share of agency copy of each publication.
+-- Return number and share of articles from news agencies for each publication.
 SELECT publication, articles, credited, agency_copy, share FROM dedup.publication_credit
 ORDER BY agency_copy DESC, publication

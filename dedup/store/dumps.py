@@ -20,11 +20,11 @@ from dedup.db.database import Database
 from dedup.files.whole import new_file
 from dedup.store import removal
 
-SCHEMA_LINE = " SCHEMA - {} "  # Text that the list of contents of a dump includes
+SCHEMA_LINE = " SCHEMA - {} "  # Text in the output of `pg_restore --list` for the dumped schema
 
 
 def dump(path: Path, *, schema: str | None = None) -> int:
-    """Write the corpus of the embedded server into a new file, whole or not at all; return its bytes.
+    """Write the corpus of the embedded server into a new file, whole or not at all; return the file's bytes.
 
     Raises InputError: the file exists, or cannot be written; EmbeddedServerError: pg_dump failed.
     """
@@ -33,26 +33,26 @@ def dump(path: Path, *, schema: str | None = None) -> int:
         url = embedded.start()
         with closing(Database(url, schema=schema)) as database, database.transaction() as cursor:
             attached = attachments.are_known(cursor) and bool(attachments.attachments(cursor))
-        # Views of the schema read attached tables, so the schema cannot be restored without those tables.
+        # Views of the schema read attached tables, so with attached tables the whole database is dumped.
         what = () if attached else (f"--schema={schema}",)
         _run("pg_dump", "--format=custom", *what, f"--file={made}", url)
     return path.stat().st_size
 
 
 def restore(path: Path, *, schema: str | None = None) -> None:
-    """Restore a corpus from a dump into an embedded server that has no corpus or an empty one. The server's
-    user owns the schema afterwards; rights are not restored.
+    """Restore a corpus from a dump into the embedded server, which must have no corpus or an empty one. The
+    server's user owns the schema afterwards; granted rights are not restored.
 
-    `schema`: the one in the dump. Raises InputError: the file is no dump of that schema, or the corpus is not
-    empty; EmbeddedServerError: pg_restore failed and changed nothing.
+    `schema`: name of the schema in the dump. Raises InputError: the file is not a dump of this schema, or the
+    corpus is not empty; EmbeddedServerError: pg_restore failed and changed nothing.
     """
     schema = chosen(schema)
     if not path.is_file():
-        raise InputError(f"{path} is no file")
+        raise InputError(f"{path} is not a file")
     try:
         listed = _run("pg_restore", "--list", str(path))
     except EmbeddedServerError:
-        raise InputError(f"{path} is no dump of PostgreSQL, or a dump of a newer version") from None
+        raise InputError(f"{path} is not a dump of PostgreSQL, or of a newer version") from None
     if SCHEMA_LINE.format(schema) not in listed:
         raise InputError(f"{path} is a dump of something else: it has no schema {schema}")
     url = embedded.start()
@@ -64,8 +64,8 @@ def restore(path: Path, *, schema: str | None = None) -> None:
         if rows:
             listed = ", ".join(f"{table} ({counted(count, 'row')})" for table, count in rows.items())
             raise InputError(
-                f"{database.location} has a corpus: {listed}; keep it (`dedup db dump`), then"
-                " `dedup uninstall`, or choose another folder by DEDUP_HOME"
+                f"{database.location} has a corpus already: {listed}; save it with `dedup db dump` and"
+                " remove it with `dedup uninstall`, or choose another folder with DEDUP_HOME"
             )
         if rows is not None:
             removal.remove(cursor, database.location)

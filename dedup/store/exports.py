@@ -18,7 +18,7 @@ PAGE = 5_000  # Maximum number of rows per fetch from the server
 
 
 class MarkRow(TypedDict):
-    """An article's mark; see `Verdict`. A stale mark is the last known one; a backfill settles it again."""
+    """An article's mark; see `Verdict`. A stale mark is the last mark; a backfill will replace it."""
 
     id: str
     status: StatusName
@@ -26,7 +26,7 @@ class MarkRow(TypedDict):
     score: float | None
     reason: str | None
     stale: bool
-    kept: NotRequired[dict[str, Any] | None]  # the caller's columns by name, if asked for
+    kept: NotRequired[dict[str, Any] | None]  # the caller's own columns by name, if requested
 
 
 class MatchRow(TypedDict):
@@ -52,9 +52,9 @@ def marks(
     limit: int | None = None,
     kept: bool = False,
 ) -> Iterator[MarkRow]:
-    """Yield marks in the order of source_id. `since`: only of articles published since then; if the time of
-    publication is unknown, stored since then. `kept`: with the caller's columns. Raises InputError: an
-    unknown status.
+    """Yield marks in the order of source_id. `since`: only marks of articles published at this time or
+    later; if the time of publication is unknown, the time of storing counts. `kept`: include the caller's
+    own columns. Raises InputError: an unknown status.
     """
     statuses = [known.value for known in Status]
     if status is not None and status not in statuses:
@@ -81,7 +81,7 @@ def matches(database: Database) -> Iterator[MatchRow]:
 def rows(database: Database, query: bytes, values: dict[str, Any]) -> Iterator[dict[str, Any]]:
     """Yield the rows of a query as dicts by column."""
     with database.transaction() as cursor:
-        # The cursor is one of the server, because a cursor of psycopg would fetch all rows at once.
+        # The cursor is on the server, because an ordinary cursor of psycopg would fetch all rows at once.
         cursor.execute(b"DECLARE export NO SCROLL CURSOR FOR " + query, values)
         while page := cursor.execute(f"FETCH {PAGE} FROM export".encode()).fetchall():
             names = [column.name for column in cursor.description or ()]

@@ -1,7 +1,7 @@
 -- Exports of every mark and every pair, row by row.
 
 -- name: marks
--- Return the marks of articles that fulfil the conditions, in the order of source_id. `kept`: an additional column.
+-- Return the marks that fulfil the conditions, in the order of source_id. `kept`: SQL for an additional column, or ''.
 SELECT a.source_id AS id, a.status, a.original_source_id AS duplicate_of, a.score, a.reason, a.stale${kept}
 FROM dedup.mark a
 WHERE ${conditions} ORDER BY a.source_id LIMIT %(limit)s

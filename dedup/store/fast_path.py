@@ -1,7 +1,7 @@
 """Stores a new article and its mark in one call if it shares nothing with stored articles, else in two calls.
 
-The first call returns the settled articles with which the new one shares something. The caller decides the
-mark, and the second call stores the article. Each call is a transaction.
+Articles share something if they have a sentence, bucket or content hash in common. Then the first call
+returns these articles, the caller decides the mark, and the second call stores both. A call is a transaction.
 """
 
 from __future__ import annotations
@@ -31,8 +31,8 @@ Ask = Callable[[bytes, Mapping[str, Any]], list[tuple[Any, ...]]]
 """Executes a statement as one transaction and returns its rows; see `Database.ask`."""
 
 Outcome = Literal["stored", "shares", "not plain"]
-"""Results for an article: it is stored; it shares something with few articles; or `settle.py` must settle it,
-because it is not new, is pinned, or shares something with many, unsettled or perhaps later articles."""
+"""Result of a call: the article was stored; it shares something with few articles; or `settle.py` must settle
+it, because it is known or pinned, or shares something with many, unsettled or perhaps later articles."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,19 +40,19 @@ class Lookup:
     """Result of the first call for an article."""
 
     outcome: Outcome
-    checksum: int | None = None  # of this result; the second call checks that the result still holds
-    added: datetime | None = None  # when the article came, if the article does not say so
-    time: datetime | None = None  # of the article, for canonical order
-    sentences: Bigints = field(default_factory=lambda: bigints([]))  # of the article, without common ones
+    checksum: int | None = None  # of this result; the second call stores only if a new look-up has the same
+    added: datetime | None = None  # the article's `added_at`; if it has none, the time of the call
+    time: datetime | None = None  # the article's time in canonical order
+    sentences: Bigints = field(default_factory=lambda: bigints([]))  # the article's, without common sentences
     others: Sequence[FingerprintRow] = ()  # originals that share something with the article
-    other_sentences: Sequence[Bigints] = ()  # of each of `others`, without common ones
+    other_sentences: Sequence[Bigints] = ()  # for each of `others`, its sentences, without common sentences
     unsettled: int = 0  # articles that are pending or stale
 
 
 def store_or_look_up(ask: Ask, rulebook: Rulebook, article: Article, fingerprint: Fingerprint) -> Lookup:
-    """Store an article and its mark if it is new and shares nothing with others; else return the others.
+    """Store a new article with its mark, or return the stored articles that share something with the article.
 
-    `fingerprint`: made by this rulebook. Raises StaleRulesError: stored results are of a different one.
+    `fingerprint`: made with `rulebook`. Raises StaleRulesError: stored results are from another rulebook.
     """
     rows = _submit(ask, rulebook, article, fingerprint)
     outcome: Outcome = rows[-1][0]
@@ -91,10 +91,10 @@ def store(
 ) -> bool:
     """Store a new article with its mark and pairs; return False, and store nothing, if `lookup` is outdated.
 
-    `gaining`: earlier articles whose best match is the new article. Raises StaleRulesError: stored results
-    are of a different rulebook.
+    `gaining`: ids of earlier articles whose best match is the new article. Raises StaleRulesError: stored
+    results were made with a different rulebook.
     """
-    # The mark was decided for this time, on which the position in canonical order may depend.
+    # The mark was decided for this time of storing; another time may change the place in canonical order.
     dated = replace(article, added_at=lookup.added)
     given = {**asdict(mark), "pairs": [asdict(p) | {"best_match": p.other_id in gaining} for p in pairs]}
     rows = _submit(ask, rulebook, dated, fingerprint, checksum=lookup.checksum, mark=json.dumps(given))

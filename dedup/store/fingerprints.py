@@ -1,4 +1,4 @@
-"""Reads texts that wait to be fingerprinted, and stores fingerprints; other modules make and compare them."""
+"""Reads texts that have no fingerprint yet, and stores fingerprints; other modules compute fingerprints."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ from dedup.text.fingerprints import Fingerprint, Fingerprints
 _sql = Statements("store/fingerprints")
 
 Place = tuple[datetime, int]
-"""Time and id of an article in the index of unsettled ones."""
+"""Position in the index of unsettled articles: time and id of an article."""
 
 Chunk = list[tuple[int, int]]
-"""Ids and revisions of articles."""
+"""Articles, each as its id and the revision of its text."""
 
 Target = Literal["fingerprint", "fingerprint_bulk"]
-"""Table of fingerprints: the table in use, or the table without an index where fingerprints wait."""
+"""Tables of fingerprints: the table in use, and the table where fingerprints of a large backfill wait."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,12 +36,12 @@ class WaitingTexts:
     """Articles whose texts wait to be fingerprinted."""
 
     articles: Chunk
-    sizes: list[int]  # bytes of their texts
-    last: Place | None  # of the last article; None if none waits
+    sizes: list[int]  # bytes of each text
+    last: Place | None  # position of the last article; None if no article waits
 
 
 def waiting_page(cursor: Cursor, after: Place | None, limit: int) -> WaitingTexts:
-    """Return the next articles whose present text has no fingerprint, about in canonical order."""
+    """Return the next articles whose present text has no fingerprint, roughly in canonical order."""
     prefer_indexes(cursor)
     last_time, last_id = after or (None, None)
     row = cursor.execute(_sql("waiting_page"), {"time": last_time, "id": last_id, "limit": limit}).fetchone()
@@ -54,9 +54,9 @@ def waiting_page(cursor: Cursor, after: Place | None, limit: int) -> WaitingText
 
 
 def waiting_texts(cursor: Cursor, chunk: Chunk, too_long: int) -> list[tuple[TextTask, bool]]:
-    """Return the texts of articles that still wait, and whether each is HTML to be extracted.
+    """Return the texts of articles that still wait for a fingerprint, and whether each text is HTML.
 
-    `too_long`: maximum number of characters; a longer text comes without its words.
+    `too_long`: maximum number of characters; of a longer text only the length is returned.
     """
     from dedup.base.html import MAX_HTML_CHARACTERS  # imported here, since hooks do not need it
 
@@ -67,7 +67,7 @@ def waiting_texts(cursor: Cursor, chunk: Chunk, too_long: int) -> list[tuple[Tex
     values = {"ids": ids, "revisions": revisions, **bounds}
     rows = cursor.execute(_sql("waiting_texts", html=articles.html_sql("a")), values).fetchall()
     if len(rows) < len(chunk):
-        # A row of an attached table may have changed, and its article not yet; the outbox gets a note of it.
+        # A row of an attached table may have changed before its article did. Note it, to read the row again.
         read = bigints([row[0] for row in rows])
         cursor.execute(_sql("note_moved"), {"ids": ids, "revisions": revisions, "read": read})
     return [(TextTask(*row[:7]), row[7]) for row in rows]
@@ -79,7 +79,7 @@ def _columns(chunk: Chunk) -> tuple[Bigints, Bigints]:
 
 
 def count(cursor: Cursor, what: Literal["known", "unfingerprinted", "unsettled"]) -> int:
-    """Count fingerprints (the planner's estimate), articles that wait for one, or articles to settle."""
+    """Return the estimated number of fingerprints, or count articles without one, or articles to settle."""
     return int(one_row(cursor, _sql(_COUNTS[what]))[0])
 
 
@@ -124,7 +124,7 @@ class StoredBatch:
 
     ids: Bigints  # of the articles, shape (n,)
     revisions: Bigints  # shape (n,)
-    made: Fingerprints  # the stored fingerprints and others
+    made: Fingerprints  # all fingerprints of the batch, stored or not
     chosen: Flags  # true for the n fingerprints of `made` that were stored
 
 
@@ -140,7 +140,7 @@ class Batch:
         }
 
     def store(self, cursor: Cursor, target: Target = "fingerprint") -> tuple[StoredBatch, list[int]]:
-        """Store under the settle lock; return the result, and ids of articles that changed or are done."""
+        """Store under the settle lock; return what was stored, and ids of articles that no longer wait."""
         gone, there, outdated = self._storable(cursor)
         if outdated:
             _remove_outdated(cursor, outdated)
@@ -165,8 +165,8 @@ class Batch:
 
 
 def _remove_outdated(cursor: Cursor, ids: Sequence[int]) -> bool:
-    """Remove fingerprints of other revisions, and withdraw the articles; return whether any was removed."""
-    # Edits remove such fingerprints. Some exist if someone changed a revision, or restored half a backup.
+    """Remove fingerprints of other revisions, and make the articles stale; return whether any was in use."""
+    # Edits remove outdated fingerprints. Some remain if someone changed a revision or restored half a backup.
     removed = one_column(cursor, _sql("delete_outdated"), {"ids": bigints(ids)})
     if removed:
         articles.withdraw(cursor, removed)
@@ -176,7 +176,7 @@ def _remove_outdated(cursor: Cursor, ids: Sequence[int]) -> bool:
 
 
 def drop(cursor: Cursor, ids: Collection[int]) -> None:
-    """Remove the fingerprints of articles, and withdraw the articles. Needs the settle lock."""
+    """Remove the fingerprints of articles, and make settled articles stale. Needs the settle lock."""
     articles.withdraw(cursor, ids)
     for table in get_args(Target):
         delete(cursor, ids, table)
@@ -192,13 +192,13 @@ def read_again(cursor: Cursor, ids: Collection[int]) -> list[int]:
 
 
 def retry(cursor: Cursor, reason: str, limit: int) -> int:
-    """Make articles that failed for a `reason` pending; return their number. Needs the settle lock."""
+    """Make up to `limit` articles that failed for `reason` pending; return a count. Needs the settle lock."""
     failed = one_column(cursor, _sql("failed"), {"reason": reason, "limit": limit})
     return len(read_again(cursor, failed))
 
 
 def _fail(cursor: Cursor, failed: Mapping[tuple[int, int], str]) -> None:
-    """Mark articles, listed by id and revision, as failed; remove pairs that earlier fingerprints had."""
+    """Mark articles (by id and revision) as failed; remove the pairs that came from earlier texts."""
     ids, revisions = _columns(list(failed))
     values = {"ids": ids, "revisions": revisions, "reasons": list(failed.values())}
     articles.remove_pairs(cursor, one_column(cursor, _sql("fail"), values))
@@ -216,7 +216,7 @@ _PLAIN = {
     **dict.fromkeys(("article_id", "version", "content_hash"), 8),
     **dict.fromkeys(("revision", "word_count", "shingle_count"), 4),
 }
-"""Columns of a fixed width, and the number of their bytes."""
+"""Columns of a fixed width, with the number of bytes of each."""
 
 BEGINNING = b"PGCOPY\n\xff\r\n\0" + bytes(8)
 END = b"\xff\xff"
@@ -224,7 +224,7 @@ _ARRAY = 20  # Bytes before the elements: dimensions, nulls, element type, lengt
 
 
 def copy_rows(ids: Bigints, revisions: Bigints, made: Fingerprints) -> list[bytes]:
-    """Return a row of COPY per fingerprint, in the order of `made`; a failure has an empty row."""
+    """Return one row for binary COPY per fingerprint, in the order of `made`; an empty row for a failure."""
     rows = [b""] * len(made)
     sentences = elements(made.sentence_hashes).tobytes()
     ends = (made.sentence_starts * ELEMENT.itemsize).tolist()
@@ -255,7 +255,7 @@ def copy_rows(ids: Bigints, revisions: Bigints, made: Fingerprints) -> list[byte
 
 @cache
 def _record(bands: int, size: int) -> npt.NDArray[Any]:
-    """Return a row without values and sentences, for `bands` buckets and a signature of `size` values."""
+    """Return an empty row as template: `bands` buckets, a signature of `size` bytes, no sentences."""
     fields: list[tuple[Any, ...]] = [("columns", ">i2")]
     for name, width in _PLAIN.items():
         fields += [(f"{name}_bytes", ">i4"), (name, f">i{width}")]
@@ -277,7 +277,7 @@ def _record(bands: int, size: int) -> npt.NDArray[Any]:
 
 
 def elements(values: Bigints) -> npt.NDArray[Any]:
-    """Return the elements of a bigint[] in the form of COPY."""
+    """Return values as the elements of a bigint[] in the binary format of COPY."""
     found = np.empty(len(values), ELEMENT)
     found["size"], found["value"] = 8, values
     return found

@@ -1,7 +1,7 @@
 -- Fingerprints, and the texts that wait for a fingerprint.
 
 -- name: unfingerprinted
--- True if the present text of `dedup.article a` has no fingerprint, in use or waiting.
+-- True if the present text of `dedup.article a` has no fingerprint, neither in use nor waiting to be used.
 NOT EXISTS (SELECT FROM dedup.fingerprint f WHERE f.article_id = a.id AND f.revision = a.revision)
 AND NOT EXISTS (SELECT FROM dedup.fingerprint_bulk w WHERE w.article_id = a.id AND w.revision = a.revision)
 
@@ -27,18 +27,18 @@ WHERE k.status = 'pending' OR k.stale
 DELETE FROM dedup.${table} WHERE article_id = ANY (%(ids)s)
 
 -- name: delete_outdated
--- Delete fingerprints of a different revision than the present one; return their articles.
+-- Delete fingerprints that were made from an earlier revision of the text; return their articles.
 DELETE FROM dedup.fingerprint f USING dedup.article a
 WHERE f.article_id = ANY (%(ids)s) AND a.id = f.article_id AND f.revision <> a.revision
 RETURNING a.id
 
 -- name: delete_outdated_waiting
--- Delete waiting fingerprints of a different revision than the present one.
+-- Delete waiting fingerprints that were made from an earlier revision of the text.
 DELETE FROM dedup.fingerprint_bulk f USING dedup.article a
 WHERE f.article_id = ANY (%(ids)s) AND a.id = f.article_id AND f.revision <> a.revision
 
 -- name: fail
--- Mark articles as failed, unless they changed or no longer wait.
+-- Mark articles as failed, unless they changed or no longer wait to be settled.
 UPDATE dedup.article_mark k
 SET status = 'failed', stale = false, takes_part = false, duplicate_of = NULL, score = NULL, reason = f.reason,
     limit_fired = NULL, marked_at = now()
@@ -53,7 +53,7 @@ SELECT id FROM dedup.article_mark WHERE status = 'failed' AND NOT archived AND s
 ORDER BY id LIMIT %(limit)s
 
 -- name: insert
--- Store a fingerprint, unless its article changed, is gone or no longer waits.
+-- Store a fingerprint, unless its article changed, is gone or no longer waits to be settled.
 INSERT INTO dedup.fingerprint (article_id, revision, version, content_hash, sentence_hashes, signature, buckets,
                                word_count, shingle_count)
 SELECT * FROM (
@@ -66,8 +66,8 @@ WHERE EXISTS (SELECT FROM dedup.marked_article a
 ON CONFLICT (article_id) DO NOTHING
 
 -- name: note_moved
--- Note articles that still wait, but whose text in an attached table is gone or has changed, so that the row is read
--- again. If the table has triggers, they have noted the row already.
+-- Note in the outbox which waiting articles have a changed or missing row in an attached table, so that the row is read
+-- again. If the attached table has triggers, the triggers have noted the row already.
 INSERT INTO dedup.outbox (attachment_id, amount, source_ids)
 SELECT a.attachment_id, count(*), array_agg(a.source_id)
 FROM unnest(%(ids)s::bigint[], %(revisions)s::bigint[]) AS given (id, revision)
@@ -86,9 +86,9 @@ UPDATE dedup.article_mark SET status = 'pending', reason = NULL, marked_at = NUL
 WHERE id = ANY (%(ids)s) AND status = 'failed' AND NOT archived RETURNING id
 
 -- name: storable
--- Return three lists: the positions, in the order of `ids`, of articles that changed, are gone or no longer wait; the
--- positions of articles that have a fingerprint of that revision, in use or waiting; and the ids of articles that have
--- a fingerprint of a different revision.
+-- Return three lists: the positions in `ids` of articles that changed, are gone or no longer wait to be settled; the
+-- positions in `ids` of articles that have a fingerprint of the given revision, in use or waiting to be used; and the
+-- ids of waiting articles that have a fingerprint of a different revision.
 SELECT array_agg(given.place - 1) FILTER (WHERE a.waits IS NOT TRUE),
        array_agg(given.place - 1) FILTER (WHERE f.present),
        array_agg(given.id) FILTER (WHERE a.waits AND f.outdated)
@@ -122,8 +122,8 @@ FROM (SELECT array_agg(id) AS ids, array_agg(revision::bigint) AS revisions, arr
 CROSS JOIN (SELECT time, id FROM page ORDER BY time DESC, id DESC LIMIT 1) AS last
 
 -- name: waiting_texts
--- Return the texts of articles that are unchanged and still wait. Of a text that is too long, only the length is
--- returned; HTML may be longer. OFFSET 0: force index lookups, even under stale statistics.
+-- Return the texts of articles that are unchanged and still wait to be settled. If a text is too long, return only its
+-- length; HTML may be longer. OFFSET 0: force index lookups, even under stale statistics.
 SELECT a.id, a.revision, a.language, a.title, CASE WHEN size.too_long THEN '' ELSE body.text END,
        CASE WHEN size.too_long THEN char_length(body.text) END, a.byline, body.html
 FROM unnest(%(ids)s::bigint[], %(revisions)s::bigint[]) AS given (id, revision)

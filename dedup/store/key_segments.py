@@ -1,6 +1,6 @@
-"""Reads and writes, as arrays, the entries that find articles: an entry joins a key and an article's id.
+"""Reads and writes index entries: a key (sentence, bucket or content hash) and an article's id in one number.
 
-`migrations/sql/fingerprints.sql` defines entries and looks them up; `../settling/segments.py` merges them.
+`migrations/sql/fingerprints.sql` looks entries up. `../settling/segments.py` merges segments of entries.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from dedup.store.memory_engine import FingerprintPage
 
 _sql = Statements("store/key_segments")
 
-BLOCK_ENTRIES = 120  # Approximate number per block: eight blocks fill a page of Postgres
+BLOCK_ENTRIES = 120  # Approximate number per block (a row), so that eight blocks fill a page of Postgres
 PAGE_ARTICLES = 4_000  # Maximum number of fingerprints per read of keys: about 1 MB
 LOOKED_UP = 1_000_000  # Maximum number of articles per read of canonical flags: 8 MB
 COPY_ENTRIES = 1_000_000  # Maximum number per write: 12 MB
@@ -31,12 +31,12 @@ KEY_BITS = 31
 
 @dataclass(frozen=True, slots=True)
 class KeySegment:
-    """A sorted run of entries."""
+    """A sorted list of entries, stored in blocks."""
 
     id: int
-    canonical: bool  # true: of originals; false: of duplicates
+    canonical: bool  # true: entries of originals; false: entries of duplicates
     entries: int
-    blocks: int  # number of parts of the range of keys; each block is a row
+    blocks: int  # number of equal parts of the range of keys; each part is a block, in one row
 
 
 def blocks_for(entries: int) -> int:
@@ -44,7 +44,7 @@ def blocks_for(entries: int) -> int:
 
 
 def block_of(entries: Bigints, blocks: int) -> Bigints:
-    """Return the block of each entry in a segment of `blocks`, as the SQL function `dedup.block` does."""
+    """Return each entry's block number in a segment of `blocks` blocks, as `dedup.block` does in SQL."""
     return np.asarray(((entries >> ARTICLE_BITS) + (1 << KEY_BITS - 1)) * blocks >> KEY_BITS)
 
 
@@ -54,7 +54,7 @@ def first_entry(block: int, blocks: int) -> int:
 
 
 def entries_of(keys: Bigints, articles: Bigints) -> Bigints:
-    """Return the entries of keys, as the SQL function `dedup.entry` does."""
+    """Return the entry of each key and its article, as the SQL function `dedup.entry` does."""
     return np.asarray((keys >> 33 << ARTICLE_BITS) + articles)
 
 
@@ -78,8 +78,8 @@ def read_table(cursor: Cursor, table: Target) -> Iterator[tuple[Bigints, Flags]]
 
 
 def make_entries(page: FingerprintPage, canonical: Flags) -> tuple[Bigints, Flags]:
-    """Return the entries of a page of fingerprints, with the canonical flags."""
-    # Articles without buckets are short; their content hash is a key instead.
+    """Return all entries of a page of fingerprints, each with its article's canonical flag."""
+    # Short articles have no buckets, so their content hash is a key instead.
     short = page.bucket_counts == 0
     counts = (page.sentence_counts, page.bucket_counts, short.astype(np.int64))
     keys = np.concatenate([page.sentence_hashes, page.buckets, page.content_hash[short]])
@@ -93,7 +93,7 @@ def segments(cursor: Cursor) -> list[KeySegment]:
 
 
 def read(cursor: Cursor, some: Collection[int], first: int, end: int) -> Bigints:
-    """Return the entries of segments with `first` <= entry < `end`, in no order."""
+    """Return the entries of segments with `first` <= entry < `end`, unsorted."""
     last = end - 1
     # An entry has the upper 31 bits of a key, which is enough to find its block.
     keys = {"first": first >> ARTICLE_BITS << 33, "last": last >> ARTICLE_BITS << 33}
@@ -116,7 +116,7 @@ def has_more_recent(cursor: Cursor, entries: int) -> bool:
 
 
 def take_recent(cursor: Cursor) -> tuple[Bigints, Bigints]:
-    """Delete the recent entries; return the entries of originals, and the entries of duplicates."""
+    """Delete all entries that are in no segment yet; return two arrays: of originals, and of duplicates."""
     row = one_row(cursor, _sql("take_recent"))
     return row[0], row[1]
 
@@ -126,7 +126,7 @@ def next_segment(cursor: Cursor) -> int:
 
 
 def write(cursor: Cursor, segment: int, blocks: int, entries: Bigints) -> None:
-    """Write whole blocks of a segment. `blocks`: number of its blocks. `entries`: ascending and unique."""
+    """Write whole blocks of a segment that has `blocks` blocks. `entries`: ascending and unique."""
     into = b"COPY dedup.key_block (segment, number, entries) FROM STDIN (FORMAT BINARY)"
     with cursor.copy(into) as copy:
         copy.write(BEGINNING)
@@ -152,21 +152,21 @@ def _rows(segment: int, blocks: int, entries: Bigints) -> Iterator[bytes]:
 
 
 def use(cursor: Cursor, segment: KeySegment) -> None:
-    """Make look-ups read a segment."""
+    """Put a segment in use: from now on, look-ups read it."""
     cursor.execute(_sql("use"), asdict(segment))
 
 
 def remove(cursor: Cursor, some: Collection[int]) -> None:
-    """Remove segments with their blocks, and blocks without a segment."""
+    """Remove segments with their blocks, and blocks that belong to no segment in use."""
     cursor.execute(_sql("delete_segments"), {"segments": bigints(some)})
     cursor.execute(_sql("delete_blocks"))
 
 
 def count_absent(cursor: Cursor) -> int:
-    """Count articles that lack an entry; this reads all fingerprints and all entries."""
+    """Count articles with a key that has no entry; this reads all fingerprints and all entries."""
     return int(one_row(cursor, _sql("count_absent"))[0])
 
 
 def add_absent(cursor: Cursor) -> None:
-    """Add the entries that articles lack."""
+    """Add the missing entries of all articles."""
     cursor.execute(_sql("add_absent"))

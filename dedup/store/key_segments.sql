@@ -1,4 +1,4 @@
--- Entries that find articles: an entry joins a key and an article's id in one number (`dedup.entry`).
+-- Index entries: each is a key (sentence, bucket or content hash) and an article's id in one number (`dedup.entry`).
 
 -- name: absent
 -- Missing entries of fingerprints in use.
@@ -22,7 +22,7 @@ SELECT article_id, dedup.keys(sentence_hashes, buckets, content_hash) FROM dedup
 WHERE article_id IN (SELECT entry & 4294967295 FROM ${absent})
 
 -- name: blocks
--- Return the blocks of segments that may have entries of a range of keys.
+-- Return the blocks of segments that may contain entries of a range of keys, as one row.
 SELECT string_agg(array_send(b.entries), ''), array_agg(cardinality(b.entries)::bigint)
 FROM dedup.key_segment s CROSS JOIN LATERAL (
     SELECT entries FROM dedup.key_block WHERE segment = s.id
@@ -30,7 +30,7 @@ FROM dedup.key_segment s CROSS JOIN LATERAL (
 WHERE s.id = ANY (%(segments)s)
 
 -- name: count_absent
--- Count articles that lack an entry.
+-- Count articles with a key that has no entry.
 SELECT count(DISTINCT entry & 4294967295) FROM ${absent}
 
 -- name: delete_blocks

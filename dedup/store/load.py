@@ -22,15 +22,15 @@ from dedup.files.report import LoadReport
 from dedup.store import articles
 from dedup.store.articles import LoadCounts
 
-BATCH_ARTICLES = 500  # Maximum per transaction
-BATCH_BYTES = 4_000_000  # Maximum, unless one article is larger; Postgres takes messages up to 1 GB
+BATCH_ARTICLES = 500  # Maximum number per transaction
+BATCH_BYTES = 4_000_000  # Maximum, unless one article is larger; Postgres accepts messages up to 1 GB
 
 PREVIEWED_ARTICLES = 3
 
 
 @dataclass(frozen=True, slots=True)
 class LoadPreview(Answer):
-    """Preview of a load."""
+    """Result of reading a file without storing its articles."""
 
     report: LoadReport  # counts only `lines`, `refused` and `repaired`, since nothing is stored
     articles: tuple[Article, ...]  # the first articles of the file
@@ -77,7 +77,7 @@ def preview_file(
     progress: Progress | None = None,
     stop: Callable[[], bool] = lambda: False,
 ) -> LoadPreview:
-    """Read a file and store nothing; see `load_file`."""
+    """Read a file without storing its articles; for the arguments see `read_file`."""
     report = LoadReport()
     found = read_file(path, reading, report, rejects=None, progress=progress or SilentProgress(), stop=stop)
     first = tuple(islice(found, PREVIEWED_ARTICLES))
@@ -94,7 +94,7 @@ def load_articles(
     progress: Progress | None = None,
     stop: Callable[[], bool] = lambda: False,
 ) -> None:
-    """Store articles of a program; see `load_file`."""
+    """Store the articles that a program gives. Articles before an error of `given` stay stored."""
     shown = progress or SilentProgress()
     shown.start("loading", len(given) if isinstance(given, Sequence) else None)
     batch, source = _Batch(database, report), iter(given)

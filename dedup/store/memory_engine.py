@@ -1,7 +1,7 @@
 """Reads a whole corpus as arrays for the memory engine, and writes only changed marks and pairs.
 
-The code in `../settling/memory/` decides marks. A page is a range of article ids. While the engine runs, the
-state row has the run's id: hooks settle nothing; triggers note changes (`migrations/sql/fingerprints.sql`).
+`../settling/memory/` decides the marks. A page is a range of article ids. During a run, `dedup.corpus_state`
+has the run's id; so hooks settle nothing, and triggers note changed articles (`migrations/sql/settling.sql`).
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _sql = Statements("store/memory_engine")
 PAGE_ARTICLES = 4_000  # Maximum number of fingerprints per read: about 3 MB
 
 STATUSES = tuple(Status)
-"""Statuses; arrays contain the index of a status."""
+"""All statuses; arrays of statuses contain indexes into this tuple."""
 
 _NAMES = [rule.value for rule in RULES]
 NO_RULE = -1
@@ -40,7 +40,7 @@ NO_RULE = -1
 
 @dataclass(slots=True)
 class FingerprintPage:
-    """Fingerprints as arrays of m rows."""
+    """Fingerprints of m articles, one array per column."""
 
     id: Bigints
     canonical: Flags
@@ -55,7 +55,7 @@ class FingerprintPage:
 
 @dataclass(slots=True)
 class StoredMarks(Columns):
-    """Stored marks as arrays of m rows."""
+    """Stored marks of m articles, one array per column."""
 
     id: Bigints
     takes_part: Flags
@@ -67,23 +67,23 @@ class StoredMarks(Columns):
 
 def begin(cursor: Cursor, run: int, *, loading: bool) -> None:
     """Record that a run of the memory engine begins. Needs the settle lock. `loading`: the run will
-    store waiting fingerprints, which no trigger notes, so all sentences must be counted.
+    store fingerprints whose sentences no trigger notes, so all sentences must be counted again.
     """
     cursor.execute(_sql("begin"), {"run": run, "loading": loading})
     cursor.execute(_sql("forget_changes"))
-    # A stopped run may have left fingerprints; fingerprints of present texts are used again.
+    # An interrupted run may have left fingerprints. Only fingerprints of present texts can still be used.
     cursor.execute(_sql("delete_outdated"))
 
 
 def check(cursor: Cursor, rulebook: Rulebook, run: int) -> None:
-    """Raise StaleRulesError if the rulebook or the run is not the present one. Needs the settle lock."""
+    """Raise StaleRulesError if the rulebook changed or `run` is no longer recorded. Needs the settle lock."""
     rulebook.check(cursor)
     if rulebooks.memory_run(cursor) != run:
         raise StaleRulesError
 
 
 def end(cursor: Cursor, run: int) -> None:
-    """Record that no memory engine runs, unless another run took over. Needs the settle lock."""
+    """Record that the run has ended, unless another run has replaced it. Needs the settle lock."""
     if rulebooks.memory_run(cursor) != run:
         return
     cursor.execute(_sql("end"))
@@ -91,12 +91,12 @@ def end(cursor: Cursor, run: int) -> None:
 
 
 def was_interrupted(cursor: Cursor) -> bool:
-    """Return whether a memory engine stopped before its end."""
+    """Return whether a run of the memory engine is still recorded as running, or has left fingerprints."""
     return bool(one_row(cursor, _sql("left_behind"))[0])
 
 
 def last_change(cursor: Cursor) -> int:
-    """Return the id of the last change since the engine began; 0 without changes."""
+    """Return the id of the last noted change of an article since the run began; 0 without changes."""
     return int(one_row(cursor, _sql("last_change"))[0])
 
 
@@ -109,12 +109,12 @@ def count_waiting(cursor: Cursor) -> int:
 
 
 def flag_waiting(cursor: Cursor, ids: Bigints) -> Bigints:
-    """Invert the canonical flags of the waiting fingerprints among articles; return the ids."""
+    """Invert the canonical flags of articles' waiting fingerprints; return the ids of these fingerprints."""
     return bigints(one_column(cursor, _sql("flag_waiting"), {"ids": ids}))
 
 
 def publish(cursor: Cursor) -> None:
-    """Put the waiting fingerprints in use. Needs the settle lock for a short time."""
+    """Put the fingerprints of `dedup.fingerprint_bulk` in use. Needs the settle lock for a short time."""
     cursor.execute(_sql("publish"))
 
 
@@ -127,7 +127,7 @@ def read_order(cursor: Cursor, settings: Settings) -> tuple[Bigints, Bigints, da
 
 
 def read_fingerprints(cursor: Cursor, ids: Bigints) -> Iterator[FingerprintPage]:
-    """Yield the present fingerprints of articles, page by page, in no order. `ids`: ascending."""
+    """Yield the fingerprints of the articles' present texts, page by page, unsorted. `ids`: ascending."""
     for first, last in _ranges(ids):
         row = one_row(cursor, _sql("fingerprints"), {"first": first, "last": last})
         if row[0] is None:
@@ -154,13 +154,13 @@ Rows = TypeVar("Rows", bound=Columns)
 
 
 def read_marks(cursor: Cursor, ids: Bigints) -> StoredMarks:
-    """Return marks of articles, in no order. `ids`: ascending; marks of ids in between are included."""
+    """Return the marks of `ids` (ascending), and of all articles with ids in between, unsorted."""
     kinds = (np.int64, np.bool_, np.int8, np.int64, np.float64, np.int8)
     return _rows(cursor, "marks", ids, StoredMarks, kinds, statuses=[status.value for status in STATUSES])
 
 
 def read_pairs(cursor: Cursor, ids: Bigints) -> PairRows:
-    """Return pairs by their later articles. `ids`: ascending; pairs of ids in between are included."""
+    """Return the pairs whose later article is in `ids` (ascending) or has an id in between."""
     kinds = (np.int64, np.int64, np.bool_, np.int8, *(np.float64,) * 4, np.bool_)
     return _rows(cursor, "pairs", ids, PairRows, kinds)
 
@@ -189,7 +189,7 @@ def read_pinned_pairs(cursor: Cursor) -> list[tuple[int, int, Relation]]:
 
 
 def read_sentences(cursor: Cursor, which: Literal["common", "watched"]) -> Bigints:
-    """Return the common sentences, ascending; "watched": also the pinned ones, which are always counted."""
+    """Return the common sentences, ascending; "watched": also pinned sentences, which are always counted."""
     # Without any row, array_agg returns NULL.
     (found,) = one_row(cursor, _sql("common" if which == "common" else "watched_sentences"))
     return np.empty(0, np.int64) if found is None else np.sort(found)
@@ -206,7 +206,7 @@ def note_settled_through(cursor: Cursor, time: datetime | None) -> None:
 
 def write_marks(cursor: Cursor, new: StoredMarks, *, stale: bool) -> None:
     if len(new):
-        # The statement searches in ascending ids. Arrays of Postgres begin at 1, so indexes are sent plus 1.
+        # The statement needs sorted ids for its search. Postgres arrays begin at 1, so 1 is added to indexes.
         new = new[np.argsort(new.id)]
         cursor.execute(
             _sql("write_marks", place="width_bucket(a.id, %(ids)s::bigint[])"),
@@ -224,7 +224,7 @@ def write_marks(cursor: Cursor, new: StoredMarks, *, stale: bool) -> None:
 
 
 def keep_marks(cursor: Cursor, ids: Bigints, *, stale: bool) -> None:
-    """Record that articles with unchanged marks take part, and whether they are stale."""
+    """Record that articles with unchanged marks take part in comparisons, and whether the marks are stale."""
     if len(ids):
         cursor.execute(_sql("keep_marks"), {"ids": ids, "stale": stale})
 

@@ -17,12 +17,12 @@ SELECT array_agg(sentence_hash) FROM dedup.common_sentence
 SELECT dedup.compact_index(%(index)s)
 
 -- name: delete_outdated
--- Delete waiting fingerprints of revisions that are not the present ones.
+-- Delete waiting fingerprints that were made from an earlier revision of the text.
 DELETE FROM dedup.fingerprint_bulk f
 WHERE NOT EXISTS (SELECT FROM dedup.article a WHERE a.id = f.article_id AND a.revision = f.revision)
 
 -- name: drop_pairs
--- Delete pairs by their ids.
+-- Delete pairs by the ids of their articles.
 DELETE FROM dedup.match WHERE ${given}
 
 -- name: end
@@ -34,8 +34,8 @@ UPDATE dedup.corpus_state SET bulk_run = NULL
 DELETE FROM dedup.bulk_change
 
 -- name: fingerprints
--- Return the fingerprints of a range of articles as one row of arrays: rows for single articles would cost more
--- than their content.
+-- Return the fingerprints of a range of articles as one row of arrays, because the overhead of a row per article would
+-- be larger than its content.
 SELECT array_agg(article_id), array_agg(canonical::integer::bigint), array_agg(content_hash),
        array_agg(shingle_count::bigint), array_agg(cardinality(sentence_hashes)::bigint),
        array_agg(cardinality(buckets)::bigint), string_agg(signature, ''),
@@ -50,7 +50,7 @@ FROM (
 ) AS f JOIN dedup.article a ON a.id = f.article_id AND a.revision = f.revision
 
 -- name: given
--- The condition that a pair is in the arrays, tested by index lookups.
+-- True if a pair is in the arrays `articles` and `others`; this uses index lookups.
 ctid = ANY (ARRAY(
     SELECT m.ctid FROM unnest(%(articles)s::bigint[], %(others)s::bigint[]) AS given (article_id, other_id)
     CROSS JOIN LATERAL (
@@ -58,20 +58,20 @@ ctid = ANY (ARRAY(
         WHERE article_id = given.article_id AND other_id = given.other_id OFFSET 0) AS m))
 
 -- name: flag_waiting
--- Invert the canonical flags of waiting fingerprints.
+-- Invert the canonical flags of waiting fingerprints; return their articles.
 UPDATE dedup.fingerprint_bulk SET canonical = NOT canonical WHERE article_id = ANY (%(ids)s) RETURNING article_id
 
 -- name: keep_marks
--- Record that articles with unchanged marks take part, and whether they are stale.
+-- Record that articles with unchanged marks take part in comparisons, and whether the marks are stale.
 UPDATE dedup.article_mark SET stale = %(stale)s, takes_part = true, limit_fired = NULL
 WHERE id = ANY (%(ids)s) AND (stale, takes_part) <> (%(stale)s, true)
 
 -- name: last_change
--- Return the id of the last change since the engine began.
+-- Return the id of the last noted change of an article since the run began.
 SELECT coalesce(max(id), 0) FROM dedup.bulk_change
 
 -- name: left_behind
--- Return whether a memory engine stopped before its end.
+-- Return whether a run of the memory engine is still recorded as running, or has left fingerprints.
 SELECT bulk_run IS NOT NULL OR EXISTS (SELECT FROM dedup.fingerprint_bulk) FROM dedup.corpus_state
 
 -- name: marks
@@ -118,7 +118,7 @@ JOIN dedup.article o ON o.source_id = p.other_source_id
 SELECT dedup.publish_bulk()
 
 -- name: set_not_best_match
--- Clear the flag of pairs that are no longer best matches.
+-- Clear the flag `best_match` of pairs.
 UPDATE dedup.match SET best_match = false WHERE ${given}
 
 -- name: settled_through
@@ -139,9 +139,9 @@ SELECT array_agg(sentence_hash)
 FROM (SELECT sentence_hash FROM dedup.common_sentence UNION SELECT sentence_hash FROM dedup.sentence_pin) AS watched
 
 -- name: write_marks
--- Write new marks. The position of an id in `ids` selects its values in the other arrays; ids are ascending, so that
--- width_bucket can search them by halves. A join is avoided: the planner would read the whole table if its statistics
--- say that the table is empty.
+-- Write new marks. The position of an id in `ids` selects its values in the other arrays. The ids are ascending, so
+-- that width_bucket finds an id by binary search. A join is avoided, because the planner would read the whole table if
+-- its statistics say that the table is empty.
 UPDATE dedup.article_mark a
 SET status = (%(status_names)s::text[])[(%(statuses)s::bigint[])[${place}]],
     duplicate_of = nullif((%(originals)s::bigint[])[${place}], 0),

@@ -14,7 +14,7 @@ from dedup.store import rulebooks
 
 
 def connect(url: str | None = None, timeouts: Timeouts | None = None, schema: str | None = None) -> Database:
-    """Open and prepare a database. Raises UnreachableError: no answer; SchemaError: as in `prepare`."""
+    """Connect to and `prepare` a database. Raises UnreachableError: no answer; SchemaError: see `prepare`."""
     database = Database(url, timeouts, schema)
     try:
         prepare(database)
@@ -38,16 +38,16 @@ def prepare(database: Database) -> None:
 
 
 def initialize(database: Database) -> tuple[str | None, str | None]:
-    """Call `make_schema`; return the revisions before and after."""
+    """Create or upgrade the schema as `make_schema` does; return the revisions before and after."""
     return make_schema(database)[:2]
 
 
 def make_schema(database: Database) -> tuple[str | None, str | None, MendReport]:
-    """Create or upgrade the schema, mend it, and put the settings of a new corpus in force.
+    """Create or upgrade the schema, repair its objects, and put the settings of a new corpus in force.
 
-    Return the revisions before and after, and the mended objects.
+    Return the revisions before and after, and the repaired objects.
     """
-    # Imported here: importing Alembic takes longer than storing a first article, and is rarely needed.
+    # Imported here, because Alembic is rarely needed, and its import takes longer than storing an article.
     from dedup.db import migrate
 
     before, after = migrate.upgrade(database)
@@ -59,9 +59,9 @@ def make_schema(database: Database) -> tuple[str | None, str | None, MendReport]
 
 
 def write_script(before: str | None, schema: str) -> str:
-    """Return the statements of `initialize` as one transaction; "" if there is nothing to do.
+    """Return an SQL script that does what `initialize` does, as one transaction; "" if nothing is to be done.
 
-    `before`: the result of `revision.current`; None: the statements make a new schema.
+    `before`: the result of `revision.current`; None: the script creates a new schema.
     """
     from alembic import command
 
@@ -85,7 +85,7 @@ def write_script(before: str | None, schema: str) -> str:
         listed = ", ".join(f"{name} = '{value}'" for name, value in values.items())
         config.attributes["last"] = [f"UPDATE dedup.corpus_state SET {listed}"]
     else:
-        # The schema may have a different revision when somebody runs the script.
+        # The script checks the revision, because it may be different by the time somebody runs the script.
         again = f"print it again: {program(schema)} init --sql"
         config.attributes["first"].append(f"""
 DO $$ BEGIN

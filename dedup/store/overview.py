@@ -49,11 +49,11 @@ class Overview(Answer):
     held_by: Holder | None  # the session that holds the settle lock
     deferred: int  # versions of articles that hooks deferred
     changes: int  # noted changes of attached tables that are not read yet
-    limits: dict[str, int]  # safety limit to the number of articles that it left to the next backfill
-    failures: dict[str, int]  # reason, without details, to the number of failed articles
+    limits: dict[str, int]  # by safety limit: number of articles that the limit left to the next backfill
+    failures: dict[str, int]  # by reason, without details: number of failed articles
     last_marked_at: datetime | None
-    sizes: dict[str, int]  # table to bytes, with indexes and out-of-line texts
-    bytes_per_article: dict[str, float]  # table that grows with the corpus, to bytes; "text": texts
+    sizes: dict[str, int]  # by table: bytes, with indexes and out-of-line texts
+    bytes_per_article: dict[str, float]  # by table that grows with the corpus; "text": the texts
     database_bytes: int
 
 
@@ -88,7 +88,7 @@ def overview(cursor: Cursor) -> Overview:
     )
 
 
-SMALLEST_SHOWN = 0.5  # Minimum bytes per article; a smaller table does not grow with the corpus
+SMALLEST_SHOWN = 0.5  # Bytes per article; a table with fewer does not grow with the corpus, and is left out
 
 
 def _per_article(sizes: dict[str, int], text_bytes: int, articles: int) -> dict[str, float]:

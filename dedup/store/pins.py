@@ -33,10 +33,10 @@ def pin_sentence(cursor: Cursor, sentence_hash: int, common: bool, example: str 
 
 
 def pinned_words(cursor: Cursor, fingerprinter: Fingerprinter) -> dict[int, str | None]:
-    """Return the words of pinned sentences by hash; None if neither the pin nor an article has all words."""
+    """Return the text of pinned sentences by hash; None if neither the pin nor an article has all of it."""
     found: dict[int, str | None] = {}
     for wanted, example in cursor.execute(_sql("examples")).fetchall():
-        # Long examples are cut, and the hash of a cut example differs.
+        # Long examples are stored cut, and a cut example has a different hash.
         if example is not None and fingerprinter.sentence_hash(example) == wanted:
             found[wanted] = example
             continue
@@ -47,14 +47,14 @@ def pinned_words(cursor: Cursor, fingerprinter: Fingerprinter) -> dict[int, str 
 
 
 def keep_words(cursor: Cursor, fingerprinter: Fingerprinter) -> None:
-    """Store the words of pinned sentences with the pins, while fingerprints still lead to the texts."""
+    """Store the full text of pinned sentences, while fingerprints show which articles contain it."""
     words = {key: text for key, text in pinned_words(cursor, fingerprinter).items() if text is not None}
     cursor.execute(_sql("write_examples"), {"hashes": bigints(list(words)), "examples": list(words.values())})
 
 
 def rehash(cursor: Cursor, old: Fingerprinter, new: Fingerprinter) -> None:
-    """Give pinned sentences their hashes under a new hash key."""
-    # A pin without words keeps its old hash, and has no effect until the old key is back.
+    """Replace the hashes of pinned sentences by their hashes under a new hash key."""
+    # A pin without its full text keeps the old hash, and has no effect until the old key is set again.
     words = {key: text for key, text in pinned_words(cursor, old).items() if text is not None}
     after = bigints([new.sentence_hash(text) for text in words.values()])
     values = {"old": bigints(list(words)), "new": after, "examples": list(words.values())}
@@ -68,7 +68,7 @@ def unpin_sentences(cursor: Cursor, keys: list[int]) -> int:
 
 @dataclass(frozen=True, slots=True)
 class PairPin(Answer):
-    """The relation that a person gave two articles."""
+    """A pin of a pair: the relation of two articles as a person decided it."""
 
     id: str
     other_id: str
@@ -100,7 +100,7 @@ def pin_pair(
 
 
 def unpin_pair(cursor: Cursor, a: str, b: str) -> bool:
-    """Delete the pin of a pair, so that the rules apply again; False if there was none."""
+    """Delete the pin of a pair, so that the rules apply again; return False if the pair had no pin."""
     first, second = _ordered(a, b)
     return cursor.execute(_sql("unpin_pair"), {"a": first, "b": second}).rowcount > 0
 

@@ -5,11 +5,11 @@
 SELECT article_id FROM dedup.carrier(%(sentences)s) LIMIT 1
 
 -- name: examples
--- Return the pinned sentences and their stored words.
+-- Return the hashes of the pinned sentences, and their stored texts.
 SELECT sentence_hash, example FROM dedup.sentence_pin
 
 -- name: rehash
--- Give pinned sentences new hashes.
+-- Replace the hashes and the stored texts of pinned sentences.
 UPDATE dedup.sentence_pin SET sentence_hash = n.hash, example = n.example
 FROM unnest(%(old)s::bigint[], %(new)s::bigint[], %(examples)s::text[]) AS n (old_hash, hash, example)
 WHERE sentence_hash = n.old_hash
@@ -47,7 +47,7 @@ DELETE FROM dedup.pair_pin WHERE (source_id, other_source_id) = (%(a)s, %(b)s)
 DELETE FROM dedup.sentence_pin WHERE sentence_hash = ANY (%(sentences)s)
 
 -- name: write_examples
--- Store the words of pinned sentences.
+-- Store the full texts of pinned sentences.
 UPDATE dedup.sentence_pin p SET example = n.example
 FROM unnest(%(hashes)s::bigint[], %(examples)s::text[]) AS n (hash, example)
 WHERE p.sentence_hash = n.hash AND p.example IS DISTINCT FROM n.example

@@ -1,4 +1,4 @@
-"""Counts and stores quotes: sentences that several outlets share, common ones included, with their words.
+"""Counts and stores quotes: sentences that several outlets share, with their text. Some are common sentences.
 
 `../settling/sentences.py` calls this on request or by schedule. The SQL view `quote` shows the quotes.
 """
@@ -14,7 +14,7 @@ from dedup.db.statements import Statements
 
 _sql = Statements("store/quotes")
 
-MAX_QUOTES = 100_000  # Maximum stored, the quotes of the most outlets: about 20 MB
+MAX_QUOTES = 100_000  # Maximum number of stored quotes, about 20 MB; quotes of the most outlets are kept
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,8 +36,8 @@ def schedule(cursor: Cursor, minutes: int, outlets: int) -> None:
 
 
 def due(cursor: Cursor) -> int | None:
-    """Begin a count that is due; return the minimum number of outlets of a quote. Return None if no count is
-    due, or if a different worker has begun it.
+    """Begin a count of quotes if one is due, and return the minimum number of outlets of a quote.
+    Return None if no count is due, or if another worker has begun the count.
     """
     row = cursor.execute(_sql("due")).fetchone()
     return row[0] if row else None
@@ -50,9 +50,9 @@ def count(cursor: Cursor, outlets: int) -> list[CountedQuote]:
 
 
 def replace(cursor: Cursor, counted: Sequence[CountedQuote], words: Mapping[int, tuple[int, str]]) -> int:
-    """Replace all stored quotes by the counted ones that have words; return the number stored.
+    """Replace all stored quotes by the counted quotes that are in `words`; return the number stored.
 
-    `words`: hash of a sentence to the revision of the text and the sentence in that text.
+    `words`: by hash of a sentence, the revision of the article's text, and the sentence as in that text.
     """
     kept = [one for one in counted if one.sentence_hash in words]
     cursor.execute(_sql("forget_all"))

@@ -9,13 +9,13 @@ INSERT INTO dedup.sentence_schedule (minutes, outlets) VALUES (%(minutes)s, %(ou
 DELETE FROM dedup.sentence_schedule
 
 -- name: due
--- Begin a count that is due.
+-- If a count is due, record that it begins, and return the minimum number of outlets of a quote.
 UPDATE dedup.sentence_schedule SET begun_at = now()
 WHERE begun_at < now() - make_interval(mins => minutes) RETURNING outlets
 
 -- name: count
--- Return the sentences that enough outlets share, in descending order of outlets, with the earliest article that has
--- each. One pass over all fingerprints finds sentences that enough articles have; a second pass reads the articles.
+-- Return the sentences that at least `outlets` outlets share, the most outlets first, each with its earliest article.
+-- One pass over all fingerprints finds sentences of that many articles; a second pass reads these articles.
 WITH frequent AS MATERIALIZED (
     SELECT sentence_hash FROM dedup.fingerprint f CROSS JOIN unnest(f.sentence_hashes) AS s (sentence_hash)
     GROUP BY sentence_hash HAVING count(*) >= %(outlets)s
@@ -42,6 +42,6 @@ SELECT * FROM unnest(%(sentences)s::bigint[], %(outlets)s::integer[], %(stories)
                      %(carriers)s::bigint[], %(revisions)s::integer[], %(words)s::text[])
 
 -- name: forget_edited
--- Delete quotes of articles that were edited or deleted while they were counted.
+-- Delete quotes whose article was edited or deleted while the quotes were counted.
 DELETE FROM dedup.quoted_sentence q
 WHERE NOT EXISTS (SELECT FROM dedup.article a WHERE a.id = q.article_id AND a.revision = q.revision)

@@ -44,18 +44,16 @@ def contents(cursor: Cursor, location: str) -> Contents:
 
 
 def remove(cursor: Cursor, location: str) -> Contents:
-    """Drop the schema; see `dedup.operation`."""
+    """Drop the schema; return what it contained. Raises InputError: outside objects depend on it."""
     found = contents(cursor, location)
     if found.outside:
         named = ", ".join(found.outside[:LISTED])
         more = f" and {len(found.outside) - LISTED} more" if len(found.outside) > LISTED else ""
-        raise InputError(
-            f"{location}: these depend on the schema and would go with it: {named}{more}; drop them first"
-        )
+        raise InputError(f"{location}: these objects depend on the schema, so drop them first: {named}{more}")
     if found.attached:
         for attachment in attachments.list_active(cursor):
             for statement in ddl.detach(cursor, attachment):
                 cursor.execute(sql.Composed([statement]))
-    # CASCADE drops only objects of the schema: objects outside were refused above.
+    # CASCADE drops only objects of the schema, because the error above is raised if others depend on it.
     cursor.execute("DROP SCHEMA dedup CASCADE")
     return found

@@ -1,7 +1,7 @@
-"""Stores settings, sentence parameters and the state row: the values in force, and the wanted ones.
+"""Stores settings and sentence parameters, both in force and wanted, and the state of the stored results.
 
-A changed setting waits until a backfill adopts it; the same transaction makes all results of the old value
-stale.
+A changed setting is wanted until a backfill adopts it (puts it in force). The same transaction makes all
+results of the old value stale.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from dedup.text.punkt import FILES, PunktModel
 
 _sql = Statements("store/rulebooks")
 
-# Maximum duration of a transaction that writes marks; marks carry the time at which it began.
+# Maximum duration of a transaction that writes marks. A mark has the time at which its transaction began.
 MARKED_LATE = timedelta(minutes=10)
 
 _NAMES = frozenset(field.name for field in fields(Settings))
@@ -45,7 +45,7 @@ class State:
     unicode: str | None  # version of the Unicode tables
 
     def same_program(self) -> bool:
-        """Return whether this program makes equal fingerprints. Raises SchemaError: the program is older."""
+        """Return whether this program makes equal fingerprints. Raises SchemaError: this program is older."""
         if self.algorithm > ALGORITHM_REVISION:
             raise SchemaError("the fingerprints were made by a newer dedup; upgrade this program")
         return (self.algorithm, self.unicode) == (ALGORITHM_REVISION, UNICODE_VERSION)
@@ -55,7 +55,7 @@ class State:
 class Rulebook:
     """Settings, sentence parameters and state of a corpus at one moment."""
 
-    fingerprinter: Fingerprinter  # has the settings, too
+    fingerprinter: Fingerprinter  # also has the settings
     models: dict[str, PunktModel]  # trained sentence parameters by language
     state: State
 
@@ -64,7 +64,7 @@ class Rulebook:
         return self.fingerprinter.settings
 
     def check(self, cursor: Cursor) -> None:
-        """Raise StaleRulesError if stored results are of a different rulebook. Needs the settle lock."""
+        """Raise StaleRulesError if stored results were made with another rulebook. Needs the settle lock."""
         if load_state(cursor) != self.state:
             raise StaleRulesError
 
@@ -88,7 +88,7 @@ def load_wanted(cursor: Cursor) -> Settings:
 
 
 def load_models(cursor: Cursor, *, wanted: bool = False) -> dict[str, PunktModel]:
-    """Return trained sentence parameters by language, in force or `wanted` from the next backfill on."""
+    """Return trained sentence parameters by language. `wanted`: as they will be from the next backfill on."""
     rows = cursor.execute(_sql("models"), {"wanted": wanted}).fetchall()
     return {row[0]: PunktModel.from_files(dict(zip(FILES, row[1:], strict=True))) for row in rows}
 
@@ -98,13 +98,13 @@ def load_state(cursor: Cursor) -> State:
 
 
 def memory_run(cursor: Cursor) -> int | None:
-    """Return the id of a run of the memory engine at work, or None; during a run nobody else settles."""
+    """Return the id of the present run of the memory engine, or None. During a run, nothing else settles."""
     row = cursor.execute(_sql("memory_run")).fetchone()
     return row[0] if row else None
 
 
 def change_settings(cursor: Cursor, values: Mapping[str, Any]) -> Settings:
-    """Change the wanted settings; None means the default. Needs the settle lock."""
+    """Change the wanted settings, and return them all; None means the default. Needs the settle lock."""
     Settings().with_values({name: "" for name in values if name not in _NAMES})  # unknown names are errors
     stored = dict(cursor.execute(_sql("settings_wanted")).fetchall())
     settings = Settings().with_values({n: v for n, v in {**stored, **values}.items() if v is not None})
@@ -140,7 +140,7 @@ class Adoption:
 
 
 def find_adoption(cursor: Cursor) -> Adoption:
-    """Return the adoption that the next backfill makes; the result is false if nothing changed."""
+    """Return what the next backfill must do to adopt changes; the result is false if nothing changed."""
     state, wanted = load_state(cursor), _load_wanted_state(cursor)
     program = not state.same_program()
     return Adoption(
@@ -150,7 +150,7 @@ def find_adoption(cursor: Cursor) -> Adoption:
 
 @dataclass(frozen=True, slots=True)
 class AdoptionPlan:
-    """A planned adoption, for which articles are withdrawn page by page."""
+    """A planned adoption, before which the affected articles are withdrawn (made stale) page by page."""
 
     adoption: Adoption
     wanted: State
@@ -159,14 +159,14 @@ class AdoptionPlan:
 
 
 def plan_adoption(cursor: Cursor) -> AdoptionPlan:
-    """Return the adoption that is due now. Raises SchemaError: a newer program made the stored results."""
+    """Plan the adoption that is due now. Raises SchemaError: a newer program made the stored results."""
     row = one_row(cursor, _sql("marked_since"), {"late": MARKED_LATE})
     fingerprinter = Fingerprinter(load_wanted(cursor), load_models(cursor, wanted=True))
     return AdoptionPlan(find_adoption(cursor), _load_wanted_state(cursor), fingerprinter, row[0])
 
 
 def keep_pinned_words(cursor: Cursor, plan: AdoptionPlan) -> None:
-    """Store the words of pinned sentences if the plan changes the hash key; call before withdrawals."""
+    """Store the text of pinned sentences if the plan changes the hash key. Call it before `withdraw_for`."""
     present = load_rulebook(cursor).fingerprinter
     if present.settings.hash_key != plan.fingerprinter.settings.hash_key:
         pins.keep_words(cursor, present)
@@ -177,8 +177,8 @@ def read_page(cursor: Cursor, after: int, limit: int) -> list[int]:
 
 
 def withdraw_for(cursor: Cursor, plan: AdoptionPlan, ids: Sequence[int]) -> None:
-    """Withdraw articles whose marks or fingerprints the plan changes. Needs the settle lock."""
-    # This is safe even if the plan is never adopted: the rules then in force settle withdrawn articles.
+    """Make articles stale if the plan changes their marks or fingerprints. Needs the settle lock."""
+    # This is safe even if the plan is never adopted: stale articles are settled by the rules in force.
     if plan.adoption.rules:
         articles.withdraw(cursor, ids)
     if not plan.adoption.fingerprints:
@@ -189,10 +189,10 @@ def withdraw_for(cursor: Cursor, plan: AdoptionPlan, ids: Sequence[int]) -> None
 
 
 def adopt(cursor: Cursor, plan: AdoptionPlan | None = None, through: int = 0) -> None:
-    """Put the wanted settings, parameters and program in force. Needs the settle lock.
+    """Put wanted settings and parameters in force; record this program's versions. Needs the settle lock.
 
-    Marks by other settings stay, but become stale; fingerprints of a different version are dropped. `plan`:
-    articles up to the id `through` were withdrawn for the plan; None: none were withdrawn. Raises
+    Marks made with other settings become stale; fingerprints of another version are dropped. `plan`: the plan
+    for which articles up to the id `through` are withdrawn already; None: no article is withdrawn yet. Raises
     StaleRulesError: the wanted state changed since the plan.
     """
     present = plan_adoption(cursor)

@@ -1,7 +1,7 @@
 -- Settings, sentence parameters and the state row.
 
 -- name: adopt_models
--- Put waiting sentence parameters in force.
+-- Put wanted sentence parameters in force.
 UPDATE dedup.sentence_model SET adopted = true WHERE NOT adopted
 
 -- name: adopt_settings
@@ -9,15 +9,15 @@ UPDATE dedup.sentence_model SET adopted = true WHERE NOT adopted
 UPDATE dedup.setting SET adopted = value WHERE adopted IS DISTINCT FROM value
 
 -- name: adopt_settings_among
--- Put those wanted settings in force on which no stored result depends.
+-- Put the wanted settings among `names` in force.
 UPDATE dedup.setting SET adopted = value WHERE name = ANY (%(names)s)
 
 -- name: any_article
--- Return whether there is an article.
+-- Return whether the corpus has any article.
 SELECT EXISTS (SELECT FROM dedup.article)
 
 -- name: memory_run
--- Return the id of a run of the memory engine at work.
+-- Return the id of the present run of the memory engine, or null.
 SELECT bulk_run FROM dedup.corpus_state
 
 -- name: checksums
@@ -25,7 +25,7 @@ SELECT bulk_run FROM dedup.corpus_state
 SELECT language, checksum FROM dedup.sentence_model WHERE adopted ORDER BY language
 
 -- name: delete_replaced_models
--- Delete sentence parameters in force that waiting parameters replace.
+-- Delete sentence parameters in force if wanted parameters of the same language replace them.
 DELETE FROM dedup.sentence_model old USING dedup.sentence_model new
 WHERE old.adopted AND new.language = old.language AND NOT new.adopted
 
@@ -34,7 +34,7 @@ WHERE old.adopted AND new.language = old.language AND NOT new.adopted
 DELETE FROM dedup.setting WHERE value IS NULL
 
 -- name: delete_reset_settings_among
--- Delete those settings of `names` that return to their defaults.
+-- Delete the settings among `names` that return to their defaults.
 DELETE FROM dedup.setting WHERE value IS NULL AND name = ANY (%(names)s)
 
 -- name: delete_unadopted_setting
@@ -42,7 +42,7 @@ DELETE FROM dedup.setting WHERE value IS NULL AND name = ANY (%(names)s)
 DELETE FROM dedup.setting WHERE name = %(name)s AND adopted IS NULL
 
 -- name: fingerprint_versions
--- Return the versions of the fingerprints of articles, in use or waiting, and their languages.
+-- Return the version of each fingerprint of articles, in use or waiting to be used, and the article's language.
 SELECT f.article_id, f.version, a.language FROM dedup.article a
 JOIN (
     SELECT article_id, version FROM dedup.fingerprint
@@ -52,24 +52,24 @@ JOIN (
 WHERE a.id = ANY (%(ids)s)
 
 -- name: marked_since
--- Return a time that is earlier than the marks of every transaction that ends now or later.
+-- Return a time that is earlier than the times of all marks that open and later transactions write.
 SELECT now() - %(late)s::interval
 
 -- name: models
--- Return sentence parameters by language: in force, or wanted from the next backfill on.
+-- Return sentence parameters by language: in force, or, if `wanted`, as they will be from the next backfill on.
 SELECT DISTINCT ON (language) language, abbrev_types, collocations, sent_starters, ortho_context
 FROM dedup.sentence_model WHERE adopted OR %(wanted)s ORDER BY language, adopted
 
 -- name: not_withdrawn
--- Return articles that were not withdrawn for a plan: articles after the id `through`, and articles marked since.
+-- Return articles that were not withdrawn for a plan: ids after `through`, and articles marked at `since` or later.
 SELECT id FROM dedup.article_mark WHERE id > %(through)s OR %(since)s::timestamptz IS NULL OR marked_at >= %(since)s
 
 -- name: nothing_unsettled
--- Return whether every article has its mark and none is stale.
+-- Return whether no article is pending and no mark is stale.
 SELECT NOT EXISTS (SELECT FROM dedup.article_mark WHERE status = 'pending' OR stale)
 
 -- name: page_of_articles
--- Return the next articles by id.
+-- Return at most `limit` articles with ids after `after`.
 SELECT id FROM dedup.article WHERE id > %(after)s ORDER BY id LIMIT %(limit)s
 
 -- name: reset_setting

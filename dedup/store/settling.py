@@ -1,4 +1,4 @@
-"""Reads articles to settle and articles that share something with them; writes marks and pairs.
+"""Reads articles to settle, and articles with sentences or buckets in common; writes marks and pairs.
 
 Every statement handles many articles; none runs per article. `../rules/decide.py` decides the marks.
 """
@@ -26,10 +26,10 @@ from dedup.text.signature import Signature
 _sql = Statements("store/settling")
 
 Among = Literal["canonical", "duplicate", "waiting"]
-"""Articles to search: originals or duplicates that take part, or articles that do not take part yet."""
+"""Articles to search: originals, duplicates, or (waiting) articles that are not part of comparisons yet."""
 
 PairPins = dict[frozenset[bytes], Relation]
-"""Source_ids of two articles, as UTF-8, to the pinned relation of the articles."""
+"""Pinned relations of two articles, by the source_ids of both in UTF-8."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,8 +38,8 @@ class FingerprintRow:
 
     id: int
     order: OrderKey
-    stored_canonical: bool  # the stored flag
-    canonical: bool | None  # the stored flag; None if the article takes no part yet
+    stored_canonical: bool  # the canonical flag of the fingerprint
+    canonical: bool | None  # the same flag; None if the article takes no part in comparisons yet
     settled: bool
     pinned: bool  # a pin of a pair names the article
     content_hash: int
@@ -52,7 +52,7 @@ class FingerprintRow:
 
 
 def next_unsettled(cursor: Cursor, settings: Settings, limit: int) -> list[FingerprintRow]:
-    """Return the next articles to settle that have a fingerprint, about in canonical order."""
+    """Return the next articles to settle that have a fingerprint, roughly in canonical order."""
     return _rows(cursor, settings, "next_unsettled", limit=limit)
 
 
@@ -100,7 +100,7 @@ def load_pair_pins(cursor: Cursor, rows: Sequence[FingerprintRow]) -> PairPins:
 
 
 def note_reached(cursor: Cursor, settings: Settings, latest: datetime) -> datetime | None:
-    """Record that articles up to a time are being settled; return the previously recorded time, or None."""
+    """Record that articles up to the time `latest` are being settled; return the previously recorded time."""
     before: datetime | None = one_row(cursor, _sql("reach"), {"time": latest})[0]
     # A new corpus has no recorded time; a corpus restored without its state row has none, too.
     if before is None:
@@ -116,20 +116,20 @@ def count_unsettled(cursor: Cursor, limit: int | None = None) -> int:
 
 
 def find_later_best_matches(cursor: Cursor, settings: Settings, ids: Collection[int]) -> dict[int, OrderKey]:
-    """Return the ids of originals whose best match is a later article, with the order of that article."""
+    """Return the originals of `ids` whose best match is a later article, with that article's order key."""
     values = {**order_parameters(settings), "ids": bigints(ids)}
     rows = cursor.execute(_sql("best_match_later"), values).fetchall()
     return {row[0]: (row[1], row[2].encode()) for row in rows}
 
 
 def find_best_match_pairs(cursor: Cursor, ids: Collection[int]) -> list[tuple[int, int]]:
-    """Return pairs (article_id, other_id) in which the first is in `ids` and the best match of the second."""
+    """Return pairs (article_id, other_id) where article_id is in `ids` and is the best match of other_id."""
     return cursor.execute(_sql("kept_for_best_match"), {"ids": bigints(ids)}).fetchall()
 
 
 def find_lowest(cursor: Cursor, settings: Settings, ids: Collection[int]) -> dict[int, tuple[int, float]]:
-    """Return, for originals that are similar to earlier ones, the number of pairs with earlier originals, and
-    the lowest score among the best `similar_pairs` of these pairs; 0 if the number is lower.
+    """Return for each original the number of its similar pairs with earlier originals, and the lowest score
+    among its best `similar_pairs` pairs. The score is 0 if the original has fewer pairs.
     """
     if not ids:
         return {}
@@ -139,7 +139,7 @@ def find_lowest(cursor: Cursor, settings: Settings, ids: Collection[int]) -> dic
 
 
 def find_dependent(cursor: Cursor, ids: Collection[int]) -> set[int]:
-    """Return the later articles of pairs whose earlier article, an original at that time, is in `ids`."""
+    """Return articles whose marks depend on `ids`: each forms a pair with an earlier article in `ids`."""
     if not ids:
         return set()
     return set(one_column(cursor, _sql("decided_by"), {"ids": bigints(ids)}))
@@ -147,7 +147,7 @@ def find_dependent(cursor: Cursor, ids: Collection[int]) -> set[int]:
 
 @dataclass(slots=True)
 class PairRows(Columns):
-    """Rows of `match`, each attribute of shape (m,); see `rules.marks.Pair`."""
+    """Rows of the table `match`, one array of shape (m,) per column; see `rules.marks.Pair`."""
 
     article_id: Bigints
     other_id: Bigints
@@ -180,7 +180,7 @@ class Outcome:
     """Decisions of one settle transaction."""
 
     duplicates: dict[int, Mark]  # by id
-    canonical: dict[int, Mark]  # by id; also of earlier originals whose best match is a settled one
+    canonical: dict[int, Mark]  # by id; also marks of earlier originals whose best match was settled
     flags: dict[int, bool]  # canonical flags that change
     pairs: PairRows  # all pairs whose later article was settled, and new pairs of other articles
     settled: frozenset[int]
@@ -195,7 +195,7 @@ def write(cursor: Cursor, settings: Settings, outcome: Outcome) -> set[int]:
     flagged = {flag: [id for id in outcome.flags if outcome.flags[id] is flag] for flag in (True, False)}
     write_flags(cursor, bigints(flagged[True]), bigints(flagged[False]))
     write_pairs(cursor, outcome.pairs)
-    # Some pairs whose flag was cleared were kept only because of the flag.
+    # Drop pairs that were kept only because they were best matches, and are best matches no longer.
     _drop_pairs(cursor, settings, no_longer)
     write_duplicates(cursor, outcome.duplicates)
     if outcome.canonical:
@@ -210,7 +210,7 @@ def write_flags(cursor: Cursor, canonical: Bigints, duplicates: Bigints) -> None
 
 
 def write_pairs(cursor: Cursor, pairs: PairRows) -> None:
-    """Write rows of `match`; they replace stored rows of the same pairs."""
+    """Insert pairs into the table `match`, or replace the stored rows of these pairs."""
     if not len(pairs.article_id):
         return
     cursor.execute(
@@ -231,7 +231,7 @@ def write_pairs(cursor: Cursor, pairs: PairRows) -> None:
 
 
 def _drop_pairs(cursor: Cursor, settings: Settings, pairs: Sequence[tuple[int, int]]) -> None:
-    """Drop pairs, except the best ones of the later article and the best match of the earlier article."""
+    """Drop similar pairs, except pinned ones, best matches, and the best pairs of the later article."""
     if not pairs:
         return
     cursor.execute(
@@ -246,7 +246,7 @@ def _drop_pairs(cursor: Cursor, settings: Settings, pairs: Sequence[tuple[int, i
 
 
 def write_duplicates(cursor: Cursor, marks: dict[int, Mark], *, stale: bool = False) -> None:
-    """Mark articles as duplicates. `stale`: provisionally; articles then do not begin to take part."""
+    """Mark articles as duplicates. `stale`: provisionally; new articles then do not join comparisons yet."""
     if marks:
         cursor.execute(_sql("write_duplicates"), {"stale": stale, **_columns(marks)})
 
@@ -264,7 +264,7 @@ def _columns(marks: dict[int, Mark]) -> dict[str, Any]:
 
 
 def make_stale(cursor: Cursor, ids: Collection[int]) -> set[int]:
-    """Make those articles stale that are settled; return their ids."""
+    """Make the settled articles among `ids` stale; return the ids of these articles."""
     if not ids:
         return set()
     return set(one_column(cursor, _sql("make_stale"), {"ids": bigints(ids)}))

@@ -1,4 +1,4 @@
--- Settling through the indexes.
+-- Settling of articles by index lookups.
 
 -- name: chosen_reason
 -- The new reason of `dedup.article_mark a`, or null.
@@ -9,11 +9,11 @@
 (%(scores)s::double precision[])[${place}]
 
 -- name: clear_best_match
--- Clear the flag of pairs whose later article is the best match of an article of `ids`, and return the pairs.
+-- Clear the flag `best_match` of all pairs whose earlier article is in `ids`, and return these pairs.
 SELECT * FROM dedup.clear_best_match(%(ids)s)
 
 -- name: common_among
--- Return the common ones among some sentences.
+-- Return the sentences of `sentences` that are common.
 SELECT sentence_hash FROM dedup.common_sentence WHERE sentence_hash = ANY (%(sentences)s)
 
 -- name: count_unsettled
@@ -31,7 +31,7 @@ CROSS JOIN LATERAL (SELECT article_id FROM dedup.match WHERE other_id = given.id
 DELETE FROM dedup.match WHERE article_id = ANY (%(ids)s)
 
 -- name: drop_pairs
--- Drop similar pairs that are not among the best of the later article.
+-- Drop similar pairs, except pinned pairs, best matches, and the best `pairs` pairs of the later article.
 SELECT dedup.drop_pairs(%(articles)s, %(others)s, %(pairs)s, %(policy)s, %(earliest)s)
 
 -- name: kept_for_best_match
@@ -39,7 +39,7 @@ SELECT dedup.drop_pairs(%(articles)s, %(others)s, %(pairs)s, %(policy)s, %(earli
 SELECT article_id, other_id FROM dedup.match WHERE article_id = ANY (%(ids)s) AND best_match
 
 -- name: latest_taking_part
--- Return the time of the last article that takes part, in canonical order.
+-- Return the latest time, in canonical order, of an article that takes part in comparisons.
 SELECT max(dedup.canonical_time(published_at, added_at, %(policy)s, %(earliest)s))
 FROM dedup.marked_article WHERE takes_part
 
@@ -60,7 +60,7 @@ CROSS JOIN LATERAL (
 CROSS JOIN LATERAL (SELECT * FROM dedup.article WHERE id = m.article_id OFFSET 0) AS a
 
 -- name: lowest_kept
--- Return the number of similar pairs of articles with earlier articles, and the lowest score among the best pairs.
+-- Return for each article the number of similar pairs with earlier articles, and the lowest score of its best pairs.
 SELECT given.id, kept.pairs, kept.lowest
 FROM unnest(%(ids)s::bigint[]) AS given (id)
 CROSS JOIN LATERAL (
@@ -69,7 +69,7 @@ CROSS JOIN LATERAL (
 ) AS kept (pairs, lowest)
 
 -- name: make_stale
--- Make those articles stale that are settled, and return them.
+-- Make the settled articles among `ids` stale, and return these articles.
 SELECT * FROM dedup.make_stale(%(ids)s)
 
 -- name: named
@@ -101,8 +101,8 @@ SELECT source_id, other_source_id, relation FROM dedup.pair_pin
 WHERE other_source_id = ANY (%(names)s)
 
 -- name: place
--- The position of `dedup.article_mark a` in the arrays of new marks. A join is avoided: the planner would read the
--- whole table if its statistics say that the table is empty.
+-- The position of `dedup.article_mark a` in the arrays of new marks. A join is avoided, because the planner would read
+-- the whole table if its statistics say that the table is empty.
 array_position(%(ids)s::bigint[], a.id)
 
 -- name: reach
@@ -112,8 +112,8 @@ UPDATE dedup.corpus_state s SET settled_through = greatest(s.settled_through, %(
 FROM before RETURNING before.settled_through
 
 -- name: sharing
--- Return fingerprinted articles that share a sentence, a bucket or, among short texts, the content hash: originals that
--- take part, duplicates that take part, or articles that do not take part yet.
+-- Return fingerprinted articles that have one of these sentences, buckets or, if short, content hashes. `among`: only
+-- originals, only duplicates, or only articles that do not take part in comparisons yet.
 SELECT ${row}
 FROM dedup.sharing(
     CASE %(among)s WHEN 'canonical' THEN '{true}' WHEN 'duplicate' THEN '{false}' ELSE '{true,false}' END::boolean[],
@@ -161,7 +161,7 @@ WHERE a.id = ANY (%(ids)s)
 UPDATE dedup.fingerprint SET canonical = %(canonical)s WHERE article_id = ANY (%(ids)s)
 
 -- name: write_pairs
--- Write rows of `match`; they replace stored rows of the same pairs.
+-- Insert pairs into `match`, or replace the stored rows of these pairs.
 INSERT INTO dedup.match (article_id, other_id, relation, rule, score, sentence_jaccard, signature_jaccard,
                          containment, best_match)
 SELECT article_id, other_id, CASE WHEN duplicate <> 0 THEN 'duplicate' ELSE 'similar' END,

@@ -1,6 +1,6 @@
 """Reads the corpus for `dedup verify`: whole tables at one moment, without look-ups by hash.
 
-The statements are independent of those that settling uses.
+The statements are independent of the statements that settling uses, because `dedup verify` checks settling.
 """
 
 from __future__ import annotations
@@ -34,8 +34,8 @@ class StoredArticle:
     order: OrderKey
     mark: Mark
     settled: bool
-    canonical: bool | None  # the canonical flag; None if the article takes no part
-    fingerprint: Fingerprint | None  # of the present text; None without one
+    canonical: bool | None  # the canonical flag; None if the article takes no part in comparisons
+    fingerprint: Fingerprint | None  # of the present text; None if the present text has none
 
 
 def choose_articles(cursor: Cursor, sample: int | None) -> list[int]:
@@ -58,15 +58,15 @@ def sentence_counts(cursor: Cursor) -> dict[int, tuple[int, int]]:
 
 
 def count_sentences(cursor: Cursor, settings: Settings) -> dict[int, tuple[int, int]]:
-    """Return carriers and agreeing pairs of every sentence that enough articles carry or that is pinned."""
-    # These counts check the counts of `common_sentences.py`, so a different statement makes them.
+    """Return numbers of carriers and of pairs with equal bucket keys, for frequent and pinned sentences."""
+    # The result checks the counts of `common_sentences.py`, so the statement is a different one.
     values = {"limit": settings.common_stories, "bands": settings.buckets}
     rows = cursor.execute(_sql("count_sentences"), values)
     return {key: (carriers, pairs) for key, carriers, pairs in rows}
 
 
 def sentence_pins(cursor: Cursor) -> dict[int, bool]:
-    """Return pinned sentences: hash to True for always common, False for never."""
+    """Return the pinned sentences by hash: True if always common, False if never common."""
     return dict(cursor.execute(_sql("sentence_pins")).fetchall())
 
 
@@ -106,7 +106,7 @@ def texts(cursor: Cursor, ids: Sequence[int]) -> Iterator[TextTask]:
 
 
 def pairs(cursor: Cursor, settings: Settings, ids: Sequence[int]) -> dict[int, set[Pair]]:
-    """Return stored pairs by the later article, except pairs kept only as best match of the earlier one."""
+    """Return pairs by later article; leave out pairs stored only as the best match of the earlier article."""
     values = {**order_parameters(settings), "ids": bigints(ids), "pairs": settings.similar_pairs}
     found: dict[int, set[Pair]] = {id: set() for id in ids}
     for row in cursor.execute(_sql("pairs"), values):
@@ -115,7 +115,7 @@ def pairs(cursor: Cursor, settings: Settings, ids: Sequence[int]) -> dict[int, s
 
 
 def best_match_pairs(cursor: Cursor, ids: Sequence[int]) -> dict[int, set[Pair]]:
-    """Return the stored pairs of articles with later best matches, by the earlier article."""
+    """Return for each article the stored pair with its best match, if the best match is a later article."""
     found: dict[int, set[Pair]] = {id: set() for id in ids}
     for row in cursor.execute(_sql("best_match_pairs"), {"ids": bigints(ids)}):
         found[row[1]].add(Pair(*row))

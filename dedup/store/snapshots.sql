@@ -18,7 +18,7 @@ SELECT sentence_hash, carriers, effective_stories FROM dedup.common_sentence
 SELECT sentence_hash, carriers, pairs FROM dedup.sentence_count
 
 -- name: count_sentences
--- Count carriers and agreeing pairs of every sentence that enough articles carry or that is pinned.
+-- Count the carriers, and their pairs with an equal bucket key, of sentences that are pinned or have many carriers.
 WITH carrier AS (
     SELECT s.sentence_hash, f.buckets
     FROM dedup.fingerprint f CROSS JOIN unnest(f.sentence_hashes) AS s (sentence_hash)
@@ -63,7 +63,7 @@ WHERE f.canonical AND a.takes_part
 article_id, other_id, relation, rule, score, sentence_jaccard, signature_jaccard, containment
 
 -- name: pairs
--- Return pairs by their later article, except pairs kept only as best match of the earlier article.
+-- Return pairs of these later articles, except pairs stored only as the best match of the earlier article.
 SELECT ${pair} FROM dedup.match WHERE article_id = ANY (%(ids)s) AND NOT best_match
 UNION ALL
 SELECT ${pair} FROM (
@@ -78,5 +78,5 @@ SELECT ${pair} FROM (
 ) AS ranked WHERE best_match AND (rank <= %(pairs)s OR rule = 'pinned')
 
 -- name: best_match_pairs
--- Return the pairs of articles with later best matches.
+-- Return the pair of each article with its best match, if the best match is a later article.
 SELECT ${pair} FROM dedup.match WHERE other_id = ANY (%(ids)s) AND best_match

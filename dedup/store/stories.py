@@ -1,4 +1,4 @@
-"""Reads stories (originals with their duplicates) and times of articles; only from views, for analysts."""
+"""Reads stories (originals with their duplicates), only from tables and views that an analyst may read."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from dedup.store.credited import ArticleCredit
 
 _sql = Statements("store/stories")
 
-BEGINNING = 4_000  # Maximum number of characters that are read to find first words: HTML begins with tags
+BEGINNING = 4_000  # Maximum number of characters read to find first words; HTML has many tags before them
 
 
 def known(row: str) -> str:
-    """Return SQL for the known time of publication of the article in `row`, or null."""
+    """Return SQL for the time of publication of the article in `row`; null if missing or implausible."""
     # Only plausible times count, as in the views (`migrations/sql/browsing.sql`). In canonical order the time
-    # of storing replaces an unknown time (docs/semantics.md, sections 5 and 7).
+    # of storing replaces other times (docs/semantics.md, sections 5 and 7).
     return (
         f"CASE WHEN {row}.published_at >= '1605-01-01 00:00:00+00'"
         f" AND {row}.published_at - {row}.added_at <= interval '24 hours' THEN {row}.published_at END"
@@ -31,8 +31,8 @@ def known(row: str) -> str:
 
 
 def delay(at: str, first: str) -> str:
-    """Return SQL for the interval between two expressions of known times; null if their order is unknown."""
-    # Of a time of 00:00:00 UTC only the day is known.
+    """Return SQL for the interval from `first` to `at` (known times); null if their order is unknown."""
+    # A time of 00:00:00 UTC means that only the day is known.
     return (
         f"CASE WHEN ({at} AT TIME ZONE 'UTC')::date <> ({first} AT TIME ZONE 'UTC')::date"
         f" OR ({at} <> date_trunc('day', {at}, 'UTC') AND {first} <> date_trunc('day', {first}, 'UTC'))"
@@ -41,7 +41,7 @@ def delay(at: str, first: str) -> str:
 
 
 def delay_between(at: datetime | None, first: datetime | None) -> timedelta | None:
-    """Return the interval between two known times in UTC; None if their order is unknown."""
+    """Return the interval from `first` to `at`, both in UTC; None if a time or their order is unknown."""
     if at is None or first is None:
         return None
     by_day = time() in (at.time(), first.time())
@@ -84,7 +84,7 @@ class Story(Answer):
 class StorySummary(Answer):
     """A story in one line."""
 
-    id: str  # of the original, like the title and the publication
+    id: str  # source_id of the original; title and publication are the original's, too
     title: str | None
     publication: str | None
     copies: int
@@ -103,11 +103,11 @@ class StorySummary(Answer):
 
 @dataclass(frozen=True, slots=True)
 class Reprints(Answer):
-    """Duplicates of the corpus."""
+    """Numbers of duplicates in the corpus, and the stories with the most copies."""
 
     duplicates: int
     stories: int  # number of stories with duplicates
-    most: tuple[StorySummary, ...]  # the stories of the most copies
+    most: tuple[StorySummary, ...]  # the stories with the most copies
 
 
 def story(cursor: Cursor, source_id: str) -> Story:
@@ -125,7 +125,7 @@ def story(cursor: Cursor, source_id: str) -> Story:
 
 
 def find_largest(cursor: Cursor, limit: int) -> list[StorySummary]:
-    """Return the stories of the most copies, the largest first; ties by source_id."""
+    """Return the stories with the most copies, the largest first; ties by source_id."""
     times = {"known": known("m"), "delay": delay("at", "top.first_at")}
     rows = cursor.execute(_sql("largest", **times), {"limit": limit}).fetchall()
     first_words = find_first_words(cursor, ((id, title) for id, title, *_ in rows))
@@ -146,7 +146,7 @@ def reprints(cursor: Cursor, most: int) -> Reprints:
 def find_first_words(cursor: Cursor, titles: Iterable[tuple[str, str | None]]) -> dict[str, str]:
     """Return the first words of articles without a title, by source_id. `titles`: source_ids and titles."""
     untitled = [source_id for source_id, title in titles if not (title or "").strip()]
-    if not untitled or not may_read_texts(cursor):  # a counter may see only source_ids
+    if not untitled or not may_read_texts(cursor):  # a role without the right to texts
         return {}
     rows = cursor.execute(_sql("beginnings"), {"source_ids": untitled, "characters": BEGINNING}).fetchall()
     return {id: words.first_words(plain_title(text) if html else text) for id, text, html in rows if text}

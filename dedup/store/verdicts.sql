@@ -7,7 +7,7 @@ FROM dedup.article a CROSS JOIN LATERAL (SELECT * FROM dedup.article_mark WHERE 
 WHERE a.source_id = %(source_id)s
 
 -- name: best_pairs
--- Return the best pairs of an article, of one relation or of any.
+-- Return the pairs of an article with the best scores, of one relation or of any relation.
 SELECT m.id, o.source_id, m.relation, m.rule, m.score, m.sentence_jaccard, m.signature_jaccard,
        m.containment
 FROM (
@@ -23,7 +23,7 @@ FROM (
 ORDER BY m.score DESC, o.source_id LIMIT %(limit)s
 
 -- name: copies
--- Return the best copies of an article, and their number.
+-- Return the copies of an article with the best scores, and the number of copies, at most `count`.
 SELECT source_id, reason, score, count(*) OVER () FROM (
     -- ORDER BY: this is the order of the index of copies, so the planner chooses no other index.
     SELECT a.source_id, k.reason, k.score
@@ -41,7 +41,7 @@ SELECT a.id, k.status, k.stale, o.source_id, k.score, coalesce(k.limit_fired, k.
                               AND u.id <> a.id
                               ORDER BY u.time, u.id
                               LIMIT %(limit)s) AS unsettled), k.archived
--- OFFSET 0: go from one row to the next, even under stale statistics.
+-- OFFSET 0: force index lookups, even under stale statistics.
 FROM (SELECT id FROM dedup.article WHERE source_id = %(source_id)s OFFSET 0) AS a
 CROSS JOIN LATERAL (SELECT * FROM dedup.article_mark WHERE id = a.id OFFSET 0) AS k
 LEFT JOIN LATERAL (

@@ -1,4 +1,4 @@
-"""Reads versions of stories, and stores the differences of each version from the version before.
+"""Reads versions (the articles of a story in order), and stores how each differs from the version before.
 
 `../settling/versions.py` compares versions. The SQL views `story_version` and `alteration` show the result.
 """
@@ -55,7 +55,7 @@ class AlterationRow(TypedDict):
 
 
 def load_versions(cursor: Cursor, source_id: str) -> list[VersionRow]:
-    """Return the versions of an article's story, the original first; then later originals most like it."""
+    """Return the versions of an article's story, then later originals most similar to its original."""
     rows = cursor.execute(_sql("of_story"), {"source_id": source_id, "limit": MAX_VERSIONS}).fetchall()
     found = []
     for id, name, version, before_id, before_name, *rest in rows:
@@ -72,7 +72,7 @@ def find_uncompared(cursor: Cursor) -> tuple[Bigints, Bigints]:
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """Sentences, with hashes, that differ between two versions; None on the side that lacks a sentence."""
+    """Sentences, with hashes, that differ between two versions; None for the version without the sentence."""
 
     article_id: int
     before_id: int

@@ -1,7 +1,7 @@
-"""Moves the horizon, and archives articles before it (docs/semantics.md, section 10).
+"""Moves the horizon (where the window of comparison begins), and archives the articles before the horizon.
 
-An archived article loses its fingerprint and its pairs with articles inside the window; its mark stays.
-`../settling/window.py` decides when.
+An archived article loses its fingerprint and its pairs with articles inside the window; its mark stays. See
+docs/semantics.md, section 10. `../settling/window.py` decides when articles are archived.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ NO_HORIZON = "no horizon"
 class WindowState:
     horizon: datetime | None  # articles before it are archived
     wanted: datetime | None  # the next backfill moves the horizon to this time
-    divided: str | None  # result of `division` at the last division of all articles; None if unknown
+    divided: str | None  # result of `division` when all articles were last checked; None if unknown
 
 
 def load(cursor: Cursor) -> WindowState:
@@ -39,7 +39,7 @@ def load(cursor: Cursor) -> WindowState:
 
 
 def division(horizon: datetime | None, settings: Settings) -> str:
-    """Return the horizon and the canonical order as a string, to compare with `WindowState.divided`."""
+    """Return what decides which articles are before the horizon, as a string like `WindowState.divided`."""
     if horizon is None:
         return NO_HORIZON
     return f"{horizon.astimezone(UTC).isoformat()} {settings.canonical_order} {settings.earliest_year}"
@@ -51,7 +51,7 @@ def request_move(cursor: Cursor, horizon: datetime) -> None:
 
 
 def move(cursor: Cursor, horizon: datetime) -> bool:
-    """Move the horizon forward; return False if it is as late already. Needs the settle lock."""
+    """Move the horizon forward; return False if it is this late already. Needs the settle lock."""
     cursor.execute(_sql("want_no_more"), {"horizon": horizon})
     return cursor.execute(_sql("move"), {"horizon": horizon}).rowcount > 0
 
@@ -61,8 +61,8 @@ def note_divided(cursor: Cursor, divided: str | None) -> None:
 
 
 def find_newest(cursor: Cursor, settings: Settings) -> datetime | None:
-    """Return the time of the newest settled article, or now if that is earlier; None without any."""
-    # Without the limit of now, an article with a wrong date in the future would archive all articles.
+    """Return the time of the newest settled article, at most the present time; None if none is settled."""
+    # Without this maximum, an article with a wrong date in the future would cause all others to be archived.
     row = cursor.execute(_sql("newest"), order_parameters(settings)).fetchone()
     return None if row is None or row[1] else row[0]
 
@@ -81,7 +81,7 @@ def find_outside(cursor: Cursor, settings: Settings, ids: Collection[int]) -> li
 
 
 def find_unsettled_outside(cursor: Cursor, settings: Settings) -> list[int]:
-    """Return unsettled articles before the horizon; they came, or were edited, since the last division."""
+    """Return pending or stale articles before the horizon: new or edited since the last archiving."""
     if load(cursor).horizon is None:
         return []
     return _ids(cursor, settings, "unsettled_outside")
@@ -97,7 +97,7 @@ def find_archived_inside(cursor: Cursor, settings: Settings) -> list[int]:
 
 
 def count_wrong_side(cursor: Cursor, settings: Settings) -> int:
-    """Count settled articles on the wrong side of the horizon; 0 while a division is due."""
+    """Count settled articles that are wrongly archived or unarchived; 0 while a check of all is due."""
     state = load(cursor)
     if state.divided != division(state.horizon, settings):
         return 0
@@ -113,7 +113,7 @@ class LeavingCounts:
     articles: int  # number that the horizon would archive
     of: int  # number of all articles
     archived: int  # number that are archived already
-    settled_again: int  # number of duplicates inside the window whose original it would archive
+    settled_again: int  # number of duplicates inside the window whose original would be archived
 
 
 def count_leaving(cursor: Cursor, settings: Settings, horizon: datetime) -> LeavingCounts:
@@ -123,7 +123,7 @@ def count_leaving(cursor: Cursor, settings: Settings, horizon: datetime) -> Leav
 
 
 def archive(cursor: Cursor, settings: Settings, ids: Collection[int]) -> set[int]:
-    """Archive articles before the horizon; return ids of others that became stale. Needs the settle lock."""
+    """Archive these articles; return the ids of other articles that became stale. Needs the settle lock."""
     prefer_indexes(cursor)
     values = {**order_parameters(settings), "ids": bigints(ids)}
     stale = make_stale(cursor, set(one_column(cursor, _sql("archive_pairs"), values)))
@@ -134,8 +134,8 @@ def archive(cursor: Cursor, settings: Settings, ids: Collection[int]) -> set[int
 
 
 def bring_back(cursor: Cursor, ids: Collection[int]) -> int:
-    """Make archived articles inside the window pending again; return their number. Needs the settle lock."""
+    """Take articles out of the archive, as stale or pending; return how many. Needs the settle lock."""
     back = one_column(cursor, _sql("bring_back"), {"ids": bigints(ids)})
-    # Pairs with articles that stay archived must go; the other pairs are made again.
+    # Pairs with articles that stay archived must not remain; settling makes all other pairs again.
     articles.remove_pairs(cursor, back)
     return len(back)

@@ -1,8 +1,8 @@
 -- The window, and archived articles.
 
 -- name: archive_articles
--- Archive articles. A mark stays, unless it points to an article inside the window, which may still change. An article
--- without a mark becomes failed for the reason `never`.
+-- Archive articles. A mark stays, unless it points to an original inside the window, because that original may still
+-- change. An article whose mark does not stay, or that is pending, becomes failed with the reason `never`.
 UPDATE dedup.article_mark a
 SET archived = true, stale = false, takes_part = false, limit_fired = NULL,
     status = CASE WHEN kept.mark THEN a.status ELSE 'failed' END,
@@ -67,8 +67,8 @@ SET archived = false, stale = status <> 'failed',
 WHERE id = ANY (%(ids)s) AND archived RETURNING id
 
 -- name: count_leaving
--- Return numbers of articles: those that a horizon would archive, all, archived ones, and duplicates inside the window
--- whose original it would archive.
+-- Return four numbers of articles: articles that the horizon would archive, all articles, archived articles, and
+-- duplicates inside the window whose original the horizon would archive.
 SELECT count(*) FILTER (WHERE NOT a.archived AND ${time} < %(horizon)s), count(*),
        count(*) FILTER (WHERE a.archived),
        count(*) FILTER (WHERE NOT a.archived AND ${time} >= %(horizon)s
@@ -76,7 +76,7 @@ SELECT count(*) FILTER (WHERE NOT a.archived AND ${time} < %(horizon)s), count(*
 FROM dedup.marked_article a LEFT JOIN dedup.article o ON o.id = a.duplicate_of
 
 -- name: load
--- Return the horizon, the wanted horizon, and the last division.
+-- Return the horizon, the wanted horizon, and what decided at the last check which articles are before the horizon.
 SELECT horizon, horizon_wanted, divided FROM dedup.corpus_state
 
 -- name: move
@@ -84,7 +84,7 @@ SELECT horizon, horizon_wanted, divided FROM dedup.corpus_state
 UPDATE dedup.corpus_state SET horizon = %(horizon)s WHERE horizon IS NULL OR horizon < %(horizon)s
 
 -- name: newest
--- Return the time of the newest settled article, or now if that is earlier; and whether no article is settled.
+-- Return the time of the newest settled article, at most the present time; and whether no article is settled.
 SELECT least(now(), coalesce(settled_through, (
            SELECT max(dedup.canonical_time(published_at, added_at, %(policy)s, %(earliest)s))
            FROM dedup.marked_article WHERE takes_part))),
@@ -92,7 +92,7 @@ SELECT least(now(), coalesce(settled_through, (
 FROM dedup.corpus_state
 
 -- name: newest_of_all
--- Return the time of the newest article that has not failed, or now if that is earlier; null without such articles.
+-- Return the time of the newest article that has not failed, at most the present time; null if all have failed.
 SELECT CASE WHEN newest.at IS NOT NULL THEN least(now(), newest.at) END FROM (
     SELECT greatest((SELECT settled_through FROM dedup.corpus_state), max(${time})) AS at
     FROM dedup.marked_article a WHERE a.status <> 'failed'
@@ -103,7 +103,7 @@ SELECT CASE WHEN newest.at IS NOT NULL THEN least(now(), newest.at) END FROM (
 SELECT a.id FROM dedup.marked_article a WHERE NOT a.archived AND ${before} ORDER BY a.id
 
 -- name: note_divided
--- Record the horizon and the canonical order by which all articles are divided.
+-- Record the horizon and the canonical order by which all articles were checked for archiving.
 UPDATE dedup.corpus_state SET divided = %(divided)s
 
 -- name: outside_among
@@ -120,11 +120,11 @@ UPDATE dedup.corpus_state SET horizon_wanted = greatest(horizon_wanted, %(horizo
 WHERE horizon IS NULL OR horizon < %(horizon)s
 
 -- name: want_no_more
--- Clear the wanted horizon if it is reached.
+-- Clear the wanted horizon if the new horizon reaches it.
 UPDATE dedup.corpus_state SET horizon_wanted = NULL WHERE horizon_wanted <= %(horizon)s
 
 -- name: wrong_side
--- Count settled articles on the wrong side of the horizon.
+-- Count settled articles that are archived but not before the horizon, or before it but not archived.
 SELECT count(*) FROM dedup.marked_article a
 WHERE NOT (a.status = 'pending' OR a.stale) AND a.archived <> ((${before}) IS TRUE)
   AND (a.archived OR a.status <> 'failed')

@@ -25,13 +25,13 @@ _sql = Statements("store/word_index")
 
 INDEX = "article_folded_words"
 
-FORMER = "article_words"  # Index with accents in older corpora; the next change of the index drops it
+FORMER = "article_words"  # Name of the index, with accents, of older versions; `change_index` drops it
 
 # Maximum numbers of indexed characters of a title and of a text: a tsvector may have at most 1 MB.
 TITLE_CHARACTERS, TEXT_CHARACTERS = 1_000, 50_000
 
-OUTLET_CHARACTERS = 100  # Maximum in a marker of an outlet; a search then compares whole names
-BLOCK_DAYS = 32  # Days that share a marker
+OUTLET_CHARACTERS = 100  # Maximum in an outlet's marker; a search also compares whole names
+BLOCK_DAYS = 32  # Number of days that share a marker
 PATIENCE = 7 * 86_400.0  # Maximum seconds to build the index; 1,000,000 articles take minutes
 
 
@@ -42,7 +42,7 @@ def _fold_in_sql() -> str:
         if letter not in single:
             bare = f"replace({bare}, '{letter}', '{plain}')"
     bare = f"translate({bare}, '{''.join(single)}', '{''.join(single.values())}')"
-    # Most texts in English are ASCII; after this test they need no further work.
+    # Most English texts are ASCII only. This test finds them, and they need no further work.
     return f"CASE WHEN octet_length({{0}}) = length({{0}}) THEN {{0}} ELSE normalize({bare}, NFKC) END"
 
 
@@ -63,7 +63,7 @@ def _spellings() -> dict[str, str]:
 
 
 def pattern_of(words: str) -> re.Pattern[str]:
-    """Return a pattern that finds any of some words in a text, whatever the case and the accents."""
+    """Return a pattern that finds any of these words in a text, ignoring case and accents."""
     spellings = _spellings()
 
     def letter(plain: str) -> str:
@@ -96,8 +96,8 @@ _READ = (
     f"(left(coalesce(title, ''), {TITLE_CHARACTERS}) || ' ' || left(coalesce(text, ''), {TEXT_CHARACTERS}))"
 )
 
-# The configuration 'simple' stems no word and leaves none out, because a corpus has many languages and names.
-# Markers of day, block and outlet find the newest articles with a frequent word without reading all articles.
+# 'simple' stems no word and leaves none out, because a corpus has many languages and names. Markers of day,
+# block and outlet find the newest articles with a frequent word without reading all articles.
 WORDS = f"""(
     to_tsvector('simple'::regconfig, {FOLDED.format(_READ)})
     || array_to_tsvector(ARRAY['@d' || {_DAY}::text, '@b' || ({_DAY} / {BLOCK_DAYS})::text,
@@ -136,10 +136,10 @@ def change_index(database: Database, *, wanted: bool, progress: Progress | None 
         patient = {"lock_timeout": "0", "statement_timeout": "0"}
         cursor.execute(set_values(patient, local=False))
         connection.patience = PATIENCE
-        # Do not wait for the lock: a waiting session has a snapshot, and an index build waits for its end.
+        # Do not wait for the lock: a waiting session has a snapshot, and the index build waits for its end.
         row = cursor.execute("SELECT pg_try_advisory_lock(%s)", [migration_lock(f"{database.schema} words")])
         if row.fetchone() != (True,):
-            raise BusyError(f"{database.location}: another `init` makes or drops the index of words just now")
+            raise BusyError(f"{database.location}: another `init` is making or dropping the index of words")
         present = index_is_complete(cursor)
         if present is wanted or (present is None and not wanted):
             return False
@@ -165,7 +165,7 @@ def index_is_complete(cursor: Cursor) -> bool | None:
 
 @contextmanager
 def _reporting(database: Database, process_id: int, progress: Progress) -> Iterator[None]:
-    """Report progress while the block makes an index; report nothing if no connection is free."""
+    """Report progress while the `with` block makes an index; report nothing if no connection is free."""
     over = Event()
     thread = Thread(target=_watch, args=(database, process_id, progress, over), name="index", daemon=True)
     thread.start()

@@ -1,8 +1,8 @@
 -- The index of words.
 
 -- name: index_making
--- Return the phase of a process that builds an index, the number of blocks read and of all blocks; NULL while
--- the process waits.
+-- Return the phase of the process that builds an index, the number of blocks read, and the number of all blocks, which
+-- is NULL while the process waits.
 SELECT phase, blocks_done, nullif(blocks_total, 0) FROM pg_stat_progress_create_index
 WHERE pid = %(process_id)s
 

@@ -95,8 +95,8 @@ def test_json_is_one_document(dedup: Dedup, filled: None) -> None:
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (["--since", "yesterday"], "no cursor of changes"),
-        (["--since", "0123456789ab.1.2.3.4"], "read all of them: `dedup changes` without --since"),
+        (["--since", "yesterday"], "not a cursor of changes"),
+        (["--since", "0123456789ab.1.2.3.4"], "read all marks again: `dedup changes` without --since"),
         (["--start", "--stop"], "take no other option"),
         (["--start", "--since", "x"], "take no other option"),
         (["--json", "--follow"], "leave one out"),

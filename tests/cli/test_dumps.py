@@ -142,7 +142,7 @@ def test_attached_tables_come_back_with_the_corpus(
 def test_what_is_no_dump_changes_nothing(homes: tuple[Path, Path], run: Run, tmp_path: Path) -> None:
     home, _ = homes
     (tmp_path / "words.txt").write_text("words")
-    for name, said in (("words.txt", "no dump"), ("nothing", "no file")):
+    for name, said in (("words.txt", "not a dump"), ("nothing", "not a file")):
         refused = run(home, "db", "restore", name)
         assert refused.returncode == 2
         assert said in refused.stderr
@@ -166,7 +166,7 @@ def test_a_damaged_dump_is_told_without_its_texts(homes: tuple[Path, Path], run:
     (tmp_path / "half.dump").write_bytes(whole[: len(whole) * 3 // 4])
     refused = run(second, "db", "restore", "half.dump")
     assert refused.returncode in (1, 2)
-    assert "pg_restore failed" in refused.stderr or "no dump" in refused.stderr
+    assert "pg_restore failed" in refused.stderr or "not a dump" in refused.stderr
     assert "The " not in refused.stderr.replace("The embedded", "")
     with psycopg.connect(embedded.start(second)) as connection:
         row = connection.execute("SELECT to_regclass('dedup.article')").fetchone()

@@ -92,7 +92,7 @@ def assert_whole(database: Database, *, settled: bool = False, switched_off: boo
         rulebook = rulebooks.load_rulebook(cursor)
     found = verify(database, rulebook)
     if switched_off:
-        assert "triggers that do not fire always" in " ".join(found.differences)
+        assert "triggers that are not ENABLE ALWAYS" in " ".join(found.differences)
         repair(database, found.repairs)
         found = verify(database, rulebook)
     assert found.differences == []

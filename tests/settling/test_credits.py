@@ -131,7 +131,7 @@ def test_an_agency_that_cannot_be_is_refused(corpus: Deduplicator) -> None:
         ("", ["AP"], [], "2 to 60 characters"),
         ("AP", [], [], "2 to 60 characters"),
         ("AP", ["A"], [], "2 to 60 characters"),
-        ("AP", ["AP"], ["top"], "'top' is no place"),
+        ("AP", ["AP"], ["top"], "'top' is not a place"),
     ]:
         with pytest.raises(InputError, match=said):
             corpus.credits.add(name, spellings, places)

@@ -48,7 +48,7 @@ TAMPERING = {
     "INSERT INTO dedup.pair_pin VALUES ('a0', 'a1', 'unrelated');"
     " UPDATE dedup.article_mark SET stale = false": "a1: marked",
     f"DELETE FROM dedup.article_mark {of('a1')}": "articles without a mark",
-    f"UPDATE dedup.article_mark SET time = now() {of('a1')}": "or with one of another time",
+    f"UPDATE dedup.article_mark SET time = now() {of('a1')}": "or marks with a wrong time",
     "INSERT INTO dedup.article_mark (id, time) VALUES (4711, now())": "marks that belong to no article",
     # Fingerprints, also of what is not settled yet.
     "UPDATE dedup.fingerprint SET shingle_count = 1": "not the one of its text",
@@ -60,12 +60,12 @@ TAMPERING = {
     f"UPDATE dedup.article_mark SET stale = true {of('a3')};"
     " UPDATE dedup.fingerprint SET sentence_hashes = '{1}' WHERE article_id = (SELECT id FROM dedup.article"
     " WHERE source_id = 'a3')": "a3: the fingerprint is not",
-    "UPDATE dedup.fingerprint SET revision = 5": "of another revision",
-    "UPDATE dedup.article SET revision = 5": "of another revision",
+    "UPDATE dedup.fingerprint SET revision = 5": "from another revision",
+    "UPDATE dedup.article SET revision = 5": "from another revision",
     "UPDATE dedup.fingerprint SET canonical = NOT canonical": "canonical flag",
     "DELETE FROM dedup.fingerprint": "has no fingerprint",
     "INSERT INTO dedup.fingerprint SELECT a.id, 1, 0, 1, '{}', '', '{}', 1, 1, true"
-    " FROM dedup.article_mark a WHERE a.status = 'failed'": "failed and has a fingerprint",
+    " FROM dedup.article_mark a WHERE a.status = 'failed'": "failed but has a fingerprint",
     # Credits.
     "DELETE FROM dedup.credit": "a4: credits none, should be AFP (byline)",
     "UPDATE dedup.credit SET place = 'end'": "a4: credits AFP (end), should be AFP (byline)",
@@ -73,7 +73,7 @@ TAMPERING = {
     "UPDATE dedup.credit SET agency_id = 4711": "a4: credits agency 4711 (byline)",
     "UPDATE dedup.credit SET article_id = 4711": "credits that belong to no article or no agency: 1",
     "UPDATE dedup.credit SET article_id = a.id FROM dedup.article a"
-    " WHERE a.source_id = 'empty'": "empty: it failed and has credits",
+    " WHERE a.source_id = 'empty'": "empty: it failed but has credits",
     # Pairs.
     "DELETE FROM dedup.match": "missing from the matches",
     "UPDATE dedup.match SET containment = 0.1": "wrongly in the matches",
@@ -91,13 +91,13 @@ TAMPERING = {
     "UPDATE dedup.common_sentence SET carriers = 3": "common sentence",
     "INSERT INTO dedup.sentence_count (sentence_hash, carriers, pairs) VALUES (7, 99, 0)": "sentence 7",
     "DELETE FROM dedup.sentence_count": "count of sentence",
-    "UPDATE dedup.corpus_state SET settled_through = '2000-01-01'": "later than dedup.corpus_state says",
+    "UPDATE dedup.corpus_state SET settled_through = '2000-01-01'": "the time in dedup.corpus_state",
     "UPDATE dedup.corpus_state SET rule_digest = 'another'": "made with other settings",
     "UPDATE dedup.corpus_state SET fingerprint_digest = 'another'": "made with other settings",
     "UPDATE dedup.setting SET adopted = '9' WHERE name = 'common_stories'": "made with other settings",
-    "ALTER TABLE dedup.article DISABLE TRIGGER article_edit": "triggers that do not fire",
-    "ALTER TABLE dedup.fingerprint ENABLE TRIGGER fingerprint_came": "triggers that do not fire",
-    "DELETE FROM dedup.key_segment; DELETE FROM dedup.recent_key": "not found by some of their keys",
+    "ALTER TABLE dedup.article DISABLE TRIGGER article_edit": "triggers that are not ENABLE ALWAYS",
+    "ALTER TABLE dedup.fingerprint ENABLE TRIGGER fingerprint_came": "triggers that are not ENABLE ALWAYS",
+    "DELETE FROM dedup.key_segment; DELETE FROM dedup.recent_key": "missing some lookup entries",
     "ALTER TABLE dedup.settle_turn DISABLE TRIGGER ALL; DELETE FROM dedup.settle_turn": "settle_turn",
 }
 

@@ -132,7 +132,7 @@ def test_a_stopped_journal_leaves_nothing_and_its_cursors_no_longer_count(kept: 
     "given", ["x", "0", "a.1.2.3.4", "0123456789ab.1.2.3", "0123456789ab.1.2.3.-4", "'; drop"]
 )
 def test_what_is_no_cursor_is_wrong_usage(kept: Database, given: str) -> None:
-    with pytest.raises(InputError, match="no cursor of changes"):
+    with pytest.raises(InputError, match="not a cursor of changes"):
         deduplicator(kept).changes(given)
 
 

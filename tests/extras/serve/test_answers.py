@@ -155,9 +155,9 @@ def test_changes_are_told_with_the_cursor_to_go_on_from(database: Database, door
             {**change, "cursor": ""} for change in wanted
         ]
         assert door.ask("GET", "/v1/changes", since=cursor).json == {"changes": [], "cursor": cursor}
-        is_problem(door.ask("GET", "/v1/changes", since="soon"), 400, "no cursor")
+        is_problem(door.ask("GET", "/v1/changes", since="soon"), 400, "not a cursor")
         is_problem(door.ask("GET", "/v1/changes", limit="10001"), 400, "1 to 10,000")
-        is_problem(door.ask("GET", "/v1/changes", since="0123456789ab.1.2.3.4"), 410, "read all of them")
+        is_problem(door.ask("GET", "/v1/changes", since="0123456789ab.1.2.3.4"), 410, "read all marks again")
 
 
 def test_texts_are_told_only_by_a_server_that_may(door: Door) -> None:
