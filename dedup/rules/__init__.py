@@ -1,1 +1,1 @@
-"""The rules of pairs, common sentences and marks. Pure functions, without a database."""
+"""Rules for pairs, common sentences and marks, as pure functions without a database."""

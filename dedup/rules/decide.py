@@ -22,7 +22,7 @@ from dedup.rules.keys import Bigints, Entries, Groups, Places, code, pair
 from dedup.rules.pair import Relation, Rule
 from dedup.rules.pairs import CODE, Codes, score, scored_at_once
 
-COMPARED_AT_ONCE = 4_000_000  # Maximum of comparisons per step, 100 MB; an article with more is alone
+COMPARED_AT_ONCE = 4_000_000  # Maximum comparisons per step: 100 MB; an article with more has its own step
 
 # Remove duplicates from the groups whenever this share of all articles has newly become duplicates.
 GONE_SHARE = 0.02
@@ -32,14 +32,14 @@ NOBODY = -1
 
 @dataclass(slots=True)
 class Profiles:
-    """Profiles of n articles in canonical order.
+    """Compared data of n articles in canonical order.
 
     Attributes:
         content_hash: shape (n,).
         sentences: shape (n,): number of counted sentences, without common sentences.
         shingles: shape (n,): number of distinct shingles.
         signature: shape (n, k); the row of an article without shingles is not read.
-        shared: keys of several articles: of sentences, of buckets, of contents of articles without buckets.
+        shared: keys that several articles have: sentences, buckets, contents of articles without buckets.
         pins: pinned relations by the places of the two articles, the later article first.
     """
 
@@ -57,8 +57,8 @@ class BestMatches:
 
     Attributes:
         score, rule: score and rule of the pair with the best match; the score is -1 without a best match.
-        place: place of the best match; a fraction between two places if it is not one of the n articles; -1
-            for an earlier article whose place is unknown, which wins ties.
+        place: place of the best match; a fraction between two places if the match is not among the n
+            articles; -1 for an earlier match of unknown place, which counts as the first of equal matches.
     """
 
     score: Shares
@@ -72,7 +72,7 @@ class BestMatches:
 
 @dataclass(slots=True)
 class Outside:
-    """Description of the articles that are not decided, out of n articles, and their best matches.
+    """Division of n articles into articles to decide (inside) and other articles (outside).
 
     Attributes:
         inside: shape (n,): True for articles that are decided.
@@ -159,7 +159,7 @@ def decide(
     at_once: int = COMPARED_AT_ONCE,
     progress: Callable[[int], object] = int,
 ) -> Decisions:
-    """Decide the articles inside, by default all; `progress` gets the number of articles of each step."""
+    """Decide the articles inside, by default all. `progress`: called with the number of articles per step."""
     if outside is None:
         size = len(profiles.content_hash)
         everything = np.ones(size, np.bool_)
@@ -204,7 +204,7 @@ class ComparedArrays:
         return second << 32 | first
 
     def steps(self) -> Iterator[tuple[int, int]]:
-        """Yield the number ranges of the steps: articles inside whose comparisons fit in memory."""
+        """Yield ranges of article numbers, one per step: articles inside whose comparisons fit in memory."""
         start = self._first
         kinds = [kind for kind in self._kinds if kind]
         while start < self._size:
@@ -216,13 +216,13 @@ class ComparedArrays:
             start = stop
 
     def forget(self, gone: Flags) -> None:
-        """Leave the flagged articles, by place, out of all further comparisons."""
+        """Leave articles out of all further comparisons. `gone`: flags by place."""
         for kind in self._kinds:
             if kind:
                 kind.drop(gone[self.place])
 
     def related(self, start: int, stop: int, among: Flags) -> PairArrays:
-        """Relate articles number `start` to `stop` to articles of smaller numbers that `among` flags."""
+        """Return related pairs of articles `start` to `stop` with lower-numbered ones that `among` flags."""
         acts = among[self.place]
         by_sentence, by_bucket, by_content = (
             kind.earlier(start, stop, acts) if kind else np.empty(0, np.int64) for kind in self._kinds
@@ -232,7 +232,7 @@ class ComparedArrays:
         by_sentence = by_sentence[starts]
         by_bucket = distinct(by_bucket)
         first, last = np.searchsorted(self._pinned, [start << 32, stop << 32]).tolist()
-        # Skip copies, including pinned copies.
+        # Use only pins with articles that `among` flags: others, such as copies, are not compared.
         pins = zip(self._pinned[first:last].tolist(), self._said[first:last], strict=True)
         said = {number: relation for number, relation in pins if acts[number & 0xFFFFFFFF]}
         pinned = np.array([*said], np.int64)
@@ -314,7 +314,7 @@ class _Decider:
         )
 
     def _decide(self, start: int, stop: int) -> None:
-        # Compare as if all articles of the step were originals; pairs of duplicates are removed below.
+        # Compare as if all articles of the step were originals; remove pairs with earlier duplicates below.
         found = self._comparison.related(start, stop, self._canonical)
         if not len(found):
             return
@@ -370,7 +370,7 @@ class _Decider:
         self._best_match = PairArrays.joined([self._best_match[stay], better])
 
     def _improve(self, ranked: PairArrays, article: Places, other: Places) -> PairArrays:
-        """Replace best matches by the first pair of each article if it is better; return the better pairs."""
+        """Replace the best match of each article if its first pair is better; return the better pairs."""
         first = begins_run(article)
         best, article, other = ranked[first], article[first], other[first]
         score, rule = self._score[article], self._rule[article]

@@ -65,7 +65,7 @@ class Groups:
         self._work: npt.NDArray[np.float64] | None = None
 
     def work(self, start: int) -> npt.NDArray[np.float64]:
-        """Return running sums, from article `start`, of earlier member counts; shape (size - start,)."""
+        """Return the running sum of the comparisons of articles from `start` on; shape (size - start,)."""
         if self._work is None:
             earlier = np.arange(len(self._group)) - self._start
             work = np.bincount(self._places, weights=earlier, minlength=self._size)

@@ -1,6 +1,6 @@
 """Order articles canonically, and decide marks by relations (docs/semantics.md, section 5). Pure.
 
-In SQL, `dedup.canonical_time` does the same as `order_key`. With arrays, `decide.py` does the rest.
+In SQL, `dedup.canonical_time` returns the same time as `order_key`. `decide.py` decides marks with arrays.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from dedup.rules.pair import Related, Rule
 
 OrderKey = tuple[datetime, bytes]  # Canonical order: by time, then by the bytes of source_id
 
-# If published_at is later than added_at by more than this, it is wrong; time zones explain smaller gaps.
+# A `published_at` that is later than `added_at` by more than this is wrong; time zones explain smaller gaps.
 FUTURE_TOLERANCE = timedelta(hours=24)
 
 

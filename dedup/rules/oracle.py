@@ -20,7 +20,7 @@ Pins = Mapping[frozenset[int], Relation]  # Pinned relations by the ids of the t
 
 @dataclass(frozen=True, slots=True)
 class Subject:
-    """An article as the oracle needs it."""
+    """Article with the data that the oracle needs."""
 
     id: int
     order: OrderKey
@@ -42,7 +42,7 @@ def common_sentences(
     found: dict[int, float] = {}
     for sentence in carriers.keys() | pinned.keys():
         buckets = carriers.get(sentence, [])
-        # Skip early: a sentence never has more stories than carriers.
+        # Skip rare sentences: a sentence never has more stories than carriers.
         if len(buckets) <= settings.common_stories and not pinned.get(sentence):
             continue
         pairs = agreeing_pairs(buckets)

@@ -157,7 +157,7 @@ def _likeness(
 
 
 class FingerprintArrays:
-    """Fingerprints as arrays, without common sentences. None stands for an unreadable text, without pairs."""
+    """Fingerprints as arrays, without common sentences. None: an unreadable text, which is in no pair."""
 
     def __init__(self, fingerprints: Sequence[Fingerprint | None], common: Collection[int]) -> None:
         self._readable = np.array([f is not None for f in fingerprints], np.bool_)
@@ -223,7 +223,7 @@ class _Sets:
         names, self._codes = np.unique(flat, return_inverse=True)
         self._width = max(len(names), 1)
         owner = np.repeat(np.arange(len(members), dtype=np.int64), self.sizes)
-        self._entries = owner * self._width + self._codes  # Sorted, since the members of each set are
+        self._entries = owner * self._width + self._codes  # Sorted, as the members of each set are sorted
         order = np.argsort(self._codes, kind="stable")
         self._by_code, self._codes_sorted = owner[order], self._codes[order]
 

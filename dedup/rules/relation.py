@@ -14,7 +14,7 @@ class Relation(StrEnum):
 
 
 class Rule(StrEnum):
-    """Rule that decided a relation; it is also the reason of a mark."""
+    """Rule that decided a relation; its name is also the reason of a mark."""
 
     PINNED = "pinned"
     CONTENT = "content"

@@ -1,1 +1,1 @@
-"""Articles get their marks: one at once, or all that wait; and marks are explained and verified."""
+"""Give marks to one article at once or to all waiting articles together; explain and verify marks."""

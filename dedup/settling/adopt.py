@@ -22,7 +22,7 @@ def adopt(database: Database) -> bool:
         plan = rulebooks.plan_adoption(cursor)
     with database.transaction(settling=True) as cursor:
         rulebooks.keep_pinned_words(cursor, plan)
-    # Stopping after any page is safe: articles keep their marks, and the rules then in force settle them.
+    # A stop after any page is safe: withdrawn articles keep their marks until a backfill settles them again.
     through = 0
     while last := _withdraw_page(database, plan, through):
         through = last

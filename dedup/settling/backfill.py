@@ -1,8 +1,8 @@
-"""Settle everything that waits, in one run, such as every night (docs/semantics.md, section 6).
+"""Settle all waiting articles in one run, for example every night (docs/semantics.md, section 6).
 
 Changed settings are adopted first. Then three steps repeat until nothing is left: fingerprint texts, bring
 the common sentences up to date, settle in batches. Each step commits its work in parts: if a run is stopped,
-the next run continues from there. The batches need memory that does not grow with the corpus.
+the next run continues from there. The memory that a batch needs does not grow with the corpus.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ from dedup.store import articles, credits, fingerprints, rulebooks, stories
 from dedup.store.rulebooks import Adoption, Rulebook, StaleRulesError
 from dedup.store.stories import Reprints
 
-# A run ends when a round finds nothing to do. A run is stuck after this number of rounds that did the same.
+# A run ends when a round finds no work, and is considered stuck after this number of rounds with equal work.
 SAME_ROUNDS = 10
 
 DEFERRED_PER_TRANSACTION = 100  # One transaction holds the settle lock for a few hundredths of a second
@@ -52,7 +52,7 @@ class BackfillReport(Answer):
 
     already_running: bool = False  # another run is at work; this backfill did nothing
     running: Run | None = None  # the other run, if one is at work
-    taken_over: Run | None = None  # the previous run, if it died without an end in its row
+    taken_over: Run | None = None  # the dead run that this run replaced
     superseded: bool = False  # another run considered this one dead and replaced it
     stopped: bool = False  # the run was asked to stop before everything was settled
     adopted: bool = False  # changed settings, sentence parameters or a changed program were put into force
@@ -62,16 +62,16 @@ class BackfillReport(Answer):
     common_left: int = 0  # sentences that stopped being common
     settled: int = 0  # marks written; an article that was settled twice counts twice
     compared: int = 0  # pairs of articles scored
-    deferred: int = 0  # deferred articles that other transactions still hold
+    deferred: int = 0  # deferred articles not stored yet, since other transactions block them
     archived: int = 0  # articles before the horizon that were archived (docs/semantics.md, section 10)
     synced: int = 0  # changes of attached tables that were read
     # Rows of attached tables that cannot be articles: the key is longer than 1,000 bytes, or an article that
     # is not from this table has the same source_id.
     refused: int = 0
     written_back: int = 0  # rows of attached tables into which marks were written
-    problems: list[str] = field(default_factory=list)  # of attached tables; one line each, with the next step
-    # By stage: reading changes, adopting, archiving, fingerprinting, counting, settling and reading credits;
-    # with the memory engine also reading, comparing, indexing and writing.
+    problems: list[str] = field(default_factory=list)  # one line per problem of attached tables, and advice
+    # Seconds per stage: reading changes, adopting, archiving, fingerprinting, counting, settling, reading
+    # credits; with the memory engine also reading, comparing, indexing and writing.
     seconds: dict[str, float] = field(default_factory=dict)
     engines: list[str] = field(default_factory=list)  # engines in order of use: "postgres" or "memory"
     reprints: Reprints | None = None  # duplicates in the corpus now; None if nothing was settled
@@ -103,7 +103,7 @@ def backfill(
         try:
             BackfillRun(database, report, heartbeat, options, progress or SilentProgress(), stop).run()
         except BaseException as error:
-            # The database may have caused the error; the next run notices that this run is dead.
+            # If the database is down, this fails, too; the next run then notices that this run is dead.
             with suppress(Exception):
                 heartbeat.end("failed", type(error).__name__)
             raise
@@ -166,7 +166,7 @@ class BackfillRun:
                 # Someone changed a setting: begin again with the new settings.
                 self._fingerprinting.begin_again()
                 continue
-            # Hooks, changed bylines and changes to the list of agencies leave credits to be read here.
+            # Hooks, changed bylines and a changed list of agencies leave articles whose credits must be read.
             with self._timed("reading credits"):
                 while not self._stop() and run_locked(self._database, credits.read_unread):
                     pass
@@ -182,8 +182,8 @@ class BackfillRun:
         self._report.stopped = True
 
     def run_round(self) -> tuple[int, ...]:
-        """Run all steps once; return a tuple that is equal for two rounds that did the same, and () if this
-        round did nothing."""
+        """Run all steps once; return counts and hashes of the work done, or () if there was nothing to do.
+        Two rounds that did the same return equal tuples."""
         self._report.deferred = store_deferred(self._database)
         with self._timed("reading changes"):
             synced = sync(self._database, self._progress, self._stop, again=self._again)
@@ -203,7 +203,7 @@ class BackfillRun:
         self._report.archived = self._window.archived
         with self._database.transaction() as cursor:
             waiting = fingerprints.count(cursor, "unfingerprinted")
-        # The engine is chosen before texts are read, since it decides which table takes their fingerprints.
+        # Choose the engine before reading texts, since the engine decides which table gets fingerprints.
         engine = self._options.engine
         loading = choice.should_load_without_indexes(self._database, engine, waiting)
         self._fingerprinting.target = "fingerprint_bulk" if loading else "fingerprint"
@@ -234,8 +234,8 @@ class BackfillRun:
         return read
 
     def _settle_in_memory(self, rulebook: Rulebook, waiting: int, read: Counts | None) -> tuple[int, ...]:
-        """Settle everything in memory. `read`: counts of the texts fingerprinted before; None to fingerprint
-        now without indexes, which are built afterwards."""
+        """Settle everything in memory. `read`: counts of the texts already fingerprinted in this round; None
+        to fingerprint the waiting texts first, without indexes, and to build the indexes afterwards."""
         run, memory, loading = self._heartbeat.run, self._options.memory, read is None
         with MemoryRun(
             self._database, rulebook, run, memory, self._progress, self._timed, self._stop, loading=loading
@@ -255,7 +255,7 @@ class BackfillRun:
         return read.articles, read.which, done.refreshed.entered, done.refreshed.left, done.settled, -1
 
     def _settle(self, rulebook: Rulebook) -> tuple[int, int]:
-        """Settle every article with a fingerprint; return their count, and a hash of the articles settled."""
+        """Settle all unsettled articles with a fingerprint; return how many, and a hash of their ids."""
         with self._database.transaction() as cursor:
             total = fingerprints.count(cursor, "unsettled")
         if not total:
@@ -270,13 +270,13 @@ class BackfillRun:
             )
             if not settled.ids:
                 break
-            # Hooks wait for the settle lock, so batches become smaller on a slow machine.
+            # A batch holds the settle lock, for which hooks wait, so a slow machine gets smaller batches.
             limit = min(self._options.batch, next_batch(len(settled.ids), seconds))
             same = same + 1 if settled.ids == before else 0
             if same >= SAME_ROUNDS:
                 raise make_stuck_error(len(before))
             before = settled.ids
-            # Two rounds with equal counts did the same only if they settled the same articles.
+            # The hash shows whether two rounds with equal counts settled the same articles.
             which ^= hash(before)
             done += len(settled.ids)
             total += len(settled.unsettled)
@@ -293,13 +293,13 @@ class BackfillRun:
 
 
 def _settle_some(cursor: Cursor, settings: Settings, limit: int) -> tuple[SettleResult, float]:
-    """Settle at most `limit` articles; return the result, and for how many seconds the lock was held."""
+    """Settle at most `limit` articles; return the result, and the seconds for which the lock was held."""
     started = perf_counter()
     return settle(cursor, settings, limit=limit), perf_counter() - started
 
 
 def store_deferred(database: Database) -> int:
-    """Store deferred articles; return the number of articles that other transactions still hold."""
+    """Store deferred articles; return the number of articles that other transactions still block."""
     left: list[str] = []
     while True:
         with database.transaction() as cursor:
@@ -310,7 +310,7 @@ def store_deferred(database: Database) -> int:
         try:
             run_locked(database, partial(articles.store_deferred, source_ids=waiting), seconds=0)
         except BusyError:
-            # Store the articles one by one, since other transactions may hold only one of them.
+            # Try each article alone, since other transactions may block only one of them.
             for source_id in waiting:
                 try:
                     run_locked(database, partial(articles.store_deferred, source_ids=[source_id]), seconds=0)
@@ -318,7 +318,7 @@ def store_deferred(database: Database) -> int:
                     left.append(source_id)
 
 
-# Speed of two cores from 2024 (scripts/benchmark.py); a preview calls its estimate "about".
+# Texts and articles per second on two cores of 2024 (scripts/benchmark.py), for a rough estimate of the time.
 FINGERPRINTS_PER_SECOND = 2_500
 SETTLED_PER_SECOND = 4_000
 

@@ -1,4 +1,4 @@
-"""Find the articles to compare with others, and prepare the data that the rules compare."""
+"""Find the articles to compare with given articles, and prepare the data that the rules compare."""
 
 from __future__ import annotations
 
@@ -29,8 +29,8 @@ def find_sharing(
     after: datetime | None = None,
     limit: int | None = None,
 ) -> list[FingerprintRow]:
-    """Find articles that share a bucket, a content hash or one of `sentences` with `rows`. `sentences`: for
-    each row its sentences, without common ones."""
+    """Find articles that share a bucket, a content hash or one of `sentences` with an article of `rows`.
+    `sentences`: for each row, the hashes of its sentences except common sentences."""
     return settling.find_sharing(
         cursor,
         settings,
@@ -62,8 +62,8 @@ def drop_common(cursor: Cursor, rows: Sequence[FingerprintRow]) -> list[Bigints]
 
 
 def make_profiles(rows: Sequence[FingerprintRow], sentences: Sequence[Bigints], pins: PairPins) -> Profiles:
-    """Return the arrays that `rules.decide` needs. `rows`: in canonical order. `sentences`: for each row its
-    sentences, without common ones."""
+    """Return the arrays that `rules.decide` needs. `rows`: fingerprints in canonical order. `sentences`: for
+    each row, the hashes of its sentences except common sentences."""
     size = max((len(row.signature) for row in rows), default=0)
     signature = np.zeros((len(rows), size), np.uint8)
     for place, row in enumerate(rows):
@@ -98,8 +98,8 @@ def relate_all(
     settings: Settings,
     pins: Mapping[bytes, Relation],
 ) -> list[Partner]:
-    """Return the relations of one article to others by the rules for pairs. `sentences`: for each
-    row its sentences, without common ones. `pins`: pinned relations of the article, by source_id."""
+    """Return the articles of `rows` that are related to the article `own`, each with the relation.
+    `sentences`: as in `find_sharing`. `pins`: pinned relations of `own`, by the other source_id."""
     found: list[Partner] = []
     for row, kept in zip(rows, sentences, strict=True):
         relation = relate(own, make_profile(row, kept), settings, pins.get(row.order[1]))
@@ -109,7 +109,7 @@ def relate_all(
 
 
 def make_profile(row: FingerprintRow, sentences: Bigints) -> Profile:
-    """Return an article in the form that the rules for pairs need. `sentences`: hashes of uncommon ones."""
+    """Return an article in the form that `rules.pair` needs. `sentences`: hashes of uncommon sentences."""
     return Profile(
         row.content_hash,
         frozenset(sentences.tolist()),

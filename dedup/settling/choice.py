@@ -8,7 +8,7 @@ from dedup.db.database import Database
 from dedup.store import fingerprints, memory_engine
 
 MEMORY_SHARE = 0.25  # Maximum share of the machine's memory for the memory engine, by default
-IN_MEMORY_ARTICLES = 10_000  # Fewer articles are settled through the indexes, which takes seconds
+IN_MEMORY_ARTICLES = 10_000  # Fewer articles than this are settled through the indexes, in seconds
 
 # If at least this share of articles is unsettled, reading and settling the whole corpus in memory (30 µs per
 # article of the corpus) is quicker than looking up each unsettled article (700 µs per unsettled article).
@@ -28,7 +28,7 @@ def should_load_without_indexes(database: Database, engine: EngineName, waiting:
     texts to fingerprint."""
     with database.transaction() as cursor:
         if memory_engine.was_interrupted(cursor):
-            # A stopped load left fingerprints in the table without indexes, and they must come into use.
+            # A stopped load left fingerprints in the table without indexes: this run must finish that load.
             return True
         if engine == "postgres":
             return False
@@ -39,7 +39,7 @@ def should_load_without_indexes(database: Database, engine: EngineName, waiting:
 
 
 def should_settle_in_memory(database: Database, engine: EngineName) -> bool:
-    """Return whether to use the memory engine, since it is chosen by name or quicker."""
+    """Return whether to use the memory engine: True if the user chose this engine or if it is quicker."""
     if engine == "postgres":
         return False
     with database.transaction() as cursor:

@@ -1,9 +1,9 @@
-"""Loop of `dedup worker`: settle articles within a second of their arrival, for years.
+"""Run the loop of `dedup worker`, which settles articles within a second of their arrival.
 
 After each pause or notification the worker asks the database whether anything waits (`runs/waiting.py`). Only
-one worker works at a time: the worker that holds the run, which also excludes backfills. Other workers stand
-by, and one of them takes over when the working one dies. A run lasts as long as work keeps coming, so a busy
-period has one row in `dedup.run`, not one per article.
+one worker works at a time: it has begun a run, and no backfill can begin before that run ends. Other workers
+stand by, and one of them takes over if the working one dies. A run lasts as long as work keeps coming, so a
+busy period has one row in `dedup.run`, not one per article.
 
 If the database cannot be reached, the loop waits for it. The loop ends if `stop` returns True, the login is
 refused, rights are missing, or the schema belongs to another program version.
@@ -33,15 +33,15 @@ from dedup.settling import sentences
 from dedup.settling.backfill import BackfillOptions, BackfillReport, BackfillRun
 from dedup.store import quotes
 
-POLL_SECONDS = 1.0  # Pause between two questions whether anything waits, if no notification comes
+POLL_SECONDS = 1.0  # Pause before the next query for waiting work, unless a notification comes
 IDLE_SECONDS = 60.0  # A run ends after this time without work
-SEEN_SECONDS = 15.0  # Pause between two signs of life of an idle worker
+SEEN_SECONDS = 15.0  # Pause before an idle worker again records that it is alive
 
-# Minimum pause between two counts of sentences if nothing else waits: every hook leaves sentences to count.
+# Minimum pause between two runs that only count sentences: without it, every hook would start such a run.
 COUNT_SECONDS = 5.0
 
 # Maximum time that an ending worker waits for the thread that stores the words of sentences. The thread stops
-# after a page of texts; counting the sentences may take longer, but has written nothing by then.
+# after its present page of texts. A count of sentences may take longer, but cutting it off loses nothing.
 WORDS_SECONDS = 5.0
 
 # First and longest pause before the next attempt to reach a database; the pause doubles each time.
@@ -52,7 +52,7 @@ log = logging.getLogger("dedup.worker")
 
 @dataclass(frozen=True, slots=True)
 class Pace:
-    """Seconds between events; see the constants of this module."""
+    """Pauses of a worker in seconds; the constants of this module explain each pause."""
 
     poll: float = POLL_SECONDS
     idle: float = IDLE_SECONDS
@@ -86,7 +86,7 @@ class Daemon:
         self._problems: list[str] = []
 
     def run(self) -> None:
-        """Work until told to stop. Raises one of `LASTING`: the database refuses, so waiting cannot help."""
+        """Work until told to stop. Raises the errors `LASTING`, since waiting cannot end these errors."""
         log.info("worker started on %s", self._database.location, extra={"event": "started"})
         orderly = False
         try:
@@ -151,13 +151,13 @@ class Daemon:
             return False
         did = self._run_round()
         if self._first:
-            # The next round records that this worker is idle, without the usual pause.
+            # Let the next round record at once that this worker is idle.
             self._first, self._seen_at = False, float("-inf")
         self._worked_at = self._counted_at = time.monotonic()
         return did
 
     def _start_sentences(self) -> None:
-        # A thread does this: counting sentences reads the whole corpus, and new articles must not wait.
+        # Use a thread: counting sentences reads the whole corpus, and new articles must not wait for that.
         if self._words and self._words.is_alive():
             return
         with self._database.transaction() as cursor:
@@ -174,7 +174,7 @@ class Daemon:
                 self._database, outlets=outlets, stop=lambda: self._leaving.is_set() or self._stop()
             )
         except DedupError as error:
-            # This error need not end the worker: the sentences are due again after their usual pause.
+            # The worker continues after this error, since the sentences are due again after the usual pause.
             log.warning("could not store the words of sentences: %s", error, extra={"event": "sentences"})
         else:
             log.info("stored the words of sentences: %s", report, extra={"event": "sentences"})
@@ -257,7 +257,7 @@ class Daemon:
             heartbeat.close()
 
     def _release(self, *, record: bool) -> None:
-        """End the run and the worker, and close the connections; with `record`, also end their rows."""
+        """End the run and the worker, and close the connections. `record`: store the ends in the database."""
         self._leaving.set()
         if record and self._words:
             self._words.join(WORDS_SECONDS)
@@ -272,7 +272,7 @@ class Daemon:
 def wait_for_database(
     open_: Callable[[], Database], stop: Callable[[], bool], down: tuple[float, float]
 ) -> Database | None:
-    """Open a database once it can be reached; return None if told to stop. Raises one of `LASTING`."""
+    """Open a database once it can be reached; return None if told to stop. Raises the errors `LASTING`."""
     failures = 0
     while not stop():
         try:

@@ -29,8 +29,8 @@ from dedup.text.fingerprint import Fingerprint, UnreadableError
 
 _sql = Statements("store/articles")
 
-# Print Jaccard from which two texts may be shown as copies of one misread text; a duplicate needs a higher
-# value. One of 10,000 random pairs of news has this much, and fails the other conditions.
+# Minimum print Jaccard to show two texts as copies of one misread text; the rule `damaged` needs more. Of
+# 10,000 random pairs of news, one pair reaches this value, and that pair fails the other conditions.
 LEAST_ALIGNED = 0.1
 
 
@@ -40,8 +40,8 @@ class ExplainedArticle(Answer):
     title: str | None
     publication: str | None
     status: str
-    time: datetime  # decides the canonical order
-    # Sentences that do not count, each with "common" or "too short"; no log may hold them.
+    time: datetime  # time by which articles are put in canonical order
+    # Sentences that do not count, each with the reason: "common" or "too short". Logs must not show texts.
     ignored: tuple[tuple[str, str], ...] = field(repr=False)
     words: int
     shingles: int
@@ -58,18 +58,18 @@ class DifferingSentence(Answer):
 
 @dataclass(frozen=True, slots=True)
 class Explanation(Answer):
-    """Two articles compared."""
+    """Result of the comparison of two articles."""
 
     decision: str  # the result in a line: the relation, the rule that decided, and the scores
-    earlier: ExplainedArticle  # the first in canonical order
+    earlier: ExplainedArticle  # the article that comes first in canonical order
     later: ExplainedArticle
-    shared: tuple[str, ...] = field(repr=False)  # sentences that count in both, as written in the earlier
-    # Sentences that count in only one article; for a misread copy the passages that differ in letters.
+    shared: tuple[str, ...] = field(repr=False)  # sentences that count in both, in the words of `earlier`
+    # Sentences that count in only one article. For a misread copy: passages whose letters differ.
     differing: tuple[DifferingSentence, ...] = field(repr=False)
     letters: tuple[str, ...]  # findings of the rule `damaged` about a misread copy, each in a sentence
     scores: Scores | None  # None if one of the texts cannot be read
-    related: Related | None  # None also if the articles are not related
-    why_not: tuple[str, ...]  # why scores above a threshold made no duplicate, each in a sentence
+    related: Related | None  # None if they are not related or a text cannot be read
+    why_not: tuple[str, ...]  # reasons why high scores made no duplicate, one sentence each
 
     def __str__(self) -> str:
         return f"{self.earlier.id}, {self.later.id}: {self.decision}"
@@ -115,7 +115,7 @@ def _compare_letters(earlier: str, later: str) -> Iterator[DifferingSentence]:
 
 @dataclass(frozen=True, slots=True)
 class MarkState:
-    """The present mark of an article. `original`: source_id of the original; None if this is no duplicate."""
+    """The present mark of an article. `original`: source_id of the original; None unless a duplicate."""
 
     id: str
     status: str
@@ -184,8 +184,8 @@ def _explain_missing(*both: _Article) -> str | None:
 
 
 class ComparedPair:
-    """Two articles in canonical order, and the results of the rules in words. `prints`: comparison of the
-    damaged-print signatures (`text/damaged.py`); None if one of the articles has no such signature."""
+    """Pair of articles, the earlier first, with the results of the rules in words. `prints`: comparison of
+    the damaged-print signatures (`text/damaged.py`); None if one of the articles has no such signature."""
 
     def __init__(
         self,
@@ -217,10 +217,10 @@ class ComparedPair:
             return "the same words in the same order"
         if related.rule is Rule.DAMAGED:
             value = scores.print_jaccard
-            return f"one text, of which letters were misread: print Jaccard {value:.3f}, in a shared bucket"
+            return f"one text with misread letters: print Jaccard {value:.3f}, in a shared bucket"
         if related.rule is Rule.CONTAINMENT:
             threshold = settings.similar_containment
-            return f"{scores.containment:.3f} of the shorter one is in the longer one, at least {threshold:g}"
+            return f"{scores.containment:.3f} of the shorter text is in the longer (at least {threshold:g})"
         if related.rule is Rule.SENTENCES:
             value, threshold = scores.sentence_jaccard, getattr(settings, f"{relation}_sentence_jaccard")
             return f"sentence Jaccard {value:.3f} is at least {threshold:g}"
@@ -232,8 +232,8 @@ class ComparedPair:
         both = zip((self._a, self._b), self._profiles, strict=True)
         if short := [article.id for article, profile in both if not profile.buckets]:
             return (
-                f"{' and '.join(short)} has fewer than {settings.text_min_words} words, so that only"
-                " equal title and text would count"
+                f"{' and '.join(short)} has fewer than {settings.text_min_words} words, so they are"
+                " related only if title and text are equal"
             )
         alike = scores.signature_jaccard >= settings.similar_signature_jaccard and not scores.same_bucket
         why = "in no shared bucket" if alike else f"is below {settings.similar_signature_jaccard:g}"
@@ -247,8 +247,8 @@ class ComparedPair:
         return said
 
     def explain_why_not(self) -> Iterator[str]:
-        """Yield reasons why the later article is no duplicate of the earlier one, each in a sentence; nothing
-        if it is a duplicate, or if no score is high enough."""
+        """Yield reasons why the later article is not a duplicate of the earlier article, one sentence each.
+        Yield nothing if it is a duplicate, or if no score is high enough for a duplicate."""
         scores, settings, pin = self.scores, self._settings, self._pin
         by_rules = relate_scored(scores, settings)
         duplicate = by_rules is not None and by_rules.relation is Relation.DUPLICATE
@@ -258,11 +258,11 @@ class ComparedPair:
             or scores.signature_jaccard >= settings.duplicate_signature_jaccard
         ):
             if outside := [article.id for article in (self._a, self._b) if article.archived]:
-                yield f"{_are(outside)} before the horizon, and so compared with nothing any more"
+                yield f"{_are(outside)} before the horizon, so no longer compared with other articles"
                 return
             if pin is not None and pin is not Relation.DUPLICATE:
                 said = "unrelated" if pin is Relation.UNRELATED else f"only {pin.value}"
-                yield f"a person has pinned the two as {said}, which comes before every score"
+                yield f"a person has pinned the two as {said}, which overrides every score"
                 return
         if pin is Relation.DUPLICATE or (pin is None and duplicate):
             yield from _explain_marks(self._a, self._b)
@@ -284,22 +284,22 @@ class ComparedPair:
             figure = f"signature Jaccard {scores.signature_jaccard:.3f} would make a duplicate, but"
             if not scores.same_bucket:
                 yield (
-                    f"{figure} the two share no bucket, and only articles in a shared bucket are compared"
-                    " by it"
+                    f"{figure} the two share no bucket, and the signature Jaccard counts only in a shared"
+                    " bucket"
                 )
             if scores.shingles < settings.evidence_shingles:
                 yield (
-                    f"{figure} the shorter one has {scores.shingles} shingles, which is too little evidence:"
+                    f"{figure} the shorter text has {scores.shingles} shingles, which is too little evidence:"
                     f" {settings.evidence_shingles} are needed"
                 )
 
     def find_misread(self) -> list[str]:
-        """List the findings of the rule `damaged` about the letters, each in a sentence; empty unless the
-        texts look like copies of one text with misread letters."""
+        """Return the findings of the rule `damaged`, one sentence each, if the texts look like copies of one
+        text with misread letters; otherwise return an empty list."""
         if self.scores.same_content or self.prints is None or self.prints.jaccard[0] < LEAST_ALIGNED:
             return []
         said = self._check_letters(self.prints)
-        # The first condition, on print Jaccard, has a lower bound here, since the texts are only shown.
+        # The first condition, the print Jaccard, was relaxed above, since here the texts are only shown.
         return [sentence for sentence, _ in said] if all(holds for _, holds in said[1:]) else []
 
     def _check_letters(self, prints: PrintPairs) -> list[tuple[str, bool]]:
@@ -307,24 +307,24 @@ class ComparedPair:
         equal, differing = max(prints.equal[0], 1), prints.differing[0]
         mended = prints.mended[0] / differing if differing else 1.0
         said = (
-            f"each has {prints.kept[0]:.3f} of the other one's runs of {CORE_LETTERS} letters: print Jaccard"
+            f"each text has {prints.kept[0]:.3f} of the other's runs of {CORE_LETTERS} letters: print Jaccard"
             f" {prints.jaccard[0]:.3f} (at least {LEAST_JACCARD:g})",
-            f"the shorter one has {prints.fewer[0] / prints.more[0]:.3f} of the letters of the longer one"
-            f" (at least {LEAST_RATIO:g})",
-            f"the signature Jaccard, which misread letters lower, is {self.scores.signature_jaccard:.3f} (at"
-            f" least {max(prints.least_signature[0], 0):.3f})",
+            f"the shorter text has {prints.fewer[0] / prints.more[0]:.3f} times the letters of the longer"
+            f" text (at least {LEAST_RATIO:g})",
+            f"the signature Jaccard is {self.scores.signature_jaccard:.3f} (at least"
+            f" {max(prints.least_signature[0], 0):.3f}; misread letters make it lower)",
             f"{prints.whole[0] / equal:.3f} of the common runs have the same letters on both sides (at most"
             f" {prints.most_whole[0]:.3f}: misread letters make many small differences)",
-            f"{prints.in_place[0] / equal:.3f} of the common runs stand at the same place of both texts"
+            f"{prints.in_place[0] / equal:.3f} of the common runs are at the same place in both texts"
             f" (at least {LEAST_IN_PLACE:g})",
-            f"after {mended:.3f} of the differences beside common runs, the text goes on as before (at least"
+            f"after {mended:.3f} of the differences beside common runs, the texts agree again (at least"
             f" {prints.least_mended[0]:.3f})",
         )
         holds = prints.conditions(np.array([self.scores.signature_jaccard]))
         return [(sentence, bool(flags[0])) for sentence, flags in zip(said, holds, strict=True)]
 
     def _explain_letters(self) -> Iterator[str]:
-        """Yield why two texts are no copies of one, though their prints have enough letters in common."""
+        """Yield why the rule `damaged` does not hold, although the print Jaccard is high enough."""
         prints = self.prints
         if prints is None or prints.jaccard[0] < LEAST_JACCARD:
             return
@@ -336,14 +336,14 @@ class ComparedPair:
 
     def _explain_containment(self) -> Iterator[str]:
         scores, settings = self.scores, self._settings
-        # Containment is scored only with enough evidence. Lower bounds tell how high the score would be.
+        # Without enough evidence, containment is 0. Score again with less evidence to tell the actual value.
         without = replace(settings, containment_sentences=1, containment_shingles=1)
         contained = score(*self._profiles, without).containment
         if contained >= settings.similar_containment:
             yield (
                 f"containment {contained:.3f} would make them similar, but"
                 f" {counted(scores.shared, 'shared sentence')} and"
-                f" {scores.shingles} shingles of the shorter one are too little evidence:"
+                f" {scores.shingles} shingles of the shorter text are too little evidence:"
                 f" {settings.containment_sentences} sentences or {settings.containment_shingles} shingles are"
                 " needed"
             )
@@ -354,15 +354,15 @@ def _are(ids: list[str]) -> str:
 
 
 def _explain_marks(a: MarkState, b: MarkState) -> Iterator[str]:
-    """Yield why the later article has another mark than duplicate of the earlier one, against the rules."""
+    """Yield why the later article is not marked a duplicate of the earlier one, although the rules say so."""
     if b.original == a.id:
         return
     if waiting := [one.id for one in (a, b) if one.stale or one.status == "pending"]:
         yield f"{_are(waiting)} not settled yet: run `dedup backfill`"
     elif a.original is not None:
         both = f", and so is {b.id}" if b.original == a.original else ""
-        unlike = f", which {b.id} is not like enough" if b.original is None else ""
+        unlike = f", while {b.id} is not" if b.original is None else ""
         copy = f"{a.id} is a duplicate of {a.original}"
-        yield f"only canonical articles are originals, and {copy}{both}{unlike}"
+        yield f"only canonical articles can be originals, but {copy}{both}{unlike}"
     elif b.original is not None:
-        yield f"{b.id} is a duplicate of {b.original}, which is more like it, or as much and earlier"
+        yield f"{b.id} is a duplicate of {b.original}, which has a higher score, or the same and is earlier"

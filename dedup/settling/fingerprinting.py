@@ -26,13 +26,13 @@ _sql = Statements("store/articles")
 
 PAGE_ARTICLES = 5_000  # Ids per page, without texts: reading a page takes about 20 ms
 
-# Maximum articles and characters of a chunk, which one thread fingerprints and stores in one transaction; a
-# chunk has at least one article. 500 articles are about 60 ms of work.
+# Maximum articles and maximum characters of a chunk, but at least one article. One thread fingerprints a
+# chunk and stores it in one transaction. 500 articles are about 60 ms of work.
 CHUNK_ARTICLES = 500
 PAGE_CHARACTERS = 4_000_000
 
-FEW_ARTICLES = 50  # Minimum for chunks that are made smaller so that all threads have work
-SAME_PAGES = 3  # A run is stuck if this number of rounds in a row began with the same texts
+FEW_ARTICLES = 50  # Minimum articles per chunk, if chunks are made small so that all threads have work
+SAME_PAGES = 3  # A run counts as stuck if so many rounds in a row find a text that was read before
 
 # The planner's statistics are updated after at least this number of new fingerprints or marks.
 ANALYZE_ARTICLES = 5_000
@@ -71,13 +71,13 @@ class Fingerprinting:
         self._unreadable: set[tuple[int, int]] = set()
 
     def begin_again(self) -> None:
-        """Allow the same texts to be read again, since the settings changed."""
+        """Forget the texts of the last round: after a change of settings it is right to read them again."""
         self._first_page = frozenset()
 
     def run(self, rulebook: Rulebook, total: int, kept: Cache | None = None) -> Counts:
         """Fingerprint every text that waits; add the stored fingerprints to `kept`. `total`: the approximate
-        number of these texts. Raises MachineError: see `FingerprintPool.run`. StuckError: texts wait again
-        after they were read, round after round. StaleRulesError: the settings changed."""
+        number of these texts. Raises MachineError: see `FingerprintPool.run`. StuckError: several rounds in a
+        row found texts waiting that were read before. StaleRulesError: the settings changed."""
         read = Counts()
         if not total:
             return read
@@ -126,7 +126,7 @@ class Fingerprinting:
             after = page.last
 
     def _check_progress(self, page: Chunk) -> None:
-        # A text that was read no longer waits, unless someone changed the text or its attached table drifted.
+        # A text waits again after it was read only if the text was changed or its attached table drifted.
         found = frozenset(page) - self._unreadable
         again = found & self._first_page
         self._same_pages = self._same_pages + 1 if again else 0

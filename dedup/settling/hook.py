@@ -1,8 +1,8 @@
 """Give one article its verdict at once: a call of `submit` (docs/semantics.md, section 6).
 
-The text is fingerprinted before the settle lock is taken. Under the lock the article is stored and settled,
-and so are all articles that it unsettles. Work that would hold the lock for long is left to the next
-backfill, which has no such limits. Hooks never change the common sentences.
+The text is fingerprinted before the settle lock is taken. Under the lock the article is stored and settled.
+Articles whose marks it may change are settled, too. Work that would hold the lock for long is left to the
+next backfill, which has no such limits. Hooks never change the common sentences.
 """
 
 from __future__ import annotations
@@ -29,13 +29,13 @@ from dedup.text.fingerprint import Fingerprint, Fingerprinted, TextTask, fingerp
 
 _sql = Statements("store/fast_path")
 
-# Maximum number of articles that one hook settles; an edit to the original of such a large story takes 0.3 s.
+# Maximum number of articles that one hook settles. An edit of an original with so many copies takes 0.3 s.
 MAX_CASCADE = 500
 
 MAX_CANDIDATES = 5_000  # Maximum number of articles that one hook compares; about 0.2 s
 
-# While at least MANY_UNSETTLED articles are unsettled, a hook compares at most MANY_CANDIDATES articles. Else
-# an article like many of the unsettled ones would be compared with all of these, and again after every batch.
+# While at least MANY_UNSETTLED articles are unsettled, a hook compares at most MANY_CANDIDATES articles. An
+# article that resembles many of them would otherwise be compared with all, again after every batch of a run.
 MANY_CANDIDATES = 500
 MANY_UNSETTLED = 1_000
 
@@ -53,7 +53,7 @@ def fingerprint(rulebook: Rulebook, article: Article) -> Fingerprinted:
 
 def settle_new(ask: Ask, rulebook: Rulebook, article: Article, made: Fingerprint) -> Verdict | None:
     """Store and mark a new article with one or two calls to the database, each in its own transaction. Return
-    None and store nothing if more would change than best matches of earlier articles, such as when a later
+    None and store nothing if other articles would change in more than their best match, as when a later
     article becomes a duplicate. Raises StaleRulesError: the stored results belong to another rulebook."""
     met = fast_path.store_or_look_up(ask, rulebook, article, made)
     if met.outcome == "stored":
@@ -71,7 +71,7 @@ def settle_new(ask: Ask, rulebook: Rulebook, article: Article, made: Fingerprint
     else:
         before = {row.id: (row.score, row.reason) for row in met.others}
         if len(earlier) < len(found) or any(before[p[1]] == _score_and_rule(p) for p in earlier):
-            # A later article changes too; or a match equals the present one, and the earlier match counts.
+            # `settle.py` must decide: a later article changes, or two matches are equal and the order counts.
             return None
         gaining = {p[1] for p in earlier if _is_better(_score_and_rule(p), before[p[1]])}
         best = kept_similar(earlier, settings)
@@ -102,11 +102,11 @@ def _relate_new(made: Fingerprint, met: Lookup, settings: Settings) -> list[Part
 
 
 def submit(cursor: Cursor, rulebook: Rulebook, article: Article, made: Fingerprinted) -> Verdict:
-    """Store an article and settle it; the caller holds the settle lock, and got `made` from this rulebook.
+    """Store an article and settle it. The caller holds the settle lock. `made`: fingerprint by this rulebook.
     Raises StaleRulesError: the stored results belong to another rulebook."""
     rulebook.check(cursor)
     settings = rulebook.settings
-    # Partners are read before the article is stored: an edit removes the pairs that lead to the partners.
+    # Find partners (related articles) before the article is stored, since an edit removes the stored pairs.
     partners = articles.find_partners(cursor, [article.source_id])
     articles.store_deferred(cursor, [article.source_id])
     known = store(cursor, article)
@@ -135,8 +135,8 @@ def store(cursor: Cursor, article: Article) -> ArticleState:
 
 
 def store_for_later(database: Database, article: Article, *, may_edit: bool = True) -> None:
-    """Store an article for the next backfill, or defer it if another transaction holds it. `may_edit`: False
-    for a role that may only insert; then a new version of a stored article is always deferred."""
+    """Store an article for the next backfill, or defer it if another transaction blocks it. `may_edit`: False
+    for a role that may only insert, so that a new version of a stored article is always deferred."""
     try:
         with database.transaction(seconds=STORE_SECONDS) as cursor:
             if not articles.is_deferred(cursor, article.source_id):
@@ -152,7 +152,7 @@ def store_for_later(database: Database, article: Article, *, may_edit: bool = Tr
 
 
 def delete(cursor: Cursor, settings: Settings, source_ids: Sequence[str]) -> list[str]:
-    """Delete articles, and settle the articles that this unsettles; return the source_ids that existed. The
+    """Delete articles, and settle the articles related to them. Return the given source_ids that existed. The
     caller holds the settle lock."""
     # Partners are read first, since deleting articles also deletes their pairs.
     partners = articles.find_partners(cursor, source_ids)
@@ -163,8 +163,8 @@ def delete(cursor: Cursor, settings: Settings, source_ids: Sequence[str]) -> lis
 
 
 def settle_articles(cursor: Cursor, settings: Settings, ids: Iterable[int]) -> None:
-    """Settle articles and all articles that they unsettle, within the limits of a hook. While the memory
-    engine settles the whole corpus, leave the articles to that engine."""
+    """Settle articles, then articles that became stale by this, within the limits of a hook. While the memory
+    engine settles the whole corpus, leave all of them to that engine."""
     if rulebooks.memory_run(cursor) is None:
         _settle_cascade(cursor, settings, ids)
 

@@ -1,7 +1,7 @@
-"""Look up the mark that an article would get; compare it with all articles that have a fingerprint.
+"""Look up the mark that an article would get, by comparing it with all articles that have a fingerprint.
 
-Nothing is written or locked. While everything is settled, settling the article would give the same mark;
-otherwise the verdict is provisional: the next backfill may decide differently (docs/semantics.md, section 6).
+Nothing is written or locked. If all stored articles are settled, settling the article would give the same
+mark. Otherwise the verdict is provisional: the next backfill may change it (docs/semantics.md, section 6).
 """
 
 from __future__ import annotations
@@ -94,7 +94,7 @@ def make_verdict(source_id: str | None, mark: Mark, found: Sequence[Partner], un
 
 
 def find_copies(row: FingerprintRow, mark: Mark, found: Iterable[Partner]) -> tuple[Copy, ...]:
-    """Return the later articles that become duplicates of an article; none if it is itself a duplicate."""
+    """Return later articles that would become duplicates of an article; () if it is itself a duplicate."""
     if mark.status is Status.DUPLICATE:
         return ()
     return tuple(
@@ -105,7 +105,7 @@ def find_copies(row: FingerprintRow, mark: Mark, found: Iterable[Partner]) -> tu
 
 
 def add_copies(verdict: Verdict, found: Iterable[Copy], stored: int) -> Verdict:
-    """Add copies to a verdict, and name only the best of all. `stored`: number of copies stored before."""
+    """Add copies to a verdict, which names only the most similar ones. `stored`: number of copies stored."""
     more = tuple(found)
     ranked = sorted((*verdict.copies, *more), key=lambda copy: (-copy.score, copy.id))
     return replace(

@@ -1,7 +1,7 @@
 """Fingerprint texts on all cores, in threads that each read a chunk, fingerprint it and store the result.
 
-The compiled kernel releases the interpreter lock while it works, and the database driver while it waits.
-Without the kernel only one thread at a time makes fingerprints, while other threads read and store.
+The compiled C code releases Python's interpreter lock while it works, as the database driver does while it
+waits. Without the C code only one thread at a time makes fingerprints, while other threads read and store.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from dedup.text.punkt import PunktModel
 FingerprintFunction = Callable[[Sequence[TextTask]], Fingerprints]
 Factory = Callable[[Settings, Mapping[str, PunktModel]], FingerprintFunction]
 
-CHUNKS_AHEAD = 4  # Chunks submitted per thread: no thread waits while the next page of ids is read
+CHUNKS_AHEAD = 4  # Chunks submitted per thread, so that all have work while the next page of ids is read
 LOOK_SECONDS = 0.2  # Pause between two calls of `stop`
 STOP_SECONDS = 3.0  # Maximum time to finish the present chunks after a request to stop
 CANCEL_SECONDS = 1.0  # Maximum time for the server to accept a request to cancel a statement
@@ -54,8 +54,8 @@ class StoredPart:
     """Result for the articles of a chunk, after it was stored."""
 
     articles: Chunk
-    failed: dict[int, str] = field(default_factory=dict)  # by id, with the reason
-    gone: list[int] = field(default_factory=list)  # ids of articles changed, deleted or waiting no more
+    failed: dict[int, str] = field(default_factory=dict)  # reason by article id
+    gone: list[int] = field(default_factory=list)  # ids of texts that changed, were deleted or wait no longer
     stored: StoredBatch | None = None
 
     @property
@@ -69,7 +69,7 @@ class FingerprintPool:
 
     Each thread has its own connection; if the server allows fewer, threads share connections. No transaction
     is open while fingerprints are made, and the settle lock is held only to store fingerprints. Conflicts
-    with other transactions are retried. If the database refuses, the run fails, and no text gets `failed`.
+    with other transactions are retried. A database error ends the run; it does not mark texts as `failed`.
 
     Args:
         rulebook: makes the fingerprints; none is stored once another rulebook is in force.
@@ -99,7 +99,7 @@ class FingerprintPool:
         self._cancelled = False
 
     def run(self, chunks: Iterable[Chunk]) -> Iterator[StoredPart]:
-        """Fingerprint and store the texts of chunks, which are taken as needed; yield results in any order.
+        """Fingerprint the texts of chunks and store the results; yield one result per chunk, in any order.
         Raises MachineError: no memory or no thread is left; stored fingerprints are kept. DatabaseError: the
         server refused or went away. StaleRulesError: the settings changed."""
         try:
@@ -129,7 +129,7 @@ class FingerprintPool:
                 raise
 
     def _finish_chunks(self, waiting: set[Future[StoredPart]]) -> Iterator[StoredPart]:
-        """Finish the present chunks; after `STOP_SECONDS` cancel the statements of the remaining ones."""
+        """Finish the present chunks; after `STOP_SECONDS` cancel the statements of the remaining chunks."""
         in_hand = {future for future in waiting if not future.cancel()}
         deadline = monotonic() + STOP_SECONDS
         while in_hand and monotonic() < deadline:
@@ -203,7 +203,7 @@ class FingerprintPool:
             self._idle.put(connection)
 
     def _borrow(self) -> Connection:
-        """Return an idle connection or a new one; if the server allows no new one, wait for an idle one."""
+        """Return an idle connection or open one; if the server allows no more, wait until one is idle."""
         if self._cancelled:
             raise ClosedError(f"{self._database.location}: the work was stopped")
         with suppress(Empty):

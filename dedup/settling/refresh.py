@@ -1,8 +1,8 @@
-"""Bring the table of common sentences up to date; only backfills do so (docs/semantics.md, section 2).
+"""Bring the table of common sentences up to date; only backfills do this (docs/semantics.md, section 2).
 
-Sentences that changed since the last count are counted, or all sentences if that is less work. Then the table
-is changed, and the counts are stored last. So the run after an interrupted one counts the same changes again,
-and ends with the same result.
+Sentences whose carriers changed since the last count are counted, or all sentences if that is less work. Then
+the table is changed. The counts are stored last: if a run is interrupted, the next run counts the same
+changes again and ends with the same result.
 """
 
 from __future__ import annotations
@@ -20,15 +20,15 @@ from dedup.store.common_sentences import CommonChange, SentenceCount
 from dedup.store.rulebooks import Rulebook
 from dedup.text.fingerprint import Fingerprinter
 
-# If a larger share of fingerprints changed, one pass over all of them is less work than many index probes.
+# If a larger share of fingerprints changed, one pass over all of them is less work than many index look-ups.
 FULL_COUNT_SHARE = 0.1
 
-# Maximum sentences that one transaction under the settle lock changes, and maximum sum of their carriers; a
-# sentence with more carriers has a transaction for itself.
+# Maximum sentences that one transaction under the settle lock changes, and maximum sum of their carriers. A
+# sentence with more carriers is changed alone.
 CHANGES_PER_TRANSACTION = 500
 CARRIERS_PER_TRANSACTION = 10_000
 
-WITHDRAWN_PER_TRANSACTION = 2_000  # Carriers withdrawn in advance by one transaction under the settle lock
+WITHDRAWN_PER_TRANSACTION = 2_000  # Maximum carriers that one transaction withdraws (makes stale) in advance
 EXAMPLES_PER_PAGE = 200  # Texts per query when the words of new common sentences are looked up
 EXAMPLE_CHARACTERS = 500  # Longer examples are cut, so that a cell of the table stays short
 
@@ -68,12 +68,12 @@ class SentenceCounts:
     everything: bool  # all sentences were counted, not only those of some changes
     taken: Bigints  # the changes that the counts include
     counts: Sequence[SentenceCount]
-    changes: Sequence[CommonChange]  # changes of the table of common sentences that follow
-    # Articles whose marks must change, by sentence that enters or leaves; None to read the carriers later.
+    changes: Sequence[CommonChange]  # changes to the table of common sentences
+    # Articles to settle again, by sentence that becomes common or stops being so; None to read them later.
     carriers: Mapping[int, Sequence[int]] | None = None
 
     def find_carriers(self, cursor: Cursor, part: Sequence[CommonChange]) -> list[int]:
-        """Return the articles to withdraw since some sentences of `part` enter or leave the table."""
+        """Return the articles to settle again because sentences of `part` enter or leave the table."""
         if self.carriers is None:
             return common_sentences.find_rescored(cursor, part)
         return sorted({id for change in part for id in self.carriers.get(change.sentence_hash, ())})
@@ -85,8 +85,8 @@ def apply(database: Database, rulebook: Rulebook, counted: SentenceCounts) -> Re
     examples = find_examples(database, rulebook.fingerprinter, [c for c in changes if c.enters])
     carriers = 0
     for part in _split_changes(changes):
-        # Most carriers are withdrawn in advance, which is safe at any time. Otherwise the transaction that
-        # changes the sentences would have to withdraw all carriers, and would be long.
+        # Most carriers are withdrawn (made stale) in advance, which is safe at any time. Otherwise the
+        # transaction that changes the sentences would have to withdraw all carriers, and would be long.
         with database.transaction() as cursor:
             waiting = counted.find_carriers(cursor, part)
         for start in range(0, len(waiting), WITHDRAWN_PER_TRANSACTION):

@@ -1,10 +1,10 @@
-"""Write the keys of fingerprints in sorted segments: for a large load at once, for recent keys by merging.
+"""Write look-up keys of fingerprints in sorted segments: a large load at once, recent keys by a merge.
 
-A segment is written once. A merge writes a new segment from recent keys and from all segments that have at
-most twice as many entries as the new one has so far. So every segment is more than twice as large as the next
-smaller one, an entry is written again about as often as the corpus doubles, and a look-up in n entries
-searches at most log2(n / RECENT_ENTRIES) segments and the segments of loads. A merge leaves out entries of
-articles that were edited or deleted, or whose canonical flag changed.
+An entry is a key with an article id. A segment never changes; a merge replaces it. A merge joins the recent
+entries and the smallest segments, as long as the next segment has at most twice as many entries as joined so
+far. So every segment is more than twice as large as the next smaller one. An entry is rewritten about once
+each time the corpus doubles. A look-up in n entries searches at most log2(n / RECENT_ENTRIES) segments and
+those of loads. A merge drops entries of articles that were edited, deleted or changed their canonical flag.
 """
 
 from __future__ import annotations
@@ -23,20 +23,20 @@ from dedup.store.fingerprints import Target
 from dedup.store.key_segments import KeySegment
 from dedup.store.rulebooks import Rulebook
 
-# Recent entries are merged above this number, from about 5,500 articles: a merge takes a second, and an entry
-# needs 8 bytes after it and 100 bytes before.
+# Recent entries are merged if there are more than this number (from about 5,500 articles). A merge takes a
+# second, and reduces an entry from 100 bytes to 8 bytes.
 RECENT_ENTRIES = 200_000
 
-# Entries that are sorted in one piece, and bytes per entry: 320 MB. A large load sorts more if memory allows.
+# Entries sorted at once, and bytes per entry: 320 MB in all. A large load sorts more if memory allows.
 SORTED_ENTRIES, SORTED_BYTES = 16_000_000, 20
 
-# Maximum number of segments of each kind after a load, unless memory is short: every look-up searches all.
+# Maximum segments of originals, and of duplicates, after a load with enough memory: look-ups search them all.
 LOADED_SEGMENTS = 8
 
 MERGED_SIZE = 2  # A segment joins a merge if it has at most this many times the entries merged so far
 
 # New fingerprints come into use at a moment when no transaction reads fingerprints. Each attempt waits 0.1 s
-# for such a moment; after this time the load fails.
+# for such a moment; after PUBLISH_SECONDS the load fails.
 PUBLISH_SECONDS = 600.0
 
 
@@ -47,8 +47,8 @@ def build(
     kept: Iterator[tuple[Bigints, Flags]] | None = None,
     at_once: int | None = None,
 ) -> list[KeySegment]:
-    """Write segments of the keys of all fingerprints of a table, for `publish`. `kept`: the entries with the
-    canonical flags of the articles, if in memory; None to read the table. `at_once`: entries per segment;
+    """Write the keys of all fingerprints of a table in segments, which `publish` then puts into use. `kept`:
+    entries in memory, with canonical flags; None to read the table. `at_once`: entries per segment;
     None for `SORTED_ENTRIES`."""
     most = at_once or SORTED_ENTRIES
     with database.transaction() as cursor:
@@ -80,8 +80,8 @@ def publish(database: Database, rulebook: Rulebook, run: int, made: list[KeySegm
 
 
 def merge(database: Database, at_least: int = RECENT_ENTRIES) -> bool:
-    """Move recent keys into segments if there are more than `at_least`; return whether there were. Only one
-    run at a time may call this."""
+    """Move recent keys into segments if there are more than `at_least`; return False if there are not. Only
+    one run at a time may call this function."""
     with database.transaction() as cursor:
         if not key_segments.has_more_recent(cursor, at_least):
             return False
@@ -114,7 +114,7 @@ def _choose_segments(present: list[KeySegment], entries: int) -> list[KeySegment
 def _merge_entries(
     cursor: Cursor, flag: bool, recent: Bigints, old: list[KeySegment], blocks: int
 ) -> Iterator[Bigints]:
-    """Yield recent entries and valid entries of old segments, in pieces that are ranges of new blocks."""
+    """Yield recent entries and valid entries of old segments, in pieces, each for some whole new blocks."""
     if not old:
         yield recent
         return

@@ -77,7 +77,7 @@ def _compare_versions(
             return
         pairs = [*zip(ids[start : start + PAGE].tolist(), before[start : start + PAGE].tolist(), strict=True)]
         wanted = {id for pair in pairs for id in pair}
-        # A version may be compared with one from the page before, so sentences that are still wanted stay.
+        # Keep sentences that this page needs: a version may be compared with a version of the page before.
         known = {id: found for id, found in known.items() if id in wanted}
         with database.transaction() as cursor:
             for task in articles.load_texts(cursor, sorted(wanted - known.keys())):

@@ -1,18 +1,18 @@
 """Give unsettled articles their marks in one transaction of the settle lock (docs/semantics.md, section 6).
 
-A corpus is consistent if every settled article agrees with the canonical flags of earlier articles, the pairs
-that it keeps with earlier articles are rows of `match`, and its mark names its best match of all. `settle`
-preserves this: it decides some unsettled articles in canonical order, and settled articles that are related
-to these get new pairs and marks, or become stale if a needed pair is not known. When nothing is unsettled,
-every article is consistent. By induction along the canonical order only one such state exists, the oracle's.
-So the result depends neither on which unsettled articles come first nor on their number per transaction.
+A settled article is consistent if three things hold. Its mark agrees with the canonical flags of earlier
+articles. The pairs that it keeps with earlier articles are rows of `match`. Its mark has the score and rule
+of its best match. `settle` keeps settled articles consistent: it decides some unsettled articles, and related
+settled articles get new pairs and marks, or become stale if a pair that they need is not known. Only one
+state exists in which all articles are settled and consistent, as induction along the canonical order shows.
+So neither the order of settling nor the number of articles per transaction changes the result.
 
-Pairs without a row need no attention: such a pair matters only after a better pair of the same article is
-removed. The better pair has a row, so both its articles are found, and settled again if they need a new pair.
+A pair that is not stored matters only after a better pair of the same article is removed. The better pair has
+a row in `match`, so its two articles are found, and are settled again if they need a new pair.
 
-Settling ends: an article becomes stale only because another article became canonical or ceased to be. Whether
-an article is canonical depends on earlier articles only, so by induction these changes come to an end. From
-then on every call leaves fewer unsettled articles.
+Settling ends. An article becomes stale only because another article became canonical or stopped being
+canonical. That depends on earlier articles only, so by induction these changes come to an end. From then on
+every call leaves fewer unsettled articles.
 
 `rules/decide.py` decides marks and pairs. This module chooses the articles to compare, and updates the
 settled articles that the new marks affect.
@@ -40,8 +40,8 @@ from dedup.settling.candidates import drop_common, find_sharing, make_profiles
 from dedup.store import settling
 from dedup.store.settling import Among, FingerprintRow, Outcome, PairRows
 
-COMPARED_AT_ONCE = 20_000  # See `rules/decide.py`; smaller steps compare fewer duplicates with each other
-MAX_WORK = 1_000_000  # Maximum work per transaction, in keys shared with candidates: about 0.3 s
+COMPARED_AT_ONCE = 20_000  # Maximum comparisons per step of `decide`; small steps compare fewer duplicates
+MAX_WORK = 1_000_000  # Maximum work per transaction: about 0.3 s; the unit is a key shared with a candidate
 ROW_WORK = 200  # Work of writing one pair, in the same unit
 
 
@@ -52,7 +52,7 @@ class TooManyCandidatesError(Exception):
 @dataclass(frozen=True, slots=True)
 class SettleResult:
     ids: frozenset[int] = frozenset()  # articles that got a mark
-    unsettled: frozenset[int] = frozenset()  # articles that became stale by this
+    unsettled: frozenset[int] = frozenset()  # other articles that became stale
     left: frozenset[int] = frozenset()  # articles left for the next call, since there was too much work
     compared: int = 0  # pairs scored
 
@@ -90,8 +90,8 @@ def settle(
 
 
 class _SettleBatch:
-    """The articles of one transaction. `rows`, in canonical order, are settled: they are *inside*. Articles
-    that share a key with them are *outside*. A *place* is an index into all of these in canonical order."""
+    """The articles of one transaction. Articles *inside* (`rows`, in canonical order) get their marks. They
+    share keys with articles *outside*. A *place* is an index into all these, in canonical order."""
 
     def __init__(
         self,
@@ -147,7 +147,7 @@ class _SettleBatch:
         self._unsettled |= settling.find_dependent(self._cursor, displaced) - self._ids
         self._unsettled |= self._find_stale_duplicates([rows[p] for p in np.flatnonzero(appeared).tolist()])
         across = found.across
-        late = appeared[across.earlier]  # the later article of each such pair is outside
+        late = appeared[across.earlier]  # earlier article newly canonical and inside, later article outside
         self._unsettled |= {rows[p].id for p in across.later[late & across.duplicate].tolist()}
         has_gained = ~inside & (found.best_place != outside.best.place)
         similar = across[~across.duplicate]
@@ -179,7 +179,7 @@ class _SettleBatch:
         from its mark."""
         rows, times = self._rows, [self._rows[place].order[0] for place in np.flatnonzero(self._inside)]
         best = BestMatches.none(len(rows))
-        # An infinite score: no match improves an unsettled article outside, which is decided later.
+        # Unsettled articles outside are decided later: with an infinite score, no match here improves them.
         best.score[~self._inside & ~self._settled] = np.inf
         for place in np.flatnonzero(self._settled).tolist():
             row = rows[place]
@@ -236,13 +236,13 @@ class _SettleBatch:
             wanted = [i for i in pairs if late.rule[i] == CODE[Rule.PINNED] or late.score[i] >= lowest]
             if number + len(wanted) <= self._settings.similar_pairs:
                 found += wanted
-            # The new pairs do not all fit beside the kept ones, and may replace the worst of these.
+            # Not all new pairs fit beside the kept pairs. Settling the article again finds the best of both.
             elif wanted:
                 self._unsettled.add(id)
         return late[np.array(found, np.int64)]
 
     def _find_stale_duplicates(self, appeared: list[FingerprintRow]) -> set[int]:
-        """Return settled duplicates outside whose original may change, since `appeared` became canonical."""
+        """Return settled duplicates outside whose original may change because `appeared` became canonical."""
         early = [row for row in appeared if self._through is not None and row.order[0] <= self._through]
         if not early:
             return set()

@@ -1,5 +1,5 @@
-"""Submit and look up articles, even while other processes settle, settings change or the program was updated.
-One object serves any number of threads; `hook.py` and `lookup.py` decide."""
+"""Submit and look up articles, even while other processes settle, settings change or the program is updated.
+One object serves any number of threads. `hook.py` and `lookup.py` find the verdicts."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ OTHER_PROGRAM = "the program or its Unicode tables changed: run `dedup backfill`
 
 
 class Submissions:
-    """Takes articles, returns verdicts, and keeps the rulebook from one article to the next."""
+    """Submits and looks up articles, and keeps the rulebook (the settings in force) between calls."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
@@ -65,19 +65,19 @@ class Submissions:
             verdict = self.lookup(article)
         except (BusyError, CollisionError):
             return Verdict(article.source_id, "pending", None, None, NOT_ASKED)
-        # This article is unsettled, but a deferred article is not in the count.
+        # This article is unsettled, too, but the count misses it if it was deferred.
         return replace(verdict, unsettled=max(1, verdict.unsettled))
 
     def _settle(self, article: Article, seconds: float) -> Verdict:
         def settle(rulebook: Rulebook) -> Verdict:
             if not rulebook.state.same_program():
                 with self._database.transaction(seconds=seconds) as cursor:
-                    rulebook.check(cursor)  # a backfill may have adopted this program since
+                    rulebook.check(cursor)  # raises if a backfill has adopted this program since
                 return self.defer(article, OTHER_PROGRAM)
             try:
                 made = hook.fingerprint(rulebook, article)
             except MemoryError:
-                # A lack of memory passes, so the article must not be marked as failed.
+                # A lack of memory is temporary, so the article must not be marked as failed.
                 return self.defer(article, NO_MEMORY)
 
             def attempt() -> Verdict:
@@ -98,7 +98,7 @@ class Submissions:
         return Verdict(article.source_id, "pending", None, None, why)
 
     def _with_rulebook(self, work: Callable[[Rulebook], Verdict], seconds: float | None = None) -> Verdict:
-        """Call `work` with the rulebook, and again with a new rulebook if another one is in force by then."""
+        """Call `work` with the rulebook; if the settings changed meanwhile, repeat it with a new rulebook."""
         for _ in range(RULEBOOK_RETRIES):
             rulebook = self._rulebook  # read once: another thread may set it to None meanwhile
             if rulebook is None:

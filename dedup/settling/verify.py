@@ -1,11 +1,10 @@
 """Verify a live database: recompute everything and report differences (docs/semantics.md, section 8).
 
-This shares only the pure core with the engines: fingerprints and credits are made again from the texts,
-sentences are counted from the fingerprints in one pass, and pairs are found by comparing each block of
-articles with all canonical articles, without an index of the database. Memory holds one block at a time.
-
-Comparing with canonical articles is enough: marks are right if and only if every article is consistent with
-the canonical flags of the articles before it (see `settle.py`).
+Verification shares only pure functions with the engines. Fingerprints and credits are made again from texts,
+and sentences are counted in one pass over the fingerprints. Pairs are found without an index of the database:
+each block of articles is compared with all canonical articles. Memory holds one block at a time. Comparing
+with canonical articles is enough: marks are right if and only if every article is consistent with the
+canonical flags of the articles before it (see `settle.py`).
 """
 
 from __future__ import annotations
@@ -46,7 +45,7 @@ class Verification(Answer):
     differences: list[str] = field(default_factory=list)  # one line each, with the source_id, never with text
     found: int = 0  # number of differences, listed or not
     skipped: list[str] = field(default_factory=list)  # parts that were not checked, and why; one line each
-    by_hand: list[str] = field(default_factory=list)  # differences only a person can correct, and the command
+    by_hand: list[str] = field(default_factory=list)  # differences that only a person can correct, and how
     repairs: Repairs = field(default_factory=Repairs, repr=False)  # repairs of all other differences
 
     @property
@@ -83,7 +82,8 @@ def verify(
     database: Database, rulebook: Rulebook, *, sample: int | None = None, progress: Progress | None = None
 ) -> Verification:
     """Recompute marks, pairs, fingerprints, credits and common sentences, and compare them with a snapshot of
-    the database. `sample`: number of articles to check; None for all. Bookkeeping is checked in full."""
+    the database. `sample`: number of articles to check; None for all. Common sentences and other counts are
+    always checked in full."""
     result = Verification()
     shown = progress or SilentProgress()
     with database.session() as session, session.transaction(snapshot=True) as cursor:
@@ -123,7 +123,7 @@ def verify(
 
 
 def repair(database: Database, repairs: Repairs) -> int:
-    """Prepare the repair of differences that `verify` found, in short transactions; the next backfill
+    """Begin the repair of differences that `verify` found, in short transactions; the next backfill
     completes the repair. Return how many articles must be settled again because of their own differences."""
     with database.transaction() as cursor:
         bookkeeping.repair_lock(cursor)
@@ -188,7 +188,7 @@ def _check_fingerprints(
     fingerprint them."""
     by_id = {article.id: article for article in block}
     given_up = 0
-    # Unsettled articles are checked, too, since the next backfill will settle by their fingerprints.
+    # Unsettled articles are checked, too, since the next backfill will use their fingerprints.
     for task in snapshots.texts(cursor, list(by_id)):
         article = by_id[task.id]
         failed = article.mark.status is Status.FAILED
@@ -206,14 +206,14 @@ def _check_fingerprints(
             words = f"failed ({article.mark.reason}), but it can be read"
             result.report_at(article, words, Healing.FINGERPRINT)
         elif article.fingerprint not in (made, None):
-            result.report_at(article, "the fingerprint is not the one of its text", Healing.FINGERPRINT)
+            result.report_at(article, "the stored fingerprint does not match the text", Healing.FINGERPRINT)
         elif difference := credited.find_difference(article, task):
             result.report_at(article, difference, Healing.CREDITS)
     return given_up
 
 
 class _CreditCheck:
-    """Comparison of stored credits with credits read anew. `unread`: articles whose credits wait."""
+    """Comparison of stored and newly read credits. `unread`: number of articles still to be read."""
 
     def __init__(self, cursor: Cursor) -> None:
         self.unread = 0
@@ -303,8 +303,8 @@ class _Block:
             self._result.report_at(article, f"the canonical flag is {article.canonical}", Healing.SETTLE)
         kept = kept_originals(originals, settings) if originals else kept_similar(earlier, settings)
         best = None if originals else best_match(similar)
-        # An article keeps some pairs with earlier articles, and perhaps one pair with a later article, its
-        # best match. The latter pair is checked with its earlier article, so that one block is enough.
+        # Besides pairs with earlier articles, an article may keep one pair with a later article: its best
+        # match. That pair is checked together with its earlier article, so that one block is enough.
         later = {Pair.of(best[1], article.id, best[2])} if best and best[0] > article.order else set[Pair]()
         for kind, present, wanted in (
             ("pair", stored, {Pair.of(article.id, other, related) for _, other, related in kept}),

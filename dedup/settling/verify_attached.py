@@ -22,7 +22,7 @@ FIRST = "run `dedup backfill` first"
 
 
 def check_attached(cursor: Cursor, result: Verification) -> None:
-    """Compare every row of attached tables with its article, and the marks in it with the stored marks."""
+    """Compare every row of attached tables with its article, and the marks in that row with stored marks."""
     for attachment in attachments.list_active(cursor):
         for line in drift.problems_of(cursor, attachment) or drift.held(attachment):
             result.report(line, None)  # only a person can repair a change by the owner of the table
@@ -30,7 +30,7 @@ def check_attached(cursor: Cursor, result: Verification) -> None:
         else:
             noted = outbox.find_noted(cursor, attachment)
             if noted is None:
-                result.skip(f"the rows of {attachment.shown}, which is to be compared; {FIRST}")
+                result.skip(f"the rows of {attachment.shown}, which all wait to be read; {FIRST}")
                 continue
             if noted:
                 result.skip(f"{counted(len(noted), 'row')} of {attachment.shown} that changed; {FIRST}")
@@ -51,7 +51,7 @@ def _check_rows(cursor: Cursor, attachment: Attachment, noted: set[str], result:
                 result.report(str(error), None)
                 return
             except psycopg.errors.InsufficientPrivilege:
-                result.skip(f"the rows of {attachment.shown}, which a worker or its owner may read")
+                result.skip(f"the rows of {attachment.shown}, which only a worker or the owner may read")
                 return
             for source_id, matter in found.rows:
                 if source_id in noted:

@@ -1,8 +1,8 @@
 """Show how a story was altered along the way: the sentences that each version added, removed or changed.
 
 The versions of a story are its original, then its duplicates by time; each is compared with the version
-before it. An original that is similar to earlier originals is compared with its best match among these, since
-it may be an update with too much new text for a duplicate. A sentence that only moved is no alteration.
+before it. An original that is similar to earlier originals is compared with the most similar earlier one: it
+may be an update with too much new text for a duplicate. A sentence that only moved is not an alteration.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ class Version(Answer):
 
 @dataclass(frozen=True, slots=True)
 class StoryVersions(Answer):
-    """A story as it was altered along the way."""
+    """Versions of a story, and updates of it that are originals of other stories."""
 
     story: str  # source_id of the original
     versions: tuple[Version, ...]  # the original, then its duplicates by time; at most `MAX_VERSIONS`
@@ -121,7 +121,7 @@ def split_sentences(fingerprinter: Fingerprinter, task: TextTask) -> Sentences:
 
 
 def index_sentences(sentences: Iterable[tuple[str, int | None]]) -> Sentences:
-    """Return the sentences that count, each once, by hash. `sentences`: each with its hash, if it counts."""
+    """Return the sentences that count, each once, by hash. A sentence whose hash is None does not count."""
     found: dict[int, str] = {}
     for sentence, key in sentences:
         if key is not None:

@@ -1,8 +1,8 @@
-"""Move the horizon, and archive articles that are then before it (docs/semantics.md, section 10).
+"""Move the horizon (start of the window), and archive articles before it (docs/semantics.md, section 10).
 
 A backfill moves the horizon when everything is settled, so that every article has a mark when it is archived.
-After a move, and whenever canonical order changed, all articles are divided again: some are archived, some
-may come back. Between two divisions only new or edited articles can be before the horizon and not archived.
+After a move, or if canonical order changed, all articles are divided again into archived ones and articles of
+the window. Between two divisions only new or edited articles can be before the horizon and not archived.
 No engine settles such articles; each round of a backfill archives them, and a hook does so at once.
 
 Work can stop between any two transactions: the horizon is stored first, and `corpus_state.divided` tells
@@ -41,11 +41,11 @@ class PrunePreview(Answer):
     articles: int  # number of articles to be archived
     of: int  # number of all articles
     archived: int  # number of articles already archived
-    settled_again: int  # remaining duplicates whose original would be archived
+    settled_again: int  # duplicates left in the window whose original would be archived
 
 
 class Window:
-    """Keeps the window of a corpus, as part of a backfill, and counts the articles that it archived."""
+    """Moves the horizon and archives articles, as part of a backfill; counts the archived articles."""
 
     def __init__(self, database: Database, progress: Progress, stop: Callable[[], bool]) -> None:
         self.archived = 0
@@ -75,7 +75,7 @@ class Window:
         """Move the horizon for `dedup prune` or the setting `keep_window`; return whether it moved."""
         if self._stop():
             return False
-        # Nearly always the horizon stays, so the first check is without the settle lock.
+        # The horizon rarely moves, so check first without the settle lock.
         with self._database.transaction() as cursor:
             if _find_goal(cursor) is None:
                 return False
@@ -162,12 +162,12 @@ def count_leaving(cursor: Cursor, settings: Settings) -> tuple[int, int]:
 
 
 def _parse_horizon(cursor: Cursor, older_than: str) -> datetime:
-    """Parse a horizon. Raises InputError: the text is no horizon, or not after the present horizon."""
+    """Parse a horizon. Raises InputError: the text is not a horizon, or not after the present horizon."""
     days = window_days(older_than)
     if days is not None:
         found = find_horizon(cursor, rulebooks.load_settings(cursor), days)
         if found is None:
-            raise InputError("no article is settled yet, so none is the newest: run `dedup backfill` first")
+            raise InputError("no article is settled, so there is no newest one: run `dedup backfill` first")
     else:
         try:
             found = parse_time(older_than, "the horizon")
@@ -178,7 +178,7 @@ def _parse_horizon(cursor: Cursor, older_than: str) -> datetime:
     present = window.load(cursor).horizon
     if present is not None and found <= present:
         raise InputError(
-            f"the horizon is at {present.astimezone(UTC):%Y-%m-%d} already, and does not go back to"
-            f" {found:%Y-%m-%d}: what is before it is archived"
+            f"the horizon is at {present.astimezone(UTC):%Y-%m-%d} already, and cannot go back to"
+            f" {found:%Y-%m-%d}: articles before it are archived"
         )
     return found

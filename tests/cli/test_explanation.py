@@ -75,7 +75,7 @@ def test_of_a_misread_text_letters_that_differ_stand_between_marks(dedup: Dedup,
     shown = dedup("explain", "read", "misread").out.splitlines()
     assert shown[0].startswith("duplicate by ")
     assert [line.split()[:3] for line in shown[1:3]] == [
-        ["letters:", "each", "has"],
+        ["letters:", "each", "text"],
         ["letters:", "the", "shorter"],
     ]
     at = shown.index(

@@ -51,12 +51,12 @@ TAMPERING = {
     f"UPDATE dedup.article_mark SET time = now() {of('a1')}": "or marks with a wrong time",
     "INSERT INTO dedup.article_mark (id, time) VALUES (4711, now())": "marks that belong to no article",
     # Fingerprints, also of what is not settled yet.
-    "UPDATE dedup.fingerprint SET shingle_count = 1": "not the one of its text",
-    "UPDATE dedup.fingerprint SET word_count = 1": "not the one of its text",
-    "UPDATE dedup.fingerprint SET version = 1": "not the one of its text",
-    "UPDATE dedup.fingerprint SET content_hash = 1": "not the one of its text",
-    "UPDATE dedup.fingerprint SET buckets = '{}'": "not the one of its text",
-    "UPDATE dedup.fingerprint SET signature = ''": "not the one of its text",
+    "UPDATE dedup.fingerprint SET shingle_count = 1": "does not match the text",
+    "UPDATE dedup.fingerprint SET word_count = 1": "does not match the text",
+    "UPDATE dedup.fingerprint SET version = 1": "does not match the text",
+    "UPDATE dedup.fingerprint SET content_hash = 1": "does not match the text",
+    "UPDATE dedup.fingerprint SET buckets = '{}'": "does not match the text",
+    "UPDATE dedup.fingerprint SET signature = ''": "does not match the text",
     f"UPDATE dedup.article_mark SET stale = true {of('a3')};"
     " UPDATE dedup.fingerprint SET sentence_hashes = '{1}' WHERE article_id = (SELECT id FROM dedup.article"
     " WHERE source_id = 'a3')": "a3: the fingerprint is not",

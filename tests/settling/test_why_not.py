@@ -42,14 +42,14 @@ def test_where_no_score_is_high_enough_the_scores_say_it_all(pair: tuple[Profile
 
 def test_no_shared_bucket() -> None:
     assert reasons(agreeing(200, fewer=5, more=5, buckets=(2,))) == [
-        "signature Jaccard 0.780 would make a duplicate, but the two share no bucket, and only articles in a"
-        " shared bucket are compared by it"
+        "signature Jaccard 0.780 would make a duplicate, but the two share no bucket, and the signature"
+        " Jaccard counts only in a shared bucket"
     ]
 
 
 def test_too_few_shingles() -> None:
     assert reasons(agreeing(200, fewer=5, more=5, shingles=(7, 60))) == [
-        "signature Jaccard 0.780 would make a duplicate, but the shorter one has 7 shingles,"
+        "signature Jaccard 0.780 would make a duplicate, but the shorter text has 7 shingles,"
         " which is too little evidence: 8 are needed"
     ]
 
@@ -65,7 +65,7 @@ def test_inside_the_longer_one_without_enough_evidence() -> None:
     (reason,) = reasons(agreeing(10, shared=2, more=9, shingles=(20, 100)))
     assert reason == (
         "containment 1.000 would make them similar, but 2 shared sentences and 20 shingles"
-        " of the shorter one are too little evidence: 3 sentences or 30 shingles are needed"
+        " of the shorter text are too little evidence: 3 sentences or 30 shingles are needed"
     )
 
 
@@ -83,7 +83,7 @@ def test_a_pin_that_says_duplicate_is_no_reason() -> None:
 
 def test_archived() -> None:
     outside = MarkState("a", "unique", False, True, None)
-    assert reasons(ALIKE, a=outside) == ["a is before the horizon, and so compared with nothing any more"]
+    assert reasons(ALIKE, a=outside) == ["a is before the horizon, so no longer compared with other articles"]
 
 
 def test_not_settled_yet() -> None:
@@ -94,20 +94,20 @@ def test_not_settled_yet() -> None:
 
 @pytest.mark.parametrize(
     ("original", "rest"),
-    [("o", ", and so is b"), (None, ", which b is not like enough"), ("other", "")],
+    [("o", ", and so is b"), (None, ", while b is not"), ("other", "")],
     ids=["both copy one", "b is an original", "b copies another"],
 )
 def test_the_earlier_one_is_not_canonical(original: str | None, rest: str) -> None:
     copy = MarkState("a", "duplicate", False, False, "o")
     status = "unique" if original is None else "duplicate"
     assert reasons(ALIKE, a=copy, b=MarkState("b", status, False, False, original)) == [
-        "only canonical articles are originals, and a is a duplicate of o" + rest
+        "only canonical articles can be originals, but a is a duplicate of o" + rest
     ]
 
 
 def test_another_original_is_more_like_it() -> None:
     (reason,) = reasons(ALIKE, b=MarkState("b", "duplicate", False, False, "o"))
-    assert reason == "b is a duplicate of o, which is more like it, or as much and earlier"
+    assert reason == "b is a duplicate of o, which has a higher score, or the same and is earlier"
 
 
 # --- letters, of texts that a machine may have misread
@@ -145,9 +145,9 @@ def test_a_text_that_was_cut_has_too_few_letters_and_others_elsewhere() -> None:
     pair = printed(STORY), printed(misread(CUT, 15))
     (reason,) = ComparedPair(A, B, pair, ON).explain_why_not()
     assert reason == (
-        "print Jaccard 0.353 would make a duplicate of a misread text, but the shorter one has 0.807 of the"
-        " letters of the longer one (at least 0.9); 0.418 of the common runs stand at the same place of both"
-        " texts (at least 0.85)"
+        "print Jaccard 0.353 would make a duplicate of a misread text, but the shorter text has 0.807"
+        " times the letters of the longer text (at least 0.9); 0.418 of the common runs are at the same place"
+        " in both texts (at least 0.85)"
     )
 
 
@@ -181,7 +181,7 @@ def test_explain_says_it_of_stored_articles(chain: Database) -> None:
     assert explained(chain, "a", "b").why_not == ()
     assert explained(chain, "a", "c").why_not == ()  # similar, and its score is that of similar ones
     (reason,) = explained(chain, "c", "b").why_not
-    assert reason.endswith("b is a duplicate of a, which c is not like enough")
+    assert reason.endswith("b is a duplicate of a, while c is not")
     assert explained(chain, "c", "b").decision.startswith("duplicate by sentences")
 
 
@@ -199,4 +199,4 @@ def test_explain_names_what_is_archived(chain: Database) -> None:
     deduplicator(chain).prune("90d")
     found = explained(chain, "a", "b")
     assert found.decision == "not compared: a is archived, before the horizon (`dedup status`)"
-    assert found.why_not == ("a and b are before the horizon, and so compared with nothing any more",)
+    assert found.why_not == ("a and b are before the horizon, so no longer compared with other articles",)

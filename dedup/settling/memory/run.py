@@ -35,14 +35,14 @@ from dedup.store import common_sentences, memory_engine, settling, window
 from dedup.store.memory_engine import MARK_INDEXES
 from dedup.store.rulebooks import Rulebook
 
-FLAGS_AT_ONCE = 10_000  # Flags of fingerprints changed in one transaction; no other process reads them yet
+FLAGS_AT_ONCE = 10_000  # Maximum flags changed per transaction; no other process reads these fingerprints yet
 
 # Every new mark leaves an old version of its row behind. Each time this share of the marks is written, vacuum
-# frees the old versions, so that the table grows by a fifth and not to twice its size.
+# frees the old versions, so that the table grows only by a fifth and does not double.
 VACUUM_SHARE = 0.2
 
 COMPACT_SHARE = 0.5  # If a load marks at least this share of articles, the indexes of marks are rebuilt
-VACUUM_ARTICLES = 5_000  # Vacuum only after this number of marks; fewer are normal daily work
+VACUUM_ARTICLES = 5_000  # Minimum marks before a vacuum; fewer marks are normal daily work
 
 
 @dataclass(slots=True)
@@ -55,8 +55,8 @@ class MemoryResult:
 
 
 class MemoryRun:
-    """A run of the memory engine, as a `with` block: inside, hooks settle nothing, and articles that people
-    change are noted. `kept`: takes the stored fingerprints. Raises StaleRulesError: the settings changed.
+    """Run of the memory engine, as a `with` block. Inside the block hooks settle nothing, and articles that
+    people change are noted. `kept`: cache of new fingerprints. Raises StaleRulesError: the settings changed.
 
     Args:
         run: the number of the backfill in `dedup.run`.
@@ -79,7 +79,7 @@ class MemoryRun:
         self._database, self._rulebook, self._run, self._memory = database, rulebook, run, memory
         self._progress, self._timed, self._stop, self._loading = progress, timed, stop, loading
         self.kept = Cache(count_fitting(memory, rulebook.settings))
-        self._since, self._outside = 0, bigints([])  # last change before the snapshot; see `_decide`
+        self._since, self._outside = 0, bigints([])  # last change before the snapshot; ids to leave out
 
     def __enter__(self) -> Self:
         begin = partial(memory_engine.begin, run=self._run, loading=self._loading)
@@ -120,7 +120,7 @@ class MemoryRun:
                         self._database, "fingerprint_bulk", self._stop, snapshot.read_entries(), at_once
                     )
                 tidied.result()
-                if self._stop():  # unpublished fingerprints wait for the next run
+                if self._stop():  # the next run puts the new fingerprints into use
                     return done
                 segments.publish(self._database, self._rulebook, self._run, made)
         with self._timed("writing"):
@@ -150,7 +150,7 @@ class MemoryRun:
             common = memory_engine.read_sentences(cursor, "common")
             said = memory_engine.read_pinned_pairs(cursor)
             unsettled = snapshot.find_places(memory_engine.find_unsettled(cursor))
-            # Articles before the horizon came after the round began, and the next round archives them.
+            # These articles before the horizon came after the round began; the next round archives them.
             self._outside = bigints(window.find_unsettled_outside(cursor, settings))
         self._progress.start("comparing in memory", len(snapshot))
         pins = {}
@@ -164,7 +164,7 @@ class MemoryRun:
     def _flag_waiting(self, plan: Plan) -> None:
         """Correct the canonical flags of fingerprints that are not in use yet."""
         snapshot = plan.snapshot
-        # Flags come before keys, since the keys of originals and of duplicates are written separately.
+        # Correct flags before writing keys, since keys of originals and of duplicates are written separately.
         turned = snapshot.ids[np.flatnonzero((plan.decisions.original < 0) != snapshot.canonical)]
         for start in range(0, len(turned), FLAGS_AT_ONCE):
             with self._database.transaction() as cursor:
@@ -181,7 +181,7 @@ class MemoryRun:
         done.compared = plan.decisions.compared
         check = partial(memory_engine.check, rulebook=self._rulebook, run=self._run)
         self._progress.start("writing marks", int(plan.writes.sum()))
-        # The marks of a component written in parts agree only after the last part: until then they are stale.
+        # Related articles that are written in parts agree only after the last part, so make them stale first.
         for start in range(0, len(plan.divided), writing.CHUNK_ROWS):
             if self._stop():
                 return

@@ -23,8 +23,8 @@ from dedup.store.common_sentences import SentenceCount
 from dedup.store.fingerprints import StoredBatch
 from dedup.store.memory_engine import FingerprintPage
 
-# Bytes per article while keys are sorted: a signature and three copies of 36 keys, each of 8 bytes with its
-# place. This was measured on news of 2.8 kB.
+# Bytes of memory per article while keys are sorted: a signature and three copies of 36 keys of 8 bytes with
+# their places. This was measured on news articles of 2.8 kB.
 ARTICLE_BYTES = 1_600
 
 # Additional bytes per article with a damaged-print signature: the signature, and three copies of 48 keys.
@@ -37,7 +37,7 @@ def count_fitting(memory: int, settings: Settings) -> int:
 
 
 class Cache:
-    """Cache of the fingerprints that a load stores, to avoid reading them again; emptied above `limit`."""
+    """Cache of fingerprints stored by a load, to avoid a second read; emptied above `limit` fingerprints."""
 
     def __init__(self, limit: int) -> None:
         self._limit, self._count = limit, 0
@@ -67,7 +67,7 @@ class Cache:
             self._revisions.append(stored.revisions)
 
     def pages(self, ids: Bigints, revisions: Bigints) -> list[FingerprintPage] | None:
-        """Return the cached fingerprints; None unless the cache has exactly these articles and revisions.
+        """Return the cached fingerprints, or None unless they are of exactly these articles and revisions.
         `ids`: all articles with a fingerprint, ascending; `revisions`: one for each id."""
         if not self._pages or self._count != len(ids):
             return None
@@ -102,8 +102,8 @@ class Snapshot:
         start: Callable[[int], None],
         progress: Callable[[int], None],
     ) -> None:
-        """Read a corpus with about `memory` bytes, in a transaction that sees one moment. If `kept` has all
-        fingerprints, none is read. `start`: called with the number of fingerprints to read. `progress`:
+        """Read a corpus in a transaction that sees one moment, with about `memory` bytes of memory. If `kept`
+        has all fingerprints, use these. `start`: called with the number of fingerprints to read. `progress`:
         called for each page with the number of its fingerprints."""
         self.ids, revisions, self.through = memory_engine.read_order(cursor, settings)
         size = len(self.ids)
@@ -148,7 +148,7 @@ class Snapshot:
         )
 
     def find_carriers(self, sentences: Collection[int]) -> dict[int, list[int]]:
-        """Return the ids of the carriers of `sentences` with which others are compared, by sentence."""
+        """Return, for each of `sentences`, the ids of its carriers that take part in comparisons."""
         found: dict[int, list[int]] = {}
         wanted = np.fromiter(sentences, np.int64, len(sentences))
         for keys, places in (self.shared[0], self.watched):
@@ -177,9 +177,9 @@ class _Reader:
         *,
         again: bool,
     ) -> None:
-        """Read everything except the keys into the snapshot; keep the keys here unless `again`."""
+        """Read everything except keys into the snapshot. Keep keys here, unless `again`: read keys later."""
         self._snapshot, self._cursor, self._progress, self._again = snapshot, cursor, progress, again
-        self._banded, self.wanted = np.zeros((2, len(snapshot)), np.bool_)  # wanted: keep the buckets
+        self._banded, self.wanted = np.zeros((2, len(snapshot)), np.bool_)  # wanted: whose buckets to keep
         self._bands = settings.buckets
         self._rows: list[npt.NDArray[np.int64]] = []
         self._rows_of: list[Places] = []
@@ -211,7 +211,7 @@ class _Reader:
             yield self._sentences.pop()
 
     def gather_buckets(self) -> tuple[Places, npt.NDArray[np.int64]]:
-        """Return the places of articles whose buckets were kept, ascending, and a row of keys for each."""
+        """Return the places of articles whose buckets were kept, ascending, with a row of keys for each."""
         places = np.concatenate([np.empty(0, np.int32), *self._rows_of])
         rows = np.concatenate([np.empty((0, self._bands), np.int64), *self._rows])
         order = np.argsort(places, kind="stable")
@@ -266,8 +266,8 @@ def _choose_counted(by_sentence: Entries, watched: Entries, limit: int) -> Entri
 
 
 def in_slices(count: int, read: Callable[[], Iterator[Entries]]) -> Entries:
-    """Return the entries whose key several articles have, even if all entries do not fit in memory. `count`:
-    number of slices of the key space; `read`: yields all entries in pieces, and is called once per slice."""
+    """Return the entries whose key several articles have; all entries together need not fit in memory.
+    `count`: number of slices of the key space. `read`: called once per slice; yields all entries."""
     found = []
     for number in range(count):
         keys, places = [np.empty(0, np.int64)], [np.empty(0, np.int32)]

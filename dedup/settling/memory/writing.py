@@ -1,8 +1,9 @@
-"""Plan the changes from stored marks and pairs to the decided ones, and write them in chunks for `run.py`.
+"""Compare stored marks and pairs with the decided ones, and write the changes in chunks for `run.py`.
 
-A chunk has whole components of related articles, so that the stored marks are consistent at any moment. If a
-component is too large for one transaction, its articles are made stale and then written in canonical order,
-since marks rest on earlier articles. An article with a later best match is stale until the latter is written.
+A component is a set of articles that are related, directly or through others. A chunk has whole components,
+so that stored marks are consistent at any moment. If a component is too large for one transaction, all its
+articles are first made stale, and then written in canonical order, since marks depend on earlier articles. An
+article whose best match is a later article stays stale until that later article is written.
 """
 
 from __future__ import annotations
@@ -27,8 +28,8 @@ from dedup.store.settling import PairRows
 # Approximate number of marks and pairs per transaction, which holds the settle lock for about 20 ms.
 CHUNK_ROWS = 4_000
 
-# If the canonical flag of a fingerprint in use changes, all its keys are written again, which takes at least
-# as long as writing this number of other rows.
+# A changed canonical flag counts as this number of rows, because all keys of the fingerprint are then written
+# again, which takes at least as long.
 FLAG_ROWS = 4
 
 UNIQUE, SIMILAR, DUPLICATE = (
@@ -63,19 +64,18 @@ class Chunk:
 
     number: int
     places: Bigints  # articles whose mark or canonical flag is written, in canonical order
-    closed: Bigints  # articles with a mark from an earlier chunk, which this chunk settles
+    closed: Bigints  # articles that an earlier chunk marked, and that this chunk settles
     dropped: Bigints  # stored pairs to delete, as indexes into `Plan._old`
     loses: Bigints  # stored pairs whose later article is no longer the best match of the earlier one
     pairs: Bigints  # pairs to write, as indexes into `Decisions.pairs`
 
 
 class Plan:
-    """Differences between decisions and stored marks and pairs, in chunks.
+    """Changes that make stored marks and pairs equal to the decisions, divided into chunks.
 
     Attributes:
         writes: shape (n,): flags of articles whose marks are written, in canonical order.
-        divided: places of settled articles in components with more than `CHUNK_ROWS` rows, which are written
-            in parts.
+        divided: places of settled articles in components that are too large for one chunk.
         chunks: chunks in the order of writing.
     """
 
@@ -92,7 +92,7 @@ class Plan:
         self._marks, self._differs = marks, differs
         self.writes = differs | ~stored.takes_part
         self.writes[unsettled] = True
-        # Places of stored pairs, the later article first; -1 stands for an article without a fingerprint.
+        # Places of stored pairs, the later article first; -1 for an article without a fingerprint.
         self._old, dropped, self._not_best_match, new = _compare_pairs(snapshot, decisions)
         old, pairs, size = self._old, decisions.pairs, len(snapshot)
         loses = (dropped | self._not_best_match) & snapshot.pairs.best_match & (old[:, 1] >= 0)
@@ -121,7 +121,7 @@ class Plan:
         self.chunks = [Chunk(number, *work) for number, *work in parts if any(map(len, work))]
 
     def write(self, cursor: Cursor, chunk: Chunk, changed: Places) -> int:
-        """Write a chunk, except for articles related to `changed` ones; return how many it settled.
+        """Write a chunk without the articles related to `changed`; return the number of articles settled.
         `changed`: places of the articles that people changed."""
         ids, stored, pairs = self.snapshot.ids, self.snapshot.pairs, self.decisions.pairs
         component = self.decisions.component
@@ -190,11 +190,11 @@ def _make_marks(snapshot: Snapshot, decisions: Decisions) -> StoredMarks:
 
 
 def _compare_pairs(snapshot: Snapshot, decisions: Decisions) -> tuple[Bigints, Flags, Flags, Flags]:
-    """Return places of stored pairs; flags of pairs to delete, of lost best matches, and of new pairs."""
+    """Return places of stored pairs, then flags: pairs to delete, pairs no longer best matches, new pairs."""
     stored, found = snapshot.pairs, decisions.pairs
     later, earlier = snapshot.find_places(stored.article_id), snapshot.find_places(stored.other_id)
     old = np.stack([later, earlier], axis=1).astype(np.int64)
-    # The code of a pair is negative if an article has no fingerprint, so it equals no decided pair.
+    # A stored pair has a negative code if an article has no fingerprint; no decided pair has such a code.
     before, now = code(later, earlier), found.codes()
     order = np.argsort(before)
     at = np.minimum(np.searchsorted(before[order], now), max(len(before) - 1, 0))
