@@ -57,7 +57,7 @@ class AsyncDeduplicator:
         self, url: str | None = None, *, schema: str | None = None, timeouts: Timeouts | None = None
     ) -> None:
         self._make = partial(Deduplicator, url, schema=schema, timeouts=timeouts)
-        # The program shares the default executor of asyncio, and may keep all threads of that executor busy.
+        # The default executor of asyncio is not used, because the program may keep all its threads busy.
         self._threads: ThreadPoolExecutor | None = None
         self._blocking: Deduplicator | None = None
 
@@ -68,7 +68,7 @@ class AsyncDeduplicator:
         try:
             self._blocking = await self._in_thread(self._make)
         except BaseException:
-            # A cancelled `async with` never reaches `__aexit__`, which would end the threads.
+            # If entering `async with` fails, `__aexit__`, which would end the threads, is never called.
             self._threads.shutdown(wait=False)
             self._threads = None
             raise
@@ -79,7 +79,7 @@ class AsyncDeduplicator:
 
     async def close(self) -> None:
         """Wait for calls that threads have begun, then close the connections."""
-        # Both are cleared before the wait, so that a call in the meantime raises ClosedError.
+        # Both attributes are cleared before the wait, so that a call in the meantime raises ClosedError.
         threads, self._threads = self._threads, None
         blocking, self._blocking = self._blocking, None
         if threads is not None:
@@ -98,8 +98,8 @@ class AsyncDeduplicator:
     ) -> list[Verdict]:
         """Submit several articles concurrently; return the verdicts in the order of the articles.
 
-        Versions of one article are submitted in their order. An iterable is read no faster than
-        articles are submitted. `at_once`: maximum number of articles in progress. `timeout`: as in `submit`,
+        Versions of one article are submitted in their order. The next article is read only when
+        a task is free. `at_once`: maximum number of articles in progress. `timeout`: as in `submit`,
         for each article. Raises the errors of `submit`: earlier articles stay stored, and articles in
         progress are cancelled.
         """
@@ -135,7 +135,7 @@ class AsyncDeduplicator:
                 for _ in range(at_once):
                     group.create_task(work())
         except ExceptionGroup as errors:
-            # Callers catch DedupError, as with `submit`; that would not catch an ExceptionGroup.
+            # Callers catch DedupError, as with `submit`, and that does not catch an ExceptionGroup.
             raise errors.exceptions[0] from None
         return [verdict for verdict in found if verdict is not None]
 
@@ -155,7 +155,7 @@ class AsyncDeduplicator:
 
 
 async def _each(articles: Iterable[Article] | AsyncIterable[Article]) -> AsyncIterator[Article]:
-    """Yield the articles of an iterable or async iterable. Raises InputError: an item is no Article."""
+    """Yield the articles of an iterable or async iterable. Raises InputError: an item is not an Article."""
     if isinstance(articles, AsyncIterable):
         async for article in articles:
             yield checks.article(article)

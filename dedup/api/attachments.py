@@ -57,8 +57,8 @@ class Attachments(OfCorpus):
             triggers: True: let triggers note changes. False: `sync` finds changes. None: True if possible.
             html: extract articles from HTML bodies and strip tags from titles; needs the extra `html`.
                 None: refuse a table whose bodies look like HTML.
-            changed: column with the time of a row's last change, for a table without triggers: a comparison
-                reads only rows that changed since the last comparison, but once a day all rows.
+            changed: column with the time of a row's last change, for a table without triggers. A comparison
+                then reads only rows that changed since the last comparison, and all rows once a day.
             keep: columns whose values are stored with the articles; views show these values as `kept`.
             every: minutes between comparisons of a table without triggers. 0: never. None: 15 for a view,
                 never for a table.
@@ -90,8 +90,8 @@ class Attachments(OfCorpus):
         """Map a table again after its owner changed it; the articles keep their marks.
 
         Arguments are as in `attach`. "" removes the present `where` or `changed`. `columns` needs only the
-        fields that change. A replaced table and renamed columns are recognized. The next backfill compares
-        every row with its article. Raises InputError: as in `attach`, or no attached table has this name.
+        changed fields. A table made again under its old name, and renamed columns, are recognized. The next
+        backfill compares all rows. Raises InputError: as in `attach`, or no attached table has this name.
         """
         given = _checked(table=table, keys=keys, columns=columns, where=where)
         given |= _checked(changed=changed, every=every, keep=keep)
@@ -107,9 +107,9 @@ class Attachments(OfCorpus):
     ) -> Attached:
         """Remove all that dedup added to the table, and delete the articles of the table from the corpus.
 
-        `dry_run`: change nothing. `stop`: called between transactions; to continue, call `detach` again.
-        Raises InputError: no attached table has this name. Raises BusyError: other transactions locked the
-        table for longer than `Timeouts.lock`.
+        `dry_run`: change nothing. `stop`: called between transactions; True ends the work, and another call
+        of `detach` continues it. Raises InputError: no attached table has this name. Raises BusyError: other
+        transactions locked the table for longer than `Timeouts.lock`.
         """
         deleted, statements = attaching.detach(
             self._database, checks.text("the name", name), dry_run=dry_run, stop=stop
@@ -124,13 +124,13 @@ class Attachments(OfCorpus):
         allow_deletes: bool = False,
         stop: Callable[[], bool] = lambda: False,
     ) -> int:
-        """Compare tables with their articles; note differing rows for a backfill, and return their number.
+        """Compare one table, or all, with the articles; note differing rows for the next backfill.
 
-        Call it for tables without triggers, or after triggers were disabled. `whole`: compare all rows, not
-        only rows with a recent time in the column `changed`. `allow_deletes`: compare all rows, and delete
-        articles even if more than half of a table's articles have no row. `stop`: called between pages of
-        rows. Raises InputError: no attached table has this name. Raises DatabaseError: a table no longer fits
-        its mapping, or more than half of its articles have no row.
+        Return their number. Call it for tables without triggers, or if triggers were off. `whole`: compare
+        all rows, not only rows with a recent time in the column `changed`. `allow_deletes`: compare all rows,
+        and delete articles even if more than half of a table's articles have no row. `stop`: called between
+        pages of rows. Raises InputError: no attached table has this name, or a table must be mapped
+        again. Raises DatabaseError: a table cannot be read, or more than half of its articles have no row.
         """
         # `allow_deletes` is off by default, because row level security can hide all rows of a table: a
         # backfill once deleted every article for that reason.
@@ -155,5 +155,5 @@ _CHECKS: Mapping[str, Callable[[Any], Any]] = {
 
 
 def _checked(**given: Any) -> dict[str, Any]:
-    """Return the checked values by name, without None. Raises InputError: a value has a wrong type."""
+    """Check the values that are not None; return them by name. Raises InputError: a type is wrong."""
     return {name: _CHECKS[name](value) for name, value in given.items() if value is not None}

@@ -23,7 +23,7 @@ def optional(
     *bounds: _Bounds.args,
     **named: _Bounds.kwargs,
 ) -> _Value | None:
-    """Return a value after its check; return None without a check."""
+    """Check a value and return it; return None unchecked, since it means that no value was given."""
     return None if value is None else check(name, value, *bounds, **named)
 
 
@@ -38,7 +38,7 @@ def whole_number(name: str, value: Any, low: int, high: int = MAX_WHOLE_NUMBER) 
 
 
 def text(name: str, value: Any) -> str:
-    """Return a text. Raises InputError: it is no string, or Postgres cannot store it."""
+    """Return a text unchanged. Raises InputError: the value is not a string, or Postgres cannot store it."""
     if not isinstance(value, str):
         raise InputError(f"{name} must be a string, not {type(value).__name__}")
     if storable(value) != value:
@@ -47,7 +47,7 @@ def text(name: str, value: Any) -> str:
 
 
 def texts(name: str, values: Any) -> tuple[str, ...]:
-    """Return several texts as a tuple."""
+    """Check several texts, and return them as a tuple."""
     # A str is iterable: each of its letters would count as a text.
     if isinstance(values, str) or not isinstance(values, Iterable):
         raise InputError(f"{name}s must be a list of strings, not {type(values).__name__}")
@@ -55,7 +55,7 @@ def texts(name: str, values: Any) -> tuple[str, ...]:
 
 
 def moment(name: str, value: Any) -> datetime:
-    """Return the time that a value means, in any form that `Article` accepts."""
+    """Convert a value to a time. The value may have any form that `Article` accepts."""
     found = parse_time(value, name)
     if found is None:
         raise InputError(f"{name} is empty; write it like 2024-05-01T12:00:00Z")

@@ -58,7 +58,7 @@ class Deduplicator(Questions):
 
     Args:
         url: address of the database, in SQLAlchemy or libpq form. None: the address in `DEDUP_DATABASE_URL`,
-            else the embedded server, where a missing schema is made.
+            else the embedded server, in which a missing schema is created.
         schema: schema of the corpus. None: the name in `DEDUP_SCHEMA`, else `dedup`. A database may hold
             several corpora, which are independent of each other.
         timeouts: maximum times to wait. None: variables such as `DEDUP_TIMEOUT_HOOK`, else the defaults.
@@ -69,7 +69,7 @@ class Deduplicator(Questions):
         SchemaError: the schema is missing, or fits another version of dedup; the message names the next step.
 
     Every method raises `ClosedError` after `close`. If the server refuses a statement or goes away, a method
-    raises `DatabaseError`; then nothing was changed, unless the method's text says otherwise.
+    raises `DatabaseError`; then nothing was changed, unless the method's docstring says otherwise.
     """
 
     def __init__(
@@ -103,21 +103,21 @@ class Deduplicator(Questions):
     def submit(self, article: Article, *, timeout: float | None = None) -> Verdict:
         """Store an article, or its new version, and return its verdict.
 
-        While other articles are unsettled, the verdict is provisional and gives their number. The status is
-        `pending` if a safety limit was reached, if the timeout passed, or if a new version of dedup waits for
-        a backfill; the reason names the cause, and the next backfill settles the article. `timeout`: maximum
-        seconds for locks and for a statement; None: `Timeouts.hook`. Raises InputError: no Article.
+        While other articles are unsettled, the verdict is provisional, and `unsettled` is their number. The
+        status is `pending` if a safety limit was reached, the timeout passed, or a new version of dedup waits
+        for a backfill. Then `reason` says why, and the next backfill settles it. `timeout`: maximum seconds
+        for locks and for a statement; None: `Timeouts.hook`. Raises InputError: `article` is not an Article.
         """
         wait = self._database.timeouts.hook if timeout is None else timeout
         check_seconds("the timeout", wait)
         return self._submissions.submit(checks.article(article), wait)
 
     def submit_many(self, articles: Iterable[Article], *, timeout: float | None = None) -> list[Verdict]:
-        """Submit articles one after the other; return the verdict that each submit gave.
+        """Submit articles one after the other; return their verdicts in the same order.
 
         For more than a few hundred articles, `load` and `backfill` are quicker. `timeout`: seconds for each
         article, as in `submit`. Articles before an error stay stored. Raises InputError: an item is
-        not an Article; if `articles` is a list, nothing was stored.
+        not an Article. This error comes before anything is stored if `articles` is a list.
         """
         # A list is checked before the first submit, so that nothing is stored if an item is wrong.
         if isinstance(articles, Sequence):
@@ -142,7 +142,7 @@ class Deduplicator(Questions):
 
         Args:
             source: a file (JSON, CSV, TSV, Parquet, Excel, a feed; packed or not; "-" is stdin), or articles.
-            fields: names in the file by field of an article; usual names are found without this.
+            fields: column or key in the file for each field of an article; usual names are recognized anyway.
             format: jsonl, json, csv, tsv, parquet, xlsx or xml, if the name of the file does not show it.
             publication, language: defaults for articles without a publication or language.
             html: extract articles from texts that are HTML; needs the extra `html`.
@@ -152,9 +152,9 @@ class Deduplicator(Questions):
             lose_dates: continue if more than a tenth of the dates cannot be read.
             encoding: such as cp1252; needed if the file is not UTF-8 and has no byte order mark.
             sheet: name of the Excel sheet; None: the first sheet.
-            keep: names in the file whose values are stored as `Article.kept` and shown beside the marks.
+            keep: columns or keys in the file whose values are stored as `Article.kept` and shown with marks.
             rejects: file for refused records; None: `FILE.rejects.jsonl` in the current folder.
-            progress: is told how many bytes of the file, or how many articles, are done.
+            progress: receives the number of bytes of the file, or of articles, that are done.
             stop: called between records; if it returns True, loading ends, and all records read are stored.
             report: report to fill, which you can read even after an error; None: a new report.
 
@@ -198,10 +198,10 @@ class Deduplicator(Questions):
 
         Args:
             batch: maximum number of articles per transaction; the marks do not depend on it.
-            workers: threads that fingerprint texts; None: one more than cores; 0: only the calling thread.
+            workers: threads that fingerprint texts; None: number of cores + 1; 0: only the calling thread.
             engine: "postgres" settles one batch after the other, "memory" all articles together, "auto"
                 chooses the quicker engine; the marks do not depend on it.
-            memory: approximate maximum of bytes for the memory engine; None: a quarter of all memory.
+            memory: approximate maximum of bytes for engine "memory"; None: a quarter of the machine's memory.
             stop: called between batches; if it returns True, the backfill finishes its batch and ends.
 
         Raises:
@@ -224,7 +224,7 @@ class Deduplicator(Questions):
         )
 
     def preview(self) -> settling.Preview:
-        """Count the work of the next backfill."""
+        """Count the texts to fingerprint and the articles to settle in the next backfill."""
         return settling.preview(self._database)
 
     def prune(
@@ -232,9 +232,9 @@ class Deduplicator(Questions):
     ) -> settling.BackfillReport:
         """Settle everything, then archive old articles, which keep their marks but are never compared again.
 
-        The setting `keep_window` does the same with each backfill. `older_than`: the new horizon, as a time
-        or as an age before the newest article, such as "90d", "12w" or "2y". Raises the errors of `backfill`.
-        Raises InputError: it is malformed, it is not after the old horizon, or no article is settled.
+        The setting `keep_window` does the same with each backfill. `older_than`: the horizon, which is a time
+        or an age before the newest article, such as "90d", "12w" or "2y". Raises the errors of `backfill`.
+        Raises InputError: the horizon is malformed or not after the old horizon, or no article is settled.
         """
         # The horizon is stored before the work, so that the next backfill finishes a stopped prune.
         window.want(self._database, older_than)
@@ -315,7 +315,7 @@ class Deduplicator(Questions):
 
     @property
     def credits(self) -> of_credits.Credits:
-        """Agencies that articles name as their source."""
+        """Agencies that articles name as their source, and the list of known agencies."""
         return of_credits.Credits(self._database)
 
     @property

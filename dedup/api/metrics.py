@@ -24,7 +24,7 @@ __all__ = ["Metrics"]
 
 ANSWER_SECONDS = 5.0  # Maximum for an answer of the database; Prometheus waits 10 seconds by default
 
-_ESTIMATE = f"an estimate of the planner where there are more than {SAMPLE:,}"
+_ESTIMATE = f"an estimate by the query planner if there are more than {SAMPLE:,}"
 
 
 class Metrics(Collector):
@@ -94,7 +94,7 @@ class Metrics(Collector):
 
 
 def _gauges(found: Vitals) -> Iterable[Metric]:
-    yield _gauge("dedup_articles", "Articles stored; an estimate of the planner.", found.articles)
+    yield _gauge("dedup_articles", "Stored articles, estimated by the query planner.", found.articles)
     yield _gauge(
         "dedup_unsettled_articles",
         f"Articles that wait for their first mark (pending) or a new mark (stale); {_ESTIMATE}.",
@@ -110,7 +110,7 @@ def _gauges(found: Vitals) -> Iterable[Metric]:
     yield _gauge("dedup_failed_articles", about, found.failed, "reason")
     about = f"Unsettled articles that a safety limit left to the backfill, among the first {SAMPLE:,}."
     yield _gauge("dedup_limited_articles", about, found.limits, "limit")
-    yield _gauge("dedup_queue_rows", f"Rows that wait, counted up to {SAMPLE + 1:,}.", found.queues, "queue")
+    yield _gauge("dedup_queue_rows", f"Waiting rows, counted up to {SAMPLE + 1:,}.", found.queues, "queue")
     yield _gauge(
         "dedup_changes_waiting_seconds",
         "Seconds that the oldest unread change of an attached table has waited; 0 if no change waits.",
@@ -118,11 +118,11 @@ def _gauges(found: Vitals) -> Iterable[Metric]:
     )
     alive = sum(worker.alive for worker in found.workers)
     workers = {"alive": alive, "gone": len(found.workers) - alive}
-    yield _gauge("dedup_workers", "Workers that are alive, or ended without notice.", workers, "state")
+    yield _gauge("dedup_workers", "Workers: alive, or gone (ended without notice).", workers, "state")
     yield _gauge("dedup_run_active", "1 if a run is at work, else 0.", int(found.run is not None))
     if found.quiet_at is not None:
         quiet = found.quiet_at.timestamp()
-        yield _gauge("dedup_last_success_timestamp_seconds", "Last time at which no work waited.", quiet)
+        yield _gauge("dedup_last_success_timestamp_seconds", "Last time when no work waited.", quiet)
 
 
 def _counters(found: Vitals) -> Iterable[Metric]:

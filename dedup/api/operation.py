@@ -44,10 +44,10 @@ def printed_schema(url: str | None = None, *, schema: str | None = None) -> str:
 
 
 def who_may(task: str, allowed: Sequence[Role], url: str | None = None) -> str | None:
-    """Return advice for a role without a right: which kinds of role have the right, and the grant; or None.
+    """Return a sentence: which kinds of role may do a refused task, and the command that grants the right.
 
-    `task`: words for the refused task. `allowed`: kinds of role that may do the task, the kind with the
-    fewest rights first; empty if only the owner may do it.
+    Return None if no right is missing or the database does not answer. `task`: words for the task.
+    `allowed`: kinds of role that may do it, fewest rights first; empty if only the owner may.
     """
     # The advice is part of an error message, which must appear even if the database does not answer now.
     try:
@@ -81,7 +81,7 @@ class Operation(OpenCorpus):
         revoke: bool = False,
         dry_run: bool = False,
     ) -> list[str]:
-        """Give database roles exactly the rights of their kind, in one transaction; return the statements.
+        """Give each database role exactly the rights of its kind, in one transaction; return the statements.
 
         Args:
             worker: roles that may settle: `backfill`, `load`, `submit`.
@@ -115,7 +115,7 @@ class Operation(OpenCorpus):
             return [write_out(statement, cursor) for statement in wanted]
 
     def make_searchable(self, wanted: bool = True, *, progress: Progress | None = None) -> bool:
-        """Make or drop the index of words, for searches on the pages; return True if the index changed.
+        """Make or drop the word index, for searches in `dedup browse`; return True if the index changed.
 
         The index covers titles and stored texts, but no texts of attached tables. Other processes can work
         meanwhile. Raises RightsError: the connected role does not own the schema. Raises BusyError: another
@@ -132,7 +132,7 @@ class Operation(OpenCorpus):
         return self._keep_journal(wanted=True)
 
     def stop_journal(self) -> bool:
-        """Drop the journal of marks; return False if the journal was off. All cursors become invalid.
+        """Drop the journal of marks; return False if the journal was off. Its cursors become invalid.
 
         Raises the errors of `start_journal`.
         """
@@ -147,13 +147,13 @@ class Operation(OpenCorpus):
         roles.require_owner(cursor, self.location)
 
     def contents(self) -> Contents:
-        """Count the rows that `uninstall` would remove. Raises SchemaError: there is no schema."""
+        """Return the contents that `uninstall` would remove. Raises SchemaError: there is no schema."""
         return self._transact(removal.contents, self.location)
 
     def uninstall(self) -> Contents:
         """Remove the schema with everything in it, and nothing else; only a backup can restore the corpus.
 
-        Raises InputError: an object outside of the schema depends on it. Raises SchemaError: there is no
-        schema. Raises RightsError: the role does not own it. Raises BusyError: other processes use it.
+        Raises InputError: an outside object depends on the schema. Raises SchemaError: there is no schema.
+        Raises RightsError: the role does not own the schema. Raises BusyError: other processes use it.
         """
         return self._transact(removal.remove, self.location)

@@ -52,7 +52,7 @@ class Questions(OpenCorpus):
         return self._transact(stories.story, checks.text("source_id", source_id))
 
     def stories(self, limit: int = 20) -> list[StorySummary]:
-        """Return the stories with the most copies, the story with the most copies first."""
+        """Return the `limit` stories with the most copies, the most copied story first."""
         return self._transact(stories.find_largest, checks.whole_number("limit", limit, 0))
 
     def marks(
@@ -67,7 +67,7 @@ class Questions(OpenCorpus):
     ) -> Iterator[MarkRow]:
         """Yield the marks of articles in order of source_id, in bounded memory.
 
-        `since`: only articles published at this time or later (stored, if the publication time is unknown).
+        `since`: only articles published (if the time is unknown: stored) at this time or later.
         `kept`: add the values of `Article.kept`. Raises InputError: an argument has an impossible value.
         """
         return exports.marks(
@@ -81,14 +81,14 @@ class Questions(OpenCorpus):
         )
 
     def matches(self) -> Iterator[MatchRow]:
-        """Yield every scored pair in order of its source_ids, in bounded memory."""
+        """Yield all scored pairs in order of the two source_ids, in bounded memory."""
         return exports.matches(self._database)
 
     def changes(self, since: str | None = None, *, limit: int = 1_000) -> list[MarkChange]:
         """Return the marks that changed since a cursor, in order of change; each mark appears only once.
 
-        To keep a copy of the marks, store the changes and the last `cursor` in one transaction, and continue
-        from that cursor; None begins with every mark. `limit`: maximum number of changes, at most 100,000.
+        To keep a copy of the marks, begin with None for all marks, store the changes and the last `cursor` in
+        one transaction, and continue from that cursor. `limit`: maximum number of changes, at most 100,000.
         Raises InputError: there is no journal of marks, or the cursor is malformed. Raises CursorError: the
         cursor is too old, or of another journal (as after a restore): begin again with None.
         """
@@ -105,8 +105,8 @@ class Questions(OpenCorpus):
     ) -> CorpusExport:
         """Write the corpus for Spark into a new or empty folder, in one snapshot.
 
-        Only this user can read the folder. `hash_key`: include the secret hash key. Raises InputError: the
-        folder is not empty or cannot be written, or pyarrow is missing.
+        Only the user of this process can read the folder. `hash_key`: include the secret hash key. Raises
+        InputError: the folder is not empty or cannot be written, or pyarrow is missing.
         """
         export: Callable[..., CorpusExport] = plugins.needed("corpus", "export_corpus", extra="spark")
         return export(self._database, folder, hash_key=hash_key, progress=progress, stop=stop)
@@ -122,8 +122,8 @@ class Questions(OpenCorpus):
         """Write every article with its story and mark, but without text, into a new file, in one snapshot.
 
         `file`: `NAME.parquet` for one row per article, `NAME.sqlite` for the tables story, article and match.
-        `since`: only articles published at this time or later (stored, if the publication time is unknown),
-        the stories of these articles, and their pairs with earlier articles. Raises InputError: the file
+        `since`: only articles published (if the time is unknown: stored) at this time or later, the stories
+        of these articles, and the pairs of these articles with earlier articles. Raises InputError: the file
         exists, cannot be written or has another ending, or pyarrow is missing.
         """
         export: Callable[..., StoryExport] = plugins.needed("corpus", "export_stories", extra="frames")
@@ -131,7 +131,7 @@ class Questions(OpenCorpus):
         return export(self._database, Path(file), since=first, progress=progress, stop=stop)
 
     def versions(self, source_id: str, *, against: altered.Against = "before") -> altered.StoryVersions:
-        """Return the versions of a story and their alterations.
+        """Return the versions of an article's story, with the sentences that each version altered.
 
         `against`: "before" compares each version with the one before it, "original" with the original.
         Raises NotFoundError: the article is unknown. Raises InputError: `against` has another value.
@@ -150,7 +150,7 @@ class Questions(OpenCorpus):
         progress: Progress | None = None,
         stop: Callable[[], bool] = lambda: False,
     ) -> sentences.SentencesReport:
-        """Fill the views `alteration` and `quote` with sentences of texts; skip unchanged versions.
+        """Store altered and quoted sentences for the views `alteration` and `quote`; skip unchanged versions.
 
         `outlets`: minimum number of outlets that share a quote. `every`: let a worker repeat this
         call every so many minutes; 0: stop the repetition. `stop`: called between transactions.
@@ -205,12 +205,12 @@ class Questions(OpenCorpus):
         """
         checks.optional(checks.whole_number, "sample", sample, 1)
         with self._database.transaction() as cursor:
-            # An older version of dedup may have made other fingerprints, which are not wrong.
+            # Fingerprints by an older version of dedup may differ, but are not wrong.
             if rulebooks.find_adoption(cursor).program:
                 raise InputError("the program or its Unicode tables changed: run `dedup backfill` first")
             rulebook = rulebooks.load_rulebook(cursor)
         return checking.verify(self._database, rulebook, sample=sample, progress=progress)
 
     def repair(self, found: checking.Verification) -> int:
-        """Let the next backfill repair differences of `verify`; return the number of articles to settle."""
+        """Let the next backfill repair the differences in `found`; return how many articles it settles."""
         return checking.repair(self._database, found.repairs)

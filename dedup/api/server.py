@@ -51,7 +51,7 @@ def will_start() -> bool:
 def client() -> list[str]:
     """Start the server; return the command line that runs psql on the corpus.
 
-    Raises EmbeddedServerError: the package has no psql, or the server cannot be started.
+    Raises EmbeddedServerError: the server's package has no psql, or the server cannot be started.
     """
     found = program("psql")
     return [str(found), start()]

@@ -62,7 +62,7 @@ class Losses(Answer):
         if self.hash_key:
             parts.append("the present hash key is replaced, and is stored nowhere else")
         if self.pins:
-            parts.append(f"{counted(self.pins, 'pinned sentence ends', 'pinned sentences end')} with the key")
+            parts.append(f"{counted(self.pins, 'sentence pin is', 'sentence pins are')} lost with the key")
         return "; ".join(parts)
 
 
@@ -85,7 +85,7 @@ class CorpusSettings(OfCorpus):
         is out of range. Raises InputError: data would be lost, and `for_good` is false; nothing was changed.
         """
         with self._database.transaction(settling=True) as cursor:
-            # A `keep_window` of two years once archived most of a corpus unasked; no reset undid that.
+            # A `keep_window` once archived most of a corpus without warning, and a reset could not undo that.
             if not for_good and (lost := _losses(cursor, values)):
                 raise InputError(f"{lost}; to accept that, pass for_good=True to `settings.change`")
             rulebooks.change_settings(cursor, values)
@@ -97,8 +97,8 @@ class CorpusSettings(OfCorpus):
     def give_hash_key(self, key: str, *, keep: bool) -> bool:
         """Set the hash key of a corpus; return True if the key changed.
 
-        `keep`: leave a different key in place. Raises InputError: the corpus has a different key, and `keep`
-        is false.
+        `keep`: if the corpus has a different key, keep that key. Raises InputError: the corpus has a
+        different key, and `keep` is false.
         """
         with self._database.transaction(settling=True) as cursor:
             present = rulebooks.load_wanted(cursor).hash_key
@@ -113,7 +113,7 @@ class CorpusSettings(OfCorpus):
         return True
 
     def pins_left_behind(self) -> list[int]:
-        """Return the hashes of pinned sentences that a new hash key loses, as the words are not stored."""
+        """Return the hashes of pinned sentences that a new hash key would lose, as no words are stored."""
         with self._database.transaction() as cursor:
             if not rulebooks.find_adoption(cursor):
                 return []
@@ -150,7 +150,7 @@ def _losses(cursor: Cursor, values: Mapping[str, Any]) -> Losses:
     archived, of = window.count_leaving(cursor, after) if "keep_window" in values else (0, 0)
     replaced, pins_lost = False, 0
     if after.hash_key != before.hash_key:
-        # In an empty corpus nothing was hashed with the old key.
+        # An empty corpus can lose its key, since nothing was hashed with it.
         replaced = bool(before.hash_key) and rulebooks.has_articles(cursor)
         words = pins.pinned_words(cursor, rulebooks.load_rulebook(cursor).fingerprinter)
         pins_lost = sum(found is None for found in words.values())
@@ -165,7 +165,7 @@ class PairPins(OfCorpus):
     ) -> list[str]:
         """Pin a pair, and replace an earlier pin; `settle` or the next backfill settles both articles again.
 
-        Return the ids without a stored article: the pin waits for these articles. `relation`: "duplicate",
+        Return the source_ids that no article has: the pin waits for these articles. `relation`: "duplicate",
         "similar" or "unrelated". `by`: the person who decides; None: the database user. Raises InputError:
         `a` and `b` are the same article, or the relation is unknown.
         """
@@ -181,9 +181,9 @@ class PairPins(OfCorpus):
     def settle(self, a: str, b: str, *, timeout: float | None = None) -> tuple[MarkedArticle, ...]:
         """Settle both articles of a pair now, after a change of the pin; return the articles that are stored.
 
-        The next backfill settles the articles that depend on the pair. `timeout`: as in
-        `Deduplicator.submit`. Raises BusyError: the timeout passed; the next backfill settles both articles.
-        Raises RightsError: the connected role may not settle.
+        Articles whose marks depend on the pair are settled, too, or left to the next backfill if there are
+        too many. `timeout`: as in `Deduplicator.submit`. Raises BusyError: the timeout passed; the next
+        backfill settles both articles. Raises RightsError: the connected role may not settle.
         """
         names = [checks.text("source_id", name) for name in (a, b)]
         wait = self._database.timeouts.hook if timeout is None else timeout
@@ -211,7 +211,7 @@ class CommonSentences(OfCorpus):
         """Pin a sentence as always common or as never common.
 
         `sentence`: the sentence itself, or its hash. Raises InputError: the text is not exactly one
-        sentence of the minimum length, or the number is no hash.
+        sentence of the minimum length, or the number is not a hash.
         """
         with self._database.transaction() as cursor:
             key, example = _hashed(cursor, sentence, language)
@@ -225,24 +225,24 @@ class CommonSentences(OfCorpus):
 
 
 def language_code(language: str) -> str:
-    """Return the ISO 639 code of a tag such as `de` or `de-AT`. Raises InputError: the value is no tag."""
+    """Return the ISO 639 code of a tag such as `de` or `de-AT`. Raises InputError: no tag is given."""
     code = base_language(language)
     if not code or not code.isalpha():
-        raise InputError(f"{language!r} is no language code; write for example `de`")
+        raise InputError(f"{language!r} is not a language code; write for example `de`")
     return code
 
 
 def _hashed(cursor: Cursor, sentence: str | int, language: str | None) -> tuple[int, str | None]:
-    """Return the hash of a sentence, and its words if the caller passed words."""
+    """Return the hash of a sentence, and its words; None instead of words if a hash was passed."""
     if isinstance(sentence, int):
         if not -(2**63) <= sentence < 2**63:
-            raise InputError("that is no sentence hash: it does not fit in 64 bits")
+            raise InputError("the number is not a sentence hash: it does not fit in 64 bits")
         return sentence, None
     fingerprinter = rulebooks.load_rulebook(cursor).fingerprinter
     found = [(key, text) for text, key in fingerprinter.sentences(sentence, language) if key is not None]
     if len(found) != 1:
         minimum = fingerprinter.settings.sentence_min_characters
         raise InputError(
-            f"give one sentence of at least {minimum} characters, or a hash; this has {len(found)}"
+            f"give one sentence of at least {minimum} characters, or a hash, not {len(found)} sentences"
         )
     return found[0]

@@ -1,4 +1,4 @@
-"""Attach tables of other owners, detach them, and find their changes if no trigger notes changes."""
+"""Attach and detach tables of other owners, and find changed rows that no trigger has noted."""
 
 from __future__ import annotations
 
@@ -24,18 +24,18 @@ from dedup.db.statements import Statements
 
 _sql = Statements("attach/attachments")
 
-# Maximum wait for a lock on the owner's table, per attempt: every later session waits behind dedup. In a
-# deadlock with the owner, dedup gives up before Postgres ends either (`deadlock_timeout` is one second).
+# Maximum wait for a lock on the owner's table, per attempt, because later sessions queue behind dedup. So in
+# a deadlock dedup gives up before Postgres cancels the owner's session (`deadlock_timeout` is one second).
 DDL_SECONDS = 0.5
 
-DELETED_ARTICLES = 1_000  # Maximum deleted per transaction under the settle lock, when a table is detached
+DELETED_ARTICLES = 1_000  # Maximum that a detach deletes per transaction, which holds the settle lock
 
 
 def attach(
     database: Database, wanted: TableMapping, *, dry_run: bool = False
 ) -> tuple[Attachment, list[str], list[str]]:
-    """Attach a table; see `Attachments.attach`. Return the attachment, the statements that ran or, with
-    `dry_run`, would run, and warnings for its owner."""
+    """Attach a table; see `Attachments.attach`. Return the attachment, the SQL statements that ran (with
+    `dry_run`: that would run), and warnings for the owner of the table."""
     warnings: list[str] = []
 
     def change(cursor: Cursor) -> tuple[Attachment, list[Part]]:
@@ -52,12 +52,12 @@ def attach(
 def remap(
     database: Database, name: str, changes: Mapping[str, Any], *, dry_run: bool = False
 ) -> tuple[Attachment, list[str]]:
-    """Map a table again after its owner changed it; see `Attachments.remap`. Return as `attach` does."""
+    """Map a table again after a change; see `Attachments.remap`. Return the attachment and the statements."""
 
     def change(cursor: Cursor) -> tuple[Attachment, list[Part]]:
         before = attachments.find(cursor, name)
         if before.leaving:
-            raise InputError(f"{name} is being detached: `dedup detach {name}` finishes that")
+            raise InputError(f"{name} is being detached: finish with `dedup detach {name}`")
         attachment, shape = examine_again(cursor, before, changes)
         with reader(database, cursor, attachment) as rows:
             survey.refuse_rows(rows, attachment, view=shape.view, html=attachment.html)
@@ -73,8 +73,8 @@ def remap(
 
 @contextmanager
 def reader(database: Database, cursor: Cursor, attachment: Attachment) -> Iterator[Cursor]:
-    """Yield a cursor that can read the rows of a table: in a session of its owner if the owner is not
-    trusted. Raises InputError: no session of the owner can be opened."""
+    """Yield a cursor for reading the rows of a table. If its owner is not trusted, the cursor belongs to a
+    session logged in as the owner. Raises InputError: no such session can be opened."""
     if not attachment.copied:
         yield cursor
         return
@@ -89,8 +89,8 @@ def reader(database: Database, cursor: Cursor, attachment: Attachment) -> Iterat
 def detach(
     database: Database, name: str, *, dry_run: bool = False, stop: Callable[[], bool] = lambda: False
 ) -> tuple[int, list[str]]:
-    """Restore the owner's table, and delete its articles; see `Attachments.detach`. Return the number of
-    articles, and the statements."""
+    """Remove dedup's objects from a table, and delete its articles; see `Attachments.detach`. Return the
+    number of deleted articles (with `dry_run`: of articles to delete), and the statements."""
 
     def change(cursor: Cursor) -> tuple[Attachment, list[Part]]:
         attachment = attachments.find(cursor, name)
@@ -105,7 +105,7 @@ def detach(
         count, seconds = retry(partial(_delete_some, database, attachment, size), database.timeouts.lock)
         if not count:
             with database.transaction() as cursor:
-                # No new notes of the table can follow, because its triggers are gone.
+                # The triggers of the table are gone, so no new note can come after this deletion.
                 copying.forget(cursor, attachment)
                 for statement in ("forget_notes", "forget_all_marks", "forget_refused", "forget"):
                     cursor.execute(_sql(statement), {"id": attachment.id})
@@ -123,8 +123,8 @@ def sync(
     allow_deletes: bool = False,
     stop: Callable[[], bool] = lambda: False,
 ) -> int:
-    """Note new, changed and deleted rows, by key and hash; see `Attachments.sync`. Raises InputError, among
-    other reasons, if the table must be mapped again."""
+    """Note new, changed and deleted rows in the outbox; return their number. See `Attachments.sync`. Also
+    raises InputError if a table must be mapped again."""
     with database.transaction() as cursor:
         chosen = attachments.list_active(cursor) if name is None else [attachments.find(cursor, name)]
         for attachment in chosen:
@@ -153,8 +153,8 @@ def _run(
     dry_run: bool,
     lock: bool = True,
 ) -> tuple[Attachment, list[str]]:
-    """Run the statements of `change` unless `dry_run`, and return them in a form for psql. `lock`: keep other
-    sessions from attaching or mapping a table meanwhile."""
+    """Run the statements that `change` returns, unless `dry_run`. Return the attachment, and the statements
+    as text for psql. `lock`: keep other sessions from attaching or mapping tables meanwhile."""
 
     def attempt() -> tuple[Attachment, list[str]]:
         with database.transaction() as cursor:

@@ -42,7 +42,7 @@ class Attachment(Answer):
     triggers: bool  # whether triggers note its changes
     html: bool = False  # whether bodies are HTML, from which the text must be extracted
     keep: tuple[str, ...] = ()  # columns whose values are stored with the articles
-    changed: str | None = None  # column with the time of a row's last change; None: all rows are compared
+    changed: str | None = None  # column with the time of a row's last change; None: searches compare all rows
     every: int | None = None  # minutes between searches for changes; None: only `dedup sync` searches
     leaving: bool = False  # whether the table is being detached
     copied: bool = False  # whether its rows are copied in a session of its owner (`copying.py`)
@@ -100,7 +100,7 @@ class Attachment(Answer):
         return f"dedup.attached_{self.id}_{what}({given})"
 
     def page(self, *, recent: bool) -> str:
-        """Return the call for the next rows after `after`, in the order of keys or of times of change."""
+        """Return the SQL call for rows after `after`, ordered by key or, if `recent`, by time of change."""
         if recent:
             return self.call("recent", "%(since)s::timestamptz, %(after)s::text, %(limit)s::integer")
         return self.call("page", "%(after)s::text, %(limit)s::integer")
@@ -113,12 +113,12 @@ class Attachment(Answer):
         return _NAMED.format(f"{self.name}/", key)
 
     def original(self, key: Part) -> Part:
-        """Return the source_id of an original, given its key in a column of marks."""
+        """Return SQL for the source_id of an original, from its key in the table's column of originals."""
         return _NAMED.format(f"{self.name}/", _as_text(key, self.original_type))
 
     def original_from(self, source_id: Part) -> Part:
-        """Return the key in the source_id of an original, for a column of marks; as JSON if a key has several
-        columns."""
+        """Return SQL for the key in the source_id of an original, for the table's column of originals. A key
+        of several columns is written as JSON."""
         if len(self.keys) == 1:
             return self.key(source_id)[0]
         return sql.SQL("substr({}, {})::jsonb").format(source_id, len(self.name) + 2)
@@ -128,7 +128,7 @@ class Attachment(Answer):
         return self.key_types[0] if len(self.keys) == 1 else "jsonb"
 
     def key(self, source_id: Part) -> list[Part]:
-        """Return the key in a source_id of this attachment, column by column in the table's own types."""
+        """Return SQL for the key in a source_id: one expression for each key column, in the column's type."""
         rest = sql.SQL("substr({}, {})").format(source_id, len(self.name) + 2)
         each = [rest]
         if len(self.keys) > 1:
@@ -170,7 +170,7 @@ def are_known(cursor: Cursor) -> bool:
 
 
 def find(cursor: Cursor, name: str) -> Attachment:
-    """Return the attachment with a name, or of a table attached only once: `newsroom.news` or `news`."""
+    """Return an attachment by its own name or, if its table is attached only once, by the table's name."""
     everything = attachments(cursor)
     for attachment in everything:
         if attachment.name == name:

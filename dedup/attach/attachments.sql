@@ -8,8 +8,8 @@ SELECT id, name, schema_name, table_name, key_columns, key_types, columns, where
 FROM dedup.attachment ORDER BY id
 
 -- name: due
--- Select the attachments whose regular search for changes is due, and whether to compare all their rows. Attachments
--- that need a person first are left out. A new attachment is compared because of a note, not by this statement.
+-- Select the attachments whose regular search for changes is due, and whether to compare all their rows. Skip tables
+-- with problems that need a person, and new attachments, whose first comparison is requested by a note (drift.py).
 SELECT id, changed_column IS NULL OR compared_at IS NULL OR compared_at < now() - interval '1 day'
 FROM dedup.attachment
 WHERE sync_minutes IS NOT NULL AND NOT leaving AND seen -> 'problems' IS NULL
@@ -37,8 +37,8 @@ SELECT id FROM dedup.attachment WHERE (seen ->> 'until')::double precision > ext
 UPDATE dedup.attachment SET seen = seen - 'held' - 'until' WHERE id = %(id)s AND seen -> 'held' IS NOT NULL
 
 -- name: began
--- Select the present time, and the time after which changes must be searched. The latter lies before the latest change
--- found, because a transaction may commit long after it changed a row.
+-- Select the present time, and the time of change from which rows must be searched. This time is `overlap` minutes
+-- before the latest change found, because a transaction may commit long after it changed a row.
 SELECT now()::text, (changed_through - make_interval(mins => %(overlap)s))::text FROM dedup.attachment WHERE id = %(id)s
 
 -- name: looked
@@ -67,8 +67,8 @@ SELECT coalesce(max(id), 0) + 1 FROM dedup.attachment
 LOCK TABLE dedup.attachment IN SHARE ROW EXCLUSIVE MODE
 
 -- name: name_taken
--- Return whether a name for a new attachment is taken by a present attachment, by a view, or as the beginning of
--- source_ids.
+-- Return three booleans about the name of a new attachment: whether an attachment has this name, whether a relation
+-- is called NAME_marks, and whether source_ids begin with this name and a slash.
 SELECT EXISTS (SELECT FROM dedup.attachment WHERE name = %(name)s::text),
        to_regclass(format('dedup.%%I', %(name)s::text || '_marks')) IS NOT NULL,
        EXISTS (SELECT FROM dedup.article
@@ -104,8 +104,8 @@ FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
 WHERE c.oid = %(oid)s
 
 -- name: sampled
--- Return the percentage of a relation that holds about `rows` rows; 100 if Postgres cannot sample the relation or has
--- no estimate of its rows.
+-- Return the percentage of a relation to sample for about `rows` rows; 100 if Postgres cannot sample the relation or
+-- has no estimate of its number of rows.
 SELECT CASE WHEN relkind IN ('r', 'p', 'm') AND reltuples > %(rows)s THEN 100 * %(rows)s / reltuples ELSE 100 END
 FROM pg_class WHERE oid = %(oid)s
 
@@ -128,8 +128,8 @@ FROM pg_attribute a JOIN pg_type t ON t.oid = a.atttypid LEFT JOIN pg_type b ON 
 WHERE a.attrelid = %(oid)s AND a.attnum > 0 AND NOT a.attisdropped ORDER BY a.attnum
 
 -- name: seen_by
--- Select the triggers of a table and its partitions that would fire on an update of a new column, without triggers
--- made by dedup.
+-- Select the triggers of a table and its partitions that would fire when dedup updates columns of marks. Leave out
+-- triggers made by dedup.
 SELECT DISTINCT tgname::text FROM pg_trigger t JOIN pg_proc p ON p.oid = t.tgfoid
 WHERE NOT (p.proname ~ '^attached_[0-9]+_'
            AND EXISTS (SELECT FROM pg_class WHERE relnamespace = p.pronamespace AND relname = 'settle_turn'))
@@ -138,7 +138,7 @@ WHERE NOT (p.proname ~ '^attached_[0-9]+_'
 ORDER BY 1
 
 -- name: is_unique
--- Return whether a non-partial unique index has only columns in `keys`.
+-- Return whether `keys` identify a row: a unique index without WHERE has no columns other than `keys`.
 SELECT EXISTS (
     SELECT FROM pg_index i
     WHERE i.indrelid = %(oid)s AND i.indisunique AND i.indisvalid AND i.indpred IS NULL AND i.indexprs IS NULL
@@ -147,11 +147,11 @@ SELECT EXISTS (
            JOIN pg_attribute a ON a.attrelid = i.indrelid AND a.attnum = k.attnum) <@ %(keys)s::text[])
 
 -- name: shape
--- Return whether a relation is a view whose owner is trusted, and the roles that are not trusted and whose code runs
--- when the relation is read. Then come properties that decide about its functions: whether the relation is partitioned;
--- its owner; the present role; the owner of the corpus; whether the relation's owner must be granted CREATE for a
--- moment; and whether the server has pg_column_toast_chunk_id, which tells that a large value is unchanged without
--- reading the value (PostgreSQL 17 or later).
+-- Return whether a relation is a view of a trusted owner, and the untrusted roles whose code runs when the relation
+-- is read. Then return the last fields of `TableShape`: whether the relation is partitioned; its owner; the present
+-- role; the owner of the corpus; whether the relation's owner needs CREATE on the schema while functions are given to
+-- that role; and whether the server has pg_column_toast_chunk_id (PostgreSQL 17 or later), which shows that a large
+-- value is unchanged without reading the value.
 SELECT c.relkind = 'v' AND dedup.role_is_trusted(c.relowner), dedup.strangers(c.oid),
        c.relkind = 'p', pg_get_userbyid(c.relowner), current_user::text, pg_get_userbyid(n.nspowner),
        NOT r.rolsuper AND c.relowner <> r.oid AND NOT has_schema_privilege(c.relowner, n.oid, 'CREATE'),
@@ -160,8 +160,8 @@ FROM pg_class c, pg_namespace n, pg_roles r
 WHERE c.oid = %(oid)s AND n.oid = 'dedup'::regnamespace AND r.rolname = current_user
 
 -- name: strangers
--- Return the roles that are not trusted (see docs/attach.md): first roles whose code runs when a table is read, then
--- owners of the functions made for the table.
+-- Return two arrays of roles that are not trusted (see docs/attach.md): roles whose code runs when a table is read,
+-- and owners of the functions made for the table.
 SELECT dedup.strangers(c.oid),
        ARRAY(SELECT DISTINCT pg_get_userbyid(p.proowner)::text FROM pg_proc p
              WHERE p.pronamespace = 'dedup'::regnamespace AND p.proname ~ %(made)s
@@ -181,7 +181,7 @@ WHERE p.pronamespace = 'dedup'::regnamespace AND p.proname ~ %(made)s AND p.pron
 ORDER BY 1
 
 -- name: looked_at
--- Select the columns, with the oids of their tables, that the temporary view with the condition reads.
+-- Select the columns that the temporary view with the `--where` condition reads, after the oids of their tables.
 SELECT d.refobjid::bigint, a.attname
 FROM pg_rewrite r
 JOIN pg_depend d ON d.classid = 'pg_rewrite'::regclass AND d.objid = r.oid
@@ -290,8 +290,8 @@ FROM unnest(%(source_ids)s::text[], %(states)s::text[]) AS f (id, state)
 WHERE attachment_id = %(id)s AND source_id = f.id COLLATE "C" AND failed IS DISTINCT FROM f.state
 
 -- name: borrowed_rights
--- Select the owner of a table, unless that role also owns the corpus or a different attached table. Return, too,
--- whether the role has rights on the outbox other than INSERT, and whether it has rights on any other relation.
+-- Select the role whose rights a detach may revoke: the owner of the table, unless that role owns the corpus or
+-- another attached table, too. Return whether it has rights on the outbox besides INSERT, and on other relations.
 WITH owner AS (
     SELECT DISTINCT p.proowner AS oid FROM pg_proc p, pg_namespace n
     WHERE n.oid = 'dedup'::regnamespace AND p.pronamespace = n.oid AND p.proname = %(rows)s
@@ -323,7 +323,7 @@ SELECT oid::regprocedure::text FROM pg_proc
 WHERE pronamespace = 'dedup'::regnamespace AND proname ~ %(made)s ORDER BY 1
 
 -- name: with_marks
--- Select those tables with oids in `oids` that have columns of marks.
+-- Select the tables among `oids` that have columns of marks.
 SELECT n.nspname, c.relname
 FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
 WHERE c.oid = ANY (%(oids)s::bigint[]::oid[]) AND c.relkind IN ('r', 'p') AND NOT c.relispartition

@@ -1,4 +1,4 @@
-"""Compare attached tables with their articles, and note differences in the outbox for `sync.py`."""
+"""Compare attached tables with their articles, and note differing rows in the outbox for `sync.py`."""
 
 from __future__ import annotations
 
@@ -23,19 +23,19 @@ PAGE = 2_000  # Maximum number of rows or articles compared in one transaction
 
 @contextmanager
 def savepoint(cursor: Cursor, attachment: Attachment) -> Iterator[None]:
-    """Read a table in a savepoint. Raises UnfitError: the functions made for the table no longer fit the
-    table, or code of a role that is not trusted would run."""
+    """Set a savepoint for a block that reads a table. Raises UnfitError: the functions made for the table no
+    longer fit the table, or code of a role that is not trusted would run."""
     if not attachment.copied:
         copying.require_trust(cursor, attachment)
     try:
         with cursor.connection.transaction():
             yield
     except psycopg.errors.InsufficientPrivilege:
-        raise  # the caller lacks the right, since the functions and the table have the same owner
+        raise  # the caller lacks a right; the functions do not, as they belong to the table's owner
     except (psycopg.ProgrammingError, psycopg.DataError) as error:
         # The message of the server is left out, since it may quote a row.
         raise UnfitError(
-            f"{attachment.shown}: its functions no longer fit it (SQLSTATE {error.sqlstate}):"
+            f"{attachment.shown}: the functions made for it no longer fit (SQLSTATE {error.sqlstate}):"
             f" `dedup remap {attachment.name}`"
         ) from None
 
@@ -59,10 +59,10 @@ def compare(
     whole: bool = True,
     allow_deletes: bool = False,
 ) -> int | None:
-    """Note new, changed and deleted rows of a table, page by page; return the number of noted rows, or None
-    if told to stop. Without `whole`, compare only recently changed rows and find no deleted rows. Raises
-    UnfitError: the table cannot be read, or more than half of its articles have no row, although no trigger
-    noted a TRUNCATE and nobody passed `allow_deletes`."""
+    """Note new, changed and deleted rows of a table in the outbox. Return their number, or None if `stop`
+    ended the search. Without `whole`, compare only recently changed rows, and find no deleted rows. Raises
+    UnfitError: the table cannot be read; or more than half of its articles, at least 21, have no row. After a
+    noted TRUNCATE, or with `allow_deletes`, such a loss is no error."""
     with database.transaction() as cursor:
         given = {"id": attachment.id, "overlap": OVERLAP_MINUTES}
         began, since = cursor.execute(_sql("began"), given).fetchone() or (None, None)
@@ -104,7 +104,7 @@ class _Comparison:
         self.latest: str | None = None  # the latest time of a change
 
     def differing(self, way: Differs) -> bool:
-        """Note rows that differ from their articles; return False if told to stop before the end."""
+        """Note rows that differ from their articles; return False if `stop` ended the search early."""
         found: Differing | None = None
         while found is None or found.last is not None:
             if self._stop():
@@ -114,13 +114,13 @@ class _Comparison:
         return True
 
     def gone(self) -> bool:
-        """Note articles without a row; return False if told to stop before the end."""
+        """Note articles that have no row any more; return False if `stop` ended the search early."""
         found: Differing | None = None
         lost, pages = 0, list[Differing | None]()
         while found is None or found.last is not None:
             if self._stop():
                 return False
-            # All pages are searched before any row is noted, because a note makes `sync` delete the article.
+            # All losses are counted before any is noted, because a note makes `sync` delete the article.
             before, found = found, self._page(outbox.find_gone, found, note=False)
             if found.rows:
                 lost += len(found.rows)

@@ -36,14 +36,14 @@ COLUMNS = (
     *("status", "original", "score", "kept", "changed_at"),
 )
 
-OWNER_SECONDS = 30.0  # Maximum for a statement in a session of an owner: our transaction waits meanwhile
+OWNER_SECONDS = 30.0  # Maximum for a statement in an owner's session: our own transaction waits for it
 PAGE = 1_000  # Maximum number of rows read by one statement
-KEPT_BYTES = 8_000_000  # Approximate maximum size of copied texts in memory; then they are stored
+KEPT_BYTES = 8_000_000  # Approximate size of the copied rows in memory at which they are stored
 NO_FUNCTION = "^$"  # Pattern that matches no function name
 
 
 def require_trust(cursor: Cursor, attachment: Attachment) -> None:
-    """Check that a table that is not copied can be read and written in this session. Raises UnfitError: code
+    """Check that this session may read and write a table itself, without copying it. Raises UnfitError: code
     of a role that is not trusted would run, or the table does not exist."""
     values = {**attachment.place, "made": attachment.made}
     row = cursor.execute(_attachments("strangers"), values).fetchone()
@@ -59,8 +59,8 @@ def open_session(
     database: Database, cursor: Cursor, attachment: Attachment, *, attached: bool = True
 ) -> Iterator[Connection]:
     """Open a session of the role that owns the table, its partitions, and, if `attached`, the functions made
-    for the table. Raises UnfitError: these have different owners, so that one role would run code of another;
-    no session can be opened; or a statement in the session fails."""
+    for the table. Raises UnfitError: these belong to different roles, and one would run code of another; no
+    session can be opened; or a statement in the session fails."""
     values = {**attachment.place, "made": attachment.made if attached else NO_FUNCTION}
     found = [name for (name,) in cursor.execute(_attachments("owners"), values).fetchall()]
     if len(found) != 1:
@@ -79,11 +79,11 @@ def open_session(
             connection = Connection.open(make_conninfo(**parts), timeouts, database.schema)
     except DatabaseError:
         raise UnfitError(
-            f"{attachment.shown}: the table belongs to {owner}, whose code must not run with other rights,"
-            f" and no session can be opened as {owner}: give libpq a login for that role, such as a line in"
-            " ~/.pgpass"
+            f"{attachment.shown}: the table belongs to {owner}, whose code must run with that role's rights"
+            f" only, but no session can be opened as {owner}: give libpq a login for that role, such as a"
+            " line in ~/.pgpass"
         ) from None
-    connection.prepare_threshold = None  # code of the owner may replace prepared statements
+    connection.prepare_threshold = None  # the owner's code could replace prepared statements
     connection.patience = timeouts.statement + GRACE_SECONDS
     try:
         yield connection
@@ -107,7 +107,7 @@ def pull(
 ) -> bool:
     """Copy the present content of some rows, and delete the copies of rows that are gone. Return False if
     another session copies rows of this table; with `wait`, wait for that session. Raises UnfitError: no
-    session of the owner can read the table; TableBusyError: the wait takes longer than a lock's timeout."""
+    session of the owner can read the table. Raises TableBusyError: the wait exceeds `Timeouts.lock`."""
     with _turn(database, attachment, wait=wait) as cursor:
         if cursor is None:
             return False
@@ -122,8 +122,8 @@ def pull(
 
 
 def pull_all(database: Database, attachment: Attachment, since: str | None, stop: Callable[[], bool]) -> bool:
-    """Copy all rows of a table, or the rows changed since `since`, and delete the copies of rows that are
-    gone. Return False if told to stop. Raises what `pull` does, and UnfitError: reading takes too long."""
+    """Copy the rows changed since `since`. If `since` is None, copy all rows, and delete copies of rows that
+    are gone. Return False if told to stop. Raises the errors of `pull`, or UnfitError if too slow."""
     page, deadline = attachment.page(recent=since is not None), time.monotonic() + database.timeouts.statement
     given: dict[str, Any] = {"after": None, "since": since, "limit": PAGE}
     found: list[tuple[str, str | None]] | None = None
@@ -142,7 +142,7 @@ def pull_all(database: Database, attachment: Attachment, since: str | None, stop
         if found:
             given["after"], given["since"] = found[-1]
     copied: list[str] | None = [""] if since is None else None
-    while copied and not stop():  # `pull` deletes the copy of a row that is gone
+    while copied and not stop():  # `pull` deletes the copies of rows that are gone
         values = {"id": attachment.id, "after": copied[-1], "limit": PAGE}
         with database.transaction() as cursor:
             copied = [source_id for (source_id,) in cursor.execute(_sql("copied_ids"), values).fetchall()]
@@ -160,14 +160,14 @@ def note_written(cursor: Cursor, attachment: Attachment, marks: dict[str, Any]) 
 
 
 def has_turn(cursor: Cursor, attachment: Attachment) -> bool:
-    """Try to become, until the commit, the only session that copies rows of a table or writes its marks."""
+    """Take the lock on copying rows and writing marks of a table; return False if another session has it."""
     return bool(one_row(cursor, _sql("turn"), {"id": attachment.id})[0])
 
 
 @contextmanager
 def _turn(database: Database, attachment: Attachment, *, wait: bool) -> Iterator[Cursor | None]:
-    """Yield a cursor of the only transaction that copies rows of the table; without `wait`, yield None if
-    another transaction copies them."""
+    """Yield a cursor of the only transaction that may copy rows of a table. If another transaction copies
+    rows, wait for its end; without `wait`, yield None instead."""
     with database.transaction() as cursor:
         # Transactions take turns so that an older copy of a row cannot replace a newer copy.
         if wait:
@@ -175,7 +175,7 @@ def _turn(database: Database, attachment: Attachment, *, wait: bool) -> Iterator
                 cursor.execute(_sql("wait_for_turn"), {"id": attachment.id})
             except psycopg.errors.LockNotAvailable:
                 raise TableBusyError(
-                    f"{attachment.shown}: another dedup is reading the table: try again when it has ended"
+                    f"{attachment.shown}: another dedup process is reading the table: try again later"
                 ) from None
         yield cursor if wait or has_turn(cursor, attachment) else None
 
@@ -203,7 +203,7 @@ def _copy(
             if source_id is None or not source_id.startswith(f"{attachment.name}/"):
                 raise UnfitError(f"{attachment.shown}: a row has no id: `dedup remap {attachment.name}`")
             found.append((source_id, row[-1]))
-            # A row that changed during the read has no text; a note of that change will follow.
+            # Texts are read last. A row that is gone by then has no text; a note of that change will follow.
             held.append((source_id, row[1] or "", *row[2:]))
             size += sum(len(value) for value in row if value)
             if size > KEPT_BYTES:

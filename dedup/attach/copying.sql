@@ -16,8 +16,8 @@ SELECT r.source_id, left(${text}, %(most)s), r.title, r.url, r.publication, r.la
 FROM ${rows} AS r
 
 -- name: limit_time
--- Limit the time of the next statement, in a session of the owner. SET calls no function, since the owner may have
--- made a function with the name of a usual one.
+-- Limit the time of the next statement, in a session of the owner. SET is used because it calls no function: the
+-- owner could have made a function with the name of set_config.
 SET statement_timeout = ${milliseconds}
 
 -- name: keep

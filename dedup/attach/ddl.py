@@ -72,9 +72,9 @@ def make(cursor: Cursor, attachment: Attachment, shape: TableShape) -> list[Part
 
 
 def unmake(cursor: Cursor, attachment: Attachment, *, same_key: bool = False) -> list[Part]:
-    """Return statements that undo `make`, and drop the columns of marks of former partitions."""
+    """Return statements that undo `make`, but drop columns of marks only from former partitions."""
     gone: list[Part] = [sql.SQL("DROP VIEW IF EXISTS {}").format(attachment.marks)]
-    # The index covers all articles of the table, so it is kept if the table is mapped with the same key.
+    # The index is kept if the key stays the same, since making it for all articles of the table takes long.
     if not same_key:
         gone.append(sql.SQL("DROP INDEX IF EXISTS {}").format(own(f"attached_{attachment.id}_key")))
     made = {"made": attachment.made}
@@ -86,8 +86,8 @@ def unmake(cursor: Cursor, attachment: Attachment, *, same_key: bool = False) ->
 
 
 def detach(cursor: Cursor, attachment: Attachment) -> list[Part]:
-    """Return statements that detach a table but keep its articles, and revoke the rights of its owner to note
-    changes."""
+    """Return statements that detach a table, and revoke the owner's right to note changes. The articles
+    of the table stay stored."""
     gone = unmake(cursor, attachment) + _drop_marks(cursor, attachment, parts=False)
     rows = cursor.execute(_sql("borrowed_rights"), {"rows": f"attached_{attachment.id}_rows"}).fetchall()
     for name, works, uses in rows:
@@ -245,7 +245,7 @@ def original_names(attachment: Attachment) -> list[str]:
 
 
 def _key_of(attachment: Attachment, row: str) -> list[Part]:
-    """Return the key of an article in the types of the key columns; null if the article is from elsewhere."""
-    # CASE is needed because keys of articles from elsewhere may not convert to these types.
+    """Return SQL for the key of article `row`, in the types of the key columns; null for other articles."""
+    # CASE is needed because source_ids of other articles may not convert to these types.
     ours = sql.SQL("CASE WHEN {0}.attachment_id = {1} THEN {0}.source_id END")
     return attachment.key(ours.format(sql.Identifier(row), attachment.id))

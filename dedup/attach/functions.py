@@ -44,7 +44,7 @@ def join(parts: Sequence[Part], between: str = ", ") -> Part:
 
 @dataclass(frozen=True, slots=True)
 class TableShape:
-    """Properties of a table on which the statements depend, besides its attachment."""
+    """Properties of a table that are not in its attachment, but shape the functions made for the table."""
 
     zoned: bool  # the column of the publication time has a time zone
     changes_zoned: bool  # the column of the last change has a time zone
@@ -62,7 +62,7 @@ class TableShape:
 
 
 def mark_columns(schema: str) -> list[str]:
-    """Return the names of the columns, such as `dedup_status`: two corpora can mark the same table."""
+    """Return the names of the columns of marks. The schema in each lets two corpora mark the same table."""
     return [f"{schema}_{name}" for name in MARK_COLUMNS]
 
 
@@ -116,11 +116,11 @@ def _field(attachment: Attachment, name: str, zoned: bool = False) -> Part:
 
 
 def _read(attachment: Attachment) -> tuple[str, ...]:
-    # The byline is left out unless mapped: functions made by dedup versions without bylines return none.
+    # An unmapped byline is left out, since functions of dedup versions without bylines return no byline.
     return tuple(name for name in FIELDS if name != "byline" or name in attachment.columns)
 
 
-# Columns of marks in the result; `original` is a source_id. All are null if the table has no such columns.
+# Marks in the result of `rows` and `page`, null if the table has no such columns; `original` is a source_id.
 MARKED = "status text, original text, score double precision"
 
 
@@ -229,14 +229,14 @@ def write_function(attachment: Attachment) -> Function:
 
 
 def note_keys(attachment: Attachment, source_ids: Part) -> Part:
-    """Return a statement that notes the source_ids returned by a query, many in one note."""
+    """Return a statement that stores the source_ids from a query in notes, many in one note."""
     return _template(
         "note", outbox=own("outbox"), id=attachment.id, most=KEYS_PER_NOTE, source_ids=source_ids
     )
 
 
 def _differs(attachment: Attachment, shape: TableShape, old: str, new: str) -> Part:
-    """Return a condition: the article in the row changed, or a user other than dedup overwrote its marks."""
+    """Return an SQL condition: an UPDATE changed the row's article, or someone else changed its marks."""
     parts: list[Part] = []
     for column, kind in shape.watched.items():
         pair = {"old": sql.Identifier(old, column), "new": sql.Identifier(new, column)}
@@ -287,9 +287,9 @@ def _select_keys(attachment: Attachment, rows: str) -> Part:
 
 
 def _note_insert(attachment: Attachment, shape: TableShape) -> Part:
-    """Return statements that note inserted rows outside the block that catches errors, at half the cost."""
-    # Outside that block no statement may fail. So the statements check that the columns of the key exist, and
-    # are made only for keys that convert to text even if the owner has changed their types since.
+    """Return statements that note inserted rows without catching errors, which halves the cost."""
+    # An error here would undo the owner's INSERT. So the statements check that the key columns exist, and are
+    # made only for keys that convert to text even if the owner has changed their types since.
     if shape.partitioned or not shape.numbers or {*TIMES} & {*attachment.key_types}:
         return sql.SQL("")
     there = [

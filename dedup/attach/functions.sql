@@ -8,8 +8,8 @@ CREATE FUNCTION {name}{given} RETURNS {returns} LANGUAGE plpgsql SECURITY DEFINE
     SET search_path = pg_catalog, pg_temp AS {body}
 
 -- name: text
--- Return the body of a row. LIMIT 1: a view may have two rows with the same key. `rows` and `page` let dedup report
--- the repeated key, so here it must not raise an error.
+-- Return the body of a row. LIMIT 1 avoids an error if a view has two rows with the same key: dedup reports such keys
+-- by the results of `rows` and `page`.
 
 BEGIN
     RETURN (SELECT {body} FROM {table} t WHERE {by_key} AND {where} LIMIT 1);
@@ -87,7 +87,7 @@ BEGIN
 END
 
 -- name: changed
--- Trigger: note the rows that a statement changed, or one row of a partitioned table. The trigger must never fail.
+-- Trigger: note the rows that a statement changed (in a partitioned table, one row). The trigger must never fail.
 
 DECLARE
     noted text[];
@@ -171,7 +171,7 @@ SELECT CASE WHEN n.{key} IS NULL THEN {old} ELSE {new} END
 (pg_identify_object_as_address('pg_class'::regclass, TG_RELID, {number})).object_names[3] = {name}
 
 -- name: note
--- Note the source_ids that a query returns, many in one note.
+-- Store the source_ids that a query returns in notes, at most `most` in one note.
 INSERT INTO {outbox} (attachment_id, amount, source_ids)
     SELECT {id}, count(*), array_agg(s.source_id)
     FROM (SELECT g.source_id, row_number() OVER () / {most} AS part

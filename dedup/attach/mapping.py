@@ -1,5 +1,5 @@
-"""Decide by the catalogue whether and how a table can be attached; map a table again after its owner
-changed it."""
+"""Decide from the catalogue of Postgres whether and how a table can be attached; map a table again after its
+owner changed it."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ KEYS = ("smallint", "integer", "bigint", "numeric", "uuid", *TIMES)  # Types of 
 VIEWS = ("v", "m", "f")
 
 LONGEST_PAUSE = 10_080  # Minutes in a week
-EVERY_MINUTES = 15  # Maximum wait of a newsroom for marks on changed rows of a view
+EVERY_MINUTES = 15  # Default for views, whose marks a newsroom should not await longer
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +61,7 @@ class Column:
 def examine(
     cursor: Cursor, wanted: TableMapping, again: Attachment | None = None
 ) -> tuple[Attachment, TableShape]:
-    """Return the attachment and shape of a table, by the catalogue alone. `again`: its present attachment."""
+    """Return attachment and shape of a table, by the catalogue alone. `again`: the attachment to replace."""
     oid, schema, table, view = find_table(cursor, wanted.table)
     columns = columns_of(cursor, oid)
     keys = _keys(cursor, oid, wanted, columns, view=view)
@@ -74,8 +74,8 @@ def examine(
     trusted, strangers, *shaped = one_row(cursor, _sql("shape"), {"oid": oid})
     if trusted and strangers:
         raise InputError(
-            f"{wanted.table} is a view of a role with all rights of the corpus' owner, and would run code of"
-            f" {', '.join(strangers)}, which has fewer: give the view to that role with ALTER VIEW … OWNER TO"
+            f"{wanted.table} is a view of a role with all rights of the corpus' owner, but would run code of"
+            f" {', '.join(strangers)}, which has fewer rights: ALTER VIEW … OWNER TO that role"
         )
     copied = bool(strangers)
     if copied:
@@ -121,7 +121,7 @@ def _noted_by(wanted: TableMapping, columns: Mapping[str, Column], *, view: bool
     triggers = not view if wanted.triggers is None else wanted.triggers
     if triggers and (wanted.changed is not None or wanted.every):
         raise InputError(
-            "--changed and --every are for views and --no-triggers: triggers note every change at once"
+            "--changed and --every need a view or --no-triggers: triggers note every change at once"
         )
     if wanted.changed is not None:
         found = _find(columns, wanted.changed, "--changed")
@@ -139,13 +139,13 @@ def find_table(cursor: Cursor, given: str) -> tuple[int, str, str, bool]:
         (names,) = one_row(cursor, _sql("parts_of_name"), {"name": given})
     except psycopg.errors.InvalidParameterValue:
         raise InputError(
-            f"{given!r} is no name of a table: write schema.table, with double quotes around names that SQL"
-            ' quotes, such as public."My Table"'
+            f"{given!r} is not the name of a table: write schema.table, with double quotes around names that"
+            ' SQL quotes, such as public."My Table"'
         ) from None
     for name in names:
         _check_length(name)
     if len(names) > 2:
-        raise InputError(f"{given!r} names another database; give schema.table of this one")
+        raise InputError(f"{given!r} names another database: give schema.table of this database")
     quoted = sql.SQL(".").join(sql.Identifier(name) for name in names).as_string(cursor)
     row = cursor.execute(_sql("table"), {"oid": _oid(cursor, quoted)}).fetchone()
     if row is None:
@@ -156,9 +156,9 @@ def find_table(cursor: Cursor, given: str) -> tuple[int, str, str, bool]:
     if ours or schema.startswith("pg_") or schema == "information_schema":
         raise InputError(f"{given} belongs to {'dedup' if ours else 'Postgres'} itself")
     if persistence == "t":
-        raise InputError(f"{given} is temporary: nobody else can read it; attach a table that stays")
+        raise InputError(f"{given} is temporary, so nobody else can read it: attach a permanent table")
     if inherits:
-        raise InputError(f"{given} takes part in inheritance: attach a table without, or a partitioned table")
+        raise InputError(f"{given} takes part in inheritance: attach a plain or a partitioned table")
     if is_partition:
         raise InputError(f"{given} is a partition: attach the partitioned table")
     if kind == "p" and cursor.execute(_sql("foreign_partition"), {"oid": oid}).fetchone() is not None:
@@ -175,7 +175,7 @@ def find_table(cursor: Cursor, given: str) -> tuple[int, str, str, bool]:
 
 
 def _oid(cursor: Cursor, quoted: str) -> int | None:
-    """Return the oid of a relation by its name, with the search path of a usual session of the user."""
+    """Return the oid of a relation, or None. Its name is looked up with the user's default search path."""
     before, _ = one_row(cursor, _sql("own_search_path"))
     (oid,) = one_row(cursor, _sql("relation"), {"table": quoted})
     cursor.execute(_sql("search_path"), {"path": before})
@@ -239,7 +239,7 @@ def _map(wanted: TableMapping, columns: Mapping[str, Column]) -> dict[str, str]:
     mapped: dict[str, str] = {}
     for field, column in wanted.columns.items():
         if field not in ("text", *FIELDS):
-            raise InputError(f"an article has no field {field!r}; there are text, {', '.join(FIELDS)}")
+            raise InputError(f"an article has no field {field!r}; its fields are text, {', '.join(FIELDS)}")
         option = "--published" if field == "published_at" else f"--{field}"
         found = _find(columns, column, option)
         if not fits(field, found):
@@ -273,9 +273,7 @@ def _name(cursor: Cursor, name: str) -> str:
 def _check_marks(attachment: Attachment, columns: Mapping[str, Column], own_schema: str | None) -> None:
     for key in attachment.keys:
         if key in (*MARKS, *original_names(attachment)):
-            raise InputError(
-                f"--id: the view of marks has a column {key!r} of its own: name another unique key"
-            )
+            raise InputError(f"--id: the view of marks already has a column {key!r}: name another unique key")
     if attachment.mark_columns and own_schema is not None:
         for name in mark_columns(own_schema):
             if name in columns:
@@ -298,7 +296,7 @@ def _columns_read(cursor: Cursor, oid: int, attachment: Attachment) -> tuple[str
         raise InputError(f"--where: {message or 'Postgres does not understand it'}") from None
     if {row[0] for row in rows} - {oid}:
         raise InputError(
-            "--where: the condition may read columns of the table only: changes elsewhere would go unseen"
+            "--where: the condition may read columns of the table only: changes of other tables go unnoticed"
         )
     return tuple(dict.fromkeys(row[1] for row in rows if row[1] is not None))
 
@@ -306,12 +304,12 @@ def _columns_read(cursor: Cursor, oid: int, attachment: Attachment) -> tuple[str
 def examine_again(
     cursor: Cursor, attachment: Attachment, changes: Mapping[str, Any]
 ) -> tuple[Attachment, TableShape]:
-    """Return the new attachment and shape of a table. `changes`: new values for fields of `TableMapping`; its
-    `columns` need not name all fields.
+    """Return the new attachment and shape of a table. `changes`: new values for fields of `TableMapping`; a
+    new value of `columns` needs only the changed fields.
 
-    The table that has the stored name now is used, otherwise the attached table under its new name. Renamed
-    columns are followed. A dropped column is replaced by a new column of the same name and a fitting type;
-    without such a column, an optional field of the article is no longer mapped."""
+    If `changes` names no table, use the table that has the stored name now, or else the attached table under
+    its new name. Follow renamed columns. Replace a dropped column by a new column of the same name and a
+    fitting type; if there is none, leave out the field of the article, unless it is the text."""
     found = drift.find(cursor, attachment)
     if "table" not in changes and found.oid is None and found.known_as is None:
         raise InputError(

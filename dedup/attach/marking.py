@@ -25,10 +25,10 @@ from dedup.db.statements import Statements
 
 _sql = Statements("attach/attachments")
 
-MARKS = 1_000  # Maximum marks written per transaction: other writers of the rows wait until it ends
-WRITING_SECONDS = 45.0  # Maximum for writing a batch in a session of an owner; `Timeouts.idle` is 60
+MARKS = 1_000  # Maximum marks per transaction, since other writers of the rows wait for its end
+WRITING_SECONDS = 45.0  # Maximum per batch in an owner's session; our session may idle 60 s (`Timeouts.idle`)
 
-ANSWERS = ("ids", "statuses", "originals", "scores")  # arrays of texts
+ANSWERS = ("ids", "statuses", "originals", "scores")  # arrays of texts: arguments of the writing function
 
 GIVEN = "%(ids)s::text[], %(statuses)s::text[], %(originals)s::text[], %(scores)s::text[]::double precision[]"
 
@@ -65,9 +65,8 @@ def write_marks(database: Database, progress: Progress, stop: Callable[[], bool]
 
 
 def _write_some(database: Database, attachment: Attachment, after: int) -> tuple[_Writing | None, int | None]:
-    """Write the next changed marks. Return the result, and the id of the last note read; both are None if no
-    note is left or another session writes. Rows that are locked or cannot be written stay noted.
-    """
+    """Write the next changed marks. Return the result and the id of the last note read, or (None, None) if
+    no note is left or another session writes. Keep the notes of rows that are locked or refuse marks."""
     with database.transaction() as cursor:
         prefer_indexes(cursor)
         if not _has_turn(cursor, attachment):
@@ -113,13 +112,13 @@ class _Writing:
         self.failed: dict[str, str] = {}  # SQLSTATEs that code of the owner raised, by source_id
 
     def write(self, source_ids: list[str]) -> None:
-        """Write some marks; if writing fails, write each half by itself, down to single rows that fail."""
+        """Write the marks of rows. If that fails, try each half of the rows, until only single rows fail."""
         try:
             self._apply(source_ids)
         except (psycopg.errors.LockNotAvailable, psycopg.errors.DeadlockDetected):
             raise
         except psycopg.Error as error:
-            # States 08 and 57 mean that the connection is lost or the server ends it, whatever the row.
+            # SQLSTATE classes 08 and 57 concern no row: the connection was lost, or the server ends it.
             if error.sqlstate is None or error.sqlstate.startswith(("08", "57")):
                 raise
             if len(source_ids) == 1:

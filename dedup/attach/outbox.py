@@ -1,6 +1,6 @@
-"""Read the noted changes of attached tables, and update the articles in `dedup.article` from their rows.
+"""Read the outbox, where changes of attached tables are noted, and update `dedup.article` from the rows.
 
-A note names rows but holds no content: a row is read when its note is applied.
+A note is a row of the outbox. It names rows of a table, which are read only when the note is applied.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ class Counts:
     changed: int = 0
     gone: int = 0
     refused: int = 0  # rows that cannot be articles: source_id too long, or taken by a different article
-    problems: list[str] = field(default_factory=list)  # of tables that need a person; each with a command
+    problems: list[str] = field(default_factory=list)  # problems for a person to solve, each with a command
 
     def add(self, other: Counts) -> None:
         for count in ("notes", "new", "changed", "gone", "refused"):
@@ -40,8 +40,8 @@ class Counts:
 _SYNCING = set_values({"dedup.syncing": "on"}, local=True)
 
 Note = tuple[int, int, int, list[str] | None]
-"""Id of the note, id of the attachment, count of rows, source_ids. None (after TRUNCATE) or an empty list
-stands for the whole table."""
+"""Id of the note, id of the attachment, number of rows, source_ids of the rows. Instead of source_ids, None
+(after TRUNCATE) or an empty list means the whole table."""
 
 
 def notes(cursor: Cursor, after: int, through: int, limit: int, without: Iterable[int] = ()) -> list[Note]:
@@ -51,7 +51,7 @@ def notes(cursor: Cursor, after: int, through: int, limit: int, without: Iterabl
 
 
 def count(cursor: Cursor, without: Iterable[int] = ()) -> int:
-    """Count the waiting changes; a note of a whole table counts as one."""
+    """Count the noted changes that are not applied yet; a note of a whole table counts as one change."""
     return int(one_row(cursor, _sql("count"), {"without": list(without)})[0])
 
 
@@ -60,7 +60,7 @@ def forget(cursor: Cursor, ids: Sequence[int]) -> None:
 
 
 def find_whole(cursor: Cursor, attachment: Attachment) -> tuple[list[int], bool]:
-    """Return ids of notes that ask for a comparison of the whole table, and whether a TRUNCATE left one."""
+    """Return ids of notes that ask to compare the whole table, and whether a TRUNCATE caused one of them."""
     numbers, by_trigger = one_row(cursor, _sql("whole"), {"id": attachment.id})
     return numbers, by_trigger
 
@@ -74,7 +74,7 @@ def count_refused(cursor: Cursor, attachment: Attachment) -> int:
 
 
 def note_freed(cursor: Cursor) -> None:
-    """Note again the refused rows whose source_id is free now."""
+    """Note again the refused rows whose source_id no article has any more."""
     cursor.execute(_sql("note_freed"), {"longest": MAX_SOURCE_ID_BYTES})
 
 
@@ -87,11 +87,11 @@ class TableBusyError(UnfitError):
 
 
 def refuse_repeated(attachment: Attachment, repeated: str | None) -> None:
-    """Raise UnfitError if several rows have the same id."""
+    """Raise UnfitError if an id was repeated. `repeated`: an id that several rows have, or None."""
     if repeated is not None:
         key = repeated.removeprefix(f"{attachment.name}/")
         raise UnfitError(
-            f"{attachment.shown}: several rows have the id {key}: make it have one row per article,"
+            f"{attachment.shown}: several rows have the id {key}: give each article only one row,"
             " then run `dedup backfill` again"
         )
 
@@ -106,7 +106,7 @@ def sync(cursor: Cursor, attachment: Attachment, source_ids: Sequence[str]) -> C
     query = _sql("follow", rows=rows, **_optional(attachment))
     *counts, ids, before, after, repeated = one_row(cursor, query, values)
     refuse_repeated(attachment, repeated)
-    if len(ids):  # while syncing, the trigger on `article` does not call this
+    if len(ids):  # the trigger on `article` leaves this call to us during a sync
         cursor.execute(_sql("edited"), {"ids": ids, "before": before, "after": after})
     return Counts(0, *counts)
 
@@ -126,7 +126,7 @@ def _optional(attachment: Attachment) -> dict[str, str]:
 def _titles(
     cursor: Cursor, attachment: Attachment, rows: str, values: Mapping[str, object]
 ) -> dict[str, object]:
-    """Return titles with tags or entities, and their plain texts; both are empty unless bodies are HTML."""
+    """Return titles with HTML tags or entities, and their plain texts; both empty unless bodies are HTML."""
     plain: dict[str, str] = {}
     if attachment.html and "title" in attachment.columns:
         found = cursor.execute(_sql("titles", rows=rows), values).fetchall()
@@ -140,7 +140,7 @@ class Differing:
 
     rows: list[tuple[str, str]]  # source_ids, each with the difference in words
     last: str | None  # source_id of the last row, after which the next page begins; None after the last page
-    at: str | None = None  # time of change of that row
+    at: str | None = None  # time of change of the row `last`
     latest: str | None = None  # latest time of a change
 
 
@@ -168,7 +168,7 @@ def find_gone(cursor: Cursor, attachment: Attachment, before: Differing | None, 
 
 
 def _range(attachment: Attachment) -> dict[str, object]:
-    # "0" follows "/" in the collation "C".
+    # The source_ids that begin with "NAME/" are below "NAME0", because "0" follows "/" in the collation "C".
     return {"id": attachment.id, "first": f"{attachment.name}/", "end": f"{attachment.name}0"}
 
 

@@ -11,7 +11,7 @@ SELECT o.id, o.attachment_id, o.amount, o.source_ids FROM (
 WHERE chosen.before < %(limit)s ORDER BY o.id
 
 -- name: count
--- Count the waiting changes; a note of a whole table counts as one.
+-- Count the noted changes that are not applied yet; a note of a whole table counts as one change.
 SELECT coalesce(sum(amount), 0) FROM dedup.outbox WHERE attachment_id <> ALL (%(without)s::integer[])
 
 -- name: forget
@@ -33,7 +33,7 @@ SELECT coalesce(max(id), 0) FROM dedup.outbox
 SELECT count(*) FROM dedup.refused_row WHERE attachment_id = %(id)s
 
 -- name: note_freed
--- Note again the refused rows whose source_id is free now.
+-- Note again the refused rows whose source_id no article has any more.
 WITH freed AS (
     DELETE FROM dedup.refused_row r
     WHERE NOT EXISTS (SELECT FROM dedup.article WHERE source_id = r.source_id)
@@ -78,7 +78,7 @@ SELECT DISTINCT title FROM ${rows} AS r WHERE title ~ '[<&]'
 -- name: follow
 -- Update articles from their rows. `rows`: a call of the function made for the table. `titles` and `plain`: titles with
 -- tags, and the plain texts of these titles. Return how many articles are new, changed, deleted and refused; the ids of
--- articles that must be settled again, with their revisions before and after; and an id of several rows, or null.
+-- articles that must be settled again, with their revisions before and after; and a repeated id, or null.
 WITH state AS MATERIALIZED (
     SELECT g.source_id, v.source_id IS NOT NULL AS present, a.id, a.attachment_id, a.revision,
            a.published_at AS was_published_at, v.text_hash, coalesce(h.plain, v.title) AS title, v.url, v.publication, v.language,
@@ -136,7 +136,7 @@ SELECT (SELECT count(*) FROM inserted), (SELECT count(*) FROM updated), (SELECT 
        (SELECT min(source_id) FROM state WHERE times > 1)
 
 -- name: edited
--- Record edits of articles in one call. During a sync, the trigger on `article` leaves this to this statement.
+-- Record edits of articles in one call. During a sync, the trigger on `article` does not record them.
 SELECT dedup.articles_edited(%(ids)s::bigint[], %(before)s::integer[], %(after)s::integer[])
 
 -- name: changed
@@ -152,9 +152,9 @@ WITH page AS MATERIALIZED (
                     OR (a.text_hash, a.title, a.url, a.publication, a.language, a.published_at, a.kept, a.byline)
                        IS DISTINCT FROM (p.text_hash, coalesce(h.plain, p.title), p.url, p.publication, p.language,
                                          p.published_at, p.keeps, p.wrote)
-                THEN 'the row is not what its article is'
+                THEN 'the row differs from its article'
                 WHEN %(marked)s AND (p.status, p.original, p.score) IS DISTINCT FROM (a.status, o.source_id, a.score)
-                THEN 'the row has not the marks of its article' END AS matter
+                THEN 'the row lacks the marks of its article' END AS matter
     FROM page p
     LEFT JOIN unnest(%(titles)s::text[], %(plain)s::text[]) AS h (title, plain) ON h.title = p.title
     LEFT JOIN LATERAL (
@@ -170,7 +170,7 @@ SELECT (SELECT array_agg(ARRAY[source_id, matter] ORDER BY place) FROM differing
        (SELECT source_id FROM page GROUP BY source_id HAVING count(*) > 1 LIMIT 1)
 
 -- name: gone
--- Return the next articles without rows, in the form of `changed`. `rows`: the rows of the articles on the page.
+-- Return the next articles without rows, in the form of `changed`. `rows`: a call for the rows of the page.
 WITH page AS MATERIALIZED (
     SELECT source_id FROM dedup.article
     WHERE source_id > %(first)s AND source_id < %(end)s AND attachment_id = %(id)s
@@ -181,7 +181,7 @@ SELECT (SELECT array_agg(ARRAY[p.source_id, 'the article has no row'] ORDER BY p
        (SELECT max(source_id) FROM page), NULL, NULL, NULL
 
 -- name: note
--- Note rows, many in one note; return the ids of the notes.
+-- Store source_ids of rows in notes, at most `most` in one note; return the ids of the notes.
 INSERT INTO dedup.outbox (attachment_id, amount, source_ids)
 SELECT %(id)s::integer, count(*), array_agg(s.source_id)
 FROM (SELECT g.source_id, row_number() OVER () / %(most)s AS part

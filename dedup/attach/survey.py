@@ -17,7 +17,7 @@ from dedup.db.statements import Statements
 
 _sql = Statements("attach/attachments")
 
-LOOKED_AT_ROWS = 100  # Rows checked at each end of the keys: new rows may differ from old rows
+LOOKED_AT_ROWS = 100  # Rows checked with the lowest, and with the highest keys: new rows may differ
 TOLERATED = 20  # At most one in 20 bodies may look like HTML, since an article may be about HTML
 
 
@@ -25,9 +25,9 @@ TOLERATED = 20  # At most one in 20 bodies may look like HTML, since an article 
 # has about forty rows whose copy is in the sample, too. Reading the sample takes one or two seconds.
 SAMPLED_ROWS = 20_000
 
-SAMPLED_CHARACTERS = (2_000, 64)  # Compared at the start of a body, and of a value in any other column
+SAMPLED_CHARACTERS = (2_000, 64)  # Number of first characters compared: of a body; of any other column
 
-READERS = ("smallint", "integer", "bigint", "uuid")  # Types of columns that may name readers, besides text
+READERS = ("smallint", "integer", "bigint", "uuid")  # Types, besides text, of columns that may name readers
 
 ROWS_A_READER = 3  # Minimum average: a column with fewer rows per value does not name readers
 REPEATED_ROWS = 6  # Minimum number of copies: fewer may be chance
@@ -61,12 +61,12 @@ def _refuse_keys(cursor: Cursor, attachment: Attachment, *, view: bool) -> None:
         )
         if (found := cursor.execute(query).fetchone()) and found[0] is not None:
             raise InputError(
-                f"--id: {attachment.shown} has several rows with the id {found[0].split('/', 1)[1]}: make"
-                " it have one row per article, such as with DISTINCT ON, or add a column with a further --id"
+                f"--id: {attachment.shown} has several rows with the id {found[0].split('/', 1)[1]}: give"
+                " each article only one row, such as with DISTINCT ON, or add a column with a further --id"
             )
     required = [(key, "--id", "leave such rows out of the view") for key in attachment.keys] if view else []
     if attachment.changed is not None:
-        way = "coalesce it in a view with the time when the row was made"
+        way = "attach a view that replaces null by the time when the row was made"
         required.append((attachment.changed, "--changed", way))
     for column, option, way in required:
         query = sql.SQL("SELECT count(*) {} AND t.{} IS NULL").format(rows, sql.Identifier(column))
@@ -82,20 +82,20 @@ def warn_of_marks(cursor: Cursor, attachment: Attachment) -> list[str]:
     (amount,) = one_row(cursor, sql.SQL("SELECT count(*) {}").format(articles_of(attachment)))
     oids = [attachment.seen["oid"], *attachment.seen.get("parts", ())]
     names = [name for (name,) in cursor.execute(_sql("seen_by"), {"oids": oids}).fetchall()]
-    seen = "no trigger of yours sees that"
+    seen = "no trigger of yours fires then"
     if names:
-        seen = f"{'a trigger' if len(names) == 1 else 'triggers'} of yours will see each: {', '.join(names)}"
+        seen = f"{'a trigger' if len(names) == 1 else 'triggers'} of yours will fire then: {', '.join(names)}"
     return [
-        f"the first backfill updates {counted(amount, 'row')} of {attachment.shown}, later ones those whose"
-        f" marks change; {seen}",
+        f"the first backfill updates {counted(amount, 'row')} of {attachment.shown}, later backfills"
+        f" update rows whose marks change; {seen}",
         f"the view {attachment.name}_marks of dedup has the same marks and updates no row: `dedup detach"
-        f" {attachment.name}` and attach it without --mark-columns if that is enough",
+        f" {attachment.name}` and attach it without --mark-columns if the view is enough",
     ]
 
 
 def warn_of_readers(cursor: Cursor, attachment: Attachment) -> list[str]:
-    """Return a warning if texts repeat once for each value of a column, as for users of a feed reader."""
-    # A feed reader may store a row per user and entry; then only one user sees the row that is not marked.
+    """Return a warning if texts are stored once per value of a column, such as per user of a feed reader."""
+    # If a feed reader stores a row per user and entry, the rows of all users but one become duplicates.
     oid = attachment.seen["oid"]
     mapped = {*attachment.keys, *attachment.columns.values()}
     names = [
@@ -128,15 +128,15 @@ def warn_of_readers(cursor: Cursor, attachment: Attachment) -> list[str]:
         return []
     name = min(found, key=lambda item: item[0])[1]
     return [
-        f"texts of {attachment.shown} repeat once for each {name!r}: if its values are readers, such as users"
-        " of a feed reader, a query for rows that are no duplicates shows a text to one of them only;"
+        f"texts of {attachment.shown} repeat for each value of {name!r}: if the values are readers, such as"
+        " users of a feed reader, a query without duplicates shows a text to only one reader;"
         ' "Several readers in one table" in docs/attach.md has a query with PARTITION BY'
     ]
 
 
 def _readers(rows: Sequence[tuple[str, str | None, str | None]], share: float) -> int:
-    """Return how many readers a column names, or 0 if it names none. `rows`: text, outlet and value of the
-    column in a `share` of all rows. A column names readers if most texts repeat once per value."""
+    """Return how many values a column has if they are readers, else 0. Values are readers if most texts
+    repeat once per value. `rows`: text, outlet and value, in a sample of this `share` of all rows."""
     texts: defaultdict[str, list[str]] = defaultdict(list)
     for text, _, value in rows:
         if value is not None:
@@ -144,7 +144,7 @@ def _readers(rows: Sequence[tuple[str, str | None, str | None]], share: float) -
     readers = {value for _, _, value in rows if value is not None}
     outlets = {outlet for _, outlet, _ in rows}
     if len(outlets) == len(readers) == len({(outlet, value) for _, outlet, value in rows}):
-        # A column of outlets: equal texts in several outlets are copies, not one row per reader.
+        # Each value belongs to one outlet, so equal texts are copies by outlets, not rows for readers.
         return 0
     repeated = [values for values in texts.values() if len(set(values)) > 1]
     amount, once = sum(map(len, repeated)), sum(len(set(values)) for values in repeated)

@@ -1,4 +1,4 @@
-"""Apply noted changes of attached tables to their articles, in short transactions under the settle lock."""
+"""Apply the noted changes of attached tables to the articles, in short transactions with the settle lock."""
 
 from __future__ import annotations
 
@@ -98,7 +98,8 @@ class _Sync:
                     cursor.execute(_sql("restart_pause"), {"id": attachment.id})
 
     def _batch(self, after: int) -> tuple[int, int | None, list[Attachment]]:
-        """Apply some notes; return how many, the id of the last one, and the tables to compare as a whole."""
+        """Apply the next notes. Return their number, the id of the last note (None: no note is left), and the
+        tables that must be compared as a whole."""
         copied = self._pull(after)
         with self._database.transaction(settling=True) as cursor:
             started = perf_counter()
@@ -124,7 +125,7 @@ class _Sync:
                     if rows:
                         with savepoint(cursor, attachment):
                             synced = outbox.sync(cursor, attachment, rows)
-                            # A row that row security has hidden since `_look` is not gone.
+                            # A row may seem to be gone only because row security hides it since `_look`.
                             if synced.gone and (words := drift.problems_of(cursor, attachment)):
                                 raise UnfitError(words[0])
                         done.add(synced)
@@ -142,8 +143,7 @@ class _Sync:
         return len(taken), found[-1][0], tables
 
     def _pull(self, after: int) -> set[int]:
-        """Copy the rows of the next notes if sessions of table owners must read these rows; return the ids of
-        the notes."""
+        """Copy the rows of the next notes of copied tables, as their owners; return the ids of the notes."""
         if not self._copied:
             return set()
         with self._database.transaction() as cursor:

@@ -424,7 +424,7 @@ REFUSED: dict[str, tuple[str, dict[str, Any], str]] = {
     "no such column": ("CREATE TABLE news (id integer PRIMARY KEY)", {}, "there are 'id'"),
     "a table of dedup": ("SELECT", {"table": "dedup.article"}, "belongs to dedup"),
     "a table of the catalogue": ("SELECT", {"table": "pg_catalog.pg_class"}, "belongs to Postgres"),
-    "no name": ("SELECT", {"table": 'news"'}, "no name of a table"),
+    "no name": ("SELECT", {"table": 'news"'}, "not the name of a table"),
     "a condition with an error": (
         "CREATE TABLE news (id integer PRIMARY KEY, body text)",
         {"where": "lang = 'en'"},
