@@ -1,12 +1,12 @@
 """Find out from whole columns how the dates of a file are written, and count the unreadable dates.
 
-The dates of the whole file are read before the first article is yielded; from a pipe, only the dates of the
-first records. Rules for each field:
+The reader reads all dates of a file before it yields the first article. A pipe can be read only once, so
+there the reader reads only the dates of the first records in advance. Rules for each field:
 
 1. A date that is clear by itself is read (`../base/times.py`).
-2. In a date of three numbers such as 28/09/2016, a number above 12 shows which number is the day. If more
-   than nine in ten of such dates agree on an order, all dates are read in that order. If no date shows an
-   order, dates with full stops are read with the day first, and dates with slashes or hyphens are not read.
+2. A date such as 28/09/2016, with a day above 12, shows the order of day and month. If more than nine in ten
+   such dates agree, all dates are read in their order. If no date shows an order, but some have full stops,
+   all are read with the day first. Otherwise dates of three numbers are not read.
 3. A name that means different months in different languages, such as `listopad`, is read in a language that
    knows every month name of the column.
 
@@ -32,8 +32,8 @@ from dedup.base.written import SeveralMonthsError, languages_of, written
 
 TIMES = ("published_at", "added_at")
 
-MOST_LOST = 10  # At most one in ten dates of a column may be lost without a decision of the user
-AGREEING = 10  # Less than one in ten dates that show an order of day and month may contradict the rest
+MOST_LOST = 10  # At most one in ten dates of a column may be lost unless the user allows more
+AGREEING = 10  # Fewer than one in ten of the dates that show an order may show the opposite order
 EXAMPLES = 3
 EXAMPLE_CHARACTERS = 40  # Maximum length of a shown value: a longer value may be text of an article
 
@@ -57,7 +57,7 @@ class DateColumn:
     given: int = 0
     lost: int = 0  # count of dates that are present but unreadable
     order: str | None = None  # explanation of the order in which dates of three numbers are read
-    examples: list[str] = field(default_factory=list)  # first short dates that may be lost
+    examples: list[str] = field(default_factory=list)  # first short dates that are unreadable or ambiguous
 
     def add_example(self, value: str) -> None:
         if len(self.examples) < EXAMPLES and len(value) <= EXAMPLE_CHARACTERS and value not in self.examples:
@@ -78,16 +78,16 @@ class _ColumnCounts(DateColumn):
     month: int = 0  # dates that are valid only with the month first
     open: int = 0  # dates with slashes or hyphens that are valid but differ in both orders
     dotted: int = 0  # dates with full stops that are valid but differ in both orders
-    named: Counter[frozenset[tuple[str, int]]] = field(default_factory=Counter)  # by meanings of a name
+    named: Counter[frozenset[tuple[str, int]]] = field(default_factory=Counter)  # dates by (language, month)
     languages: set[str] | None = None  # languages that know every month name so far
 
     def narrow(self, languages: Iterable[str]) -> None:
-        """Keep only languages that are also in `languages`, which know the latest month name."""
+        """Keep only languages in `languages`, which lists the languages that know the latest month name."""
         self.languages = set(languages) if self.languages is None else self.languages & set(languages)
 
 
 class Dates:
-    """Reader of the dates of one file; `form` and `day_first` are options of `Reading`."""
+    """Reader of a file's dates. `form`, `day_first`: options `date_format`, `day_first` of `Reading`."""
 
     def __init__(self, form: str | None = None, day_first: bool | None = None) -> None:
         self._form, self._day_first = form, day_first
@@ -96,7 +96,7 @@ class Dates:
         self._columns: set[str] = set(TIMES) if form or day_first is not None else set()
 
     def convert(self, found: dict[str, Any]) -> None:
-        """Replace dates that are readable only with the format, order or language of their column."""
+        """Replace texts by times, in columns whose dates need a known format, order or language."""
         for name in self._columns:
             value = found.get(name)
             if isinstance(value, str) and (time := self._parse(name, value)):
@@ -169,9 +169,9 @@ class Dates:
         if first is None and deciding:
             if min(looked.day, looked.month) * AGREEING < deciding:
                 first = looked.day > looked.month
-                order = f"the only order of {counted(max(looked.day, looked.month), 'date')}"
+                order = f"the only possible order of {counted(max(looked.day, looked.month), 'date')}"
         elif first is None and looked.dotted:
-            first, order = True, "they have full stops"
+            first, order = True, "the dates have full stops"
         numbered = deciding + looked.open + looked.dotted
         if numbered and first is None:
             lost = looked.lost + numbered + looked.alike
@@ -181,14 +181,14 @@ class Dates:
         for meanings, count in looked.named.items():
             months = {month for language, month in meanings if language in self._languages[name]}
             lost += count * (len(months) != 1)
-        # If no date needs an order, dates of three numbers are the same in both orders: any order reads all.
+        # If no date needs an order, dates of three numbers are the same in both orders: True reads them all.
         self._first[name] = True if first is None and not numbered else first
         said = f"{'day' if first else 'month'} first: {order}" if numbered and first is not None else None
         return DateColumn(looked.given, lost, said, looked.examples)
 
 
 def refuse_many(file: str, name: str, column: DateColumn, seen: str) -> None:
-    """Raise InputError if more than one in `MOST_LOST` dates is lost. `seen`: words on the stored rows."""
+    """Raise InputError if more than one in `MOST_LOST` dates is lost. `seen`: what was stored, in words."""
     if column.lost * MOST_LOST <= column.given:
         return
     such = f", such as {', '.join(map(repr, column.examples))}" if column.examples else ""

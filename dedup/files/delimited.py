@@ -1,8 +1,8 @@
 """Read records from CSV and TSV with a header, by the rules of RFC 4180.
 
-A row may span lines. A broken row becomes a record with a reason, and reading continues after it. The
-chosen delimiter of CSV yields the most known fields in the header. If no delimiter yields a known field, the
-chosen delimiter yields the most columns in the header and the rows below.
+A row may span several lines. A broken row becomes a record with the reason, and reading continues with the
+next row. The delimiter of CSV is the character that gives the most known names in the header. If no character
+gives a known name, it is the character that gives the most columns, in the header and in most rows alike.
 """
 
 from __future__ import annotations
@@ -30,9 +30,9 @@ from dedup.files.record import (
 from dedup.files.report import Understanding
 from dedup.files.source import UTF8, LineSource, guess_encoding
 
-CSV_DELIMITERS = (",", ";", "\t", "|")  # Delimiters in the order of trial; the first of equals wins
+CSV_DELIMITERS = (",", ";", "\t", "|")  # In the order of trial; of equally good delimiters the first wins
 ROWS_LOOKED_AT = 10  # Maximum number of lines read below a header in which no field is known
-# Largest value of a C long on every system: sys.maxsize is too large on Windows. `_CsvLines` limits records.
+# Largest limit that csv accepts on every system: a C long, of 32 bits on Windows. `_CsvLines` is stricter.
 CSV_FIELD_CHARS = 2**31 - 1
 
 
@@ -56,7 +56,7 @@ class _CsvLines(Iterator[str]):
         return raw if len(raw) == self.size else make_beginning(raw, self.size, 0)
 
     def raw_with(self, partial: bytes) -> bytes:
-        """Return the current record with the last, incomplete line of a truncated file."""
+        """Add the last, incomplete line of a truncated file to the current record, and return the record."""
         if len(self.record) == self.count:
             self.record.append(partial)
         self.size += (self.count > 0) + (partial.length if isinstance(partial, Beginning) else len(partial))
@@ -88,7 +88,7 @@ class _CsvLines(Iterator[str]):
 
     def _skip_record(self, within: bool, line: bytes) -> None:
         """Skip the remaining lines of the record."""
-        # The rest of a quoted text must not be read as rows, which could be forged articles.
+        # Lines within a quoted text are not rows. If they were read as rows, a text could forge articles.
         while within ^ ((line.quotes if isinstance(line, Beginning) else line.count(b'"')) % 2 == 1):
             within = True
             try:
@@ -98,7 +98,7 @@ class _CsvLines(Iterator[str]):
 
 
 class _BoundError(Exception):
-    """The current record exceeds a limit, named in the message."""
+    """Raised when the current record exceeds a limit, which the message names."""
 
 
 class _UnclosedError(_BoundError):
@@ -112,7 +112,7 @@ _narrow_limit = 0
 
 @contextmanager
 def _allow_wide_fields() -> Iterator[None]:
-    """Raise csv's limit of 131,072 characters per value, which long articles exceed."""
+    """Increase csv's limit of 131,072 characters per value, which long articles exceed, in a `with` block."""
     # The limit belongs to the process: the first reader raises the limit, and the last reader restores it.
     global _wide_readers, _narrow_limit
     with _wide_lock:

@@ -1,7 +1,7 @@
-"""Cut JSON that is not one object per line into the bytes of its articles, which `jsonl.py` reads as lines.
+"""Cut JSON that is not one object per line into pieces, one per article, which `jsonl.py` then parses.
 
-Files of this kind hold an array of articles, the answer of a service with such an array, or objects that span
-several lines. They are cut by counting brackets outside strings. So a bad article does not affect other
+Such files hold an array of articles, the answer of a service with such an array, or objects that span several
+lines. The articles are cut out by counting brackets outside strings. So a bad article does not affect other
 articles, an article that is too long is never held in memory, and a refused article can be shown unchanged. A
 streaming parser such as ijson would stop at the first invalid byte, and would build values of any size.
 """
@@ -22,9 +22,9 @@ LISTS = frozenset(
         "results", "rows", "stories",
     )
 )  # fmt: skip
-"""Keys under which answers of services hold lists of articles."""
+"""Keys under which the JSON answers of web services hold their lists of articles."""
 
-LOOKED_AT_BYTES = 65_536  # Searched at the beginning of a file: services put few values before the articles
+LOOKED_AT_BYTES = 65_536  # First bytes searched for the list of articles: little precedes the list
 ENDLESS_BYTES = 4_096  # A file without a line end in its first 4,096 bytes may be a single line
 
 NO_LIST = "the value has no list of articles under the keys where the first value has one"
@@ -32,21 +32,21 @@ ENDS_EARLY = "the JSON ends within an article or a list of articles: the rest of
 
 Path = tuple[str, ...]  # Keys that lead to the list of articles; () if the file itself is the list
 
-_KEY_BYTES = 200  # Maximum kept of the bytes before a bracket, to find the key of the bracket
+_KEY_BYTES = 200  # Kept, at most, of the bytes before a bracket, to find the key whose value it opens
 _OPENING, _CLOSING, _BETWEEN = (b"{", b"["), (b"}", b"]"), b" \t\r\n,"
 
 # Patterns are compiled when first used: every command imports this module, but nearly all files are JSONL.
-# The last quote is optional, so that an unclosed string is searched once, and not again at each quote.
+# The closing quote is optional: otherwise an unclosed string would be searched again from each of its quotes.
 _PIECE = r'"(?:[^"\\]|\\.)*"?|[\[\]{}:,]'
-# Groups are bounded, so that they remember little. They are not possessive: before 3.11.5, Python matches
-# possessive groups wrongly (CPython issue 106052).
+# Repeats of groups are bounded, which limits the memory of a match. The groups are not possessive, because
+# Python before 3.11.5 matches possessive groups wrongly (CPython issue 106052).
 _TO_BRACKET = rb'(?s)[^"\[\]{}]*+(?:"[^"\\]*+(?:\\.[^"\\]*+){0,99}"[^"\[\]{}]*+){0,99}'
 _TO_QUOTE = rb'(?s)[^"\\]*+(?:\\.[^"\\]*+){0,999}'
 _KEY = rb'(?s)"((?:[^"\\]|\\.)*)"\s*:\s*[\[{]\Z'
 
 
 def is_document(source: LineSource, *, named_json: bool) -> tuple[bool, Path | None]:
-    """Return whether a file is not JSONL, and the path to its articles (None: each value is an article)."""
+    """Return whether a file is not JSONL, and the keys to its list; None if each value is an article."""
     start = source.start[:LOOKED_AT_BYTES].lstrip()
     first, newline, rest = start.partition(b"\n")
     rest = rest.lstrip()
@@ -73,10 +73,10 @@ def find_articles(record: dict[str, Any]) -> list[Any] | None:
 
 
 def read_values(source: LineSource, path: Path | None) -> Iterator[tuple[int, bytes | None]]:
-    """Yield number and bytes, or `Beginning`, of each article; set `truncated` if the end is missing.
+    """Yield the number and bytes of each article; set `source.truncated` if the end of the file is missing.
 
-    Bytes between articles are yielded, too, and None for a value without a list at the path; the caller must
-    refuse both.
+    The bytes are a `Beginning` if the article is too long. Stray bytes between articles are yielded, too, and
+    None for a value without a list at `path`. The caller must refuse both.
     """
     held, number = Pieces(source.max_line_bytes), 0
     around: list[str | None] = []  # keys of the open brackets around the list
@@ -114,7 +114,7 @@ def read_values(source: LineSource, path: Path | None) -> Iterator[tuple[int, by
                 found, before = found or inside, b""
                 continue
         before = b""
-        if len(around) < 2:  # the top-level value that may hold the list has ended
+        if len(around) < 2:  # the bracket ends a top-level value, which should have held the list
             if not found:
                 number += 1
                 yield number, None
@@ -128,12 +128,12 @@ def read_values(source: LineSource, path: Path | None) -> Iterator[tuple[int, by
 
 
 def _has_content(between: bytes) -> bool:
-    # Spaces and commas are no content. A `Beginning` counts as content, since its missing rest is unknown.
+    # Spaces and commas are not content. A `Beginning` counts as content, since its dropped bytes are unknown.
     return isinstance(between, Beginning) or bool(between.strip(_BETWEEN))
 
 
 def _split_at_brackets(chunks: Iterable[bytes]) -> Iterator[tuple[bytes, bytes]]:
-    """Yield the bytes before each bracket outside strings, and the bracket, or b"" instead at other cuts."""
+    """Yield the bytes before each bracket outside strings, and the bracket; b"" if a piece ends elsewhere."""
     to_bracket, to_quote = re.compile(_TO_BRACKET).match, re.compile(_TO_QUOTE).match
     in_text, rest = False, b""
     for chunk in chunks:

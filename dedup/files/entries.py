@@ -34,7 +34,7 @@ from dedup.files.record import (
     make_beginning,
 )
 
-# Local names of entries by the local name of the root.
+# Name of the element of an entry, by name of the root element; both without a namespace.
 ENTRIES = {"rss": "item", "RDF": "item", "feed": "entry", "urlset": "url", "sitemapindex": "sitemap"}
 SITEMAPS = ("urlset", "sitemapindex")
 
@@ -51,10 +51,10 @@ NAMESPACES = {
     "wp": "http://wordpress.org/export/1.2/",
 }
 
-MAX_PROLOG_CHARACTERS = 1_000_000  # Maximum before the root, such as comments and a document type
-DECLARED_BYTES = 400  # Searched for the declared encoding at the beginning of a document
+MAX_PROLOG_CHARACTERS = 1_000_000  # Maximum length of what precedes the root, such as comments
+DECLARED_BYTES = 400  # First bytes of a document, searched for its declared encoding
 LONGEST_MARK = 300  # Maximum length of a tag that may be split between two chunks
-MAX_NAMESPACES = 200  # Maximum declarations used to parse each entry; feeds have 5 to 20
+MAX_NAMESPACES = 200  # Maximum namespace declarations used to parse an entry; feeds have 5 to 20
 MAX_NAMESPACE_CHARACTERS = 500
 
 NO_XML = "the entry is not XML, and cannot be mended"
@@ -74,7 +74,7 @@ _PREFIXED = r"[<\s/]([A-Za-z_][\w.-]*):(?=[A-Za-z_])"
 
 Entry = tuple[
     int, bytes, Any
-]  # Line number of the start, bytes in UTF-8, and the element, or the reason why it is unreadable
+]  # Number of the first line, bytes in UTF-8, and the parsed element, or why it cannot be parsed
 
 
 @dataclass
@@ -85,7 +85,7 @@ class FeedDocument:
     tag: str  # start tag of the root as written
     head: Any  # element that holds everything before the first entry, such as title, links and language
     entries: Iterator[Entry]
-    truncated: bool = False  # whether the end of the root is missing; set after all entries
+    truncated: bool = False  # whether the end tag of the root is missing; known after the last entry
     refused: list[tuple[int, str]] = field(default_factory=list)  # line and reason of each refused entry
 
 
@@ -156,7 +156,7 @@ class _Cutter:
         self._entry, self._root = entry, root
 
     def pieces(self) -> Iterator[tuple[int, str, int]]:
-        """Yield the head, then each entry: line number, text, and length, larger than the text if cut off."""
+        """Yield the head, then each entry: line number, text, and full length. Long texts are cut off."""
         entry, root = re.escape(self._entry), re.escape(self._root)
         mark = re.compile(rf"<!\[CDATA\[|<!--|<{entry}(?=[\s/>])|</{entry}\s*>|</{root}\s*>")
         held, at = "", 0  # text in memory, and the end of its searched part
@@ -185,7 +185,7 @@ class _Cutter:
                     within = "]]>" if tag[2] == "[" else "-->"
                     continue
                 opens = not tag.startswith("</")
-                if begun or is_head:  # an entry without an end tag ends where the next begins
+                if begun or is_head:  # an entry without an end tag ends at the next entry
                     end = found.start() if opens or is_head else found.end()
                     self.line += held.count("\n", counted, start)
                     counted = start
@@ -219,7 +219,7 @@ def _declare(prefix: str | None, uri: str) -> str:
 
 
 def _parse(opening: str, text: str) -> Any:
-    """Return a root element with the parsed text inside, mended if necessary; None if parsing fails."""
+    """Parse a text, mended if necessary, within a root element; return the root, or None on failure."""
     from lxml import etree
 
     # `huge_tree` allows long texts. This is safe, since entries have a size limit and no entities expand.
@@ -289,7 +289,7 @@ def _find_encoding(start: bytes, charset: str | None) -> str:
         return "utf-16-le" if start[1:2] == b"\0" else "utf-16-be"
     declared = re.search(_ENCODING, start[:DECLARED_BYTES])
     name = text_codec(declared[1].decode() if declared else charset or "utf-8") or "utf-8"
-    # A declaration that was readable as ASCII cannot be in UTF-16 or UTF-32, even if it says so.
+    # If the declaration was readable as ASCII, the document is not UTF-16 or UTF-32, whatever it declares.
     if name in ("ascii", "utf-8") or name.startswith(("utf-16", "utf-32")):
         return "utf-8-sig"
     return {"iso8859-1": "cp1252"}.get(name, name)

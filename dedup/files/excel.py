@@ -1,7 +1,7 @@
 """Read records from a sheet of a workbook, one per row: .xlsx, .xls, .xlsb and .ods.
 
-`workbook.py` reads the sheet with calamine, an extra, in a process with a memory limit. Cells of a date type
-become dates; dates in text cells are read as in any other file.
+`workbook.py` reads the sheet with calamine, an optional package, in a process with a memory limit. Cells of
+a date type become dates; dates in text cells are read as in any other file.
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ from dedup.files.report import MAX_NAMES, Understanding, shorten
 
 HEADER_ROWS = 20  # Number of first rows among which the header is searched
 
-# Limits of the process that reads a workbook: 30,000 articles of 5 kB take 0.5 GB. macOS limits only time.
+# Limits of the process that reads a workbook: 30,000 articles of 5 kB take 0.5 GB. macOS cannot limit memory.
 MEMORY_BYTES, CPU_SECONDS = 1_073_741_824, 300
-FIRST_LINE_BYTES = 4 * 1_048_576  # Maximum for the first line of the process, with the names of all sheets
+FIRST_LINE_BYTES = 4 * 1_048_576  # Maximum size of the process's first line, which names all sheets
 
 ENDS_EARLY = "the sheet cannot be read further: it took too much memory or time"
 
@@ -37,7 +37,7 @@ _TYPES: dict[str, Callable[[str], Any]] = {
 
 
 class ExcelSource:
-    """Rows of a sheet, by default of the first visible one. Raises InputError if the sheet is unreadable."""
+    """Rows of a sheet, by default the first visible sheet. Raises InputError if the sheet is unreadable."""
 
     def __init__(self, path: str, max_row_bytes: int = MAX_RECORD_BYTES, sheet: str | None = None) -> None:
         self.file = path
@@ -76,14 +76,14 @@ class ExcelSource:
         error = about.get("error")
         if error == "PasswordError":
             raise InputError(f"{self.file} has a password; save it without one")
-        # At a limit the process gets MemoryError, or is ended by a signal.
+        # A process that reaches a limit reports MemoryError, or is ended by a signal.
         if error == "MemoryError" or (not about and (line or self._process.wait() < 0)):
             raise InputError(f"{self.file} takes too much memory as Excel; save it as CSV in UTF-8")
         if error or not about:
             raise InputError(f"{self.file} cannot be read as Excel; check that it is complete")
         if about["chosen"] is None:
             names = ", ".join(about["sheets"]) or "none"
-            wanted = "no sheet that is not hidden" if sheet is None else f"no sheet {sheet!r}"
+            wanted = "no visible sheet" if sheet is None else f"no sheet {sheet!r}"
             raise InputError(f"{self.file} has {wanted}; its sheets are {names}; name one with --sheet")
         return about
 
@@ -99,7 +99,7 @@ class ExcelSource:
         if not headers:
             raise InputError(f"{self.file}: the sheet {chosen!r} has no header; a row must name the columns")
         wanted = {field for field in needed if field != "source_id"}
-        # A title may precede the header. If no row has every needed field, the error shows the longest row.
+        # A title may precede the header: take the first row with all needed fields, else the longest row.
         header = max(headers, key=lambda at: len(headers[at]))
         for at, found in headers.items():
             if wanted <= {field for field, _ in make_shape(plan, [*found.values()], lambda *_: None).fields}:
@@ -121,7 +121,7 @@ class ExcelSource:
         return records()
 
     def _read_rows(self) -> Iterator[tuple[int, Any]]:
-        """Yield the number of each row, and its cells, its size if too large, or why reading had to end."""
+        """Yield the number of each row with its cells, its size if it is too large, or why reading ended."""
         first, total = self._about["first"] + 1, self._about["rows"]
         for at in range(total):
             line = self._lines.readline()

@@ -1,7 +1,7 @@
 """Read records from feeds: RSS 0.9x, 1.0 and 2.0, Atom 0.3 and 1.0, and WordPress exports (WXR).
 
-The root element decides the kind of a feed. Values are named after elements with the usual prefixes, such as
-`content:encoded` or `wp:post_id`; the head adds `channel title` and `channel language` to every entry.
+The root element shows the kind of a feed. Values have the names of their elements, with the usual prefixes:
+`content:encoded`, `wp:post_id`. From the head, each entry gets a `channel title` and a `channel language`.
 
 Texts are HTML until `extract_text` makes plain text. In WordPress exports, only published posts and pages are
 articles.
@@ -41,10 +41,10 @@ FIELDS: dict[str, tuple[str, ...]] = {
 }  # fmt: skip
 """Names in feeds for each field of an article, in the order of trial."""
 
-FULL = ("content:encoded", "content")  # Names under which a text should be the whole article
-CUT = ("…", "...", "[…]", "[...]")  # Ends of a text that is only a beginning after all
+FULL = ("content:encoded", "content")  # Elements that should hold the whole text of an article
+CUT = ("…", "...", "[…]", "[...]")  # Endings which show that such a text is only the beginning of the article
 POST_TYPES = ("post", "page")  # WordPress types of entries that are articles
-UNREAD = ("wp:postmeta", "wp:comment")  # Elements skipped: they are many, and hold no field of an article
+UNREAD = ("wp:postmeta", "wp:comment")  # Skipped elements: they are many, and hold no field of an article
 
 _XML = "{http://www.w3.org/XML/1998/namespace}"
 _PREFIXES = {uri: prefix for prefix, uri in NAMESPACES.items()}
@@ -61,7 +61,7 @@ _PARAGRAPHS = r"\n[ \t\r]*\n"
 
 MAX_EMBEDDED_CHARACTERS = 5_000  # Maximum between the tags of an embedded shortcode, such as a caption
 MAX_SHORTCODES = 100  # Maximum distinct names of shortcodes with end tags in a text
-MAX_HEAD_CHARACTERS = 4_096  # Maximum for a value of the head, of which every entry holds a copy
+MAX_HEAD_CHARACTERS = 4_096  # Maximum for a value of the head, which is copied to every entry
 MAX_AUTHORS_CHARACTERS = 4_096  # Maximum for the joined names of all authors of an entry
 
 
@@ -139,7 +139,7 @@ class Feed:
                 found[name] = drop_shortcodes(found[name])
 
     def find_exclusion(self, found: dict[str, str]) -> str | None:
-        """Remove type and status of a WordPress entry; return the one that excludes the entry, or None."""
+        """Remove type and status of a WordPress entry; return the value that excludes the entry, or None."""
         if self.kind != "wxr":
             return None
         kind, status = found.pop("wp:post_type", "post"), found.pop("wp:status", "publish")
@@ -163,7 +163,7 @@ class FeedSource(LineSource):
         self._feed = Feed(self._document)
 
     def records(self, plan: Plan, _needed: Collection[str], understood: Understanding) -> Iterator[Record]:
-        """Yield a record for each entry; only count WordPress entries that are not articles."""
+        """Yield a record for each entry; WordPress entries that are not articles are only counted."""
         understood.format = self._feed.kind
         shapes = Shapes(plan, understood)
         for line, raw, entry in self._document.entries:
@@ -187,7 +187,7 @@ class FeedSource(LineSource):
 
 
 def read_entries(document: FeedDocument) -> Iterator[tuple[dict[str, Any], bool, str | None]]:
-    """Yield for each article its values by field, whether the text should be whole, and the time of change.
+    """Yield each article's values by field, whether its text is probably complete, and its time of change.
 
     Entries that are unreadable or have no id are added to `document.refused`.
     """
@@ -218,7 +218,7 @@ def read_entries(document: FeedDocument) -> Iterator[tuple[dict[str, Any], bool,
 
 
 def extract_text(found: dict[str, Any]) -> bool:
-    """Turn HTML values into plain text; return whether the text had tags. Raises what `html.extract` does."""
+    """Turn HTML in title and text into plain text; return whether the text had tags. Raises as `extract`."""
     body = found.get("text")
     base.take_out(found, body if isinstance(body, str) and "<" in body else None)
     if not isinstance(body, str) or "<" in body:
@@ -291,7 +291,7 @@ def _get_text(element: Any) -> str:
 
 
 def _get_person(element: Any) -> str:
-    """Return an Atom person's or source's name, the name in `mail (name)`, or the text of an element."""
+    """Return the name of an Atom person or source, or the name in `mail (name)`, or the element's text."""
     named = next((child for child in element if _local_name(child) in ("name", "title")), None)
     value = _get_text(element if named is None else named)
     mail = re.fullmatch(_MAIL, value)

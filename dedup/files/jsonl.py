@@ -1,4 +1,4 @@
-"""Read records from JSON: one object per line, or one per piece that `document.py` cuts.
+"""Read records from JSON: from lines, one object each, or from the pieces that `document.py` cuts.
 
 A line that is not an object, is not UTF-8, repeats a key or is too large becomes a record with a reason to
 refuse the line; then reading continues. A line with a list of articles becomes a record for each article.
@@ -29,7 +29,7 @@ from dedup.files.source import UTF8, LineSource
 
 BLANK = "the line is blank"
 
-# MongoDB exports values whose types JSON lacks as objects with one of these keys.
+# MongoDB exports values of types that JSON lacks, such as dates, as objects with one of these keys.
 _TYPED = ("$oid", "$date", "$numberLong")
 
 
@@ -150,12 +150,12 @@ def _parse(text: str) -> Any:
         content, end = _scan(text, 0)
     except StopIteration:
         end = -1
-    # Only a value with spaces around needs `decode`, which is slower than `raw_decode`.
+    # `decode` is slower than `_scan`. It is needed for a value within spaces, and to raise an error.
     return content if end == len(text) else _decoder.decode(text)
 
 
 def parse_json(raw: bytes, what: str, encoding: str = UTF8) -> tuple[Any, str | None]:
-    """Return a parsed value and None, or None and the reason, in which `what` names the value."""
+    """Return a parsed value and None, or None and the reason. `what`: word for the value in the reason."""
     # Counting is skipped for lines that are too short to have too many values.
     if len(raw) > MAX_RECORD_VALUES and sum(map(raw.count, (b",", b"[", b"{"))) > MAX_RECORD_VALUES:
         return None, TOO_MANY_VALUES

@@ -1,4 +1,4 @@
-"""Find the fields of an article among the names of a record: usual, mapped or nested in objects.
+"""Find the fields of an article in a record: by usual names, names that the user gave, and nested names.
 
 Names are compared as written first, then with case and surrounding spaces ignored, and with spaces and
 hyphens as underscores. If several names of a record may hold a field, the first name with a value is used.
@@ -40,28 +40,28 @@ DEFAULT_FIELDS: dict[str, tuple[str, ...]] = {
 }  # fmt: skip
 """Names in files for each field of an article, in the order of trial; a dot precedes a nested name."""
 
-# Names used for the text only if a record also has a different text name, without a value: most descriptions
-# are teasers.
+# Names used for the text only if the record also has another text name, without a value. Most descriptions
+# are teasers, so a description alone is not the text.
 TEASERS = ("description",)
 
-# Maximum number and size of remembered shapes: a file has few shapes, but a hostile file has one per line.
+# Limits of the shapes (see `RecordShape`) that are kept: a file has few, but a hostile file has one per line.
 MAX_SHAPES = 256
 MAX_SHAPE_NAMES = 200
 MAX_SHAPE_CHARACTERS = 10_000
 
-# Maximum number of options per field: each option is compared with all later options. An honest record has
-# about three options; a hostile record may have thousands.
+# Maximum number of options per field (names that may hold the field), since each option is compared with all
+# later options. An honest record has about three options; a hostile record may have thousands.
 MAX_OPTIONS = 32
 
 _MAX_SHOWN_NAME, _MAX_SHOWN_NAMES = 30, 20
 _ABSENT = object()
 
 Within = Callable[[str, str], tuple[str, ...] | None]
-"""Function that takes a name and the rest of a dotted name, and returns the path in the value, or None."""
+"""Function that takes a name and the nested name within its value, and returns the path to it, or None."""
 
 
 class Option(NamedTuple):
-    """A name, and a path within its value, where a field may be found."""
+    """Place where a field may be found: a name, and a path within the value of this name."""
 
     key: Any  # name, or index of a column
     rest: tuple[str, ...]  # path within the value
@@ -71,7 +71,7 @@ class Option(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class RecordShape:
-    """Options for the fields of records that have the same field names."""
+    """Places (`Option`) to look for each field of an article, equal for all records with the same names."""
 
     fields: tuple[tuple[str, tuple[Option, ...]], ...]  # each field with its options, in order
     used: frozenset[str]  # names that may hold a field
@@ -86,7 +86,7 @@ def find_columns(
     within: Within,
     understood: Understanding,
 ) -> RecordShape:
-    """Return the shape of all rows, with column indices as keys. Raises InputError for a missing column."""
+    """Return the shape of the rows, with column indices as keys. Raises InputError: a column is missing."""
     shape = make_shape(plan, names, within)
     chosen = dict(shape.fields)
     for field, candidates in plan.items():
@@ -118,7 +118,7 @@ def find_columns(
 
 
 def flatten(shape: RecordShape, names: Sequence[str]) -> tuple[tuple[tuple[str, ...], ...], RecordShape]:
-    """Return the distinct columns that a shape needs, and a shape whose keys are indices of these columns."""
+    """Return the paths of the columns that a shape needs, and the shape with their indices as keys."""
     columns: dict[tuple[str, ...], int] = {}
     fields = []
     for field, options in shape.fields:
@@ -157,7 +157,7 @@ def _get_options(
 
 
 def make_shape(plan: Plan, names: Sequence[str], within: Within) -> RecordShape:
-    """Return the shape of records with the given names, which are also the keys of the shape."""
+    """Return the shape of records with the given names. Its options have these names as keys."""
     distinct = dict.fromkeys(names)
     folded: dict[str, list[str]] = {}
     for name in distinct:

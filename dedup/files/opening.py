@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 class PluginSource(Protocol):
-    """Source made by a plug-in class in `dedup.formats`, which takes a path and a maximum record size."""
+    """Source that a plug-in (entry point group `dedup.formats`) makes from a path and a record size limit."""
 
     suffixes: tuple[str, ...]  # file suffixes that the class reads, such as `(".wire",)`
     file: str  # name of the file in messages
@@ -52,7 +52,7 @@ NAMES_SHOWN = 8  # Maximum number of files of an archive that an error lists
 
 
 class OpenedFile:
-    """Sources of records of one path, which can be read once."""
+    """Records of one path: of a file, or of the files of an archive. They can be read once."""
 
     def __init__(self, path: str, reading: Reading, max_record_bytes: int) -> None:
         self.file = "<stdin>" if path == "-" else path
@@ -66,10 +66,10 @@ class OpenedFile:
             within, format = self._archive, reading.format
             self.format = self._choose_members(within, format) if within else _choose_format(path, format)
             if reading.sheet is not None and self.format != "xlsx":
-                raise InputError(f"{path} is no Excel file, and has no sheet: leave out --sheet")
+                raise InputError(f"{path} is not an Excel file, and has no sheet: leave out --sheet")
             if reading.encoding is not None and (_needs_seeking(self.format) or self.format == "xml"):
                 raise InputError(f"{path} names its own encoding: leave out --encoding")
-            self.source = self._open(self._names[0])  # in an archive: the file being read
+            self.source = self._open(self._names[0])  # source of the file being read
         except BaseException:
             if self._archive:
                 self._archive.close()
@@ -93,7 +93,7 @@ class OpenedFile:
     def records(
         self, plan: Plan, needed: Collection[str], understood: Understanding, *, every_line: bool = False
     ) -> Iterator[Record]:
-        """Return the records of all sources. Raises InputError, before the first record, for a bad source."""
+        """Return the records of all files. Raises InputError before the first record if one is unusable."""
 
         def of(source: Source, understood: Understanding) -> Iterator[Record]:
             if not isinstance(source, LineSource) or hasattr(source, "records"):
@@ -162,13 +162,13 @@ class OpenedFile:
 
 
 def _get_suffix(name: str) -> str:
-    """Return the suffix of a file name after removal of a suffix of packing, such as `.gz`."""
+    """Return the suffix of a file name in lower case: `.csv` for `news.csv` and for `news.csv.gz`."""
     path = Path(name.lower())
     return Path(path.stem).suffix if path.suffix in PACKED_SUFFIXES else path.suffix
 
 
 def _needs_seeking(format: str) -> bool:
-    return format in SEEKING or format not in FORMATS  # a plug-in may need it
+    return format in SEEKING or format not in FORMATS  # a plug-in may need to seek
 
 
 def _find_format(suffix: str) -> str | None:

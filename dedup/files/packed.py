@@ -1,7 +1,7 @@
 """Unpack files: gzip, bzip2, xz, Zstandard, and zip archives.
 
-The unpacked size has no limit: a bomb, read in steps, takes time but little memory, and a limit would refuse
-honest dumps. The directory of an archive has a size limit, since the directory is held in memory.
+The unpacked size has no limit, because a limit would refuse large honest files. Files are unpacked in steps,
+so a decompression bomb takes little memory. An archive's directory is held in memory, so its size is limited.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ from dedup.base.errors import InputError
 from dedup.base.extras import installing
 
 PLAIN_CHUNK_BYTES = 65_536
-PACKED_CHUNK_BYTES = 16_384  # A corrupt byte loses earlier bytes of its chunk; larger chunks are not faster
-UNPACKED_CHUNK_BYTES = 1_048_576  # Maximum unpacked in one step, so that a bomb cannot fill the memory
+PACKED_CHUNK_BYTES = 16_384  # Bytes before a corrupt byte in its chunk are lost; larger chunks are not faster
+UNPACKED_CHUNK_BYTES = 1_048_576  # Maximum unpacked in one step, so that a bomb cannot fill memory
 
 GZIP_MAGIC = b"\x1f\x8b"
 _MAGIC = {GZIP_MAGIC: "gzip", b"BZh": "bzip2", b"\xfd7zXZ\0": "xz", b"\x28\xb5\x2f\xfd": "zstd"}
@@ -73,11 +73,11 @@ class PackedFile:
         while any(magic.startswith(head) for magic in _MAGIC) and (more := self._fetch(PACKED_CHUNK_BYTES)):
             head += more
         if head.startswith(_ZIP_MAGIC):
-            where = "save it to a file" if self.file == "<stdin>" else "rename it to one"
-            raise InputError(f"{self.file} is a zip archive; {where} that is named .zip")
+            where = "save it to a file" if self.file == "<stdin>" else "rename it to a name"
+            raise InputError(f"{self.file} is a zip archive; {where} with the suffix .zip")
         packing = next((name for magic, name in _MAGIC.items() if head.startswith(magic)), None)
         if any(magic.startswith(head) for magic in _MAGIC):
-            # The suffix helps for an interrupted download, which may end before or within the magic bytes.
+            # An interrupted download may end before or within the magic bytes; then the suffix decides.
             packing = packing or PACKED_SUFFIXES.get(Path(self.file.lower()).suffix)
         if packing is not None:
             self.packing = packing
@@ -88,7 +88,7 @@ class PackedFile:
                 head = self._fetch(PLAIN_CHUNK_BYTES)
 
     def _unpack_streams(self, chunk: bytes, make: Callable[[], Any]) -> Iterator[bytes]:
-        # Files joined with cat hold several streams, and tapes pad streams with zeros.
+        # A file may hold several streams, joined with `cat`, and zeros after a stream, added by a tape drive.
         member, began = make(), False
         try:
             while chunk:
@@ -108,8 +108,8 @@ class PackedFile:
         except (InputError, MemoryError):
             raise
         except Exception as error:
-            # The errors of the four modules have no common base. A message has "Memory" or "memory" if the
-            # header asks for more memory than allowed.
+            # The errors of the four modules have no common class. If a header asks for more memory than
+            # allowed, the message contains "Memory" or "memory".
             if not began and "emory" in str(error):
                 raise InputError(f"{self.file} asks for more memory than allowed; unpack it first") from None
             self.truncated = True
@@ -165,8 +165,8 @@ def _choose_unpacker(packing: str, file: str) -> Callable[[], Any]:
     return zstd.ZstdDecompressor
 
 
-MAX_DIRECTORY_BYTES = 4 * 1_048_576  # About 40,000 files; a directory takes 15 times as much memory
-_PACKINGS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)  # Python can unpack only these in steps
+MAX_DIRECTORY_BYTES = 4 * 1_048_576  # For about 40,000 files; in memory a directory is 15 times as large
+_PACKINGS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)  # Methods that Python can unpack in steps
 _ENCRYPTED = 1  # Flag of an encrypted member
 _BROKEN_MEMBER = (zipfile.BadZipFile, EOFError, zlib.error)
 
@@ -189,7 +189,7 @@ class Archive:
         files = (info.filename for info in self._zip.infolist() if not info.is_dir())
         self.names = [name for name in files if not _is_hidden(name)]
         twice = next((name for name, count in Counter(self.names).items() if count > 1), None)
-        if twice is not None:  # by its name, zipfile reads only the last such file
+        if twice is not None:  # zipfile would read only the last file of this name
             self.close()
             raise InputError(f"{path} holds several files named {twice}; unpack them with: unzip -B {path}")
 
@@ -220,7 +220,7 @@ def _is_hidden(name: str) -> bool:
 
 
 class CountingFile:
-    """File that counts the bytes read, and refuses one read of more than `MAX_DIRECTORY_BYTES`."""
+    """File that counts the bytes read, and refuses to read more than `MAX_DIRECTORY_BYTES` at once."""
 
     def __init__(self, raw: Any, path: str, size: int) -> None:
         self._path, self._total = path, size
@@ -250,7 +250,7 @@ def open_file(path: str) -> tuple[Any, int | None]:
         raise InputError(f"{path} is a directory; name the files in it, such as {path}/*.jsonl") from None
     except PermissionError:
         raise InputError(f"{path}: no permission to read it; try: chmod +r {path}") from None
-    except (OSError, ValueError) as error:  # ValueError: a NUL in the name
+    except (OSError, ValueError) as error:  # ValueError: the name has a NUL
         why = (error.strerror if isinstance(error, OSError) else None) or "not a file name"
         raise InputError(f"{path}: cannot be opened: {why}; check the name") from None
     status = os.fstat(raw.fileno())

@@ -36,10 +36,10 @@ _LARGE_PAGE = (
     " in pyarrow with write_batch_size=16"
 )
 PARQUET_ENDS_EARLY = "Parquet data cannot be read: the rest of the file is missing"
-PARQUET_BATCH_ROWS = 64  # Rows in memory. In such a batch a row takes 4 µs; read separately it takes 44 µs
-# Maximum size of a batch, which may shrink to one row if every row refers to a large dictionary entry.
+PARQUET_BATCH_ROWS = 64  # Rows in memory. A row takes 4 µs in such a batch, and 44 µs if read alone
+# Maximum size of a batch. All its rows may repeat one large dictionary entry, so it may be a single row.
 PARQUET_BATCH_BYTES = 16 * 1_048_576
-PARQUET_PAGE_BYTES = 256 * 1_048_576  # Maximum when unpacked: 1,024 texts twice as long as the longest known
+PARQUET_PAGE_BYTES = 256 * 1_048_576  # Unpacked, at most: 1,024 texts twice as long as the longest known text
 PARQUET_BUFFER_BYTES = 65_536  # Without a buffer, pyarrow would hold all columns of a row group in memory
 
 
@@ -64,7 +64,7 @@ class ParquetSource:
         try:
             if raw.read(len(GZIP_MAGIC)) == GZIP_MAGIC:
                 raise InputError(f"{path} is Parquet inside gzip; unpack it: gunzip {path}")
-            # pyarrow gets the open file, since it accepts only paths in UTF-8.
+            # pyarrow gets the open file, not the path, since it accepts only paths in UTF-8.
             self._parquet = pyarrow.parquet.ParquetFile(
                 raw, buffer_size=PARQUET_BUFFER_BYTES, pre_buffer=False
             )
@@ -88,7 +88,7 @@ class ParquetSource:
         return self._read_records(columns, shape, understood)
 
     def _find_path(self, name: str, rest: str) -> tuple[str, ...] | None:
-        """Return the path to a column within a column of structs, or None."""
+        """Return the path to the column `rest` within the structs of the column `name`, or None."""
         kind, path = self._schema.field(name).type, []
         for wanted in rest.split("."):
             if not self._pa.types.is_struct(kind):

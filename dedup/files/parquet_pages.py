@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-HEADER_BYTES = 65_536  # Maximum size of a header: writers omit statistics of values of many kilobytes
+HEADER_BYTES = 65_536  # Maximum size of a page header: writers omit statistics of long values
 
 _TRUE, _FALSE, _BYTE, _DOUBLE, _BINARY, _LIST, _SET, _STRUCT = 1, 2, 3, 7, 8, 9, 10, 12
 _NUMBERS = (4, 5, 6)  # Types of integers with 16, 32 and 64 bits
@@ -12,7 +12,7 @@ _UNPACKED, _PACKED = 2, 3  # Ids of the header fields with the unpacked and pack
 
 
 def find_largest_page(raw: Any, chunk: Any) -> int:
-    """Return the unpacked size of the largest page in a column chunk; of the chunk if a header is broken."""
+    """Return the unpacked size of a column chunk's largest page, or of the chunk if a header is broken."""
     starts = [chunk.data_page_offset]
     if chunk.has_dictionary_page:
         starts.append(chunk.dictionary_page_offset)
@@ -42,14 +42,14 @@ def _read_struct(data: bytes, at: int) -> tuple[dict[int, int], int]:
             field, at = _read_number(data, at)
         if kind in _NUMBERS:
             found[field], at = _read_number(data, at)
-        elif kind not in (_TRUE, _FALSE):  # a flag has no bytes, since its type is its value
+        elif kind not in (_TRUE, _FALSE):  # a boolean has no bytes: the value is its type, true or false
             at = _skip_value(data, at, kind)
     return found, at + 1
 
 
 def _skip_value(data: bytes, at: int, kind: int) -> int:
     """Return the position after a value."""
-    if kind in (_TRUE, _FALSE, _BYTE):  # a flag in a list takes a byte
+    if kind in (_TRUE, _FALSE, _BYTE):  # within a list, a boolean takes a byte
         return at + 1
     if kind in _NUMBERS:
         return _read_number(data, at)[1]
@@ -67,7 +67,7 @@ def _skip_value(data: bytes, at: int, kind: int) -> int:
         return at
     if kind == _STRUCT:
         return _read_struct(data, at)[1]
-    raise ValueError(kind)  # maps occur in no header
+    raise ValueError(kind)  # page headers have no maps
 
 
 def _read_varint(data: bytes, at: int) -> tuple[int, int]:

@@ -51,27 +51,27 @@ from dedup.files.source import UTF8, guess_encoding
 
 Item = Article | Reject | Repair  # What a reader yields
 
-# Maximum number and bytes of records that are read before the first is yielded. At least one of these records
-# must have each mapped name. In a pipe, the dates of these records show how all its dates are written.
+# Maximum number and bytes of the records that are read before the first article is yielded. Each mapped name
+# must be in at least one of these records. For a pipe, their dates decide how all its dates are read.
 FIRST_RECORDS = 500
 FIRST_BYTES = 4_000_000
 
 PROGRESS_BYTES = 1_048_576  # Bytes of the file between two updates of the progress
-NAME_BYTES = 200  # Maximum of a file's name in the name of its rejects file: file systems allow 255
-NAMES_SHOWN = 12  # Maximum in an error about a name that the file does not have
+NAME_BYTES = 200  # Maximum kept of a file's name in the name of its rejects file; file systems allow 255
+NAMES_SHOWN = 12  # Maximum number of names listed in an error about a missing name
 CUT_CHARACTERS = 32_767  # Length at which Excel cuts off the text of a cell
 
 
 class ArticleReader(Iterator[Item]):
     """Iterator and context manager for the articles of one file, or of standard input for "-".
 
-    A record without an id gets its url as id if no earlier record had a name for an id. `every_line` is for
-    callers that answer every line of JSONL: blank lines become Rejects, ids are required, and no date makes
-    the file unusable.
+    A record without an id gets its url as id, if no record so far had a name for ids. `every_line` is for
+    callers that answer every line of JSONL: blank lines become Rejects, ids are required, and unreadable
+    dates are always accepted.
 
     Raises InputError before the first article if the file, its header or an argument cannot be used, if too
-    many dates of a column cannot be read (`dates.py`), or if the first records lack a mapped name. Raises
-    InputError later only for a failing disk, or for bad dates late in a pipe.
+    many dates of a column cannot be read (`dates.py`), or if a mapped name is in none of the first records.
+    Raises InputError later only if reading fails, or if too many dates late in a pipe cannot be read.
     """
 
     def __init__(
@@ -169,7 +169,7 @@ class ArticleReader(Iterator[Item]):
 
     def _scan_dates(self, records: Iterable[Record]) -> None:
         def readable() -> Iterator[dict[str, Any]]:
-            with suppress(InputError):  # the second reading reports the error
+            with suppress(InputError):  # the second reading raises this error again
                 for _, _, found in takewhile(lambda _: not self.stop(), records):
                     if isinstance(found, dict):
                         yield found
@@ -204,7 +204,7 @@ class ArticleReader(Iterator[Item]):
 
     @property
     def truncated(self) -> bool:
-        """True if the end of the file is missing; without the final checksum, articles may be corrupt."""
+        """True if the end of the file is missing. Without the final checksum, articles may be corrupt."""
         return self._opened.truncated
 
     def __iter__(self) -> Iterator[Item]:
@@ -290,7 +290,7 @@ class ArticleReader(Iterator[Item]):
     def _reject(self, line: int, reason: str, raw: bytes | str | None, source_id: Any) -> Reject:
         length: int | None = None
         if raw is not None:
-            whole = raw.length if isinstance(raw, Beginning) else len(raw)  # the JSON of a row is ASCII
+            whole = raw.length if isinstance(raw, Beginning) else len(raw)  # row as JSON: ASCII, so in bytes
             if whole > len(raw) or whole > MAX_RAW_BYTES:
                 raw, length = raw[:MAX_RAW_BYTES], whole
         return Reject(self._opened.source.file, line, reason, raw, length, find_usable_id(source_id))
@@ -331,7 +331,7 @@ def read_file(
     progress: Progress,
     stop: Callable[[], bool],
 ) -> Iterator[Article]:
-    """Yield articles; note Rejects and Repairs in `report` and `rejects`. Raises as `ArticleReader` does."""
+    """Yield articles; note Rejects and Repairs in `report` and `rejects`. Raises InputError."""
     with ArticleReader(path, reading, max_record_bytes) as reader, ExitStack() as stack:
         refused = stack.enter_context(RejectsFile(rejects, source=path)) if rejects is not None else None
         stack.callback(lambda: setattr(report, "truncated", reader.truncated))

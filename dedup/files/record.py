@@ -26,20 +26,20 @@ from dedup.base.times import parse_time
 from dedup.files.dates import TIMES
 from dedup.files.rejects import MAX_REPAIR_CHARACTERS
 
-# Number of the first line or row, from 1; bytes (None for rows); and values by field, or a reason to refuse.
+# Number of the first line or row, from 1; bytes (None for rows); values by field, or the reason to refuse it.
 Record = tuple[int, bytes | None, dict[str, Any] | str]
 Plan = Mapping[str, tuple[str, ...]]  # Names to try for each field of an article, in order
 
 REQUIRED_FIELDS = ("source_id", "text")
 
 # Maximum bytes of a line, or of the cells of a row. The longest of 120,000 articles has 132,000 characters.
-# Reading takes up to 13 times as much memory: bytes, text, csv's four bytes per character, and values.
+# Reading a record takes up to 13 times its size: bytes, text, csv's four bytes per character, and values.
 MAX_RECORD_BYTES = 16 * 1_048_576
-OTHER_BYTES = 1_048_576  # Allowance for fields besides the text, if longer texts than usual are allowed
+OTHER_BYTES = 1_048_576  # Allowed for all fields but the text, if texts longer than usual are allowed
 # Maximum number of commas and opening brackets in a JSONL line, or of delimiters and line ends in a CSV row.
 # Limiting bytes is not enough: a small object takes 30 times as many bytes in Python as in JSON.
 MAX_RECORD_VALUES = 1_000_000
-MAX_RECORD_KEYS = 1_000  # Each key is looked up among names of fields in 4 µs; exports have about 100 keys
+MAX_RECORD_KEYS = 1_000  # Looking up a key takes 4 µs; exports have about 100 keys
 MAX_RAW_BYTES = 1_048_576  # Maximum kept of a refused record; real articles are smaller
 
 TOO_MANY_VALUES = f"the record has more than {MAX_RECORD_VALUES:,} values"
@@ -52,11 +52,11 @@ def describe_error(error: Exception) -> str:
     return f"it cannot be read ({type(error).__name__})"
 
 
-UNREADABLE = object()  # Stands for a value that Python cannot represent, such as a time in the year 33,000
+UNREADABLE = object()  # Replaces a value that Python cannot represent, such as a time in the year 33,000
 
 
 class Refusal(str):
-    """Reason why a record is refused, with the id of the record if that can be read."""
+    """Reason why a record is refused, with the id of the record if the id can be read."""
 
     source_id: Any
 
@@ -78,7 +78,7 @@ class Beginning(bytes):
     """First bytes of a record that is too large to hold in memory."""
 
     length: int  # number of bytes of the whole record
-    quotes: int  # number of quotation marks in the whole record; after an odd number a CSV value is open
+    quotes: int  # number of quotation marks in the whole record; if odd, a CSV value is not closed
 
 
 def make_beginning(first: bytes, length: int, quotes: int) -> Beginning:
@@ -113,7 +113,7 @@ def make_article(found: dict[str, Any]) -> tuple[Article, Sequence[Flaw]]:
             raise InputError(f"{field} is missing")
     if "" in found.values():  # an empty cell of CSV is a missing value
         found = {field: value for field, value in found.items() if value != "" or field in REQUIRED_FIELDS}
-    if type(found["source_id"]) is int:  # not isinstance: True is an int too
+    if type(found["source_id"]) is int:  # isinstance would also accept True
         found["source_id"] = str(found["source_id"])
     if isinstance(found.get("byline"), (list, dict)):
         found = {**found, "byline": _join_names(found["byline"]) or None}
@@ -137,11 +137,11 @@ def make_article(found: dict[str, Any]) -> tuple[Article, Sequence[Flaw]]:
     return _repair(found)
 
 
-KEPT = "kept."  # Prefix, in a plan, of the names of values to keep
+KEPT = "kept."  # In a `Plan`, prefix of the names that the option `keep` lists
 
 
 def keep(found: dict[str, Any], names: Sequence[str]) -> None:
-    """Move the values found for these names into `kept`, in addition to values already in it."""
+    """Move the values of `names` into the field `kept`, in addition to the values that it already has."""
     values = {name: found.pop(KEPT + name, None) for name in names}
     given = {name: value for name, value in values.items() if value not in (None, "", [], {})}
     if given:
@@ -150,7 +150,7 @@ def keep(found: dict[str, Any], names: Sequence[str]) -> None:
 
 
 def _parse_object(value: str) -> Any:
-    """Return the object that a text holds in JSON, or the text unchanged."""
+    """Return the JSON object in a text as a dict, or the text unchanged if it is anything else."""
     try:
         made = json.loads(value)
     except (ValueError, RecursionError):
@@ -182,7 +182,7 @@ def _repair(found: dict[str, Any]) -> tuple[Article, Sequence[Flaw]]:
 
 
 def _check_value(field: str, value: Any) -> tuple[str | None, Any]:
-    """Return the fault of an optional value, or None, and the value to store."""
+    """Return the fault of an optional value (None for a good value), and the value to store."""
     from decimal import Decimal  # imported late, since few commands need it
 
     if value is UNREADABLE:

@@ -14,9 +14,9 @@ from dedup.base.errors import InputError
 from dedup.base.printable import as_json
 from dedup.files.whole import ends_a_line
 
-MAX_REPAIR_CHARACTERS = 100  # Maximum shown of a bad value: enough for a date, too few to copy the file
-FIRST_LINE_BYTES = 16 * 1_048_576  # Maximum length of a first line: 1 MiB of a record takes up to 6 MiB
-_OWN_START = b'{"at": '  # Start of a first line, which is incomplete if a run was killed while writing it
+MAX_REPAIR_CHARACTERS = 100  # Maximum shown of a bad value: enough for a date, too few to quote a text
+FIRST_LINE_BYTES = 16 * 1_048_576  # Maximum read of the first line: 1 MiB of a record takes up to 6 MiB
+_OWN_START = b'{"at": '  # Start of a rejects file, even if a run was killed while writing the first line
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +50,7 @@ class RejectsFile:
         {"at", "file", "line", "id", "outcome": "repaired", "reason", "field", "value"}
 
     The first line creates the file, so a load without faults leaves no file. All lines of a run have the same
-    "at". Bytes that are not UTF-8 are written as `\\xff`. Raises InputError for `source` and for other files.
+    "at". Invalid UTF-8 is written as `\\xff`. Raises InputError if `path` is `source` or not a rejects file.
     """
 
     def __init__(self, path: str | Path, source: str | Path | None = None) -> None:
@@ -93,7 +93,7 @@ class RejectsFile:
                 first = file.readline(FIRST_LINE_BYTES)
         except FileNotFoundError:
             return
-        except (OSError, ValueError) as error:  # ValueError: a NUL in the name
+        except (OSError, ValueError) as error:  # ValueError: the name has a NUL
             why = (error.strerror if isinstance(error, OSError) else None) or "not a file name"
             raise InputError(
                 f"{self.path}: cannot be written: {why}; name a different file with --rejects"

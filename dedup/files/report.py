@@ -11,7 +11,7 @@ from dedup.base.words import counted
 from dedup.files.dates import TIMES, DateColumn
 from dedup.files.rejects import Reject, Repair
 
-MAX_NAMES = 1_000  # Maximum of distinct names counted; a hostile file may have a new name in every line
+MAX_NAMES = 1_000  # Maximum number of different names counted; a hostile file may have new ones in each line
 MAX_NAME_CHARACTERS = 100  # Maximum number of characters shown of a name
 
 
@@ -22,7 +22,7 @@ class Understanding:
     file: str  # name of the file in messages
     format: str  # one of FORMATS; in case of XML: rss, atom or wxr
     delimiter: str | None = None  # delimiter of CSV
-    fields: dict[str, dict[str, int]] = field(default_factory=dict)  # records by article field and name
+    fields: dict[str, dict[str, int]] = field(default_factory=dict)  # record counts by field, name in file
     ignored: dict[str, int] = field(default_factory=dict)  # counts of records by unused top-level name
     records: int = 0  # count of articles and refused records
     dates: dict[str, DateColumn] = field(default_factory=dict)  # `published_at` and `added_at`, if any
@@ -38,19 +38,19 @@ class Understanding:
     not_read: list[str] = field(default_factory=list)  # files of an archive that are not read
     html: int = 0  # articles whose text looks like HTML but was left unchanged
     extracted: int = 0  # articles whose text was extracted from HTML
-    left_out: dict[str, int] = field(default_factory=dict)  # counts of entries by WordPress type or status
+    left_out: dict[str, int] = field(default_factory=dict)  # excluded WordPress entries by type or status
 
     def __post_init__(self) -> None:
         self.url_may_be_id = False
         self.seen: set[str] = set()  # fields whose name was in a record, even with a null value
 
     def find_unseen(self, fields: Mapping[str, str]) -> dict[str, str]:
-        """Return the items of `fields` (field to name) whose name was in no record so far, even with null."""
+        """Return items of `fields` (field -> name) whose name was in no record so far, not even with null."""
         return {field: name for field, name in fields.items() if field not in self.seen}
 
 
 def count_name(names: dict[str, int], name: str) -> None:
-    """Count a name, unless `names` already has `MAX_NAMES` different names."""
+    """Count a name; ignore a new name if `names` already has `MAX_NAMES` names."""
     if name in names or len(names) < MAX_NAMES:
         names[name] = names.get(name, 0) + 1
 
@@ -62,7 +62,7 @@ def shorten(name: str) -> str:
 IDS_KEPT = 20  # Maximum ids, or line numbers, in a report per reason; the rejects file has all
 REASONS_KEPT = 50  # Maximum distinct reasons in a report; a file of bad lines may have more
 OTHER_REASONS = "other reasons"
-NUMBER = re.compile(r"\d[\d,]*")  # Left out of reasons, so that equal faults count together
+NUMBER = re.compile(r"\d[\d,]*")  # Numbers are left out of reasons, so that equal faults count together
 
 
 @dataclass(slots=True)
@@ -71,7 +71,7 @@ class Noted(Answer):
 
     reason: str  # full reason of the first record
     count: int = 0
-    ids: list[str] = field(default_factory=list)  # first source_ids, or `line 17` without a readable id
+    ids: list[str] = field(default_factory=list)  # first source_ids, or `line 17` if the id is unreadable
 
 
 @dataclass(slots=True)

@@ -11,7 +11,7 @@ from dedup.files.packed import PLAIN_CHUNK_BYTES, Archive, PackedFile
 from dedup.files.record import MAX_RAW_BYTES, MAX_RECORD_BYTES, make_beginning
 
 UTF8 = "UTF-8"
-_MARKS = (  # longest mark first, since the mark of UTF-32 begins with the mark of UTF-16
+_MARKS = (  # Byte order marks, longest first, since the mark of UTF-32 begins with the mark of UTF-16
     (b"\xff\xfe\0\0", "UTF-32"),
     (b"\0\0\xfe\xff", "UTF-32"),
     (b"\xff\xfe", "UTF-16"),
@@ -20,7 +20,7 @@ _MARKS = (  # longest mark first, since the mark of UTF-32 begins with the mark 
 )
 _LONGEST_MARK = 4
 _MARK = "\ufeff".encode()
-# Stands for an invalid character, and is encoded as invalid UTF-8, so that only the record is refused.
+# Replaces an invalid character. It is encoded as invalid UTF-8, so that only the record with it is refused.
 _NO_CHARACTER = "\udcff"
 
 
@@ -70,7 +70,7 @@ class LineSource(PackedFile):
         self.max_line_bytes = max_line_bytes
         self.partial = b""  # last, incomplete line of a truncated file
         self.line = 0
-        self.encoding = UTF8 if encoding is None else check_encoding(encoding)  # a mark overrides it
+        self.encoding = UTF8 if encoding is None else check_encoding(encoding)  # a byte order mark wins
         self.start = b""  # first bytes in UTF-8, without a byte order mark; may be few from a slow pipe
         super().__init__(path, archive)
         try:
@@ -80,7 +80,7 @@ class LineSource(PackedFile):
             raise
 
     def lines(self) -> Iterator[tuple[int, bytes]]:
-        """Yield the number of each line, and its bytes without the newline, or its `Beginning`."""
+        """Yield the number of each line and its bytes without newline; a `Beginning` if it is too long."""
         pending = Pieces(self.max_line_bytes)
         for chunk in self.chunks:
             first, *others = chunk.split(b"\n")
@@ -115,7 +115,7 @@ class LineSource(PackedFile):
             chunks = _convert_to_utf8(itertools.chain([head], chunks), self.encoding)
             head = next(chunks, b"")
         head = head.removeprefix(_MARK)
-        # Read on after a single bracket: a bracket alone on the first line means JSON rather than JSONL.
+        # Read more if only a bracket was read: if it is alone on the first line, the file is JSON, not JSONL.
         while head.strip() in (b"{", b"[") and b"\n" not in head.lstrip() and len(head) < PLAIN_CHUNK_BYTES:
             more = next(chunks, b"")
             if not more:
@@ -155,7 +155,7 @@ def guess_encoding(sample: bytes) -> str:
     high = [byte for byte in sample if byte >= 0x80]
     beside = sum(a >= 0x80 and b >= 0x80 for a, b in itertools.pairwise(sample))
     low = sum(byte < 0xA0 for byte in high)
-    if beside * 2 > len(high):  # whole words above ASCII: no Latin script
+    if beside * 2 > len(high):  # most such bytes adjoin: whole words have no ASCII, so no Latin script
         if low * 4 > len(high):
             return "shift_jis"
         return "cp1251" if sum(byte >= 0xE0 for byte in high) * 2 > len(high) else "gb18030"

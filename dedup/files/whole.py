@@ -15,7 +15,7 @@ from dedup.base.errors import InputError
 def new_file(path: Path, *, private: bool = False, replace: bool = False) -> Iterator[Path]:
     """Yield a temporary path. After the block move the file to `path`; after an error delete the file.
 
-    `private`: no other user may read it. Raises InputError on failure, or if `path` exists without `replace`.
+    `private`: only for this user. Raises InputError on failure, or if `path` exists and not `replace`.
     """
     if not replace:
         _refuse_existing(path)

@@ -1,8 +1,8 @@
-"""Keep the row of a run in `dedup.run` fresh from a thread, with the progress of the run.
+"""Store the progress of a run in its row in `dedup.run` every few seconds, from a thread (the heartbeat).
 
 The thread has its own connection, so that a long statement of the run does not stop the heartbeat, and an
-error of the heartbeat does not stop the run. A live thread does not prove that the run works, so it writes
-only if the run made progress, the server answered the run, or the process computed since the last heartbeat.
+error of the heartbeat does not stop the run. A live thread does not prove that the run works. So the thread
+writes only if since the last write the run made progress, the server answered it, or the process computed.
 """
 
 from __future__ import annotations
@@ -26,13 +26,13 @@ GRACE_SECONDS = 1.0  # Wait before another run counts as alive: the server notic
 
 
 class Heartbeat:
-    """A run and its row in `dedup.run`. This is a `Progress`, and must be closed at the end."""
+    """A run and its row in `dedup.run`. It is a receiver of progress (`Progress`), and must be closed."""
 
     def __init__(self, database: Database, what: str) -> None:
         self.other: Run | None = None  # the live run that `claim` found
-        self.taken_over: Run | None = None  # the dead run that this one replaced
-        self.superseded = False  # another run replaced this one, so this one should end
-        self.engine: str | None = None  # engine that settles, once chosen; stored with the stage
+        self.taken_over: Run | None = None  # the dead run that this run replaced
+        self.superseded = False  # whether another run replaced this run, which should then end
+        self.engine: str | None = None  # engine that settles; None until it is chosen; stored with the stage
         self._database, self.what = database, what
         self._run: int | None = None
         self._stage, self._steps, self._moved_at = "starting", Steps(0), time.monotonic()
@@ -44,7 +44,7 @@ class Heartbeat:
         self._computed = time.process_time()
 
     def claim(self) -> bool:
-        """Begin the run; return False if another run is alive. Raises StuckError: that run is stuck."""
+        """Begin the run; return False if another run is alive. Raises StuckError if that run is stuck."""
         with translate_errors(self._database.location), self._connection.cursor(binary=True) as cursor:
             owner = self._find_owner(cursor)
         until = time.monotonic() + GRACE_SECONDS
@@ -56,7 +56,7 @@ class Heartbeat:
                     self._run = runs.claim(cursor, self.what, owner)
                 if self._run is not None:
                     self.taken_over = found
-                    # Without a thread the run continues, but counts as gone after its lease of a minute.
+                    # If no thread can start, the run continues, but counts as gone after a lease of a minute.
                     with suppress(RuntimeError):
                         self._thread.start()
                     return True
@@ -135,7 +135,7 @@ class Heartbeat:
 
     def _find_owner(self, cursor: Cursor) -> Owner:
         session = runs.find_session(cursor)
-        # With a pooler the session belongs to the pooler, and outlives this process.
+        # A session behind a pooler outlives this process, so its end would not show the end of the run.
         if self._connection.pooled:
             return Owner(socket.gethostname(), os.getpid(), None, None)
         return Owner(socket.gethostname(), os.getpid(), *session)

@@ -1,7 +1,7 @@
 """Read the state of a corpus for a monitor: waiting and failed articles, runs and workers.
 
 A monitor reads the state every minute, so no query reads a whole table. At most `SAMPLE` articles of a kind
-are counted. Larger numbers are estimates by the planner, with the shares of pending and stale articles in the
+are counted. Larger numbers are the planner's estimates, split into pending and stale articles as in the
 sample. `dedup status` reads everything, and its numbers are exact (`../store/overview.py`).
 """
 
@@ -21,15 +21,15 @@ from dedup.runs.runs import Run, Worker
 
 _sql = Statements("runs/monitoring")
 
-SAMPLE = 10_000  # Maximum number of articles of a kind that are counted: about 20 ms
+SAMPLE = 10_000  # Maximum number of articles of a kind that are counted, which takes about 20 ms
 # Maximum waiting time of an article if there are workers, but no run is at work. Even under load a worker
-# begins a run within a second, and the server restarts within this time.
+# begins a run within a second, and a restart of the server takes less time than this.
 WAIT_SECONDS = 900.0
-FAILING_RUNS = 2  # After this number of failures of one kind and no success, the next run will fail, too
+FAILING_RUNS = 2  # After this number of failures with one error and no success, the next run will fail, too
 # Failed articles with these reasons need no repair: photo articles have no text, and articles before the
 # horizon are never compared. Every newsroom has such articles every day.
 NO_FAULT = ("empty", "archived")
-FORGOTTEN_SECONDS = 3_600.0  # A worker gone for longer is no problem if nothing waits
+FORGOTTEN_SECONDS = 3_600.0  # A worker gone for longer is not a problem if nothing waits
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,18 +39,18 @@ class Vitals(Answer):
     at: datetime  # the time of the server
     articles: int  # number of articles, as the planner estimates
     pending: int  # articles without a mark
-    stale: int  # articles whose mark is to be settled again
+    stale: int  # articles whose mark must be settled again
     estimated: bool  # `pending` and `stale` are estimates, since there are more than `SAMPLE`
-    # Waiting time of the oldest pending or stale article: at most this, or at least this if `estimated`.
+    # Upper limit of the longest wait of a pending or stale article; if `estimated`, in the sample only.
     waiting_seconds: float | None
-    failed: dict[str, int]  # reason without numbers -> articles, among the newest `SAMPLE` failed ones
-    failed_lately: int  # failed articles that need a repair, within the requested time
-    limits: dict[str, int]  # safety limit -> articles that it left unsettled, at most `SAMPLE`
-    # name of a queue -> rows that wait, counted up to `SAMPLE` + 1. "changes" are unread changes of attached
+    failed: dict[str, int]  # reason without numbers -> count, among the newest `SAMPLE` failed articles
+    failed_lately: int  # articles that failed in the requested time, and need a repair
+    limits: dict[str, int]  # safety limit -> count of articles in the sample that it left unsettled
+    # Name of a queue -> count of waiting rows, up to `SAMPLE` + 1. "changes" are unread changes of attached
     # tables; a whole table that must be read counts as one change.
     queues: dict[str, int]
     changes_waiting_seconds: float | None  # waiting time of the oldest change in "changes"
-    drifted: list[str]  # problems of the schema and of attached tables, and rows that refuse marks
+    drifted: list[str]  # problems of the schema and attached tables, also tables whose rows refuse marks
     totals: dict[str, float]  # sums over all runs, such as "settled" and "seconds settling"
     quiet_at: datetime | None  # when a run or worker last found that nothing waits
     run: Run | None  # the run at work
@@ -70,8 +70,8 @@ class Vitals(Answer):
         return f"{articles}{also} {'waits' if self.pending + self.stale == 1 and not changes else 'wait'}"
 
     def problems(self, seconds: float, wait: float | None = None) -> list[str]:
-        """Return the problems in words. `seconds`: maximum waiting time of an article. `wait`: maximum while
-        no run is at work; None for `WAIT_SECONDS` if there are workers."""
+        """Return the problems in words. `seconds`: maximum waiting time of an article. `wait`: the same
+        while no run is at work; None: `seconds`, but with workers at most `WAIT_SECONDS`."""
         found = [*self.drifted]
         if wait is None:
             wait = min(WAIT_SECONDS, seconds) if self.workers else seconds
@@ -125,7 +125,7 @@ def load_vitals(cursor: Cursor, lately: float = 86_400.0) -> Vitals:
     quiet_at = max((time for time in times if time is not None), default=None)
     waiting = None
     if oldest is not None:
-        # The time of an edit is not stored, but no article waited at `quiet_at`, so none has waited longer.
+        # The time of an edit is not stored. But nothing waited at `quiet_at`, so every wait began later.
         since = oldest if quiet_at is None or estimated else max(oldest, quiet_at)
         waiting = max(0.0, (at - since).total_seconds())
     failed = cursor.execute(_sql("failed"), {"lately": lately, "sample": SAMPLE}).fetchall()

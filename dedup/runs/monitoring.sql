@@ -1,8 +1,8 @@
 -- The state of a corpus for status and metrics.
 
 -- name: unsettled_sample
--- Sample the unsettled articles. Return the server time, the planner's estimates of all and of unsettled
--- articles, the sample's size and pending articles, the time of its oldest article, and articles per limit.
+-- Sample the unsettled articles. Return the server time and the planner's estimates of all and of unsettled
+-- articles. For the sample, return the number of articles, of pending articles, the oldest arrival, and articles by limit.
 WITH looked_at AS MATERIALIZED (
     SELECT k.status, a.added_at, k.limit_fired FROM dedup.article_mark k
     CROSS JOIN LATERAL (SELECT added_at FROM dedup.article WHERE id = k.id OFFSET 0) AS a
@@ -19,8 +19,8 @@ SELECT clock_timestamp(),
             SELECT limit_fired, count(*) AS articles FROM looked_at WHERE limit_fired IS NOT NULL GROUP BY 1) AS fired)
 
 -- name: queues
--- Count unread changes of attached tables, deferred articles, and marks to be written, each up to the limit;
--- return also the seconds for which the first change has waited.
+-- Return the number of unread changes of attached tables, the seconds for which the oldest change has waited,
+-- and the numbers of deferred articles and of marks to be written. At most `limit` rows of each are counted.
 SELECT coalesce(sum(amount), 0)::bigint, extract(epoch FROM clock_timestamp() - min(noted_at))::double precision,
        (SELECT count(*) FROM (SELECT FROM dedup.deferred_article LIMIT %(limit)s) AS looked_at),
        (SELECT count(*) FROM (SELECT FROM dedup.mark_change LIMIT %(limit)s) AS looked_at)
@@ -38,7 +38,7 @@ GROUP BY 1 ORDER BY 1
 SELECT max(ended_at) FROM dedup.run WHERE outcome = 'done'
 
 -- name: failing
--- Count the failed runs since the last success by kind of error; a worker writes the kind only to its log.
+-- Count the failed runs since the last success by kind of error. Workers write the kind only to their logs.
 SELECT coalesce(error, 'see its log'), count(*) FROM dedup.run
 WHERE outcome = 'failed' AND what = ANY(%(kinds)s)
     AND id > coalesce((SELECT max(id) FROM dedup.run WHERE outcome = 'done' AND what = ANY(%(kinds)s)), 0)

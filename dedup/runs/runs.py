@@ -1,8 +1,8 @@
-"""Runs and workers of a corpus: a row for each, kept fresh by heartbeats.
+"""Store runs and workers of a corpus, with one row for each, which heartbeats keep up to date.
 
-A killed run does not end its row. So the next run checks the database session that the row names, which ends
-with the process of the run, and the time of the last heartbeat, in case the session is not visible. Two runs
-at the same time do no harm: everything is written under the settle lock.
+A killed run does not write its end. So the next run checks whether the killed run's database session still
+exists; it ends with the run's process. If the session is not visible, the age of the last heartbeat decides.
+Two runs at the same time do no harm, because everything is written under the settle lock.
 A worker that waits updates its own row; while it settles, the row of its run shows that the worker is alive.
 """
 
@@ -23,17 +23,17 @@ _sql = Statements("runs/runs")
 
 LEASE_SECONDS = 60.0  # A run with an older heartbeat is gone
 STUCK_SECONDS = 600.0  # A live run without progress for longer is probably stuck
-KEPT = 1_000  # Maximum number of rows in `dedup.run`; older ones are deleted
+KEPT = 1_000  # Maximum number of rows in `dedup.run`; older rows are deleted
 SETTLING = ("backfill", "worker", "import")  # Kinds of runs that settle the corpus, and exclude each other
 
 _LEASE = {"lease": LEASE_SECONDS}
 
-Session = tuple[int, datetime | None]  # Process id in the server, and its start, None if a pooler hides it
+Session = tuple[int, datetime | None]  # Id of its server process, and its start (None if a pooler hides it)
 
 
 @dataclass(frozen=True, slots=True)
 class Owner:
-    """The process of a run, and the database session of the heartbeat, None behind a pooler."""
+    """Process of a run, and the database session of its heartbeat (`backend_...`), None behind a pooler."""
 
     host: str
     process_id: int
@@ -43,7 +43,7 @@ class Owner:
 
 @dataclass(frozen=True, slots=True)
 class Run(Answer):
-    """A run without an end in its row, alive or gone."""
+    """A run whose row has no end, since the run is alive or has gone without storing its end."""
 
     id: int
     host: str
@@ -89,7 +89,7 @@ class RunCounts:
 
 @dataclass(frozen=True, slots=True)
 class PastRun(Answer):
-    """A row of `dedup.run_history`: a run that ended, or the current one."""
+    """A row of `dedup.run_history`: a run that ended, or the current run."""
 
     id: int
     what: str
@@ -130,7 +130,7 @@ def beat(
     values = {"run": run, "stage": stage, "done": done, "total": total, "still": still_seconds}
     if cursor.execute(_sql("beat"), {**values, **asdict(owner)}).rowcount:
         return True
-    # A missing row was deleted, while a run that was replaced still has a row.
+    # A run without a row was not replaced: its row was deleted. A replaced run still has a row.
     return cursor.execute(_sql("find"), {"run": run}).fetchone() is None
 
 
@@ -191,9 +191,9 @@ def begin_worker(cursor: Cursor, host: str, process_id: int) -> int:
 
 
 def see_worker(cursor: Cursor, worker: int, *, idle: bool, session: Session | None = None) -> bool:
-    """Record the heartbeat of a worker; return False if its row was deleted. `idle`: it found no work.
+    """Store the heartbeat of a worker, and delete gone workers; return False if the worker has no row.
 
-    `session`: a database session that stays open while the worker lives; None behind a pooler.
+    `idle`: no work was found. `session`: a session that ends with the worker; None behind a pooler.
     """
     cursor.execute(_sql("delete_gone_workers"), {**_LEASE, "besides": worker})
     backend_pid, backend_start = session or (None, None)

@@ -1,19 +1,19 @@
 -- Runs and workers of a corpus.
 
 -- name: run_served
--- True if the session of `dedup.run r` still exists. pg_stat_activity may hide its start.
+-- True if the session of the run `r` still exists or is unknown. pg_stat_activity may hide the session's start.
 (r.backend_pid IS NULL OR EXISTS (
     SELECT FROM pg_stat_activity s
     WHERE s.pid = r.backend_pid AND (s.backend_start IS NULL OR s.backend_start = r.backend_start)))
 
 -- name: worker_served
--- True if the session of `dedup.worker w` still exists.
+-- True if the session of the worker `w` still exists or is unknown.
 (w.backend_pid IS NULL OR EXISTS (
     SELECT FROM pg_stat_activity s
     WHERE s.pid = w.backend_pid AND (s.backend_start IS NULL OR s.backend_start = w.backend_start)))
 
 -- name: worker_alive
--- True if `dedup.worker w` is alive: the worker was seen within the lease, or its process has a live run.
+-- True if the worker `w` is alive: the worker was seen within the lease, or its process has a live run.
 (w.seen_at > clock_timestamp() - make_interval(secs => %(lease)s) AND ${worker_served}
  OR EXISTS (
     SELECT FROM dedup.run r
@@ -45,16 +45,16 @@ SET heartbeat_at = clock_timestamp(), progress_at = clock_timestamp() - make_int
 WHERE id = %(run)s AND ended_at IS NULL
 
 -- name: begin
--- Begin a run.
+-- Add the row of a new run, and return its id.
 INSERT INTO dedup.run (what, host, process_id, backend_pid, backend_start)
 VALUES (%(what)s, %(host)s, %(process_id)s, %(backend_pid)s, %(backend_start)s) RETURNING id
 
 -- name: begin_worker
--- Begin a worker.
+-- Add the row of a new worker, and return its id.
 INSERT INTO dedup.worker (host, process_id) VALUES (%(host)s, %(process_id)s) RETURNING id
 
 -- name: current
--- Return the run of some kinds that has no end, alive or gone.
+-- Return the run of the given kinds whose row has no end, whether the run is alive or gone.
 SELECT id, host, process_id, started_at, stage, done, total,
        extract(epoch FROM clock_timestamp() - heartbeat_at)::double precision,
        extract(epoch FROM clock_timestamp() - progress_at)::double precision,
@@ -62,7 +62,7 @@ SELECT id, host, process_id, started_at, stage, done, total,
 FROM dedup.run r WHERE what = ANY (%(kinds)s) AND ended_at IS NULL
 
 -- name: delete_gone_workers
--- Delete the workers that are gone, except for the worker that asks.
+-- Delete the rows of workers that are gone, but not the row of the calling worker.
 DELETE FROM dedup.worker w WHERE w.id IS DISTINCT FROM %(besides)s AND NOT ${worker_alive}
 
 -- name: delete_old
@@ -71,12 +71,12 @@ DELETE FROM dedup.run
 WHERE ended_at IS NOT NULL AND id <= (SELECT id FROM dedup.run ORDER BY id DESC OFFSET %(kept)s LIMIT 1)
 
 -- name: end
--- End a run, unless its row has an end.
+-- Store the end of a run, unless its row already has an end; return its id.
 UPDATE dedup.run SET ended_at = clock_timestamp(), outcome = %(outcome)s, error = %(error)s
 WHERE id = %(run)s AND ended_at IS NULL RETURNING id
 
 -- name: end_worker
--- End a worker.
+-- Delete the row of a worker that ends.
 DELETE FROM dedup.worker WHERE id = %(worker)s
 
 -- name: find
@@ -97,7 +97,7 @@ SET seen_at = clock_timestamp(), backend_pid = %(backend_pid)s, backend_start = 
 WHERE id = %(worker)s
 
 -- name: session
--- Return the session of this connection.
+-- Return the session of this connection: the id of its server process, and its start, if visible.
 SELECT pg_backend_pid(), (SELECT backend_start FROM pg_stat_activity WHERE pid = pg_backend_pid())
 
 -- name: totals

@@ -1,7 +1,7 @@
 """Find out whether anything waits to be settled, by a query every second or by a notification.
 
 The query must be cheap: each source of work in `waiting.sql` has an index. A notification is only a hint: the
-worker also runs the query without one, after a pause. So a lost notification, a dead connection or a pooler
+worker also runs the query after a pause. So a lost notification, a dead connection or a pooler
 without LISTEN only delays the work.
 """
 
@@ -36,7 +36,7 @@ log = logging.getLogger("dedup.listener")
 @dataclass(frozen=True, slots=True)
 class Waiting:
     settling: bool  # articles or changed settings wait; a changed program is not noticed here
-    counting: bool  # sentences must be counted, which may make articles wait, or credits must be read
+    counting: bool  # credits must be read, or sentences must be counted, after which articles may wait
     words: bool  # the words of sentences must be stored; no article waits for this
 
     def __bool__(self) -> bool:
@@ -59,7 +59,7 @@ class Listener:
         self._next, self._pause = 0.0, AGAIN_SECONDS[0]
 
     def wait(self, seconds: float, stop: Callable[[], bool]) -> bool:
-        """Wait for a notification for at most `seconds`; return whether one came."""
+        """Wait at most `seconds` for a notification, or until `stop`; return whether a notification came."""
         deadline = time.monotonic() + seconds
         while not stop():
             left = deadline - time.monotonic()

@@ -28,30 +28,30 @@ SELECT EXISTS (
     SELECT FROM dedup.mark_change WHERE failed IS NULL AND attachment_id NOT IN (
         SELECT id FROM dedup.attachment WHERE seen -> 'problems' IS NOT NULL)
     UNION ALL
-    -- Deferred articles.
+    -- Articles that could not be stored at once, because another transaction held them.
     SELECT FROM dedup.deferred_article
     UNION ALL
-    -- An interrupted run of the memory engine.
+    -- An interrupted run of the memory engine (which settles the whole corpus).
     SELECT FROM dedup.corpus_state WHERE bulk_run IS NOT NULL
     UNION ALL
-    -- Fingerprints not yet in use.
+    -- Fingerprints that a large backfill made, and that are not yet in use.
     SELECT FROM dedup.fingerprint_bulk
     UNION ALL
-    -- A horizon that must be moved, or articles that must be divided by the horizon again.
+    -- The horizon (older articles are archived) must be moved, or articles must be divided by the horizon again.
     SELECT FROM dedup.corpus_state WHERE horizon_wanted IS NOT NULL OR divided IS NULL
     UNION ALL
-    -- Changed settings.
+    -- Changed settings that are not yet applied.
     SELECT FROM dedup.setting WHERE value IS DISTINCT FROM adopted
     UNION ALL
-    -- New sentence parameters.
+    -- New parameters for sentences that are not yet applied.
     SELECT FROM dedup.sentence_model WHERE NOT adopted
 ), EXISTS (
-    -- Sentences to count: a hook leaves a row of `sentence_change` for every article that it settles.
+    -- Sentences to count. A hook (a call that settles an article at once) adds a row for every article that it settles.
     SELECT FROM dedup.corpus_state WHERE recount_all UNION ALL SELECT FROM dedup.sentence_change
     UNION ALL
     -- Articles whose credits must be read.
     SELECT FROM dedup.credit_unread
 ), EXISTS (
-    -- A schedule by which the words of sentences must be stored now.
+    -- Words of sentences to store: the time of the schedule has come.
     SELECT FROM dedup.sentence_schedule WHERE begun_at < now() - make_interval(mins => minutes)
 )

@@ -281,11 +281,11 @@ def test_an_archive_is_told_where_it_cannot_be_read(tmp_path: Path) -> None:
     path = archive(tmp_path / "a.zip", {"a.jsonl": LINES})
     with (
         mock.patch.object(sys, "stdin", type("Stdin", (), {"buffer": io.BytesIO(path.read_bytes())})),
-        pytest.raises(InputError, match=r"<stdin> is a zip archive; save it to a file that is named \.zip"),
+        pytest.raises(InputError, match=r"<stdin> is a zip archive; save it to a file with the suffix \.zip"),
     ):
         read_articles("-")
     (tmp_path / "a.jsonl").write_bytes(path.read_bytes())
-    assert "rename it to one that is named .zip" in refuse(tmp_path / "a.jsonl")
+    assert "rename it to a name with the suffix .zip" in refuse(tmp_path / "a.jsonl")
 
 
 def test_gzip_is_read_to_the_last_byte_whatever_the_steps(monkeypatch: pytest.MonkeyPatch) -> None:
