@@ -6,8 +6,8 @@
         verdict = dd.submit(Article(source_id="a1", text="...", publication="Courier"))
         print(verdict.status, verdict.duplicate_of)
 
-`dedup.errors` holds the errors, `dedup.server` the embedded server, `dedup.worker` a worker, `dedup.metrics`
-the metrics. Extras are `dedup.watch`, `dedup.frames`, `dedup.scrapy`, `dedup.spooling` and `dedup.spark`.
+Further modules: `dedup.errors`, `dedup.server` (embedded server), `dedup.worker` and `dedup.metrics`. Extras
+add `dedup.watch`, `dedup.frames`, `dedup.scrapy`, `dedup.spooling` and `dedup.spark`.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ if TYPE_CHECKING:
     from dedup.store.verdicts import MarkedArticle as MarkedArticle
     from dedup.store.versions import AlterationRow as AlterationRow
 
-# Names are imported at their first use, so that `dedup.rules` can be imported without SQLAlchemy.
+# Each name is imported at its first use, so that `dedup.rules` can be imported without SQLAlchemy.
 _HOMES = {
     name: module
     for module, names in {
@@ -103,11 +103,11 @@ _HOMES = {
 
 __all__ = sorted(_HOMES)
 
-# Modules are imported at first use too: after `import dedup`, `dedup.server.start()` works.
+# These modules are imported at their first use, too: after `import dedup`, `dedup.server.start()` works.
 _MODULES = ("errors", "frames", "metrics", "operation", "server", "watch", "worker")
 
 if not TYPE_CHECKING:
-    # A type checker that sees a `__getattr__` accepts every name, even a misspelt one.
+    # Hide `__getattr__` from type checkers, which would then accept every name, even a misspelt one.
 
     def __getattr__(name: str) -> Any:
         if name in _MODULES:

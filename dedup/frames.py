@@ -1,4 +1,4 @@
-"""Arrow tables of a corpus; they need the extra `frames`."""
+"""Export a corpus as Arrow tables; needs the extra `frames`."""
 
 from dedup.base.extras import of_extra
 

@@ -1,4 +1,4 @@
-"""A spool for a scraper's articles while the database does not answer; it needs no package of an extra."""
+"""Save a scraper's articles on disk while the database does not answer. Needs no packages of an extra."""
 
 from dedup.base.extras import of_extra
 

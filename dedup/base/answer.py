@@ -1,4 +1,4 @@
-"""The base class of answers, which are dataclasses that can be written as JSON."""
+"""Define the base class of answers: dataclasses that the library returns, and that become JSON."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The type of a news article, for files, `submit` and the library. `dedup.text` processes the text."""
+"""Define `Article`, a news article as read from a file or given to `submit`. Check the limits of fields."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from dedup.base.errors import InputError
 from dedup.base.kept import as_json, kept_values
 from dedup.base.times import Time, parse_time
 
-# Postgres refuses unique index entries above 2,704 bytes; 1,024 is well below, and any URL in use fits.
+# Postgres refuses entries above 2,704 bytes in a unique index; 1,024 bytes are enough for a URL as the key.
 MAX_SOURCE_ID_BYTES = 1024
 
 MAX_TEXT_CHARACTERS = 50_000_000
-"""Maximum of the setting `text_max_characters`. A text above this maximum is refused, not marked `failed`."""
+"""Upper limit of the setting `text_max_characters`. A text above this limit is refused with an InputError."""
 
 # In real news the longest title that we saw has 255 bytes, the longest address 910, the longest name of a
-# publication 89. RFC 5646 requires at least 35 bytes for a language tag. A longer value is a mistake.
+# publication 89. RFC 5646 wants room for language tags of 35 bytes. Values above these limits are errors.
 MAX_FIELD_BYTES: dict[str, int] = {
     "source_id": MAX_SOURCE_ID_BYTES,
     "title": 16_384,
@@ -37,13 +37,13 @@ class Article:
     Attributes:
         source_id: the caller's key for the article, unique in a corpus; 1 to 1,024 bytes of UTF-8.
         text: the body as plain text, at most 50,000,000 characters. An unreadable text is marked `failed`.
-        title, url, publication, byline: for display and grouping, never compared; at most 16,384, 16,384,
-            4,096 and 4,096 bytes of UTF-8. The byline names the author, and perhaps an agency (`credits`).
+        title, url, publication, byline: for display and grouping; only the title of a short text is compared.
+            At most 16,384, 16,384, 4,096 and 4,096 bytes of UTF-8. The byline names author and agency.
         published_at: when the article was published, in UTC.
         added_at: when the corpus first stored the article; None means now.
         language: ISO 639 code such as `en`, at most 64 bytes; None means the default of the corpus.
         kept: your own columns, JSON values by column name: shown beside the mark, never compared. A text is
-            cut to 4,096 characters; any other value that is longer than that as JSON is left out.
+            cut to 4,096 characters. Any other value is left out if its JSON has more than 4,096 characters.
     """
 
     source_id: str
@@ -129,16 +129,16 @@ class Article:
         return f"Article({', '.join(shown)})"
 
 
-ARTICLE_FIELDS: tuple[str, ...] = tuple(field.name for field in fields(Article))  # As in the columns
+ARTICLE_FIELDS: tuple[str, ...] = tuple(field.name for field in fields(Article))  # Also column names
 
 
 def utf8_size(text: str) -> int:
-    # Encoding is much slower than `len`, and nearly all fields are ASCII.
+    # Most fields are ASCII, whose size in bytes is `len`: encoding them only to count would be slow.
     return len(text) if text.isascii() else len(text.encode("utf-8", "surrogatepass"))
 
 
 def stored_size(article: Article) -> int:
-    """Return the number of bytes in all texts of an article: the cost of sending it to the database."""
+    """Return the bytes of UTF-8 in all text fields of an article: the cost of sending it to the database."""
     values = (getattr(article, name) for name in ARTICLE_FIELDS)
     return sum(utf8_size(value) for value in (*values, as_json(article.kept)) if isinstance(value, str))
 
@@ -153,7 +153,7 @@ def storable(text: str) -> str:
 
 
 def short_text(name: str, value: str) -> str:
-    """Return a storable title, url, publication, language or byline. Raises InputError if it is too long."""
+    """Return a text field's value, cleaned by `storable`. Raises InputError: too long, or not a string."""
     if not isinstance(value, str):
         raise InputError(f"{name} must be a string, not {type(value).__name__}")
     # A shortcut: a load checks millions of values, and nearly all are short ASCII.

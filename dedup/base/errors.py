@@ -32,7 +32,7 @@ class InputError(DedupError):
 
 
 class CursorError(InputError):
-    """A cursor of changes is too old, or belongs to an earlier history of the marks: read all marks again."""
+    """A cursor in the mark changes is too old, or invalid after a restore: read all marks again."""
 
 
 class SettingError(DedupError):
@@ -48,7 +48,7 @@ class NotFoundError(DedupError):
 
 
 class MachineError(DedupError):
-    """The machine has too little free memory or too few threads; the cause is not in a text."""
+    """The machine lacks memory, or allows no more threads. No article text is the cause."""
 
 
 class StuckError(DedupError):
@@ -111,10 +111,10 @@ class EmbeddedServerError(DatabaseError):
     """The embedded server could not be started or stopped."""
 
 
-# Waiting does not end these errors: a person has to act. Loops that wait for a database stop at them.
+# A person has to act on these errors, so loops that wait for a database stop instead of trying again.
 LASTING = (LoginError, RightsError, SchemaError)
 
 
 def is_about_input(error: DatabaseError) -> bool:
-    """Return whether the database refused this one value, such as an article, and would accept others."""
+    """Return whether the database refused only the given value, such as one article, and works otherwise."""
     return type(error) is DatabaseError

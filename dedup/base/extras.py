@@ -18,11 +18,11 @@ if TYPE_CHECKING:
     from importlib.metadata import Distribution
 
 DISTRIBUTION = "newsdedup"
-NOT_IN_SETUP = ("spark",)  # Extras not in requirements/dev.txt, so not in `scripts/setup dev`
+NOT_IN_SETUP = ("spark",)  # Missing in requirements/dev.txt, so `scripts/setup dev` does not install them
 
 
 def installing(extra: str) -> str:
-    """Return the command that adds `extra` to the running environment."""
+    """Return the shell command that installs `extra` in the running environment."""
     from importlib.metadata import PackageNotFoundError, distribution  # A slow import, seldom needed
 
     try:
@@ -70,7 +70,7 @@ def _with_extra(what: str, extra: str) -> str:
 
 
 def _pip() -> str:
-    # A `pip` on the PATH may belong to another environment.
+    # Use a `pip` on the PATH only if it belongs to the running environment.
     if importlib.util.find_spec("pip") is None:
         return f"uv pip install --python {shlex.quote(sys.executable)}"
     found = shutil.which("pip")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import unicodedata
 
-# Only the accents of Latin, Greek and Cyrillic: in other scripts combining marks are parts of letters.
+# The accents of Latin, Greek and Cyrillic. In other scripts, combining marks are parts of letters and stay.
 ACCENTS = "\u0300-\u036f"
 
 # Unicode does not decompose these letters into a plain letter and an accent.

@@ -24,7 +24,7 @@ MAX_TAGS = 20_000
 # lxml fails at 256 levels of nested elements; news pages have 20 to 40.
 MAX_DEPTH = 200
 MAX_ATTRIBUTES = 30
-# A picture encoded in an attribute is much longer, and has no text.
+# Longer values of attributes are cut: they are mostly encoded pictures, which have no text.
 MAX_ATTRIBUTE_CHARACTERS = 300
 LOOKED_AT_CHARACTERS = 100_000  # Only the beginning of a text is tested for HTML
 
@@ -51,7 +51,7 @@ _BLOCK_TAG = rf"(?i)</?(?:{_BLOCKS})(?:\s[^<>]*)?/?>"
 _INLINE_TAG = rf"(?i)</?(?:{_INLINES}|a(?=\s+[a-z]+\s*=|>))(?:\s[^<>]*)?/?>"
 # The `;` is required: `AT&T`, and `&copy` in a web address, are not entities.
 _ENTITY = r"&(?:[a-zA-Z][a-zA-Z0-9]{1,31}|#[0-9]{1,7}|#[xX][0-9a-fA-F]{1,6});"
-# A sentence about HTML may mention a tag or a pair. So two tags suffice only if the text begins with a tag.
+# Prose about HTML may mention two tags. So two tags prove HTML only if the text begins with a tag.
 _TAGS_AT_START, _TAGS_ANYWHERE = 2, 3
 _SURROGATES = re.compile(
     r"&#(?:[xX][dD][89abAB][0-9a-fA-F]{2}|5(?:5[3-9]\d\d|6[0-3]\d\d));"
@@ -94,9 +94,9 @@ def extract(html: str) -> str:
         raise InputError(f"the HTML is longer than {MAX_HTML_CHARACTERS:,} characters")
     html = paired(html.replace("\0", "").encode("utf-8", "ignore").decode("utf-8"))
     found: Any = None
-    # An extractor would treat text before the first block as a menu and drop it; a fragment has no menus.
+    # Do not use the extractor for a fragment: it would drop text before the first block as a menu.
     if _PAGE.search(html):
-        # Hostile HTML can cause any exception in a parser; then all the text of the page is used.
+        # Hostile HTML can cause any exception in a parser. All the text of the page is used in that case.
         with suppress(Exception):
             # lxml takes minutes for a tag with 100,000 attributes, so tags and attributes are limited first.
             found = extractor(_rewritten(_tokens(html)))
@@ -107,7 +107,7 @@ def extract(html: str) -> str:
 
 
 def paired(text: str) -> str:
-    """Replace each pair of entities that encodes the two surrogates of a character by that character."""
+    """Replace two HTML entities for the surrogates of one character, such as `&#55357;&#56832;`, by 😀."""
     return _SURROGATES.sub(_one, text) if "&#" in text else text
 
 
@@ -121,7 +121,7 @@ def _one(pair: re.Match[str]) -> str:
 def readable(body: str) -> str:
     """Return the text of a stored body, which may be HTML; an empty string if the HTML has no text.
 
-    A body above MAX_HTML_CHARACTERS is returned unchanged. Raises InputError: trafilatura is not installed.
+    A body above MAX_HTML_CHARACTERS is returned unchanged. Raises InputError: no extractor is installed.
     """
     if not looks_like_html(body) or len(body) > MAX_HTML_CHARACTERS:
         return body
@@ -146,7 +146,7 @@ def plain_title(title: str) -> str:
 
 
 def take_out(found: dict[str, Any], page: str | None) -> None:
-    """Set the text of an article, extracted from its page, and remove HTML tags from the title."""
+    """Set `found["text"]` to the text of `page`, if a page is given; remove HTML from `found["title"]`."""
     if page is not None:
         found["text"] = extract(page)
     if isinstance(title := found.get("title"), str):
@@ -160,26 +160,26 @@ def need_extractor() -> Callable[[str], Any]:
         if found:
             return found
         known = ", ".join(plugins.declared("extractors")) or "none"
-        raise InputError(f"{EXTRACTOR_VARIABLE} is {name}, which no plug-in has; their extractors: {known}")
+        raise InputError(f"{EXTRACTOR_VARIABLE} is {name}, but no plug-in has this extractor; known: {known}")
     try:
         import trafilatura
     except ImportError:
         raise InputError(f"HTML needs trafilatura: run `{installing('html')}`") from None
     for name in ("trafilatura", "htmldate", "courlan", "justext"):
         logger = logging.getLogger(name)
-        # These libraries log every broken page. A program that wants these messages sets the loggers' levels.
+        # Silence these libraries, which log every broken page, unless the program set the level of a logger.
         if logger.level == logging.NOTSET:
             logger.setLevel(logging.CRITICAL + 1)
     return partial(trafilatura.extract, output_format="txt", favor_recall=True, include_comments=False)
 
 
 Token = tuple[str, str, str]
-"""Forms: ("text", "", text), ("open", name, attributes), ("close", name, ""), ("data", "", JSON-LD)."""
+"""One of ("text", "", text), ("open", name, attributes), ("close", name, ""), ("data", "", JSON-LD)."""
 
 
 def _tokens(html: str) -> Iterator[Token]:
-    # An unclosed tag or comment ends the page. Searching for the missing end at each such tag would take time
-    # that grows with the square of the page's length.
+    # An unclosed tag or comment takes up the rest of the page. If the search went on after each such tag, its
+    # time would grow with the square of the page's length.
     position = 0
     while (at := html.find("<", position)) >= 0:
         if at > position:
@@ -216,7 +216,7 @@ def _after(html: str, mark: str, start: int) -> int:
 
 
 def _attributes(html: str, position: int) -> tuple[int, str]:
-    """Return the position after a tag, and the first attributes of the tag, escaped."""
+    """Return the position after a tag, and at most MAX_ATTRIBUTES attributes of the tag as HTML."""
     kept: list[str] = []
     while True:
         skipped = _SKIP.match(html, position)
@@ -233,7 +233,7 @@ def _attributes(html: str, position: int) -> tuple[int, str]:
             continue
         position = found.end()
         if html[position : position + 1] in ('"', "'") and found.group(4) == "":
-            return len(html), " ".join(kept)  # The quoted value is never closed
+            return len(html), " ".join(kept)  # The quotation mark is never closed
         if len(kept) < MAX_ATTRIBUTES and found[1].isascii() and len(found[1]) <= MAX_ATTRIBUTE_CHARACTERS:
             value = next((value for value in found.groups()[1:] if value is not None), "")
             plain = entities.unescape(value[:MAX_ATTRIBUTE_CHARACTERS])

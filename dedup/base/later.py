@@ -1,4 +1,4 @@
-"""Import modules on first use, since most programs never need them.
+"""Import a module only when its first attribute is read, so that programs start quickly.
 
 if TYPE_CHECKING:
     from dedup.settling import backfill

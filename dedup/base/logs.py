@@ -15,7 +15,7 @@ LogFormat = Literal["text", "json"]
 LogLevel = Literal["debug", "info", "warning", "error"]
 
 LOGGERS = ("dedup", "uvicorn")
-COUNTS = ("fingerprinted", "settled", "failed")  # Fields of a report to log
+COUNTS = ("fingerprinted", "settled", "failed")  # Counts of a backfill report that are logged
 
 _PLAIN = frozenset(vars(logging.makeLogRecord({}))) | {"message", "asctime", "taskName"}
 """Attributes that every log record has; any further attribute belongs to the event."""
@@ -35,10 +35,10 @@ def configure(format_: LogFormat = "text", level: LogLevel = "info") -> None:
 def settled(report: BackfillReport, seconds: float | None = None) -> None:
     """Log the counts of a backfill report with the logger `dedup.worker`; as a warning if texts failed.
 
-    `seconds`: the duration of one worker round; None for a whole run, whose event has more fields.
+    `seconds`: the duration of one round of a worker. None means a whole run, logged with `deferred`.
     """
     counts = {name: getattr(report, name) for name in COUNTS}
-    if report.archived:  # Only if the corpus has a window, and it moved
+    if report.archived:  # Only a corpus with a window archives articles
         counts["archived"] = report.archived
     words = ", ".join(f"{name} {count}" for name, count in counts.items())
     took: object

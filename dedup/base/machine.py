@@ -1,4 +1,4 @@
-"""Report the cores and memory of this machine; limits on batches, memory and threads; engine names."""
+"""Report the cores and memory of this machine; define engine names and limits of batches and threads."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Literal
 
 EngineName = Literal["auto", "postgres", "memory"]
-"""`postgres` settles batches by database indexes, `memory` settles in memory; `auto` chooses the faster."""
+"""`postgres` finds related articles by database indexes, `memory` in memory; `auto` takes the faster one."""
 
 ENGINE_NAMES: tuple[EngineName, ...] = ("auto", "postgres", "memory")
 
@@ -17,7 +17,7 @@ BATCH_ARTICLES = 1_000
 
 MAX_BATCH = 100_000  # Maximum of articles per backfill transaction; more would lock the corpus for too long
 
-# Minimum in bytes. With less memory, the memory engine would read the corpus many times.
+# Minimum memory of the memory engine, in bytes. With less, the engine would read the corpus many times.
 MIN_MEMORY = 16_000_000
 
 MAX_WORKERS = 256  # Maximum number of threads that fingerprint texts
@@ -35,7 +35,7 @@ def threads() -> int:
 
 
 def memory() -> int:
-    """Return the bytes of memory that this process may use, by the machine's size and its control group."""
+    """Return the smaller of the machine's memory and the limit of the process's control group, in bytes."""
     found = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     with suppress(OSError, ValueError):  # No control group, or its limit is "max"
         found = min(found, int(Path("/sys/fs/cgroup/memory.max").read_text("ascii")))

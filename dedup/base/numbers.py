@@ -1,4 +1,4 @@
-"""Arrays of pairs and groups of items that are numbered from 0, and functions on such arrays. NumPy only."""
+"""Types and functions for NumPy arrays of pairs and groups of items, which are numbered from 0."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ NO_PAIRS: Pairs = np.empty((0, 2), np.int32)
 
 
 class Columns:
-    """Base class of tables with one array per column: dataclasses with slots; each array has shape (m,)."""
+    """Base class of tables: dataclasses with slots. Each slot is a column, an array of shape (m,)."""
 
     __slots__: tuple[str, ...] = ()
 
@@ -32,7 +32,7 @@ class Columns:
 
     @classmethod
     def joined(cls, parts: Sequence[Self]) -> Self:
-        """Return the rows of all parts, in order. At least one part must be given; it may be empty."""
+        """Return one table with the rows of all parts, in order. At least one part must be given."""
         filled = [part for part in parts if len(part)]
         if len(filled) < 2:
             return filled[0] if filled else parts[0]
@@ -40,7 +40,7 @@ class Columns:
 
 
 def pair_keys(pairs: Pairs, size: int) -> Keys:
-    """Return one integer for each pair of `size` items; the integers sort as the pairs do."""
+    """Encode each pair as one integer, in the sort order of pairs. `size`: the number of items."""
     return pairs[:, 0].astype(np.int64) * size + pairs[:, 1]
 
 
@@ -74,7 +74,7 @@ def runs(*columns: npt.NDArray[Any]) -> tuple[npt.NDArray[np.int64], npt.NDArray
 def ranges(
     starts: npt.NDArray[np.integer[Any]] | int, counts: npt.NDArray[np.integer[Any]]
 ) -> npt.NDArray[np.int64]:
-    """Return integer ranges in one array: `counts[i]` integers from `starts[i]`, or all from one start."""
+    """Return joined integer ranges. Range i has `counts[i]` integers, from `starts[i]` or a common start."""
     ends = np.cumsum(counts, dtype=np.int64)
     found: npt.NDArray[np.int64] = np.repeat(starts - (ends - counts), counts)
     found += np.arange(len(found))
@@ -82,10 +82,10 @@ def ranges(
 
 
 class Components:
-    """Connected components of `size` items; pairs of items can be joined step by step."""
+    """Connected components of a graph of `size` items; edges (pairs of items) can be added step by step."""
 
     def __init__(self, size: int) -> None:
-        # Each item points to an item of its component whose number is not larger; at first, to itself.
+        # Each item points to itself (at first) or to an item of its component with a smaller number.
         self._above = np.arange(size, dtype=np.int32)
 
     def join(self, pairs: Pairs) -> None:
@@ -96,7 +96,7 @@ class Components:
             np.minimum.at(self._above, ends[:, 1], ends[:, 0])
 
     def firsts(self) -> Groups:
-        """Return for each item the first item of its component."""
+        """Return for each item the smallest item number in its component."""
         return self._ends(np.arange(len(self._above), dtype=np.int32))
 
     def _ends(self, things: npt.NDArray[np.int32]) -> npt.NDArray[np.int32]:
@@ -112,7 +112,7 @@ class Components:
 
 
 def linked(size: int, pairs: Pairs) -> Groups:
-    """Return for each of `size` items the number of its component; components are numbered by first items."""
+    """Return each item's component number. Components are numbered in the order of their first items."""
     components = Components(size)
     components.join(pairs)
     return np.unique(components.firsts(), return_inverse=True)[1].astype(np.int32)

@@ -17,8 +17,8 @@ from typing import Any
 JOINERS = "\u200c\u200d"
 REPLACEMENT = "\ufffd"
 
-# Spreadsheets run a cell that begins with one of these characters as a formula (OWASP, "CSV Injection");
-# some spreadsheets accept the full-width forms, too.
+# Spreadsheets run a cell that begins with one of these characters as a formula (OWASP, "CSV Injection").
+# Some spreadsheets accept the full-width forms of the characters, too.
 FORMULA_STARTS = "=+-@＝＋－＠"
 # Some spreadsheets skip these characters at the start of a cell and run a formula after them (OWASP).
 SPACE_STARTS = "\t\r\n"
@@ -47,7 +47,7 @@ def guarded(text: str) -> str:
 
 
 def as_json(value: Any, *, indent: int | None = None, default: Callable[[Any], Any] | None = None) -> str:
-    r"""Return a value as JSON text, with harmful characters as \uXXXX; `default` is for `json.dumps`."""
+    r"""Return a value as JSON text, with harmful characters as \uXXXX; `default` goes to `json.dumps`."""
     text = json.dumps(value, indent=indent, ensure_ascii=False, default=default)
     return text if text.isprintable() else _NOT_ASCII_NOR_LINE_FEED.sub(_escaped, text)
 

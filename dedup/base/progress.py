@@ -30,7 +30,7 @@ class SilentProgress:
 
 
 class Steps:
-    """Counter of the finished steps of a stage and of all its steps; the total never shrinks."""
+    """Counter of a stage: the finished steps, and the total number of steps, which never shrinks."""
 
     def __init__(self, total: int | None) -> None:
         self.done, self.total = 0, total
@@ -60,7 +60,7 @@ class Both:
 
 @contextmanager
 def timed(seconds: dict[str, float], stage: str) -> Iterator[None]:
-    """Add the duration of the `with` block to the seconds of the stage, even if the block raises an error."""
+    """Add the duration of the `with` block to `seconds[stage]`, even if the block raises an error."""
     started = perf_counter()
     try:
         yield

@@ -13,7 +13,7 @@ from dedup.base.errors import InputError
 DEFAULT = "dedup"
 VARIABLE = "DEDUP_SCHEMA"  # Environment variable with the schema; unset or empty means `DEFAULT`
 
-# Postgres cuts names at 63 bytes, and trigger names add to the schema: `NAME_123456789_marks_update`.
+# Postgres cuts names at 63 bytes. Trigger names append up to 23 to a schema: `NAME_123456789_marks_update`.
 MAX_BYTES = 40
 
 _WORDS = """
@@ -41,7 +41,7 @@ _NAME = re.compile(r"[a-z_][a-z0-9_]*")
 
 
 def chosen(given: str | None = None) -> str:
-    """Return the schema of a corpus, by default `DEDUP_SCHEMA` or `DEFAULT`. Raises InputError: bad name."""
+    """Return the schema: `given`, else `DEDUP_SCHEMA`, else `DEFAULT`. Raises InputError: not allowed."""
     name = os.environ.get(VARIABLE) or DEFAULT if given is None else given
     if not isinstance(name, str):
         raise InputError(f"the name of a schema must be a string, not {type(name).__name__}")
@@ -57,13 +57,13 @@ def chosen(given: str | None = None) -> str:
 
 
 def program(schema: str) -> str:
-    """Return the first words of every command for the corpus in this schema."""
+    """Return the words that begin a command for the corpus in this schema: `dedup --schema NAME`."""
     return "dedup" if schema == DEFAULT else f"dedup --schema {schema}"
 
 
 def outer(schema: str) -> str:
     """Return a name for objects outside the schema, such as the workers' channel and session parameters."""
-    # Postgres reserves some prefixes of session parameters (plpgsql), so the schema alone is no safe prefix.
+    # The schema alone is not a safe prefix: Postgres reserves some prefixes of session parameters (plpgsql).
     return DEFAULT if schema == DEFAULT else f"{DEFAULT}_{schema}"
 
 

@@ -24,7 +24,7 @@ PRINT_KEYS, PRINT_BYTES = 48, 4 + 8 * 256
 # Days per unit. A year always has 365 days, so that a window has the same length in every year.
 WINDOW_UNITS = {"d": 1, "w": 7, "y": 365}
 
-# A sentence that at least this many outlets print is a quote. Two outlets often share an owner or an agency.
+# A sentence in at least this many outlets counts as a quote. Two outlets often share an owner or an agency.
 MIN_OUTLETS = 3
 
 
@@ -54,9 +54,9 @@ class Settings:
         1_000_000, "fingerprint", "maximum length; longer texts are marked failed", 1_000, MAX_TEXT_CHARACTERS
     )  # fmt: skip
     text_min_words: int = _setting(
-        # Shorter texts match by template: at 20, 2.6 % of the marks on short newswire and a sixth of the
-        # marks on a small set are unconfirmed; at 24, 0.4 % and 0 %. 22 to 30 work (scripts/recall.py).
-        24, "fingerprint", "minimum of words; shorter texts match only by equal title and text", 1, 1_000
+        # Shorter texts match if they share a template. At 20, 2.6 % of the marks on short newswire and a
+        # sixth on a small set are unconfirmed; at 24, 0.4 % and 0 %. 22 to 30 work (scripts/recall.py).
+        24, "fingerprint", "minimum of words; shorter texts match only if title and text are equal", 1, 1_000
     )  # fmt: skip
     sentence_min_characters: int = _setting(
         20, "fingerprint", "minimum number of normalised characters for a sentence to count", 1, 1_000
@@ -81,8 +81,8 @@ class Settings:
         choices=("off", "on"),
     )  # fmt: skip
     common_stories: int = _setting(
-        # Copies of one report whose shingle Jaccard is at least 0.6 count as at most 1 / 0.6 ** 4 = 7.7
-        # effective stories, whatever the number of copies.
+        # Any number of copies of a report count as at most 1 / 0.6 ** 4 = 7.7 effective stories, if every two
+        # copies have a shingle Jaccard of at least 0.6 (docs/semantics.md, section 2).
         10, "rule", "a sentence in more effective stories than this number is common", 1, 1_000_000
     )  # fmt: skip
     duplicate_sentence_jaccard: float = _setting(0.7, "rule", "minimum sentence Jaccard of duplicates", 0, 1)
@@ -99,36 +99,36 @@ class Settings:
         0.7, "rule", "minimum share of the shorter article that is in the longer one, to be similar", 0, 1
     )
     evidence_sentences: int = _setting(
-        # Values from 1 to 6 give equal results. 2, since a page with only one sentence left is no article.
+        # Values from 1 to 6 give equal results. 2 is used: a page with one sentence left is not an article.
         2, "rule", "minimum number of shared sentences of duplicates by sentences", 1, 100
     )  # fmt: skip
     evidence_shingles: int = _setting(
-        # Different price tables share all their 4 to 6 shingles; short prose has 8. Values from 5 to 10 work.
+        # Different price tables have the same 4 to 6 shingles; short prose has 8. Values from 5 to 10 work.
         8, "rule", "minimum number of shingles in each of two duplicates by signature", 1, 10_000
     )  # fmt: skip
     containment_sentences: int = _setting(
         3, "rule", "minimum number of shared sentences for containment by sentences", 1, 100
     )
     containment_shingles: int = _setting(
-        # From 30, excerpts of short articles are missed; below 16, signature errors cause wrong pairs.
+        # At 30 or more, excerpts of short articles are missed; below 16, signature errors cause wrong pairs.
         20, "rule", "minimum number of shingles in each article for containment by signature", 1, 10_000
     )  # fmt: skip
     similar_pairs: int = _setting(
         # Thousands of pages from one template can be similar to each other; without a maximum, the number of
         # stored pairs would grow with the square of the number of pages.
-        50, "rule", "maximum of pairs kept of an article with earlier ones; the best are kept", 1, 10_000
+        50, "rule", "maximum number of pairs of an article with earlier ones; the best are kept", 1, 10_000
     )  # fmt: skip
     canonical_order: str = _setting(
         "published", "rule", "time that decides which article is earlier; use added if strangers can write",
         choices=("published", "added"),
     )  # fmt: skip
     earliest_year: int = _setting(
-        # The first printed newspapers are from 1605, so an older date is wrong, such as 0001 and 1601, the
-        # start years of two kinds of clocks. 1970, the start year of a third kind, can be right.
+        # The first printed newspapers are from 1605, so an older date is wrong, such as 0001 or 1601, where
+        # two kinds of computer clocks start. 1970, where a third kind starts, can be right.
         1605, "rule", "a published_at before this year counts as missing; set it to your first year", 1, 9999
     )  # fmt: skip
     keep_window: str = _setting(
-        "", "window", "articles older than the newest by more are archived: 90d, 12w, 2y; empty: none"
+        "", "window", "articles this much older than the newest are archived: 90d, 12w, 2y; empty: none"
     )
 
     def __post_init__(self) -> None:
@@ -176,7 +176,7 @@ class Settings:
 
     @property
     def signature_bytes(self) -> int:
-        """Number of bytes in the signature of an article with shingles, with its damaged-print signature."""
+        """Bytes in the signature of an article with shingles, including its damaged-print signature."""
         return self.signature_size + PRINT_BYTES * self.prints
 
     def digest(self, kind: Kind) -> str:
@@ -207,7 +207,7 @@ HASH_KEY_CHARACTERS = 32
 
 
 def masked(secret: str) -> str:
-    """Return an id to show in place of a secret; equal secrets have equal ids. Return "" for "" itself."""
+    """Return a text with a short hash to show in place of a secret; return "" for the empty secret."""
     return secret and f"set (id {hashlib.blake2b(secret.encode(), digest_size=4).hexdigest()})"
 
 

@@ -11,7 +11,7 @@ from dedup.base.errors import InputError
 
 VARIABLE_PREFIX = "DEDUP_TIMEOUT_"
 
-LONGEST = 24 * 86_400.0  # Seconds; Postgres counts milliseconds in 31 bits, 24.8 days
+LONGEST = 24 * 86_400.0  # Seconds; Postgres holds timeouts as 31 bits of milliseconds, 24.8 days
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,9 +20,9 @@ class Timeouts:
 
     Attributes:
         connect: wait for a server that does not answer.
-        hook: wait for a verdict. An article that cannot be settled in this time is stored as `pending`.
-        lock: wait for a lock that another transaction holds; not in the hook.
-        statement: wait for one SQL statement, such as a count, which can take minutes; not in the hook.
+        hook: wait for the verdict of `submit` (the hook). An article not settled in time stays `pending`.
+        lock: wait for a lock that another transaction holds; not used by `submit`.
+        statement: wait for one SQL statement, such as a count, which can take minutes; not used by `submit`.
         idle: time after which the server ends an idle transaction of this program, for example of a stopped
             process, to free its locks. Snapshot reads hold no such locks; their idle limit is `statement`.
     """
@@ -60,5 +60,5 @@ def check_seconds(name: str, value: float) -> None:
 
 def milliseconds(seconds: float) -> str:
     """Return a duration as text for a Postgres setting, such as `500ms`."""
-    # Return at least 1 ms, since Postgres reads 0 as no timeout.
+    # Return at least 1 ms, since 0 means no timeout in Postgres.
     return f"{max(1, round(seconds * 1000))}ms"

@@ -1,4 +1,4 @@
-"""Read times in the forms that people and programs write. Pure.
+"""Read times in the forms that people and programs write. Pure functions.
 
 - `2024-05-01T12:00:00Z` and other forms of ISO 8601, also with a trailing ` UTC`, ` GMT`, ` Z` or ` +0200`
 - `2024-05-01`, and `20240501` as a text or a number: midnight
@@ -118,12 +118,12 @@ def _from_text(
 
             found = written(text, day_first, languages)
         return found
-    except ValueError:  # such as 2024-13-01
+    except ValueError:  # For example 2024-13-01
         return None
 
 
 def _from_number(value: int | float) -> datetime | None:
-    if not abs(value) < 10**14:  # also refuses NaN
+    if not abs(value) < 10**14:  # Also true for NaN
         return None
     if isinstance(value, int):
         number = re.fullmatch(_NUMBER, str(value))
@@ -159,7 +159,7 @@ def _from_digits(sign: str, whole: str, fraction: str) -> datetime | None:
 
 
 def _from_days(days: float) -> datetime:
-    """Return a spreadsheet's time, rounded to the minute if its precision allows that, else to the second."""
+    """Return the time of a day count: to the minute if its decimals are no finer, else to the second."""
     seconds = days * 86_400
     minute = round(seconds / 60) * 60
     places = len(repr(days).partition(".")[2])
@@ -172,7 +172,7 @@ def _from_iso(text: str) -> datetime | None:
     if zone and zone.end() == len(text):
         text = text[: zone.start()]
         if zone[2] and len(text) <= len("2024-05-01"):
-            return None  # an offset without a time
+            return None  # A zone needs a time of day
         offset = zone[2] or ""
         if not re.fullmatch(_ISO, text + offset):
             return None

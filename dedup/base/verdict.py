@@ -1,4 +1,4 @@
-"""Verdicts, the answers to `submit` and look-ups: a mark, the articles that caused it, and its finality."""
+"""Verdicts, the answers to `submit` and look-ups: a mark, its causes, and whether the mark is final."""
 
 from __future__ import annotations
 
@@ -45,9 +45,9 @@ class Match(Answer):
 
 @dataclass(frozen=True, slots=True)
 class Copy(Answer):
-    """A later article that is now a copy of the judged article, with the rule and the score of the pair.
+    """An article that is now a copy of the judged article, with the rule and the score of the pair.
 
-    When the later article was submitted, its verdict may have been `unique`.
+    When this copy was submitted, its verdict may have been `unique`.
     """
 
     id: str
@@ -69,7 +69,7 @@ class Verdict(Answer):
         unsettled: number of other articles that wait for a backfill; at most 10,000.
         archived: True if the article is older than the window: no longer compared, so its mark stays.
         copies: articles that are now copies of the judged article, even if they were added before it; for a
-            look-up, the originals that would become copies. The best first; at most `MATCHES_LIMIT`.
+            look-up, the present originals that would become copies. Best first; at most `MATCHES_LIMIT`.
         copy_count: number of copies; at most 10,000.
     """
 

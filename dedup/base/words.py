@@ -5,8 +5,8 @@ from __future__ import annotations
 from datetime import date, datetime, timedelta
 from typing import Protocol
 
-LONGEST_LINE = 300  # Maximum characters of a title or an outlet on a page
-FIRST_WORDS = 80  # Maximum characters of a text that replace a missing title
+LONGEST_LINE = 300  # Maximum number of characters of a title or of an outlet's name on a page
+FIRST_WORDS = 80  # Maximum number of characters of a text that are shown for a missing title
 UNTITLED = "Untitled"  # Shown for an article without title and text
 
 
@@ -81,12 +81,12 @@ def size(count: float) -> str:
 
 
 def line(text: str | None, otherwise: str = "", most: int = LONGEST_LINE) -> str:
-    """Return a title or a name on one line of at most `most` characters; `otherwise` if it is blank.
+    """Return a title or a name on one line of at most `most` characters; `otherwise` for blank text.
 
     >>> line(None, "Untitled"), line("a  title", most=5)
     ('Untitled', 'a ti…')
     """
-    # Cut before the split, so that a text of a million spaces takes no time.
+    # Cut the text before splitting it, so that even a million spaces take no time.
     words = " ".join((text or "")[: 4 * most].split())
     if not words:
         return otherwise
@@ -108,7 +108,7 @@ def first_words(text: str) -> str:
 
 
 class Called(Protocol):
-    """An article in an answer: its title, or the first words of its text if it has no title."""
+    """Type of articles in answers: a title or, if there is no title, the first words of the text."""
 
     @property
     def title(self) -> str | None: ...

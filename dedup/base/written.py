@@ -18,8 +18,8 @@ AMERICAN = {
     "mt": "America/Denver",
     "pt": "America/Los_Angeles",
 }
-# Hours ahead of UTC. CST and other American zones follow RFC 2822; BST is British. IST is left out, since it
-# names three zones.
+# Hours ahead of UTC. CST and other American zones follow RFC 2822; BST is British. IST is left out,
+# since three zones have this name.
 ZONES = {
     **dict.fromkeys(("z", "ut", "utc", "gmt", "wet"), 0.0),
     **{"est": -5, "edt": -4, "cst": -6, "cdt": -5, "mst": -7, "mdt": -6, "pst": -8, "pdt": -7},
@@ -63,7 +63,7 @@ class SeveralMonthsError(ValueError):
     """A month name means different months in different languages: `listopad` in Polish and Croatian."""
 
     def __init__(self, meanings: dict[str, int]) -> None:
-        super().__init__("a word is another month in another language")
+        super().__init__("a month name means different months in different languages")
         self.meanings = meanings
 
 
@@ -73,11 +73,11 @@ def written(
     """Return the time that a text states, with a zone only if the text has one; None if it states no time.
 
     Args:
-        day_first: whether the day is the first of three numbers. If None, a date of three numbers is not
-            read; neither is a date with a month name, a two-digit year and no clock time.
+        day_first: whether the day is the first of three numbers. If None, three numbers are read only with
+            the year first, and `6 Jul 26` only with a clock time.
         languages: languages that decide the month if its name means different months.
 
-    Raises ValueError: an impossible time, such as 30 February. Raises SeveralMonthsError: see there.
+    Raises ValueError: an impossible time, such as 30 February. Raises SeveralMonthsError: ambiguous name.
     """
     text = " ".join(text.split())
     clocks = [*re.finditer(_CLOCK, text)]
@@ -136,7 +136,7 @@ def _day(
 
 
 def languages_of(text: str) -> frozenset[str] | None:
-    """Return the languages that have the month name in a text; None without a name or for an English one."""
+    """Return the languages that have the month name in a text; None if it is English, or no name is found."""
     split = _split(" ".join(re.sub(_CLOCK, " ", text).split()))
     meanings = split and _meanings(*split[1:])
     return frozenset(meanings) if meanings and "en" not in meanings else None
@@ -181,7 +181,7 @@ def _split(text: str) -> tuple[list[str], tuple[str, ...]] | None:
 
 
 def _meanings(words: tuple[str, ...]) -> dict[str, int] | None:
-    """Return the month that a name means in each language; other words must be weekdays or fillers."""
+    """Return language -> month for the month name in `words`; other words must be weekdays or fillers."""
     for names in _KNOWN:
         months, others = names()
         runs = [(i, j) for i in range(len(words)) for j in range(i + 1, len(words) + 1)]
@@ -191,7 +191,7 @@ def _meanings(words: tuple[str, ...]) -> dict[str, int] | None:
             if " ".join(words[i:j]) in months and others.issuperset(words[:i] + words[j:])
         ]
         if found:
-            # Choose the longest name; of equals the last, since a weekday is first: `mar. 12 mar. 2019`.
+            # Choose the longest name; if equally long, the last: `mar. 12 mar. 2019` begins with a weekday.
             i, j = max(found, key=lambda run: (run[1] - run[0], run[0]))
             return months[" ".join(words[i:j])]
     return None
@@ -220,7 +220,7 @@ def _english() -> Names:
 
 @cache
 def table_of(part: str) -> Names:
-    """Return the names in the "press" languages, or in "all" languages of CLDR."""
+    """Return the names of a part: "press" has the languages to try first, "all" has all of CLDR."""
     months, others = json.loads((resources.files("dedup.base") / "month_names.json").read_bytes())[part]
     return months, frozenset(others)
 

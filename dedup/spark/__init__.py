@@ -1,4 +1,4 @@
-"""Marks made on Spark, for a corpus too large for one machine: docs/spark.md; the extra `spark`.
+"""Find duplicates with Spark in a corpus too large for one machine (docs/spark.md); needs the extra `spark`.
 
 from dedup.spark import deduplicate
 

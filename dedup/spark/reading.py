@@ -1,4 +1,4 @@
-"""Tables of articles, as Spark reads them; the extra `spark`."""
+"""Read tables of articles with Spark; needs the extra `spark`."""
 
 from dedup.base.extras import of_extra
 

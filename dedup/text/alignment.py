@@ -1,4 +1,4 @@
-"""Align two texts sentence by sentence: two versions of a sentence share a row; others are alone in a row.
+"""Align two texts by sentences: versions of a sentence share a row; a sentence without a version is alone.
 
 Equal sentences are paired first, then the most similar ones, then the parts of split or merged sentences.
 A pair whose order differs between the texts is shown in two rows, one for each text.
@@ -29,19 +29,19 @@ from dedup.text.differences import (
 )
 from dedup.text.normalize import words
 
-# Minimum share of common words in two versions of a sentence. Different sentences on one event usually share
-# fewer words: names and short words.
+# Minimum share of words that two versions of a sentence have in common. Different sentences on one event
+# usually share only names and short words, and stay below this minimum.
 TWIN_WORDS = 0.5
-# A word in more sentences than this is not used to look for twins, so that the work stays below quadratic.
+# A word in more sentences than this is not used to find versions, so that the work stays below quadratic.
 WIDESPREAD = 50
 MIN_SENTENCE = 12  # Minimum characters; a shorter piece, such as "Mr. ", is joined to the next piece
-# Maximum number of pieces into which this module may split a common sentence. Punkt, which made the common
-# sentence, knows abbreviations and splits less.
+# Maximum number of adjacent pieces that are tried as one common sentence. Common sentences were found with
+# Punkt, which knows abbreviations and so splits less often than this module.
 COMMON_PIECES = 4
-# Maximum number of letters of misread texts aligned per step, of which the first half is kept. So the work is
-# linear in the text length, and a passage that only one text has may be as long as the other half.
+# Letters of misread texts aligned per step; only the alignment of the first half is kept. So the work is
+# linear in the length of the text. A passage that only one text has may be as long as the second half.
 WINDOW_LETTERS = 10_000
-# Cut misread sentences after 500 characters, since their final periods may be misread.
+# Cut misread sentences after at most 500 characters, since the periods between them may be misread.
 _PIECE = re.compile(r".{1,500}(?:\s|$)|.{1,500}", re.DOTALL)
 
 _SENTENCE_END = re.compile(
@@ -53,11 +53,11 @@ _SENTENCE_END = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Passage:
-    """A run of sentences of a text, unchanged."""
+    """One or more adjacent sentences of a text, in the original wording."""
 
-    segments: Segments = field(repr=False)  # Joined, the text of the passage with the spaces after it
+    segments: Segments = field(repr=False)  # Together the text of the passage and the spaces after it
     opens: bool  # True if the passage begins a paragraph
-    elsewhere: bool = False  # True if the version is in a different row
+    elsewhere: bool = False  # True if the other text has its version in a different row
     common: bool = False  # True for a common sentence, which comparisons ignore
 
     @property
@@ -89,7 +89,7 @@ def reflowed(text: str) -> str:
 
 
 def align(a: str, b: str, common: Iterable[str] = ()) -> list[AlignedRow]:
-    """Return rows in the reading order of both texts; the joined passages of each side are the whole text."""
+    """Return the rows of two texts in reading order. The joined passages of a side are its whole text."""
     sides = _sentences(a), _sentences(b)
     # Pair the texts in a fixed order, so that align(a, b) mirrors align(b, a).
     pairs = _pairs(*sides) if a <= b else [(j, i) for i, j in _pairs(*sides[::-1])]
@@ -116,7 +116,7 @@ def align(a: str, b: str, common: Iterable[str] = ()) -> list[AlignedRow]:
 
 
 def align_letters(a: str, b: str) -> list[AlignedRow]:
-    """Align two texts with misread letters: each row is a sentence of `a` and the same part of `b`."""
+    """Align two texts with misread letters: each row is a sentence of `a` and its counterpart in `b`."""
     # Use sentence ends from `a` only, since the recognition software misreads periods, too.
     left = deque(
         (list(word_list(piece, letters=True)), sentence.opens and not number)
@@ -141,7 +141,7 @@ def align_letters(a: str, b: str) -> list[AlignedRow]:
 
 
 def _beside(runs: Sequence[tuple[int, int, int]], place: int) -> int:
-    """Map a place to the second text: the same distance after a shared run, but before the next run."""
+    """Map a place in `a` to `b`: keep its distance from the last shared run, but stop at the next run."""
     found = place
     for i, j, _ in runs:
         if i >= place:
@@ -151,7 +151,7 @@ def _beside(runs: Sequence[tuple[int, int, int]], place: int) -> int:
 
 
 def twins(a: Sequence[str], b: Sequence[str]) -> list[tuple[int | None, int | None]]:
-    """Pair the sentences of `a` with the versions in `b`; return places, and None for a missing version.
+    """Pair the sentences of `a` with their versions in `b`; return positions, None for a missing version.
 
     The most similar are paired first. Pairs are in the order of `a`; the unpaired sentences of `b` follow.
 
@@ -181,7 +181,7 @@ def _sentences(text: str) -> list[_Sentence]:
             continue
         sentence = _Sentence(list(word_list(text[start:stop])), opens)
         if found and not normal(sentence.words):
-            found[-1].words.extend(sentence.words)  # Stray marks join the previous sentence
+            found[-1].words.extend(sentence.words)  # Punctuation alone joins the previous sentence
         elif sentence.words:
             if found and not normal(found[0].words):
                 sentence = _Sentence([*found.pop().words, *sentence.words], True)
@@ -196,7 +196,7 @@ _Places = tuple[range, range]  # Sentence numbers of a pair: in the first text, 
 def _pairs(a: list[_Sentence], b: list[_Sentence]) -> list[_Places]:
     keys = [normal(s.words) for s in a], [normal(s.words) for s in b]
     equal, anchors = _equal(*keys)
-    # Leave out every sentence that both texts have: surplus copies in one text need no other version.
+    # Leave out sentences that both texts have, even if one text repeats them: they need no similar version.
     both = set(keys[0]) & set(keys[1])
     sets = tuple({i: frozenset(key) for i, key in enumerate(side) if key not in both} for side in keys)
     gaps = [_gaps(len(side), [pair[n] for pair in anchors]) for n, side in enumerate(keys)]
@@ -209,7 +209,7 @@ def _pairs(a: list[_Sentence], b: list[_Sentence]) -> list[_Places]:
 def _equal(
     a: list[tuple[str, ...]], b: list[tuple[str, ...]]
 ) -> tuple[list[tuple[int, int]], list[tuple[int, int]]]:
-    """Return all pairs of equal sentences, and separately only the pairs in the order of both texts."""
+    """Return all pairs of equal sentences; in a second list, only pairs in the same order in both texts."""
     numbers: dict[tuple[str, ...], int] = {}
     rows = [[numbers.setdefault(key, len(numbers)) for key in side] for side in (a, b)]
     anchors = [
@@ -240,7 +240,7 @@ _Words = dict[int, frozenset[str]]  # The words of each sentence, by sentence nu
 
 
 def _most_alike(a: _Words, b: _Words, a_gaps: list[int], b_gaps: list[int]) -> list[tuple[int, int]]:
-    """Pair versions of sentences, the most similar first; ties go to the pair with the nearest places."""
+    """Pair versions of sentences, the most similar first; of equally similar pairs, the nearest first."""
     holders: dict[str, list[int]] = defaultdict(list)
     for j, sentence in b.items():
         for word in sentence:
@@ -267,7 +267,7 @@ def _most_alike(a: _Words, b: _Words, a_gaps: list[int], b_gaps: list[int]) -> l
 
 
 def _with_halves(i: int, j: int, sets: tuple[_Words, ...], free: list[set[int]]) -> _Places:
-    """Add adjacent sentences to a pair while the sides become more similar: one was split, or two merged."""
+    """Add adjacent sentences to a pair while its sides get more similar: a sentence was split or merged."""
     places = [range(i, i + 1), range(j, j + 1)]
     sides = [sets[0][i], sets[1][j]]
     for n in (0, 1):
@@ -290,9 +290,9 @@ def _likeness(a: frozenset[str], b: frozenset[str]) -> float:
 
 
 def _in_order(pairs: list[_Places], a: list[_Sentence]) -> list[_Places]:
-    """Choose from pairs, sorted by the first text, the pairs in order in both texts with the most words."""
+    """Choose pairs that have the same order in both texts and the most words; `pairs` is sorted by `a`."""
     ranks = {start: n for n, start in enumerate(sorted(pair[1].start for pair in pairs), 1)}
-    # A Fenwick tree of the heaviest chain that ends at or before each rank keeps the time below quadratic.
+    # A Fenwick tree of the chains with the most words, by the rank where they end, makes the time O(n log n).
     best = [(0, -1)] * (len(pairs) + 1)
     before: list[int] = []
     for number, (one, other) in enumerate(pairs):
@@ -344,7 +344,7 @@ class _Side:
         first = self._sentences[self._at]
         place, segments = self.paired.get(self._at, (range(self._at, self._at + 1), ()))
         if not segments:
-            elsewhere = normal(first.words) in self._others  # A surplus copy
+            elsewhere = normal(first.words) in self._others  # The other text has it fewer times
             segments = whole(first.words, Kind.SAME if elsewhere else self._alone)
         self._at = place.stop
         return Passage(segments, first.opens, elsewhere, all(n in self._common for n in place))

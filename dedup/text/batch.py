@@ -37,7 +37,7 @@ class Tokens:
 
     Attributes:
         hashes, lengths: shape (words,): hash of each word, and length of each word in characters.
-        lines: shape (lines + 1,): index of the first word of each line; a line can be without words.
+        lines: shape (lines + 1,): index of the first word of each line (may be empty), then the word count.
     """
 
     def __init__(self, data: bytes, hasher: Hasher) -> None:
@@ -53,7 +53,7 @@ class Tokens:
             total = np.zeros(len(first) + 1, np.int64)
             np.cumsum(first, out=total[1:])
             self.lengths = total[stops] - total[starts]
-        # A view with stride 1: numbers[i] is the eight bytes from byte i on. The last ones need the padding.
+        # A view with stride 1: numbers[i] is the eight bytes from byte i on. The last bytes need padding.
         numbers = np.ndarray((len(data) + 1,), "<u8", data + bytes(_STEP), strides=(1,))
         self.hashes: Hashes = np.empty(len(starts), np.uint64)
         for i in range(0, len(starts), _CHUNK):
@@ -63,7 +63,7 @@ class Tokens:
         self._low, self._high = self.hashes & _LOW, self.hashes >> _HALF
 
     def sequences(self, starts: Places, stops: Places) -> npt.NDArray[np.int64]:
-        """Return the hashes of word sequences, which must be sorted, not empty and must not overlap."""
+        """Return the hashes of sequences of words, which must be sorted, not empty and without overlap."""
         if not len(starts):
             return np.empty(0, np.int64)
         counts = stops - starts
@@ -91,7 +91,7 @@ class Tokens:
         return found
 
     def shingles(self, at: Places) -> ShingleHashes:
-        """Return the hashes of the shingles that begin at these words; two words must follow each word."""
+        """Return the hashes of the shingles that begin at the words `at`; each needs two words after it."""
         coefficients = self._hasher.of_shingle
         found = np.full(len(at), coefficients[0])
         for i in range(SHINGLE_WORDS):
@@ -170,7 +170,7 @@ class BatchMaker:
         return found
 
     def _short(self, contents: Sequence[tuple[str | None, bytes]]) -> npt.NDArray[np.int64]:
-        """Return the content hashes of short texts, given the titles and lines."""
+        """Return the content hashes of short texts, given the title and the normalised lines of each text."""
         data = bytearray()
         for title, lines in contents:
             data += normalised(title or "").replace(b"\n", b" ")
@@ -187,7 +187,7 @@ class BatchMaker:
         chosen = np.flatnonzero(counts & banded[text_of])
         text_of = text_of[chosen]
         hashes = tokens.sequences(tokens.lines[chosen], tokens.lines[chosen + 1])
-        # The sort is stable, so that of equal sentences in a text the first is kept.
+        # The sort is stable, so that the first of several equal sentences in a text is kept.
         order = np.lexsort((hashes, text_of))
         first = np.empty(len(order), np.bool_)
         first[order] = begins_run(hashes[order], text_of[order])
@@ -202,7 +202,7 @@ class BatchMaker:
         else:
             stops = tokens.lengths < self._settings.stop_word_length
         stops &= made.banded[text_of]
-        # The last two words of a text begin no shingle, which would include words of the next text.
+        # The last two words of a text begin no shingle: it would include words of the next text.
         stops[np.maximum(starts[1:] - 1, 0)[made.banded]] = False
         stops[np.maximum(starts[1:] - 2, 0)[made.banded]] = False
         at = np.flatnonzero(stops)

@@ -3,9 +3,9 @@
 A line break inside a paragraph becomes a space. A blank line ends a block; so does a short line without
 punctuation, such as a heading or "Read more". If extraction lost the space after a sentence, add a space.
 
-A program that wraps lines breaks a line only if the next word does not fit. So if the next word *would* fit
-in the widest line, the author made the break. Text wrapped by a program has no such break, at any width.
-Therefore wrapping a text again does not change the fingerprint.
+A program that wraps lines breaks a line only if the next word does not fit. So if the next word *would* fit,
+judged by the widest line, the author made the break. Text wrapped by a program has no such break, at any
+width. Therefore wrapping a text again does not change the fingerprint.
 """
 
 from __future__ import annotations
@@ -29,11 +29,11 @@ from dedup.text.normalize import (
 
 # Maximum length of a heading: news headings are written to fit about 60 characters.
 HEADING_MAX_CHARACTERS = 60
-# Maximum share of the widest line that a heading fills. Programs that balance lines make longer lines.
+# Maximum length of a heading as a share of the widest line. Programs that even out lines make longer lines.
 HEADING_MAX_SHARE = 0.6
-# Minimum width of the widest line: no article is wrapped narrower, so breaks in such a text mean nothing.
+# If the widest line is narrower, no program wrapped the text, and no line counts as a heading.
 HEADING_MIN_WIDTH = 40
-# Maximum width of the gap that a line break replaced: the spaces there are lost, and could fill a tab stop.
+# A line break replaced spaces of unknown width, at most this width: they could have filled a tab stop.
 WIDEST_GAP = 8
 
 _LINE_END = re.compile(f"[{LINE_ENDS}]")
@@ -45,7 +45,7 @@ _IDEOGRAPH_SPACE = re.compile(
 )
 _INVISIBLE = re.compile(f"[{INVISIBLES}]")
 _ODD_SPACES = "\t\x1c\x1d\x1e\x1f"
-# The mark is first, so that the search can skip to marks; a look-behind tests the letters before the mark.
+# The punctuation mark is first, so that the search can skip to it; a look-behind tests the letters before.
 _GLUED = re.compile(r"[.?!\u2026](?<=[^\W\d_]{2}.)[\"')\]\u2019\u201d\u00bb]?(?=[^\W\d_]{2})")
 _WEB_ADDRESS = re.compile(r"://|@|\bwww\.", re.IGNORECASE)
 _CLOSERS = "\"')]}\u2019\u201d\u00bb* "
@@ -73,7 +73,7 @@ def glued_blocks(text: str) -> tuple[list[str], int]:
         found = kinds(text)
         if found & INVISIBLE:
             text = _INVISIBLE.sub("", text)
-        # NFC takes quadratic time on a run of marks; only texts with marks need the search for runs.
+        # NFC takes quadratic time on a long run of combining marks, so `composed` cuts such runs first.
         text = composed(text) if found & MARK else unicodedata.normalize("NFC", text)
     elif "\r" in text or "\x0b" in text or "\x0c" in text:
         found = LINE_END
@@ -108,7 +108,7 @@ def _blocks(text: str, found: int) -> list[str]:
 
 def _lines(text: str, found: int) -> list[str]:
     lines = text.split("\n")
-    # Split only lines that need it, since splitting into words is slow.
+    # Split only lines that have several spaces in a row, or odd spaces, since splitting into words is slow.
     if found & SPACE or any(space in text for space in _ODD_SPACES):
         return [" ".join(line.split()) for line in lines]
     if "  " in text:
@@ -150,7 +150,7 @@ def _one_line(lines: list[str], hyphens: bool, ideographs: bool) -> str:
 
 
 def unglued(line: str) -> str:
-    """Add the lost space after a sentence end: two lower-case letters, a mark, a capital, a small letter.
+    """Add the space lost after a sentence end: two small letters, a mark; then a capital and a small letter.
 
     >>> unglued("He left.The rest stayed. See www.example.com/Home.Page")
     'He left. The rest stayed. See www.example.com/Home.Page'
@@ -164,7 +164,7 @@ def unglued(line: str) -> str:
             continue
         if not (line[stop].isupper() and line[stop + 1].islower()):
             continue
-        # Search only once per word: otherwise a word with a million marks would take quadratic time.
+        # Test each word only once: otherwise a word with a million full stops would take quadratic time.
         if mark >= word_stop:
             word_start = line.rfind(" ", word_stop, mark) + 1
             word_stop = line.find(" ", stop)

@@ -19,7 +19,7 @@ from typing import Literal, get_args
 
 Place = Literal["byline", "dateline", "end", "copyright", "contribution"]
 
-# In order of precedence: if an agency is credited at several places, the first of these counts.
+# In order of precedence: if an agency is credited at several places, the first place in this list counts.
 PLACES: tuple[Place, ...] = get_args(Place)
 
 REMEMBERED = 4_096  # Maximum of cached bylines and bracketed texts, which often recur
@@ -119,7 +119,7 @@ class CreditReader:
         for line in head.split("\n"):
             if line[:1] == " ":
                 line = line.lstrip()
-            # Most lines that share three characters with a name continue differently: no regular expression.
+            # Compare whole names before the slow `_line`: most lines share only three characters with a name.
             if line[:3] in begins and line.casefold().startswith(begins[line[:3]]):
                 self._line(found, line.strip())
         self._tail(found, text[-TAIL:].rstrip())
@@ -140,7 +140,7 @@ class CreditReader:
         return self._exact.get(name) or (self._folded.get(name.casefold()) if len(name) > 3 else None)
 
     def _in_byline(self, byline: str) -> tuple[Agency, ...]:
-        """Return the agencies in a byline: each is a list item, or precedes a job title: "AP Writer"."""
+        """Return the agencies in a byline: each is an item of a list, or precedes a job ("AP Writer")."""
         for by in _BY:
             if byline.startswith(by):
                 byline = byline[len(by) :]
@@ -157,7 +157,7 @@ class CreditReader:
         return tuple(agencies)
 
     def _in_brackets(self, inside: str) -> tuple[Agency, ...]:
-        """Return the agencies in brackets, beside initials and a date; () if there are other words."""
+        """Return the agencies in brackets; () if there are words other than agencies, initials and a date."""
         agencies = []
         for part in re.split(r"\s*[/,;\u2013]\s*|\s+-\s+", _END_DATE.sub("", inside.strip())):
             agency = self._agency(_END_DATE.sub("", part))

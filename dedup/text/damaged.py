@@ -5,9 +5,9 @@ signature, *print* for short, has 256 *cores*, runs of 8 letters, and hashes of 
 One-permutation hashing in rounds chooses cores until each of the 256 slots has a core (Dahlgaard, Knudsen,
 Thorup, "Fast similarity sketching", FOCS 2017).
 
-Damage causes many small differences, after each of which the text continues equally, at the same distance or
-one letter off. Edits and filled-in templates cause few long differences. docs/archives.md has measurements of
-the thresholds. `native_damaged.c` makes the same prints.
+Damage causes many small differences. After each difference the two texts are equal again, shifted by at most
+one letter. Edits and filled-in templates cause few long differences. docs/archives.md has measurements of the
+thresholds. `native_damaged.c` makes the same prints.
 """
 
 from __future__ import annotations
@@ -141,15 +141,15 @@ def _grams(found: Letters, size: int, of_gram: Hashes) -> Hashes:
 
 
 LEAST_JACCARD = 0.25  # Minimum Jaccard of the cores
-# Maximum by which the signature Jaccard may be below half the squared Jaccard of the cores, since damage
+# If the cores have a Jaccard of J, the signature Jaccard must be at least J * J / 2 minus this number: damage
 # changes words twice as often as cores.
 LESS_WORDS = 0.05
-LEAST_RATIO = 0.9  # Minimum of the letters of the shorter text divided by the letters of the longer text
-MOST_WHOLE = 1.0  # Maximum share, times `kept`, of common cores with equal letters on both sides
+LEAST_RATIO = 0.9  # Minimum length of the shorter text, in letters, as a share of the longer text
+MOST_WHOLE = 1.0  # Times `kept`: maximum share of the common cores that have equal letters on both sides
 LEAST_IN_PLACE = 0.85  # Minimum share of common cores whose places differ by at most NEAR
 NEAR = 24  # In 256ths of the text
-# (letters, share): in texts of fewer letters, at least this share of the differences, times `kept`, must be
-# mended. Shorter texts need a larger share, since they have few differences, and templates are short.
+# (letters, share): if the shorter text has fewer letters, the texts must be equal again after this share,
+# times `kept`, of the differences. Short texts need more: they have few differences, and templates are short.
 LEAST_MENDED = ((200, 0.9), (500, 0.7), (1 << 62, 0.3))
 
 
@@ -168,7 +168,7 @@ def print_jaccards(a: Print, b: Print, signature_jaccard: Shares) -> Shares:
 
 @dataclass(frozen=True, slots=True)
 class PrintPairs(Columns):
-    """Counts of m pairs of prints that the rule compares, each of shape (m,).
+    """Counts from m pairs of prints, by which the rule finds damaged copies; each has shape (m,).
 
     Attributes:
         fewer, more: number of letters of the shorter text and of the longer text.
@@ -176,7 +176,7 @@ class PrintPairs(Columns):
         equal: number of slots with equal cores.
         whole: number of equal slots with equal letters before and after the core.
         in_place: number of equal slots whose places differ by at most `NEAR`.
-        differing: number of differing sides: sides of equal slots with different letters.
+        differing: number of sides of equal slots (before or after the core) whose letters differ.
         mended: number of differing sides beyond which the texts are equal again.
     """
 
@@ -227,7 +227,7 @@ class PrintPairs(Columns):
         return np.select([self.fewer < bound for bound in bounds], shares) * self.kept
 
     def conditions(self, signature_jaccard: Shares) -> tuple[Flags, ...]:
-        """Return flags of the pairs that fulfil each condition of the rule, condition by condition."""
+        """Return an array for each condition of the rule: True for the pairs that fulfil the condition."""
         return (
             self.jaccard >= LEAST_JACCARD,
             self.fewer >= LEAST_RATIO * self.more,

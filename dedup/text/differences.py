@@ -16,8 +16,8 @@ from rapidfuzz.distance import LCSseq
 
 from dedup.text.normalize import LATE_MARKS, words
 
-# Maximum number of aligned words per passage, with a matrix of 78 MB in less than a second; later words count
-# as not shared. English prose of 150,000 characters has fewer words.
+# Maximum number of words aligned per passage, which takes less than a second and 78 MB. Later words count as
+# not shared. English prose of 150,000 characters has fewer words.
 MAX_ALIGNED = 25_000
 
 LITTLE = 4  # Number of letters; shorter words, such as "of" or "the", are often shared by chance
@@ -28,7 +28,7 @@ _LETTER = re.compile(rf"\s*\S[{LATE_MARKS}]*\s*|\s+")
 
 
 class Kind(Enum):
-    """The kind of a passage: the same in both texts, added, removed, or changed."""
+    """The kind of a segment: the same in both texts, added, removed, or changed."""
 
     SAME = "same"
     ADDED = "added"
@@ -65,7 +65,7 @@ def differences(a: str, b: str) -> tuple[Segments, Segments]:
 
 
 def word_list(text: str, *, letters: bool = False) -> Iterator[Word]:
-    """Yield the words or letters of a text, which they cover; a stray mark joins the word before it."""
+    """Yield the words or letters of a text; joined, they are the text. Punctuation joins the word before."""
     held: Word | None = None
     for piece in (_LETTER if letters else _WORD).findall(text):
         word = Word(piece, " ".join(words(piece)))
@@ -119,8 +119,8 @@ def shared_runs(a: Sequence[Word], b: Sequence[Word]) -> list[tuple[int, int, in
     ends = [(0, 0), *((i + length, j + length) for i, j, length in runs)]
     starts = [*((i, j) for i, j, _ in runs), (len(a), len(b))]
     gaps = [max(i - k, j - m) for (i, j), (k, m) in zip(starts, ends, strict=True)]
-    # Drop a run of little words that is shorter than the replaced text before and after the run: such a run,
-    # as "of the" in two unrelated sentences, is shared by chance.
+    # Drop a run of short words if the differing text before it and after it is longer than the run: two
+    # unrelated sentences share runs such as "of the" by chance.
     return [
         (i, j, length)
         for (i, j, length), (before, after) in zip(runs, pairwise(gaps), strict=True)

@@ -27,18 +27,18 @@ from dedup.text.normalize import MOST_GROWTH, normal_size, words
 from dedup.text.punkt import NEUTRAL, PunktModel, english
 from dedup.text.sentences import SentenceSplitter
 
-# Raise this number by one after a change of code or of the shipped sentence parameters that changes
-# fingerprints (tests/text/test_golden.py fails), or that changes marks with equal fingerprints and settings.
+# Raise this number by one if code or shipped sentence parameters now make other fingerprints (then
+# tests/text/test_golden.py fails), or if equal fingerprints and settings now lead to other marks.
 ALGORITHM_REVISION = 4
 
-# Part of every version, since Python's tables decide which characters form words and how case is folded.
+# Part of each fingerprint version: Unicode tables decide which characters form words and how case folds.
 UNICODE_VERSION = unicodedata.unidata_version
 
 # Texts are hashed in batches of about this size: large enough for fast array operations, small enough for the
 # processor's cache. Memory is at most 5 MB for news; a longer text needs 100 bytes per word.
 BATCH_CHARACTERS = 1 << 17
 
-LANGUAGES_KEPT = 256  # Maximum number of cached language names, since articles can name any number
+LANGUAGES_KEPT = 256  # Maximum number of cached language names; articles can name any number
 
 
 class UnreadableError(Exception):
@@ -58,7 +58,7 @@ class _Text(NamedTuple):
 
 
 class Fingerprinter:
-    """Maker of fingerprints with given settings; `models` has the models of languages other than English."""
+    """Maker of fingerprints with given settings; `models` has the user's sentence parameters by language."""
 
     def __init__(
         self, settings: Settings, models: Mapping[str, PunktModel] | None = None, *, compiled: bool = True
@@ -73,7 +73,7 @@ class Fingerprinter:
         self._known = lru_cache(LANGUAGES_KEPT)(self._find_known)
 
     def language(self, given: str | None) -> str:
-        """Return the base language of the given code or, without a code, of the default of the corpus."""
+        """Return the base language of a language code or, without a code, of the default of the corpus."""
         return base_language(given) or base_language(self.settings.default_language) or ""
 
     def model(self, language: str | None) -> PunktModel:
@@ -115,7 +115,7 @@ class Fingerprinter:
         return one
 
     def fingerprint_many(self, tasks: Sequence[TextTask]) -> Fingerprints:
-        """Return the fingerprints of many texts, in order. A text that causes an error fails alone."""
+        """Return the fingerprints of many texts, in order. A text that causes an error gets a reason."""
         parts: list[Fingerprints] = []
         given: list[_Text] = []
         reasons: dict[int, str] = {}
@@ -148,7 +148,7 @@ class Fingerprinter:
         limit = self.settings.text_max_characters
         if len(text) > limit:
             raise too_long(len(text), self.settings)
-        # Skip the count for most texts, which are too short to grow beyond the limit.
+        # Most texts are too short to grow beyond the limit, so their normalised size need not be counted.
         if len(text) * MOST_GROWTH > limit and (size := normal_size(text)) > limit:
             raise too_long(size, self.settings, " when normalised")
 
@@ -169,7 +169,7 @@ class Fingerprinter:
             return self._gathered(whole, count, reasons)
 
     def _gathered(self, given: list[_Text], count: int, reasons: dict[int, str]) -> Fingerprints:
-        """Return `count` fingerprints: of the texts in `given`, and a reason for every other text."""
+        """Return `count` rows: fingerprints of the texts in `given`, and a reason for every other text."""
         by_kernel: dict[NativeKernel | None, list[_Text]] = {}
         for one in given:
             by_kernel.setdefault(one.kernel, []).append(one)
@@ -214,7 +214,7 @@ class Fingerprinter:
         return damaged.Printer(self.settings.hash_key, compiled=self._compiled)
 
     def _placed(self, parts: list[tuple[list[_Text], Fingerprints]], count: int) -> Fingerprints:
-        """Collect fingerprints by place; later parts replace earlier parts, and missing texts are zeros."""
+        """Put the fingerprints of parts at their places; later parts replace earlier ones, gaps are zeros."""
         made = Fingerprints.unmade(count, self.settings.signature_size, self.settings.bands)
         hashes = [made.sentence_hashes] * count
         for texts, part in parts:

@@ -1,4 +1,4 @@
-"""Types of one fingerprint, and of many fingerprints as arrays. `fingerprint.py` makes fingerprints."""
+"""Types for one fingerprint, and for many fingerprints as arrays. `fingerprint.py` makes the fingerprints."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ A_ROW_EACH = ("version", "content_hash", "signature", "buckets", "banded", "word
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Fingerprint:
-    """The hashes and counts of a text by which articles are compared.
+    """The hashes and counts made from a text, by which articles are compared.
 
     Attributes:
         version: hash of the algorithm revision, settings, sentence parameters and Unicode version; 64 bits.

@@ -41,8 +41,8 @@ class Hasher:
     """Hash functions with a key, which can be any text; "" means no key.
 
     Attributes:
-        of_word: shape (2, 1 + 256), uint64: coefficients of both halves of the hash; the first one is added.
-        of_shingle: shape (1 + 6,), uint64: coefficients; the first one is added.
+        of_word: shape (2, 1 + 256), uint64: for each half of the hash, a number to add and 256 factors.
+        of_shingle: shape (1 + 6,), uint64: a number to add and six factors.
     """
 
     def __init__(self, key: str = "") -> None:
@@ -52,7 +52,7 @@ class Hasher:
         self._of_sequence = self._halves("sequence", KEPT_COEFFICIENTS)
 
     def of_sequence(self, words: int) -> Hashes:
-        """Return coefficients for the sum, the count and each word; shape (2, at least 2 + 2 * words)."""
+        """Return coefficients (one to add, one for the count, two per word), shape (2, >= 2 + 2 * words)."""
         count = 2 + 2 * words
         if count <= KEPT_COEFFICIENTS:
             return self._of_sequence
@@ -103,12 +103,12 @@ class Hasher:
 
 
 def hash64(text: str) -> int:
-    """Return the xxh3_64 hash of a text as a signed integer, for the lab; fingerprints do not use xxh3_64."""
+    """Return the xxh3_64 hash of a text as a signed integer, for the extra `lab`, not for fingerprints."""
     return signed(xxh3_64_intdigest(text.encode()))
 
 
 def hash_set(items: Collection[str]) -> Hashes:
-    """Return the xxh3_64 hash of each string, shape (n,), for the lab; fingerprints do not use xxh3_64."""
+    """Return the xxh3_64 hash of each string, shape (n,), for the extra `lab`, not for fingerprints."""
     return np.array([xxh3_64_intdigest(item.encode()) for item in items], np.uint64)
 
 

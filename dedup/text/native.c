@@ -1,5 +1,5 @@
 /* Make the fingerprint of a text in one pass: sections 1.1 to 1.8 of docs/semantics.md.
-   The Python modules beside this file are the reference; comments name the Python functions that are followed.
+   The Python modules beside this file are the reference; comments name the Python functions that the code follows.
    Characters are code points; Python gives their classes in pages (native_characters.py). The caller gives all memory,
    which is linear in the text. This file is compiled twice: native_narrow.c includes it for ASCII texts, whose
    characters are bytes. */
@@ -29,7 +29,7 @@ enum { MAX_WORD = 256, MAX_CONTEXT = 200, KIND = 1024, PAGE_SIZE = 128, PAGE_BIT
 static const Wide SEPARATOR = 0x110000; /* Separates the two words of a collocation in a key */
 static const uint32_t MANY = 1u << 31, IN_WORD = 1u << 30, POINT = 0x1FFFFF;
 
-typedef struct { uint32_t classes, lower, fold; } Entry; /* fold: a code point and IN_WORD; or MANY, a count and a place */
+typedef struct { uint32_t classes, lower, fold; } Entry; /* fold: code point | IN_WORD; or MANY | count | their place */
 typedef struct { uint64_t hash; uint32_t at, size, flags, unused; } Slot;
 
 typedef struct { /* Parameters for all texts: _Parameters in native.py */
@@ -55,7 +55,7 @@ typedef struct { /* One text: _Call in native.py */
 typedef struct { /* Many texts, and rows for the results: _Many in native.py */
     const void *const *texts;
     const int64_t *sizes, *widths, *ideographs, *sentence_ends;
-    int64_t count, next; /* next: the first text without a row */
+    int64_t count, next; /* next: the first text without results */
     int64_t *content_hash, *sentences, *sentence_starts, *buckets;
     uint8_t *signature;
     int32_t *word_count, *shingle_count;
@@ -71,7 +71,7 @@ typedef struct {
     int64_t *sentences;
     const Char *text;
     Char *lines, *block, *spare;
-    uint8_t word[PAGE_SIZE], *folded; /* word: folded ASCII word characters, 0 for others; folded: a sentence */
+    uint8_t word[PAGE_SIZE], *folded; /* word: folded form by ASCII code, 0 outside words; folded: of a sentence */
     Span *raw, *line;
     uint64_t *hashes;
     uint16_t *lengths;
@@ -609,7 +609,7 @@ static void join_lines(Work *w, int64_t first, int64_t stop) {
                 uint32_t before = is(w, s[i - 1], IDEOGRAPH | ASCII_WORD), after = is(w, s[i + 1], IDEOGRAPH | ASCII_WORD);
                 if (s[i - 1] == '%') before |= ASCII_WORD;
                 if (((before & IDEOGRAPH) && after) || (before && (after & IDEOGRAPH))) {
-                    if (is(w, s[i + 1], COMBINES)) w->status = REFERENCE; /* NFC can join it to the one before */
+                    if (is(w, s[i + 1], COMBINES)) w->status = REFERENCE; /* NFC could join it to the character before */
                     continue;
                 }
             }
@@ -696,9 +696,9 @@ static void find_blocks(Work *w, int64_t count) {
     if (!w->status) join_lines(w, first, count);
 }
 
-/* ---- room ---- */
+/* ---- room: working memory ---- */
 
-/* For scripts/fuzz_native.py: each part of the room is followed by a gap, which must not be touched */
+/* In scripts/fuzz_native.py, a gap follows each part of the room (working memory); an access to a gap is an error */
 #if defined(__SANITIZE_ADDRESS__)
 #include <sanitizer/asan_interface.h>
 enum { GAP = 64 };
@@ -710,7 +710,7 @@ enum { GAP = 0 };
 #define ALLOW(at, size)
 #endif
 
-/* Take room for `count` items of `size` bytes each. If the room is too small, only count the needed bytes; see is_room. */
+/* Take room for `count` items of `size` bytes each. If the room is too small, is_room tells the needed bytes. */
 static void *take(Work *w, int64_t count, size_t size) {
     char *found = w->call->room + w->room_taken;
     w->room_taken += ((count * (int64_t)size + 15) & ~(int64_t)15) + GAP;
@@ -842,7 +842,7 @@ static void sign(Work *w, uint32_t *found, uint32_t *values) {
 
 /* ---- one text ---- */
 
-/* Maximum number of words: words have a space between them, except for words that one character becomes, which are rare */
+/* Maximum number of words: each has a space after it, unless one character becomes several words, which is rare */
 static int64_t most_words(int64_t size) { return size / 2 + 64; }
 
 #if !defined(NARROW)
@@ -898,7 +898,7 @@ static int lay_out(Work *w, Char **text, uint32_t **found, uint32_t **values) {
     *text = take(w, n + call->title_size, sizeof(Char));
 #endif
     w->block = take(w, 2 * n + 64, sizeof(Char)); /* "--" becomes " -- " */
-    w->spare = take(w, 3 * n + 64, sizeof(Char)); /* and unglue adds a space to at least five characters */
+    w->spare = take(w, 3 * n + 64, sizeof(Char)); /* unglue adds at most a space per five characters */
     w->lines = take(w, n, sizeof(Char));
     w->hashes = take(w, words + most_words(call->title_size) + 1, sizeof(uint64_t));
     w->lengths = take(w, words + most_words(call->title_size), sizeof(uint16_t));

@@ -1,8 +1,8 @@
-"""Call `native.c`, the compiled kernel that makes fingerprints. The Python reference defines the result.
+"""Call `native.c`, the compiled code (kernel) that makes fingerprints as the Python modules (reference) do.
 
 Python classifies characters for C (`native_characters.py`), and normalises texts that are not ASCII to NFC.
-The reference reads the few texts whose NFKC form depends on neighbouring characters. While C runs, ctypes
-lets other Python threads run.
+Only the reference can read the few texts whose NFKC form depends on neighbouring characters. While C runs,
+ctypes lets other Python threads run.
 """
 
 from __future__ import annotations
@@ -114,7 +114,7 @@ def library() -> ctypes.CDLL | None:
 
 @cache
 def tell_if_missing() -> None:
-    """Warn once if the kernel is missing, so that Python reads the texts more slowly."""
+    """Warn once if the kernel is missing: Python makes the fingerprints more slowly."""
     if library() is None:
         log.warning(
             "dedup has no compiled kernel here and reads texts with Python, more slowly: install dedup"
@@ -190,7 +190,7 @@ class NativeKernel:
         while True:
             pages = desk.take_up(sequence)
             status = self._fingerprint(self._parameters, desk.reference)
-            # Only now release the table that C has read: another thread can replace the shared one meanwhile.
+            # Keep the page table until C has read it: another thread can replace the shared table meanwhile.
             del pages
             if status == _ROOM_WANTED:
                 desk.make_room(call.wanted)
@@ -210,11 +210,11 @@ class NativeKernel:
     def make_many(
         self, given: Sequence[Prepared], titles: Sequence[str | None]
     ) -> tuple[Fingerprints, list[int]]:
-        """Return fingerprints without versions and reasons, and the places of texts left to the reference."""
+        """Return fingerprints without versions and reasons, and places of texts for the reference to read."""
         count, places = len(given), len(Prepared._fields)
         made = Fingerprints.unmade(count, self._settings.signature_size, self._settings.bands)
         of_texts = [np.array([one[i] for one in given], np.int64) for i in range(2, places)]
-        sentences = np.empty(of_texts[0].sum(), np.int64)  # Each has at least one character
+        sentences = np.empty(of_texts[0].sum(), np.int64)  # At most one for each character
         rows: list[npt.NDArray[Any]] = [made.content_hash, sentences, made.sentence_starts, made.buckets]
         rows += [made.signature, made.word_count, made.shingle_count]
         texts = (c_char_p * count)(*(one.data for one in given))
@@ -226,7 +226,7 @@ class NativeKernel:
             if self._fingerprints(self._parameters, desk.reference, byref(many)) == _DONE:
                 break
             del pages
-            # C stops at a text that needs more memory, a page or a title: `make` reads that text alone.
+            # C stops at a text that needs more memory, a page or a title: `make` reads this text alone.
             place = many.next
             others[place] = one = self.make(given[place], titles[place])
             _set_row(made, place, sentences, one)
@@ -270,7 +270,7 @@ _NONE = np.empty(0, np.int64)
 
 
 class _Desk:
-    """The arguments, results and working memory of the calls of one thread."""
+    """The arguments, results and working memory with which one thread calls the kernel."""
 
     def __init__(self, settings: Settings) -> None:
         self.call = _Call()
@@ -318,7 +318,7 @@ class _Desk:
 
 
 def _slots(found: ctypes.CDLL, model: PunktModel) -> tuple[Any, npt.NDArray[np.uint32], int]:
-    """Return the words of sentence parameters for C: a hash table, a pool of characters, an index mask."""
+    """Return the words of sentence parameters for C: a hash table, its characters and its index mask."""
     flags: dict[tuple[int, ...], int] = {}
 
     def add(word: str, flag: int, second: str | None = None) -> None:

@@ -38,12 +38,12 @@ def _kinds() -> npt.NDArray[np.uint16]:
 
 
 def is_simple(text: str) -> bool:
-    """Return whether the NFKC of every part of an NFC text equals the joined NFKC forms of its characters."""
+    """Return whether characters of a text in NFC can be normalised (NFKC) one by one in all its parts."""
     points = normalize.points(text)
     # The text is simple if no character can combine with the character before it.
     if not _combining()[points].any():
         return True
-    # Otherwise the text is simple if it is in NFKC, except for characters whose NFKC forms do not combine.
+    # Otherwise the text is simple if only characters whose NFKC forms do not combine are not yet in NFKC.
     others = {point: unicodedata.normalize("NFKC", chr(point)) for point in np.unique(points).tolist()}
     if any(_combining()[point] and form != chr(point) for point, form in others.items()):
         return False
@@ -69,7 +69,7 @@ def _combining() -> npt.NDArray[np.bool_]:
     return found
 
 
-# In the order of the classes in native.c.
+# One test for each class of characters, in the order of the classes in native.c.
 _TESTS: list[Callable[[str], bool]] = [
     lambda c: c.isalnum() or c == "_",
     lambda c: c.isalnum() and not c.isdecimal(),

@@ -48,7 +48,7 @@ def _mark_class() -> str:
     return "".join(f"{chr(first)}-{chr(last)}" for first, last in ranges)
 
 
-# Marks count as parts of words, since in Indic scripts marks are vowels.
+# Combining marks count as parts of words, since they are vowels in Indic scripts.
 MARKS = _mark_class()
 
 # Add the two half-width katakana sound marks, which are letters until NFKC turns them into marks.
@@ -94,7 +94,7 @@ MAX_WORD_CHARACTERS = 256
 # Maximum number of marks after a letter, as in Unicode's stream-safe format (UAX 15, D4): Python sorts a run
 # of marks in quadratic time, 12 minutes for a million marks.
 MAX_MARKS = 30
-# Maximum number of characters that one character becomes: U+FDFA, a phrase of four words.
+# Maximum number of characters that one character becomes when normalised: U+FDFA, a phrase of four words.
 MOST_GROWTH = 18
 # Quotation marks, dashes and other signs that are not parts of words, even after NFKC. Most English texts
 # have only ASCII characters and these signs.
@@ -130,7 +130,7 @@ def words(text: str) -> list[str]:
 
 
 def normalised(lines: str) -> bytes:
-    r"""Return lines as normalised UTF-8: words and line feeds are kept, all other characters become spaces.
+    r"""Return lines as normalised UTF-8. Words and line feeds are kept; all other characters become spaces.
 
     Words longer than `MAX_WORD_CHARACTERS` are not cut here; `LONG_RUN` finds these words.
 
@@ -150,7 +150,7 @@ def normalised(lines: str) -> bytes:
 
 
 def without_mark_runs(text: str) -> str:
-    """Return a text whose runs of marks are cut to `MAX_MARKS`."""
+    """Return a text in which runs of combining marks are cut to `MAX_MARKS`."""
     if len(text) <= MAX_MARKS:  # Usually a single word
         return text
     # Test first whether there is a long run: hardly any text has one, and the regular expression is slow.

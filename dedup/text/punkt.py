@@ -1,4 +1,4 @@
-"""Punkt parameters of a language, which distinguish periods of abbreviations from ends of sentences.
+"""Punkt parameters of a language, which tell the periods of abbreviations from the ends of sentences.
 
 A `PunktModel` has the content of NLTK's `PunktParameters`, is comparable, and is stored in NLTK's tab format.
 An English model is shipped; other languages use a neutral model until the user trains one (`training.py`).
@@ -83,7 +83,7 @@ class PunktModel:
 
 
 NEUTRAL = PunktModel()
-"""Model without parameters: only the periods of initials, numbers and ellipses end no sentence."""
+"""Model without parameters: periods end sentences, except in ellipses and after some initials and numbers."""
 
 
 @cache

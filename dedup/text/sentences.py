@@ -47,7 +47,7 @@ class BoundaryRules:
     def __init__(self, model: PunktModel) -> None:
         self._model = model
         self.uncertain = model.abbrev_types | {first for first, _ in model.collocations}
-        """Lower-case words; after any other word of at least two letters, a mark ends a sentence."""
+        """Lower-case words to check: after any other word of at least two letters, a mark ends a sentence."""
 
     def ends(self, context: str) -> bool:
         """Return whether a sentence ends in a context: a word, the mark after the word, and the next word."""
@@ -79,7 +79,7 @@ class BoundaryRules:
         return ends
 
     def _at_first(self, token: str) -> tuple[bool, bool]:
-        """Return whether a token is an abbreviation, and whether it ends a sentence, without context."""
+        """Return whether a token is an abbreviation, and whether it alone suggests the end of a sentence."""
         if token in _ENDS:
             return False, True
         if token[-1] != "." or token.endswith(".."):
@@ -90,7 +90,7 @@ class BoundaryRules:
         return found, not found
 
     def _starts(self, token: str, kind: str) -> bool | None:
-        """Return whether a token starts a sentence, by the cases in the training corpus; None if unknown."""
+        """Return whether a token starts a sentence, by its case, here and in training; None if unknown."""
         if token in _PUNCTUATION:
             return False
         context = self._model.ortho_context.get(kind, 0)
@@ -140,7 +140,7 @@ class SentenceSplitter:
         return found
 
     def split(self, block: str) -> list[str]:
-        """Return the sentences of one block (single spaces, no line breaks), split as by NLTK."""
+        """Return the sentences of one block (single spaces, no line breaks), split as NLTK does."""
         return self._plainly_split(block, glued=False) or self._split(block)
 
     def _plainly_split(self, block: str, glued: bool) -> list[str]:

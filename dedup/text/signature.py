@@ -24,7 +24,7 @@ from dedup.text.hashing import Hashes
 def shingles(words: Sequence[str], stop_word_length: int, stop_words: Collection[str] = ()) -> set[str]:
     """Return the shingles of normalised words, each as three words joined by spaces.
 
-    Stop words are `stop_words`; if it is empty, all words with fewer characters than `stop_word_length`.
+    Stop words are `stop_words` or, if empty, all words with fewer characters than `stop_word_length`.
 
     >>> sorted(shingles("now is the time for all good men".split(), 4))
     ['all good men', 'for all good', 'is the time', 'now is the', 'the time for']
@@ -43,8 +43,8 @@ Signature = npt.NDArray[np.uint8]  # Shape (k,): one byte of each mixed MinHash 
 EMPTY: Signature = np.empty(0, np.uint8)  # The signature of a text without shingles
 BYTE_VALUES = 256  # Two independent bytes are equal with probability 1 / 256
 
-# Maximum number of values computed per step: 256 kB, which fit in the processor's cache and limit the
-# memory.
+# Maximum number of values computed per step. They take 256 kB, which limits the memory and fits in the
+# processor's cache.
 _CHUNK = 1 << 16
 
 _UPPER = np.uint64(0xFFFFFFFF << 32)
@@ -64,7 +64,7 @@ def minhash(hashes: ShingleHashes, count: int) -> MinHashes:
 def minhash_many(hashes: ShingleHashes, starts: npt.NDArray[np.int64], count: int) -> MinHashes:
     """Return `count` MinHash values of each of n sets; shape (n, count).
 
-    `hashes` has one set after the other; `starts` has the start of each set, first 0. No set may be empty.
+    `hashes` has all sets in sequence; `starts` has the index where each set starts. No set may be empty.
     """
     multipliers, increments = _functions(count)
     # Applying one function to the hashes of many sets takes half the time of many functions on one set.
@@ -122,7 +122,7 @@ def estimate(equal: int, size: int) -> float:
 
 
 def estimates(equal: npt.NDArray[np.int64], size: int) -> npt.NDArray[np.float64]:
-    """Return `estimate` of many pairs, with equal bits; shape (n,). `size` can be 0 if there are no pairs."""
+    """Return exactly `estimate` for each of n pairs; shape (n,). `size` can be 0 if there are no pairs."""
     divisor = max((BYTE_VALUES - 1) * size, 1)
     return np.asarray(np.maximum(0, BYTE_VALUES * equal - size) / divisor)
 
@@ -135,7 +135,7 @@ def jaccard(a: Signature, b: Signature) -> float:
 
 
 def jaccards(a: npt.NDArray[np.uint8], b: npt.NDArray[np.uint8]) -> npt.NDArray[np.float64]:
-    """Return `jaccard` of many pairs, with the same bits; shape (n,).
+    """Return exactly `jaccard` for each of n pairs; shape (n,).
 
     `a`: shape (n, k). `b`: shape (n, k), or (k,) to compare one signature with all. k is 0 only if n is 0.
     """
@@ -147,8 +147,8 @@ def jaccards(a: npt.NDArray[np.uint8], b: npt.NDArray[np.uint8]) -> npt.NDArray[
 @cache
 def _functions(count: int) -> tuple[npt.NDArray[np.uint32], npt.NDArray[np.uint32]]:
     """Return the multipliers and increments of `count` MinHash functions, modulo 2^32."""
-    # The numbers are xxh3_64 of names, to show that they were not hand-picked. Odd multipliers make each
-    # function one to one.
+    # The numbers are hashes (xxh3_64) of names, to show that they were not hand-picked. Odd multipliers make
+    # each function one to one.
     multipliers, increments = (
         np.array([xxh3_64_intdigest(f"dedup {name} {i}".encode()) for i in range(count)], np.uint64)
         for name in ("multiplier", "increment")

@@ -10,8 +10,8 @@ from collections.abc import Iterable
 from dedup.text.clean import blocks
 from dedup.text.punkt import PunktModel
 
-# Hide scikit-learn and SciPy, which `import nltk` would load if they are installed, as with the lab: that
-# takes 85 MB and a second per process, and Punkt does not need them.
+# Hide scikit-learn and SciPy, which the extra `lab` installs and `import nltk` would load. Loading them takes
+# 85 MB and a second per process, and Punkt does not need them.
 _HIDDEN = [name for name in ("scipy", "sklearn") if name not in sys.modules]
 
 for _name in _HIDDEN:

@@ -86,7 +86,7 @@ def test_a_plug_in_extracts_texts_from_html_where_it_is_named(installed: Path) -
     shown, _ = python(installed, "-c", program, DEDUP_EXTRACTOR="paragraphs")
     assert shown == "A goat ran.\n"
     _, said = python(installed, "-c", program, DEDUP_EXTRACTOR="sentences", code=1)
-    assert "DEDUP_EXTRACTOR is sentences, which no plug-in has; their extractors: paragraphs" in said
+    assert "DEDUP_EXTRACTOR is sentences, but no plug-in has this extractor; known: paragraphs" in said
 
 
 @pytest.mark.long("dedup", "migrations", "pyproject.toml", "tests/plugins")
