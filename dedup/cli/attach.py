@@ -22,10 +22,10 @@ PublishedOption = Annotated[
 
 BylineOption = Annotated[str | None, Option(metavar="COLUMN", help="Column of the author.")]
 ChangedOption = Annotated[
-    str | None, Option(metavar="COLUMN", help="Time of a row's last change, for tables without triggers.")
+    str | None, Option(metavar="COLUMN", help="Column of a row's last change, for tables without triggers.")
 ]
 EveryOption = Annotated[
-    int | None, Option(metavar="MINUTES", help="Pause between comparisons; 0: never. Default: 15 for a view.")
+    int | None, Option(metavar="MINUTES", help="Minutes between comparisons; 0: never. Views default to 15.")
 ]
 
 
@@ -65,10 +65,10 @@ def attach(
     `dedup.NAME_marks` shows the marks with the keys of your table.
 
     If the outlet is only a key of another table, or the text is in several tables, attach a view that joins
-    the tables, with one row for each article. A view has no triggers: a backfill and `dedup worker` compare a
-    view every `--every` minutes, and `dedup sync` compares it at once. With `--changed`, a comparison reads
-    only rows that changed since the last comparison, and an hour before that for transactions that commit
-    late. Once a day it reads all rows, to find deleted rows.
+    the tables, with one row for each article. A view has no triggers. A backfill and `dedup worker` compare
+    the view every `--every` minutes, and `dedup sync` compares it at once. With `--changed`, a comparison
+    reads only rows that changed since the last comparison, or in the hour before that comparison because
+    transactions may commit late. Once a day a comparison reads all rows, to find deleted rows.
 
     If the bodies look like HTML, add `--html`, which needs the extra `html`, or `--no-html`, which keeps the
     tags; otherwise the table is refused.
@@ -108,7 +108,7 @@ def attach(
 
 def remap(
     name: Annotated[str, Argument(metavar="NAME", help="Name that `dedup attachments` shows.")],
-    table: Annotated[str | None, Option(metavar="TABLE", help="Table in place of the old one.")] = None,
+    table: Annotated[str | None, Option(metavar="TABLE", help="Table that replaces the old table.")] = None,
     keys: Annotated[
         list[str] | None, Option("--id", metavar="COLUMN", help="Column of the key; may be repeated.")
     ] = None,
@@ -127,8 +127,8 @@ def remap(
 ) -> None:
     """Map an attached table again after its owner changed or replaced it.
 
-    The articles keep their marks. Renamed columns and a new table of the same name are recognized; name other
-    changes by options. `dedup status --check` and `dedup backfill` tell you when to run this command.
+    The articles keep their marks. Renamed columns and a new table of the same name are recognized. Give
+    other changes as options. `dedup status --check` and `dedup backfill` tell you when to run this command.
 
         dedup remap articles
         dedup remap articles --text main_text
@@ -189,7 +189,7 @@ def sync(
 ) -> None:
     """Compare attached tables with their articles, to find new, changed and deleted rows.
 
-    Run it for views and tables without triggers, and after triggers were disabled. The next backfill reads
+    Run this for views and tables without triggers, and after triggers were disabled. The next backfill reads
     the differing rows. If the table has a column for the time of changes, only changed rows are compared, and
     `--full` finds deleted rows. If more than a few articles, and more than half of a table's articles, have
     no row, the command deletes nothing without `--allow-deletes`.
@@ -213,8 +213,8 @@ def detach(
     """Detach a table: remove what dedup added to the table, and delete its articles from the corpus.
 
     Triggers, views and columns of marks are removed first, then the articles in batches. If you stop the
-    command, run it again to continue. It shows the number of articles that it will delete, and asks; without
-    a terminal it needs `--yes`.
+    command, run it again to continue. The command shows the number of articles that it will delete, and
+    asks; without a terminal it needs `--yes`.
     """
     with stopping() as stop, corpus() as dd:
         # The question to the user gives the number of articles that will be deleted.
@@ -226,7 +226,7 @@ def detach(
             done = dd.attachments.detach(name, stop=stop.is_set)
     if dry_run:
         _show(done.statements)
-        output.say(f"{counted(done.articles, 'article')} of it would be deleted from the corpus")
+        output.say(f"{counted(done.articles, 'article')} of the table would be deleted from the corpus")
         return
     if stop.is_set():
         unfinished()
@@ -234,5 +234,5 @@ def detach(
 
 
 def _show(statements: list[str]) -> None:
-    # A console would change the statements, which must run as they are printed.
+    # A Rich console would alter the statements, and they must be printed exactly as they run.
     sys.stdout.write("\n".join(("BEGIN;", *statements, "COMMIT;", "")))

@@ -34,9 +34,9 @@ def changes(
     """Print changed marks in order, for programs that keep a copy of the marks.
 
     Each change is a line of JSON: `cursor`, `id`, `status`, `duplicate_of`, `score`, `reason`. `id` and
-    `duplicate_of` are your own ids of the articles. The status `deleted` means that the article is deleted,
-    `pending` that the last mark of the article no longer counts. Without `--since`, all marks are printed
-    first. If a mark changed several times, only the last change is printed.
+    `duplicate_of` are your own ids of the articles. The status `deleted` means that the article is deleted;
+    `pending` means that its last mark no longer counts. Without `--since`, all marks are printed first. If a
+    mark changed several times, only the last change is printed.
 
     Store each line and its cursor in one transaction, and continue from that cursor: then no change is missed
     or printed twice, even after a crash. If a cursor is refused (exit code 2; after a restore, or after 30

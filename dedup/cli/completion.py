@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 import typer
 from typer import Argument
 
-VARIABLE = "_DEDUP_COMPLETE"  # At Tab the script sets it to `complete_` and the shell's name
+VARIABLE = "_DEDUP_COMPLETE"  # At Tab the script sets this variable, for example to `complete_bash`
 
 
 def completion(

@@ -15,9 +15,9 @@ def credits(json: JsonOption = False) -> None:
     """Show how much of each publication is agency copy.
 
     An article is agency copy if it credits an agency in its byline, dateline, last line or copyright line, or
-    if another article of the same story does. The agency's own article need not be in the corpus. "…
-    contributed to this report" is a credit but makes no agency copy. In SQL, the views `publication_credit`,
-    `agency_copy` and `article_credit` show the same.
+    if another article of the same story does. The agency's own article need not be in the corpus. The words
+    "… contributed to this report" are a credit, but do not make an article agency copy. In SQL, the views
+    `publication_credit`, `agency_copy` and `article_credit` show the same.
     """
     with corpus() as dd:
         found = dd.credits.publications()

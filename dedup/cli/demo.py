@@ -23,7 +23,7 @@ def main() -> int:
             wrong.append((article["source_id"], article["kind"], *found, *expected))
     if wrong:
         columns = ("id", "kind", "status", "duplicate_of", "expected", "expected duplicate_of")
-        output.table("not as the authors meant", columns, wrong)
+        output.table("marks that differ from the expected marks", columns, wrong)
     right = len(articles) - len(wrong)
     output.say("")
     output.say(f"{right} of {len(articles)} articles are marked as their authors meant")

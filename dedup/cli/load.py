@@ -25,7 +25,7 @@ NAMES_SHOWN = 8  # Maximum number of names shown in a list
 TEXT_CHARACTERS = 200  # Maximum number of characters of a text that a dry run shows
 
 COUNTS = ("lines", "new", "changed", "same", "superseded", "refused", "repaired", "lost_dates")
-"""Counts in the report on a file; the totals are their sums over all files."""
+"""Counts in the report on a file; the totals add up the counts of all files."""
 
 _FORMATS = {
     **{"jsonl": "JSONL", "json": "JSON", "csv": "CSV", "tsv": "TSV", "parquet": "Parquet", "xml": "XML"},
@@ -37,7 +37,7 @@ Unusable = dict[str, InputError]  # Error by file, for files that cannot be used
 
 RejectsOption = Annotated[
     Path | None,
-    Option("--rejects", help="File to which refused lines are added; default: FILE.rejects.jsonl here."),
+    Option("--rejects", help="File to append refused lines to; default: ./FILE.rejects.jsonl."),
 ]
 
 
@@ -83,8 +83,8 @@ def load(
     - **kept**
 
     **Names.** Use `--map` if the file has other names; `source.name` is the name of a value within an object.
-    `--keep topic,desk` stores further values of your own, besides values in an object `kept`: views, frames
-    and `dedup marks --kept` show these values. At most 4,096 characters of a value are stored. `--dry-run`
+    `--keep topic,desk` stores more values of your own. Values in an object `kept` are stored too. Views, data
+    frames and `dedup marks --kept` show both. At most 4,096 characters of a value are stored. `--dry-run`
     shows which field was found under which name.
 
     **Formats.** Files are JSON, CSV, TSV, Parquet, Excel or XML, plain or packed (`.gz`, `.zip`, `.xz`,
@@ -97,10 +97,10 @@ def load(
 
     **Dates** may have the form in `--date-format`, the form of ISO 8601 or RSS, or the name of a month in any
     language; or be a day number of a spreadsheet, or seconds since 1970. Whether 05/06/2018 is in May or June
-    is learnt from the file's other dates: a number above 12 must be the day. If no date shows it, dates with
-    full stops are day first; for other dates add `--day-first` or `--month-first`. If more than a tenth of
-    the dates cannot be read, nothing of the file is stored and the exit code is 2, unless you add
-    `--lose-dates`. For stdin the first 500 records decide; if later records differ, the load stops there.
+    is learnt from the file's other dates: a number above 12 must be the day. If no date shows the order,
+    dates with full stops are day first; for other dates add `--day-first` or `--month-first`. If more than a
+    tenth of the dates cannot be read, nothing of the file is stored and the exit code is 2, unless you add
+    `--lose-dates`. For stdin the first 500 records decide. Too many unreadable later dates stop the load.
 
     **Errors.** Refused lines are written to a rejects file with id, reason and time; all other lines are
     loaded. If a date or another field cannot be read, the article is loaded without that field, and the
@@ -152,7 +152,7 @@ def load(
         _show_previews(found, json)
         reports = [preview.report for preview in found]
     elif usable:
-        # Each file was opened before, because a mistyped name must not start a server.
+        # A server may start only now, after each file was opened: a mistyped name must not start it.
         reports = _load(usable, wanted, rejects, unusable, json)
     errors = [*unusable.values()]
     for other in errors[:-1]:

@@ -128,7 +128,7 @@ def run(arguments: list[str]) -> int:
     signals.forget()
     if os.environ.get(completion.VARIABLE):
         return completion.answer(program())
-    # The old value is restored at the end, since a process may run several commands on different corpora.
+    # The old schema is restored at the end, since a process may run several commands on different corpora.
     before = os.environ.get(VARIABLE)
     try:
         code = program(arguments[:1])(arguments, standalone_mode=False, prog_name="dedup")
@@ -187,7 +187,7 @@ def _failed(error: Exception, arguments: list[str]) -> int:
 
 def program(named: Sequence[str] = ()) -> typer.Typer:
     """Return the program with all commands, also of plug-ins; or with only the command in `named`."""
-    # One command is enough for a call: to make all commands takes 40 ms.
+    # A call needs only one command, and making all commands takes 40 ms.
     made = copy(app)
     made.registered_commands, made.registered_groups = [*app.registered_commands], [*app.registered_groups]
     if not any(command.name in named for command in app.registered_commands):
@@ -213,7 +213,7 @@ def _add(made: typer.Typer, name: str) -> None:
         commands = {command.name for command in place.registered_commands}
         if last in commands | {group.name for group in place.registered_groups}:
             raise DedupError(f"there is a command {name}")
-        # If Typer cannot build the command of a foreign plug-in, no other command would work.
+        # Try to build a foreign command first: if Typer cannot, all other commands would fail too.
         if not plugins.is_own(point):
             typer.main.get_command(_put(added, last, typer.Typer()))
         _put(added, last, place)

@@ -15,7 +15,7 @@ from dedup.cli.shared import METRICS_PACKAGES, JsonOption, corpus, counted, need
 
 CheckOption = Annotated[bool, Option("--check", help="Print one line: all is well, or not (exit code 1).")]
 MaxAgeOption = Annotated[
-    str, Option("--max-age", metavar="TIME", help="With `--check`: maximum age of the last success.")
+    str, Option("--max-age", metavar="TIME", help="With `--check`: maximum time since all was settled.")
 ]
 MaxWaitOption = Annotated[
     str | None,
@@ -41,10 +41,10 @@ def status(
     The output fits a screen, and names the figures that are left out; `--all` and `--json` show all figures.
 
     `--check` is for Nagios and cron. All is well if: everything was settled at some time in the last
-    `--max-age`; since then no article has waited longer or failed (an empty text is no failure); no run is
-    stuck; a worker is alive, if there was one in the last hour; the schema is complete; and the last runs did
-    not fail for the same reason while articles wait. While no run is at work, articles and changes may wait
-    at most `--max-wait`: by default 15 minutes if there are workers, else `--max-age`.
+    `--max-age`; no article failed in that time (an empty text is not a failure); no run is stuck; a worker is
+    alive, if there was one in the last hour; the schema is complete; and the last runs did not fail for the
+    same reason while articles wait. Articles and changes may wait at most `--max-age`. While no run is at
+    work, the limit is `--max-wait`: by default 15 minutes if there are workers, else `--max-age`.
     """
     if check:
         run_check(max_age, max_wait, json)
@@ -104,7 +104,7 @@ def status(
 
 
 def _say_reasons(words: str, counts: dict[str, int], everything: bool) -> None:
-    """Print a line per reason, the most frequent first; or only the first line and the number of reasons."""
+    """Print a line per reason, the most frequent first; or only the first and the number of other reasons."""
     reasons = sorted(counts, key=lambda reason: (-counts[reason], reason))
     for reason in reasons if everything else reasons[:1]:
         others = 0 if everything else len(reasons) - 1
@@ -154,7 +154,7 @@ def runs(
 
 def metrics(
     to: Annotated[
-        Path | None, Option("--output", "-o", help="Write to this file; readers never see half of it.")
+        Path | None, Option("--output", "-o", help="Write to this file, which is replaced as a whole.")
     ] = None,
 ) -> None:
     """Print metrics for Prometheus, or write a file of metrics for the node exporter.

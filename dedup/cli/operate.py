@@ -107,9 +107,9 @@ def init(
     for reason in made.left:
         output.say(f"not mended: {reason}")
     if made.before and (not already or made.mended):
-        output.say("next: run `dedup grant` again for each role that had rights from it")
+        output.say("next: run `dedup grant` again for each role that has rights in the schema")
     if wanted:
-        output.say(f"hash key: {masked(present)}{'' if new else ', as before'}; it is part of every backup")
+        output.say(f"hash key: {masked(present)}{'' if new else ', as before'}; every backup holds the key")
     if done:
         output.say(done)
     if found and found.adoption:
@@ -212,7 +212,7 @@ def switch_journal(*, wanted: bool) -> None:
         changed = owner.start_journal() if wanted else owner.stop_journal()
         place = owner.location
     if wanted:
-        output.say(f"{place}: the journal of marks is kept{'' if changed else ' already'}")
+        output.say(f"{place}: the journal of marks {'is on' if changed else 'was on already'}")
         output.say("next: dedup changes")
     else:
         output.say(f"{place}: the journal of marks {'is dropped' if changed else 'was off already'}")

@@ -28,7 +28,7 @@ from dedup.base.printable import printable as printable
 from dedup.base.schema import program
 from dedup.base.words import size as size
 
-UNBOUNDED = 1_000_000_000  # Width if stdout is no terminal: programs need whole lines
+UNBOUNDED = 1_000_000_000  # Width if stdout is not a terminal: programs need whole lines
 
 of_schema: str | None = None  # Value of `--schema`, which commands in messages must repeat
 
@@ -38,7 +38,7 @@ _COMMANDS = re.compile(r"(?<=`)dedup (?!--)|(?:(?<=[:,&] )|(?<=then ))dedup (?=[
 GAP = 2  # Number of spaces between two columns
 
 LONGEST_WORD = 24
-"""Maximum terminal cells of a word that is never broken; a longer word, such as an address, is."""
+"""A word of at most this many terminal cells is never broken; a longer word, such as a URL, may be broken."""
 
 NARROWEST_WORDS = 12  # Minimum terminal cells of a column of folded texts; fewer are unreadable
 IDS = frozenset({"id", "a", "b", "duplicate_of", "hash"})  # Headings of columns that hold ids
@@ -68,7 +68,7 @@ def console(*, raw: bool = False) -> Console:
 
 def say(words: str) -> None:
     """Print a message on stderr, after earlier output on stdout."""
-    # A full disk or a closed pipe is no error here, because the command itself will report it.
+    # A full disk or a closed pipe is not an error here, because the command itself will report it.
     with suppress(OSError, ValueError):
         sys.stdout.flush()
     # A command that a message names must open the same corpus.
@@ -264,7 +264,7 @@ def _records(rows: Sequence[Sequence[Text]], columns: Sequence[_Column], screen:
             before = indent if column.name else 0
             room = screen.width - before
             fits = cell_len(text.plain) <= room
-            # An id that does not fit beside its name begins in the first column, to be copied whole.
+            # An id that does not fit beside its name gets a line of its own, so that it can be copied whole.
             if column.name and not fits and (column.whole or room < NARROWEST_WORDS):
                 yield name
                 name, before, room = Text(), 0, screen.width

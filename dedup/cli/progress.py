@@ -15,9 +15,9 @@ from dedup.base.words import size
 from dedup.cli.output import say
 
 LINE_SECONDS = 10.0
-"""Seconds between two lines, or 3,000 lines a night. A shorter stage prints no line."""
+"""Seconds between two lines, which makes 3,000 lines a night. A shorter stage prints no line."""
 
-RATE_LINES = 6  # Number of lines (a minute) for the rate, so that one slow batch hardly changes it
+RATE_LINES = 6  # Lines over which the rate is averaged (one minute): one slow batch hardly changes it
 
 
 @contextmanager
@@ -48,7 +48,7 @@ def progress_bar(unit: str = "articles") -> Iterator[Progress]:
 
 
 class ProgressLines:
-    """Progress as a line every `LINE_SECONDS`, and a line at the end of each stage that took that long."""
+    """Progress as a line every `LINE_SECONDS`, and a last line for each stage of at least that length."""
 
     def __init__(
         self,

@@ -240,9 +240,9 @@ def verify(
 ) -> None:
     """Check the corpus: compute marks, pairs, fingerprints, common sentences and credits again, and compare.
 
-    The internal records for later marks are always checked in full, even with `--sample`. The exit code is 3
-    if a difference remains; if `--repair` cannot repair a difference, the command that can repair it is
-    named. Without `--repair` the command only reads. Other commands may run meanwhile.
+    The internal counts and flags on which later marks depend are checked in full, even with `--sample`. The
+    exit code is 3 if a difference remains. If `--repair` cannot repair a difference, the output names the
+    command that can. Without `--repair` the command only reads. Other commands may run meanwhile.
 
     Next, if anything differs: `dedup verify --repair`, then `dedup backfill`.
     """

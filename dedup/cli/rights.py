@@ -1,4 +1,4 @@
-"""Kinds of role that may run each command, for messages of refusal. `../db/rights.txt` has the rights."""
+"""Kinds of role that may run each command, for messages about missing rights; see `../db/rights.txt`."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ MAY: Mapping[str, tuple[Role, ...]] = {
 
 
 def advice(arguments: Sequence[str]) -> str | None:
-    """Return advice after a refused command: kinds of role that may run it, and the grant; or None."""
+    """Return advice after a refused command: the roles that may run it, and the `dedup grant`; or None."""
     words = list(arguments)
     # Options of the program come before the command; of these options only --schema has a value.
     while words and words[0].startswith("-"):

@@ -92,7 +92,7 @@ def psql(
 
         dedup db psql < query.sql
     """
-    _only_embedded("psql of your own")
+    _only_embedded("your own psql")
     say_if_started()
     words = [*dedup.server.client(), *(arguments or ())]
     # Without a flush, `execve` would drop the output that Python has buffered.

@@ -139,8 +139,8 @@ def train_sentences(
 ) -> None:
     """Learn from your own articles where the sentences of a language end.
 
-    A few thousand articles are enough (Punkt, unsupervised). Articles in other languages are left out. The
-    result is stored with the corpus, and the next backfill reads every text of that language again.
+    The method (Punkt) needs a few thousand articles, without labels. Articles in other languages are left
+    out. The result is stored with the corpus, and the next backfill reads every text of that language again.
     """
     from dedup.api.settings import language_code
     from dedup.base.article import Article
@@ -184,7 +184,7 @@ def common(
 
     A sentence is common if it is in many `stories`; the number of `articles` does not matter. 300 copies of
     one report are one story; 300 different articles with the same footer are 300 stories. The number of
-    stories is a fraction if some of the stories have more copies than others.
+    stories is an effective number, which need not be whole if stories have different numbers of copies.
     """
     if context.invoked_subcommand:
         return

@@ -42,7 +42,7 @@ LanguageOption = Annotated[
     str | None, Option("--language", help="Language for articles without language, such as `en`.")
 ]
 HtmlOption = Annotated[
-    bool, Option("--html", help="Extract texts from HTML, remove tags of titles; needs the extra `html`.")
+    bool, Option("--html", help="Extract texts from HTML, remove tags from titles; needs the extra `html`.")
 ]
 DateFormatOption = Annotated[
     str | None,
@@ -132,13 +132,13 @@ def moment(given: str) -> datetime:
     with suppress(InputError):
         if time := parse_time(given, "the time"):
             return time
-    raise InputError(f"{given!r} is no time: write 2026-11-20, 2026-11-20T08:00Z, or an age: 30m, 24h, 7d")
+    raise InputError(f"{given!r} is not a time: write 2026-11-20, 2026-11-20T08:00Z, or an age: 30m, 24h, 7d")
 
 
 def seconds_of(given: str) -> float:
     """Return the seconds of a time span in an argument: `90s`, `30m`, `26h`, `7d`."""
     if not (span := _span(given, "smhd")):
-        raise InputError(f"{given!r} is no time span: write 90s, 30m, 26h or 7d")
+        raise InputError(f"{given!r} is not a time span: write 90s, 30m, 26h or 7d")
     return span
 
 
@@ -164,6 +164,6 @@ def hash_key(given: str) -> str:
 
 def say_pins_left_behind(found: Sequence[int]) -> None:
     if found:
-        pins = counted(len(found), "sentence pin ends", "sentence pins end")
+        pins = counted(len(found), "sentence pin is lost", "sentence pins are lost")
         hashes = f"{', '.join(map(str, found[:5]))}{' …' if found[5:] else ''}"
-        output.say(f"{pins} with the old hash key, because the words are not stored: {hashes}")
+        output.say(f"{pins} with the old hash key, because the sentences are not stored: {hashes}")

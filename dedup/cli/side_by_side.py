@@ -21,7 +21,7 @@ ALONE = "bold underline yellow"
 """Style of words that the other text lacks; visible even without colours."""
 
 EARLIER, LATER = ("[-", "-]"), ("{+", "+}")
-"""Signs around words that the other text lacks, if there are no styles; the program wdiff prints the same."""
+"""Signs around words that the other text lacks, if there are no styles; wdiff prints the same signs."""
 
 NARROWEST_COLUMNS = 80  # Minimum width of a terminal for two texts side by side
 

@@ -5,7 +5,7 @@ for Ctrl-C, 143 for SIGTERM, 129 for SIGHUP.
 
 - By default each of the three signals raises KeyboardInterrupt: finished work is kept.
 - Within `stopping`, SIGTERM and SIGHUP set a flag. The command finishes its batch, reads the flag, and calls
-  `unfinished` if work is left. After `STOP_SECONDS` it is ended, for example while it waits for a lock.
+  `unfinished` if work is left. After `STOP_SECONDS` the command is ended, even while it waits for a lock.
 - Within `leaving`, for endless commands, Ctrl-C sets the flag too, a second signal ends the command at once,
   and the limit is `LEAVE_SECONDS`.
 - A command that fails after a signal says why, and exits with the code of the signal.
@@ -27,17 +27,17 @@ STOPPING = (signal.SIGTERM, signal.SIGHUP)
 """Signals that ask a command to end soon; Ctrl-C ends a command at once."""
 
 STOP_SECONDS = 20.0
-"""Seconds for the current batch: far longer than a batch takes, but orchestrators kill after 30 seconds."""
+"""Maximum seconds for the current batch. A batch takes far less, and orchestrators kill after 30 seconds."""
 
 LEAVE_SECONDS = 5.0
-"""Seconds for the current batch of an endless command. The command must end within ten seconds, and
-cancelling a statement on a server that does not answer may take up to five more."""
+"""Maximum seconds for the current batch of an endless command. The command must end within ten
+seconds, and cancelling a statement on a server that does not answer may take up to five more."""
 
 
 class StopFlag:
     """A flag that a signal sets. `late`: true if the command took too long and is being ended."""
 
-    # A `threading.Event` will not do: a second signal during its `set` would wait for a lock for ever.
+    # A `threading.Event` is not used: a second signal during `Event.set` would wait for its lock for ever.
     late = False
     _set = False
 
@@ -57,12 +57,12 @@ class _Came:
 
 
 def listen() -> None:
-    """Let the first of the three signals raise KeyboardInterrupt from now on."""
+    """Let the first Ctrl-C, SIGTERM or SIGHUP raise KeyboardInterrupt from now on."""
     _handle(_end, signal.SIGINT, *STOPPING)
 
 
 def ignore() -> None:
-    """Ignore the three signals from now on, since the exit code is decided."""
+    """Ignore Ctrl-C, SIGTERM and SIGHUP from now on, since the exit code is decided."""
     for number in (signal.SIGINT, *STOPPING):
         signal.signal(number, signal.SIG_IGN)
 
@@ -76,7 +76,7 @@ def asked_to_stop() -> bool:
 
 
 def exit_code(default: int = signal.SIGTERM) -> int:
-    """Return the exit code of an unfinished command: 128 plus the signal that came, or plus `default`."""
+    """Return the exit code of an unfinished command: 128 plus the last signal, or else plus `default`."""
     return 128 + (_Came.asked or default)
 
 
@@ -97,7 +97,7 @@ def leaving() -> AbstractContextManager[StopFlag]:
 
 @contextmanager
 def _asked(numbers: Sequence[signal.Signals], seconds: float, *, once: bool = False) -> Iterator[StopFlag]:
-    """Yield a flag that signals set. End the command after `seconds`, or with `once` at a second signal."""
+    """Yield a flag that signals set. End the command after `seconds`; if `once`, also at a second signal."""
     flag = StopFlag()
     handler, timer = signal.getsignal(signal.SIGALRM), signal.getitimer(signal.ITIMER_REAL)
 
@@ -129,7 +129,7 @@ def _asked(numbers: Sequence[signal.Signals], seconds: float, *, once: bool = Fa
 def _end(number: int, _frame: FrameType | None) -> None:
     if _Came.ending:
         return
-    # The alarm always follows a signal, and the number of that signal is noted already.
+    # The alarm always follows a signal, whose number is noted already and decides the exit code.
     if number != signal.SIGALRM:
         note(number)
     _Came.ending = True

@@ -31,9 +31,9 @@ def versions(
     """Show how a story was altered: the sentences that each version added, removed and changed.
 
     Versions are the original and its duplicates by time; each version is compared with the previous version.
-    An update that grew so much that it is only `similar` is an original too: the most similar updates follow
-    at the end, compared with the story. A sentence that only moved counts as unchanged. Common sentences
-    are labelled.
+    An update with too much new text for a duplicate is the original of another story. Updates whose best
+    earlier match is this original are listed at the end, compared with it. A sentence that only moved counts
+    as unchanged. Common sentences are labelled.
 
     For all stories together, and for SQL: `dedup sentences`.
 
@@ -95,10 +95,10 @@ def sentences(
     """Fill the views `alteration` and `quote` with sentences, for analysts and for `dedup quotes`.
 
     The command stores the words of each alteration in a story, and of sentences that several outlets share
-    (at most 100,000); elsewhere the database has only hashes of sentences. Run it after a backfill when you
-    need these views. Unchanged versions are skipped. Marks do not depend on this command, and `check` and
-    `backfill` never wait for it. Sentences of attached tables are stored too, until the rows change. You may
-    stop it at any moment.
+    (at most 100,000); elsewhere the database has only hashes of sentences. Run the command after a backfill
+    when you need these views. Unchanged versions are skipped. Marks do not depend on this command, and
+    `check` and `backfill` never wait for it. Sentences of attached tables are stored too, until the rows
+    change. You may stop the command at any moment.
 
     **Examples**
 

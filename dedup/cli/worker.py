@@ -23,10 +23,10 @@ log = logging.getLogger("dedup.worker")
 def worker(
     once: Annotated[bool, Option("--once", help="Settle once and end, like `dedup backfill`.")] = False,
     poll: Annotated[
-        float, Option(min=0.1, max=3600, help="Seconds between two searches for unannounced articles.")
+        float, Option(min=0.1, max=3600, help="Maximum seconds between two searches for new articles.")
     ] = 1.0,
     workers: Annotated[
-        int | None, Option(min=1, max=MAX_WORKERS, help="Number of threads; default: one more than cores.")
+        int | None, Option(min=1, max=MAX_WORKERS, help="Threads; default: the number of cores plus one.")
     ] = None,
     metrics_port: Annotated[
         int | None, Option(min=0, max=65535, help="Port for Prometheus; needs the extra `metrics`.")
@@ -62,7 +62,7 @@ def worker(
         try:
             dedup.worker.work(stop=leave.is_set, poll=poll, workers=workers)
         except KeyboardInterrupt:
-            # A worker that a second signal ends exits with the code of the signal; the time limit gives 0.
+            # After a second signal the exit code is the code of that signal; after the time limit it is 0.
             if not leave.late:
                 raise
             log.warning("stopped in the middle of a statement, which is undone; nothing is lost")

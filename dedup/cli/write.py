@@ -20,16 +20,16 @@ from dedup.cli.signals import unfinished
 
 def backfill(
     batch: Annotated[
-        int, Option(min=1, max=100_000, help="Articles per transaction; the marks do not depend on it.")
+        int, Option(min=1, max=100_000, help="Articles per transaction; marks do not depend on this number.")
     ] = 1_000,
     workers: Annotated[
-        int | None, Option(min=0, max=MAX_WORKERS, help="Number of threads; default: one more than cores.")
+        int | None, Option(min=0, max=MAX_WORKERS, help="Threads; default: the number of cores plus one.")
     ] = None,
     engine: Annotated[
         EngineName, Option(metavar="|".join(ENGINE_NAMES), help="Engine that settles; auto: the faster one.")
     ] = "auto",
     memory: Annotated[
-        int | None, Option(min=16, metavar="MB", help="Maximum for the memory engine; default: a quarter.")
+        int | None, Option(min=16, metavar="MB", help="Limit of the memory engine; default: 1/4 of memory.")
     ] = None,
     json: shared.JsonOption = False,
 ) -> None:
@@ -40,8 +40,8 @@ def backfill(
     articles are settled in batches by the postgres engine, with indexes. Both engines give the same marks.
     You may stop a backfill at any moment: the next run continues. Marks stay readable meanwhile.
 
-    If another backfill is running, the command shows who runs it, since when and how far it is, and ends. A
-    killed backfill is continued at once. `dedup status` shows a running backfill.
+    If another backfill is running, the command shows who runs it, since when and how far it is, and ends. The
+    next run continues a killed backfill at once. `dedup status` shows a running backfill.
 
     If a text cannot be read, only that article fails, with a reason; see `dedup retry`. If the machine lacks
     memory or threads, no article fails: the backfill ends with exit code 1, and the next run continues.
@@ -126,9 +126,9 @@ def retry(
 ) -> None:
     """Make failed articles pending again, so that the next backfill reads them.
 
-    By default, articles are chosen that an error of the program made unreadable: run the command after an
-    upgrade of dedup. An article with an empty or too long text fails again until the text or the setting
-    changes.
+    By default, the command chooses articles that dedup could not read because of an error in dedup: run the
+    command after an upgrade of dedup. An article with an empty or too long text fails again until the text or
+    the setting changes.
 
     **Examples**
 

@@ -1,7 +1,7 @@
 """Send and receive bigint[] and double precision[] as numpy arrays.
 
-The layout is the one of Postgres' array_send: a header of 32-bit integers (dimensions, null flag, element
-type, then length and lower bound per dimension), then the length and the value of each element.
+The binary layout is the output of Postgres' array_send: a header of 32-bit integers (dimensions, null flag,
+element type, then length and lower bound per dimension), then the length and the value of each element.
 """
 
 # psycopg converts lists element by element in Python. A settle transaction sends and receives several
@@ -22,7 +22,7 @@ from psycopg.adapt import Buffer, Dumper, Loader, PyFormat
 from dedup.base.numbers import ranges
 
 Bigints = npt.NDArray[np.int64]
-"""Shape (n,): signed 64-bit hashes as Postgres stores them."""
+"""Array of shape (n,): signed 64-bit hashes as Postgres stores them."""
 
 INT8 = 20
 _INT8_ARRAY = 1016
@@ -89,7 +89,7 @@ class _ArrayLoader(Loader):
 def read_arrays(data: bytes, counts: npt.NDArray[np.int64]) -> Bigints:
     """Return the elements of several bigint[], given the joined results of the SQL function `array_send`."""
     words = np.frombuffer(data, _HEADER)
-    # An empty array has three words. Any other has five, and three per element: a length and two halves.
+    # An empty array has 3 words of 32 bits. Any other has 5, and 3 per element: length, and two of value.
     sizes = np.where(counts > 0, 5 + 3 * counts, 3)
     starts = np.cumsum(sizes) - sizes
     places = np.repeat(starts, counts) + 6 + 3 * ranges(0, counts)

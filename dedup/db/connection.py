@@ -33,16 +33,16 @@ _sql = Statements("db/connection")
 URL_VARIABLE = "DEDUP_DATABASE_URL"  # Address of the database; if unset, the embedded server is used
 APPLICATION = "dedup"  # Name of the program in `pg_stat_activity`
 
-# Maximum time that the holder of the settle lock waits for a row: all others wait for the holder.
+# Maximum time that the holder of the settle lock waits for a row, since other transactions wait for the lock.
 ROW_SECONDS = 0.1
 NEGLIGIBLE_SECONDS = 0.05  # A shorter wait for the lock does not shorten the statement timeout
 FRESH_SECONDS = 1.0  # A connection that was idle for less time is not checked before its next use
 
-# Maximum time that the server may take to answer after its own timeouts; then it counts as gone.
+# Maximum time that the server may take to answer after its own timeouts; then the server counts as lost.
 GRACE_SECONDS = 5.0
 
-# Parameters of libpq: a connection is given up 30 s (30,000 ms) after the last answer of the server. A
-# firewall forgets idle connections after minutes, and a cable is plugged in again within seconds.
+# Parameters of libpq: a connection is given up 30 s (30,000 ms) after the last answer of the server. This
+# is long enough to plug a cable in again. The probes keep firewalls from forgetting an idle connection.
 KEEPALIVE = {
     "keepalives_idle": 10,
     "keepalives_interval": 5,
@@ -54,11 +54,11 @@ KEEPALIVE = {
 # tell: a proxy or a firewall may accept every byte and forward none. Nearly all statements end sooner.
 ASK_SECONDS = 3.0
 ASK_AGAIN_SECONDS = 30.0  # Time between two such questions; each question costs the server 5 ms
-DOUBT_SECONDS = 2.0  # Wait after the answer no before asking once more: the result may be on its way
+DOUBT_SECONDS = 2.0  # Time before a second question if the answer was no: the result may still arrive
 ASKING_SECONDS = 5.0  # Maximum time to connect, and to get the answer; a missing answer counts as no
 CANCEL_SECONDS = 2.0  # Maximum time to cancel a statement on Ctrl-C or when a worker, which has 10 s, stops
 
-# Target duration of a transaction that settles, since hooks may wait for its end. Batch sizes adapt to it.
+# Target duration of a settling transaction, for which scrapers may have to wait. Batch sizes adapt to it.
 HELD_SECONDS = 0.4
 _served: dict[int, float] = {}  # Thread id to the monotonic time when the server last worked for the thread
 
@@ -91,9 +91,9 @@ class Connection(psycopg.Connection[Any]):
     """A connection that gives up on a server that accepts statements and does not answer."""
 
     patience: float = Timeouts().connect + GRACE_SECONDS  # maximum seconds until the next bytes arrive
-    pooled: bool = False  # a pooler lends a server connection for one transaction at a time
+    pooled: bool = False  # true if a pooler lends a server connection for one transaction at a time
     seconds: float | None = None  # the session's lock and statement timeouts; None: as in `Timeouts`
-    address: str | None = None  # of the server, for the second connection that asks; None: no questions
+    address: str | None = None  # server's address, for the second connection that asks; None: never ask
     used_at: float = 0.0  # monotonic time of the connection's return to the pool
     schema: str = DEFAULT  # schema of the corpus, which `dedup.` means in statements
 
@@ -122,7 +122,7 @@ class Connection(psycopg.Connection[Any]):
                     if doubts > 1:
                         self._ask("let_go")
                         self.pgconn.finish()
-                        raise psycopg.OperationalError("the connection was lost without a word")
+                        raise psycopg.OperationalError("the connection was lost; the server sent no error")
                     if not doubts:
                         _served[threading.get_ident()] = time.monotonic()
                     ask_at = time.monotonic() + (DOUBT_SECONDS if doubts else ASK_AGAIN_SECONDS)
@@ -137,7 +137,7 @@ class Connection(psycopg.Connection[Any]):
         return self._ask("working")
 
     def _ask(self, statement: str) -> bool:
-        """Return the answer of a statement about this server process, asked over a second connection."""
+        """Run a statement about this server process over a second connection, and return its answer."""
         assert self.address
         given = parameters(Timeouts(connect=ASKING_SECONDS), self.address)
         try:
@@ -218,7 +218,7 @@ def parameters(timeouts: Timeouts, url: str) -> dict[str, Any]:
 
 
 def limits(timeouts: Timeouts, seconds: float | None) -> dict[str, str]:
-    """Return the parameters of a transaction. `seconds`: for locks and statements, else as in `timeouts`."""
+    """Return the parameters of a transaction. `seconds`: lock and statement timeout; None: `timeouts`."""
     lock, statement = (timeouts.lock, timeouts.statement) if seconds is None else (seconds, seconds)
     return {
         **WRITTEN,
@@ -271,7 +271,7 @@ class Session:
                 if connection.pooled:
                     cursor.execute(set_values(limits(self.timeouts, seconds), local=True))
                 if snapshot:
-                    # The transaction is idle while the caller works on one part of a large corpus.
+                    # The transaction may be idle for long while the caller works on a part of a large corpus.
                     patient = {"idle_in_transaction_session_timeout": milliseconds(self.timeouts.statement)}
                     cursor.execute(set_values(patient, local=True))
                 if settling:
@@ -283,7 +283,7 @@ class Session:
                         left = milliseconds(max(seconds - waited, NEGLIGIBLE_SECONDS))
                         cursor.execute(set_values({"statement_timeout": left}, local=True))
                 if async_commit:
-                    # A crash before the next waiting commit loses this transaction as a whole or not at all.
+                    # A crash may lose this transaction, but only as a whole, until a later commit is on disk.
                     cursor.execute(b"SET LOCAL synchronous_commit = off")
                 yield cursor
         finally:
@@ -315,7 +315,7 @@ class Session:
 
 
 def one_row(cursor: Cursor, query: bytes | sql.Composed, values: Mapping[str, Any] | None = None) -> Any:
-    """Return the row of a statement that always has one."""
+    """Return the first row of a statement that always returns a row."""
     row = cursor.execute(query, values).fetchone()
     assert row is not None
     return row
@@ -345,6 +345,6 @@ def prefer_indexes(cursor: Cursor) -> None:
 
 
 def next_batch(articles: int, seconds: float) -> int:
-    """Return the number of articles of the next transaction; the last one took `seconds` for `articles`."""
+    """Return the number of articles of the next batch; the last batch took `seconds` for `articles`."""
     # The number at most doubles, because the next articles may have more relations.
     return max(1, min(2 * articles, int(articles * HELD_SECONDS / max(seconds, 1e-6))))

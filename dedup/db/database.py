@@ -171,7 +171,7 @@ class Database:
         return f"<Database: {self.location}{', closed' if self._closed else ''}>"
 
     def engine(self, schema: str = DEFAULT) -> Engine:
-        """Return a SQLAlchemy engine without a pool. `schema`: the meaning of `dedup.` in its statements."""
+        """Return a SQLAlchemy engine without a pool. `schema`: the schema that statements call `dedup.`"""
         from sqlalchemy import create_engine
         from sqlalchemy.pool import NullPool
 

@@ -26,19 +26,19 @@ from dedup.base import machine
 from dedup.base.errors import EmbeddedServerError
 from dedup.db import postgres
 
-PORT = 5432  # only part of the socket's name, but always set, since libpq and postgres both obey $PGPORT
+PORT = 5432  # part of the socket's name; always given, since $PGPORT would otherwise replace the default
 POLL_SECONDS = 0.05  # between two checks of a condition
 CONNECT_SECONDS = 3  # a local socket answers in milliseconds, unless the server is stopped or overloaded
 READY_SECONDS = 60  # maximum time for a shutdown, or for a recovery, which replays about max_wal_size
-INITDB_SECONDS = 120  # maximum; initdb takes 2 to 6 s here, but syncs 1,000 files, and disks may be slow
+INITDB_SECONDS = 120  # maximum; initdb took 2 to 6 s, but it syncs 1,000 files, and disks may be slow
 LOCK_SECONDS = INITDB_SECONDS + READY_SECONDS  # longest time that a healthy command holds the lock
-UPGRADED = "postgres.upgraded"  # a complete new data folder, until the old one is moved away
+UPGRADED = "postgres.upgraded"  # name of a complete new data folder, until the old folder is moved away
 PATH_BYTES = 103 - len(f"/.s.PGSQL.{PORT}")  # maximum length; 103 is the limit of macOS, Linux has 107
 
 # Settings of a new data folder, written to its postgresql.conf; a newsroom may change them there.
 # fsync and synchronous_commit keep their defaults: what is stored survives a power cut.
 NEW_DATA = {
-    # Room for the indexes: a look-up reads dozens of pages, and each page that is missing costs 0.1 ms.
+    # The indexes should fit: a look-up reads dozens of pages, and each page not in memory costs 0.1 ms.
     "shared_buffers": f"{min(max(machine.memory() // 16_000_000, 256), 1_536)}MB",
     "work_mem": "32MB",  # candidates are sorted in memory, not on disk
     "maintenance_work_mem": "128MB",  # for index builds of the backfill
@@ -47,7 +47,7 @@ NEW_DATA = {
     "wal_compression": "pglz",  # full-page images of text shrink; pglz is in every build
     "jit": "off",  # our statements take milliseconds, compiling them takes longer
     # The server log is never rotated and must not hold the text of an article:
-    "log_min_messages": "log",  # LOG, FATAL and PANIC, but no ERROR of a statement, which its client gets
+    "log_min_messages": "log",  # LOG, FATAL and PANIC; only the client gets the ERROR of a statement
     "log_error_verbosity": "terse",  # no DETAIL: "Failing row contains", "Failed process was running"
     "log_min_error_statement": "panic",  # no text of a statement
     "log_parameter_max_length": "0",  # no parameters, even if someone turns statement logging on
@@ -87,7 +87,7 @@ class _Postmaster:  # as described by the file postmaster.pid, which may be outd
 
     def answers(self) -> bool:
         where = f"{self.url('postgres')}&connect_timeout={CONNECT_SECONDS}"
-        return psycopg.pq.PGconn.ping(where.encode()) == psycopg.pq.Ping.OK  # not during a recovery
+        return psycopg.pq.PGconn.ping(where.encode()) == psycopg.pq.Ping.OK  # false during a recovery
 
     def alive(self) -> bool:
         """Return whether the process with the pid is the postmaster of the data folder."""
@@ -118,7 +118,7 @@ def home() -> Path:
 def start(home: Path | None = None) -> str:
     """Start the server unless it runs, and return the libpq URL of its database `dedup`.
 
-    The server outlives this process. Root's server runs as the owner of the data, at first `pgserver`.
+    The server outlives this process. Root's server runs as the owner of the data (if new: `pgserver`).
     Raises EmbeddedServerError: the user has no right to use the folder, the data are of another version of
     PostgreSQL, or the server fails or recovers longer than READY_SECONDS.
     """
@@ -153,7 +153,7 @@ def status(home: Path | None = None) -> ServerStatus:
         server, version = _postmaster(data), _read(data / "PG_VERSION").strip() or None
         if server is None or not server.answers():
             return ServerStatus(False, data, None, None, version)
-        with suppress(psycopg.OperationalError), server.connect("postgres") as db:  # all slots may be taken
+        with suppress(psycopg.OperationalError), server.connect("postgres") as db:  # connections may run out
             version = db.info.parameter_status("server_version")
         return ServerStatus(True, data, server.url(), server.pid, version)
 
@@ -178,7 +178,7 @@ def _read(path: Path) -> str:
 
 
 def _postmaster(data: Path, port: int = PORT) -> _Postmaster | None:
-    """Return the server that postmaster.pid describes: pid, data, start, port, socket folder, …; or None."""
+    """Return the server that postmaster.pid describes (line 1: pid, line 5: socket folder), or None."""
     # The port in the file is ignored: an upgrade runs servers at a port where no command may find them.
     lines = _read(data / "postmaster.pid").split("\n")
     if not lines[4:] or not lines[0].isdigit():
@@ -219,7 +219,7 @@ def _lock(data: Path) -> Iterator[None]:
 
 
 def _whole_major_of(data: Path) -> int | None:
-    """Return the major version of a data folder; None without data."""
+    """Return the major version of a data folder; None without data. Raises for incomplete data."""
     # An upgrade may have been killed before its last rename, which is done here.
     upgraded = data.with_name(UPGRADED)
     if upgraded.exists() and not data.exists():
@@ -236,7 +236,7 @@ def _not_ours(major: int) -> EmbeddedServerError:
     step, there = "run `dedup db upgrade`", postgres.majors()
     if major > postgres.MAJOR or major not in there:
         step = (
-            f"there are only programs of {', '.join(map(str, there))}; dump the data with the dedup that made"
+            f"dedup has only programs of {', '.join(map(str, there))}; dump the data with the dedup that made"
             " them, move the folder away, then run `dedup db restore`"
         )
     return EmbeddedServerError(f"the data are of PostgreSQL {major}, not of {postgres.MAJOR}: {step}")
@@ -249,7 +249,7 @@ def _ensure_data(data: Path) -> None:
         raise _not_ours(major)
     for left_over in data.parent.glob("postgres.new-*"):  # of a killed command
         shutil.rmtree(left_over, ignore_errors=True)
-    # The folder is made beside its final path, then renamed: a killed command leaves no incomplete one there.
+    # The folder is made beside its final path, then renamed: a kill leaves no incomplete folder at that path.
     new = Path(tempfile.mkdtemp(prefix="postgres.new-", dir=data.parent))
     try:
         postgres.run(new, "initdb", *INITDB, timeout=INITDB_SECONDS)
@@ -274,8 +274,8 @@ def _bring_up(data: Path, port: int = PORT) -> _Postmaster:
         if server and server.alive():
             time.sleep(POLL_SECONDS)
             continue
-        # Postgres removes lock files of a dead pid, but not those of a zombie or a reused pid, and no empty
-        # ones. If a server is alive after all, its shared memory, found by the folder's inode, stops another.
+        # Postgres does not remove a lock file that is empty, or whose pid is a zombie's or was reused. If a
+        # server is alive after all, no second one starts: it finds the shared memory by the folder's inode.
         for stale in ("postmaster.pid", f".s.PGSQL.{port}.lock"):
             (data / stale).unlink(missing_ok=True)
         # Clients cannot use a long path; libpq reads a comma as a list; non-UTF-8 counts as not printable.
@@ -295,6 +295,6 @@ def _bring_up(data: Path, port: int = PORT) -> _Postmaster:
             if not nameable:
                 shutil.rmtree(socket_dir, ignore_errors=True)
             fatal = [line for line in _read(data / "server.log")[seen:].split("\n") if "FATAL:" in line]
-            if not any("is still in use" in line for line in fatal):  # by dying children of a killed one
+            if not any("is still in use" in line for line in fatal):  # by children of a killed server
                 raise EmbeddedServerError(fatal[-1] if fatal else str(failure)) from None
-    raise EmbeddedServerError(f"no answer in {READY_SECONDS} s; it may still be recovering, try again")
+    raise EmbeddedServerError(f"no answer in {READY_SECONDS} s; the server may be recovering: try again")

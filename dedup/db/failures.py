@@ -27,7 +27,7 @@ from dedup.base.errors import (
 from dedup.db.connection import URL_VARIABLE
 
 ATTEMPTS = 5  # Minimum number of attempts at work that collides with other transactions
-PAUSE_SECONDS, LONGEST_PAUSE_SECONDS = 0.02, 1.0  # Pauses double from 2 × the first to the second value
+PAUSE_SECONDS, LONGEST_PAUSE_SECONDS = 0.02, 1.0  # The first pause is 2 × 0.02 s; pauses double up to 1 s
 
 _Value = TypeVar("_Value")
 
@@ -76,8 +76,8 @@ def _explain(error: psycopg.Error, where: str) -> DatabaseError:
     match error:
         case pg.InsufficientPrivilege():
             return MissingRightError(
-                f"{where}: {message}; its owner may do that, and docs/operate.md, section Rights, says which"
-                " kinds of role may"
+                f"{where}: {message}; the owner of the schema may do that; docs/operate.md, section Rights,"
+                " lists the kinds of role that have the right"
             )
         case pg.ReadOnlySqlTransaction():
             return ReadOnlyError(f"{where} is read-only, as a standby is; connect to the primary to write")
@@ -86,7 +86,7 @@ def _explain(error: psycopg.Error, where: str) -> DatabaseError:
         case pg.InvalidPassword() | pg.InvalidAuthorizationSpecification():
             return LoginError(f"{where} refused the login; check user and password in {URL_VARIABLE}")
         case pg.SerializationFailure() | pg.DeadlockDetected():
-            return CollisionError(f"{where}: another transaction was in the way; run it again")
+            return CollisionError(f"{where}: another transaction blocked this one; run it again")
         case pg.LockNotAvailable():
             holder = "`dedup status` names the holder; run this again when that transaction has ended"
             return BusyError(f"{where}: another transaction holds a lock that is needed; {holder}")
@@ -101,22 +101,22 @@ def _explain(error: psycopg.Error, where: str) -> DatabaseError:
         case pg.InvalidSchemaName() | pg.UndefinedTable() | pg.UndefinedFunction() | pg.UndefinedColumn():
             return SchemaError(f"{where} has no dedup schema of this version; run `dedup init`")
         case pg.AdminShutdown() | pg.CrashShutdown() | pg.CannotConnectNow():
-            return UnreachableError(f"{where} is shutting down or starting; run it again when it is up")
+            return UnreachableError(f"{where} is shutting down or starting; try again when the server runs")
         case psycopg.OperationalError() if state is None:
-            # Names of hosts and databases are removed, since they may contain the words of a hint.
+            # Quoted names of hosts and databases are removed, since a name may contain words of `_HINTS`.
             said = re.sub(r'"[^"]*"', "", str(error))
             hint = next(hint for words, hint in _HINTS if any(word in said for word in words))
             kind = LoginError if hint.startswith(_REFUSED) else UnreachableError
             return kind(f"{where} does not answer; {hint}")
-    # Errors of the connection, of resources, of an operator or of the system: no statement caused them.
+    # These classes are errors of the connection, resources, an operator or the system, not of a statement.
     if state and state.startswith(("08", "53", "57", "58")):
-        return UnreachableError(f"{where} cannot work now ({message or state}); run it again when it can")
+        return UnreachableError(f"{where} cannot work now ({message or state}); try again later")
     return DatabaseError(f"{where}: {message or type(error).__name__} (SQLSTATE {state})")
 
 
-_REFUSED = "it refused the login"
+_REFUSED = "the server refused the login"
 _HINTS = (
-    (("too many connections", "connection slots"), "it has no connection to spare: run it again"),
+    (("too many connections", "connection slots"), "the server has no free connection: run it again"),
     (
         ("pg_hba.conf", "password", "authentication", "role"),
         f"{_REFUSED}: check user and password in {URL_VARIABLE}",
@@ -125,6 +125,6 @@ _HINTS = (
     (("refused",), f"nothing listens there: check host and port in {URL_VARIABLE}, and the server"),
     (("translate host name", "resolve"), f"there is no such host: check {URL_VARIABLE}"),
     (("closed", "terminat", "lost"), "the connection was lost: run it again"),
-    (("",), f"check that it runs and that {URL_VARIABLE} is right (`dedup db status` for the embedded one)"),
+    (("",), f"check that it runs and that {URL_VARIABLE} is right (embedded server: `dedup db status`)"),
 )
 """Words in libpq's message about a failed connection, and the next step."""

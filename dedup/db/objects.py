@@ -22,15 +22,15 @@ from dedup.db.statements import Statements
 
 _sql = Statements("db/objects")
 
-NAMED_DIFFERENCES = 3  # Maximum number in a message; further differences are only counted
+NAMED_DIFFERENCES = 3  # Maximum number of differences that a message names; more are only counted
 _MARK = re.compile(r"^--- (\w+) (.+)\n", re.MULTILINE)
 _REPLACEABLE = ("function", "view", "trigger")
 _IGNORED = re.compile(
     r"""
-      [\s()]+                          # versions of the server differ in these and in prefixes
+      [\s()]+                          # spaces, brackets and prefixes depend on the version of the server
     | \b[a-z_]\w*\.(?=[a-z_"])
-    | NOT[ ]VALID$                     # until somebody validates it
-    | (?<=fingerprint)_bulk\b          # the two tables change places, also in a view that reads both
+    | NOT[ ]VALID$                     # a constraint that nobody has validated yet
+    | (?<=fingerprint)_bulk\b          # the two tables swap their names, also in a view that reads both
     """,
     re.VERBOSE,
 )
@@ -63,7 +63,7 @@ def describe(cursor: Cursor) -> list[tuple[str, str, str]]:
 
 
 def differences(cursor: Cursor) -> list[SchemaDifference]:
-    """Return the objects that are missing or differ; of a missing table, only the table itself."""
+    """Return the missing and the differing objects, but not the parts (columns, …) of a missing table."""
     found = {(kind, name): _essence(kind, text) for kind, name, text in describe(cursor)}
     different: list[SchemaDifference] = []
     for kind, name, text in expected(schema_of(cursor)):
@@ -94,7 +94,7 @@ def mend(database: Database) -> MendReport:
         before = remaining = differences(cursor)
         found: list[SchemaDifference] = []
         reasons: dict[str, str] = {}
-        # An object may need one that comes later in the list, so try until a pass makes no object.
+        # An object may need a later object of the list, so repeat until a pass makes no object.
         while remaining and remaining != found:
             found = remaining
             reasons = {str(each): _make(cursor, each) for each in found}

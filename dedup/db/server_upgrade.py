@@ -7,8 +7,8 @@ The new data folder is made beside the old one. Its name shows its state:
     postgres.upgraded    the new data folder, compared and stopped; renamed when `postgres` is moved
     postgres-16          the old data folder, kept until someone removes it
 
-After a kill between the last two renames, `embedded.start` does the last one. An upgrade copies all databases
-and roles, but no edited settings.
+After a kill between the last two renames, `embedded.start` does the last rename. An upgrade copies all
+databases and roles, but no edited settings.
 """
 
 from __future__ import annotations
@@ -56,11 +56,11 @@ class ServerUpgrade(Answer):
     kept: str | None = None  # the folder of the old data; None if there was nothing to do
 
 
-_Content = dict[tuple[str, str], tuple[int, int]]  # Kind and name to row count and checksum
+_Content = dict[tuple[str, str], tuple[int, int]]  # Row count and checksum by kind and name of an object
 
 
 def upgrade(progress: Progress | None = None, home: Path | None = None) -> ServerUpgrade:
-    """Upgrade older data to the PostgreSQL of this package; keep the old data in a folder beside these.
+    """Upgrade older data to the PostgreSQL of this package; keep the old data in another folder.
 
     After a kill at any point the old or the new folder is in place, or the next start puts it there. Raises
     EmbeddedServerError, and leaves the old data unchanged, if the package lacks programs of the old version,
@@ -125,7 +125,7 @@ def remove_old(home: Path | None = None) -> list[Path]:
             removed = [folder for folder in found if folder.exists()]
             for folder in removed:
                 if f"postgres-{postgres.major_of(folder)}" != folder.name:
-                    raise EmbeddedServerError(f"{folder} does not hold what an upgrade left; look into it")
+                    raise EmbeddedServerError(f"{folder} does not hold old data of an upgrade; inspect it")
                 _stop(folder)
                 shutil.rmtree(folder)
             return removed
@@ -156,13 +156,13 @@ def _make(new: Path, old: Path, *, checksums: bool) -> None:
     new.mkdir(mode=0o700)
     if user := postgres.server_user(old):
         os.chown(new, *user)
-    more = "--data-checksums" if checksums else "--no-data-checksums"  # equal, for pg_upgrade
+    more = "--data-checksums" if checksums else "--no-data-checksums"  # as in the old data, for pg_upgrade
     postgres.run(new, "initdb", *embedded.INITDB, more, timeout=embedded.INITDB_SECONDS)
 
 
 def _copy(old: Path, new: Path, *, checksums: bool) -> None:
     folders = [os.open(folder, os.O_RDONLY) for folder in (old, new)]
-    # Root's server may be unable to enter the folders above; Linux does not check them for an open folder.
+    # Root's server may have no right to enter the folders above; an open folder needs no such right.
     opened = [Path(f"/proc/self/fd/{folder}") for folder in folders]
     there = opened if opened[0].exists() else [old, new]
     programs = f"--old-bindir={postgres.programs_of(old)}"
@@ -201,5 +201,5 @@ def _compare(old: _Content, new: _Content) -> None:
         if before != after:
             raise EmbeddedServerError(
                 f"the copy of the {kind} {name} has {after[0]:,} of {counted(before[0], 'row')}"
-                + ("" if before[0] != after[0] else ", and not the same ones")
+                + ("" if before[0] != after[0] else ", but not the same rows")
             )

@@ -9,7 +9,7 @@ SELECT datname FROM pg_database WHERE datallowconn ORDER BY datname
 SELECT rolname FROM pg_roles WHERE rolname !~ '^pg_' ORDER BY rolname
 
 -- name: tables
--- Return the quoted names of users' tables, without tables of extensions, whose scripts fill them.
+-- Return the quoted names of users' tables, without tables of extensions: the extensions' scripts fill those.
 SELECT quote_ident(n.nspname) || '.' || quote_ident(c.relname)
 FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
 WHERE c.relkind = 'r' AND n.nspname !~ '^pg_' AND n.nspname <> 'information_schema'

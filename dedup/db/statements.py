@@ -1,6 +1,6 @@
 """Load SQL statements by name from the files beside the modules that use them.
 
-A statement of `ROOM/FEATURE.sql` begins with a line `-- name: NAME`; its comment follows, then the SQL.
+A statement of `FOLDER/FEATURE.sql` begins with a line `-- name: NAME`; its comment follows, then the SQL.
 `${part}` stands for another statement of the file, or for SQL that the caller gives, but never for a value.
 """
 

@@ -41,7 +41,7 @@ def test_off_it_says_how_to_start_it_and_then_what_is_next(
     assert "no journal of marks is kept" in off.err
     assert "`dedup changes --start`" in off.err
     assert "next: dedup changes" in dedup("changes", "--start").err
-    assert "is kept already" in dedup("changes", "--start").err
+    assert "was on already" in dedup("changes", "--start").err
     assert dedup("changes").code == 0
     refused = dedup("changes", "--stop")
     assert refused.code == 2

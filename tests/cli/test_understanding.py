@@ -299,7 +299,7 @@ def test_marks_can_be_filtered_on_the_command_line(dedup: Dedup, news: Path) -> 
     assert ids("--marked-since", "2999-01-01") == []
     for wrong in (["--status", "new"], ["--since", "sometime"], ["--limit", "-1"], ["--since", ""]):
         assert dedup("marks", *wrong).code == 2, wrong
-    assert "'24' is no time: write 2026-11-20, 2026-11-20T08:00Z, or an age: 30m, 24h, 7d" in (
+    assert "'24' is not a time: write 2026-11-20, 2026-11-20T08:00Z, or an age: 30m, 24h, 7d" in (
         dedup("marks", "--since", "24").err
     )
 

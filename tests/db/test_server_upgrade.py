@@ -278,7 +278,7 @@ def test_a_copy_that_is_not_equal_is_refused_and_the_old_data_stay(
 
     with monkeypatch.context() as patch:
         patch.setattr(server_upgrade, "_copy", forged)
-        with pytest.raises(EmbeddedServerError, match="5 of 5 rows, and not the same ones") as error:
+        with pytest.raises(EmbeddedServerError, match="5 of 5 rows, but not the same rows") as error:
             server_upgrade.upgrade(home=home)
     assert "secret" not in str(error.value)
     assert LINE not in str(error.value)
@@ -313,7 +313,7 @@ def test_a_kept_folder_that_is_something_else_is_not_removed(tmp_path: Path) -> 
         (tmp_path / name / "global").mkdir(parents=True)
         (tmp_path / name / "global" / "pg_control").touch()
         (tmp_path / name / "PG_VERSION").write_text(f"{version}\n")
-    with pytest.raises(EmbeddedServerError, match="does not hold what an upgrade left"):
+    with pytest.raises(EmbeddedServerError, match="does not hold old data of an upgrade"):
         server_upgrade.remove_old(tmp_path)
     assert (tmp_path / "postgres-16" / "PG_VERSION").exists()
 
@@ -333,7 +333,7 @@ def test_no_content_of_a_row_is_left_out_of_the_comparison() -> None:
         ({key: value for key, value in content.items() if key[0] != "database"}, "database a is missing"),
         ({key: value for key, value in content.items() if key != table}, "public.t is missing"),
         ({**content, table: (1, 7)}, "1 of 2 rows"),
-        ({**content, table: (2, 8)}, "2 of 2 rows, and not the same"),
+        ({**content, table: (2, 8)}, "2 of 2 rows, but not the same"),
         ({**content, ("role", "s"): (0, 0)}, "role s is new"),
         ({**content, ("table of database a", "public.u"): (1, 1)}, "public.u is new"),
     ):
