@@ -1,4 +1,4 @@
-"""Serve pages over HTTP. `views.py` makes the pages, `editing.py` changes, `visitors.py` checks requests."""
+"""Serve pages over HTTP. `views.py` makes pages, `editing.py` stores changes, `visitors.py` checks forms."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ SAFE_HEADERS = {
     "Cross-Origin-Resource-Policy": "same-origin",
 }
 
-STATIC_SECONDS = 86_400  # Time in browser caches; a changed file has another hash in its address
+STATIC_SECONDS = 86_400  # Time that browsers cache a file; a changed file gets a new address
 
 PATHS = frozenset(place.path for place in PLACES)
 
@@ -96,7 +96,7 @@ class Site:
         return Router(routes, redirect_slashes=False)
 
     def refuse(self, problem: ProblemError, scope: Scope) -> tuple[bytes, dict[str, str]]:
-        """Return a problem as a page; the page for status 401 has a field for the token."""
+        """Return body and headers of an error page; for status 401 the page has a field for the token."""
         query = scope["query_string"].decode("latin-1")
         asked = f"{scope['path']}?{query}" if query else scope["path"]
         values = {
@@ -153,8 +153,8 @@ class Site:
             told += len(part.rows)
             yield form.rows(part)
         if part.after is not None and told < MOST_ROWS and isinstance(form, AsCSV):
-            # The status is sent already and CSV cannot hold a note: only a broken connection shows the gap.
-            raise ProblemError(503, "the table took too long; the rest is missing")
+            # Status 200 is sent and CSV has no notes: only a broken connection shows that rows are missing.
+            raise ProblemError(503, "the table took too long; the remaining rows are missing")
         yield form.end(part)
 
     async def _new(self, request: Request) -> Response:
@@ -228,7 +228,7 @@ def _fields(raw: bytes, known: tuple[str, ...], where: str) -> dict[str, str]:
 
 
 def _static_files() -> dict[str, tuple[str, str, bytes]]:
-    """Return the static files by name in templates: address (with a hash), media type and content."""
+    """Return address (with a hash), media type and content of each static file, by its name in templates."""
     style = environment("dedup.extras.browse").get_template("style.css.j2").render().encode()
     folder = resources.files("dedup.extras.browse") / "static"
     files = {

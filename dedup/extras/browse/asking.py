@@ -29,13 +29,13 @@ def go(path: str, **query: object) -> str:
 
 
 def chosen(given: Fields, *names: str) -> dict[str, Any]:
-    """Return some fields of a query; empty fields become None."""
+    """Return the named fields of a query; empty fields become None."""
     return {name: given[name] or None for name in names}
 
 
 def id_of(given: str) -> str:
     if not given:
-        raise NotFoundError("the address names no article; search for one")
+        raise NotFoundError("the address names no article; search for an article")
     return given
 
 

@@ -1,4 +1,4 @@
-"""`Deduplicator.browsing`: questions that pages ask, each with limits on the rows it reads and returns."""
+"""`Deduplicator.browsing`: read-only queries for pages; each reads and returns a limited number of rows."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ from dedup.extras.browse.questions import sentences as of_sentences
 from dedup.extras.browse.questions import story as stories
 from dedup.extras.judging.judgements import quality_of
 
-READ_SECONDS = 10.0  # Time limit of a question; all are bounded, so only a disturbed server needs longer
+READ_SECONDS = 10.0  # Time limit per query; queries read few rows, so only an overloaded server needs longer
 
 
 class Browsing(OfCorpus):
-    """Read-only questions about a corpus, for pages. `after` is an opaque token from the previous page."""
+    """Query a corpus for pages, read-only. The argument `after` is the token from the previous page."""
 
     @contextmanager
     def _transaction(self) -> Iterator[Cursor]:

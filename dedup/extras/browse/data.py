@@ -21,7 +21,7 @@ MEDIA_TYPES: Mapping[str, str] = {
     "json": "application/json",
 }
 
-MOST_ROWS = 100_000  # An answer ends after this number of rows; in JSON, `after` asks for the rest
+MOST_ROWS = 100_000  # Maximum rows per answer; the token `after` of a JSON answer asks for more
 MOST_SECONDS = 60.0  # Maximum time per answer; must be below REQUEST_SECONDS, which cuts connections
 
 
@@ -36,13 +36,13 @@ class TablePart:
 
 @dataclass(frozen=True, slots=True)
 class PageTable:
-    """A table of a page."""
+    """A table of a page that visitors can download as CSV or JSON."""
 
     name: str
-    columns: Mapping[str, str]  # name -> path from a row to the value
+    columns: Mapping[str, str]  # name of a column -> path from a row to the value
     ask: Callable[[Deduplicator, Fields], Any]
     rows: Callable[[Any], Sequence[Any]]  # gets the rows from an answer
-    goes_on: bool = False  # an answer has only a part of the rows, and a token for the next part
+    goes_on: bool = False  # each answer has a part of the rows, and a token for the next part
 
     def read(self, dd: Deduplicator, given: Fields) -> TablePart:
         found = self.ask(dd, given)
@@ -54,7 +54,7 @@ class PageTable:
 
 
 def _value(row: Any, path: str) -> Any:
-    """Return a value for JSON: times in ISO 8601, durations in seconds, None for a missing value."""
+    """Return the value at a path of a row: times in ISO 8601, durations in seconds, None if missing."""
 
     def step(value: Any, name: str) -> Any:
         return value.get(name) if isinstance(value, Mapping) else getattr(value, name, None)
@@ -66,7 +66,7 @@ def _value(row: Any, path: str) -> Any:
 
 
 class AsCSV:
-    """A table as CSV (RFC 4180) with a header. Spreadsheets cannot run its texts as formulas."""
+    """A table as CSV (RFC 4180) with a header; formulas are quoted, so that spreadsheets do not run them."""
 
     def __init__(self, table: PageTable) -> None:
         self._table = table
@@ -106,7 +106,7 @@ class AsJSON:
 
     def rows(self, part: TablePart) -> bytes:
         lines = []
-        # The comma goes before a row, not behind it: nobody knows yet whether another part follows.
+        # The comma is written before a row, not after: it is unknown whether another row follows.
         for row in part.rows:
             lines.append(f"{self._comma}\n{as_json(self._table.cells(row))}")
             self._comma = ","

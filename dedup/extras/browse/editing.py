@@ -12,10 +12,10 @@ from dedup.extras.browse.views import KINDS, hash_of
 
 DONE = {
     "said": "Saved. Both articles were settled again; their new marks are shown below.",
-    "unsure": "Saved that you cannot tell. The rules still decide the pair.",
+    "unsure": "Saved: you cannot tell. The rules still decide how the two articles are related.",
     "undone": "Undone. The rules have settled both articles again.",
-    "waits": "Saved. It takes effect with the next backfill, or when a worker has settled both articles.",
-    "pinned": "Saved. It takes effect with the next backfill.",
+    "waits": "Saved. The marks change with the next backfill, or when a worker has settled both articles.",
+    "pinned": "Saved. The change takes effect with the next backfill.",
 }
 """Messages shown after a change, by the value of `done` in the address."""
 
@@ -26,7 +26,7 @@ LONGEST_REASON = 1_000  # Maximum number of characters of a reason
 
 
 def judge(dd: Deduplicator, given: Fields) -> str:
-    """Store a person's decision about a pair: a pin, which fixes the marks, and a judgement for tuning."""
+    """Store a decision on a pair as a judgement and, unless unsure, as a pin; return the next address."""
     a, b, by, reason = given["a"], given["b"], given["by"].strip(), given["reason"].strip()
     say = given["say"]
     if say not in LABELS:

@@ -23,7 +23,7 @@ from dedup.extras.browse.questions.day import SPREAD_OUTLETS, Day
 from dedup.extras.browse.questions.outlets import CopiedPage, Matrix, OutletPage
 from dedup.extras.pages.charts import Bar, Tie, bars, tie_graph
 
-TIES = 30  # Maximum number of pairs of outlets in the chart; readers could not tell more apart
+TIES = 30  # Maximum number of pairs of outlets in the chart; readers could not tell more lines apart
 OUTLET_DAYS = 30  # Default number of days on the page Who copies whom
 HEAT = 5  # Number of shades in the matrix of outlets
 NEAR = 10  # Maximum number of outlets suggested for a name that is not stored
@@ -32,7 +32,7 @@ RANGE = ("first", "last", "whole", "publication", "language", "credit")
 """Fields of a query that choose the articles to count; `whole=yes` chooses the whole corpus."""
 
 LABELS = {"day": "%d %b", "week": "%d %b", "month": "%b %Y", "year": "%Y"}  # Label below a period's bar
-PERIODS = {"week": "%G-W%V", "month": "%Y-%m", "year": "%Y"}  # Names of periods
+PERIODS = {"week": "%G-W%V", "month": "%Y-%m", "year": "%Y"}  # Formats of the names of periods
 
 NAMES: Mapping[str, Callable[[Browsing], tuple[str, ...]]] = {
     "publication": Browsing.outlet_names,
@@ -66,7 +66,7 @@ class Asked:
         return {name: value for name, value in self.query.items() if name not in ("by", "publication")}
 
     def steps(self) -> list[tuple[str, dict[str, object]]]:
-        """Return links to other ranges (name and fields): the range before, the range after, week, month."""
+        """Return names and query fields of links to the range before, the range after, a week and a month."""
         if self.first is None or self.last is None:
             return []
         length = timedelta(days=(self.last - self.first).days + 1)
@@ -82,7 +82,7 @@ class Asked:
 
 
 def asked(dd: Deduplicator, given: Fields, days: int | None, *, by: bool = True) -> Asked:
-    """Return range and filters of a query. `days`: length of the default range; None: the whole corpus."""
+    """Return the range and filters of a query. `days`: length of the default range; None: whole corpus."""
     first, last = day_of(given["first"]), day_of(given["last"])
     if first is None and last is None and days is not None and not given["whole"]:
         last = dd.browsing.newest_day() or datetime.now(UTC).date()
@@ -98,7 +98,7 @@ def asked(dd: Deduplicator, given: Fields, days: int | None, *, by: bool = True)
 def as_stored(
     dd: Deduplicator, given: Fields, *, offered: bool = True
 ) -> tuple[Fields, Names, tuple[str, ...]]:
-    """Return a query with names spelled as stored, the stored names, and similar names of outlets."""
+    """Return a query with names spelled as stored, the stored names, and outlets like an unknown outlet."""
     # Each list of names costs a query, so a table (`offered=False`) reads only the lists that it needs.
     names = {field: ask(dd.browsing) for field, ask in NAMES.items() if offered or given[field]}
     found = {field: named(given[field], names[field]) for field in names}
@@ -107,7 +107,7 @@ def as_stored(
 
 
 def named(typed: str, names: Sequence[str]) -> tuple[str, tuple[str, ...]]:
-    """Return the stored spelling of a name, ignoring case and accents; for an unknown name, similar names."""
+    """Return the stored spelling of a name, ignoring case and accents; and similar names if it is unknown."""
     if not typed or typed in names:
         return typed, ()
     word = same_word(typed)
@@ -136,7 +136,7 @@ def heading_of(first: date | None, last: date | None) -> str:
 
 
 def day_values(day: Day, what: Asked | None = None) -> dict[str, Any]:
-    """Return the template values of a range of days; with `what`, the periods are links."""
+    """Return the template values of a range of days; if `what` is given, each period is a link."""
     hours = [Bar(f"{hour:02}", count) for hour, count in enumerate(day.hours)]
     pictures = {
         "hours": bars(hours, "Articles by hour of the day", "hours"),
@@ -148,7 +148,7 @@ def day_values(day: Day, what: Asked | None = None) -> dict[str, Any]:
 
 
 def period_pictures(path: str, page: Figures, what: Asked | None) -> dict[str, Any]:
-    """Return the chart of periods and the rows of its table; undated articles come last."""
+    """Return the chart of periods, and the table with the same numbers; undated articles come last."""
     marks = [(f"{one.first:{LABELS[page.by]}}", one.marks) for one in page.periods]
     names = [_linked(path, one.first, page.by, what) for one in page.periods]
     if page.undated.articles:
@@ -158,12 +158,12 @@ def period_pictures(path: str, page: Figures, what: Asked | None) -> dict[str, A
     caption = f"Articles by {page.by}"
     return {
         "periods": bars(drawn, caption, "periods") if len(drawn) > 1 else None,
-        "period_heads": (page.by.capitalize(), "Articles", "News of their own", "Duplicates"),
+        "period_heads": (page.by.capitalize(), "Articles", "Share of originals", "Duplicates"),
         "period_rows": [
             (name, f"{of.articles:,}", percent(of.share_new), f"{of.duplicate:,}")
             for name, (_, of) in zip(names, marks, strict=True)
         ],
-        "period_caption": f"{caption}; in the main colour, news of their own",
+        "period_caption": f"{caption}; the main colour shows originals",
     }
 
 

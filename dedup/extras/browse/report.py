@@ -68,7 +68,7 @@ def _story(dd: Deduplicator, found: StoryPage, number: int, *, versions: int) ->
 
 
 def _page(**values: Any) -> str:
-    # The policy allows only the page's own style, by its hash. The hash covers the newlines around the style.
+    # The policy allows only the style of this page, by hash. The hash covers the newlines around the style.
     templates = environment("dedup.extras.browse")
     style = templates.get_template("style.css.j2").render()
     digest = base64.b64encode(sha256(f"\n{style}\n".encode()).digest()).decode()

@@ -1,4 +1,4 @@
-"""List the tables of all pages: the columns of each table, and the question that returns its rows.
+"""List the tables of all pages: the columns of each table, and the query that returns its rows.
 
 Users rely on the names of the columns (docs/browse.md).
 """
@@ -25,16 +25,16 @@ from dedup.extras.browse.ranges import (
 )
 from dedup.extras.browse.views import found_by, hash_of, kind_of, quotes_of, sentences_of
 
-PAGE_ROWS = 1_000  # Rows per question, for tables that need several questions
+PAGE_ROWS = 1_000  # Rows per query, for tables that need several queries
 
 
 def columns(*same: str, **others: str) -> dict[str, str]:
-    """Return columns in the order of the arguments. `same`: the path equals the name; `others`: name=path."""
+    """Return column names with paths. `same`: columns whose path equals the name; `others`: name=path."""
     return {**{name: name for name in same}, **others}
 
 
 def under(path: str, given: Mapping[str, str], *names: str) -> dict[str, str]:
-    """Prefix the paths of columns with `path`; `names`: return only these columns."""
+    """Return columns with `path` before each path; `names`: return only these columns."""
     return {name: f"{path}.{place}" for name, place in given.items() if not names or name in names}
 
 
@@ -80,7 +80,7 @@ Rows = Callable[[Any], Sequence[Any]]
 
 
 def tables(ask: Query, **given: Mapping[str, str] | tuple[Mapping[str, str], Rows]) -> tuple[PageTable, ...]:
-    """Return tables that fit into one answer. `given`: columns, maybe with a function that gets the rows."""
+    """Return tables that one query reads. `given`: name=columns, or name=(columns, function for the rows)."""
     found = []
     for name, one in given.items():
         told, rows = one if isinstance(one, tuple) else (one, attrgetter(name))
@@ -89,7 +89,7 @@ def tables(ask: Query, **given: Mapping[str, str] | tuple[Mapping[str, str], Row
 
 
 def paged(ask: Query, name: str, told: Mapping[str, str], rows: str | None = None) -> PageTable:
-    """Return a table that takes several answers. `rows`: the attribute that has the rows, if not `name`."""
+    """Return a table that several queries read. `rows`: attribute of the answer, if not `name`."""
     return PageTable(name, told, ask, attrgetter(rows or name), goes_on=True)
 
 

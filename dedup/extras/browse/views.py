@@ -1,4 +1,4 @@
-"""Turn answers of the library into pages with charts. `report.py` uses parts of the pages."""
+"""Make template values and charts for each page from queries of the corpus; `report.py` reuses some."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from dedup.extras.pages.comparison import Block, compare
 
 TIMELINE_ROWS = 200  # Maximum number of outlets in the table below the chart of a story
 TABLES = 6  # Maximum number of database tables listed by size; the smaller tables are summed up
-COMPARED_CHARACTERS = 100_000  # Maximum per text; equal to the maximum of `Browsing.compare`
+COMPARED_CHARACTERS = 100_000  # Maximum number of characters per text, as in `Browsing.compare`
 
 
 def story(dd: Deduplicator, given: Fields) -> View:
@@ -31,7 +31,7 @@ def story(dd: Deduplicator, given: Fields) -> View:
 
 
 def story_values(found: StoryPage, name: str = "timeline") -> dict[str, Any]:
-    """Return the template values of a story. `name`: a different prefix for each chart of a page."""
+    """Return the template values of a story. `name`: id prefix of the chart, unique on its page."""
     original = found.original.source_id
     prints = [
         Print(line(one.publication, "no outlet"), one.time, one.source_id == original)
@@ -143,22 +143,22 @@ def found_by(dd: Deduplicator, given: Fields, rows: int | None = None) -> Page:
 DATED = {"": None, "yes": True, "no": False}  # Value of the field `dated` -> argument of the search
 
 ANSWERS = {
-    "unique": "Yes: nothing like it is here",
-    "similar": "Mostly: it is similar to others",
-    "duplicate": "No: it is a copy",
+    "unique": "Yes: no stored article is like this text",
+    "similar": "Mostly: it is similar to stored articles",
+    "duplicate": "No: it is a copy of a stored article",
 }
 
 
 def new(dd: Deduplicator, given: Fields) -> View:
-    """Make the page that asks for a text and tells whether a given text is new."""
+    """Make the page that asks for a text or, if a text is given, tells whether the text is new."""
     if not given:
         return View("new.html.j2", {"verdict": None, "answer": "", "text": "", "title": "", "headings": {}})
     text, title = given["text"], given["title"]
     if not text.strip():
         raise InputError("there is no text: paste one")
     verdict = dd.lookup(Article(source_id="pasted text", text=text, title=title) if title else text)
-    answer = ANSWERS.get(verdict.status, f"It cannot be said: {verdict.reason}")
-    headings: dict[str, str] = {}  # of matches that are still stored, by source_id
+    answer = ANSWERS.get(verdict.status, f"The text cannot be compared: {verdict.reason}")
+    headings: dict[str, str] = {}  # source_id -> heading, of matches that are still stored
     for match in verdict.matches:
         page = dd.browsing.search(source_id=match.id)
         if page.found:
@@ -237,7 +237,7 @@ def health(dd: Deduplicator, _given: Fields) -> View:
 @dataclass(frozen=True, slots=True)
 class Position:
     path: str
-    name: str | None  # in the navigation bar; None for pages that only other pages link to
+    name: str | None  # name in the navigation bar; None if the bar does not have the page
     fields: tuple[str, ...]  # fields that the query may have
     view: Callable[[Deduplicator, Fields], View]
 

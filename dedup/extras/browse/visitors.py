@@ -1,8 +1,8 @@
-"""Recognise visitors by a cookie, which they get for the token, and check which site sent a form.
+"""Recognise visitors by a cookie, which they get for entering the token; check which site sent a form.
 
 The cookie has a random name for the visitor, signed with a key of this process. Each form contains a second
-signature of the cookie. So a page of another site can neither make a browser send a valid form (prevented by
-SameSite, `Origin` and the form's signature) nor read a form (prevented by CSP and the lack of CORS headers).
+signature of the cookie. SameSite, `Origin` and that signature prevent a page of another site from sending a
+valid form through the visitor's browser. CSP and the lack of CORS headers prevent it from reading a form.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ class Visitors:
         self.cookie = f"dedup_{secrets.token_hex(4)}"
 
     def check(self, scope: Scope) -> None:
-        """Raise ProblemError for a Host header of a foreign name, or for a visitor without a valid cookie."""
+        """Raise ProblemError if the Host header has a foreign name, or if the visitor has no valid cookie."""
         check_host(scope, self._hosts)
         # The page that asks for the token needs the style sheet before the visitor has entered the token.
         if scope["path"] != ENTER and not scope["path"].startswith(STATIC):
@@ -77,7 +77,7 @@ class Visitors:
         return self._made()
 
     def check_form(self, scope: Scope, form: str) -> Visitor:
-        """Return the visitor who sent a form; raise ProblemError for an old or another visitor's form."""
+        """Return the visitor who sent a form; raise ProblemError if the form is old or another visitor's."""
         self.check_origin(scope)
         visitor = self.visitor_of(scope)
         if not self._forms.verify_signature(visitor.value, form):

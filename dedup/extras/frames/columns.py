@@ -1,7 +1,7 @@
 """Read rows of the views as Arrow batches, without changing anything.
 
-The server sends rows as CSV with COPY, and pyarrow parses the CSV. A page begins after the last key of the
-previous page, which an index finds, so a row costs the same in any table. Only one batch is in memory.
+The server sends rows as CSV with COPY, and pyarrow parses the CSV. An index finds the first row of each page,
+so a page of a large table takes no longer than a page of a small table. Only one batch is in memory.
 """
 
 from __future__ import annotations
@@ -107,7 +107,7 @@ def batches(
     written = b"COPY (" + page(name, since, rows) + b") TO STDOUT (FORMAT csv, NULL '\\N')"
     described = pa.schema([*schema, *((column, _TYPES["int"]) for column in key)])
     before, last = None, [-1] * len(key)
-    # After an empty page the key is unchanged, so there are no more rows.
+    # A page without rows leaves the key unchanged: then there are no more rows.
     while last != before:
         before = last
         with cursor.copy(written, {**dict(zip(key, last, strict=True)), "since": since}) as copied:

@@ -7,7 +7,6 @@
 
 Rows come in the order in which articles were stored, and show the corpus as of one moment. Rows come from
 views only, so a role with `dedup grant --analyst` may read them. Nothing is changed.
-
 Times are in UTC, scores are doubles. Columns with few different values (status, reason, publication, …) are
 dictionaries, which pandas shows as categories. Columns have the names of the views in docs/analyst.md.
 """
@@ -34,8 +33,9 @@ def stories(corpus: Deduplicator | str | None = None, *, since: Time = None) -> 
 
     Args:
         corpus: a `Deduplicator`, or the address for a `Deduplicator`.
-        since: only rows whose article (any of a story, the later of a pair) was published at this time or
-            later, or stored if the publication time is unknown. Times have the forms that `Article` takes.
+        since: only rows whose article was published at this time or later. Without a time of publication, the
+            time of storing counts. A story is returned if this holds for any of its articles, a pair if it
+            holds for the later article. Times have the forms that `Article` takes.
 
     Raises:
         InputError: `since` is not a time, or the address is invalid.
@@ -62,10 +62,10 @@ def marks(corpus: Deduplicator | str | None = None, *, since: Time = None) -> pa
 def reader(
     name: TableName, corpus: Deduplicator | str | None = None, *, since: Time = None
 ) -> pa.RecordBatchReader:
-    """Return a table in batches of some thousand rows, to be read once; only a batch is in memory at a time.
+    """Return a table in batches of some thousand rows, to be read once; only one batch is in memory.
 
-    All batches show the corpus as of the first batch. A `Deduplicator` lends a connection until the last
-    batch is read. Arguments and errors are as in `stories`; an unknown table is an InputError, too.
+    All batches show the corpus as of the first batch. A connection of the `Deduplicator` is in use until the
+    last batch is read. Arguments and errors are as in `stories`; an unknown table is an InputError, too.
     """
     if name not in TABLE_NAMES:
         raise InputError(f"there is no table {name!r}; there are {', '.join(TABLE_NAMES)}")

@@ -34,7 +34,7 @@ _KEYS = {
     "match": "PRIMARY KEY (source_id, other_source_id),"
     " FOREIGN KEY (source_id) REFERENCES article (source_id)",
 }
-# With `since`, the file may lack the earlier article of a pair, so only whole exports have this key.
+# With `since`, the file may lack the earlier article of a pair: this key is only for exports without `since`.
 _OTHER_KEY = ", FOREIGN KEY (other_source_id) REFERENCES article (source_id)"
 
 _INDEXES = {
@@ -45,7 +45,7 @@ _INDEXES = {
 
 
 class _StoppedError(Exception):
-    """Raised if `stop` asks the export to stop."""
+    """Raised when the function `stop` returns True, to end the export."""
 
 
 def export(
@@ -67,7 +67,7 @@ def export(
             session.transaction(snapshot=True) as cursor,
         ):
             called = ("article",) if path.suffix == ".parquet" else tuple(_TABLES)
-            # Count first: from then on, `batches` forbids the plans that count fast in this transaction.
+            # Count first, because `batches` forbids the fast plans for counting in this transaction.
             totals = {table: columns.count(cursor, _TABLES[table], since) for table in called}
 
             def read(table: str) -> Iterator[pa.RecordBatch]:

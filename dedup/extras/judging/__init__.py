@@ -1,1 +1,1 @@
-"""Draw pairs of articles for people to judge, store judgements, and measure and tune the marks by them."""
+"""Draw pairs of articles for people to judge, store judgements, measure marks, and tune thresholds."""

@@ -17,7 +17,7 @@ from dedup.extras.judging.sampling import Numbers
 
 REPLICATES = 1_000  # Number of resamples; the ends of an interval then vary by about 0.002 between seeds
 CONFIDENCE = 0.95  # Share of intervals that contain the true value; larger if all judgements are equal
-# Jeffreys' prior for a share (Brown, Cai and DasGupta 2001), in judged pairs; for strata with equal labels.
+# Jeffreys' prior for a share (Brown, Cai and DasGupta 2001), in pairs; for strata whose labels are all equal.
 # After 7 labels "different", for example, up to 29 % of the stratum's pairs may still be duplicates.
 DOUBT = 0.5
 
@@ -42,7 +42,7 @@ class Quality:
     recall: Estimate
     f1: Estimate
     judged: int  # number of judged pairs
-    covered: float  # share of all pairs that lie in strata with a judged pair; the estimates hold for these
+    covered: float  # share of all pairs that lie in strata with a judged pair; estimates hold only for these
 
     @property
     def missed(self) -> Estimate:
@@ -90,8 +90,8 @@ class Design:
         This is the rescaling bootstrap with finite population correction (Rao and Wu 1988; Chipperfield and
         Preston 2007): of the n judged pairs of a stratum, n - 1 are drawn with replacement, and the weights
         are rescaled to the variance of the estimate. `finite`: True estimates the existing pairs, so that a
-        fully judged stratum does not vary; False estimates future pairs. `doubt`: where all labels of a
-        stratum are equal, twins (the same pairs with the opposite label) get a share of the weight.
+        fully judged stratum does not vary; False estimates future pairs. `doubt`: True gives twins (the same
+        pairs with the opposite label) a share of the weight in strata whose labels are all equal.
         """
         random = np.random.default_rng(seed)
         half = len(self.stratum)
@@ -117,7 +117,7 @@ def with_twins(found: Flags, duplicate: Flags) -> tuple[Flags, Flags]:
 
 
 def interval(value: float, replicates: Values) -> Estimate:
-    """Return a value with the interval of the middle 95 % of its replicates; undefined ones are ignored."""
+    """Return a value with an interval: the middle 95 % of its replicates, without undefined replicates."""
     if np.isnan(value):
         return Estimate()
     tail = (1 - CONFIDENCE) / 2
@@ -138,7 +138,7 @@ def measures(weights: Weights, found: Flags, duplicate: Flags) -> tuple[Values, 
 def quality(
     design: Design, found: Flags, duplicate: Flags, seed: int = 0, count: int = REPLICATES
 ) -> Quality:
-    """Estimate precision, recall and F1. Shape (n,): `found` by the method, `duplicate` by judgement."""
+    """Estimate precision, recall and F1. `found` (n,): duplicates by the method; `duplicate`: by people."""
     point = design.weights()[np.newaxis]
     # Doubt has three sources: the random sample, strata with equal labels, and strata with equal findings.
     other_labels = with_twins(found, duplicate)

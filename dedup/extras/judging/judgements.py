@@ -47,7 +47,7 @@ class SettingsEffect:
 
 @dataclass(frozen=True, slots=True)
 class Proposal(Answer):
-    """The best thresholds for a level, and the effect of adopting them; None unless they are worthwhile."""
+    """The best thresholds of a level. `effect`: only for duplicates, if `tuned.worthwhile`; else None."""
 
     tuned: Tuned
     effect: SettingsEffect | None
@@ -88,7 +88,7 @@ def what_would_change(cursor: Cursor, present: Settings, other: Settings, count:
 
 
 def marked_stories(database: Database) -> tuple[dict[str, int], Groups]:
-    """Return a number for each source_id, and each number's story; raise InputError if unsettled."""
+    """Return numbers by source_id, and each number's story; raise InputError if an article is unsettled."""
     with database.transaction() as cursor:
         _refuse_unsettled(cursor)
     marks = {row["id"]: row["duplicate_of"] or row["id"] for row in exports.marks(database)}
@@ -112,7 +112,7 @@ def quality_of(cursor: Cursor) -> Quality | None:
     if not judged:
         return None
     settings = rulebooks.load_settings(cursor)
-    # For pinned pairs the rules are measured: pins correct marks by hand, and unseen pairs have no pins.
+    # For pinned pairs, measure the rules instead of the pins, because most pairs of the corpus have no pins.
     pinned = {(pin.id, pin.other_id) for pin in pins.pair_pins(cursor)} & {said.pair for said in judged}
     by_rules = {
         pair: relate_scored(scores, settings)
@@ -168,7 +168,7 @@ class Judgements(OfCorpus):
         return score_groups(stories, known), known.unknown
 
     def tune(self, newest: int) -> list[Proposal]:
-        """Return the best thresholds and their effect on the newest articles; raise InputError on failure."""
+        """Return the best thresholds and their effect on the newest articles; errors: see `tuning.tune`."""
         with self._database.transaction() as cursor:
             settings = rulebooks.load_settings(cursor)
             judged = storing.listed(cursor)

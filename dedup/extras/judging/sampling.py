@@ -1,7 +1,7 @@
 """Draw a stratified random sample, for people to judge, from all pairs that at least one method found.
 
-A stratum has pairs with a similar score by dedup about which methods agree, or disagree. Within a stratum
-every pair has the same chance to be drawn, so `estimate.py` can infer figures of all pairs from the sample.
+Strata divide the pairs by score, and by whether all methods agree on the pair. Within a stratum every pair
+has the same chance to be drawn, so `estimate.py` can infer figures of all pairs from the sample.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from dedup.base.numbers import Flags, Likeness, Pairs
 from dedup.base.settings import Settings
 from dedup.text.hashing import Hashes
 
-NEAR = 0.05  # A score this close to a duplicate threshold is near; more than the error of a signature
+NEAR = 0.05  # Distance from a duplicate threshold that counts as near; more than a signature's error
 
 LEAST = 3  # Minimum pairs per stratum: two are needed for the variance, and one may be judged unsure
 # More pairs are drawn near a threshold and where methods disagree: the more the judgements in a stratum vary,
@@ -36,7 +36,7 @@ class Strata:
 
     names: tuple[str, ...]  # names of strata with at least one pair, the lowest scores first
     sizes: Numbers  # shape (strata,): number of pairs in each stratum
-    importance: npt.NDArray[np.float64]  # shape (strata,): weight, at least 1, in the number of pairs to draw
+    importance: npt.NDArray[np.float64]  # shape (strata,): at least 1; a larger value draws more
     stratum: Numbers  # shape (m,): index of each pair's stratum
 
 
@@ -81,8 +81,8 @@ def _band_names(edges: Likeness) -> list[str]:
 def allocate(sizes: Numbers, importance: npt.NDArray[np.float64], total: int) -> Numbers:
     """Return the number of pairs to draw from each stratum; shape (strata,).
 
-    Each stratum gives `LEAST` pairs, or all of fewer. The rest of `total` is proportional to the importance
-    times the square root of the size (power allocation, Bankier 1988), so big strata do not drown small ones.
+    Each stratum gives `LEAST` pairs, or all if it has fewer. The rest of `total` is shared in proportion to
+    importance times the square root of the size (power allocation, Bankier 1988): small strata get enough.
     """
     if total < len(sizes):
         raise InputError(f"there are {len(sizes)} kinds of pairs: pick at least {len(sizes)} pairs (--size)")
@@ -92,7 +92,7 @@ def allocate(sizes: Numbers, importance: npt.NDArray[np.float64], total: int) ->
         room = np.flatnonzero(counts < sizes)
         if not len(room):
             break
-        # Pairs go one by one to the stratum furthest behind its share: rounded shares could miss `total`.
+        # Each pair goes to the stratum furthest behind its share; rounded shares might not sum to `total`.
         counts[room[np.argmin((counts[room] + 1) / share[room])]] += 1
     return counts
 

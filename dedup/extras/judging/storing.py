@@ -37,16 +37,16 @@ class Pick:
     stratum: str
     stratum_size: int  # number of pairs in the stratum
     stratum_picked: int  # number of pairs drawn from the stratum
-    scores: Mapping[str, float | None]  # by method; None or NaN if the method did not find the pair
+    scores: Mapping[str, float | None]  # method -> score; None or NaN if the method did not find the pair
 
 
 def pick(cursor: Cursor, picks: Iterable[Pick]) -> int:
     """Replace the selection of pairs, and return how many new pairs have an article that is not stored.
 
-    `picks` has every pair once, each stratum in the order drawn. Judgements are kept: if a pair is picked
-    again, its earlier judgements count.
+    `picks` has every pair once; the pairs of a stratum are in the order drawn. Judgements are kept: if a pair
+    is picked again, its earlier judgements count.
     """
-    # Strata alternate, big ones more often, so a judge who stops early has judged a sample of all strata.
+    # Strata alternate, big strata more often, so a judge who stops early has judged pairs of all strata.
     drawn: Counter[str] = Counter()
     placed: list[tuple[float, Pick]] = []
     for item in picks:
@@ -68,7 +68,7 @@ def pick(cursor: Cursor, picks: Iterable[Pick]) -> int:
 
 @dataclass(frozen=True, slots=True)
 class ReviewProgress:
-    """The progress of a judge with the selection; all fields are numbers of pairs."""
+    """The progress of a judge with the picked pairs; all fields are numbers of pairs."""
 
     picked: int  # pairs in the selection
     judged: int  # pairs that this judge has judged
@@ -101,7 +101,7 @@ class ReviewArticle:
     id: str
     title: str | None
     publication: str | None
-    time: datetime  # of publication, or of storing if that is unknown
+    time: datetime  # time of publication or, if unknown, of storing
     text: str
     text_hash: bytes  # hash of the text, to be passed to `record`
 
@@ -141,7 +141,7 @@ def record(
     """Store a judgement; an earlier judgement of the pair by the same judge is replaced.
 
     `hashes`: hashes of the two texts that the judge read; None for the stored texts. Raises InputError for
-    an unknown label or an impossible pair, NotFoundError for an article that is not stored.
+    an unknown label or a pair not ordered by `key`, NotFoundError for an article that is not stored.
     """
     if label not in LABELS:
         raise InputError(f"a label is one of {', '.join(LABELS)}, not {label!r}")
@@ -171,12 +171,12 @@ class Judged:
 
 
 def stories_of(cursor: Cursor, source_ids: Iterable[str]) -> dict[str, str]:
-    """Return the original of each article that has a mark; for an article that is no duplicate, itself."""
+    """Return the original of each article that is not pending; an original is its own original."""
     return dict(cursor.execute(_sql("stories_of"), {"source_ids": list(source_ids)}).fetchall())
 
 
 def listed(cursor: Cursor) -> list[Judged]:
-    """Return the pairs of the selection whose present texts were judged, in the order of the selection."""
+    """Return the picked pairs whose present texts were judged, in the order of the selection."""
     # Pairs of earlier selections are left out: the chance of drawing them is unknown, so they have no weight.
     said: dict[tuple[Key, str], list[Label]] = defaultdict(list)
     for one, other, stratum, label in cursor.execute(_sql("listed")):

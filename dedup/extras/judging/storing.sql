@@ -27,7 +27,7 @@ DELETE FROM dedup.review_pair
 SELECT p.source_id, p.other_source_id ${own} WHERE stored AND judged ORDER BY j.judged_at, p.place
 
 -- name: listed
--- List the judgements of the selection that hold for the present texts, pair by pair.
+-- List the judgements of picked pairs whose texts have not changed since, pair by pair.
 SELECT p.source_id, p.other_source_id, p.stratum, j.label
 FROM dedup.review_pair p JOIN dedup.judged_pair j USING (source_id, other_source_id) WHERE NOT j.stale
 ORDER BY p.place, j.judged_by
@@ -61,7 +61,7 @@ ON CONFLICT (source_id, other_source_id, judged_by) DO UPDATE SET
     text_hash = excluded.text_hash, other_text_hash = excluded.other_text_hash
 
 -- name: stories_of
--- Read the originals of articles with a mark. OFFSET 0 forces one index lookup per article, despite stale statistics.
+-- Read the originals of settled articles. OFFSET 0 forces one index lookup per article, despite stale statistics.
 SELECT m.source_id, coalesce(m.original_source_id, m.source_id) FROM unnest(%(source_ids)s::text[]) AS given (source_id)
 CROSS JOIN LATERAL (SELECT * FROM dedup.mark WHERE source_id = given.source_id OFFSET 0) AS m
 WHERE m.status <> 'pending'

@@ -8,7 +8,7 @@ A file, plain or gzipped, has one JSON object per line, in one of three forms:
 
 Finding an unclear pair ("similar", "unsure", a graded pair below the limit) is neither right nor wrong. A
 pair that the file does not name is not a duplicate; `GroupScore.unnamed` counts such pairs that were found.
-The keys `KINDS` divide pairs into kinds, whose recall can be measured separately.
+Optional keys (`KINDS`) divide pairs into kinds, whose recall can be measured separately.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ class Truth:
     grades: Grades
     kinds: tuple[tuple[str, ...], ...]  # values of `KINDS` for each pair, such as "level 10"
     stories: Groups  # story of every document; a document without duplicates is alone in its story
-    unknown: int = 0  # named pairs with an id that the corpus does not have
+    unknown: int = 0  # number of named pairs with an id that the corpus does not have
 
     @property
     def duplicates(self) -> int:
@@ -129,7 +129,7 @@ def _named(row: Mapping[str, Any], min_jaccard: float) -> tuple[list[tuple[str, 
 
 
 Counts = npt.NDArray[np.int64]
-"""Shape (k,), one element per overlap of a story with a group: a count, or the id of either."""
+"""Shape (k,), one element per overlap of a story with a group: the story, the group, or a count."""
 
 # Recall is measured per band of story sizes: the overall recall would hide the loss of the few big stories.
 STORY_SIZES: tuple[tuple[int, int | None], ...] = ((2, 4), (5, 19), (20, 49), (50, 99), (100, None))

@@ -71,8 +71,8 @@ def tune(
 
     Raises InputError if too few pairs have been judged, or if all judgements are equal.
     """
-    # Each result may be adopted alone. So thresholds for duplicates are at least the present ones for similar
-    # articles; thresholds for similar articles are at most the present and the proposed ones for duplicates.
+    # Each result may be adopted alone. So duplicate thresholds are at least the present similar thresholds,
+    # and similar thresholds are at most the present and at most the proposed duplicate thresholds.
     sure = [pair for pair in pairs if pair.label != "unsure"]
     if len(sure) < FEWEST:
         raise InputError(
@@ -142,7 +142,7 @@ def _tune(
 def _choices(
     level: Level, pairs: Sequence[JudgedPair], settings: Settings, most: tuple[float, float]
 ) -> tuple[npt.NDArray[np.float64], Flags]:
-    """Return thresholds to try, by distance from the present ones, and the pairs that each choice relates."""
+    """Return the thresholds to try, the nearest to the present first, and the pairs that each relates."""
     axes, present = [], []
     for channel, high in zip(("sentence", "signature"), most, strict=True):
         low: float = getattr(settings, f"similar_{channel}_jaccard")

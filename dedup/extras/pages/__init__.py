@@ -1,1 +1,1 @@
-"""Parts of HTML pages: one environment of templates, and the components that pages share."""
+"""Parts that HTML pages share: the template environment, charts, and two texts side by side."""

@@ -19,10 +19,10 @@ from dedup.extras.pages.environment import printable
 
 WIDTH, LEFT, RIGHT, TOP, BOTTOM = 720, 170, 24, 10, 34  # Width and margins of a timeline, in SVG pixels
 LINE = 18  # Pixels from one label to the label below, in a timeline or circle: height of letters plus space
-LETTERS = 22  # Maximum length of a label, which fits left of a timeline; the rest is cut
+LETTERS = 22  # Maximum length of a label, which fits left of a timeline; longer labels are cut
 OUTLETS_DRAWN = 40  # Maximum number of outlets in a timeline; the table lists all outlets
 
-# Possible intervals between ticks of the time axis; the first one that needs at most `MARKS` ticks is used.
+# Possible intervals between ticks of the time axis; the first that fits at most `MARKS` times is used.
 STEPS = tuple(
     timedelta(minutes=m)
     for m in (1, 2, 5, 10, 15, 30, 60, 120, 180, 360, 720, 1_440, 2_880, 10_080, 43_200, 525_600)
@@ -47,7 +47,7 @@ class Bar:
 
 
 def story_timeline(prints: Sequence[Print], name: str = "timeline") -> Markup:
-    """Draw outlets against time, the earliest on top; empty without prints. `name` prefixes the SVG's ids."""
+    """Draw a dot per article by outlet and time, the earliest outlet on top. `name`: prefix of ids."""
     if not prints:
         return Markup("")
     every = sorted(prints, key=lambda p: (p.time, not p.canonical, p.outlet))
@@ -56,7 +56,7 @@ def story_timeline(prints: Sequence[Print], name: str = "timeline") -> Markup:
     first, last = every[0].time, every[-1].time
     # For more than seven years, one interval covers the whole time.
     step = next((s for s in STEPS if (last - first) / s <= MARKS), STEPS[-1] * -((first - last) // STEPS[-1]))
-    # The span is at least a step: 0, if all prints have the same time, would divide by zero.
+    # The span is at least one step, because equal times would otherwise lead to a division by zero.
     span = max(last - first, step)
     floor = TOP + drawn * LINE
 
@@ -76,7 +76,7 @@ def story_timeline(prints: Sequence[Print], name: str = "timeline") -> Markup:
         if n < drawn:
             kind, radius = ("dot strong", 7) if one.canonical else ("dot", 5)
             place = f'cx="{across(one.time - first)}" cy="{TOP + n * LINE + LINE // 2}"'
-            # These are numbers made here, safe without escaping, which would take a third of the page's time.
+            # Numbers need no escaping, which would take a third of the time to make the page.
             parts.append(Markup(f'<circle class="{kind}" {place} r="{radius}"/>'))  # noqa: S704
     told = (
         f"{counted(len(every), 'article')} of {counted(len(lines), 'outlet')}"
@@ -134,7 +134,7 @@ class Tie:
 
 
 def tie_graph(ties: Sequence[Tie], name: str = "ties") -> Markup:
-    """Draw outlets on a circle, and lines from the first outlet to the copying one. `name`: prefix of ids."""
+    """Draw outlets on a circle, and lines from each outlet to its copiers. `name`: prefix of ids."""
     if not ties:
         return Markup("")
     outlets = list(dict.fromkeys(outlet for tie in ties for outlet in (tie.original, tie.copier)))

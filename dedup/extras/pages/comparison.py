@@ -35,7 +35,7 @@ class TextCell:
 
 @dataclass(frozen=True, slots=True)
 class ComparedLine:
-    """A passage of text a beside its version in text b; None if that text lacks the passage."""
+    """A passage of text a beside its version in text b; a side is None if its text lacks the passage."""
 
     a: TextCell | None
     b: TextCell | None

@@ -49,8 +49,8 @@ class Options:
     fields: Mapping[str, str] = field(default_factory=dict)
     keep: Sequence[str] = ()  # DEDUP_KEEP: item fields that are stored with the article and its mark
     item_field: str = "dedup"  # DEDUP_ITEM_FIELD: item field that gets the verdict; "" for no field
-    # DEDUP_DROP: drop duplicates. A copy that arrived before the original has already passed; the original's
-    # verdict lists such copies in `copies`.
+    # DEDUP_DROP: drop duplicates. A copy that arrived before its original is not dropped; the verdict on the
+    # original lists such copies in `copies`.
     drop: bool = False
     spool: str = "dedup-spool-{name}.jsonl"  # DEDUP_SPOOL: `{name}` is the name of the spider
     spool_bytes: int = MAX_BYTES  # DEDUP_SPOOL_BYTES: maximum size of the spool
@@ -80,7 +80,7 @@ class DedupPipeline:
     """An item pipeline that submits items as articles.
 
     Scrapy's stats count verdicts by status, such as `dedup/unique`; verdicts that list copies as
-    `dedup/overtaken`; items that are no articles as `dedup/no_article`; and items as `dedup/dropped`,
+    `dedup/overtaken`; items that are not articles as `dedup/no_article`; and items as `dedup/dropped`,
     `dedup/spooled`, `dedup/delivered` and `dedup/lost`.
     """
 
@@ -123,13 +123,13 @@ class DedupPipeline:
             article = self._article(ItemAdapter(item))
         except (InputError, TypeError) as error:
             self._count("no_article")
-            self._warn("no article", f"items that are no articles pass on without a verdict: {error}")
+            self._warn("no article", f"items that are not articles continue without a verdict: {error}")
             return item
         try:
             verdict = await self._in_thread(lambda: corpus.submit(article))
         except SpoolError as error:
             self._count("lost")
-            self._warn("lost", f"items pass on, but are not kept for the database: {error}")
+            self._warn("lost", f"items continue, but their articles are not stored: {error}")
             return item
         if verdict is None:
             self._count("spooled")
@@ -141,7 +141,7 @@ class DedupPipeline:
         return self._with_verdict(item, verdict)
 
     def _article(self, item: ItemAdapter) -> Article:
-        """Make an article of an item; raise InputError or TypeError if the item is no article."""
+        """Make an article of an item; raise InputError or TypeError if that fails."""
         names = {name: self._options.fields.get(name, name) for name in ARTICLE_FIELDS}
         if "source_id" not in self._options.fields and item.get("source_id") is None:
             names["source_id"] = names["url"]

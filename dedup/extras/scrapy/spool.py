@@ -42,7 +42,7 @@ class Spool:
     def add(self, article: Article) -> None:
         """Add an article; raise SpoolError if the file is full or cannot be written."""
         if article.added_at is None:
-            # The corpus orders articles by the time of arrival, which is now, not at the delivery.
+            # The corpus orders articles by arrival. The article arrives now, not when it is delivered.
             article = replace(article, added_at=datetime.now(UTC))
         self._append(self.path, _line(article))
 
@@ -51,11 +51,11 @@ class Spool:
         self._append(self.refused, _line(article))
 
     def deliver(self, send: Callable[[Article], object]) -> int:
-        """Send all articles in order, including ones added meanwhile; empty the file; return the number sent.
+        """Send all articles in order, also articles added meanwhile; empty the file; return the number sent.
 
-        Sending an article twice must do no harm, since an interrupted delivery begins again. Returns 0 while
-        another process delivers. If `send` raises a DatabaseError that is not about the article, the delivery
-        ends with this error; any other error moves the line to `refused`.
+        `send` may get an article twice, because an interrupted delivery begins again. Returns 0 while another
+        process delivers. ClosedError, MemoryError or a DatabaseError that is not about the article ends the
+        delivery; any other error of `send` moves the line to `refused`.
         """
         if not self:
             return 0
@@ -107,7 +107,7 @@ class Spool:
                 if size + len(line) > self._max_bytes:
                     raise SpoolError(f"{path} would be larger than {self._max_bytes:,} bytes")
                 if size and not ends_a_line(path):
-                    line = b"\n" + line  # the last writer was killed
+                    line = b"\n" + line  # the last writer was killed within a line
                 file.write(line.rstrip(b"\n") + b"\n")
                 file.flush()
                 os.fsync(file.fileno())

@@ -30,8 +30,8 @@ class SpoolingDeduplicator:
             verdict = dd.submit(Article(source_id="a1", text="…"))
             print(verdict or "kept for later")
 
-    The beginning and the end of an outage are logged. After an outage the spool is delivered first, and new
-    articles are added to the spool until it is empty, so that no version of an article overtakes another.
+    The beginning and the end of an outage are logged. After an outage the spool is delivered first; until it
+    is empty, new articles are added to it, so that no article is stored before an older version of itself.
 
     `url`, `schema` and `timeouts` are as for `Deduplicator`, which is opened when it is first needed; `spool`
     and `max_bytes` are as for `Spool`. `retry_seconds`: time between two attempts to reach the database.
@@ -68,7 +68,7 @@ class SpoolingDeduplicator:
     def submit(self, article: Article) -> Verdict | None:
         """Return the verdict on an article, or None if the article was kept in the spool.
 
-        Raises SpoolError if the article is lost, as the spool is full or fails; ClosedError after `close`.
+        Raises SpoolError if the article is lost because the spool is full or fails; ClosedError if closed.
         """
         while True:
             if self.connect() and self._corpus is not None:
@@ -119,12 +119,12 @@ class SpoolingDeduplicator:
             with self._gate:
                 # Deliver articles added in the meantime; while the gate is held, no thread can add more.
                 self.delivered += self.spool.deliver(self._corpus.submit)
-                self._up = not self.spool  # not empty if another process is delivering
+                self._up = not self.spool  # the spool is not empty if another process delivers
         except (DatabaseError, SpoolError) as error:
             self._went_down(error)
             return False
         if self._up and self._warned:
-            log.info("the database takes articles again: %d were delivered", self.delivered - before)
+            log.info("the database takes articles again: %d sent from the spool", self.delivered - before)
             self._warned = False
         if not self._up:
             self._next_try = time.monotonic() + self._retry_seconds

@@ -211,7 +211,7 @@ def test_is_this_new(reading: Browser) -> None:
     said = words_of(
         reading.send(form, "/new", text="A lighthouse keeper counted the gulls. " * 20, title="x")
     )
-    assert "Yes: nothing like it is here" in said
+    assert "Yes: no stored article is like this text" in said
     assert reading.send(form, "/new", text=" ", title="").status == 400
 
 

@@ -59,7 +59,7 @@ def test_one_quote_is_shown(pages: Browser) -> None:
 def test_a_text_is_looked_up(pages: Browser) -> None:
     text = "The keeper counted the gulls. " * 20
     said = words_of(pages.send(pages.page("/new"), "/new", text=text, title=""))
-    assert "nothing like it is here" in said
+    assert "no stored article is like this text" in said
 
 
 def test_to_judge_the_owner_is_needed(pages: Browser) -> None:

@@ -101,12 +101,12 @@ def test_a_truth_that_names_few_pairs_is_said_to(dedup: Dedup, news: Path, tmp_p
     other = {"a": "first", "b": "other", "label": "duplicate"}
     truth = lines(tmp_path / "t.jsonl", [other])
     shown = dedup("judge", "score", "--truth", str(truth), "--json")
-    assert f"counted as wrong: 1 pair of one story that {truth} does not name; of the 0" in shown.err
+    assert f"counted as wrong: 1 found pair that {truth} does not name; of the 0" in shown.err
     found = json.loads(shown.out)
     assert (found["right"], found["wrong"], found["unnamed"], found["unclear"]) == (0, 1, 1, 0)
     lines(truth, [other, {"a": "first", "b": "copy", "label": "similar"}])
     shown = dedup("judge", "score", "--truth", str(truth), "--json")
-    assert f"not counted: 1 pair of one story that {truth} calls unclear" in shown.err
+    assert f"not counted: 1 found pair that {truth} calls unclear" in shown.err
     assert "does not name" not in shown.err
     found = json.loads(shown.out)
     assert (found["right"], found["wrong"], found["unnamed"], found["unclear"]) == (0, 0, 0, 1)

@@ -239,7 +239,7 @@ def test_items_that_are_no_articles_pass_on_and_are_counted(
         done = crawl(tmp_path, newspaper.address, corpus_url)
     assert len(done.items) == PAGES
     assert done.count("no_article") == len(ODD) + 1
-    assert sum("items that are no articles" in line for line in done.log.splitlines()) == 1
+    assert sum("items that are not articles" in line for line in done.log.splitlines()) == 1
     assert sum("dedup" in item for item in done.items) == PAGES - len(ODD) - 1
     assert len(answer(database).marks) == PAGES - len(ODD) - 1
 
@@ -315,7 +315,7 @@ def test_items_pass_on_even_when_the_spool_is_full(tmp_path: Path) -> None:
     assert len(done.items) == PAGES
     assert done.count("spooled") + done.count("lost") == PAGES
     assert done.count("spooled") > 0
-    assert sum("are not kept for the database" in line for line in done.log.splitlines()) == 1
+    assert sum("their articles are not stored" in line for line in done.log.splitlines()) == 1
 
 
 def test_fields_of_an_item_are_kept_with_its_article(database: Database, corpus_url: str) -> None:

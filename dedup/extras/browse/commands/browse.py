@@ -27,7 +27,7 @@ from dedup.files.whole import new_file
 BROWSE_PACKAGES = (*SERVER_PACKAGES, "itsdangerous", "jinja2")  # Packages of the extra `browse`
 REPORT_PACKAGES = ("jinja2",)
 BROWSE_VARIABLE = "DEDUP_BROWSE_TOKEN"
-BROWSE_RATE = 50.0  # Requests per second of a person; a page takes four: itself and three files
+BROWSE_RATE = 50.0  # Requests per second from a client; a page takes four: its HTML and three files
 
 
 def browse(
@@ -38,7 +38,7 @@ def browse(
     ] = False,
     token_file: Annotated[
         Path | None,
-        Option(metavar="FILE", help="File with the token of visitors; or set `DEDUP_BROWSE_TOKEN`."),
+        Option(metavar="FILE", help="File with the token that visitors enter; or set `DEDUP_BROWSE_TOKEN`."),
     ] = None,
     open_it: Annotated[bool, Option("--open", help="Open the first page in the browser.")] = False,
     rate: RateOption = BROWSE_RATE,
@@ -71,13 +71,13 @@ def browse(
     sockets = bind(host, port, loopback_only=token is None, variable=BROWSE_VARIABLE)
     addresses = [address_of(listener) for listener in sockets]
     with started(log_format, log_level) as (dd, longest, stop):
-        # A form encodes a byte of a non-Latin letter as three bytes, such as %C3.
+        # A form sends each byte of a non-Latin letter as three bytes, such as %C3.
         limits = Limits(body_bytes=3 * longest, rate=rate)
         visitors = Visitors(token, None if token is not None else LOOPBACK_NAMES | {host.lower()})
         app = make_app(dd, limits, visitors, editing=edit, log_requests=log_requests)
         output.say(
-            f"pages of {dd.location}, {'for judging too' if edit else 'read-only'},"
-            f" at {' and '.join(addresses)}; SIGTERM or Ctrl-C ends it"
+            f"pages of {dd.location}, {'with judging' if edit else 'read-only'},"
+            f" at {' and '.join(addresses)}; SIGTERM or Ctrl-C ends the server"
         )
         if open_it:
             webbrowser.open(addresses[0])
@@ -89,9 +89,9 @@ def report(
     day: Annotated[
         str | None, Option(metavar="DAY", help="Day in UTC, such as 2026-11-20; default: the newest.")
     ] = None,
-    last: Annotated[str | None, Option(metavar="DAY", help="With `--day`: the last of several days.")] = None,
-    story: Annotated[str | None, Option(metavar="ID", help="The story of this article instead.")] = None,
-    search: Annotated[str | None, Option(metavar="WORDS", help="Articles with WORDS instead.")] = None,
+    last: Annotated[str | None, Option(metavar="DAY", help="With `--day`: last day of a range.")] = None,
+    story: Annotated[str | None, Option(metavar="ID", help="Write the story of this article.")] = None,
+    search: Annotated[str | None, Option(metavar="WORDS", help="Write articles with these words.")] = None,
     force: Annotated[bool, Option("--force", help="Replace an existing file.")] = False,
 ) -> None:
     """Write a day, a story or a search as one HTML file that any browser can show.
@@ -134,10 +134,10 @@ def quotes(
     limit: Annotated[int, Option(min=1, help="Maximum number of sentences.")] = 20,
     json: JsonOption = False,
 ) -> None:
-    """List sentences that several outlets share, with the counts of the last `dedup sentences`.
+    """List sentences that several outlets share, with the counts that the last `dedup sentences` stored.
 
-    A sentence in one story was reprinted with the rest of the text; a sentence in several stories was quoted.
-    The list includes common sentences, which comparisons ignore.
+    A sentence in only one story was reprinted with the rest of the text. A sentence in several stories was
+    quoted. The list includes common sentences, which comparisons ignore.
 
     **Example**
 

@@ -1,1 +1,1 @@
-"""Answer questions of pages about a corpus: read-only, bounded and through indexes. See `browsing.py`."""
+"""Read what pages show of a corpus: a limited number of rows, through indexes. See `browsing.py`."""

@@ -20,12 +20,12 @@ from dedup.store.pins import PairPin, key
 _sql = Statements("extras/browse/questions/questions")
 
 TEXT_CHARACTERS = 100_000  # Maximum number of characters of a text that are shown
-SAID = 100  # Maximum number of pins shown, and of judgements
+SAID = 100  # Maximum number of pins shown, and maximum number of judgements shown
 
 
 @dataclass(frozen=True, slots=True)
 class Text(Answer):
-    """A stored text, perhaps cut."""
+    """A stored text; a long text is cut."""
 
     text: str = field(repr=False)  # at most `TEXT_CHARACTERS` characters
     characters: int  # length of the whole text
@@ -37,22 +37,22 @@ class Text(Answer):
 
 @dataclass(frozen=True, slots=True)
 class FingerprintFigures(Answer):
-    """Figures of a fingerprint."""
+    """Counts that describe the fingerprint of an article."""
 
     words: int
     sentences: int  # distinct sentences that are long enough to count
     common: int  # number of sentences ignored as common
     shingles: int
-    short: bool  # has too few words to be compared by shingles
+    short: bool  # the article has too few words to be compared by shingles
 
 
 @dataclass(frozen=True, slots=True)
 class MatchedArticle(Answer):
-    """An article, and its match with another article."""
+    """An article in a list, and its match with the article that the page shows."""
 
     article: ArticleLine
     match: Match
-    words: int | None = None  # of the article, only in a list of similar stories; None without a fingerprint
+    words: int | None = None  # number of words, only in a list of similar stories
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,10 +81,10 @@ class ArticlePage(Answer):
     attachment: str | None  # name of the attached table that has the text
     fingerprint: FingerprintFigures | None
     verdict: Verdict
-    matches: tuple[MatchedArticle, ...]  # pairs that the verdict rests on, with the other articles
-    pins: tuple[PairPin, ...]  # of pairs with this article, at most `SAID`, the newest first
-    judgements: tuple[PairJudgement, ...]  # of pairs with this article, at most `SAID`, the newest first
-    limit: str | None  # the safety limit that left the article to the next backfill
+    matches: tuple[MatchedArticle, ...]  # articles related to this article, the best match first
+    pins: tuple[PairPin, ...]  # pins of pairs with this article, the newest first
+    judgements: tuple[PairJudgement, ...]  # judgements of pairs with this article, the newest first
+    limit: str | None  # the safety limit because of which the article waits for a backfill
 
 
 def article(cursor: Cursor, source_id: str) -> ArticlePage:
@@ -139,14 +139,14 @@ def said_of(cursor: Cursor, a: str, b: str) -> tuple[PairPin | None, tuple[PairJ
 
 @dataclass(frozen=True, slots=True)
 class Compared(Answer):
-    """Two articles side by side."""
+    """Two articles with their texts, and the explanation of their relation."""
 
     explanation: Explanation
     earlier: ArticleLine  # the same article as `explanation.earlier`
     later: ArticleLine
     earlier_text: Text
     later_text: Text
-    common: tuple[str, ...] = field(repr=False)  # common sentences of either text
+    common: tuple[str, ...] = field(repr=False)  # sentences ignored as common, of both texts
     pin: PairPin | None
     judgements: tuple[PairJudgement, ...]  # the newest first
 

@@ -1,6 +1,6 @@
 """Count the articles of a range of days by mark and by day, week, month or year.
 
-Of a larger range only the newest `COUNTED` articles are counted; the answer says from which time on.
+If a range has more than `COUNTED` articles, only the newest are counted: those from `counted_from` on.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ from dedup.store.stories import known
 
 _sql = Statements("extras/browse/questions/questions")
 
-COUNTED = 100_000  # Maximum number of articles counted; takes 0.5 s. A large newsroom has 5,000 a day
+COUNTED = 100_000  # Maximum number of articles counted (takes 0.5 s); a large newsroom has 5,000 a day
 
 Grouping = Literal["day", "week", "month", "year"]  # Weeks begin on Mondays
 
-# Maximum number of periods, by default and for a requested grouping. More periods use a larger grouping.
+# Maximum number of periods by default, and for a requested grouping. For more, a larger grouping is used.
 PERIODS, PERIODS_ASKED = 100, 370
 
 _DAYS_OF = {"day": 1, "week": 7, "month": 28, "year": 365}
@@ -43,7 +43,7 @@ class Marks(Answer):
     duplicate: int = 0
     pending: int = 0
     failed: int = 0
-    stale: int = 0  # included in unique, similar or duplicate; the mark must be settled again
+    stale: int = 0  # also counted as unique, similar or duplicate; the mark must be settled again
 
     def __add__(self, other: Marks) -> Marks:
         return Marks(*map(add, astuple(self), astuple(other)))
@@ -70,7 +70,7 @@ class PeriodMarks(Answer):
 
 @dataclass(frozen=True, slots=True)
 class Only(Answer):
-    """A filter for the articles of a range; None means no filter."""
+    """A filter for the articles of a range; a field that is None does not filter."""
 
     publication: str | None = None
     language: str | None = None
@@ -87,17 +87,17 @@ class Only(Answer):
 
     @property
     def parts(self) -> dict[str, str]:
-        """Parts of statements that read a range: the condition of this filter, and the choice of an index."""
+        """SQL parts for statements that read a range: the condition of this filter, and `by_outlet`."""
         return {"only": condition_of(self.given), **self.by_outlet}
 
     @property
     def by_outlet(self) -> dict[str, str]:
-        """Part of statements that chooses the index of outlets or, without an outlet, the index of times."""
+        """SQL part that replaces the condition `of_outlet` of statements if the filter has no outlet."""
         return {"of_outlet": "true"} if self.publication is None else {}
 
 
 def condition_of(names: Iterable[str]) -> str:
-    """Return an SQL condition: each named column equals its parameter; `credit` is a credited agency."""
+    """Return SQL: each named column equals its parameter; for `credit`, the article credits the agency."""
     return " AND ".join(_CREDIT if name == "credit" else f"{name} = %({name})s" for name in names) or "true"
 
 
@@ -128,12 +128,12 @@ class CreditCount(Answer):
 
 @dataclass(frozen=True, slots=True)
 class Counted(Answer):
-    """Counts of a range of days, in UTC. An article belongs to the day of its publication, or of storing."""
+    """Counts of a range of days, in UTC. Articles count by day of publication or, if unknown, of storing."""
 
     first: date | None  # None: from the beginning of the corpus
     last: date | None  # the last day, included in the range; None: the whole corpus
     only: Only
-    # None: all articles were counted. Else only articles from this time on; the first period may lack some.
+    # Time of the earliest counted article; None if all were counted. The first period may be incomplete.
     counted_from: datetime | None
 
 
@@ -142,7 +142,7 @@ class Figures(Counted):
     """Counts by mark and by credited agency for a range."""
 
     marks: Marks
-    undated: Marks  # articles without a plausible time of publication: in `marks`, not in `periods`
+    undated: Marks  # articles without a plausible time of publication: counted in `marks`, not in `periods`
     credited: int  # number of articles that credit an agency
     credits: tuple[CreditCount, ...]  # the agency with the most articles first
     by: Grouping  # length of each of `periods`
@@ -166,7 +166,7 @@ def counted(
     since, until = reading.days(first, last)
     values = {"since": since, "until": until, "limit": COUNTED, **only.given}
     parts |= {"known": known("a"), "counts": COUNTS, **only.parts}
-    reading.allow(cursor, hashjoin=True)  # the statement joins the rows it has read, not tables
+    reading.allow(cursor, hashjoin=True)  # the statement joins rows that it has read, not whole tables
     number, earliest, *rest = one_row(cursor, _sql(statement, **parts), {**values, **bounds})
     reading.allow(cursor, hashjoin=False)
     time = None
@@ -183,8 +183,8 @@ def figures(
 ) -> dict[str, Any]:
     """Return the fields of `Figures`; raise InputError for an unknown grouping.
 
-    `of`: fields of `Counted`. `tally`: rows of a day (counted from 2000; None: undated) and the fields of
-    `Marks`. `credits`: the number of articles with credits, then rows of an agency and its articles.
+    `of`: the fields of `Counted`. `tally`: rows of a day (in days since 2000; None: undated) and the fields
+    of `Marks`. `credits`: the number of articles that credit an agency, then rows of an agency and a count.
     """
     if by is not None and by not in get_args(Grouping):
         raise InputError(f"there is no grouping {by!r}; there are {', '.join(get_args(Grouping))}")
@@ -193,7 +193,7 @@ def figures(
     marks_of = {_ZERO + timedelta(days=number): marks for number, marks in numbers.items()}
     first, last = of["first"], of["last"]
     if first and last and (last - first).days > PERIODS_ASKED * _DAYS_OF["year"]:
-        first = last = None  # too many years to list: begin and end with articles
+        first = last = None  # too many years: list from the first to the last article
     first, last = first or min(marks_of, default=None), last or max(marks_of, default=None)
     if first and of["first"] and of["counted_from"]:
         first = max(first, of["counted_from"].date())
@@ -220,7 +220,7 @@ def figures(
 
 
 def _chosen(first: date | None, last: date | None, by: Grouping | None) -> Grouping:
-    """Return the finest grouping, not finer than `by`, that has few enough periods for a page."""
+    """Return the smallest grouping, at least `by`, that has few enough periods for a page."""
     every: tuple[Grouping, ...] = get_args(Grouping)
     most = PERIODS if by is None else PERIODS_ASKED
     days = (last - first).days + 1 if first and last else 1
@@ -237,7 +237,7 @@ def start_of(day: date, by: Grouping) -> date:
     (datetime.date(2026, 3, 9), datetime.date(2026, 3, 1))
     """
     if by == "week":
-        return day - timedelta(days=day.weekday())  # never before date.min, which is a Monday
+        return day - timedelta(days=day.weekday())  # cannot overflow, because date.min is a Monday
     return day.replace(**{"day": {}, "month": {"day": 1}, "year": {"month": 1, "day": 1}}[by])
 
 
@@ -250,5 +250,5 @@ def end_of(day: date, by: Grouping) -> date:
 
 
 def _next(start: date, by: Grouping) -> date:
-    # The longest period of each kind, added to a start, always reaches the next period but not the one after.
+    # A start plus the longest length of its kind is always in the next period, never in a later period.
     return start_of(start + timedelta(days={"day": 1, "week": 7, "month": 31, "year": 366}[by]), by)

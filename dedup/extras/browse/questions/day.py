@@ -17,7 +17,7 @@ from dedup.store.stories import delay
 _sql = Statements("extras/browse/questions/questions")
 
 LISTED = 10  # Maximum number of stories in a list
-OUTLETS, TROUBLES, EXAMPLES = 20, 20, 5  # Maximum numbers of outlets, of troubles, of examples per trouble
+OUTLETS, TROUBLES, EXAMPLES = 20, 20, 5  # Maximum numbers: outlets, troubles, examples per trouble
 SPREAD_OUTLETS = 3  # Number of other outlets that a story must reach to be listed as fast
 
 
@@ -31,10 +31,10 @@ class OutletMarks(Answer):
 
 @dataclass(frozen=True, slots=True)
 class Trouble(Answer):
-    """Articles without a current mark, by kind and reason."""
+    """Articles without a current mark that have the same kind and reason."""
 
     kind: Literal["pending", "stale", "failed"]
-    reason: str | None  # kind of failure, or safety limit; None: the articles just wait for a backfill
+    reason: str | None  # kind of failure, or safety limit; None: the articles wait for a backfill
     articles: int
     examples: tuple[ArticleLine, ...]  # the newest articles
 
@@ -51,7 +51,7 @@ class LanguageMarks(Answer):
 class Day(Figures):
     """Counts and lists for a day or a range of days."""
 
-    hours: tuple[int, ...]  # 24 counts of articles, by hour of the day in UTC, without `undated`
+    hours: tuple[int, ...]  # number of articles in each of the 24 hours of the day, in UTC; without `undated`
     outlets: tuple[OutletMarks, ...]  # the outlet with the most articles first
     other_outlets: int  # number of outlets missing in `outlets`
     languages: tuple[LanguageMarks, ...]  # the language with the most articles first
@@ -77,9 +77,9 @@ def day(
     credit: str | None = None,
     rows: int | None = None,
 ) -> Day:
-    """Return a day, or a range that includes both days; without days, return the whole corpus.
+    """Return counts and lists for a day, for a range (both days included) or, without days, for the corpus.
 
-    `by`: the smallest grouping; too many periods get a larger grouping. `credit`: only articles that credit
+    `by`: the grouping; with too many periods, a larger grouping is used. `credit`: only articles that credit
     this agency. `rows`: the maximum number of rows of each list; the default is the maximum of a page.
     Raises InputError for a range that ends before it begins, or for an unknown grouping.
     """

@@ -1,4 +1,4 @@
-"""Show the state of a corpus. Some figures are estimates, so it is cheap at any size (see `Vitals`)."""
+"""Read the state of a corpus, fast at any size, because some figures are estimates (see `Vitals`)."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from dedup.store import overview, rulebooks, word_index
 _sql = Statements("extras/browse/questions/questions")
 
 RUNS = 20  # Maximum number of runs shown
-LATE_SECONDS = 86_400.0  # Articles that wait longer, or no success for longer, are reported as a problem
+LATE_SECONDS = 86_400.0  # Maximum waiting time of an article, and time since all articles were settled
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +37,7 @@ class Health(Answer):
     """The state of a corpus."""
 
     vitals: Vitals
-    problems: tuple[str, ...]  # sentences
+    problems: tuple[str, ...]  # problems in words, one sentence each
     runs: tuple[PastRun, ...]  # the latest first
     sizes: dict[str, int]  # table -> bytes, with indexes and TOAST, the largest first
     database_bytes: int

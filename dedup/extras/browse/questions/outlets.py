@@ -27,9 +27,9 @@ from dedup.store.stories import delay, known
 
 _sql = Statements("extras/browse/questions/questions")
 
-MATRIX_OUTLETS = 40  # Maximum number of outlets in the matrix: the outlets with most copies either way
+MATRIX_OUTLETS = 40  # Maximum number of outlets in the matrix: the outlets that copy or are copied most
 CELL_PAGE = 50  # Maximum number of copies on a page
-CELL_SCANNED = 5_000  # Maximum number of the copier's articles that are read for a page
+CELL_SCANNED = 5_000  # Maximum number of articles of the copying outlet that are read for a page
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,19 +39,19 @@ class Cell(Answer):
     copier: str
     original: str
     copies: int
-    median_delay: timedelta  # from the originals to the copies
+    median_delay: timedelta  # median time from an original to its copy
 
 
 @dataclass(frozen=True, slots=True)
 class Matrix(Counted):
-    """Copies that appeared in a range of days, by the outlets of both articles."""
+    """Numbers of copies that appeared in a range of days, by copying outlet and outlet of the original."""
 
-    copies: int  # all counted duplicates: the copies of `cells`, plus other, unknown and undated
+    copies: int  # all counted duplicates: the sum of `cells`, `other`, `unknown` and `undated`
     outlets: tuple[str, ...]  # at most `MATRIX_OUTLETS`, the outlet with the most copies first
     cells: tuple[Cell, ...]  # pairs of `outlets` with copies, the most copies first
-    other: int  # copies where an outlet is missing in `outlets`
+    other: int  # copies of or by an outlet that is missing in `outlets`
     unknown: int  # copies where the outlet of the copy or the original is unknown
-    undated: int  # copies between known outlets without times that show which article was first
+    undated: int  # copies between known outlets whose times do not show which article was first
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +64,7 @@ class Copied(Answer):
 
 @dataclass(frozen=True, slots=True)
 class CopiedPage(Answer):
-    """Copies behind a cell of the matrix, the newest first, including uncounted copies; see `search.Page`."""
+    """Copies of a cell, the newest first, also copies that the matrix does not count; see `search.Page`."""
 
     copies: tuple[Copied, ...]
     after: str | None
@@ -115,7 +115,7 @@ def copied(
     credit: str | None = None,
     rows: int | None = None,
 ) -> CopiedPage:
-    """Return the copies behind a cell of the matrix; raise InputError for a wrong range or page."""
+    """Return a page of the copies of a cell of the matrix; raise InputError for a wrong range or `after`."""
     only = Only(checks.text("copier", copier), language, credit)
     since, until = reading.page_of_days(first, first if last is None else last, after)
     page = rows_of(rows, CELL_PAGE)
@@ -144,12 +144,12 @@ RECENT = 5_000  # Number of newest articles that are read to list languages
 
 @dataclass(frozen=True, slots=True)
 class Partner(Answer):
-    """A partner of an outlet: an outlet that copies from it, or that it copies from."""
+    """An outlet that copies from the outlet of a page, or from which that outlet copies."""
 
-    publication: str | None  # None: unknown; may be the outlet itself, which copies its articles
-    copies: int  # copies with times that show which article was first
-    undated: int  # copies without such times
-    median_delay: timedelta | None  # from the originals to the copies
+    publication: str | None  # None: unknown. May be the outlet of the page, which copies itself
+    copies: int  # copies whose times show which article was first
+    undated: int  # copies whose times do not show which article was first
+    median_delay: timedelta | None  # median time from an original to its copy
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,7 +163,7 @@ class OutletPage(Figures):
     other_by: int  # number of outlets missing in `copied_by`
     delay_by: timedelta | None  # median delay of copies by other outlets
     copied_counted: int  # number of copies of this outlet's articles, counted up to `COUNTED`
-    more_copied: bool  # there are more copies than `copied_counted`
+    more_copied: bool  # counting stopped at `COUNTED`, so there may be more copies
     biggest: tuple[StoryLine, ...]  # stories that this outlet began, the most copies first
 
 
@@ -178,7 +178,7 @@ def outlet(
     credit: str | None = None,
     rows: int | None = None,
 ) -> OutletPage:
-    """Return counts and partners of an outlet, or empty ones for an unknown outlet; arguments as in `day`."""
+    """Return counts and partners of an outlet; an unknown outlet has none. For the arguments see `day`."""
     found, (tally, credits, copied, sides, biggest) = counted(
         cursor,
         "outlet",
@@ -214,17 +214,17 @@ def _span(seconds: float | None) -> timedelta | None:
 
 
 def names(cursor: Cursor) -> tuple[str, ...]:
-    """Return the names of outlets in order; names that are too long for the index are left out."""
+    """Return the sorted names of outlets, without names that are too long for the index."""
     return _named(cursor, "outlet_names")
 
 
 def agencies(cursor: Cursor) -> tuple[str, ...]:
-    """Return the names of the agencies that credits can name, in order."""
+    """Return the sorted names of the agencies that articles can credit."""
     return _named(cursor, "agency_names")
 
 
 def languages(cursor: Cursor) -> tuple[str, ...]:
-    """Return the languages of the newest articles, in order."""
+    """Return the sorted languages of the newest articles."""
     return _named(cursor, "language_names")
 
 

@@ -9,7 +9,7 @@ source_id, other_source_id, relation, pinned_by, reason, pinned_at
 source_id, other_source_id, judged_by, label, note, judged_at, stale IS NOT FALSE
 
 -- name: any_before
--- Check whether a range (with an outlet: only the outlet's articles) has articles before a time and id.
+-- Check whether a range has an article (perhaps only of an outlet) before a time and id.
 SELECT EXISTS (
     SELECT FROM dedup.article
     WHERE ${of_outlet} AND coalesce(published_at, added_at) >= %(since)s
@@ -27,7 +27,7 @@ WHERE a.source_id = %(source_id)s
 SELECT id, left(text, %(characters)s) FROM dedup.article WHERE id = ANY (%(ids)s) AND text IS NOT NULL
 
 -- name: canonical_carriers
--- Find originals with a sentence, like the view dedup.carrier, but stop when the page has enough.
+-- Find originals with a sentence, like the view dedup.carrier, but stop when the page is full.
 SELECT h.article_id
 FROM dedup.holding('{true}', ARRAY[%(hash)s::bigint]) AS h
 CROSS JOIN LATERAL (
@@ -36,7 +36,7 @@ CROSS JOIN LATERAL (
 LIMIT %(limit)s
 
 -- name: copied
--- Find the copies behind a cell of the matrix. OFFSET 0 forces one index lookup per article, despite stale statistics.
+-- Find the copies of a cell of the matrix. OFFSET 0 forces one index lookup per article, despite stale statistics.
 SELECT c.id, c.duplicate_of, p.sentence_jaccard, p.signature_jaccard, p.containment
 FROM (SELECT c.id, c.duplicate_of FROM (${scanned}) AS c
       CROSS JOIN LATERAL (
@@ -103,7 +103,7 @@ CROSS JOIN LATERAL (SELECT name FROM dedup.agency WHERE id = k.agency_id OFFSET 
 -- Compute the page of a range of days from its newest articles, in one row. Times are in microseconds since 1970.
 WITH read AS MATERIALIZED (${read}), counted AS MATERIALIZED (
     SELECT *,
-           -- An article without an outlet counts as a separate outlet; no outlet's name begins with chr(1).
+           -- Each article without an outlet counts as one more outlet; no outlet's name begins with chr(1).
            coalesce(publication, chr(1) || id) AS outlet,
            CASE WHEN status = 'failed' THEN split_part(reason, ':', 1)
                 WHEN status = 'pending' OR stale THEN limit_fired END AS why
@@ -186,7 +186,7 @@ FROM dedup.corpus_state
 SELECT at, id FROM (${scanned}) AS found WHERE ${condition} LIMIT %(page)s
 
 -- name: in_order_until
--- Return the last article that `in_order` read, if the limit stopped it.
+-- Return the last article that `in_order` read, if `in_order` stopped at its limit.
 SELECT at, id FROM (SELECT at, id, row_number() OVER () AS place FROM (${scanned}) AS scanned) AS s
 WHERE place = %(limit)s
 
@@ -216,7 +216,7 @@ CROSS JOIN LATERAL (SELECT * FROM dedup.marked_article WHERE id = given.id OFFSE
 LEFT JOIN LATERAL (SELECT source_id FROM dedup.article WHERE id = a.duplicate_of OFFSET 0) AS o ON true
 
 -- name: matching
--- Find articles by words and by the index's extra words for days and outlets; tell which fulfil the condition.
+-- Find articles by words, and by the markers of days and outlets in the index; tell which fulfil the condition.
 SELECT at, id, at >= %(since)s AND (at, id) < (%(until)s, %(before)s) AND ${condition}
 FROM (SELECT *, coalesce(published_at, added_at) AS at FROM dedup.marked_article
       WHERE ${indexed} @@ (plainto_tsquery('simple', ${words}) && %(marks)s::text::tsquery)
@@ -243,11 +243,11 @@ SELECT coalesce(published_at, added_at) FROM dedup.mark WHERE coalesce(published
 ORDER BY coalesce(published_at, added_at) DESC, id DESC LIMIT 1
 
 -- name: of_outlet
--- Select an outlet with the same expression as the index of outlets has.
+-- Keep the articles of an outlet, by the expression that the index of outlets has.
 left(publication, 100) COLLATE "C" = left(%(publication)s, 100) AND publication IS NOT NULL
 
 -- name: outlets
--- Count who copied whom among the newest articles of a range: cells of the outlets with most copies, and totals.
+-- Count who copied whom among the newest articles of a range: totals, and the outlets with the most copies.
 WITH read AS MATERIALIZED (${read}), counted AS MATERIALIZED (
     SELECT publication, known_at, duplicate_of FROM read WHERE duplicate_of IS NOT NULL AND ${only}), copy AS MATERIALIZED (
     SELECT c.publication AS copier, o.publication AS original, ${delay} AS delay
@@ -336,7 +336,7 @@ WITH RECURSIVE outlet AS (
 SELECT name FROM outlet WHERE length(name) < 100 LIMIT %(limit)s
 
 -- name: agency_names
--- List the agencies that credits can name.
+-- List the agencies that articles can credit.
 SELECT name FROM dedup.agency ORDER BY name LIMIT %(limit)s
 
 -- name: language_names
@@ -395,8 +395,8 @@ WHERE ${of_outlet} AND coalesce(published_at, added_at) >= %(since)s
 ORDER BY coalesce(published_at, added_at) DESC, a.id DESC LIMIT %(limit)s
 
 -- name: near
--- Read the unpinned and unjudged pairs that are nearest to a threshold. `rules`, `measure`: the rules and the column
--- that the threshold limits; `side`: `>=` or `<`; `direction`: the order that puts the nearest pairs first.
+-- Read the unpinned and unjudged pairs that are nearest to a threshold. `rules`: the rules of the pairs; `measure`: the
+-- column compared with the threshold; `side`: `>=` or `<`; `direction`: the order that puts the nearest pairs first.
 SELECT ${pair_columns}
 FROM (SELECT * FROM dedup.match WHERE rule ${rules} AND ${measure} ${side} %(threshold)s
       ORDER BY ${measure} ${direction} LIMIT %(nearest)s) AS m
@@ -414,7 +414,7 @@ coalesce(c.example, p.example), c.since
 FROM dedup.sentence_pin p LEFT JOIN dedup.common_sentence c ON c.sentence_hash = p.sentence_hash
 
 -- name: said
--- Return the pin of a sentence as a word.
+-- Return the pin of a sentence as `always` or `never`.
 CASE p.common WHEN true THEN 'always' WHEN false THEN 'never' END
 
 -- name: sentence
@@ -430,8 +430,8 @@ WHERE (c.${order}, ~c.sentence_hash) < (%(place)s, ~%(hash)s::bigint)
 ORDER BY c.${order} DESC, ~c.sentence_hash DESC LIMIT %(limit)s
 
 -- name: story
--- Read the original of an article's story: its number of words, its number of copies (up to a limit) and its earliest
--- copies.
+-- Read the original of an article's story, with the original's number of words, its number of copies (up to a limit)
+-- and its earliest copies.
 SELECT c.id, (SELECT word_count FROM dedup.fingerprint WHERE article_id = c.id),
        (SELECT count(*) FROM (SELECT FROM dedup.article_mark WHERE duplicate_of = c.id LIMIT %(counted)s) AS copies),
        ARRAY(SELECT id FROM dedup.article_mark WHERE duplicate_of = c.id ORDER BY time, id LIMIT %(prints)s)
@@ -445,8 +445,8 @@ SELECT CASE WHEN html THEN text ELSE left(text, %(characters)s) END, length(text
 FROM dedup.article_text WHERE article_id = %(id)s
 
 -- name: unsaid
--- Join the articles of the pairs m, and keep unpinned and unjudged pairs. OFFSET 0 forces lookups one by one, so that
--- the limit can stop them.
+-- Join the articles of the pairs m; keep unpinned and unjudged pairs whose later article is not archived. OFFSET 0
+-- forces lookups one by one, so that the limit can stop the lookups.
 CROSS JOIN LATERAL (SELECT source_id, archived FROM dedup.marked_article WHERE id = m.article_id OFFSET 0) AS a
 CROSS JOIN LATERAL (SELECT source_id FROM dedup.article WHERE id = m.other_id OFFSET 0) AS o
 WHERE NOT a.archived AND ${free} LIMIT %(limit)s

@@ -22,7 +22,7 @@ from dedup.store.pins import PairPin
 _sql = Statements("extras/browse/questions/questions")
 
 QueueKind = Literal["duplicate", "similar", "picked"]
-"""Pairs near a threshold for duplicates, near one for similar articles, or picked by `dedup judge pairs`."""
+"""Kind of pairs: near a duplicate threshold, near a similar threshold, or picked by `dedup judge pairs`."""
 
 QUEUE_PAIRS = 50  # Maximum number of pairs in a queue
 NEAREST = 5_000  # Maximum number of pairs read on each side of a threshold
@@ -38,9 +38,9 @@ class DoubtfulPair(Answer):
     earlier: ArticleLine
     later: ArticleLine
     match: Match | None  # the stored match of `later` with `earlier`; a picked pair may have no match
-    threshold: str | None  # name of the setting with the nearest threshold; None for a picked pair
+    threshold: str | None  # setting whose threshold gives the largest margin; None for a picked pair
     margin: float | None  # measure minus threshold; None for a picked pair
-    scores: dict[str, float | None]  # scores by the lab's methods; empty unless the pair was picked
+    scores: dict[str, float | None]  # method of the lab -> score; empty unless the pair was picked
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +52,7 @@ class PinsPage(Answer):
 
 
 def queue(cursor: Cursor, kind: QueueKind = "duplicate") -> tuple[DoubtfulPair, ...]:
-    """Return pairs worth judging, nearest to a threshold first. Raises InputError: unknown `kind`."""
+    """Return pairs worth judging, the nearest to a threshold first; raise InputError for an unknown kind."""
     if kind not in get_args(QueueKind):
         raise InputError(f"there is no queue {kind!r}; there are {', '.join(get_args(QueueKind))}")
     # Picked pairs keep the order of the draw, so a judge who stops early has still judged all kinds of pairs.
@@ -73,7 +73,7 @@ def queue(cursor: Cursor, kind: QueueKind = "duplicate") -> tuple[DoubtfulPair, 
 
 
 def _near(cursor: Cursor, settings: Settings, kind: QueueKind) -> Iterator[tuple[Any, ...]]:
-    # Pairs below the thresholds for similar articles are not stored, so there only pairs above can be read.
+    # Pairs below a threshold for similar articles are not stored, so only pairs above it can be read.
     scored = {"rules": "IN ('sentences', 'signature')", "measure": "score"}
     looks = [(threshold, scored) for threshold in {getattr(settings, name) for name in _thresholds(kind)}]
     if kind == "similar":
@@ -89,7 +89,7 @@ def _thresholds(kind: QueueKind) -> tuple[str, str]:
 
 
 def _margin(match: Match, settings: Settings, kind: QueueKind) -> tuple[str, float]:
-    """Return the setting with the largest margin, and this margin: the pair's measure minus the threshold."""
+    """Return the setting whose threshold gives the largest margin (measure minus threshold), with margin."""
     if match.rule == "containment" and kind == "similar":
         return "similar_containment", match.containment - settings.similar_containment
     measured = zip(_thresholds(kind), (match.sentence_jaccard, match.signature_jaccard), strict=True)

@@ -15,7 +15,7 @@ ORDER BY ${order} DESC, sentence_hash DESC LIMIT %(limit)s
 SELECT ${columns} FROM dedup.quote WHERE sentence_hash = %(hash)s
 
 -- name: articles
--- Find the earliest articles with a sentence, among a limited number. OFFSET 0 forces one index lookup per article,
+-- Find the earliest among at most `read` articles with a sentence. OFFSET 0 forces one index lookup per article,
 -- despite stale statistics.
 SELECT k.id
 FROM (SELECT DISTINCT h.article_id FROM dedup.holding('{true,false}', ARRAY[%(hash)s::bigint]) AS h

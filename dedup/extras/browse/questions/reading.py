@@ -1,4 +1,4 @@
-"""Shared parts of the questions: settings that enforce indexes, articles in lists, and tokens of pages."""
+"""Shared parts of the queries: settings that enforce indexes, articles in lists, and tokens of pages."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _WAYS = {
     "work_mem": "64MB",
 }
 
-TOKEN_CHARACTERS = 20_000  # Maximum length of a token; a token has at most two source_ids
+TOKEN_CHARACTERS = 20_000  # Maximum length of a token, which has at most two source_ids
 ROWS = 10_000  # Maximum number of rows of an answer
 
 _Row = TypeVar("_Row")
@@ -49,17 +49,17 @@ def allow(cursor: Cursor, **ways: bool) -> None:
 
 
 def rows_of(asked: int | None, shown: int) -> int:
-    """Return the number of rows to list: `asked`, but at most `ROWS`; the default is `shown`."""
+    """Return the number of rows to list: `asked`, at most `ROWS`; or `shown` if `asked` is None."""
     return shown if asked is None else min(checks.whole_number("rows", asked, 1), ROWS)
 
 
 def paged(read: Sequence[_Row], rows: int) -> tuple[Sequence[_Row], _Row | None]:
-    """Return the rows of a page, and the last row if another page follows. `read` has one row more if so."""
+    """Return the first `rows` rows of `read`; and the last of these if `read` has more, for the next page."""
     return read[:rows], read[rows - 1] if len(read) > rows else None
 
 
 def days(first: date | None, last: date | None) -> tuple[datetime, datetime]:
-    """Return the first moment of a range of days in UTC, and the first moment after it; None: no bound."""
+    """Return the first moment of a range of days (UTC) and the first moment after it; None: no bound."""
     if first is not None and last is not None and last < first:
         raise InputError(f"the range ends on {last}, before it begins on {first}")
     return moment(first or date.min), after(last or date.max)
@@ -70,21 +70,21 @@ def moment(day: date) -> datetime:
 
 
 def after(day: date) -> datetime:
-    """Return the first moment after a day in UTC; for the last possible day, return the last moment."""
+    """Return the first moment after a day in UTC; after `date.max`, return the last possible moment."""
     if day == date.max:
         return datetime.max.replace(tzinfo=UTC)
     return moment(day + timedelta(days=1))
 
 
 def token(*values: Any) -> str:
-    """Return the token with which a list continues, from the values that order the last row shown."""
+    """Return a token for the next page; `values`: the values of the last row shown that order the list."""
     # Times become whole microseconds, which JSON writes exactly.
     told = [microseconds(value) if isinstance(value, datetime) else value for value in values]
     return base64.urlsafe_b64encode(json.dumps(told).encode()).decode().rstrip("=")
 
 
 def position(word: str, *kinds: type) -> list[Any]:
-    """Return the values of a token; raise InputError for a token of another list."""
+    """Return the values in a token, with the types `kinds`; raise InputError for a token of another list."""
     # A visitor may send anything as a token. Postgres would fail on a NUL and on numbers beyond 64 bits.
     plain = [int if kind is datetime else kind for kind in kinds]
     try:
@@ -108,7 +108,7 @@ def position(word: str, *kinds: type) -> list[Any]:
 def page_of_days(
     first: date | None, last: date | None, after: str | None
 ) -> tuple[datetime, tuple[datetime, int]]:
-    """Return the first moment of a range, and the time and id before which a page of it begins."""
+    """Return the first moment of a range, and the time and id below which the articles of a page lie."""
     since, end = days(first, last)
     if after is None:
         return since, (end, 0)
@@ -116,19 +116,19 @@ def page_of_days(
     return since, min((end, 0), (time, id))
 
 
-LABEL_CHARACTERS = 300  # Maximum length of a title, outlet or reason in a list; a cut one ends with …
-LINK_CHARACTERS = 2_000  # Maximum length of an address in a list; a longer one is left out, not cut
+LABEL_CHARACTERS = 300  # Maximum length of a title, outlet or reason in a list; a cut text ends with …
+LINK_CHARACTERS = 2_000  # Maximum length of an address in a list; a longer address is left out
 LINE_COPIES = 1_000  # Copies of an article in a list are counted up to this number
 
 
 @dataclass(frozen=True, slots=True)
 class ArticleLine(Answer):
-    """An article in a list, without its text. Labels are cut to `LABEL_CHARACTERS`."""
+    """An article in a list, without its text. Title, outlet and reason are cut to `LABEL_CHARACTERS`."""
 
     source_id: str
     title: str | None
     publication: str | None
-    time: datetime  # of publication, or of storing if no publication time is stored; in UTC
+    time: datetime  # time of publication or, if none is stored, of storing; in UTC
     published: bool  # `time` is a plausible time of publication
     status: str
     stale: bool  # the mark is outdated and must be settled again
@@ -138,7 +138,7 @@ class ArticleLine(Answer):
     reason: str | None
     copies: int  # number of copies, counted up to `LINE_COPIES`
     url: str | None  # may have any scheme; None if longer than `LINK_CHARACTERS`
-    first_words: str | None = field(default=None, repr=False)  # of the text, if the title is missing
+    first_words: str | None = field(default=None, repr=False)  # only if the title is missing
 
     def after(self, other: ArticleLine) -> timedelta | None:
         """Return the time from another article to this article; None if it is unknown which was first."""
@@ -152,8 +152,8 @@ class StoryLine(Answer):
 
     original: ArticleLine
     copies: int
-    outlets: int  # outlets of the copies; each article without an outlet counts as another outlet
-    last_at: datetime | None  # time of the last copy, in UTC; None if the time of any copy is unknown
+    outlets: int  # number of outlets that have copies, unknown outlets included
+    last_at: datetime | None  # time of the last copy, in UTC; None if the time of a copy is unknown
     # Time from the original until `SPREAD_OUTLETS` other outlets had a copy; None if fewer outlets had a copy
     # or the original is not counted.
     reached: timedelta | None
@@ -166,7 +166,7 @@ class StoryLine(Answer):
 
 @dataclass(frozen=True, slots=True)
 class CopyLine(Answer):
-    """A duplicate with its delay, and the measures of the pair with its original, if the pair is stored."""
+    """A duplicate with its delay, and the measures of its match with the original (None if not stored)."""
 
     article: ArticleLine
     delay: timedelta | None  # time since the original; negative if the copy came first, None if unknown
@@ -175,7 +175,7 @@ class CopyLine(Answer):
     containment: float | None
 
 
-LABEL = f"left({{}}, {LABEL_CHARACTERS + 1})"  # SQL; one character too many, so that `cut` can tell
+LABEL = f"left({{}}, {LABEL_CHARACTERS + 1})"  # SQL; an extra character tells `cut` to cut
 
 _LABELS = (1, 2, 10)  # Indexes of title, publication and reason in a row of the statement `lines`
 

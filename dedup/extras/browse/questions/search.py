@@ -1,6 +1,6 @@
 """Search articles by words, outlet, date, address or source_id, the newest first, page by page.
 
-Words need the index of `dedup init --search` (`word_index.py`).
+A search by words needs the index that `dedup init --search` makes (`word_index.py`).
 """
 
 from __future__ import annotations
@@ -39,11 +39,11 @@ _sql = Statements("extras/browse/questions/questions")
 SEARCH_PAGE = 50  # Maximum number of articles on a page
 WORDS_CHARACTERS = 1_000  # Maximum length of the words to search for
 SCANNED = 10_000  # Maximum number of articles read for a page if no index finds the matching articles
-FEW = 2_000  # At most this number of articles are read whole; of more hits, only the newest days are read
+FEW = 2_000  # Up to this number of hits, all are read and sorted; of more hits, only the newest days are read
 STEPS = 60  # Maximum number of days, or blocks of days, read for a page
-SNIPPET_FROM = 20_000  # A snippet is looked for in this number of characters of a text
+SNIPPET_FROM = 20_000  # Number of characters at the beginning of a text in which a snippet is looked for
 AROUND = 120  # Maximum number of characters of a snippet before the word, and also after the word
-GIVEN = FOLDED.format("%(words)s::text")  # SQL: the words, folded as in the index
+GIVEN = FOLDED.format("%(words)s::text")  # SQL: the words without accents, as in the index
 
 Position = tuple[datetime, int]  # Time and id of an article, by which results are ordered
 
@@ -79,7 +79,7 @@ class SearchWanted:
     """A search whose arguments have been checked."""
 
     only: Only
-    condition: str  # SQL, without the range of time
+    condition: str  # SQL condition, without the range of time
     values: dict[str, Any]  # parameters of statements
     since: datetime  # first moment of the range of days
     until: Position  # only articles before this position are found
@@ -105,8 +105,8 @@ def search(
     """Return the articles that fulfil all conditions, the newest first. Days are in UTC, both included.
 
     All `words` must be in the title or the text; case and accents are ignored. `dated`: only articles with
-    (True) or without (False) a plausible time of publication. `rows`: maximum number of rows; turns snippets
-    off. Raises InputError for words if `dedup init --search` has not made the index, or for a wrong `after`.
+    (True) or without (False) a plausible time of publication. `rows`: maximum number of rows; if given, no
+    snippets are made. Raises InputError for words without the index of words, or for a wrong `after`.
     """
     for name, value in (("words", words), ("url", url), ("source_id", source_id)):
         checks.optional(checks.text, name, value)
@@ -151,7 +151,7 @@ def _named(cursor: Cursor, what: SearchWanted, column: str) -> list[Position]:
 
 
 def _in_order(cursor: Cursor, what: SearchWanted) -> tuple[list[Position], Position | None]:
-    """Return the newest articles that fit, and after `SCANNED` articles the position to continue from."""
+    """Return the newest matching articles and, after `SCANNED` articles, the position to continue from."""
     values, outlet = {**what.values, "limit": SCANNED, "page": what.page + 1}, what.only.by_outlet
     statement = _sql("in_order", condition=what.condition, **outlet)
     positions = [(at, id) for at, id in cursor.execute(statement, values).fetchall()]
@@ -162,7 +162,7 @@ def _in_order(cursor: Cursor, what: SearchWanted) -> tuple[list[Position], Posit
 
 
 def _with_words(cursor: Cursor, what: SearchWanted, words: str) -> tuple[list[Position], Position | None]:
-    """Return the newest articles with these words, and after `STEPS` reads the position to continue from."""
+    """Return the newest articles with the words and, after `STEPS` reads, the position to continue from."""
     row = cursor.execute(_sql("count_words", words=GIVEN), {"words": words}).fetchone()
     if row is None or not row[0]:
         raise InputError("the search text has no words: give at least one word")
@@ -171,8 +171,8 @@ def _with_words(cursor: Cursor, what: SearchWanted, words: str) -> tuple[list[Po
     on_a_day = what.until[0] <= reading.after(day)
     if on_a_day:
         marks.append(mark(day))
-    # The index has words, days and outlets, but no order. So a few hits are all read and sorted. Of many
-    # hits, the newest block of days is read; if that block has too many hits, its days are read one by one.
+    # The index has words, days and outlets, but no order. Few hits are all read and sorted. Of many hits, the
+    # newest block of days is read; if that block has too many hits, its days are read one by one.
     found, all_of_them = _matching(cursor, what, words, marks, None if on_a_day else FEW)
     if all_of_them:
         return found[: what.page + 1], None
@@ -197,7 +197,7 @@ def _with_words(cursor: Cursor, what: SearchWanted, words: str) -> tuple[list[Po
 def _matching(
     cursor: Cursor, what: SearchWanted, words: str, marks: list[str], limit: int | None
 ) -> tuple[list[Position], bool]:
-    """Return articles with the words and index marks, newest first, and whether no others exist."""
+    """Return articles with the words and the index's markers, newest first, and whether these are all."""
     quoted = (mark.replace("\\", "\\\\").replace("'", "''") for mark in marks)
     values = {**what.values, "words": words, "marks": " & ".join(f"'{mark}'" for mark in quoted)}
     values |= {"limit": None if limit is None else limit + 1}
@@ -229,7 +229,7 @@ def _snippet(text: str, pattern: re.Pattern[str]) -> Snippet | None:
     start, end = hit.span()
     first, last = max(0, start - AROUND), min(len(text), end + AROUND)
     before, behind = text[first:start], text[end:last]
-    # A cut may be in the middle of a word; drop the rest of this word.
+    # A cut may be in the middle of a word; leave out the part of that word.
     if first:
         before = "…" + before.partition(" ")[2]
     if last < len(text):

@@ -18,7 +18,7 @@ from dedup.store.overview import CommonSentence
 
 _sql, _quotes = Statements("extras/browse/questions/questions"), Statements("extras/browse/questions/quotes")
 
-SentenceOrder = Literal["carriers", "stories"]  # Largest number first of articles, or of effective stories
+SentenceOrder = Literal["carriers", "stories"]  # Order by number of articles or of effective stories
 SENTENCES_PAGE = 100  # Maximum number of sentences on a page
 CARRIERS = 20  # Maximum number of articles shown with a sentence
 
@@ -35,13 +35,13 @@ class SentencesPage(Answer):
     """A page of common sentences."""
 
     sentences: tuple[CommonSentence, ...]
-    pinned: tuple[CommonSentence, ...]  # common or not, newest pin first; empty except on the first page
+    pinned: tuple[CommonSentence, ...]  # pinned sentences, newest pin first; empty except on the first page
     after: str | None  # token of the next page
 
 
 @dataclass(frozen=True, slots=True)
 class SentencePage(Answer):
-    """A sentence, with some of its articles."""
+    """A sentence, with some articles that contain the sentence."""
 
     sentence: CommonSentence
     articles: tuple[ArticleLine, ...]
@@ -79,8 +79,8 @@ def sentence(cursor: Cursor, sentence_hash: int) -> SentencePage:
 
 
 QUOTES_PAGE = 100  # Default number of quotes on a page
-CARRIERS_SHOWN, CARRIERS_READ = 50, 10_000  # Maximum number of articles shown; of articles read (100 ms)
-QuoteOrder = Literal["outlets", "stories"]  # Largest number first of outlets, or of stories
+CARRIERS_SHOWN, CARRIERS_READ = 50, 10_000  # Maximum number of articles shown, and read (in 100 ms)
+QuoteOrder = Literal["outlets", "stories"]  # Order by number of outlets or of stories, the largest first
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +90,7 @@ class Quote(Answer):
     sentence_hash: int
     words: str  # the sentence in the earliest article, at most 500 characters
     outlets: int
-    stories: int  # 1: the sentence was reprinted with the rest of the text
+    stories: int  # number of stories; 1: the sentence was only reprinted with the rest of the text
     articles: int
     common: bool  # comparisons ignore the sentence
     speech: bool  # the sentence has a quotation mark
@@ -126,8 +126,8 @@ def quotes(
 ) -> QuotesPage:
     """Return sentences that several outlets share, including common sentences, with the stored counts.
 
-    `speech`: only sentences with a quotation mark. `limit`: at most `ROWS`. Raises InputError for an unknown
-    order or a wrong `after`.
+    `speech`: only sentences with a quotation mark. `limit`: at most `ROWS` sentences. Raises InputError for
+    an unknown order or a wrong `after`.
     """
     checks.whole_number("limit", limit, 1, ROWS)
     if order not in get_args(QuoteOrder):

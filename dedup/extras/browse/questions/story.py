@@ -41,7 +41,7 @@ class StoryPage(Answer):
 
     @property
     def times_known(self) -> bool:
-        """True if the times show for all of `prints` and `copies` whether they came before the original."""
+        """True if the times of all `prints` and `copies` show whether each came before the original."""
         every = [self.original, *self.prints, *(copy.article for copy in self.copies)]
         return self.original.published and all(
             one.source_id == self.original.source_id or one.after(self.original) is not None for one in every
@@ -54,7 +54,7 @@ class StoryPage(Answer):
 
     @property
     def versions(self) -> list[tuple[ArticleLine, ...]]:
-        """Articles of `prints`, grouped by outlet and ordered by time, for outlets with several articles."""
+        """The articles of each outlet that has several articles in `prints`, ordered by time."""
         of: dict[str, list[ArticleLine]] = {}
         for one in self.prints:
             if one.publication is not None:

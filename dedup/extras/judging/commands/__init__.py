@@ -11,8 +11,8 @@ TruthOption = Annotated[
     Path | None,
     Option(
         "--truth",
-        help="JSONL file of known duplicates; each line has `a`, `b`, `label`, or `a`, `b`, `jaccard5`,"
-        " or `cluster`, `ids`.",
+        help="JSONL file of known duplicates. Each line has `a`, `b` and `label`; or `a`, `b` and `jaccard5`;"
+        " or `cluster` and `ids`.",
     ),
 ]
 MinJaccardOption = Annotated[
@@ -20,7 +20,7 @@ MinJaccardOption = Annotated[
     Option(
         min=0,
         max=1,
-        help="In a truth with `jaccard5`, pairs with at least this value are duplicates, lower are unclear.",
+        help="In a truth file with `jaccard5`: pairs from this value on are duplicates, lower pairs unclear.",
     ),
 ]
-NewestOption = Annotated[int, Option("--newest", min=2, help="Maximum number of newest articles.")]
+NewestOption = Annotated[int, Option("--newest", min=2, help="Compare at most this many newest articles.")]

@@ -1,4 +1,4 @@
-"""Command `dedup judge`: pick pairs for people, store their judgements, and compute figures from these."""
+"""Command `dedup judge`: pick pairs for people, store the judgements, and compute figures from them."""
 
 from __future__ import annotations
 
@@ -66,13 +66,13 @@ def _print_tuned(tuned: Tuned, change: SettingsEffect | None, settings: Any) -> 
     rows.append(("F1", tuned.present.value, tuned.f1.value, _interval(tuned.f1)))
     output.table(
         f"{tuned.level}: {tuned.judged} judged pairs, {tuned.positive} of them positive,"
-        f" which speak for {tuned.covered:.0%} of all pairs",
+        f" which represent {tuned.covered:.0%} of all pairs",
         ("", "now", "best", "95 % interval"),
         rows,
         ("now", "best", "95 % interval"),
     )
     gain = f"gain in F1: {_shown(tuned.gain.value)} ({_interval(tuned.gain)})"
-    # The interval decides, because the value of thresholds chosen on few pairs always looks a little better.
+    # Go by the interval: thresholds always look a little too good on the pairs by which they were chosen.
     if not tuned.worthwhile:
         output.say(f"{gain}: this may be luck; keep the present thresholds, or judge more pairs")
         output.say("")
@@ -93,9 +93,9 @@ def _print_tuned(tuned: Tuned, change: SettingsEffect | None, settings: Any) -> 
 def score(truth: TruthOption = None, min_jaccard: MinJaccardOption = 0.8, json: JsonOption = False) -> None:
     """Score the marks of the corpus against a truth, or against the judgements of people.
 
-    Every two articles of one story (an original with its duplicates) are a found pair. The truth should name
-    all pairs of duplicates: a found pair that the truth does not name counts as wrong, and the output shows
-    the number of such pairs.
+    Any two articles of one story (an original with its duplicates) count as a found pair. The truth should
+    name all pairs of duplicates, because a found pair that the truth does not name counts as wrong. The
+    output shows the number of such pairs.
     """
     with corpus() as dd:
         if truth is None:
@@ -103,16 +103,16 @@ def score(truth: TruthOption = None, min_jaccard: MinJaccardOption = 0.8, json: 
             return
         found, unknown = dd.judgements.score(truth, min_jaccard)
     if unknown:
-        output.say(f"{counted(unknown, 'pair')} of {truth}: an article is not in the corpus")
+        output.say(f"left out: {counted(unknown, 'pair')} of {truth} with an article not in the corpus")
     pairs = found.pairs
     if found.unnamed:
         named = pairs.right + pairs.wrong - found.unnamed
         output.say(
-            f"counted as wrong: {counted(found.unnamed, 'pair')} of one story that {truth} does not name;"
-            f" of the {named:,} that {truth} names {pairs.right:,} are right"
+            f"counted as wrong: {counted(found.unnamed, 'found pair')} that {truth} does not name;"
+            f" of the {named:,} found pairs that {truth} names, {pairs.right:,} are right"
         )
     if pairs.unclear:
-        output.say(f"not counted: {counted(pairs.unclear, 'pair')} of one story that {truth} calls unclear")
+        output.say(f"not counted: {counted(pairs.unclear, 'found pair')} that {truth} calls unclear")
     measures = {
         "pairs, precision": pairs.precision,
         "pairs, recall": pairs.recall,
@@ -143,7 +143,7 @@ def _print_quality(quality: Quality, json: bool) -> None:
         output.write_json(asdict(quality))
         return
     output.table(
-        f"the marks by {quality.judged} judged pairs, which speak for {quality.covered:.0%} of all pairs",
+        f"the marks by {quality.judged} judged pairs, which represent {quality.covered:.0%} of all pairs",
         ("", "estimate", "95 % interval"),
         (
             (name, getattr(quality, name).value, _interval(getattr(quality, name)))

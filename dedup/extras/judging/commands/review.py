@@ -26,7 +26,7 @@ from dedup.cli.shared import corpus
 if TYPE_CHECKING:
     from dedup.extras.judging.judgements import Judgements, ReviewArticle, ReviewPair
 
-WIDEST_COLUMNS = 160  # Maximum width of two texts; longer lines are hard to read
+WIDEST_COLUMNS = 160  # Maximum width of both texts together, in characters; longer lines are hard to read
 
 KEYS = {"d": "duplicate", "s": "similar", "x": "different", "u": "unsure"}
 
@@ -239,11 +239,11 @@ def _read(judgements: Judgements, judge: str, path: Path) -> None:
         f" no label. {judge} has now judged {judged:,} of the picked pairs; judgements of other pairs,"
         " or of texts edited since, do not count"
     )
-    output.say("next: dedup judge tune" if stored else "next: fill in every label and import it again")
+    output.say("next: dedup judge tune" if stored else "next: fill in every label and import the file again")
 
 
 def _named(row: Mapping[str, Any], name: str) -> tuple[str, bytes | None]:
-    """Return the id of one article of the pair, and the hash of the text that was read, if it is there."""
+    """Return the id of one article of a line, and the hash of the text that was read (None if missing)."""
     side = row.get(name)
     given = side if isinstance(side, dict) else {"id": side}
     source_id, text_hash = given.get("id"), given.get("text_hash")
