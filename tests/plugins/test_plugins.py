@@ -154,7 +154,7 @@ def test_a_method_that_is_none_is_named(broken: Path) -> None:
     pytest.importorskip("sklearn")
     shown, said = dedup(broken, "lab", "methods")
     assert "first-words" in shown
-    assert "odd of broken is left out (methods): it is no Method of this name" in said
+    assert "odd of broken is left out (methods): not a Method, or its name is wrong or taken" in said
 
 
 def test_a_command_that_lacks_a_package_names_it(installed: Path) -> None:

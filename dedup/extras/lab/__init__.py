@@ -1,1 +1,1 @@
-"""The lab, the extra `lab`: methods of the field on your own articles, compared with a truth."""
+"""The extra `lab`: run published methods of near-duplicate detection on your articles, and compare them."""

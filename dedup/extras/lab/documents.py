@@ -1,4 +1,4 @@
-"""Articles of a comparison: read once from a file, and numbered from 0. Methods see the numbers, not ids."""
+"""Articles of a comparison, read from a file and numbered from 0. Pairs hold these numbers, not ids."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from dedup.files.readers import Reject, read_articles
 from dedup.rules.marks import OrderKey, order_key
 from dedup.text.normalize import words
 
-# Articles without a time get this fixed one, so that results do not depend on the time of the run.
+# Articles without a time get this fixed time, so that results do not depend on the time of the run.
 UNDATED = datetime(1970, 1, 1, tzinfo=UTC)
 
 
@@ -38,7 +38,7 @@ class Document:
 
     def order(self, settings: Settings | None = None) -> OrderKey:
         """Return the sort key of the document in canonical order."""
-        # Documents have no `added_at`; with `published_at` in its place, no date is too far in the future.
+        # Documents have no `added_at`. `published_at` replaces it, so no date is too far in the future.
         added_at = self.published_at or UNDATED
         return order_key(settings or Settings(), self.published_at, added_at, self.id)
 

@@ -23,15 +23,15 @@ from dedup.extras.lab.documents import DocumentSet
 
 @dataclass
 class Method(ABC):
-    row: ClassVar[str]  # row in the table of methods of the field, such as "1w"; "0": the product's own rule
+    row: ClassVar[str]  # row in the list of methods, such as "1w"; "0": the product's own rule
     name: ClassVar[str]
     about: ClassVar[str]  # its computation in one line
     source: ClassVar[str]
     finds: ClassVar[str]  # the origin of its candidates, in a few words
-    quadratic: ClassVar[bool] = False  # its time grows with the square of the corpus
+    quadratic: ClassVar[bool] = False  # its time grows with the square of the number of articles
 
     threshold: float  # the least score of a duplicate, from the source if the source names a threshold
-    floor: float  # pairs of lower scores are not kept for the precision-recall curve
+    floor: float  # pairs with lower scores are not kept, not even for the precision-recall curve
 
     @abstractmethod
     def fit(self, corpus: DocumentSet) -> None:

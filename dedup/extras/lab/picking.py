@@ -39,7 +39,7 @@ def find_pairs(
     limit_seconds: float = LIMIT_SECONDS,
     progress: Progress | None = None,
 ) -> list[MethodResult]:
-    """Run the product's own rule, with the settings of the database, and then other methods.
+    """Run the product's own rule with the settings of the database, then other methods; return all results.
 
     The result of a method that fails or is too slow has `done` false. `progress` counts methods.
     """

@@ -1,4 +1,4 @@
-"""Marks made on Spark, for a corpus too large for one machine; `dedup.spark` has the public names.
+"""Marks computed on Spark, for a corpus too large for one machine. `dedup.spark` exports the public names.
 
-Executors import only modules that need no database, so nothing from `postgres/` or `commands/`.
+Executors have no database, so their modules import nothing from `postgres/` or `commands/`.
 """

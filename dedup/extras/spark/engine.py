@@ -1,7 +1,7 @@
 """The Spark engine: from articles to marks, step by step (docs/spark.md).
 
-docs/semantics.md defines the marks; `tests/extras/spark/reference.py` shows that the rounds give these marks.
-Only the DataFrame API is used, so a session may be classic or remote, of Spark 3.5 or 4.
+docs/semantics.md defines the marks; `tests/extras/spark/reference.py` shows that the rounds give them.
+The engine uses only the DataFrame API, so the session may be classic or Spark Connect, of Spark 3.5 or 4.
 """
 
 from __future__ import annotations
@@ -40,15 +40,15 @@ def deduplicate(
     """Return the marks, pairs and common sentences of a corpus.
 
     Args:
-        df: one row per article, with the columns that the file readers take.
-        work: a folder for this run alone, at any URL that Spark writes. After a run was killed, the same call
-            continues from the folder with the first unfinished step.
+        df: one row per article, with the same column names as in files for `dedup load`.
+        work: a folder for this run alone, at any URL that Spark writes. If a run was killed, the same call
+            continues with the first unfinished step.
         known: fingerprints of earlier runs (schema `FINGERPRINT`). Articles with the same text keep their
             fingerprints; known articles missing from `df` stay in the corpus.
         models: sentence parameters per language besides the shipped English ones.
-        mapping: field of an article to the column that holds it, where the names differ.
+        mapping: for each field whose column has another name, the name of this column.
         added_at: the time given to articles without an `added_at`; None: now.
-        horizon: articles before this time are refused (section 10); microseconds since 1970 in UTC.
+        horizon: articles before this time are refused; microseconds since 1970 in UTC.
         told: called after each step with its name, seconds and rows.
 
     Raises:
@@ -64,10 +64,10 @@ def deduplicate(
 
 @dataclass(frozen=True, slots=True)
 class GroupedCorpus:
-    """A corpus divided into groups: schemas `NODE`, `COMMON`, `CARRIED`, `GROUP`."""
+    """Tables made before the rounds; the last four have the schemas `NODE`, `COMMON`, `CARRIED`, `GROUP`."""
 
     articles: DataFrame  # with `id`, the number of the article in canonical order
-    members: DataFrame | None  # of classes with several articles; None if every class has one
+    members: DataFrame | None  # articles of classes with several articles; None: every class has one article
     nodes: DataFrame
     common: DataFrame
     carried: DataFrame
@@ -75,7 +75,7 @@ class GroupedCorpus:
 
 
 def grouped(taken: Taken, corpus: CorpusState, options: Options) -> GroupedCorpus:
-    """Do the steps from fingerprints to groups, which an estimate needs too."""
+    """Do the steps from fingerprints to groups of nodes with a common key, which an estimate needs, too."""
     steps, settings, pins = taken.steps, corpus.settings, corpus.pins
     order = steps.table(
         "order", lambda: grouping.ordered(taken.fingerprints, settings, options.partitions), schema.ORDERED
@@ -104,7 +104,7 @@ def settle(taken: Taken, corpus: CorpusState, options: Options) -> Result:
     edges, gone, members = decided.edges, decided.gone, found.members
     own: DataFrame | None = None
     if members is not None:
-        # No round compares articles of one class, so the score of a copy with its original is computed here.
+        # Rounds do not compare articles with equal fingerprints, so copies and originals are scored here.
         own = results.own_scores(found.nodes, found.carried, members, gone, settings)
     originals = steps.table(
         "originals", lambda: results.originals(edges, gone, members, own, settings), schema.ORIGINAL

@@ -1,7 +1,7 @@
 """The cost of a run, estimated before pairs are compared: texts, keys, pairs, and the keys with most pairs.
 
-An estimate makes and groups fingerprints, at a cost in proportion to the articles; only pairs can become many
-times as many.
+An estimate makes and groups fingerprints, at a cost in proportion to the number of articles. It compares no
+pairs, because the number of pairs can be many times as large.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from dedup.extras.spark.rounds import histogram_of, key_sizes
 from dedup.extras.spark.schema import KIND_NAMES
 from dedup.extras.spark.steps import Told
 
-KEYS_SHOWN = 10  # number of worst keys in the estimate
+KEYS_SHOWN = 10  # number of keys that an estimate lists, those with most pairs
 PAIR_BYTES = 48  # bytes of a pair in a shuffle: two ids, two packed counts, the kind of the pair's key
 
 SEED = 1  # fixed, so that the same input gives the same sample
@@ -36,7 +36,7 @@ class WorstKey(Answer):
     """A key that many texts share."""
 
     kind: str  # sentence, bucket, content or pinned pair
-    key: int  # its hash
+    key: int  # hash of the key; number of a pinned pair
     texts: int  # different texts with the key
     pairs: int
     source_id: str  # of the earliest article with the key
@@ -50,13 +50,13 @@ class WorkEstimate(Answer):
     articles: int  # readable articles
     texts: int  # different texts
     common: int  # common sentences, which make no pairs
-    keys: int  # shared by several texts
-    pairs: int  # of texts with the same key, counted once for each common key
-    head: int  # maximum number of earliest texts of a key that the first round compares with each other
+    keys: int  # keys that several texts share
+    pairs: int  # pairs of texts with a common key, counted once for each common key
+    head: int  # the first round compares at most this number of texts of a key, the earliest, with each other
     first_round: int  # pairs that the first round joins
-    step_bytes: int  # stored size of the steps up to the groups
+    step_bytes: int  # stored size of the steps before the first round
     pair_bytes: int  # size of the pairs of the first round, before compression
-    worst: list[WorstKey] = field(default_factory=list)  # most pairs first; texts are counted in the sample
+    worst: list[WorstKey] = field(default_factory=list)  # most pairs first; `texts` counts the sample only
     report: dict[str, Any] = field(default_factory=dict)  # counts of refused and repaired rows
 
 
@@ -75,7 +75,7 @@ def estimate(
 
     Args:
         work: a folder for the estimate alone, not the folder of a run.
-        sample: the share of the articles that is read. A small share misses keys that few texts have.
+        sample: the share of the articles that is read. A small share misses keys that few texts share.
 
     Raises:
         InputError: columns are missing or of a wrong type, or `sample` is out of range.

@@ -1,7 +1,7 @@
 """The folders that Postgres and a cluster exchange: tables, digests, the basis of marks, and Parquet files.
 
 `dedup export corpus` writes a folder with known fingerprints. The Spark engine writes a folder with a result,
-which `dedup import` reads. Reading checks columns, types, missing values, and NUL in texts.
+which `dedup import` reads. The reader checks columns, types, missing values, and NUL in texts.
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ from dedup.base.errors import InputError
 from dedup.base.settings import Kind, Settings
 from dedup.text.fingerprint import ALGORITHM_REVISION, UNICODE_VERSION
 
-FORMAT = 1  # of both folders; raised by one when an older program could misread a newer folder
+FORMAT = 1  # version of both folders; raised by one when an older program could misread a newer folder
 
-# These files are written last: a folder without its file is incomplete.
+# Each of these files is written last in its folder, so a folder without the file is incomplete.
 CORPUS_FILE, RUN_FILE = "corpus.json", "run.json"
 
 
@@ -51,7 +51,7 @@ FINGERPRINT = _table(
     " content_hash long, sentence_hashes longs, signature binary, buckets longs, word_count int,"
     " shingle_count int, reason string?"
 )
-"""Times are microseconds since 1970, UTC. A row with a reason holds zeros instead of a fingerprint."""
+"""Times are microseconds since 1970, UTC. A failed article has a reason, and zeros as its fingerprint."""
 
 # In an export `fingerprint` is a folder of Parquet files, and each table of pins is one file.
 PAIR_PIN = _table("source_id string, other_source_id string, relation string")
@@ -91,13 +91,13 @@ def pins_digest(pairs: Mapping[tuple[str, str], str], sentences: Mapping[int, bo
 
 @dataclass(frozen=True, slots=True)
 class Basis(Answer):
-    """Everything besides the articles that marks depend on: equal articles and basis give equal marks."""
+    """Everything that marks depend on besides articles. Equal articles and equal bases give equal marks."""
 
     settings: dict[str, Any]  # all settings except secret ones, by name
-    digests: dict[str, str]  # digest of each kind of settings, which covers the hash key
+    digests: dict[str, str]  # by kind of setting: digest of all settings of the kind, also secret ones
     hash_key_digest: str  # shows whether two keys are equal, without showing the keys; "" without a key
     pins_digest: str
-    models: dict[str, str]  # language to the checksum of its trained sentence parameters
+    models: dict[str, str]  # by language: checksum of its trained sentence parameters
     algorithm_revision: int
     unicode_version: str
     horizon: int | None  # articles before this time are outside the corpus; microseconds since 1970, UTC
@@ -133,7 +133,7 @@ class Basis(Answer):
         return cls(**{name: found[name] for name in types})
 
     def differences(self, other: Basis) -> list[str]:
-        """Describe the differences from the basis of a corpus, without secrets."""
+        """Return descriptions of the differences from the basis of a corpus, without secrets."""
         found = [
             f"the setting {name} is {self.settings.get(name)!r} there and {other.settings.get(name)!r} here"
             for name in sorted(self.settings.keys() | other.settings.keys())
@@ -142,7 +142,7 @@ class Basis(Answer):
         if self.hash_key_digest != other.hash_key_digest:
             found.append("the hash key differs")
         if not found:
-            # A setting also changes the digest of its kind, so kinds are named only if no setting is.
+            # A setting also changes the digest of its kind, so kinds are named only if no setting differs.
             found += [
                 f"the settings of the kind {kind} differ"
                 for kind in get_args(Kind)
@@ -202,8 +202,8 @@ def write_files(folder: Path, table: pa.Schema, batches: Iterator[pa.RecordBatch
         file += 1
 
 
-# Writers may choose different widths for the same values, so types are compared by family; the cast to our
-# types then finds numbers that do not fit.
+# Programs may write the same numbers with different widths, so types are compared by family. The later cast
+# to our types raises an error if a number does not fit.
 _ALIKE: tuple[Callable[[pa.DataType], bool], ...] = (
     types.is_integer,
     types.is_floating,

@@ -1,4 +1,4 @@
-"""Errors of Spark in the words of this package: without Java stack, query plan, or content of articles."""
+"""Errors of Spark as errors of this package, without Java stack, query plan, or content of articles."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _OURS = re.compile(r"dedup\.errors\.(\w+): (.+)")
 
 
 def kinds() -> tuple[type[Exception], ...]:
-    """Return the errors of Spark and of its bridge to Java, for `except`."""
+    """Return the exception classes of Spark and of its bridge to Java, for use after `except`."""
     from pyspark.errors import PySparkException
 
     found: tuple[type[Exception], ...] = (PySparkException,)
@@ -25,7 +25,7 @@ def kinds() -> tuple[type[Exception], ...]:
 
 
 def named(error: Exception) -> str:
-    """Return the name of an error of Spark, such as `PATH_NOT_FOUND`; its message may quote data."""
+    """Return only the name of a Spark error, such as `PATH_NOT_FOUND`, because its message may quote data."""
     condition = getattr(error, "getCondition", None) or getattr(error, "getErrorClass", None)
     name = condition() if condition else None
     if name:
@@ -35,14 +35,14 @@ def named(error: Exception) -> str:
 
 
 def ours(error: Exception) -> DedupError | None:
-    """Return the error of this package that made a task fail, or None."""
+    """Return the error of this package that made a task of Spark fail, or None."""
     found = _OURS.search(str(error))
     return InputError(found[2].strip()) if found else None
 
 
 @contextmanager
 def explained(what: str) -> Iterator[None]:
-    """Turn errors of Spark into a DedupError that names the error; the details are in Spark's log."""
+    """Turn errors of Spark into a DedupError that names the Spark error; the details are in Spark's log."""
     try:
         yield
     except kinds() as error:

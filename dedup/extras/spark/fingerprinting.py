@@ -44,7 +44,7 @@ BROADCAST_ROWS = 2_000_000
 
 DOUBLED = "the source_id comes more than once"
 OUTDATED = "its fingerprint is of another version, and its text is not in the input"
-READ = f"{FINGERPRINT}, {rows.READ}"  # the step `read`: a fingerprint, or why a row is refused
+READ = f"{FINGERPRINT}, {rows.READ}"  # columns of the step `read`: a fingerprint, or the reason of a refusal
 
 # No language has this code. It stands for every language without sentence parameters.
 UNKNOWN_LANGUAGE = "x"
@@ -56,7 +56,7 @@ TABLES = 1  # version of the tables between the steps: raised by one whenever th
 
 @dataclass(frozen=True, slots=True)
 class Taken:
-    """An input after the pass over its texts."""
+    """An input whose texts were read."""
 
     steps: SparkSteps
     fingerprints: DataFrame  # of the articles in the corpus
@@ -100,12 +100,12 @@ def fingerprint(
 ) -> tuple[DataFrame, DataFrame, dict[str, Any]]:
     """Return fingerprints (schema `FINGERPRINT`), refused rows (`REFUSED`) and a report of counts.
 
-    `corpus.known` holds fingerprints made with the same sentence parameters. An article with an equal text,
-    title and language keeps its fingerprint, and known times replace missing ones. A known article that is
-    missing from `df`, or refused there, keeps its known state. If `added_at` is None, an article with neither
-    an `added_at` nor a plausible `published_at` is refused, because its place in the order is unknown.
-
-    No source_id is repeated. The report has `articles`, `failed`, `reused`, `refused` and `repaired`.
+    `corpus.known` holds fingerprints made with the same sentence parameters. An article with the same text,
+    title and language as a known article keeps the known fingerprint; a missing time becomes the known time.
+    A known article that is missing from `df`, or refused, stays as it is known. If `added_at` is None, an
+    article with neither an `added_at` nor a plausible `published_at` is refused: its place in the order is
+    unknown. All rows of a repeated source_id are refused. The report has `articles`, `failed`, `reused`,
+    `refused` and `repaired`.
     """
     settings, known = corpus.settings, corpus.known
     longest = record_bytes(settings.text_max_characters)
@@ -149,7 +149,7 @@ def fingerprint(
 
 
 def _mapped(cells: DataFrame, function: Callable[..., Any], recipe: Recipe, schema: str) -> DataFrame:
-    # The recipe is passed within a partial, because it may hold a hash key, which no plan of Spark may show.
+    # The recipe may hold the hash key, which no plan of Spark may show. A partial keeps the recipe hidden.
     return cells.mapInArrow(partial(function, recipe), schema)
 
 
@@ -185,7 +185,7 @@ def _first(cells: list[Column]) -> Column:
 
 
 def _digest(cells: DataFrame, layout: Layout) -> Column:
-    """Compute `exchange.text_digest` in Spark; a value that is stored in another form gets another digest."""
+    """Compute `exchange.text_digest` in Spark; a value that is changed before storing gets another digest."""
     # Stored values have no NUL, so a row with a NUL cannot have the digest of a stored article.
     types, parts = dict(cells.dtypes), []
     for field in ("language", "title", "text"):
@@ -198,7 +198,7 @@ def _digest(cells: DataFrame, layout: Layout) -> Column:
 
 
 def _changed(given: DataFrame, same: DataFrame) -> DataFrame:
-    """Return the ids whose texts have to be read, with their known times."""
+    """Return the ids of the articles whose texts have to be read, with their known times."""
     left = given.join(same.select("source_id"), "source_id", "left_anti")
     ids = left.select(fn.col("source_id").alias("changed_id"), *rows.KNOWN_TIMES)
     return ids.dropDuplicates(["changed_id"])

@@ -27,11 +27,11 @@ from dedup.rules.common import effective_stories, is_common
 from dedup.rules.marks import FUTURE_TOLERANCE
 from dedup.rules.pair import Relation
 
-PARTITION_BITS = 33  # bits of the row in `monotonically_increasing_id`, below the number of the partition
+PARTITION_BITS = 33  # low bits of `monotonically_increasing_id`: number of the row in its partition
 
 
 def canonical_time(settings: Settings) -> Column:
-    """Return the time of an article in canonical order, as `rules.marks.order_key` does."""
+    """Return the time that sorts articles in canonical order, as `rules.marks.order_key` does."""
     published, added = fn.col("published_at"), fn.col("added_at")
     if settings.canonical_order != "published":
         return added
@@ -43,7 +43,7 @@ def canonical_time(settings: Settings) -> Column:
 
 def ordered(fingerprints: DataFrame, settings: Settings, partitions: int | None) -> DataFrame:
     """Return the articles with a fingerprint in canonical order, with their `place`; schema `ORDERED`."""
-    # Spark compares strings byte by byte, as section 5 wants. Every source_id is unique, so no two are tied.
+    # Spark compares strings byte by byte, as section 5 demands. Each source_id is unique: there are no ties.
     order = ("time", "source_id")
     found = fingerprints.where(fn.col("reason").isNull()).withColumn("time", canonical_time(settings))
     divided = found.repartitionByRange(*([partitions] if partitions else []), *order)
@@ -78,7 +78,7 @@ def pinned(articles: DataFrame, pins: Mapping[tuple[str, str], Relation]) -> Dat
 
 
 def _digest() -> Column:
-    # The SHA-256 covers everything that relations depend on: 32 bytes to shuffle instead of about 500.
+    # The SHA-256 covers all that relations depend on, so Spark shuffles 32 bytes instead of about 500.
     hashes = (
         fn.array_join(fn.col(name).cast("array<string>"), ",") for name in ("sentence_hashes", "buckets")
     )
@@ -116,9 +116,9 @@ def nodes(articles: DataFrame, members: DataFrame | None) -> DataFrame:
 def common(nodes: DataFrame, settings: Settings, pins: Mapping[int, bool]) -> DataFrame:
     """Find the common sentences (section 2); schema `COMMON`.
 
-    `pins`: sentence hash to True for a sentence that is always common, False for one that never is.
+    `pins` maps the hash of a sentence to True (always common) or False (never common).
     """
-    # Each node counts with the weight of its class. Spark counts in integers only, and `rules.common` divides
+    # A node counts once for each article of its class. Spark counts only integers, and `rules.common` divides
     # in Python, so that every engine computes the same floats.
     carried = nodes.select("weight", "buckets", fn.explode("sentence_hashes").alias("sentence"))
     counted = carried.groupBy("sentence").agg(fn.sum("weight").alias("carriers"))
@@ -146,7 +146,7 @@ def common(nodes: DataFrame, settings: Settings, pins: Mapping[int, bool]) -> Da
 
 
 def _judged(batches: Iterator[pa.RecordBatch], bands: int, limit: int) -> Iterator[pa.RecordBatch]:
-    """Choose the common sentences among rows of sentence, carriers, agreeing pairs, and pinned as common."""
+    """Choose the common sentences among rows (sentence, carriers, pairs in one bucket, pinned as common)."""
     for batch in batches:
         found: list[tuple[int, int, float]] = []
         for sentence, carriers, pairs, always in zip(*(c.to_pylist() for c in batch.columns), strict=True):
@@ -198,7 +198,7 @@ def groups(nodes: DataFrame, carried: DataFrame, common: DataFrame, pins: DataFr
         )
         pin_rows = found.select("node", "packed").join(fn.broadcast(ends), "node")
         rows = rows.union(pin_rows.select("kind", "key", "node", "packed"))
-    # A row with a neighbour shows that its key has several nodes, so no second pass must count nodes.
+    # A row with a neighbour shows that its key has several nodes, so no second pass is needed to count nodes.
     order = Window.partitionBy("kind", "key").orderBy("node")
     rows = rows.withColumns(
         {

@@ -19,10 +19,10 @@ from dedup.text.punkt import PunktModel
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-# Places in the smallest head: the first few copies decide most edited copies of a story.
+# The smallest head (see `rounds.py`). The first few copies of a story decide most of its edited copies.
 HEAD_MINIMUM = 16
 
-# Maximum number of pairs that a round joins for each entry of a group: the most that a head of 16 costs.
+# Maximum number of pairs that a round joins for each entry of a group. A head of 16 never costs more than 8.
 PAIRS_PER_ENTRY = 8
 
 # Maximum number of pairs of duplicates that one task decides: 32 MB of numbers, and about two seconds.
@@ -39,9 +39,9 @@ class Pins:
         InputError: a pair names one article twice, or has two relations.
     """
 
-    # Two source_ids to their relation; a pair with an absent article has no effect.
+    # From two source_ids to their relation; a pair with an absent article has no effect.
     pairs: Mapping[tuple[str, str], Relation] = field(default_factory=dict)
-    # Sentence hash to True for a sentence that is always common, False for one that never is.
+    # From the hash of a sentence to True (always common) or False (never common).
     sentences: Mapping[int, bool] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -61,7 +61,7 @@ class CorpusState:
 
     settings: Settings = field(default_factory=Settings)
     pins: Pins = field(default_factory=Pins)
-    models: Mapping[str, PunktModel] = field(default_factory=dict)  # besides the shipped English ones
+    models: Mapping[str, PunktModel] = field(default_factory=dict)  # besides the shipped English model
     known: DataFrame | None = None  # fingerprints of earlier runs or an export
     horizon: int | None = None  # articles before this time are refused; microseconds since 1970, UTC
 
@@ -70,8 +70,8 @@ class CorpusState:
         """Read an exported folder at any URL that Spark reads.
 
         `hash_key` is needed if the corpus has a hash key and the folder does not hold it. Raises InputError:
-        the folder is incomplete, the hash key is missing or wrong, or this program differs from the exporting
-        one.
+        the folder is incomplete, the hash key is missing or wrong, or the program that exported differs from
+        this program.
         """
         folder = folder.rstrip("/")
         try:
@@ -100,7 +100,7 @@ class CorpusState:
         key = about.get("hash_key") or hash_key
         if basis.hash_key_digest and not key:
             raise InputError(
-                f"the corpus of {folder} has a hash key: give it, or export with --include-hash-key"
+                f"the corpus of {folder} has a hash key: give the key, or export with --include-hash-key"
             )
         settings = Settings(**{**basis.settings, "hash_key": key})
         corpus = cls(settings, Pins(pairs, sentences), models, known, basis.horizon)
@@ -116,13 +116,13 @@ class CorpusState:
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """Division of the work; no option changes the result. Raises InputError: a number is out of range."""
+    """Options that divide the work and change no result. Raises InputError: a number is out of range."""
 
-    head_minimum: int = HEAD_MINIMUM  # least number of nodes per key that a round compares with each other
-    budget: int | None = None  # maximum number of pairs per round with a larger head; None: 8 per entry
+    head_minimum: int = HEAD_MINIMUM  # a round compares at least this number of nodes per key with each other
+    budget: int | None = None  # maximum number of pairs per round, if the head is larger; None: 8 per entry
     collapse: bool = True  # treat articles with equal fingerprints as one
     partitions: int | None = None  # partitions of shuffled data; None: the session's number
-    edges_in_one_task: int = EDGES_IN_ONE_TASK  # above this, all executors first decide clear duplicates
+    edges_in_one_task: int = EDGES_IN_ONE_TASK  # with more pairs, all executors first decide clear duplicates
     allow_pairs: int | None = None  # more pairs in a round raise an error with the worst keys; None: no limit
 
     def __post_init__(self) -> None:
@@ -139,9 +139,9 @@ class Options:
         return {} if self.partitions is None else {SHUFFLE_PARTITIONS: str(self.partitions)}
 
     def digest(self) -> str:
-        """Return a text that is equal for options under which a run can continue."""
+        """Return a text that covers all options that must stay equal when a run continues."""
         values = asdict(self)
-        del values["allow_pairs"]  # this limit only ends a run, and is raised to continue the run
+        del values["allow_pairs"]  # this limit may be raised to continue a run that it ended
         return json.dumps(values, sort_keys=True)
 
 

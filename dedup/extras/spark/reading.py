@@ -1,7 +1,7 @@
 """Columns of a DataFrame as fields of articles, and tables of articles that Spark reads.
 
-Names, including nested ones, are matched as by the file readers (`dedup.files.naming`). Errors that the
-schema shows are raised here, before anything runs. Executors convert the values, in `rows.py`.
+Names of columns, also nested ones, are matched as by the file readers (`dedup.files.naming`). Errors that the
+schema shows are raised here, before Spark reads any row. Executors convert the values, in `rows.py`.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ USABLE: dict[str, frozenset[str]] = {
     "text": TEXTS,
     **{field: TEXTS | NUMBERS | TIMESTAMPS | {"void"} for field in TIMES},
 }
-"""Usable types of columns, by field; `void` holds no value. Fields not listed are repaired, as in files."""
+"""Types of columns from which a field can be read. Unusable values of unlisted fields are left out."""
 
 # Formats that Spark reads and dedup refuses, because Spark silently changes values: its JSON reader replaces
 # lone surrogates by `?`.
@@ -54,11 +54,11 @@ _READER = {
 
 
 def arranged(df: DataFrame, mapping: Mapping[str, str] | None, record_bytes: int) -> tuple[DataFrame, Layout]:
-    """Return the columns with fields of articles as c0, c1, … and `size`, and their layout.
+    """Return the columns that hold fields of articles, renamed to c0, c1, …, with `size`; and their layout.
 
-    `mapping`: field to column; `publisher.name` is a column within a struct. A row with more bytes of text
-    than `record_bytes` keeps only its source_id. Raises InputError: a required or mapped column is missing,
-    repeated or of an impossible type.
+    `mapping` maps fields to columns; `publisher.name` is a column within a struct. A row with more bytes of
+    text than `record_bytes` keeps only its source_id. Raises InputError: a required or mapped column is
+    missing, repeated or of an impossible type.
     """
     mapping = mapping or {}
     for field in mapping:
@@ -106,15 +106,15 @@ def read_table(
 
     Args:
         path: a file or folder at any address that Spark reads; with the format `table` the name of a table.
-        mapping: field to column. Nanoseconds, which Spark refuses, are read in the columns that hold times.
+        mapping: from field to column. Columns of times may hold nanoseconds, which Spark alone refuses.
 
     Raises:
         InputError: the table is missing or unreadable, or its files do not agree with each other.
     """
     if format in NOT_TABLES:
         raise InputError(
-            f"{NOT_TABLES[format]} is not read by Spark here: it changes values that it cannot read, without"
-            " a word; convert it to Parquet first"
+            f"{NOT_TABLES[format]} is refused, because Spark silently changes some of its values;"
+            " convert the table to Parquet first"
         )
     try:
         if format == "table":
@@ -136,7 +136,7 @@ def kind_of(kind: DataType) -> str:
 
 
 def _path(kind: DataType, rest: str) -> tuple[str, ...] | None:
-    """Return the names that lead to a column within structs, as spelled there; None if one is missing."""
+    """Return the names that lead to a column within structs, as the schema spells them; None if missing."""
     path: list[str] = []
     within: Any = kind
     for wanted in rest.split("."):
@@ -172,7 +172,7 @@ def _refuse_types(shape: RecordShape, kinds: Sequence[str]) -> None:
 def _bounded(
     cells: Sequence[Column], kinds: Sequence[str], layout: Layout, record_bytes: int
 ) -> list[Column]:
-    """Return the cells in the form that Python gets; a row that is too long loses its texts."""
+    """Return the cells in the form that is passed to Python, without the texts of rows that are too long."""
     sizes = [
         fn.coalesce(fn.octet_length(cell), fn.lit(0)).cast("bigint")
         for cell, kind in zip(cells, kinds, strict=True)
@@ -193,8 +193,8 @@ def _bounded(
 
 
 def _parquet(spark: SparkSession, path: str, mapping: Mapping[str, str]) -> DataFrame:
-    # The schemas of all footers are merged, because files may come from several programs. The modes are for
-    # files that Spark did not write, whose old dates are in today's calendar.
+    # The schemas of all footers are merged, because files may come from several programs. The rebase modes
+    # suit files that Spark did not write, whose old dates are in the Gregorian calendar.
     options = {"mergeSchema": "true", "datetimeRebaseMode": "CORRECTED", "int96RebaseMode": "CORRECTED"}
     with configured(spark, _READER):
         found = spark.read.options(**options).parquet(path)
@@ -223,13 +223,13 @@ def _parquet(spark: SparkSession, path: str, mapping: Mapping[str, str]) -> Data
 
 
 def _nanoseconds(spark: SparkSession, path: str, names: Collection[str]) -> set[str]:
-    """Return the columns among `names`, which Spark shows as integers, that are times in nanoseconds."""
+    """Return the columns among `names` that hold times in nanoseconds, though Spark shows integers."""
     unknown = set(names)
     found: set[str] = set()
     if not unknown:
         return found
-    # With `nanosAsLong` Spark shows integers and nanoseconds as bigint; a footer tells which. To get a footer
-    # a whole file must be read, so the smallest files are read first.
+    # With `nanosAsLong` Spark shows integers and nanoseconds as bigint; only the footer of a file tells them
+    # apart. To get the footer, the whole file must be read, so the smallest files are read first.
     files = spark.read.format("binaryFile").option("recursiveFileLookup", "true")
     for row in files.load(path).select("path", "length").orderBy("length").limit(FILES_ASKED).collect():
         kinds = (

@@ -1,7 +1,7 @@
-"""The marks and kept pairs of every article, from decided nodes (docs/semantics.md, section 5).
+"""The marks and stored pairs of every article, from decided nodes (docs/semantics.md, section 5).
 
-Each member of a class gets the pairs of its class with earlier originals. Pairs are ranked as in
-`rules.marks`: the number of a rule sorts as its name does, and the number of an article in canonical order.
+Each member of a class (equal fingerprints) gets the pairs of its class with earlier originals. Pairs are
+ranked as in `rules.marks`: rules are numbered in the order of their names, articles in canonical order.
 """
 
 from __future__ import annotations
@@ -32,10 +32,10 @@ _PINNED = RULES.index(Rule.PINNED)
 def originals(
     edges: DataFrame, gone: DataFrame, members: DataFrame | None, own: DataFrame | None, settings: Settings
 ) -> DataFrame:
-    """Return the pairs that duplicates keep, by number of article; schema `ORIGINAL`.
+    """Return the pairs stored for each duplicate, with the numbers of articles; schema `ORIGINAL`.
 
     `edges`: pairs of related nodes; `gone`: nodes that are duplicates; `members`: articles of classes with
-    several articles; `own`: scores within these classes.
+    several articles; `own`: scores of copies within these classes.
     """
     found = _with_ends(edges, gone).where("duplicate AND a_out != b_out")
     found = found.select(
@@ -80,7 +80,7 @@ def best_match(edges: DataFrame, gone: DataFrame) -> DataFrame:
 
 
 def similar(edges: DataFrame, gone: DataFrame, best_match: DataFrame, settings: Settings) -> DataFrame:
-    """Return the pairs that originals keep; schema `SIMILAR`."""
+    """Return the pairs stored for each original; schema `SIMILAR`."""
     best = Window.partitionBy("b").orderBy(fn.desc("score"), "rule", "a")
     ranked = _similar(edges, gone).withColumn("rank", fn.row_number().over(best))
     of_earlier = best_match.select(fn.col("id").alias("a"), fn.col("other").alias("best"))
@@ -118,7 +118,7 @@ def marks(
 
 
 def matches(articles: DataFrame, originals: DataFrame, similar: DataFrame) -> DataFrame:
-    """Return the kept pairs by `source_id`; schema `MATCH`."""
+    """Return the stored pairs with source_ids; schema `MATCH`."""
     copies = originals.select(
         "id",
         fn.col("original").alias("other"),

@@ -1,11 +1,11 @@
-"""The rounds, which decide nodes and find every pair that matters (`tests/extras/spark/reference.py`).
+"""Rounds that decide which nodes are duplicates, and find every pair that a mark depends on.
 
-A round works on undecided nodes. The *head* is a number; a node is *eligible* if, for each of its keys, it is
-among the first nodes up to that number. Then all its undecided earlier candidates are, too. HEAD scores each
-newly eligible node with its earlier candidates. DECIDE applies the sequential rule to eligible nodes. STAR
-compares each new canonical node with its remaining candidates; later duplicates of this node are out.
-
-A story of n copies costs the pairs of a head, and n pairs for each canonical node. Each part is one step.
+A node is a class of articles with equal fingerprints; nodes with a common key are candidates. Rounds work on
+undecided nodes. A node is *eligible* if it is among the first `head` nodes of each of its keys; its earlier
+candidates are then eligible, too. HEAD scores newly eligible nodes with their earlier candidates. DECIDE
+finds which eligible nodes are canonical, and which are *out* (duplicates). STAR compares new canonical nodes
+with their remaining candidates, of which later duplicates are out. Each part is one step. A story of n copies
+costs the pairs of a head, and n pairs for each canonical node.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class Decided:
 
 @dataclass
 class Rounds:
-    """The rounds over the groups; each part of a round is one step."""
+    """All rounds of a run; each part of a round is one step."""
 
     steps: SparkSteps
     nodes: DataFrame
@@ -59,7 +59,7 @@ class Rounds:
         return Decided(self.steps.tables(self._edges, EDGE), gone, self._report)
 
     def _round(self, number: int, places: DataFrame) -> DataFrame | None:
-        """Do a round; returns the groups of the nodes that are still undecided, or None."""
+        """Do a round. Return the groups of the nodes that are still undecided, or None if there are none."""
         histogram = histogram_of(key_sizes(places))
         head = head_of(histogram, self.options.head_minimum, self.budget)
         last = head >= max(histogram, default=0)
@@ -69,7 +69,7 @@ class Rounds:
             check_allowed(counted, self.options.allow_pairs)
         about: dict[str, Any] = {"head": head, "eligible": None}
         self._report.append(about)
-        # If the first round is also the last, every node is eligible, so no step must find out, and no STAR.
+        # If the first round is also the last, every node is eligible, so this step and STAR are left out.
         if not (last and number == 1):
             name = self._name(number, "eligible")
             self.steps.table(name, lambda: self._new_eligible(number, places, head), ELIGIBLE)
@@ -94,7 +94,7 @@ class Rounds:
         found = self.steps.table(left, lambda: _placed(places.join(decided, "node", "left_anti")), GROUP)
         return found if self.steps.rows(left) else None
 
-    # HEAD
+    # HEAD: compare the first nodes of each key
 
     def _new_eligible(self, number: int, places: DataFrame, head: int) -> DataFrame:
         within = places.groupBy("node").agg(fn.max("place").alias("place")).where(fn.col("place") <= head)
@@ -119,16 +119,16 @@ class Rounds:
         about[f"{part}_pairs"], about[f"{part}_edges"] = self.steps.rows(pairs), self.steps.rows(edges)
         return found
 
-    # DECIDE
+    # DECIDE: find the duplicates among eligible nodes
 
     def _decide(self, number: int, edges: DataFrame, last: bool) -> list[str]:
-        """Decide the eligible nodes; returns the names of the steps whose nodes are out or wait."""
+        """Decide the eligible nodes. Return the names of the steps that list nodes that are out or wait."""
         step = self._name(number, "open")
         self.steps.table(step, lambda: self._open(number, edges, last), OPEN)
         found: list[str] = []
         while self.steps.rows(step) > self.options.edges_in_one_task:
             left = self._peel(number, len(found) + 1, step)
-            # If no free node is left to begin with, the rest waits for a later round.
+            # If no node is surely canonical, the later nodes of the remaining pairs wait for a later round.
             if left is None:
                 break
             step = left
@@ -140,7 +140,7 @@ class Rounds:
         return found
 
     def _fates(self, number: int, step: str) -> DataFrame:
-        """Decide the remaining pairs of duplicates in one task; if there are too many, all wait."""
+        """Decide the later nodes of the remaining pairs in one task; all wait if there are too many pairs."""
         edges = self.steps.tables([step], OPEN)
         if self.steps.rows(step) <= self.options.edges_in_one_task:
             return edges.repartition(1).mapInArrow(partial(fates, number=number), FATE)
@@ -159,7 +159,7 @@ class Rounds:
         return found.join(eligible, "a", "left").withColumn("free", fn.col("round").isNotNull())
 
     def _peel(self, number: int, turn: int, step: str) -> str | None:
-        """Mark as out the duplicates of nodes without an earlier duplicate; returns the step of the rest."""
+        """Mark the duplicates of surely canonical nodes as out. Return the step of the remaining pairs."""
         edges = self.steps.tables([step], OPEN)
         name = self._name(number, f"peel-{turn}")
         first = edges.where("free").select("a").join(edges.select(_as("b", "a")), "a", "left_anti").distinct()
@@ -194,10 +194,10 @@ class Rounds:
         left = edges.join(waiting, "b", "left_semi").join(gone, "a", "left_anti")
         self.steps.table(self._name(number, "waiting"), lambda: left, "a long, b long")
 
-    # STAR
+    # STAR: compare new canonical nodes with all other nodes of their keys
 
     def _star(self, number: int, canonical: str, about: dict[str, Any]) -> str:
-        """Compare each new canonical node with its other candidates; returns the step of new duplicates."""
+        """Compare each new canonical node with its other candidates. Return the step of new duplicates."""
         new = self.steps.tables([canonical], ELIGIBLE)
         centres = self.groups.join(new, "node").select(
             "kind", "key", _as("node", "c"), _as("packed", "packed_c"), _as("round", "since")
@@ -211,7 +211,7 @@ class Rounds:
             )
         joined = _star_pairs(never, centres, "x > c")
         if self.members is not None and self._gone:
-            # Copies of an earlier duplicate that come after a canonical node are related to this node, too.
+            # A duplicate that is earlier than a canonical node is compared if it has copies that are later.
             gone = self.steps.tables(self._gone, FATE).where("out").select("node", _as("round", "gone"))
             late = self.members.where("id = node").select("node", "last").join(gone, "node")
             joined = joined.union(
@@ -229,7 +229,7 @@ class Rounds:
         return name
 
     def _nodes_of(self, gone: Sequence[str], canonical: Sequence[str]) -> DataFrame:
-        """Return the nodes that are out by the steps `gone`, and all nodes of the steps `canonical`."""
+        """Return the nodes that the steps `gone` mark as out, and all nodes of the steps `canonical`."""
         out = self.steps.tables(gone, FATE).where("out").select("node")
         return out.union(self.steps.tables(canonical, ELIGIBLE).select("node"))
 
@@ -266,8 +266,8 @@ def _as(name: str, other: str) -> Any:
 
 WORST_SHOWN = 5  # number of keys in the message about too many pairs
 
-# Pairs below a threshold by less than this margin are scored, too: a product here may round differently than
-# the division in `rules.pairs`, which decides.
+# Pairs that miss a threshold by less than this margin are scored, too: `rules.pairs` decides by a division,
+# and the products here may be rounded differently.
 MARGIN = 1e-9
 
 
@@ -277,7 +277,7 @@ def key_sizes(groups: DataFrame) -> DataFrame:
 
 
 def histogram_of(sizes: DataFrame) -> dict[int, int]:
-    """Count the keys for each number of nodes."""
+    """Return the number of keys by their number of nodes."""
     return {row[0]: row[1] for row in sizes.groupBy("nodes").agg(fn.count("*")).collect()}
 
 
@@ -311,7 +311,7 @@ def pairs_of(joined: DataFrame, settings: Settings) -> DataFrame:
 
 
 def _possible(settings: Settings) -> Column:
-    """Return the condition that excludes pairs with too few common sentences among many."""
+    """Return a condition that excludes pairs that share only sentences, and too few of them to be related."""
     (sentences_a, shingles_a), (sentences_b, shingles_b) = (
         (fn.shiftright(name, 32), fn.col(name).bitwiseAND(fn.lit(0xFFFFFFFF)))
         for name in ("packed_a", "packed_b")

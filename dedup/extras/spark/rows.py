@@ -1,4 +1,4 @@
-"""Work of the executors: batches of Arrow become articles, and articles become fingerprints.
+"""Work of the executors: turn batches of Arrow into articles, and articles into fingerprints.
 
 The functions of the file readers convert the values. This module runs in Spark's Python workers, and imports
 no module of a database or of Spark.
@@ -62,7 +62,7 @@ class Layout:
 
 @dataclass(frozen=True, slots=True)
 class Recipe:
-    """The parameters of an executor. Spark pickles a recipe with the function, and no plan shows it."""
+    """The parameters of an executor. Spark pickles them with the function, so no plan shows the hash key."""
 
     layout: Layout
     settings: Settings
@@ -70,7 +70,7 @@ class Recipe:
     added_at: datetime  # `added_at` of articles without one
     added_at_counts: bool  # the caller gave `added_at`, so it may decide an article's place in the order
     record_bytes: int  # rows with more bytes of text are refused
-    unicode_version: str = UNICODE_VERSION  # of the driver; `revision` is the driver's, too
+    unicode_version: str = UNICODE_VERSION  # of the driver, like `revision`
     revision: int = ALGORITHM_REVISION
 
     def check(self) -> None:
@@ -78,7 +78,7 @@ class Recipe:
         here = unicodedata.unidata_version
         if here != self.unicode_version:
             raise InputError(
-                f"an executor has the tables of Unicode {here}, the driver those of {self.unicode_version},"
+                f"an executor has the tables of Unicode {here}, the driver has {self.unicode_version},"
                 " so fingerprints would differ: give both the same version of Python"
             )
         if self.revision != ALGORITHM_REVISION:
@@ -159,7 +159,7 @@ def rows_of(recipe: Recipe, batch: Any) -> list[InputRow]:
         batch.column(name).to_pylist() if name in batch.schema.names else pa.nulls(batch.num_rows).to_pylist()
         for name in KNOWN_TIMES
     ]
-    understood = Understanding("", "parquet")  # its notes are dropped: the driver knows the columns
+    understood = Understanding("", "parquet")  # its notes are not used, because the driver knows the columns
     return [
         _row(recipe, extract_values(cells, layout.shape, understood), size, times)
         for cells, size, times in zip(
@@ -222,7 +222,7 @@ def _batch(rows: Sequence[InputRow], made: Fingerprints) -> Any:
 
 
 def _offsets(has: npt.NDArray[np.bool_], length: int) -> npt.NDArray[np.int32]:
-    """Return the Arrow offsets of rows that have either a value of this length or none."""
+    """Return Arrow offsets of rows: where `has` is true, a row has `length` elements, and elsewhere none."""
     return np.cumsum([0, *np.where(has, length, 0)], dtype=np.int32)
 
 

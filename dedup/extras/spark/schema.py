@@ -1,4 +1,4 @@
-"""Schemas of the tables between the steps, as texts that Spark parses; `exchange.py` has input and result."""
+"""Schemas of the tables between the steps, as texts that Spark parses. `exchange.py` has input and result."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from dedup.rules.pair import Relation
 
 SENTENCE, BUCKET, CONTENT = 0, 1, 2
 PIN_KINDS = {Relation.DUPLICATE: 3, Relation.SIMILAR: 4, Relation.UNRELATED: 5}
-"""Kinds of keys that make two nodes candidates; bits of `kinds`, too. A pinned pair's key is its number."""
+"""Kinds of keys that make two nodes candidates; bits of `kinds`, too. A pinned pair has its number as key."""
 
 KIND_NAMES = ("sentence", "bucket", "content", *("pinned pair",) * len(PIN_KINDS))
 
@@ -38,7 +38,7 @@ ORDERED = (
     "place long, source_id string, content_hash long, sentence_hashes array<long>, signature binary,"
     " buckets array<long>, shingle_count int"
 )
-"""The articles in canonical order; `place` holds the partition's number, then the row's in the partition."""
+"""The articles in canonical order; `place` holds two numbers: of the partition, and of the row in it."""
 
 PINNED = "number long, a long, b long, kind int"
 """Pinned pairs with their numbers, the earlier article first; `kind` is the kind of the pair's key."""
@@ -52,7 +52,7 @@ NODE = (
 )
 """Classes of equal fingerprints, named by their first article."""
 
-CARRIED = "node long, common int"  # a node with common sentences, and the number of these
+CARRIED = "node long, common int"  # nodes with common sentences, and the number of these sentences
 
 GROUP = "kind int, key long, node long, packed long, place int"
 """Nodes of each key with several nodes. `place`: rank of a node, from 1. `packed`: see `grouping.packed`."""
@@ -60,7 +60,7 @@ GROUP = "kind int, key long, node long, packed long, place int"
 ELIGIBLE = "node long, round int"  # the round since which a node is eligible
 
 PAIR = "a long, b long, shared int, kinds int, packed_a long, packed_b long"
-"""Candidate pairs, the earlier node first, with shared sentences, and a bit for each kind of shared key."""
+"""Candidate pairs, the earlier node first; the number of shared sentences; a bit per kind of shared key."""
 
 SCORES = "score double, sentence_jaccard double, signature_jaccard double, containment double"
 
@@ -74,10 +74,10 @@ FATE = "node long, out boolean, round int"
 """Nodes that are out because they are duplicates, or that wait for a later round."""
 
 ORIGINAL = f"id long, original long, rule int, {SCORES}, rank int"
-"""Pairs that duplicates keep, by number of article; `rank` 1 is the original."""
+"""Pairs stored for each duplicate, with the numbers of articles; `rank` 1: the pair with its original."""
 
 SIMILAR = f"id long, other long, rule int, {SCORES}, best_match boolean"
-"""Pairs that originals keep, the later article first."""
+"""Pairs stored for each original, the later article first."""
 
 BEST_MATCH = "id long, other long, rule int, score double"
 """The best match of an original, earlier or later."""

@@ -1,4 +1,4 @@
-"""Relations of pairs of nodes, and fates of nodes; runs in the executors, without Spark.
+"""Relations of pairs of nodes, and fates of nodes. Executors run this module, which imports no Spark.
 
 `rules.pairs` computes scores and relations batch by batch, so that all engines compute the same floats.
 """
@@ -68,7 +68,7 @@ def _scored(table: dict[str, pa.Array], kinds: Bigints, settings: Settings) -> S
 
 
 def _signatures(column: pa.Array, size: int) -> Signatures:
-    """Return signatures of shape (n, size); missing ones are zeros."""
+    """Return the signatures as one array of shape (n, size); a missing signature is a row of zeros."""
     rows = column.to_pylist()
     found = np.zeros((len(rows), size), np.uint8)
     found[[len(row) > 0 for row in rows]] = np.frombuffer(b"".join(rows), np.uint8).reshape(-1, size)
@@ -90,8 +90,8 @@ def fates(batches: Iterable[pa.RecordBatch], number: int) -> Iterator[pa.RecordB
     earlier, later, free = (np.concatenate(column) for column in zip(*tables, strict=True))
     order = np.argsort(later, kind="stable")
     earlier, later = earlier[order], later[order]
-    # A node is out if one of its earlier duplicates is canonical; canonical if all of them are out; it waits
-    # otherwise. In canonical order one visit decides each node. A node without an earlier duplicate is
+    # A node is out if one of its earlier duplicates is canonical. A node is canonical if all of them are out.
+    # Else it waits. In canonical order one visit decides each node. A node without an earlier duplicate is
     # canonical if it is eligible, and waits otherwise.
     out: set[int] = set()
     waiting: set[int] = set(earlier[~free[order].astype(np.bool_)].tolist())

@@ -42,7 +42,7 @@ class SparkSteps:
     def table(self, name: str, build: Callable[[], DataFrame], schema: str | None = None) -> DataFrame:
         """Return the table of a step, which `build` makes unless the step is finished.
 
-        Without `schema` columns are as written. Raises WorkError: the folder holds a different run's step.
+        Without `schema` the columns are as in the files. Raises WorkError: the step belongs to another run.
         """
         if name not in self.done:
             found = self._marker(name)

@@ -35,15 +35,15 @@ def test_what_the_product_has_wrong_and_right() -> None:
     found = shown(product, result("x", (0, 1), (6, 7)), result("y", (0, 1)))
     assert found == {
         ("0", "1"): ("a duplicate that dedup misses", "duplicates"),
-        ("2", "3"): ("a duplicate that dedup finds and most others miss", "duplicates"),
-        ("4", "5"): ("dedup alone, or nearly, calls these duplicates", "no duplicates"),
-        ("6", "7"): ("not duplicates, though others say so", "no duplicates"),
+        ("2", "3"): ("a duplicate that dedup finds and most other methods miss", "duplicates"),
+        ("4", "5"): ("not duplicates, though dedup says so", "not duplicates"),
+        ("6", "7"): ("not duplicates, though other methods say so", "not duplicates"),
     }
 
 
 def test_the_product_is_known_by_its_row_whatever_its_parameters() -> None:
     found = shown(result("dedup:threshold=0.7", (0, 1), (2, 3), row="0"), result("x", (0, 1)))
-    assert found == {("2", "3"): ("a duplicate that dedup finds and most others miss", "duplicates")}
+    assert found == {("2", "3"): ("a duplicate that dedup finds and most other methods miss", "duplicates")}
 
 
 def test_without_the_product_nothing_is_called_its_mistake() -> None:

@@ -78,7 +78,7 @@ def test_unclear_pairs_of_a_truth_are_counted_and_have_their_own_column(
     pairs = [{"a": "r00", "b": "r01", "label": "duplicate"}, {"a": "r01", "b": "r02", "label": "similar"}]
     chosen = ("--truth", str(lines(tmp_path / "truth.jsonl", pairs)), "--methods", "dedup")
     shown = dedup("lab", "compare", str(ring), *chosen)
-    assert "unclear in the truth: 1 pair; only the column strict counts these pairs" in shown.err
+    assert "unclear in the truth: 1 pair; if a method finds such a pair, only the column strict" in shown.err
     assert shown.out.splitlines()[1].split()[:3] == ["method", "F1", "strict"]
     (method,) = json.loads(dedup("lab", "compare", str(ring), *chosen, "--json").out)["methods"]
     assert method["own"]["unclear"] == 1

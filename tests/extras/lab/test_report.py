@@ -112,7 +112,7 @@ def disagreement(a: Document, b: Document, truth: str = "duplicates") -> Disagre
     scores = {label: 0.5 + quality / 3 for label, _, quality, _, _ in METHODS} | {"content-hash": None}
     accepted = ("dedup", "minhash", "word-shingles", "tf-idf")
     return Disagreement(
-        "a duplicate that dedup finds and most others miss",
+        "a duplicate that dedup finds and most other methods miss",
         truth,
         a,
         b,

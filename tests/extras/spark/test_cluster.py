@@ -26,7 +26,7 @@ def result(database: Database, tmp_path: Path) -> Path:
 def test_a_result_is_compared_and_then_taken_up(dedup: Dedup, result: Path) -> None:
     said = dedup("import", "result", "--dry-run")
     assert (said.code, said.out) == (0, "")
-    assert "it fits the corpus: 5 articles, 5 new fingerprints; nothing was changed" in said.err
+    assert "the result fits: 5 articles, 5 new fingerprints; nothing was changed" in said.err
     assert {mark["status"] for mark in dedup("marks").lines} == {"pending"}
     said = dedup("import", "result")
     assert (said.code, said.out) == (0, "")
@@ -66,7 +66,7 @@ def test_an_export_says_what_is_in_it(dedup: Dedup, result: Path) -> None:
     assert dedup("export", "corpus", "known").code == 2
     dedup("settings", "set", "hash_key=random")
     said = dedup("export", "corpus", "keyed")
-    assert "5 articles without a current fingerprint left out, for the cluster to read: a" in said.err
+    assert "left out 5 articles without a current fingerprint, which the cluster reads: a" in said.err
     assert "the corpus has a hash key, which is not in the folder" in said.err
     found = json.loads(dedup("export", "corpus", "with", "--include-hash-key", "--json").out)
     assert (found["with_key"], found["left_out"], found["left_out_ids"][:2]) == (True, 5, ["a0", "a1"])

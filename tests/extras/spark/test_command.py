@@ -178,7 +178,7 @@ def test_an_exported_corpus_is_gone_on_with(spark: Any, folder: Path) -> None:
     tell(hash_key=key)
     assert CorpusState.read(spark, str(exported)).settings == settings
     for told, says in (
-        ({}, "has a hash key: give it"),
+        ({}, "has a hash key: give the key"),
         ({"hash_key": "another one"}, "the hash key differs"),
         ({"hash_key": key, "unicode_version": "1.1"}, "Unicode is of version 1.1 there"),
         ({"hash_key": key, "pins_digest": "0"}, "the pins of pairs or sentences differ"),

@@ -1,1 +1,1 @@
-"""Parts of several methods."""
+"""Algorithms that several methods of the lab use."""

@@ -1,4 +1,4 @@
-"""Sets of the runs of words or characters of a text."""
+"""Sets of the n-grams of a text: runs of n words or n characters."""
 
 from __future__ import annotations
 

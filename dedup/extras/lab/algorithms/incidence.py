@@ -97,8 +97,8 @@ def join(matrix: csr_array, threshold: float) -> Iterator[Pairs]:
     for pairs, both in shared(prefixes):
         a, b = pairs[:, 0], pairs[:, 1]
         close = np.minimum(size[a], size[b]) >= bound * np.maximum(size[a], size[b])
-        # All items of the prefix that ends first come before the end of the other prefix, so `both` counts
-        # every item that this prefix shares with the other set. At most its set's whole rest is shared, too.
+        # Look at the set whose prefix ends first. Every item that its prefix shares with the other set is in
+        # the other prefix, so `both` counts it. Besides, at most the whole rest of this set is shared.
         most = both + np.where(last[a] <= last[b], rest[a], rest[b])
         pairs = pairs[close & (most >= bound / (1 + bound) * (size[a] + size[b]))]
         yield pairs[jaccard(matrix, pairs, shared_of(matrix, pairs)) >= np.float32(threshold)]
@@ -112,7 +112,7 @@ def just_below(threshold: float) -> float:
 
 def rarest(matrix: csr_array, counts: npt.NDArray[np.int64]) -> csr_array:
     """Return a matrix of the `counts[i]` rarest items of each row i; its columns run from rare to common."""
-    # The filters need one order of items in all rows, so the sort is stable: equally rare items keep theirs.
+    # The filters need one order of items in all rows, so the sort is stable for equally rare items.
     size = sizes(matrix)
     rank = np.empty(matrix.shape[1], np.int64)
     rank[np.argsort(carriers(matrix), kind="stable")] = np.arange(matrix.shape[1])

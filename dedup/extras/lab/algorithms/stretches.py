@@ -17,14 +17,14 @@ from dedup.base.numbers import ranges, runs
 from dedup.extras.judging.sampling import mixed
 from dedup.text.hashing import Hashes
 
-# In characters. Any two texts of one language share shorter stretches, so testing for these wastes time.
+# Characters. Any two texts of one language share stretches shorter than this, so no test is needed.
 SURELY_SHARED = 8
 
-# Characters per gram: about six words; a power of two. With 16, set phrases made 20 times as many candidates.
+# Characters per gram, a power of two: about six words. With 16, set phrases made 20 times as many candidates.
 GRAM = 32
 
 WINDOW = 17  # grams per window. On average one gram in nine is selected: 2 / (WINDOW + 1)
-SHORTEST_RUN = GRAM + WINDOW - 1  # characters: every common run of at least this length shares a fingerprint
+SHORTEST_RUN = GRAM + WINDOW - 1  # characters: texts with a common run of this length share a fingerprint
 
 _LAST_BIT = np.uint64(1)
 

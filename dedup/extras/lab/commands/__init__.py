@@ -2,6 +2,6 @@
 
 LAB_PACKAGES = ("scipy", "sklearn", "datasketch", "ppdeep", "jinja2")  # Packages of the extra `lab`
 
-# Maximum number of articles for methods that look at every pair, unless such a method is named: with twice as
-# many articles the method takes four times as long.
+# With more articles than this, a method that looks at every pair runs only if it is named, because with twice
+# as many articles it takes four times as long.
 LARGE = 10_000

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 lab = typer.Typer(
     no_args_is_help=True,
     help="""
-Compare methods of near-duplicate detection on your own articles, with or without a truth.
+Compare methods of near-duplicate detection on your own articles, with or without a truth (known pairs).
 
 Without a truth, `dedup lab compare news.jsonl` shows the pairs that methods find, and their disagreements.
 To judge pairs of your own corpus: `dedup judge pairs`.
@@ -39,7 +39,7 @@ def needs_extra() -> None:
 
 @lab.command()
 def methods(
-    name: Annotated[str | None, Argument(metavar="NAME", help="Method, or row of the list.")] = None,
+    name: Annotated[str | None, Argument(metavar="NAME", help="Name of a method, or its row.")] = None,
     json: shared.JsonOption = False,
 ) -> None:
     """List the methods: what each computes, and its source; with a NAME, the parameters too.
@@ -84,7 +84,7 @@ def compare(
     min_jaccard: MinJaccardOption = 0.8,
     chosen: Annotated[
         str | None,
-        Option("--methods", help="Names or rows with commas, or `all`, or `linear`; default: see above."),
+        Option("--methods", help="Names or rows (comma-separated), `all` or `linear`; default: see above."),
     ] = None,
     out: Annotated[Path | None, Option(help="Folder for results and report; default: FILE.lab.")] = None,
     limit: Annotated[float, Option(min=1, help="Maximum number of seconds per method.")] = 900,
@@ -156,13 +156,13 @@ def _print(found: Comparison) -> None:
             output.say(f"{result.label}: {result.outcome}: {result.reason}")
     if found.evaluations and found.unclear:
         output.say(
-            f"unclear in the truth: {shared.counted(found.unclear, 'pair')}; only the column strict counts"
-            " these pairs, as errors if found"
+            f"unclear in the truth: {shared.counted(found.unclear, 'pair')}; if a method finds such a pair,"
+            " only the column strict counts it, as an error"
         )
     if found.evaluations:
         output.say(
-            "prec., recall, F1: pairs at the method's own threshold; tuned: F1 at the best threshold of the"
-            " other half; AP: area under the precision-recall curve; B³: B-cubed F1 of the groups;"
+            "prec., recall, F1: pairs at the method's own threshold; tuned: F1, each half of the articles at"
+            " the best threshold of the other; AP: area under the precision-recall curve; B³: B-cubed F1;"
             " 100+: recall in stories of 100 articles and more"
         )
     output.say("cand.: candidate pairs per article; s, MB: CPU seconds and memory per 1,000 articles")
@@ -237,7 +237,7 @@ def generate(
     seed: Annotated[int, Option(help="A different seed makes different texts.")] = 1,
     list_: Annotated[bool, Option("--list", help="Only list the cases.")] = False,
 ) -> None:
-    """Write corpora of invented texts that are hard for such methods, and the truth of each corpus.
+    """Write corpora of invented texts that are hard for these methods, with the truth of each corpus.
 
     Next: `dedup lab compare hard-cases/CASE.jsonl.gz --truth hard-cases/CASE.truth.jsonl.gz`.
     """

@@ -15,7 +15,7 @@ from dedup.extras.lab.commands import LAB_PACKAGES, LARGE
 # These methods run besides dedup's own rule, because each method finds pairs that the rule does not find.
 OTHERS = "sentences,spotsigs,minhash,tfidf"
 
-LIMIT_SECONDS = 300.0  # Maximum for each method; with two cores all methods end within 10 minutes
+LIMIT_SECONDS = 300.0  # Maximum for each method; with two cores, the methods above end within 10 minutes
 
 
 def pairs(
@@ -23,7 +23,7 @@ def pairs(
     methods: Annotated[
         str | None,
         Option(
-            help=f"Methods to run besides dedup: names or rows with commas. Default: {OTHERS}; above"
+            help=f"Methods to run besides dedup: names or rows, comma-separated. Default: {OTHERS}; above"
             f" {LARGE:,} articles, without methods that look at every pair.",
         ),
     ] = None,
@@ -34,9 +34,9 @@ def pairs(
 ) -> None:
     """Pick pairs for people to judge: pairs near the thresholds, disputed by methods, and some of every kind.
 
-    Of each kind a random sample is picked, so that the judgements hold for all pairs that any method found. A
-    new selection replaces the old selection. Judgements stay, and a judged pair is not asked again. A method
-    that fails or takes too long is left out, with a message.
+    Of each kind a random sample is picked, so that the judgements tell about all pairs that any method found.
+    A new selection replaces the old selection. Judgements stay, and a judged pair is not asked again.
+    A method that fails or takes too long is left out, with a message.
     """
     needs("picking pairs", "lab", LAB_PACKAGES)
     from dedup.extras.lab import picking

@@ -56,7 +56,7 @@ class Source:
         return corpus
 
     def key(self) -> str:
-        """Return the key of kept results: of the file, how it is read, and the program with its defaults."""
+        """Return the key of kept results: it changes with the file, its options, or the program."""
         file, _ = open_file(str(self.path))
         with file:
             digest = hashlib.file_digest(file, "sha256").hexdigest()
@@ -75,7 +75,7 @@ def compare(
     factory: Callable[[str], Method] = make,
     ended: Callable[[MethodResult], None] = lambda _: None,
 ) -> list[MethodResult]:
-    """Run methods on a file, except methods whose results are kept in the folder.
+    """Run methods on a file, except methods whose results are already in the folder.
 
     Returns results in the order of `methods`. A failure is a result, too; the next call tries that method
     again. `ended` is called with every result, including kept ones. `factory` makes a method from its label
@@ -170,7 +170,7 @@ def _run(
     """Run one method in a worker process, which saves the result or sends the reason of a failure."""
     threading.Thread(target=_end_with_parent, daemon=True).start()
     with contextlib.suppress(ValueError, OSError):  # some systems cannot limit a process
-        # The system limits address space, and libraries have reserved much more of it than they use.
+        # The limit is on address space. Libraries reserve more than they use, so `_reserved()` is added.
         limit = memory + _reserved()
         resource.setrlimit(resource.RLIMIT_AS, (limit, limit))
     try:

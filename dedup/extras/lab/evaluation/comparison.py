@@ -21,11 +21,11 @@ class Comparison:
     corpus: str  # name of the file
     documents: int
     characters: int
-    refused: int  # lines that are no articles
+    refused: int  # lines that are not articles
     repeated: int  # articles that a later line replaced
     truth: str | None  # name of the truth's file
-    duplicates: int  # pairs in the truth
-    unclear: int  # pairs in the truth
+    duplicates: int  # duplicate pairs in the truth
+    unclear: int  # unclear pairs in the truth
     results: tuple[MethodResult, ...]  # in the order of the methods' rows
     evaluations: dict[str, Evaluation]  # by label, of finished methods; empty without truth
     disagreements: tuple[Disagreement, ...]

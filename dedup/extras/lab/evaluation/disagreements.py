@@ -14,7 +14,7 @@ from dedup.extras.lab.evaluation.results import MethodResult, opinions
 
 SHOWN_PER_KIND = 4  # examples of each kind of disagreement
 PRODUCT_ROW = "0"  # the row of the product's own rule, with any parameters
-_WORDS = {DUPLICATE: "duplicates", UNCLEAR: "unclear; the pair is not counted", DIFFERENT: "no duplicates"}
+_WORDS = {DUPLICATE: "duplicates", UNCLEAR: "unclear; the pair is not counted", DIFFERENT: "not duplicates"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,9 +50,9 @@ def disagreements(
     divided = votes < len(results)
     about_product = [
         ("a duplicate that dedup misses", many, ~own & (grades == DUPLICATE)),
-        ("dedup alone, or nearly, calls these duplicates", few, own & (grades == DIFFERENT)),
-        ("a duplicate that dedup finds and most others miss", few, own & (grades == DUPLICATE)),
-        ("not duplicates, though others say so", many, ~own & (grades == DIFFERENT)),
+        ("not duplicates, though dedup says so", few, own & (grades == DIFFERENT)),
+        ("a duplicate that dedup finds and most other methods miss", few, own & (grades == DUPLICATE)),
+        ("not duplicates, though other methods say so", many, ~own & (grades == DIFFERENT)),
     ]
     about_others = [
         ("a duplicate that most methods miss", few, grades == DUPLICATE),

@@ -33,7 +33,7 @@ class CurvePoint:
 
 @dataclass(frozen=True, slots=True)
 class KindRecall:
-    """Recall among the pairs of one kind in the truth, of any grade; one kind is "level 10" of noise."""
+    """Recall among all pairs of one kind in the truth, whatever their grade; a kind is, say, "level 10"."""
 
     name: str
     pairs: int
@@ -105,7 +105,7 @@ def average_precision(points: Iterable[CurvePoint]) -> float:
 
 
 def _tuned(scores: Likeness, grades: Grades, half: Flags, wanted: Flags) -> tuple[Tally, tuple[float, float]]:
-    """Return the sum of both halves, each at the best threshold of the other half, and these thresholds."""
+    """Return the tally of both halves, each at the best threshold of the other half, and both thresholds."""
     parts, thresholds = [], []
     for here in (False, True):
         there = half != here
@@ -119,7 +119,7 @@ def _tuned(scores: Likeness, grades: Grades, half: Flags, wanted: Flags) -> tupl
 
 
 def _best_threshold(points: Sequence[CurvePoint]) -> float:
-    """Return the middle between the score with the highest F1 and the next score; 1 if no pair is right."""
+    """Return the middle between the score with the best F1 and the next lower score; 1: no pair is right."""
 
     def f1(point: CurvePoint) -> float:
         return 2 * point.precision * point.recall / ((point.precision + point.recall) or 1)

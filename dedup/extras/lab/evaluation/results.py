@@ -52,7 +52,7 @@ class MethodResult:
 
 
 def opinions(results: Sequence[MethodResult], keys: Keys, size: int) -> tuple[Likeness, Flags]:
-    """Return scores (NaN: none) and acceptance of the pairs `keys`, ascending; shape (methods, pairs)."""
+    """Return scores (NaN: none) and acceptances of the pairs `keys` (ascending); shapes (methods, pairs)."""
     scores = np.full((len(results), len(keys)), np.nan, np.float32)
     accepted = np.zeros(scores.shape, np.bool_)
     for row, result in enumerate(results):
@@ -68,11 +68,11 @@ _ARRAYS = ("pairs", "scores", "accepted", "groups")
 
 
 def save(result: MethodResult, folder: Path, key: str) -> None:
-    """Save a result. The .json is written last, and atomically: a result without it does not count."""
+    """Save a result. The .json is written last, and atomically: a result counts only with its .json."""
     stem = folder / file_name(result.label)
     arrays = {name: getattr(result, name) for name in _ARRAYS}
     facts = {name: value for name, value in asdict(result).items() if name not in _ARRAYS}
-    stem.with_suffix(".json").unlink(missing_ok=True)  # an older file must not vouch for the new arrays
+    stem.with_suffix(".json").unlink(missing_ok=True)  # an older .json must not describe the new arrays
     np.savez_compressed(stem.with_suffix(".npz"), **arrays)
     fresh = stem.with_suffix(".json.new")
     fresh.write_text(json.dumps({"key": key, **facts}, indent=2), encoding="utf-8")
@@ -93,7 +93,7 @@ def load(name: str, folder: Path, key: str) -> MethodResult | None:
 
 
 def file_name(label: str) -> str:
-    """Return a label as a file name without a suffix; labels with parameters end in a part of their hash.
+    """Return a label as a file name without a suffix; for a label with parameters, add a part of its hash.
 
     >>> file_name("minhash"), file_name("minhash:bands=16")
     ('minhash', 'minhash-bands-16-b055797c')

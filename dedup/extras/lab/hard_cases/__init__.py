@@ -24,7 +24,7 @@ CASES: dict[str, Case] = {
     case.name: case
     for case in (
         Case("wire-300", "one wire story in 300 papers, among 900 other articles", wire.make),
-        Case("wire-300-rewritten", "the same, cut and edited harder", partial(wire.make, least=0.0)),
+        Case("wire-300-rewritten", "the same, with stronger cuts and edits", partial(wire.make, least=0.0)),
         Case(
             "boilerplate-10000",
             "10,000 articles with one boilerplate, 100 of them twice",
@@ -32,12 +32,12 @@ CASES: dict[str, Case] = {
         ),
         Case(
             "templates",
-            "bots whose items differ in numbers and places; 50 sent twice",
+            "items by bots that differ only in numbers and places; 50 sent twice",
             repeated.make_templates,
         ),
         Case("live-blogs", "pages that grow, version by version", parts.make_live_blogs),
         Case("spelling", "the same articles in other spelling and punctuation", spelling.make),
-        Case("ocr", "the same articles with 0 to 20 % of errors of reading", ocr.make),
+        Case("ocr", "the same articles with 0 to 20 % of characters misread", ocr.make),
         Case("excerpts", "10 to 90 % of an article, from the top or the middle", parts.make_excerpts),
         Case("digest", "pages that hold six articles", parts.make_digests),
     )

@@ -47,7 +47,7 @@ def printed(dice: Dice, draft: Draft, writer: Writer) -> str:
 
 
 def trimmed(dice: Dice, body: Paragraphs) -> Paragraphs:
-    """Cut the last sentences: at most a third of the words, and at least one sentence if that is no more."""
+    """Cut one or more last sentences with at most a third of the words; no sentence if the last is longer."""
     sentences = [(i, sentence) for i, paragraph in enumerate(body) for sentence in paragraph]
     most = int(MOST_TRIMMED * sum(_length(sentence) for _, sentence in sentences))
     room = dice.between(min(_length(sentences[-1][1]), most), most)
@@ -58,7 +58,7 @@ def trimmed(dice: Dice, body: Paragraphs) -> Paragraphs:
 
 
 def lead_reworded(dice: Dice, body: Paragraphs) -> Paragraphs:
-    """Replace one or two words of the first sentence by synonyms; without a known word it gets a label."""
+    """Replace one or two words of the first sentence by synonyms; if no word has any, prefix "Update:"."""
     words = body[0][0].split(" ")
     known = [i for i, word in enumerate(words) if word in SYNONYMS]
     for i in dice.picks(known, dice.between(1, 2)):

@@ -5,7 +5,7 @@
 - An excerpt holds 10 to 90 % of the words of an article in one piece, from the top or from the middle.
   Editors cut up to a third, so an excerpt of at least 70 % is a duplicate.
 - A version of a live blog has more posts on top than the version before. Neighbouring versions overlap
-  strongly, the first and the last hardly, so linking neighbours makes a story of texts without common words.
+  strongly, the first and the last hardly. So a method that links neighbours makes stories of unlike texts.
 
 All other pairs of these articles are "similar", and are not counted.
 """
@@ -77,7 +77,7 @@ def make_excerpts(seed: int, per_share: int = 20) -> MadeCase:
 
 
 def excerpt(dice: Dice, text: str, share: int, top: bool) -> str:
-    """Return a run of `share` percent of a text's words, from the top or from a later word."""
+    """Return a run of `share` percent of a text's words, from the top or from a random later word."""
     found = list(re.finditer(r"\S+", text))
     count = round(share / 100 * len(found))
     start = 0 if top else dice.between(1, len(found) - count)
@@ -85,7 +85,7 @@ def excerpt(dice: Dice, text: str, share: int, top: bool) -> str:
 
 
 def make_live_blogs(seed: int, blogs: int = 20, versions: int = 20) -> MadeCase:
-    """Make live blogs; two versions are duplicates or are not counted, by `BLOG_SAME_FROM`."""
+    """Make live blogs; only two versions that overlap by `BLOG_SAME_FROM` or more are duplicates."""
     made = MadeCase()
     for number in range(blogs):
         _add_versions(made, f"live-blogs/{seed}/{number}", f"blog-{number:02}", versions, number)

@@ -1,8 +1,8 @@
 """A seeded writer of invented English news.
 
-Sentences have 8 to 30 words, of which 30 to 40 % have under 4 characters, as in real news. Each article has
-its own part of the word lists, people, places and numbers, so two articles share hardly a sentence. Equal
-seeds give equal texts on every machine.
+Sentences have 8 to 30 words. Of all words, 30 to 40 % have fewer than 4 characters, as in real news. Each
+article has its own part of the word lists, people, places and numbers, so two articles rarely share a
+sentence. Equal seeds give equal texts on every machine.
 """
 
 from __future__ import annotations
@@ -91,7 +91,7 @@ class Writer:
         }
 
     def article(self, words: int = 300) -> Draft:
-        """Write an article of at least `words` words; its last sentence may go beyond."""
+        """Write an article of at least `words` words; the last sentence may exceed this length."""
         paragraphs: list[tuple[str, ...]] = []
         left = words
         while left > 0:
@@ -113,7 +113,7 @@ class Writer:
         return self.write("headline")
 
     def write(self, symbol: str) -> str:
-        """Write a symbol of the grammar, such as "place" or "person", with a capital first letter."""
+        """Return a random text for a symbol of the grammar, such as "sentence"; it begins with a capital."""
         parts: list[str] = []
         self._expand(symbol, parts)
         found = _BEFORE_VOWEL.sub(r"\1n ", "".join(parts)).replace("m..", "m.")

@@ -1,8 +1,8 @@
 """Different articles with much text in common: boilerplate of an outlet, and templates of bots.
 
-- 10,000 articles of one outlet have three equal sentences above and three below, which swamps an index of
-  sentences. 100 articles are published twice: half of them verbatim, half with an edit of `edits.py`.
-- Items of bots on earthquakes and closing markets differ in numbers, places and times only. Just the items
+- 10,000 articles of one outlet have the same three sentences above and three below, so by sentences all are
+  candidates. 100 articles are published twice: half of them verbatim, half with an edit of `edits.py`.
+- Items of bots on earthquakes and closing markets differ in numbers, places and times only. Only the items
   that are sent twice, verbatim, are duplicates.
 """
 

@@ -15,7 +15,7 @@ from dedup.extras.lab.hard_cases.prose import Dice, Draft, Writer
 from dedup.text.normalize import words
 
 WIRE_WORDS = 450  # length of the wire story
-SPREAD = 36 * 60  # minutes within which the papers print it
+SPREAD = 36 * 60  # minutes within which the papers print the story
 REHEADLINED = 0.7  # share of papers with their own headline
 LEAST_JACCARD = 0.75  # of a copy with the agency's text, over word 5-shingles
 DRAWS = 20  # maximum number of times that a paper draws its edits; the mildest edits count
@@ -24,7 +24,7 @@ DRAWS = 20  # maximum number of times that a paper draws its edits; the mildest 
 def make(
     seed: int, papers: int = 300, singles: int = 700, small_stories: int = 60, least: float = LEAST_JACCARD
 ) -> MadeCase:
-    """Make a story of `papers` copies (at least 4), `small_stories` of 2 to 4, and `singles` of one."""
+    """Make a story of `papers` copies (at least 4), `small_stories` stories of 2 to 4, and `singles` of 1."""
     dice = Dice(f"wire/{seed}")
     houses = [Paper.number(seed, number) for number in range(papers)]
     found = MadeCase()

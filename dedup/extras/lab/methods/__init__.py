@@ -1,4 +1,4 @@
-"""Methods of the field, by names on the command line.
+"""Methods of near-duplicate detection, by their names on the command line.
 
 all                             every method, in the order of their rows
 linear                          methods that do not look at every pair
@@ -44,7 +44,7 @@ for _name, _added in plugins.every("methods").items():
     if isinstance(_added, type) and issubclass(_added, Method) and _name == _added.name not in METHODS:
         METHODS[_name] = _added
     else:
-        plugins.refuse(plugins.declared("methods")[_name], "it is no Method of this name, or there are two")
+        plugins.refuse(plugins.declared("methods")[_name], "not a Method, or its name is wrong or taken")
 
 Value = int | float | str  # of a parameter: integers are at least 1, floats from 0 to 1
 
@@ -62,7 +62,7 @@ def parse(labels: str) -> list[Method]:
 
 
 def make(name: str) -> Method:
-    """Return one method, such as "minhash:bands=16:rows=8". Raises InputError: the name is of several."""
+    """Return one method, such as "minhash:bands=16:rows=8". Raises InputError: the name means several."""
     methods = parse(name)
     if len(methods) > 1:
         raise InputError(f"{name}: names several methods: {', '.join(method.name for method in methods)}")

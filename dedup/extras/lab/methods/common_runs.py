@@ -1,8 +1,8 @@
 """Methods 6 and 7: the longest common run or subsequence of characters, divided by the length of a text.
 
 A news-technology blog of 2012 used this score as its last, exact step. Runs of white space count as one
-space. Candidates share enough winnowing fingerprints for a run that reaches the floor; no pair with a run of
-at least `stretches.SHORTEST_RUN` (48) characters is missed.
+space. Candidates share enough winnowing fingerprints to have a run that reaches the floor. No pair with such
+a run is missed, if the run has at least `stretches.SHORTEST_RUN` (48) characters.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ class CommonSubstring(Method):
     finds = "articles that share enough winnowing fingerprints"
 
     threshold: float = 0.3  # share of the text that is one unchanged run; edits cut a copy into several runs
-    floor: float = 0.2  # a shorter run is a quotation, and set phrases of news would make many candidates
+    floor: float = 0.2  # shorter runs are quotations, or set phrases, which would make many candidates
     over: str = "shorter"  # "shorter" or "longer": the run is divided by the length of this text
 
     def __post_init__(self) -> None:
@@ -79,7 +79,7 @@ class CommonSubsequence(CommonSubstring):
 
     threshold: float = 0.8
     floor: float = 0.6
-    over: str = "longer"  # any long article has most characters of a short article in the same order
+    over: str = "longer"  # a long article has most characters of any short article, in the same order
     run: float = 0.1  # the least common run of a candidate, as a share of the text
 
     def candidates(self) -> Iterator[Pairs]:

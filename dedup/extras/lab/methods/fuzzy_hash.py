@@ -1,8 +1,8 @@
 """Method 12: ssdeep's context-triggered piecewise hash, and its comparison (Kornblum 2006; ppdeep).
 
 A text is cut at places that its own characters select, each piece gives one character of a digest, and
-digests are compared by edit distance. A score above 0 needs equal block sizes, or one twice the other, and 7
-common characters in a row or equal digests. Candidates are the pairs that meet both conditions.
+digests are compared by edit distance. A score above 0 has two conditions: equal block sizes, or one twice the
+other; and 7 common characters in a row, or equal digests. Candidates are the pairs that meet both.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class FuzzyHash(Method):
     source = "Kornblum 2006; the diary"
     finds = "articles whose digests share 7 characters in a row"
 
-    threshold: float = 0.5  # a half: the source names no threshold
+    threshold: float = 0.5  # our choice, because the source names no threshold
     floor: float = 0.01  # every score above 0
 
     def fit(self, corpus: DocumentSet) -> None:

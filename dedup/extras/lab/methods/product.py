@@ -28,7 +28,7 @@ class Product(Method):
     source = "this project"
     finds = "articles that share a sentence, a bucket or all words"
 
-    threshold: float = Settings().duplicate_signature_jaccard  # replaces the setting of this name
+    threshold: float = Settings().duplicate_signature_jaccard  # replaces the setting with the same name
     floor: float = 0.1
     settings: Settings = field(default_factory=Settings)
     models: Mapping[str, PunktModel] = field(default_factory=dict)  # trained for the corpus, by language
@@ -54,7 +54,7 @@ class Product(Method):
         return stories(self._orders, self._scored(pairs), accepted)
 
     def _scored(self, pairs: Pairs) -> Scored:
-        # `accepts` and `groups` ask again for the pairs that were scored last.
+        # `accepts` and `groups` need the pairs that were scored last, so these are kept.
         if self._last is None or self._last.pairs is not pairs:
             self._last = self._profiles.score(pairs, self._settings)
         return self._last

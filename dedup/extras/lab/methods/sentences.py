@@ -1,4 +1,4 @@
-"""Methods 1, 1w and 14: common sentences of two articles; sentences of too many articles are ignored."""
+"""Methods 1, 1w and 14: common sentences of two articles, without sentences that too many articles have."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class Sentences(Method):
 
     threshold: float = 0.3
     floor: float = 0.1
-    most: int = 10  # a sentence that more than this number of other articles have is ignored
+    most: int = 10  # a sentence is ignored if more than this number of other articles have it
 
     def fit(self, corpus: DocumentSet) -> None:
         read = Fingerprinter(Settings()).sentences
@@ -111,7 +111,7 @@ def form_weight(sentence: str) -> float:
     """
     found: list[str] = _WORD.findall(sentence)
     inner = found[1:]
-    names = sum(word[0].isupper() and len(word) > 1 for word in inner)  # "I" is no name
+    names = sum(word[0].isupper() and len(word) > 1 for word in inner)  # "I" is not a name
     return math.sqrt(len(found)) * (1 + names / max(len(inner), 1))
 
 
@@ -120,7 +120,7 @@ class Cascade(Sentences):
     """Method 14: three steps, each slower and more exact: sketch or sentence, shingles, common substring.
 
     A news-technology blog planned this in 2012. Candidates share an uncommon sentence (method 1) or a bucket
-    (method 4). Candidates with enough common word shingles (method 5) get the score of method 6; others 0.
+    (method 4). Pairs with enough common word shingles (method 5) get the score of method 6, other pairs 0.
     """
 
     row = "14"

@@ -50,7 +50,7 @@ class WordSets(SetMethod):
 
 @dataclass
 class SpotSigs(SetMethod):
-    """Method 2: shingles that begin with a stop word, frequent in prose and rare in page furniture.
+    """Method 2: shingles that begin with a stop word; these are frequent in prose, and rare in page menus.
 
     Theobald, Siddharth, Paepcke, "SpotSigs", SIGIR 2008; an exact join replaces the paper's exact filter.
     """
@@ -91,7 +91,7 @@ class MinHashLSH(WordSets):
     threshold: float = 0.5  # for the exact Jaccard of the shingles, not for the estimate by signatures
     floor: float = 0.2
     permutations: int = 128  # values per signature
-    bands: int = 32  # with 4 rows they find half of the pairs of Jaccard 0.38, and 98 % of those of 0.58
+    bands: int = 32  # 32 bands of 4 rows find half of the pairs with Jaccard 0.38, and 98 % with 0.58
     rows: int = 4
 
     def __post_init__(self) -> None:
@@ -147,7 +147,7 @@ class WordShingles(WordSets):
 
 @dataclass
 class CharacterShingles(WordShingles):
-    """Method 5 with characters of normalised words: compares every pair; a character takes 40 bytes."""
+    """Method 5 with characters of normalised words: compares every pair; takes 40 bytes a character."""
 
     row = "5"
     name = "character-shingles"
@@ -166,7 +166,7 @@ class LengthGroups(WordSets):
     """Method 13: for high thresholds, an exact join that compares only articles of similar length.
 
     PPJoin (Xiao et al., WWW 2008); Ullman's course. Of two texts with a Jaccard of 0.8, the smaller has at
-    least 0.8 of the shingles of the larger, and the rarest fifth of either has a common shingle.
+    least 0.8 of the shingles of the larger, and the rarest fifth of each text includes a common shingle.
     """
 
     row = "13"

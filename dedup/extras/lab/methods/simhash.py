@@ -21,12 +21,12 @@ from dedup.extras.lab.method import Method
 from dedup.text.hashing import hash_set
 
 BITS = 64
-MOST_BITS = 3  # maximum number of different bits: one less than the blocks, or pairs would be missed
+MOST_BITS = 3  # maximum number of different bits: fewer than the blocks, so that one block stays equal
 
 
 @dataclass
 class SimHash(Method):
-    """The share of equal bits; candidates are complete only up to 3 different bits, hence the floor."""
+    """Score: the share of equal bits. Candidates are complete up to 3 different bits, hence the floor."""
 
     row = "11"
     name = "simhash"

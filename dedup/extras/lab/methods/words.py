@@ -54,10 +54,10 @@ class TfIdf(Method):
 
 @dataclass
 class WordsOnce(Method):
-    """The longest common subsequence of the words that occur once, over the larger number of such words.
+    """The longest common subsequence of the words that occur once, divided by the larger number of them.
 
     DUPNIQ, for scanned books: two editions of one text have most of these words in the same order, even if
-    words between are misread.
+    words between them are misread.
     """
 
     row = "15"
@@ -69,7 +69,7 @@ class WordsOnce(Method):
 
     threshold: float = 0.3
     floor: float = 0.2
-    least: int = 4  # characters of a word that counts
+    least: int = 4  # least number of characters of a word that counts
 
     def fit(self, corpus: DocumentSet) -> None:
         numbers: dict[str, int] = {}

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from itertools import accumulate, pairwise
 
 MAX_POINTS = 100  # maximum number of points of a curve: a chart of 160 pixels shows no more
-SIDE, LEFT, TOP = 160, 26, 8  # of the square of a curve in its small chart, in pixels
+SIDE, LEFT, TOP = 160, 26, 8  # a curve's square in its small chart: side and edges, in pixels
 Point = tuple[float, float]
 
 
@@ -45,7 +45,7 @@ def thinned(points: Sequence[Point], most: int = MAX_POINTS) -> list[Point]:
 
 WIDTH, HEIGHT = 960, 480
 FLOOR, CEILING, WEST, EAST = HEIGHT - 50, 26, 52, WIDTH - 28  # edges of the area of dots, in pixels
-LETTER, LINE = 7.8, 15  # maximum width and height of a letter of size 13, in these pixels
+LETTER, LINE = 7.8, 15  # maximum width and height of a letter at font size 13, in pixels
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,7 +113,7 @@ def _labelled(dots: Sequence[Dot], places: Sequence[Point]) -> list[PlacedDot]:
             for left in (x + 9 + abs(shift) / 4, x - 9 - abs(shift) / 4 - wide)
             if left > WEST and left + wide < WIDTH and LINE < y + shift < FLOOR
         ]
-        # Of equally free boxes the first is the nearest. A label that fits nowhere is drawn on its dot.
+        # `min` takes the first of equally free boxes, the nearest. Without boxes a label is drawn on its dot.
         box = min(boxes, key=lambda box: sum(_overlap(box, other) for other in taken), default=(x, y, x, y))
         taken.append(box)
         found.append(PlacedDot(dot, x, y, box[0] if box[0] >= x else box[2], (box[1] + box[3]) / 2))

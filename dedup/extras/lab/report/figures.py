@@ -19,14 +19,14 @@ NONE = "–"  # shown for a missing number
 
 @dataclass(frozen=True, slots=True)
 class FigureEntry:
-    """A result and its evaluation (None without a truth); None stands for figures that cannot be computed."""
+    """A result and its evaluation (None without a truth). A figure is None if it cannot be computed."""
 
     result: MethodResult
     evaluation: Evaluation | None
 
     @property
     def tuned(self) -> float | None:
-        """Return F1 with the threshold tuned on the other half."""
+        """Return F1 of both halves of the articles, each with the threshold tuned on the other half."""
         return self.evaluation.tuned.f1 if self.evaluation and self.result.done else None
 
     def per_article(self, total: float) -> float | None:
@@ -45,7 +45,7 @@ class FigureEntry:
 
 
 def share(value: float) -> str:
-    """Format a measure from 0 to 1 with three digits; only 0 and 1 themselves read as 0 and 1.
+    """Format a measure from 0 to 1 with three digits; only exactly 0 and 1 are shown as 0.000 and 1.000.
 
     >>> share(0.9412), share(1.0), share(0.9999)
     ('0.941', '1.000', '>0.999')
@@ -84,7 +84,7 @@ class FigureColumn:
     """A column of the tables."""
 
     group: str  # its upper heading in the report, which leaves out columns without a group
-    name: str  # its lower heading there
+    name: str  # its lower heading in the report
     value: Callable[[FigureEntry], float | None]
     show: Callable[[float], str] = share
     best: int = 1  # 1 if more is better, -1 if less is better, or 0

@@ -103,7 +103,7 @@ def _listed(names: Sequence[str]) -> str:
 
 
 def losses(entries: Sequence[FigureEntry]) -> list[str]:
-    """Return a sentence for each band of story sizes in which the plain cut-off finds clearly fewer pairs."""
+    """Return a sentence for each band of story sizes in which the product finds clearly more."""
     ended = [entry for entry in entries if entry.tuned is not None]
     product = next((e for e in ended if e.result.row == PRODUCT_ROW), None)
     plain = next((e for e in ended if e.result.name == CUT_OFF), None)

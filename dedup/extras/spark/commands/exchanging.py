@@ -25,13 +25,13 @@ def export_corpus(
 ) -> None:
     """Export a corpus for a cluster: fingerprints, pins, settings, sentence parameters and the horizon.
 
-    With the export, the Spark engine reads only texts that are new or changed. The export is one snapshot;
-    other commands can run meanwhile. The folder contains no texts, and only you can read it; a stopped export
-    leaves no folder. Articles without a current fingerprint are left out and named. Needs the extra
-    `parquet`.
+    With the export, the Spark engine reads only texts that are new or changed. The export shows the corpus at
+    one moment; other commands can run meanwhile. The folder contains no texts, and only you can read it. If
+    you stop an export, no folder is left. Articles without a current fingerprint are left out, and some are
+    named. Needs the extra `parquet`.
 
-    With the hash key, texts can be crafted that collide. If you leave the key out, give it to the cluster
-    yourself.
+    Whoever knows the hash key can write texts whose hashes collide. If you leave the key out of the folder,
+    give the key to the cluster yourself.
 
     **Example**
 
@@ -52,31 +52,31 @@ def export_corpus(
     if report.left_out:
         named = ", ".join(report.left_out_ids[:3]) + (" …" if report.left_out > 3 else "")
         articles = counted(report.left_out, "article")
-        output.say(f"{articles} without a current fingerprint left out, for the cluster to read: {named}")
+        output.say(f"left out {articles} without a current fingerprint, which the cluster reads: {named}")
     if report.keyed:
         output.say(
             "the folder contains the secret hash key: keep others from reading it"
             if report.with_key
-            else "the corpus has a hash key, which is not in the folder: give it to the cluster"
+            else "the corpus has a hash key, which is not in the folder: give the key to the cluster"
         )
 
 
 def import_(
     folder: Annotated[Path, Argument(metavar="DIR", help="Folder that the Spark engine wrote.")],
     dry_run: Annotated[
-        bool, Option("--dry-run", help="Only compare, and list differences; exit code 3 if any.")
+        bool, Option("--dry-run", help="Only compare and list differences; exit code 3 if there are any.")
     ] = False,
     json: JsonOption = False,
 ) -> None:
     """Import the marks that the Spark engine made: all marks in one transaction, or none.
 
     The articles must be in the corpus already (by `dedup load`, or in attached tables): the import adds their
-    fingerprints, marks and pairs. First the command compares all articles, texts, times, settings, pins and
-    the horizon. If anything differs, it imports nothing and names the next step. Afterwards the corpus is as
-    after a backfill; articles that change during the import wait for the next backfill.
+    fingerprints, marks and pairs. First the command compares the result with the corpus: articles, texts,
+    times, settings, pins and the horizon. If anything differs, it imports nothing and names the next step. An
+    import has the same effect as a backfill. Articles that change meanwhile wait for the next backfill.
 
-    You may stop it at any moment, because one transaction at the end writes all marks. Needs the extra
-    `parquet`.
+    You may stop the import at any moment, because one transaction at its end writes all marks. Needs the
+    extra `parquet`.
 
     **Example**
 
@@ -94,7 +94,7 @@ def import_(
             output.say(str(problem))
     elif dry_run:
         new = counted(report.fingerprints, "new fingerprint")
-        output.say(f"it fits the corpus: {counted(report.articles, 'article')}, {new}; nothing was changed")
+        output.say(f"the result fits: {counted(report.articles, 'article')}, {new}; nothing was changed")
     else:
         marks, pairs = counted(report.marks, "mark"), counted(report.pairs, "pair")
         new = counted(report.fingerprints, "fingerprint")

@@ -1,4 +1,4 @@
-"""Command `dedup spark`: make marks on a cluster, or on one machine without a database; estimate the cost."""
+"""Command `dedup spark`: compute marks with Spark, without a database; or estimate the cost of such a run."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 SPARK_PACKAGES = ("pyspark", "pandas", "pyarrow")  # Packages of the extra `spark`
 
-# On one machine Spark listens only on that machine, and serves no page.
+# If Spark runs on one machine, it accepts connections only from this machine, and serves no web page.
 LOCAL = {
     "spark.driver.bindAddress": "127.0.0.1",
     "spark.driver.host": "127.0.0.1",
@@ -34,12 +34,12 @@ LOCAL = {
 
 QUIET = {"spark.ui.showConsoleProgress": "false", "spark.log.level": "ERROR"}
 
-PARTITIONS_PER_CORE = 2  # Of shuffled data on one machine; Spark's 200 would have a few rows each
+PARTITIONS_PER_CORE = 2  # For shuffled data on one machine; each of Spark's default 200 would have few rows
 
 spark_app = typer.Typer(
     no_args_is_help=True,
     help="""
-Make marks on a Spark cluster, the same as in Postgres, for a corpus that is too large for one machine.
+Compute the same marks as in Postgres on a Spark cluster, for a corpus that is too large for one machine.
 
 The commands need no database; `dedup import` imports the result into Postgres. See docs/spark.md for
 Databricks, EMR and other clusters. The commands need the extra `spark` and Java 17.
@@ -50,14 +50,14 @@ InputOption = Annotated[
     str, Option("--input", metavar="PATH", help="Table of articles, at any address that Spark reads.")
 ]
 TableFormatOption = Annotated[
-    str, Option("--format", help="parquet; delta, iceberg or orc, if Spark has it; table: a name in Spark.")
+    str, Option("--format", help="parquet; delta, iceberg, orc if Spark has it; table: --input is its name.")
 ]
 CorpusOption = Annotated[
     str | None,
     Option("--corpus", metavar="DIR", help="Folder of `dedup export corpus`, with settings and pins."),
 ]
 SetOption = Annotated[
-    list[str] | None, Option("--set", metavar="NAME=VALUE", help="Setting, if no --corpus; may be repeated.")
+    list[str] | None, Option("--set", metavar="NAME=VALUE", help="Setting (not with --corpus); repeatable.")
 ]
 HashKeyOption = Annotated[
     str | None, Option("--hash-key", help="Secret key of the corpus; `-` reads the key from stdin.")
@@ -101,14 +101,14 @@ def run(
     memory: MemoryOption = "4g",
     json: JsonOption = False,
 ) -> None:
-    """Give every article of a table the same mark as in Postgres.
+    """Compute the mark of every article of a table: the same mark as in Postgres.
 
     Columns are recognized as in `dedup load`. Rows that cannot be read are refused, and fields that cannot be
     read are left out. Both are counted by reason; the refused rows become a table of the result.
 
     The output has the tables `mark`, `match`, `common_sentence`, `fingerprint` and `refused`, and `run.json`
-    with settings, versions and costs. If you run a stopped command again, it continues from the folder of
-    steps; remove that folder at the end.
+    with settings, versions and costs. If you run a stopped command again, it continues with the first
+    unfinished step. Remove the folder of steps (`--work`) at the end.
 
     **Examples**
 
@@ -171,8 +171,8 @@ def estimate_(
 ) -> None:
     """Estimate the cost of a run: number of texts, pairs and bytes, and the keys with most pairs.
 
-    The texts are read and grouped, but no pair is compared. With `--sample` the figures for the whole table
-    are estimated from a share of the articles, which misses keys that few texts share.
+    Texts that share a key (a sentence or a hash) are pairs. They are read and grouped by keys, not compared.
+    `--sample` estimates the figures from a share of the articles, which misses keys that few texts share.
 
     **Example**
 
@@ -207,13 +207,13 @@ def estimate_(
         ("keys of several texts", f"{found.keys:,}"),
         ("pairs, if all were compared", f"{found.pairs:,}"),
         ("pairs of the first round", f"{found.first_round:,} (head {found.head:,})"),
-        ("stored up to the groups", output.size(found.step_bytes)),
+        ("stored before the rounds", output.size(found.step_bytes)),
         ("pairs of the first round, bytes", output.size(found.pair_bytes)),
     ]
     output.table("", ("", ""), facts)
     rows = [(key.kind, str(key.key), key.texts, key.pairs, key.source_id) for key in found.worst]
     output.table(
-        "keys by pairs", ("kind", "key", "texts", "pairs", "id"), rows, ("texts", "pairs"), ids=("key",)
+        "keys of most pairs", ("kind", "key", "texts", "pairs", "id"), rows, ("texts", "pairs"), ids=("key",)
     )
 
 
@@ -223,7 +223,7 @@ def _tell(name: str, seconds: float, rows: int) -> None:
 
 @contextmanager
 def _session(master: str | None, remote: str | None, memory: str, partitions: int | None) -> Iterator[Any]:
-    """Yield the Spark session of the options, of spark-submit or of the environment; else a local one."""
+    """Yield a Spark session: from the options, spark-submit or the environment, or else a local session."""
     if master and remote:
         raise InputError("--master and --remote exclude each other: give one of the two")
     given = "PYSPARK_GATEWAY_PORT" in os.environ or "SPARK_REMOTE" in os.environ
@@ -249,7 +249,7 @@ def _session(master: str | None, remote: str | None, memory: str, partitions: in
     for name, value in settings.items():
         if not given and not remote:
             builder = builder.config(name, value)
-    output.say("starting Spark" if not given else "using the session of Spark")
+    output.say("starting Spark" if not given else "using the running Spark session")
     with explained("Spark does not start"):
         spark = builder.getOrCreate()
     try:
@@ -275,7 +275,7 @@ def _settings(values: list[str] | None, key: str | None, folder: str | None) -> 
             raise InputError(f"--set wants NAME=VALUE, not {name!r}; the hash key has an option of its own")
         found[name] = value
     if key == "random":
-        raise InputError("fingerprints of a random key fit no corpus: pass the key of the corpus")
+        raise InputError("fingerprints made with a random key fit no corpus: pass the key of the corpus")
     return Settings().with_values({**found, "hash_key": hash_key(key) if key else ""})
 
 

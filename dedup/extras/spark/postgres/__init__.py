@@ -12,7 +12,7 @@ class CorpusExport(Answer):
     """Report of an export."""
 
     folder: str
-    articles: int = 0  # without archived ones
+    articles: int = 0  # articles that are not archived
     fingerprints: int = 0  # articles with a current fingerprint
     failed: int = 0  # articles that cannot have a fingerprint
     left_out: int = 0  # all other articles, which the cluster reads as new
@@ -29,7 +29,7 @@ class MarkDisagreement(Answer):
     """A difference between a result and the corpus."""
 
     words: str  # a description that follows the count
-    count: int = 0  # number of articles, or of the things that `words` names; 0: the whole corpus differs
+    count: int = 0  # number of articles or other things, as `words` says; 0: the whole corpus differs
     examples: list[str] = field(default_factory=list)  # some source_ids
     next: str = ""  # the next step
 
@@ -44,9 +44,9 @@ class ImportReport(Answer):
     """Report of an import, or of a dry run."""
 
     folder: str
-    problems: list[MarkDisagreement] = field(default_factory=list)  # with any, nothing was changed
-    articles: int = 0  # of the result
-    fingerprints: int = 0  # new to the corpus
+    problems: list[MarkDisagreement] = field(default_factory=list)  # if any, nothing was changed
+    articles: int = 0  # articles of the result
+    fingerprints: int = 0  # fingerprints that are new to the corpus
     marks: int = 0  # written marks, which differed from the stored ones
     pairs: int = 0  # written pairs, which differed from the stored ones
     common_entered: int = 0  # sentences that became common

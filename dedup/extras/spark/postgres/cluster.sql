@@ -1,4 +1,4 @@
--- Export for a cluster, and import of its result.
+-- Statements of the export for a cluster, and of the import of the cluster's result.
 
 -- name: digest
 -- Compute `exchange.text_digest` of an article `a` with the text `t.text`; null if the text is null.
@@ -19,7 +19,7 @@ SELECT count(*) FROM dedup.article_mark WHERE NOT archived
 
 -- name: fingerprints
 -- Select the articles inside the window: times, digest of the text, and fingerprint or reason of the failure. `known`
--- is false if there is neither a reason nor a fingerprint of the version wanted for the language.
+-- is true if there is a reason, or a fingerprint of the version wanted for the language, and the text is unchanged.
 SELECT a.source_id, (extract(epoch FROM a.published_at) * 1000000)::bigint,
        (extract(epoch FROM a.added_at) * 1000000)::bigint, b.digest, v.version, coalesce(f.content_hash, 0),
        coalesce(f.sentence_hashes, '{}'), coalesce(f.signature, ''), coalesce(f.buckets, '{}'),
@@ -32,7 +32,7 @@ LEFT JOIN dedup.fingerprint f
 CROSS JOIN LATERAL (
     SELECT CASE WHEN a.status = 'failed' AND %(failures)s THEN a.reason END AS reason,
            f.article_id IS NOT NULL OR a.status = 'failed' AND %(failures)s AS known) AS k
--- A row of an attached table may have changed before its article did.
+-- The text in an attached table may have changed, and `text_hash` of the article may still be the old hash.
 LEFT JOIN LATERAL (
     SELECT ${digest} AS digest,
            a.text_hash IS NULL OR a.text_hash = sha256(convert_to(t.text, 'UTF8')) AS same
@@ -41,24 +41,24 @@ WHERE NOT a.archived AND (%(horizon)s::timestamptz IS NULL OR
     dedup.canonical_time(a.published_at, a.added_at, %(policy)s, %(earliest)s) >= %(horizon)s)
 
 -- name: stage_marks
--- Make the table of marks, as the folder of a result has them.
+-- Make a temporary table for the result's marks.
 CREATE TEMPORARY TABLE import_mark (
     source_id text COLLATE "C", status text COLLATE "C", duplicate_of text COLLATE "C", score double precision,
     reason text COLLATE "C")
 
 -- name: stage_pairs
--- Make the table of pairs, the later article first.
+-- Make a temporary table for the result's pairs, the later article first.
 CREATE TEMPORARY TABLE import_match (
     source_id text COLLATE "C", other_source_id text COLLATE "C", relation text COLLATE "C", rule text COLLATE "C",
     score double precision, sentence_jaccard double precision, signature_jaccard double precision,
     containment double precision, best_match boolean)
 
 -- name: stage_common
--- Make the table of common sentences.
+-- Make a temporary table for the result's common sentences.
 CREATE TEMPORARY TABLE import_common (sentence_hash bigint, carriers bigint, effective_stories double precision)
 
 -- name: stage_articles
--- Make the table of places, with the columns of the folder's `fingerprint` that are not part of a fingerprint.
+-- Make a temporary table for the result's articles; `place` numbers the rows of the result's table `fingerprint`.
 CREATE TEMPORARY TABLE import_article (
     place bigint, source_id text COLLATE "C", published_at bigint, added_at bigint, reason text COLLATE "C",
     text_digest bytea)
@@ -68,7 +68,7 @@ CREATE TEMPORARY TABLE import_article (
 SELECT atttypid FROM pg_attribute WHERE attrelid = %(table)s::regclass AND attnum > 0 ORDER BY attnum
 
 -- name: stage_fingerprints
--- Make the table of fingerprints; `article_id` is the place.
+-- Make a temporary table for the result's fingerprints; `article_id` holds the place of an article, not an id.
 CREATE TEMPORARY TABLE import_fingerprint (LIKE dedup.fingerprint INCLUDING DEFAULTS, PRIMARY KEY (article_id))
 
 -- name: analyze_staged
@@ -117,7 +117,7 @@ CREATE INDEX ON pg_temp.import_row (id)
 ANALYZE pg_temp.import_row
 
 -- name: found
--- Count the articles that a check finds, and return the names of some. `check` is one of the statements below.
+-- Count the articles that a check finds, and return some source_ids. `check` is one of the statements below.
 SELECT count(*), (array_agg(source_id ORDER BY source_id))[:%(named)s] FROM (${check}) AS f (source_id)
 
 -- name: not_here
@@ -137,13 +137,13 @@ WHERE NOT a.archived
 SELECT source_id FROM pg_temp.import_row WHERE archived OR own_time < %(horizon)s::timestamptz
 
 -- name: other_text
--- Find articles with another text, title or language than in the result.
+-- Find articles whose text, title or language here differs from the result's.
 SELECT a.source_id
 FROM pg_temp.import_row r JOIN dedup.article a USING (id) CROSS JOIN LATERAL (SELECT ${text} AS text OFFSET 0) AS t
 WHERE r.text_digest IS DISTINCT FROM ${digest}
 
 -- name: other_time
--- Find articles with another time than in the result.
+-- Find articles whose canonical time here differs from the result's.
 SELECT source_id FROM pg_temp.import_row WHERE own_time <> time
 
 -- name: other_version
@@ -171,7 +171,7 @@ SELECT n.source_id FROM pg_temp.import_article n
 WHERE NOT EXISTS (SELECT FROM pg_temp.import_mark m WHERE m.source_id = n.source_id)
 
 -- name: contradicting_marks
--- Find articles with a mark that contradicts itself.
+-- Find articles with a mark whose values contradict each other, the fingerprint or the mark of the original.
 SELECT r.source_id
 FROM pg_temp.import_row r LEFT JOIN pg_temp.import_mark o ON o.source_id = r.duplicate_of
 WHERE r.status NOT IN ('unique', 'similar', 'duplicate', 'failed')
@@ -192,7 +192,7 @@ FROM pg_temp.import_row r LEFT JOIN pg_temp.import_row o ON o.source_id = r.dupl
 CREATE UNIQUE INDEX ON pg_temp.import_known (id)
 
 -- name: pairs
--- Make the table of pairs by ids.
+-- Make the table of pairs with the ids of their articles instead of source_ids.
 CREATE TEMPORARY TABLE import_pair AS
 SELECT a.id AS article_id, o.id AS other_id, m.relation, m.rule, m.score, m.sentence_jaccard,
        m.signature_jaccard, m.containment, m.best_match
@@ -262,7 +262,7 @@ SELECT count(*), count(place) FROM pg_temp.import_known
 SELECT sentence_hash, carriers, effective_stories FROM pg_temp.import_common
 
 -- name: ids_of_places
--- Select the articles of fingerprints by their places.
+-- Select the ids of the articles at the given places of the result.
 SELECT place, id FROM pg_temp.import_row WHERE place = ANY (%(places)s::bigint[])
 
 -- name: recount_all
@@ -313,7 +313,7 @@ WHERE a.id = r.id AND a.id <> ALL (%(left)s::bigint[])
        IS DISTINCT FROM (r.status, r.original, r.score, r.reason, false, r.status <> 'failed'))
 
 -- name: drop_pairs
--- Delete the stored pairs inside the window that the result lacks, or has with other values.
+-- Delete each stored pair inside the window that is not in the result with the same values.
 DELETE FROM dedup.match m USING dedup.article_mark a
 WHERE a.id = m.article_id AND NOT a.archived AND NOT EXISTS (
     SELECT FROM pg_temp.import_pair p
@@ -332,12 +332,12 @@ FROM pg_temp.import_pair p WHERE p.article_id <> ALL (%(gone)s::bigint[]) AND p.
 ON CONFLICT (article_id, other_id) DO NOTHING
 
 -- name: write_flags
--- Correct the flags `canonical` of stored fingerprints that differ from the marks.
+-- Correct the flag `canonical` of stored fingerprints where it contradicts the mark.
 UPDATE dedup.fingerprint f SET canonical = NOT f.canonical FROM pg_temp.import_known r
 WHERE f.article_id = r.id AND r.status <> 'failed' AND f.canonical = (r.status = 'duplicate')
 
 -- name: last_settled
--- Select the latest time of an article in the result.
+-- Select the latest canonical time of the articles in the result.
 SELECT max(time) FROM pg_temp.import_known WHERE status <> 'failed'
 
 -- name: partners

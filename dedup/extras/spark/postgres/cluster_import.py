@@ -39,7 +39,7 @@ def add(cursor: Cursor, table: str, rows: Iterable[Sequence[object]]) -> None:
 
 
 def add_fingerprints(cursor: Cursor, first: int, made: Fingerprints) -> None:
-    """Add fingerprints; they get consecutive places in the result, from `first` on."""
+    """Add fingerprints, and number them (their places in the result) from `first` on."""
     places = bigints(range(first, first + len(made)))
     into = f"COPY pg_temp.import_fingerprint ({COLUMNS}) FROM STDIN (FORMAT BINARY)"
     with cursor.copy(into.encode()) as copy:
@@ -76,7 +76,7 @@ _CHECKS: tuple[dict[str, str], ...] = (
         "marks_disagree": "mark(s) not following from the pairs",
     },
 )
-"""Statements that check rows, then articles, then pairs, each with words for the rows that it finds."""
+"""Statements that check rows, then articles, then pairs, each with the message about rows that it finds."""
 
 _NEXT = {
     "not_here": "store them with `dedup load`, or run the cluster again without them",
@@ -85,7 +85,7 @@ _NEXT = {
     "readable": "run the cluster again, with a new `dedup export corpus`",
     "other_fingerprint": "run `dedup verify`, then the cluster again",
 }
-"""Next steps for an undamaged result."""
+"""Next steps by check; after any other check that fails, the result is damaged."""
 
 
 @dataclass(slots=True)
@@ -93,9 +93,9 @@ class Checked:
     """A result that agrees with the corpus."""
 
     since: int  # number of the last change by people before the check
-    taken: Bigints  # ids of the changes of sentences that `counts` includes
+    taken: Bigints  # ids of the noted changes of sentences, which `counts` includes
     counts: Sequence[SentenceCount] = ()
-    changes: Sequence[CommonChange] = ()  # to the table of common sentences
+    changes: Sequence[CommonChange] = ()  # changes to the table of common sentences
 
 
 def differences(cursor: Cursor, basis: Basis) -> list[MarkDisagreement]:
@@ -111,14 +111,14 @@ def differences(cursor: Cursor, basis: Basis) -> list[MarkDisagreement]:
 
 
 def check(cursor: Cursor, basis: Basis, report: ImportReport, advance: Callable[[int], object]) -> Checked:
-    """Compare the staged result with the corpus, and prepare the writing; differences go to the report.
+    """Compare the staged result with the corpus, write differences to the report, and prepare the writing.
 
     The transaction must be a snapshot. For a result that agrees with the corpus, two tables are made:
 
         import_known    articles by id, with the id of the original, and the place of a new fingerprint
         import_pair     pairs by ids
 
-    After statements that may take minutes, `advance` is called with 0 as a sign of life.
+    After each statement that may take minutes, `advance(0)` shows that the import is alive.
     """
     whole_tables(cursor)
     checked = Checked(memory_engine.last_change(cursor), common_sentences.take_changes(cursor)[1])
@@ -152,7 +152,7 @@ def _execute(cursor: Cursor, *names: str) -> None:
 def _disagree(
     cursor: Cursor, found: ClusterWanted, part: int, report: ImportReport, advance: Callable[[int], object]
 ) -> bool:
-    """Do one part of the checks; returns True if the report has problems."""
+    """Do the checks of `_CHECKS[part]`. Return True if the report has problems."""
     for name, words in _CHECKS[part].items():
         check = _sql(name, text=articles.body_sql("a")).decode()
         count, named = one_row(cursor, _sql("found", check=check), found.values | {"named": NAMED})
@@ -183,13 +183,13 @@ def _check_common(cursor: Cursor, settings: Settings, checked: Checked, report: 
     wrong = len(set(staged) ^ set(present.items())) + len(staged) - len(set(staged))
     if wrong:
         _add(report, "common sentence(s) not following from the fingerprints of the result", wrong)
-    # Staged fingerprints are known by place; the table of common sentences wants the id of a carrier.
+    # Staged fingerprints have places, not article ids, but the table of common sentences needs ids.
     places = bigints([c.carrier for c in changes if c.carrier is not None])
     ids = dict(cursor.execute(_sql("ids_of_places"), {"places": places}).fetchall())
     checked.changes = [replace(c, carrier=None if c.carrier is None else ids.get(c.carrier)) for c in changes]
 
 
-# For each sort and hash of whole tables. With the default of 4 MB, sorts of a million articles go to disk.
+# Memory for each sort and hash. With the default of 4 MB, Postgres sorts a million articles on disk.
 WORK_MEMORY = "64MB"
 
 
@@ -200,9 +200,9 @@ def whole_tables(cursor: Cursor) -> None:
 
 
 def store_fingerprints(cursor: Cursor) -> None:
-    """Store the new fingerprints of a result as waiting; drops any that a stopped engine left behind."""
+    """Replace fingerprints that wait to be used (a stopped engine may have left some) by the result's."""
     whole_tables(cursor)
-    # Changes of sentences are not noted row by row here: if the import ends early, all must be counted again.
+    # Sentences of the new fingerprints are not noted here: if the import ends early, all are counted again.
     _execute(cursor, "recount_all", "forget_waiting", "store_fingerprints")
 
 
@@ -214,9 +214,9 @@ def write(
     report: ImportReport,
     advance: Callable[[int], object],
 ) -> None:
-    """Write marks, pairs, flags, common sentences and counts, under the settle lock; fills in the report.
+    """Write marks, pairs, flags, common sentences and counts, and fill in the report. Needs the settle lock.
 
-    `examples`: words of sentences that become common. `advance`: as in `check`.
+    `examples` maps hashes of sentences that become common to their words. `advance`: see `check`.
     """
     whole_tables(cursor)
     changed = memory_engine.find_changed(cursor, checked.since)
@@ -232,15 +232,15 @@ def write(
     cursor.execute(_sql("write_flags"))
     common_sentences.apply(cursor, checked.changes, (), dict(examples))
     common_sentences.finish(cursor, checked.counts, checked.taken, settings, everything=True)
-    # The fingerprints of the result are in use now: any that still wait were left behind by a stopped engine.
+    # The result's fingerprints are in use now. Fingerprints that still wait were left by a stopped engine.
     _execute(cursor, "forget_waiting", "note_unread")
     memory_engine.note_settled_through(cursor, one_row(cursor, _sql("last_settled"))[0])
-    # Triggers of people's changes fired before these marks were written, so make the articles stale again.
+    # Triggers made changed articles stale before the marks above were written, so do that again.
     if len(left):
         articles.remove_pairs(cursor, rewritten)
         articles.withdraw(cursor, left)
         settling.make_stale(cursor, _ids(cursor, "partners", gone).tolist())
-        # For articles that changed before their new fingerprints were stored, triggers noted no sentences.
+        # If an article changed before its new fingerprint was stored, triggers noted no sentences.
         if len(_ids(cursor, "newly_fingerprinted", bigints({*gone.tolist(), *rewritten.tolist()}))):
             _execute(cursor, "recount_all")
 

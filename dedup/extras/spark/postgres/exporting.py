@@ -1,4 +1,4 @@
-"""`dedup export corpus`: fingerprints with digests of their texts, pins, settings and horizon in a folder."""
+"""`dedup export corpus`: write fingerprints, digests of texts, pins, settings and horizon to a folder."""
 
 from __future__ import annotations
 
@@ -36,12 +36,12 @@ PAGE = 2_000  # maximum number of rows fetched from the server together: about 2
 
 @dataclass(frozen=True, slots=True)
 class ClusterWanted:
-    """The wanted state of the corpus, by which the next backfill settles, and so must a cluster."""
+    """The wanted state of the corpus: settings, pins and models for the next backfill, and for a cluster."""
 
     corpus: CorpusState
     fingerprinter: Fingerprinter
     horizon: datetime | None  # articles before this time are outside the corpus
-    failures: bool  # failed articles stay failed, because no backfill is about to read all texts again
+    failures: bool  # true: failed articles stay failed; false: the next backfill reads all texts again
 
     @property
     def values(self) -> dict[str, Any]:
@@ -54,7 +54,7 @@ def wanted(cursor: Cursor) -> ClusterWanted:
     for attachment in attachments.list_active(cursor):
         if attachment.html:
             raise InputError(
-                f"{attachment.name} is attached with --html, and a cluster takes no article out of HTML:"
+                f"{attachment.name} is attached with --html, and a cluster cannot read articles from HTML:"
                 " settle this corpus with `dedup backfill`"
             )
     settings, models = rulebooks.load_wanted(cursor), rulebooks.load_models(cursor, wanted=True)
@@ -81,12 +81,12 @@ def export(
     progress: Progress | None = None,
     stop: Callable[[], bool] = lambda: False,
 ) -> CorpusExport:
-    """Write the whole folder, or no folder; see `Deduplicator.export_corpus`."""
+    """Write the folder completely, or not at all; see `Deduplicator.export_corpus`."""
     path, shown = Path(folder), progress or SilentProgress()
     _refuse_used(path)
     report = CorpusExport(str(path), with_key=hash_key)
     try:
-        # A temporary folder has the mode 0700, because it may hold the hash key. The final rename is atomic.
+        # A temporary folder has the mode 0700, which protects the hash key. The final rename is atomic.
         with tempfile.TemporaryDirectory(
             prefix=f".{path.name}.", dir=path.absolute().parent, ignore_cleanup_errors=True
         ) as temporary:
@@ -120,7 +120,7 @@ def _known(
     progress: Progress,
     stop: Callable[[], bool],
 ) -> Iterator[pa.RecordBatch]:
-    """Yield the known fingerprints of articles that are not archived, in no order; the report counts all."""
+    """Yield the known fingerprints of articles that are not archived, in no order; count all articles."""
     query = _sql("fingerprints", text=articles.body_sql("a"))
     values = found.values | versions(cursor, found.fingerprinter) | {"failures": found.failures}
     cursor.execute(b"DECLARE known NO SCROLL CURSOR FOR " + query, values)

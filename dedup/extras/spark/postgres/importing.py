@@ -67,7 +67,7 @@ def run(
         if connection.pooled:
             raise InputError(
                 f"{database.location} is behind a pooler that lends connections for a transaction only;"
-                " an import needs one for itself: connect to the server"
+                " an import needs its own connection: connect to the server"
             )
         work = _Work(database, connection, path, basis, tables, stop)
         if dry_run:
@@ -81,7 +81,7 @@ def run(
             try:
                 work.all(heartbeat.run, Both(heartbeat, shown))
             except BaseException as error:
-                # If the database failed, this may fail, too; the next run then sees that the heartbeat ended.
+                # If the database failed, `end` may fail, too; the next run sees that the heartbeat stopped.
                 with suppress(Exception):
                     heartbeat.end("failed", type(error).__name__)
                 if isinstance(error, StaleRulesError):
@@ -100,7 +100,7 @@ def run(
 
 @dataclass
 class _Work:
-    """A running import, whose own session has the staged tables."""
+    """A running import. Its connection holds the temporary tables."""
 
     database: Database
     connection: Connection
@@ -166,7 +166,7 @@ class _Work:
 
         Raises InputError: a file is cut off, or holds values that no cluster writes.
         """
-        # Rows that the cluster refused are no articles, so the import does not read this table.
+        # The import does not read the table `refused`, because refused rows have no marks.
         rows = sum(files.rows for name, files in self.tables.items() if name != "refused")
         progress.start("reading the result", rows)
         with self._timed("reading"), self._transaction() as cursor:
@@ -188,7 +188,7 @@ class _Work:
         return True
 
     def _articles(self, batch: pa.RecordBatch, first: int) -> Iterator[tuple[Any, ...]]:
-        """Return the rows of `import_article`, with places from `first` on; raises InputError."""
+        """Return rows for `import_article`, with places from `first` on; raises InputError for bad values."""
         for name in ("published_at", "added_at"):
             bounds = pa.compute.min_max(batch.column(name)).as_py()
             if bounds["min"] is not None and not _FIRST <= bounds["min"] <= bounds["max"] <= _LAST:
@@ -214,7 +214,7 @@ class _Work:
             or (words < 0).any()
             or (shingles < 0).any()
         ):
-            raise self._damaged("fingerprints have another shape than the settings give them")
+            raise self._damaged("fingerprints do not have the sizes that the settings give them")
         buckets = np.zeros((count, settings.buckets), np.int64)
         buckets[bands > 0] = batch.column("buckets").flatten().to_numpy().reshape(-1, settings.buckets)
         signature = np.zeros((count, settings.signature_bytes), np.uint8)
