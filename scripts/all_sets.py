@@ -1,12 +1,12 @@
-"""Run all methods on all sets of real news with silver truth: F1 over the near-duplicate pairs.
+"""Run all methods on all sets of real news that have a silver truth, and print F1 of near-duplicate pairs.
 
     scripts/all_sets.py [SET ...] [--data FOLDER] [--methods LIST] [--keep FOLDER] [--limit SECONDS] [--json]
 
 Runs `dedup lab compare` on each set and prints one table per measure: a row per set, a column per method. On
-sets of more than 10,000 articles, methods that look at every pair are left out. `own`: at the method's own
-threshold. `tuned`: at the best threshold of the other half of the articles. `strict`: like own, but pairs
-with a Jaccard between 0.5 and 0.8, which are otherwise not counted, count as wrong. A * follows the names of
-methods that compute the measure of the silver truth. Takes about 20 minutes; --keep reuses finished results.
+sets of more than 10,000 articles, methods that compare every pair are left out. `own`: F1 at the method's own
+threshold. `tuned`: F1 at the threshold that is best for the other half of the articles. `strict`: like `own`,
+but pairs with a Jaccard of 0.5 to 0.8 are wrong instead of not counted. A * follows the name of a method that
+computes the Jaccard of the silver truth itself. Takes about 20 minutes; --keep reuses finished results.
 """
 
 from __future__ import annotations
@@ -27,10 +27,10 @@ from dedup.extras.lab.evaluation.measures import Evaluation, evaluate
 from dedup.extras.lab.methods import parse
 
 LARGE = 10_000
-"""Maximum number of articles with which methods that look at every pair are run."""
+"""Maximum number of articles of a set on which methods that compare every pair are run."""
 
 CIRCULAR = ("minhash", "word-shingles", "length-groups")
-"""Methods that compute the measure of the silver truth: the Jaccard of word 5-shingles."""
+"""Methods that compute the measure that defines the silver truth: the Jaccard of word 5-shingles."""
 
 MEASURES: dict[str, Callable[[Evaluation], float | None]] = {
     "own": lambda e: e.own.f1,
@@ -39,7 +39,7 @@ MEASURES: dict[str, Callable[[Evaluation], float | None]] = {
 }
 
 Scores = Mapping[str, Mapping[str, float | None]]
-"""Values by label of the method, then by name of the measure."""
+"""Values of the measures: by label of the method, then by name of the measure."""
 
 
 def main() -> int:

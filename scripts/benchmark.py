@@ -2,10 +2,10 @@
 
     scripts/benchmark.py [FILE] [--held N] [--workers N] [--settings NAME=VALUE]... [--json]
 
-Loads a file on an embedded server, does a backfill and a second backfill without work, and submits the
-articles held back from the load one by one, like a scraper. Every stage calls the functions behind the
-commands. Memory is that of this process and its workers, without Postgres. Takes about 5 minutes on an idle
-machine.
+Loads a file into an embedded server, except its last articles, and does a backfill and a second backfill that
+finds no work. Then submits the last articles one by one, like a scraper. Calls the functions behind the
+commands. Memory is counted for this process and its workers, but not for Postgres. Takes about 5 minutes on
+an idle machine.
 """
 
 from __future__ import annotations
@@ -39,10 +39,10 @@ FILE = "reuters_web_2006_2010.jsonl.gz"
 """58,051 articles in time order: the largest of the sets beside the checkout."""
 
 HELD_ARTICLES = 2_000
-"""Number of last articles of the file, held back from the load and submitted one by one."""
+"""Number of articles at the end of the file that are not loaded but submitted one by one."""
 
 SAMPLE_SECONDS = 0.05
-"""Seconds between two samples of memory; a worker holds a chunk of texts for about this time."""
+"""Seconds between two samples of memory; about the time for which a worker keeps a chunk of texts."""
 
 TABLES = ("article", "fingerprint", "match", "common_sentence")
 
@@ -114,7 +114,7 @@ def prepare(database: Database, report: Report, settings: dict[str, str], worker
 
 
 def measure_load(database: Database, report: Report, file: Path, hold: int, held: deque[Article]) -> None:
-    """Store the articles of a file in batches, except the last `hold` articles, which go into `held`."""
+    """Store the articles of a file in batches, but put the last `hold` articles into `held`."""
     started = time.perf_counter()
     report.loaded = store(database, _all_but_last(hold, _accepted(file, report), held))
     report.load_seconds = time.perf_counter() - started
@@ -134,14 +134,14 @@ def measure_backfill(database: Database, report: Report, workers: int | None) ->
 
 
 def measure_idle_backfill(database: Database, report: Report, workers: int | None) -> None:
-    """Time a backfill without work."""
+    """Measure the time of a backfill that finds no work."""
     started = time.perf_counter()
     backfill(database, workers=workers)
     report.idle_backfill_seconds = time.perf_counter() - started
 
 
 def measure_check(url: str, report: Report, held: Iterable[Article]) -> None:
-    """Time the hook in this process, one article after the other."""
+    """Measure the time to submit each article in this process, one article after the other."""
     latencies = []
     with Deduplicator(url) as deduplicator:
         for article in held:
@@ -158,7 +158,7 @@ def measure_check(url: str, report: Report, held: Iterable[Article]) -> None:
 
 
 def measure_sizes(database: Database, report: Report) -> None:
-    """Measure the size on disk; a table counts with its indexes and long texts."""
+    """Measure the size on disk. The size of a table includes its indexes and long texts."""
     with database.transaction() as cursor:
         row = cursor.execute("SELECT pg_database_size(current_database())").fetchone()
         report.database_mb = row[0] / 1e6 if row else 0.0
@@ -169,7 +169,7 @@ def measure_sizes(database: Database, report: Report) -> None:
 
 @contextmanager
 def _peak_memory() -> Iterator[dict[int, int]]:
-    """Yield the peak resident bytes per process id, of this process and its children, during the block."""
+    """Yield the peak memory in bytes, by process id, of this process and its children during the block."""
     peak: dict[int, int] = {}
     done = threading.Event()
 

@@ -1,4 +1,4 @@
-"""Build the compiled kernel, `dedup/text/native.c`: as a part of `pip install`, or by hand.
+"""Build the compiled kernel (`dedup/text/native.c`, the slowest steps in C), in `pip install` or by hand.
 
 Uses the C compiler named by CC, or `cc`, or the compiler of the `ziglang` wheel, which pip installs if there
 is no other compiler. The kernel runs on any processor of the architecture, and finds out at run time which
@@ -32,7 +32,7 @@ TARGETS = {
     "macosx_11_0_x86_64": "x86_64-macos.11.0",
     "macosx_11_0_arm64": "aarch64-macos.11.0",
 }
-"""Names of platforms for `zig cc`, by the wheel's tag."""
+"""Names that `zig cc` has for platforms, by the platform tag of the wheel."""
 
 
 class NotCompiledError(Exception):

@@ -40,7 +40,7 @@ _KINDS = {"int": "a whole number", "float": "a number", "Path": "a path", "str":
 
 
 def commands(group: Any, path: str = PROGRAM) -> Iterator[tuple[str, Any]]:
-    """Yield the program and every command, each command after its group; a group is a command, too."""
+    """Yield the path and the object of the program and of each command; a group comes before its commands."""
     yield path, group
     for name, command in getattr(group, "commands", {}).items():
         yield from commands(command, f"{path} {name}")
@@ -57,19 +57,19 @@ def names(option: Any) -> list[str]:
 
 
 def help_names() -> list[str]:
-    """Return the names of the option for help."""
+    """Return the names of the option that shows the help, the long name first."""
     settings = app.info.context_settings or {}
     return sorted(settings["help_option_names"], key=len, reverse=True)
 
 
 def page() -> str:
-    """Return the whole page."""
+    """Return the text of the whole page in Markdown."""
     program = typer.main.get_command(every_command())
     found = list(commands(program))
     parts = [
         f"# Every command and option\n\n<!-- Made by `{REMAKE}`; change the help texts in dedup/cli/. -->",
-        "What `dedup COMMAND --help` shows, on one page. What the words mean, such as *mark*, *story* and"
-        " *settle*: [semantics.md](semantics.md).",
+        "This page has the help that `dedup COMMAND --help` prints. [semantics.md](semantics.md) explains"
+        " words such as *mark*, *story* and *settle*.",
         "\n".join(_contents(found)),
         _section(PROGRAM, program),
         f"## Exit codes\n\n{_exit_codes()}",
@@ -80,7 +80,7 @@ def page() -> str:
 
 
 def _contents(found: list[tuple[str, Any]]) -> Iterator[str]:
-    yield f"- [{PROGRAM}](#{PROGRAM}): what holds for every command"
+    yield f"- [{PROGRAM}](#{PROGRAM}): options of all commands"
     yield "- [Exit codes](#exit-codes)"
     yield "- [Variables of the environment](#variables-of-the-environment)"
     for path, command in found[1:]:
@@ -89,7 +89,7 @@ def _contents(found: list[tuple[str, Any]]) -> Iterator[str]:
 
 
 def _first_sentence(command: Any) -> str:
-    """Return the text that describes a command in the list of commands."""
+    """Return the first paragraph of a command's help, for the list of commands."""
     return " ".join(cleandoc(command.help).split("\n\n")[0].split())
 
 
@@ -172,10 +172,10 @@ def _exit_codes() -> str:
         (str(WRONG_USAGE), "wrong usage: an option, a file or a setting that cannot be used"),
         (
             str(DIFFERENT),
-            f"a check found differences: `{PROGRAM} verify`, where `--repair` has not set them right",
+            f"`{PROGRAM} verify` (after any `--repair`) or `import --dry-run` found differences",
         ),
         *(
-            (str(code), f"stopped by {name} before all was done; the same command goes on")
+            (str(code), f"stopped by {name} before all was done; the same command continues")
             for code, name in stopped.items()
         ),
     ]
@@ -188,12 +188,12 @@ def _variables() -> str:
         (
             _code([URL_VARIABLE]),
             "the embedded server",
-            "The database, in SQLAlchemy or libpq form. Unset: an embedded PostgreSQL that starts by itself.",
+            "URL of the database, for SQLAlchemy or libpq. Unset: an embedded PostgreSQL, started if needed.",
         ),
         (
             _code([VARIABLE]),
             _code([DEFAULT]),
-            "The schema of the corpus, where a database has several; `--schema` overrules it.",
+            "The schema of the corpus, if a database has several; `--schema` overrules it.",
         ),
         (
             _code(["DEDUP_HOME"]),
@@ -203,7 +203,7 @@ def _variables() -> str:
         (
             _code([EXTRACTOR_VARIABLE]),
             "trafilatura",
-            "What takes texts out of HTML: an extractor that a plug-in brings, by its name.",
+            "Name of the plug-in that extracts the text of an article from HTML.",
         ),
         *(
             (
@@ -226,9 +226,9 @@ def _variables() -> str:
         (
             _code(["SPARK_REMOTE", "JAVA_HOME"]),
             "",
-            f"For `{PROGRAM} spark`: a server of Spark Connect, and where Java is if it is not on the path.",
+            f"For `{PROGRAM} spark`: a Spark Connect server; the folder of Java if it is not on the path.",
         ),
-        (_code(["USER", "LOGNAME"]), "", f"Who judges in `{PROGRAM} judge review`, without `--as`."),
+        (_code(["USER", "LOGNAME"]), "", f"Name of the judge in `{PROGRAM} judge review`, without `--as`."),
         (_code(["NO_COLOR"]), "", "Any value: no colours."),
     ]
     return _table(("variable", "default", "meaning"), rows)

@@ -1,11 +1,11 @@
-"""Count the misread reprints that `damaged_print=on` finds, and the false duplicates of this setting.
+"""Count the misread reprints that the setting `damaged_print=on` finds, and its false duplicates.
 
     scripts/damaged_prints.py [SET ...] [--data FOLDER] [--ablation] [--picture FILE] [--json]
 
-- papers: pairs of two transcripts of one printed article, by people and by a machine, grouped by the share of
-  wrong characters (*error*); also with both sides damaged: the clean side gets the errors of a different pair
-  with the same error. Shows which pairs of at least 24 words are duplicates with the setting off and on.
-- false: pairs that are duplicates by this rule alone, in each set of news and in the hard case `templates`;
+- papers: pairs of a correct and a machine-read transcript of a printed article of at least 24 words, by the
+  share of wrong characters (*error*). Prints how many pairs are duplicates with the setting off and on.
+  `both`: the correct transcript is damaged, too, by errors from a different pair with a similar share.
+- false: pairs that only this rule makes duplicates, in each set of news and in the hard case `templates`;
   less: false pairs with an exact containment of word 5-shingles under 0.5.
 - ablation: the same counts with one condition of the rule disabled, on the sets on which this matters.
 
@@ -60,14 +60,14 @@ ABLATIONS: dict[str, dict[str, Any]] = {
     "goes on behind": {"LEAST_MENDED": ((1 << 62, 0.0),)},
     "short texts stricter": {"LEAST_MENDED": ((1 << 62, 0.3),)},
 }
-"""Conditions of the rule by name, each with the values in `dedup/text/damaged.py` that disable it."""
+"""Conditions of the rule by name, each with the constants of `dedup/text/damaged.py` that disable it."""
 ABLATED = ("reuters21578", "reuters_web_2006_2010", "masakhanews", TEMPLATES)
 
 Table = dict[str, dict[str, float]]
 
 
 class Prints:
-    """Fingerprints of texts with the setting off and on."""
+    """Fingerprints of texts, made with `damaged_print=off` and with `damaged_print=on`."""
 
     def __init__(self, texts: Sequence[str], languages: Sequence[str | None]) -> None:
         self.texts = texts
@@ -83,7 +83,7 @@ class Prints:
         return profiles.score(pairs, settings).duplicates(settings)
 
     def damaged(self) -> Pairs:
-        """Return the pairs that are duplicates by this rule alone."""
+        """Return the pairs that are duplicates only by the rule for damaged print."""
         settings, profiles = self._profiles["on"]
         pairs: Pairs = profiles.candidates()
         scored = profiles.score(pairs, settings)
@@ -92,7 +92,7 @@ class Prints:
 
 
 class Papers:
-    """Pairs of two transcripts of one printed article, and invented pairs with two damaged sides."""
+    """Pairs of two transcripts of one printed article, and pairs in which both transcripts are damaged."""
 
     def __init__(self, data: Path) -> None:
         articles = {a["id"]: a for a in lines(data / f"{PAPERS}.jsonl.gz")}
@@ -124,7 +124,7 @@ class Papers:
         self._prints = Prints(texts, languages)
 
     def recall(self) -> Table:
-        """Count pairs by error, with the percentages of duplicates with the setting off and on."""
+        """Return by share of errors: the number of pairs, and the per cent found with setting off and on."""
         on, off = (self._prints.duplicates(self._pairs, setting) for setting in ("on", "off"))
         names = np.array(
             [
@@ -144,19 +144,19 @@ class Papers:
         return found
 
     def others(self) -> int:
-        """Count the pairs of different papers that are duplicates by this rule."""
+        """Count the pairs of transcripts of different articles that the rule wrongly makes duplicates."""
         pairs = self._prints.damaged()
         stories = self._story[pairs]
         return int(((stories >= 0).all(axis=1) & (stories[:, 0] != stories[:, 1])).sum())
 
 
 def _band(side: str, low: float, high: float) -> str:
-    """Return the name of the row for a range of errors, and for one or two damaged sides."""
+    """Return the name of a row: one or both transcripts damaged, and the range of the share of errors."""
     return f"{side} {low:.0%}-{high:.0%}"
 
 
 class _Donors:
-    """Damaged texts whose errors are copied into other texts, with the same gaps and lengths of errors."""
+    """Damaged texts from which errors are copied into correct texts, with the same gaps between errors."""
 
     def __init__(
         self, truth: Sequence[dict[str, Any]], texts: Sequence[str], numbers: dict[str, int]
@@ -182,7 +182,7 @@ class _Donors:
             self._errors.append((found, len(clean) - last))
 
     def spoil(self, number: int, low: float, high: float) -> str | None:
-        """Damage the clean side of a pair like a different pair with that error; None if there is none."""
+        """Return the correct text of a pair with the errors of another pair; None if no pair is suitable."""
         own = self._truth[number]
         kind = own["part"], own["language"]
         others = [
@@ -251,7 +251,7 @@ def show(title: str, table: Table) -> None:
 
 
 def drawn(recall: Table) -> Figure:
-    """Draw bars of the found pairs, by error, with the setting off and on."""
+    """Draw bars of the pairs found with the setting off and on, by share of errors."""
     figure = Figure(figsize=(10, 3.6), layout="constrained")
     axes = figure.subplots()
     sides, errors = zip(*(name.rsplit(" ", 1) for name in recall), strict=True)

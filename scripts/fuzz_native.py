@@ -1,6 +1,6 @@
-"""Let the compiled kernel read random texts, in a build that stops at any wrong access to memory.
+"""Run the compiled kernel on random texts, in a build that stops at any wrong access to memory.
 
-Needs gcc with sanitizers. The kernel gets exactly the memory that it asks for, and no room beyond.
+Needs gcc with sanitizers. Buffers have exactly the size that the kernel asks for, so that overruns are found.
     python scripts/fuzz_native.py --seconds 60
 """
 
@@ -70,7 +70,7 @@ def fuzz(library: Path, seconds: float, seed: int) -> None:
     lot: list[tuple[native.Prepared, str | None]] = []
     while time.monotonic() < end:
         pieces = PIECES + [" "] * 20 + chooser.choices(ODD, k=9) + ["\ufdfa"] * chooser.choice([0, 50])
-        if chooser.random() < 0.5:  # every character of the text is one byte
+        if chooser.random() < 0.5:  # only ASCII: every character is one byte
             pieces = ASCII + [chr(chooser.randrange(128)) for _ in range(9)]
         text = "".join(chooser.choices(pieces, k=chooser.choice([0, 1, 3, 50, 400, 3_000])))
         title = "".join(chooser.choices(pieces, k=4)) if chooser.random() < 0.5 else None

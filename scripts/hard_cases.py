@@ -69,7 +69,7 @@ def _cells(result: MethodResult, evaluation: Evaluation | None) -> Sequence[str]
 
 
 def _details(evaluation: Evaluation) -> dict[str, float | None]:
-    """Return recall by kind of pair, or, for a case without kinds, recall of groups by size of story."""
+    """Return the recall by kind of pair. For a case without kinds, return the recall by size of story."""
     if evaluation.by_kind:
         return {_short(kind.name): kind.found / kind.pairs for kind in evaluation.by_kind}
     bands = [band for band in evaluation.groups.by_size if band.pairs]

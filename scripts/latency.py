@@ -92,7 +92,7 @@ def measure(url: str, database: Database, options: argparse.Namespace) -> Iterat
 
 
 def measure_news(url: str, database: Database, options: argparse.Namespace) -> Iterator[Latencies]:
-    """Measure while nothing, a backfill, an open edit, or a change of settings runs."""
+    """Measure beside nothing, a backfill, an open transaction with an edit, and a change of settings."""
     news = _accepted(options.file)
     given = list(islice(news, options.articles + 4 * SUBMITTED))
     pending, kept = given[: options.articles], iter(given[options.articles :])
@@ -121,7 +121,7 @@ def measure_family(url: str, database: Database, options: argparse.Namespace) ->
 
 @contextmanager
 def command(url: str, *words: str) -> Iterator[Callable[[], bool]]:
-    """Run a command in its own process; yields a function that returns True while it runs."""
+    """Run a command in its own process; yield a function that returns True while the command runs."""
     program = [sys.executable, "-m", "dedup.cli.main", *words]
     process = subprocess.Popen(program, env={**os.environ, "DEDUP_DATABASE_URL": url})
     try:
@@ -133,7 +133,7 @@ def command(url: str, *words: str) -> Iterator[Callable[[], bool]]:
 
 @contextmanager
 def open_edit(url: str) -> Iterator[Callable[[], bool]]:
-    """Keep open a transaction that edited an article; yields a function that is True while it is open."""
+    """Keep a transaction with an edit open; yield a function that returns True until it should be closed."""
     end = time.monotonic() + OPEN_SECONDS
     with psycopg.connect(url) as connection:
         connection.execute(
@@ -151,7 +151,7 @@ def submit_beside(
     """Submit articles at a steady pace while something else runs.
 
     Args:
-        again: submit edits of the articles once all articles are submitted.
+        again: after all articles are submitted, submit edits of these articles until the other work ends.
     """
     given = list(articles)
     seconds: list[float] = []

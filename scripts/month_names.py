@@ -1,9 +1,9 @@
-"""Make `dedup/base/month_names.json`: names of months in Unicode's CLDR, and words beside them in dates.
+"""Make `dedup/base/month_names.json`: the names of months from Unicode's CLDR, and other words of dates.
 
     .venv/bin/python scripts/month_names.py
 
-The data come from babel. The file has two parts, "press" and "all". Each is a list of two: numbers of months,
-by name and then by language; and words that may stand beside names of months.
+The data come from babel. The file has two parts, "press" and "all". Each part is a list of two items: the
+numbers of months, by name and then by language; and the words that may stand beside a month in a date.
 """
 
 from __future__ import annotations
@@ -29,8 +29,8 @@ PRESS = (
     "ne", "nl", "pa", "pl", "ps", "pt", "ro", "ru", "si", "sk", "sl", "so", "sq", "sr", "sr_Latn", "sv",
     "sw", "ta", "te", "th", "tr", "uk", "ur", "uz", "vi", "zh",
 )  # fmt: skip
-"""Languages that are looked up first. Other languages of CLDR are looked up only for words unknown to all of
-these. So `out` is October, as in Portuguese, and not August, as in Morisyen."""
+"""Languages that are looked up first. Other languages of CLDR are looked up only for words that are unknown
+in these languages. So `out` is October, as in Portuguese, and not August, as in Morisyen."""
 
 
 def main() -> None:
@@ -38,14 +38,14 @@ def main() -> None:
 
 
 def table() -> str:
-    """Return the content of the file."""
+    """Return the content of the file, as JSON."""
     # Locales of a country are left out, because they repeat the names of the language.
     every = [i for i in localedata.locale_identifiers() if not re.search("_([A-Z]{2}|[0-9]{3})$", i)]
     return json.dumps({"press": names(PRESS), "all": names(every)}, ensure_ascii=False) + "\n"
 
 
 def names(languages: Iterable[str]) -> Names:
-    """Return the months of some languages by name, and the words that may stand beside them."""
+    """Return the months of some languages by name, and the other words that dates may have."""
     months: dict[str, dict[str, int]] = {}
     others = set(written.FILLING)
     for language in sorted(languages):
@@ -66,7 +66,7 @@ def names(languages: Iterable[str]) -> Names:
 
 
 def spellings(name: str) -> set[str]:
-    """Return spellings of a name in small letters, with and without accents; none for a name with digits."""
+    """Return a name in small letters, with and without accents; an empty set for a name with digits."""
     words = [word for word in re.split(r"[\s,./()’'-]+", name.casefold()) if word]
     joined = " ".join(words)
     if not words or any(character.isdigit() for character in joined):

@@ -1,4 +1,4 @@
-"""Charts of measurements as SVG, each with a background. Equal numbers give equal bytes."""
+"""Write charts of measurements as SVG with a background. Equal numbers give equal bytes."""
 
 from __future__ import annotations
 

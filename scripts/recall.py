@@ -1,23 +1,22 @@
-"""Measure the recall and precision of the marks against an exact join.
+"""Measure the recall and precision of the marks, compared with an exact join.
 
     scripts/recall.py [SET ...] [--data FOLDER] [--settings NAME=VALUE]... [--pairs FILE] [--json]
 
 Each set of real news with silver truth (an exact join over the 5-shingles of normalised words) is loaded into
 a fresh corpus on an embedded server, and settled. Then the script counts:
 
-- near: pairs with a Jaccard of at least 0.8; in one story: both articles have the same original; apart: both
+- near: pairs with a Jaccard of at least 0.8. In one story: both articles have the same original. Apart: both
   are originals, so that a reader of `canonical_article` sees the text twice.
-- duplicates: articles with this mark; confirmed: duplicates with a Jaccard or containment of at least 0.5
-with
-  their original.
-- contained: pairs with a containment of at least 0.7 and a Jaccard below 0.5; related: contained pairs in one
-  story, or in two similar stories.
-- by containment: pairs that only the rule of containment relates; confirmed: with a containment of at least
-0.5. - pages: whole web pages, with menus and advertisements, for which the set also has the article as a
-person
-  extracted it; related: pages in one story with this article, or in a similar story.
+- duplicates: articles with this mark. Confirmed: duplicates with a Jaccard or containment of at least 0.5
+  with their original.
+- contained: pairs with a containment of at least 0.7 and a Jaccard below 0.5. Related: contained pairs in
+  one story, or in two similar stories.
+- by containment: pairs that only the containment rule relates. Confirmed: these pairs with an exact
+  containment of at least 0.5.
+- pages: whole web pages, with menus and advertisements, of articles that a person has also extracted.
+  Related: pages in one story with the extracted article, or in a similar story.
 
-Exits with code 3 if a bound below is missed. Takes about 5 minutes.
+Exits with code 3 if a bound of `Bounds` is missed. Takes about 5 minutes.
 """
 
 from __future__ import annotations
@@ -46,25 +45,25 @@ from dedup.text.normalize import words
 NEAR_JACCARD = 0.8
 CONFIRMING = 0.5
 CONTAINED = 0.7
-"""Bounds of the counts above, all over word 5-shingles."""
+"""Bounds of Jaccard and containment over word 5-shingles for the counts described above."""
 
 VERSION_CHAINS = "wiki_versions"
-"""Name of a set with its own bound, because its chains of versions straddle stories."""
+"""Set with a lower bound of recall, because its long chains of versions fall into several stories."""
 
 PAGES = "extracted_pages_a"
 WHOLE_OR_BODY = ("-html-text", "-inscriptis", "-gold")
-"""Endings of ids in the set of pages: two extractors that keep the whole page, and extraction by people."""
+"""Endings of the ids that are used in the set of pages: two extractors of whole pages, and people."""
 
 NOTHING = "-"
-"""Sign for a share whose whole is 0."""
+"""Sign for a share that cannot be computed, because the whole is 0."""
 
 
 @dataclass(frozen=True, slots=True)
 class Bounds:
-    """Bounds in per cent: `apart` is a maximum, all other bounds are minimums.
+    """Bounds in per cent for all sets together: `apart` is a maximum, all other bounds are minimums.
 
     Attributes:
-        least_*: bounds for each single set; chains: bound for the recall of the set of version chains.
+        least_*: bounds for each single set; chains: bound for the recall of the set `VERSION_CHAINS`.
     """
 
     recall: float = 99.8
@@ -83,7 +82,7 @@ BOUNDS = Bounds()
 
 @dataclass(slots=True)
 class Score:
-    """The counts of one set, or of several together, as described at the top of this file."""
+    """Counts of one set, or sums over several sets; the top of this file describes each count."""
 
     name: str
     articles: int = 0
@@ -105,12 +104,12 @@ class Score:
     misses: list[dict[str, Any]] = field(default_factory=list)
 
     def share(self, part: str, whole: str) -> float | None:
-        """Return the share in per cent; None if the whole is 0."""
+        """Return the count `part` in per cent of the count `whole`; None if `whole` is 0."""
         count: int = getattr(self, whole)
         return 100 * getattr(self, part) / count if count else None
 
     def shares(self) -> dict[str, float | None]:
-        """Return the shares that have bounds."""
+        """Return the shares in per cent that have bounds, by name."""
         return {name: self.share(*of) for name, of in SHARES.items()}
 
     def as_json(self) -> dict[str, Any]:
@@ -127,11 +126,11 @@ SHARES = {
     "containment_precision": ("containment_confirmed", "by_containment"),
     "pages": ("pages_related", "pages"),
 }
-"""Counts that are the part and the whole of each share, by the share's name."""
+"""For each share, the names of two counts: the part and the whole."""
 
 
 def missed(scores: Iterable[Score]) -> list[str]:
-    """Describe the missed bounds."""
+    """Return a sentence for each missed bound."""
     every = list(scores)
     news = total("news", (s for s in every if s.name != VERSION_CHAINS))
     whole = total("total", every)
@@ -190,7 +189,7 @@ def main() -> int:
 
 
 def _sets(data: Path, names: Sequence[str]) -> dict[str, tuple[Path, Path]]:
-    """Return the articles and the truth of each set: the silver sets, and the pages."""
+    """Return the files of articles and truth of each set, by name: sets with silver truth, and the pages."""
     silver = [name for name in names if name != PAGES]
     found = silver_sets(data, silver) if silver or not names else {}
     pages = data / f"{PAGES}.jsonl.gz"
@@ -234,9 +233,9 @@ def compare(
 
     Args:
         marks: rows of `exports.marks` by id; matches: rows of `exports.matches`.
-        truth: rows of a silver file (`a`, `b`, `jaccard5`, `containment5`), or of the set of pages, which
-            have `extractor`, too.
-        texts: texts of the articles; the silver files leave out articles of fewer than 20 shingles.
+        truth: rows of a silver file (`a`, `b`, `jaccard5`, `containment5`), or of the set of pages, whose
+            rows have `extractor`, too.
+        texts: texts of the articles by id; silver files leave out articles of fewer than 20 shingles.
     """
     story = {id: mark["duplicate_of"] or id for id, mark in marks.items() if mark["status"] != "failed"}
     score.articles = len(marks)
@@ -290,7 +289,7 @@ def compare(
 
 
 def overlap(a: str, b: str) -> tuple[float, float]:
-    """Return Jaccard and containment of the word 5-shingles of two texts; for short texts, of the words."""
+    """Return Jaccard and containment of the word 5-shingles of two texts; a shorter text is one shingle."""
     one, other = _shingles(a), _shingles(b)
     both, fewer = len(one & other), min(len(one), len(other))
     return both / max(len(one | other), 1), both / max(fewer, 1)

@@ -39,7 +39,7 @@ class NotReadyError(Exception):
 
 
 def version(root: Path = ROOT) -> str:
-    """Return the version in pyproject.toml. Raises NotReadyError: it is no release, or has a tag already."""
+    """Return the version in pyproject.toml. Raises NotReadyError if it is not a release or has a tag."""
     written: str = tomllib.loads((root / "pyproject.toml").read_text("utf-8"))["project"]["version"]
     try:
         found = Version(written)
@@ -161,7 +161,7 @@ def installed(root: Path = ROOT) -> str:
     if wheel is None:
         raise NotReadyError("no wheel of dist/ is for this machine")
     with tempfile.TemporaryDirectory() as folder:
-        Path(folder).chmod(0o711)  # root's server runs as another user
+        Path(folder).chmod(0o711)  # root's server runs as another user, who must get in
         venv.create(Path(folder, "env"), with_pip=True)
         python = Path(folder, "env", "bin", "python")
         pip = (python, "-m", "pip", "--disable-pip-version-check")
@@ -235,7 +235,7 @@ def _git(root: Path, *words: str) -> str:
 
 
 def _run(*command: str | Path, cwd: str | Path, env: dict[str, str] | None = None) -> str:
-    """Return the output of a program. Raises NotReadyError, with the end of the output: it fails."""
+    """Return the output of a program. If it fails, raise NotReadyError with the end of the output."""
     clean = {name: value for name, value in os.environ.items() if not name.startswith(("DEDUP_", "PYTHON"))}
     done = subprocess.run(
         [str(word) for word in command], cwd=cwd, env=clean | (env or {}), capture_output=True, text=True

@@ -1,4 +1,4 @@
-"""Tools of measurements: the sets of news beside the checkout, a throwaway server, and a corpus on it.
+"""Tools for measurements: the sets of news beside the checkout, and a temporary server with a corpus.
 
 No measurement touches a user's own database.
 """
@@ -21,20 +21,20 @@ from dedup.db.database import Database
 from dedup.store import articles, opening
 
 DATA = Path(__file__).resolve().parents[2] / "shared" / "data"
-"""Folder of the real news, beside the checkout."""
+"""Folder with the sets of real news, beside the checkout."""
 
 BATCH_ARTICLES = 500
 BATCH_CHARACTERS = 4_000_000
-"""Maximum size of a transaction while loading, as in `dedup load`; the bound reached first counts."""
+"""Maximum articles and characters per transaction while loading, as in `dedup load`."""
 
 _TRUTH = re.compile(r"(?P<name>.+)\.truth_silver(?P<part>_\d+)?\.jsonl\.gz")
 
 UNDATED = datetime(2000, 1, 1, tzinfo=UTC)
-"""`added_at` of articles without a time; fixed, so that no order depends on the time of the measurement."""
+"""`added_at` of articles without a date; a fixed time, so that their order is the same in every run."""
 
 
 def silver_sets(data: Path, names: Sequence[str] = ()) -> dict[str, tuple[Path, Path]]:
-    """Return the articles and the silver truth of each set, by name: of `names`, or of all sets with truth.
+    """Return the files of articles and silver truth by set: of the sets `names`, or of all with a truth.
 
     Raises:
         InputError: the folder holds no truth, or no truth for a name.
@@ -54,7 +54,7 @@ def silver_sets(data: Path, names: Sequence[str] = ()) -> dict[str, tuple[Path, 
 
 @contextmanager
 def throwaway_server(home: Path | None = None) -> Iterator[str]:
-    """Yield the URL of a fresh embedded server, which is stopped at the end.
+    """Start a new embedded server, yield its URL, and stop the server after the block.
 
     Args:
         home: folder of the server, which must not exist yet and is kept; None: a temporary folder.
@@ -74,7 +74,7 @@ def throwaway_server(home: Path | None = None) -> Iterator[str]:
 
 
 def read_settings(pairs: Iterable[str]) -> dict[str, str]:
-    """Read `["rows=4", "bands=16"]` as settings to try.
+    """Parse settings such as `["rows=4", "bands=16"]`, and return the values by name.
 
     Raises:
         InputError: a pair without `=`.
@@ -91,14 +91,14 @@ def read_settings(pairs: Iterable[str]) -> dict[str, str]:
 
 
 def fresh_corpus(database: Database) -> None:
-    """Drop the schema with everything in it, and make it again; only for a server of `throwaway_server`."""
+    """Drop the schema `dedup` with all data, and make it again; only for servers of `throwaway_server`."""
     with database.transaction() as cursor:
         cursor.execute("DROP SCHEMA IF EXISTS dedup CASCADE")
     opening.initialize(database)
 
 
 def store(database: Database, found: Iterable[Article]) -> int:
-    """Store articles as `dedup load` does; returns their number."""
+    """Store articles in the way of `dedup load`, and return their number."""
     count, size = 0, 0
     batch: list[Article] = []
     for article in found:

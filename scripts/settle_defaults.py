@@ -1,13 +1,12 @@
-"""Compare the defaults of the rules with alternatives, on real news, with half of the news kept aside.
+"""Compare the default of each setting of the rules with other values, on real news.
 
     scripts/settle_defaults.py [SET ...] [--data FOLDER] [--jobs N] [--json]
 
-Measures the marks for each value of each setting, with all other settings at their defaults. Counts as
-`recall.py` does: recall (near pairs in one story), precision (duplicates confirmed), contained pairs that are
-related, and pairs that only containment relates, confirmed. A value is chosen by the mean F1 of recall and
-precision, over all sets with at least 10 near pairs, on one half of the stories (`tuning`); the other half
-(`kept aside`) tests the choice. Uses the rules over arrays (`dedup/rules/pairs.py`), without a database.
-Takes about 20 minutes for all sets except the largest.
+Measures the marks for each value of each setting, with all other settings at their defaults. The counts are
+defined in `recall.py`: recall is the share of near pairs in one story, precision the share of confirmed
+duplicates. A value is chosen on one half of the stories (`tuning`), by the mean F1 over all sets with at
+least 10 near pairs. The other half (`kept aside`) tests the choice. Uses the rules over arrays
+(`dedup/rules/pairs.py`), without a database. Takes about 20 minutes for all sets except the largest.
 """
 
 from __future__ import annotations
@@ -44,20 +43,20 @@ from dedup.text.normalize import words
 from dedup.text.signature import EMPTY, buckets, minhash, shingles, signature
 
 LEAST_PAIRS = 10
-"""Minimum number of near-duplicate pairs of a set in the mean: in a smaller set one pair weighs too much."""
+"""Minimum number of near pairs of a set in the mean F1: in a smaller set one pair weighs too much."""
 
 STOP_WORDS = (
     "a an and are as at be been but by can could did do for from had has have he her his in is it its may not"
     " of on or she that the their they this to was we were will with would"
 )
-"""English function words, chosen like the antecedents of SpotSigs."""
+"""English function words, chosen like the words that start a shingle in the method SpotSigs."""
 
 Prints = list[Fingerprint | None]
 Common = Callable[[Prints, Settings], set[int]]
 
 
 def by_stories(prints: Prints, settings: Settings) -> set[int]:
-    """Return the sentences that too many effective stories have: the rule of the product."""
+    """Return the sentences that too many stories have; this rule for common sentences is the default."""
     return set(oracle.common_sentences([p for p in prints if p is not None], settings))
 
 
@@ -67,19 +66,19 @@ def none(_prints: Prints, _settings: Settings) -> set[int]:
 
 
 def by_articles(limit: int, prints: Prints, _settings: Settings) -> set[int]:
-    """Return the sentences that more than `limit` other articles have: the plain cut-off of method 1."""
+    """Return the sentences that more than `limit` other articles have; copies count as articles, too."""
     counts = Counter(h for p in prints if p is not None for h in p.sentence_hashes)
     return {h for h, count in counts.items() if count - 1 > limit}
 
 
 @dataclass(frozen=True)
 class Variant:
-    """A value of a setting.
+    """A value of a setting that is measured.
 
     Attributes:
-        changes: settings with other values than the defaults.
-        anchors: words that start a shingle, instead of the length rule.
-        common: another rule for common sentences.
+        changes: settings that differ from the defaults, with their values.
+        anchors: words that start a shingle; if empty, all words of less than `stop_word_length` letters do.
+        common: rule that decides which sentences are common.
     """
 
     setting: str
@@ -90,7 +89,7 @@ class Variant:
 
     @property
     def settings(self) -> Settings:
-        """Return the settings of this variant."""
+        """Return the defaults with the changes of this variant."""
         return Settings().with_values(dict(self.changes))
 
     @property
@@ -100,7 +99,7 @@ class Variant:
 
     @property
     def scoring(self) -> tuple[object, ...]:
-        """Return the key of the scores; neighbouring variants with an equal key are scored only once."""
+        """Return a key of all that influences scores; successive variants with equal keys are scored once."""
         kept = ("common_stories", "containment_sentences", "containment_shingles")
         kinds = {f.name: f.metadata["kind"] for f in fields(Settings)}
         changes = [(n, v) for n, v in self.changes if kinds[n] == "fingerprint" or n in kept]
@@ -108,7 +107,7 @@ class Variant:
 
 
 def variants() -> Iterator[Variant]:
-    """Yield all variants."""
+    """Yield all variants; the variants of one setting are neighbours."""
     for sentence in (0.5, 0.6, 0.65, 0.7, 0.75, 0.8):
         for likeness in (0.5, 0.55, 0.6, 0.65, 0.7, 0.75, 0.8):
             yield Variant(
@@ -163,7 +162,7 @@ class Count:
 
     @property
     def f1(self) -> float:
-        """Return the harmonic mean of recall and precision; a share whose whole is 0 counts as 1."""
+        """Return the harmonic mean of recall and precision; without pairs or duplicates these are 1."""
         recall = self.together / self.near if self.near else 1.0
         precision = self.confirmed / self.duplicates if self.duplicates else 1.0
         return 2 * recall * precision / ((recall + precision) or 1)
@@ -171,10 +170,10 @@ class Count:
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """A variant on a set: its counts on both halves, and its cost.
+    """The result of a variant on one set: the counts on both halves, and the cost.
 
     Attributes:
-        articles: size of the set; compared: candidate pairs.
+        articles: number of articles of the set; compared: number of candidate pairs.
     """
 
     tuning: Count
@@ -184,7 +183,7 @@ class Found:
 
 
 class Silver:
-    """Silver pairs of a set, and the exact overlap of any other pair."""
+    """The pairs of a set's silver truth, and the exact overlap of these and of any other pairs."""
 
     def __init__(self, corpus: DocumentSet, file: Path) -> None:
         self._corpus = corpus
@@ -202,7 +201,7 @@ class Silver:
         self.overlaps = np.array([self._of(a, b) for a, b in pairs]).reshape(-1, 2)
 
     def half(self, documents: Groups) -> Flags:
-        """Return the half of each document, by its story."""
+        """Return for each document whether it is in the half kept aside. No story is in both halves."""
         return np.asarray(halves(self._truth, documents), np.bool_)
 
     def of(self, pairs: Pairs) -> Any:
@@ -241,7 +240,7 @@ def measure(files: tuple[Path, Path]) -> list[Found]:
 def resigned(
     prints: Prints, texts: Sequence[list[str]], titles: Sequence[list[str]], variant: Variant
 ) -> Prints:
-    """Return the fingerprints by the settings of a variant, from fingerprints without a minimum of words."""
+    """Adapt fingerprints, made with `text_min_words=1`, to the settings of a variant; return the new ones."""
     settings, hasher = variant.settings, Hasher()
     changed = {name for name, _ in variant.changes} & {"stop_word_length", "signature_size", "bands", "rows"}
     found: Prints = []
@@ -269,7 +268,7 @@ def resigned(
 def count(
     groups: Groups, scored: Scored, silver: Silver, readable: Flags, settings: Settings
 ) -> tuple[Count, Count]:
-    """Count the marks on each half."""
+    """Count the marks on each half: first on the half for tuning, then on the half kept aside."""
     a, b = silver.pairs.T
     jaccard, containment = silver.overlaps.T
     seen = readable[a] & readable[b]
@@ -341,11 +340,11 @@ COLUMNS = {
     "added ok": ("added_confirmed", 1),
     "compared": ("compared", 2),
 }
-"""Key of a row and number of decimals, by the heading of the column."""
+"""Columns of the table, by heading: the key in a row, and the number of decimals."""
 
 
 def row(variant: Variant, found: Sequence[Found]) -> dict[str, Any]:
-    """Return the row of a variant over all sets."""
+    """Return the row of the table for a variant, summed over all sets."""
     says = [f for f in found if min(f.tuning.near, f.kept.near) >= LEAST_PAIRS / 2]
     kept = {name: sum(getattr(f.kept, name) for f in found) for name in Count.__slots__}
     articles = sum(f.articles for f in found)

@@ -1,7 +1,7 @@
 """Run the tests with the marker `torture` and tabulate their reports (docs/reliability.md).
 
-A test reports through the fixture `told` which promises it tries, on what, and with which faults. A test that
-fails is a loss, because each test compares with an undisturbed run. Seeds are in the tests and the reports.
+Each test reports by the fixture `told` which promises it tests, on what, and with which faults. A failed test
+is a loss, because each test compares its result with an undisturbed run. Seeds are in tests and reports.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ COLUMNS = ("promises", "test", "trials", "faults", "seconds", "losses")
 
 
 SHOWN = 4
-"""Maximum number of different texts of one test's cases that are shown; of more, only the number is shown."""
+"""Maximum number of different reports of one test that are shown; if there are more, only their number."""
 
 
 @dataclass(frozen=True)
 class Case:
-    """The result of a case of a long test."""
+    """The result of one case of a test with the marker `torture`."""
 
     promises: str
     test: str
@@ -59,7 +59,7 @@ def cases(report: Path) -> list[Case]:
 
 
 def rows(found: Sequence[Case]) -> list[tuple[str, ...]]:
-    """Return a row for each test, sorted by promise; lost cases have no promise."""
+    """Return a row of the table for each test, sorted by promise; failed cases report no promise."""
     tests: dict[str, list[Case]] = {}
     for case in found:
         tests.setdefault(case.test, []).append(case)
@@ -77,7 +77,7 @@ def rows(found: Sequence[Case]) -> list[tuple[str, ...]]:
 
 
 def _words(said: Sequence[str]) -> str:
-    """Return the different texts of the cases, or their number if there are too many."""
+    """Return the different reports of a test's cases, or their number if there are more than `SHOWN`."""
     different = list(dict.fromkeys(filter(None, said)))
     return "; ".join(different) if len(different) <= SHOWN else f"{len(said)} cases"
 

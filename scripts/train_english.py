@@ -75,7 +75,7 @@ def sample(file: Path, share: float) -> Iterator[str]:
 
 
 def with_known(model: PunktModel) -> PunktModel:
-    """Return a model with the abbreviations and pairs above."""
+    """Return the model with the abbreviations and pairs of this file added."""
     titled = {(title, starter) for title in TITLES for starter in model.sent_starters}
     return replace(
         model,

@@ -4,10 +4,10 @@
     scripts/benchmarks/analyst.py [FILE] [--outlets N] [--asked N]
     scripts/benchmarks/analyst.py --url URL
 
-Loads and settles the articles of the file on an embedded server, spread over 60 invented outlets, and then
-does `keep_sentences`; `--url` names a corpus in that state instead. Each query has its own connection. Prints
-the median seconds and the number of rows of each query. Queries about one story get the story with the most
-copies.
+Loads the articles of the file into an embedded server, spread over 60 invented outlets, settles the articles
+and calls `keep_sentences`. `--url` names a corpus in which this is done already. Each query has a connection
+of its own. Prints the median seconds and the number of rows of each query. Queries about one story get the
+story with the most copies.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ PAGE = Path(__file__).resolve().parents[2] / "docs" / "analyst.md"
 
 
 def queries() -> Iterator[tuple[str, str]]:
-    """Yield each query of the page, after the question that it answers."""
+    """Yield each question of the page, with the query that answers the question."""
     for block in re.findall(r"^```sql\n(.*?)^```", PAGE.read_text("utf-8"), re.MULTILINE | re.DOTALL):
         for query in filter(str.strip, block.split(";")):
             title, _, statement = query.strip().partition("\n")
@@ -85,7 +85,7 @@ def main() -> None:
         embedded_server(Path(folder) / "server") as postgres,
         postgres.database("analyst") as url,
     ):
-        Path(folder).chmod(0o711)  # as root, the server runs as another user
+        Path(folder).chmod(0o711)  # root's server runs as another user, who must get in
         Deduplicator.initialize(url)
         with Deduplicator(url) as dd:
             dd.load(news(given.file, given.outlets))

@@ -1,10 +1,10 @@
-"""Compare the marks and latencies of many processes that submit at the same instant with one process.
+"""Compare many processes that submit at the same instant with one process, in marks and latencies.
 
     scripts/benchmarks/at_once.py [FILE] [--articles N] [--processes N] [--json]
 
 On an embedded server, one process submits articles of a file one after another. Then several processes submit
-the same articles to an empty corpus, dealt out so that different processes submit the copies of a story at
-the same instant. A backfill follows each time, and all marks and all pairs are compared. Late verdicts are
+the same articles to an empty corpus, so that the copies of a story come from different processes at the same
+instant. A backfill follows both runs, and all marks and pairs of both runs are compared. Late verdicts are
 `pending`, and are counted. `scripts/latency.py` measures one submitter beside a backfill and other work.
 """
 
@@ -34,14 +34,14 @@ FILE = "reuters21578.jsonl.gz"
 ARTICLES = 4_000
 PROCESSES = 8
 SECONDS = 600.0
-"""Maximum number of seconds of a process; a slower process counts as hanging."""
+"""Maximum number of seconds that a process may take; after this time the measurement fails."""
 
 Rows = list[dict[str, Any]]
 
 
 @dataclass(slots=True)
 class Submitted:
-    """Cost of one way of submitting; latencies in milliseconds."""
+    """The times of a run with this number of processes; `*_ms` are latencies in milliseconds."""
 
     processes: int
     articles: int
@@ -72,7 +72,7 @@ def main() -> int:
 
 
 def compare(url: str, given: Sequence[Article], processes: int) -> tuple[list[Submitted], int]:
-    """Submit articles by one process, and by several; returns the costs and the number of different rows."""
+    """Submit articles by one process, then by several; return both times and the number of different rows."""
     alone = submit_all(url, [given])
     wanted = marks_and_pairs(url)
     stories = {row["id"]: row["duplicate_of"] or row["id"] for row in wanted[0]}
@@ -119,7 +119,7 @@ def submit_all(url: str, shares: Sequence[Sequence[Article]]) -> Submitted:
 def marks_and_pairs(url: str) -> tuple[Rows, Rows]:
     """Return all marks and all pairs after a backfill."""
     with Deduplicator(url) as corpus:
-        corpus.backfill(workers=0)  # in this process: nearly all articles are settled already
+        corpus.backfill(workers=0)  # workers would not pay, since nearly all articles are settled
         return [dict(row) for row in corpus.marks()], [dict(row) for row in corpus.matches()]
 
 
@@ -140,7 +140,7 @@ def _differences(wanted: Rows, found: Rows) -> int:
 
 
 def many_alike(file: Path, count: int) -> list[Article]:
-    """Return articles of a file; articles in pairs of the silver truth, if the set has one, come first.
+    """Return `count` articles of a file, first the articles that have a near-duplicate in the silver truth.
 
     `added_at` is the time of publication, so that the order does not depend on the time of the measurement.
     """

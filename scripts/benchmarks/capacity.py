@@ -1,9 +1,9 @@
-"""Compute the cost of an article, and the needs of 10 million, 100 million and a billion on one machine.
+"""Compute the cost of an article, and what 1 million to 1 billion articles need on one machine.
 
     scripts/benchmarks/capacity.py RESULTS [--memory GB]
 
-RESULTS come from `growth.py`, with at least two sizes: time and disk are taken from the largest, memory from
-the difference of the two largest. Larger sizes are computed, not measured; see docs/capacity.md.
+RESULTS is a file of `growth.py` with at least two sizes. Time and disk space come from the largest size,
+memory from the difference of the two largest. All needs are computed, not measured; see docs/capacity.md.
 """
 
 from __future__ import annotations
@@ -24,17 +24,17 @@ SIZES = (10**6, 10**7, 10**8, 10**9)
 MACHINE_GB = 64
 
 READ_SECONDS = 12e-6
-"""Seconds to read a fingerprint again; a memory engine with s slices reads each one 2 s more times."""
+"""Seconds to read a fingerprint again. With n slices of keys, each fingerprint is read 2 n more times."""
 
 KEPT_BYTES = 400
-"""Bytes of an article that stay in memory if keys are read in slices. Both numbers were measured with
-`dedup backfill --memory 16` of 58,051 and 174,153 articles."""
+"""Bytes per article that stay in memory if keys are read in slices. This and `READ_SECONDS` were measured by
+`dedup backfill --memory 16` with 58,051 and 174,153 articles."""
 
 ARRAY_VALUES = (1 << 26) - 1
-"""Maximum length of an array of numbers in Postgres; the memory engine asks for all ids in one array."""
+"""Maximum length of an array of numbers in Postgres. The memory engine sends all ids in one array."""
 
-ENTRY_IDS = (1 << 32) - 1  # maximum id of an article in the entries of keys
-KEY_VALUES = 1 << 31  # number of different keys that entries can tell apart
+ENTRY_IDS = (1 << 32) - 1  # maximum id of an article that fits into an index entry
+KEY_VALUES = 1 << 31  # number of different keys that index entries can tell apart
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,12 +99,12 @@ def cost_of(smaller: Mapping[str, Any], larger: Mapping[str, Any]) -> Cost:
         cpu=backfill["cpu"] / size,
         memory=1e6 * (backfill["peak_mb"] - smaller["backfill"]["peak_mb"]) / more,
         disk=dict(sorted(disk.items(), key=lambda item: -item[1])),
-        entries=blocks / 8.3 / size,  # 8 bytes per entry, and the share of the headers of page and row
+        entries=blocks / 8.3 / size,  # 8 bytes per entry, and 0.3 bytes for headers of page and row
     )
 
 
 def row(cost: Cost, size: int, memory: float) -> str:
-    """Return the needs of `size` articles on a machine with `memory` bytes of memory."""
+    """Return a row of the table: what `size` articles need on a machine with `memory` bytes of memory."""
     slices = max(1, math.ceil(size * ARTICLE_BYTES / (MEMORY_SHARE * memory)))
     held = size * cost.memory if slices == 1 else MEMORY_SHARE * memory + size * KEPT_BYTES
     again = 0.0 if slices == 1 else 2 * slices * READ_SECONDS
@@ -121,7 +121,7 @@ def row(cost: Cost, size: int, memory: float) -> str:
 
 
 def limit(cost: Cost, size: int, slices: int, held: float, memory: float) -> str:
-    """Return the hardest limit that `size` articles exceed."""
+    """Return the limit that `size` articles exceed, the most serious if there are several; or "none"."""
     if size > ENTRY_IDS:
         return f"ids: entries hold {ENTRY_IDS:,}"
     if size > ARRAY_VALUES:

@@ -1,7 +1,7 @@
-"""Many parallel clients: the number of transactions that a server does per second.
+"""Measure how many transactions per second a server does for many parallel clients.
 
-Clients are threads of several processes, so that Python does not limit the rate; `Rate.busy` is the clients'
-own share of the machine. Clients stay for all measurements, with open connections.
+Clients are threads of several processes, so that Python does not limit the rate. `Rate.busy` is the processor
+time of the clients themselves. Clients and their connections stay open for all measurements.
 """
 
 from __future__ import annotations
@@ -18,10 +18,10 @@ from multiprocessing.connection import Connection
 import psycopg
 
 THREADS = 4
-"""Maximum number of clients per process; more clients would wait for the lock of the interpreter."""
+"""Maximum number of clients per process; more clients would wait for Python's global interpreter lock."""
 
 NUMBERS = 1_000_000
-"""Number of keys reserved for each client in one measurement."""
+"""Number of unique numbers (keys of rows) that each client may use in one measurement."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,18 +38,18 @@ class Rate:
 
 
 class Clients:
-    """Clients that wait for work; `clients` makes them."""
+    """Clients that wait for work; the function `clients` starts such clients."""
 
     def __init__(self, pipes: list[Connection]) -> None:
         self._pipes = pipes
         self._measured = 0
 
     def rate(self, statement: str, values: list[tuple[object, ...]], seconds: float) -> Rate:
-        """Run a statement in each client again and again, each time with its commit.
+        """Let each client run a statement with its commit again and again for some seconds; return the rate.
 
         Args:
-            statement: its first placeholder is a unique number, the others are values.
-            values: rows of values, used one after another.
+            statement: SQL; its first placeholder gets a unique number, the others get a row of `values`.
+            values: the rows of values, used one after another.
 
         Raises:
             psycopg.Error: a statement failed.
@@ -72,7 +72,7 @@ class Clients:
 
 @contextmanager
 def clients(url: str, count: int) -> Iterator[Clients]:
-    """Yield `count` clients: a multiple of `THREADS`, or fewer than `THREADS` in one process."""
+    """Start `count` clients, at most `THREADS` per process; end these clients after the block."""
     context = multiprocessing.get_context("forkserver")
     context.set_forkserver_preload([__name__])
     threads = [min(THREADS, count - first) for first in range(0, count, THREADS)]
@@ -94,7 +94,7 @@ def clients(url: str, count: int) -> Iterator[Clients]:
 
 
 def _serve(url: str, pipe: Connection, size: int) -> None:
-    """Measure on request, with the clients of one process, until the parent process has ended."""
+    """Run the clients of one process: measure whenever the parent asks, until the parent closes the pipe."""
     connections = [psycopg.connect(url, autocommit=True) for _ in range(size)]
     while True:
         try:

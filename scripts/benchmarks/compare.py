@@ -2,10 +2,10 @@
 
     scripts/benchmarks/compare.py [FILE] [--truth FILE] [--limit N | --grown N] [--only NAME ...] [--json]
 
-Contestants run one after another, each in its own processes, measured by the same meter (`meter.py`). The
-texts are in place before the clock starts: in Postgres for programs that work there, in a file for all
-others. A found pair is right if its Jaccard over word 5-shingles is at least 0.8, and wrong if it is below
-0.5; pairs between these bounds are not counted. docs/benchmarks.md describes each row, and how fair it is.
+Programs run one after another, each in its own processes, and `meter.py` measures all in the same way. The
+texts are stored before the clock starts: in Postgres for programs that work there, in a file for all other
+programs. A found pair is right if its Jaccard over word 5-shingles is at least 0.8, and wrong if it is below
+0.5; other pairs are not counted. docs/benchmarks.md describes each row, and how fair the comparison is.
 
 The other programs are installed once, with pinned hashes, into `.rivals` of this checkout (0.9 GB). A program
 that cannot run has a row with the reason. Takes about 40 minutes; do not quote numbers of a busy machine.
@@ -42,7 +42,7 @@ TRUTH = "reuters_web_2006_2010.truth_silver.jsonl.gz"
 REPEATS = 2
 
 VERSION = re.compile(r"^(datasketch|datatrove|rensa|text-dedup)==(\S+)", re.MULTILINE)
-"""Pins of the packages that are compared."""
+"""Lines of the pinned requirements with the compared packages, to read their versions."""
 
 
 def main() -> int:
@@ -50,7 +50,7 @@ def main() -> int:
     try:
         with tempfile.TemporaryDirectory(prefix="dedup-compare-") as folder:
             work = Path(folder)
-            work.chmod(0o711)  # as root, the servers run as another user
+            work.chmod(0o711)  # root's servers run as another user, who must get in
             articles = contestants.read(options.file, options.limit)
             named = options.truth
             if options.grown:
@@ -80,7 +80,7 @@ def main() -> int:
 
 
 def _of_copies(truth: Path, copies: int, place: Path) -> Path:
-    """Return a file with the truth's pairs for each copy of the articles; ids are as in `rotated.copied`."""
+    """Write the pairs of the truth once for each copy of the articles, with the ids of `rotated.copied`."""
     with gzip.open(truth, "rt", encoding="utf-8") as given, place.open("w", encoding="utf-8") as made:
         for row in map(json.loads, given):
             for end in ("", *(f"+{copy}" for copy in range(1, copies))):
@@ -97,7 +97,7 @@ def _rows(bench: Bench, names: list[str]) -> Iterator[Row]:
 
 
 def _machine(url: str) -> dict[str, object]:
-    """Return the conditions of the measurement besides the texts."""
+    """Return the conditions of the measurement: cores, load, and versions of all programs."""
     return {
         "cores": meter.cores(),
         "load_average_before": round(os.getloadavg()[0], 2),
@@ -151,7 +151,7 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--only", nargs="+", choices=list(CONTESTANTS), metavar="NAME",
                         help=", ".join(CONTESTANTS))  # fmt: skip
     parser.add_argument(
-        "--repeats", type=int, default=REPEATS, help="of our cold backfill; the median counts"
+        "--repeats", type=int, default=REPEATS, help="runs of our cold backfill; the median counts"
     )
     parser.add_argument("--json", action="store_true", help="print JSON")
     return parser.parse_args()

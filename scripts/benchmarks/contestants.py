@@ -1,4 +1,4 @@
-"""Contestants of `compare.py`: functions from a `Bench` to rows.
+"""Programs that `compare.py` compares, each a function that takes a `Bench` and yields rows of the table.
 
 The timed part is always a whole process, including start-up.
 """
@@ -38,28 +38,28 @@ PINNED = ROOT / "requirements" / "rivals.txt"
 HERE = Path(__file__).parent
 
 NIGHT, HELD = 2_000, 500
-"""New articles of the nightly run, and articles for the hook; each at most a tenth of the corpus."""
+"""Articles of the nightly run, and articles submitted one by one; each at most a tenth of the corpus."""
 
 CHANGED = ("duplicate_sentence_jaccard", "0.72")
-"""Setting that is changed before marks are settled again; its default is 0.7."""
+"""A setting and its new value, before marks are settled again; the default of the setting is 0.7."""
 
 ASKED = 50
-"""Number of articles that are searched by trigrams, evenly spread among articles with a partner."""
+"""Number of articles whose copies are searched by trigrams, evenly spread among articles with a copy."""
 
 TRUTH_SHINGLES = 20
 """Minimum number of word 5-shingles of an article in the silver truth."""
 
 Found = npt.NDArray[np.int32]
-"""Groups of n articles, shape (n,), or pairs of articles' numbers, shape (m, 2)."""
+"""Result of a program: the group of each article, shape (n,), or pairs of article numbers, shape (m, 2)."""
 
 
 @dataclass(slots=True)
 class Row:
-    """A line of the table: seconds, megabytes (10^6 bytes), shares; None if it does not apply.
+    """A row of the table, in seconds, megabytes (10^6 bytes) and shares; None if a figure does not apply.
 
     Attributes:
         disk_mb: size on disk without the texts.
-        note: further words; failure: the reason why there are no figures.
+        note: remarks for the last column; failure: the reason why there are no figures.
         details: all figures behind the row, for `--json`.
     """
 
@@ -88,7 +88,7 @@ class Row:
 
 @dataclass
 class Bench:
-    """Inputs and tools of all contestants."""
+    """Inputs and tools that all contestants share."""
 
     server: Server
     articles: Sequence[Article]
@@ -99,7 +99,7 @@ class Bench:
 
     @cached_property
     def texts(self) -> Path:
-        """Return the texts in files for `rivals.py`: all, and dealt out to one file per core."""
+        """Write the texts for `rivals.py` into one file, and again into one per core; return the folder."""
         folder = self.work / "texts"
         folder.mkdir()
         parts = meter.cores()
@@ -113,7 +113,7 @@ class Bench:
 
     @cached_property
     def _installed(self) -> str | None:
-        """Install the other programs, if needed, trying once; returns the reason of a failure, or None."""
+        """Install the other programs if they are missing; return None, or the reason why this failed."""
         mark, wanted = RIVALS / "installed", PINNED.read_text()
         if mark.exists() and mark.read_text() == wanted:
             return None
@@ -129,7 +129,7 @@ class Bench:
         return None
 
     def rivals(self) -> Path:
-        """Return the Python program of the environment of the other programs.
+        """Return the path of `python` in the environment of the other programs.
 
         Raises:
             MissingError: the other programs cannot be installed.
@@ -140,11 +140,11 @@ class Bench:
 
     @cached_property
     def short(self) -> npt.NDArray[np.bool_]:
-        """Return the articles that are too short for the truth."""
+        """Return a flag for each article: True if it is too short to be in the truth."""
         return np.array([len(_shingles(article.text)) < TRUTH_SHINGLES for article in self.articles])
 
     def judge(self, found: Found) -> Tally:
-        """Count right, wrong and missed pairs; every two members of a group are a pair.
+        """Count right, wrong and missed pairs; any two articles of a group are a pair.
 
         Pairs with an article that is not in the truth are not counted.
         """
@@ -176,7 +176,7 @@ def read(file: Path, limit: int | None) -> list[Article]:
 
 
 def run(name: str, bench: Bench) -> Iterator[Row]:
-    """Yield the rows of a contestant; an error also becomes a row."""
+    """Yield the rows of a contestant; after an error, yield a row with the reason."""
     try:
         yield from CONTESTANTS[name](bench)
     except MissingError as error:
@@ -186,7 +186,7 @@ def run(name: str, bench: Bench) -> Iterator[Row]:
 
 
 def cold(bench: Bench) -> Iterator[Row]:
-    """Measure our backfill of all articles, at least twice, and a backfill after a change of a threshold."""
+    """Measure `bench.repeats` backfills of all articles, and a backfill after a threshold has changed."""
     costs: list[Cost] = []
     for repeat in range(bench.repeats):
         with bench.server.database("ours_cold") as url:
@@ -211,7 +211,7 @@ def cold(bench: Bench) -> Iterator[Row]:
 
 
 def daily(bench: Bench) -> Iterator[Row]:
-    """Measure our nightly run and our hook, on a corpus that holds the remaining articles."""
+    """Measure our nightly run and single submissions, on a corpus with all other articles of the bench."""
     share = len(bench.articles) // 10
     night, held = min(NIGHT, share), min(HELD, share)
     base = len(bench.articles) - night - held
@@ -241,7 +241,7 @@ def daily(bench: Bench) -> Iterator[Row]:
 
 
 def floor(bench: Bench) -> Iterator[Row]:
-    """Measure the least work that any program on texts in Postgres must do."""
+    """Measure the least work that every program must do if its texts are in Postgres: read, hash, write."""
     with bench.filled(bench.server, "floor") as url:
         row = _postgres_row(bench, "floor: out, one hash, back", "floor", url)
         yield (
@@ -267,7 +267,7 @@ def _postgres_row(bench: Bench, name: str, command: str, url: str) -> Row:
 
 
 def trigrams(bench: Bench) -> Iterator[Row]:
-    """Measure pg_trgm: the index of all texts, and then searches one by one."""
+    """Measure pg_trgm: first building the index of all texts, then searches for single articles."""
     wanted = bench.truth.pairs[bench.truth.grades == DUPLICATE]
     partnered = np.unique(wanted)
     asked = partnered[np.linspace(0, len(partnered) - 1, min(ASKED, len(partnered))).astype(int)]
@@ -311,7 +311,7 @@ def rival(name: str, label: str, bench: Bench) -> Iterator[Row]:
 
 
 def _median(costs: Sequence[Cost]) -> Cost:
-    """Return the medians of each figure."""
+    """Return a cost with the median of each figure."""
     figures = (
         "wall",
         "cpu",

@@ -1,10 +1,10 @@
-"""Measure the steps from a text to its fingerprint, in batches and text by text, and compare with NLTK.
+"""Measure each step from a text to its fingerprint, and compare the split into sentences with NLTK.
 
     .venv/bin/python scripts/benchmarks/fingerprint.py [FILE] [--articles N] [--json]
 
 Reads articles in any format of `dedup load`, by default the web news beside the checkout, and needs no
 database. Each figure is the best of several runs, in processor time of one core. The steps after the split
-into sentences are measured on the arrays of one batch after another, as in `fingerprint_many`.
+into sentences are measured on arrays of whole batches, as in `fingerprint_many`.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ Steps = dict[str, float]
 
 
 def main() -> None:
-    """Measure and print."""
+    """Measure all steps, and print a table."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("file", nargs="?", type=Path, default=FILE)
     parser.add_argument("--articles", type=int, default=ARTICLES)
@@ -71,7 +71,7 @@ def main() -> None:
 
 
 def best(function: Callable[[], object], runs: int = RUNS) -> float:
-    """Return the least processor time of several runs, in seconds."""
+    """Run a function several times, and return the least processor time of a run in seconds."""
     found = []
     for _ in range(runs):
         started = time.process_time()
@@ -81,7 +81,7 @@ def best(function: Callable[[], object], runs: int = RUNS) -> float:
 
 
 def in_batches(texts: list[str]) -> Steps:
-    """Measure each step over all texts, with arrays in batches."""
+    """Measure each step over all texts; the later steps work on batches of texts."""
     settings = Settings()
     splitter, hasher = SentenceSplitter(english()), Hasher()
     steps = {"clean": best(lambda: [glued_blocks(text) for text in texts])}
@@ -120,7 +120,7 @@ def in_batches(texts: list[str]) -> Steps:
 
 
 def batched(parts: list[bytes]) -> list[list[bytes]]:
-    """Return batches of texts."""
+    """Return the texts in batches of about `BATCH_CHARACTERS` bytes."""
     found: list[list[bytes]] = [[]]
     size = 0
     for part in parts:
@@ -143,7 +143,7 @@ def hashed(data: list[bytes], hasher: Hasher) -> None:
 
 
 def chosen(tokens: Tokens, starts: np.ndarray, settings: Settings) -> tuple[np.ndarray, np.ndarray]:
-    """Return the places of shingles, and the numbers of their texts."""
+    """Return the place of each shingle among the words, and the number of each shingle's text."""
     stops = tokens.lengths < settings.stop_word_length
     stops[np.maximum(starts[1:] - 1, 0)] = stops[np.maximum(starts[1:] - 2, 0)] = False
     at = np.flatnonzero(stops)
@@ -158,7 +158,7 @@ def shingled(tokens: Tokens, at: np.ndarray, text_of: np.ndarray) -> np.ndarray:
 
 
 def alone(texts: list[str]) -> Steps:
-    """Measure one text after the other."""
+    """Measure the time to make all fingerprints one text at a time."""
     fingerprinter = Fingerprinter(Settings())
 
     def each() -> None:
@@ -172,7 +172,7 @@ def alone(texts: list[str]) -> Steps:
 
 
 def beside_nltk(texts: list[str]) -> float:
-    """Return the speed of splitting relative to NLTK, with the same parameters."""
+    """Return how many times as fast as NLTK the split into sentences is, with the same parameters."""
     found = [block for text in texts[:500] for block in blocks(text)]
     nltk = punkt.PunktSentenceTokenizer(to_nltk(english()))
     splitter = SentenceSplitter(english())

@@ -1,11 +1,11 @@
-"""Measure the growth of time, memory and disk with the corpus, from 10,000 articles to 1,000,000.
+"""Measure how time, memory and disk space grow with the corpus, from 10,000 to 1,000,000 articles.
 
     scripts/benchmarks/growth.py [FILE] [--sizes N ...] [--nights N ...] --json RESULTS
 
-Each size is measured on a fresh corpus on an embedded server: load (not counted), one cold backfill, the
-bytes of every table and index; then a night of 2,000 new articles; at the largest size also the hook,
-compared with a bare INSERT. If a corpus is larger than the file, copies with rotated words are added
-(`rotated.py`).
+Each size is measured on a fresh corpus on an embedded server: a load, one cold backfill, the bytes of every
+table and index, and then a backfill of 2,000 new articles (a night). At the largest size, articles are also
+submitted one by one, compared with a bare INSERT. If a corpus is larger than the file, copies with rotated
+words are added (`rotated.py`).
 
 Each size is written to RESULTS when it is done, and the same command continues after the last size in
 RESULTS. `plot.py` draws RESULTS. A run with 1,000,000 articles takes half an hour and 20 GB of disk.
@@ -41,7 +41,7 @@ from sandbox import DATA
 FILE = "reuters_web_2006_2010.jsonl.gz"
 SIZES = (10_000, 30_000, 100_000, 300_000, 1_000_000)
 NIGHT, HELD = 2_000, 500
-"""Number of new articles of a night, and of articles for the hook at the largest size."""
+"""Number of new articles of a night, and of articles submitted one by one at the largest size."""
 
 LIMIT_SECONDS = 24 * 3600.0
 TOLD_ARTICLES = 50_000
@@ -63,7 +63,7 @@ def main() -> int:
         results = _resumed(options.json, options.file)
         have = sum(1 for _ in _articles(options.file))
         with tempfile.TemporaryDirectory(prefix="dedup-growth-", dir=options.folder) as folder:
-            Path(folder).chmod(0o711)  # as root, the server runs as another user
+            Path(folder).chmod(0o711)  # root's server runs as another user, who must get in
             with embedded_server(Path(folder) / "home") as server:
                 for size in sorted(options.sizes):
                     if any(found["size"] == size for found in results["sizes"]):
@@ -87,7 +87,7 @@ def main() -> int:
 def measure(
     server: Server, file: Path, have: int, size: int, nightly: bool, hooked: bool, folder: Path
 ) -> dict[str, Any]:
-    """Measure one size; if a part fails, the reason replaces the part's figures."""
+    """Measure one size. If a part fails, the result has the reason instead of the figures of that part."""
     found: dict[str, Any] = {"size": size, "text_mb": 0.0}
     articles = grown(lambda: _articles(file), have, size + NIGHT + HELD)
     with server.database(f"growth_{size}") as url:
@@ -118,7 +118,7 @@ def measure(
 
 
 def exponents(found: Sequence[Mapping[str, Any]]) -> dict[str, float]:
-    """Return the exponent of each measure: the power of the size with which the measure grows."""
+    """Return the exponent e of each measure, which grows in proportion to size ** e."""
     fitted = {}
     for name, path in MEASURES.items():
         points = [(size["size"], value) for size in found if (value := figure(size, path))]
@@ -128,7 +128,7 @@ def exponents(found: Sequence[Mapping[str, Any]]) -> dict[str, float]:
 
 
 def figure(found: Mapping[str, Any], path: Sequence[str]) -> float | None:
-    """Return a figure of the result of a size; None if the figure was not measured, or failed."""
+    """Return the figure at `path` in the result of a size; None if it was not measured, or failed."""
     value: Any = found
     for name in path:
         if value is None or value.get("failure"):
@@ -139,7 +139,7 @@ def figure(found: Mapping[str, Any], path: Sequence[str]) -> float | None:
 
 
 def exponent(points: Sequence[tuple[float, float]]) -> float:
-    """Return the slope of the straight line through the logarithms, by least squares."""
+    """Return the slope of the straight line (least squares) through the logarithms of the points."""
     logs = [(math.log(x), math.log(y)) for x, y in points]
     middle = (sum(x for x, _ in logs) / len(logs), sum(y for _, y in logs) / len(logs))
     above = sum((x - middle[0]) * (y - middle[1]) for x, y in logs)
@@ -147,7 +147,7 @@ def exponent(points: Sequence[tuple[float, float]]) -> float:
 
 
 def _counted(articles: Iterator[Article], found: dict[str, Any]) -> Iterator[Article]:
-    """Yield the articles, add up the bytes of the texts in `found`, and print the progress."""
+    """Yield the articles, add the size of each text to `found["text_mb"]`, and print the progress."""
     for number, article in enumerate(articles, 1):
         found["text_mb"] += len(article.text.encode()) / 1e6
         yield article
@@ -161,7 +161,7 @@ def _articles(file: Path) -> Iterator[Article]:
 
 
 def _resumed(json_file: Path, file: Path) -> dict[str, Any]:
-    """Return the results so far, without failed sizes, which are measured again.
+    """Return the results of earlier runs in the file, without failed sizes, so that these are measured again.
 
     Raises:
         InputError: the file holds results of other articles, or no results.

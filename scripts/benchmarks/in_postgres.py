@@ -1,4 +1,4 @@
-"""Methods that need only Postgres, each in its own process: the floor, a self-join, trigrams.
+"""Run a method that needs only Postgres, in its own process: the floor, a self-join, or trigrams.
 
     scripts/benchmarks/in_postgres.py floor|self-join|trigram-index URL
     scripts/benchmarks/in_postgres.py trigrams URL ANSWER NUMBER...
@@ -20,16 +20,16 @@ import psycopg
 import xxhash
 
 SENTENCE_CHARACTERS = 40
-"""Minimum number of characters of a sentence that counts; shorter sentences are bylines, or "He said so."."""
+"""Minimum number of characters of a counted sentence; shorter ones are bylines, or like "He said so."."""
 
 MOST_CARRIERS = 100
-"""Maximum number of articles with a sentence that counts; without this bound the join does not end."""
+"""Sentences in more articles than this are not counted; without this bound the join does not end."""
 
 SHARED = 0.5
-"""Minimum Jaccard of the sets of sentences of two articles in a pair."""
+"""Minimum Jaccard of the sets of sentences of two articles that are reported as a pair."""
 
 TRIGRAM_SIMILARITY = 0.6
-"""Value of `pg_trgm.similarity_threshold`: the least share of all trigrams of two texts that both have."""
+"""Value of `pg_trgm.similarity_threshold`: minimum share of common trigrams in all trigrams of two texts."""
 
 LONGEST_MS = 60_000
 """Maximum milliseconds of one search by trigrams; a slower search is cancelled and counts as this long."""
@@ -59,7 +59,7 @@ SELF_JOIN = f"""
 
 
 def fill(url: str, texts: Iterable[str]) -> None:
-    """Fill the table of texts, numbered from 0; NUL is left out, because Postgres cannot store it."""
+    """Write the texts into the table `doc`, numbered from 0, without NUL, which Postgres cannot store."""
     with psycopg.connect(url) as connection, connection.cursor() as cursor:
         cursor.execute("CREATE TABLE doc (id integer PRIMARY KEY, text text NOT NULL)")
         with cursor.copy("COPY doc FROM STDIN") as copy:
@@ -70,7 +70,7 @@ def fill(url: str, texts: Iterable[str]) -> None:
 
 
 def floor(url: str) -> None:
-    """Read all texts by binary COPY, hash each text, and write a row for each by binary COPY."""
+    """Read all texts by binary COPY, hash each text, and write a row per text by binary COPY."""
     with psycopg.connect(url) as source, psycopg.connect(url) as target:
         target.execute("CREATE TABLE mark (id integer, hash bigint)")
         with (
@@ -85,7 +85,7 @@ def floor(url: str) -> None:
 
 
 def floor_groups(url: str, size: int) -> npt.NDArray[np.int32]:
-    """Return the groups of articles with equal hashes."""
+    """Return the group of each article; articles with equal hashes are one group."""
     with psycopg.connect(url) as connection:
         rows = connection.execute("SELECT id, dense_rank() OVER (ORDER BY hash) FROM mark").fetchall()
     groups = np.zeros(size, np.int32)
@@ -95,7 +95,7 @@ def floor_groups(url: str, size: int) -> npt.NDArray[np.int32]:
 
 
 def self_join(url: str) -> None:
-    """Find the pairs that share enough sentences, in SQL alone."""
+    """Find, in SQL alone, the pairs of articles that share enough sentences."""
     with psycopg.connect(url) as connection:
         connection.execute(SELF_JOIN)
 
@@ -114,7 +114,7 @@ def trigram_index(url: str) -> None:
 
 
 def trigrams(url: str, answer: Path, numbers: Iterable[int]) -> None:
-    """Find the articles with similar trigrams for each article of `numbers`."""
+    """Find the articles with similar trigrams for each article of `numbers`; write the pairs to `answer`."""
     with psycopg.connect(url, autocommit=True) as connection:
         connection.execute(f"SET pg_trgm.similarity_threshold = {TRIGRAM_SIMILARITY}")
         connection.execute(f"SET statement_timeout = {LONGEST_MS}")

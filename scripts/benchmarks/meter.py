@@ -34,13 +34,13 @@ END_SECONDS = 10.0
 """Seconds from the end of a command until its orphans are killed."""
 
 LIMIT_SECONDS = 4 * 3600.0
-"""Maximum number of seconds of a command, by default."""
+"""Default for the maximum number of seconds that a command may take."""
 
 SET_CHILD_SUBREAPER = 36
 """Option of prctl(2): orphans become children of this process."""
 
 PLAIN_REASONS = ("ModuleNotFoundError", "ImportError", "DedupError")
-"""Errors whose messages never quote a text; of all other errors only the name is shown."""
+"""Errors whose messages are shown, because they never quote a text; other errors are shown by name only."""
 
 
 @dataclass(slots=True)
@@ -80,7 +80,7 @@ def measure(
     log: Path | None = None,
     limit_seconds: float = LIMIT_SECONDS,
 ) -> Cost:
-    """Run a command to its end.
+    """Run a command to its end, and return its cost.
 
     Args:
         postmaster: id of the main process of the Postgres that works for the command, and is measured, too.
@@ -113,7 +113,7 @@ def measure(
 
 
 def reason(output: str) -> str:
-    """Return the name of the last error in a failed command's output, after ": "; "" if there is no error."""
+    """Return ": " and the name of the last error in a command's output; "" if there is no error in it."""
     for line in reversed(output.splitlines()):
         if found := re.match(r"([A-Za-z_][\w.]*(?:Error|Exception|Interrupt))\b(.*)", line):
             name = found[1].rpartition(".")[2]
@@ -122,7 +122,7 @@ def reason(output: str) -> str:
 
 
 class _Memory:
-    """Peaks of the processes of a command and of a Postgres, sampled in a thread."""
+    """Samples, in a thread, the peak memory of a command's processes and of a Postgres."""
 
     def __init__(self, postmaster: int) -> None:
         self.cost = Cost()

@@ -1,8 +1,8 @@
-"""Run dedup through its public interface, for the benchmarks: load, backfill, hook and bare INSERT, sizes.
+"""Run dedup through its public interface for the benchmarks: load, backfill, submit, and measure sizes.
 
     scripts/benchmarks/ours.py hook URL FILE ANSWER
 
-Whole runs are timed as commands `dedup`, in the way that a newsroom runs them.
+A backfill is measured as the command `dedup backfill`, in the way that a newsroom runs it.
 """
 
 from __future__ import annotations
@@ -29,10 +29,10 @@ DEDUP = Path(sys.executable).with_name("dedup")
 """The command `dedup` of this environment."""
 
 UNDATED = datetime(2000, 1, 1, tzinfo=UTC)
-"""`added_at` of articles without a time; fixed, so that no order depends on the time of the measurement."""
+"""`added_at` of articles without a date; a fixed time, so that their order is the same in every run."""
 
 WARM_UP = 10
-"""Number of first articles for the hook that are not counted, because connections and settings are set up."""
+"""Number of articles submitted first that are not counted, because connections are still being opened."""
 
 BARE = """
     CREATE TABLE bare (
@@ -43,7 +43,7 @@ BARE = """
     INSERT INTO bare (source_id, title, url, publication, published_at, added_at, text)
         SELECT source_id, title, url, publication, published_at, added_at, text FROM dedup.article;
 """
-"""Table of a newsroom without dedup: the same articles with a key, inserted before the clock starts."""
+"""Table of a newsroom without dedup. It gets all articles of the corpus before the clock starts."""
 
 INSERT = """
     INSERT INTO bare (source_id, title, url, publication, published_at, text)
@@ -60,7 +60,7 @@ RELATIONS = """
 
 @dataclass(frozen=True, slots=True)
 class Hook:
-    """Milliseconds of `submit` and of a bare INSERT with its commit, and their ratios."""
+    """Milliseconds of `submit`, and of a bare INSERT with its commit, for one article; and their ratios."""
 
     articles: int
     submit_median: float
@@ -70,12 +70,12 @@ class Hook:
 
     @property
     def ratio_median(self) -> float:
-        """Return the ratio of the medians."""
+        """Return the median time of `submit`, divided by the median time of the INSERT."""
         return self.submit_median / self.insert_median
 
     @property
     def ratio_p99(self) -> float:
-        """Return the ratio of the 99th percentiles."""
+        """Return the 99th percentile of `submit`, divided by the 99th percentile of the INSERT."""
         return self.submit_p99 / self.insert_p99
 
     def as_json(self) -> dict[str, float]:
@@ -84,7 +84,7 @@ class Hook:
 
 
 def load(url: str, articles: Iterable[Article]) -> int:
-    """Store articles in a corpus, made if needed; returns their number. `added_at` is an article's date."""
+    """Store articles, and return their number; make the corpus if needed. `added_at` is an article's date."""
     Deduplicator.initialize(url)
     with Deduplicator(url) as deduplicator:
         dated = (replace(a, added_at=a.added_at or a.published_at or UNDATED) for a in articles)
@@ -93,8 +93,8 @@ def load(url: str, articles: Iterable[Article]) -> int:
 
 
 def backfill(server: Server, url: str, **how: Any) -> meter.Cost:
-    """Return the cost of `dedup backfill`. Before the clock starts, tables are vacuumed, as autovacuum does
-    within a minute of a load, and a checkpoint is made; the tables of the floor are treated equally."""
+    """Return the cost of `dedup backfill`. Before the clock starts, a checkpoint is made, and tables are
+    vacuumed, as autovacuum does within a minute after a load. Tables of other programs are prepared, too."""
     with psycopg.connect(url, autocommit=True) as connection:
         connection.execute("VACUUM ANALYZE")
     server.settle()
@@ -103,13 +103,13 @@ def backfill(server: Server, url: str, **how: Any) -> meter.Cost:
 
 
 def change(url: str, name: str, value: str) -> None:
-    """Change a setting; the next backfill puts it in force."""
+    """Change a setting; the next backfill applies the new value to all marks."""
     with Deduplicator(url) as deduplicator:
         deduplicator.settings.change({name: value})
 
 
 def groups(url: str, numbers: dict[str, int]) -> npt.NDArray[np.int32]:
-    """Return the story of every article, by the article's number; an article not stored is a story alone."""
+    """Return for each article number the number of its original; an article without a mark is its own."""
     found = np.arange(len(numbers), dtype=np.int32)
     with Deduplicator(url) as deduplicator:
         for mark in deduplicator.marks():
@@ -121,7 +121,7 @@ def groups(url: str, numbers: dict[str, int]) -> npt.NDArray[np.int32]:
 def hook(
     server: Server, url: str, articles: Sequence[Article], folder: Path
 ) -> tuple[meter.Cost, Hook | None]:
-    """Submit each article, and insert it into the bare table, in alternating order, in a separate process."""
+    """Measure `submit` and a bare INSERT for each article, and the cost of the process that runs both."""
     with psycopg.connect(url) as connection:
         connection.execute(BARE)
     with psycopg.connect(url, autocommit=True) as connection:
@@ -136,14 +136,14 @@ def hook(
 
 
 def as_row(article: Article) -> dict[str, str | None]:
-    """Return an article as a JSON object, which also has the columns of the bare table."""
+    """Return an article as a JSON object with the fields of `Article` that the bare table has, too."""
     time = article.published_at.isoformat() if article.published_at else None
     names = ("source_id", "title", "url", "publication", "language", "text")
     return {**{name: getattr(article, name) for name in names}, "published_at": time}
 
 
 def in_turns(url: str, rows: Iterator[dict[str, Any]]) -> Hook:
-    """Return the milliseconds of both ways; each article goes both ways, in alternating order."""
+    """Submit each article and insert it into the bare table, in alternating order. Return the times."""
     submitted: list[float] = []
     inserted: list[float] = []
     with Deduplicator(url) as deduplicator, psycopg.connect(url, autocommit=True) as connection:

@@ -8,8 +8,8 @@ copies with rotated words if more are wanted (`rotated.py`), loaded and settled.
 has invented rows with marks and pairs but without fingerprints, so that a corpus of any size is made within
 minutes; among the rows are a story of 5,000 copies and an article with 5,000 similar articles. Then the index
 of words is made, and one caller asks every question of `Deduplicator.browsing` about random days, stories and
-words. The first question on a connection is not counted, because the server has to plan it. At the end the
-pages are requested over HTTP, timed to the last byte of the answer.
+words. The first question on a connection is not counted, because the server plans its query first. At the end
+the pages are requested over HTTP, and the time until the last byte of each answer is measured.
 """
 
 from __future__ import annotations
@@ -80,7 +80,7 @@ def main() -> None:
         embedded_server(Path(folder) / "server") as postgres,
         postgres.database("pages") as url,
     ):
-        Path(folder).chmod(0o711)  # as root, the server runs as another user
+        Path(folder).chmod(0o711)  # root's server runs as another user, who must get in
         Deduplicator.initialize(url)
         with Deduplicator(url) as corpus:
             if given.invented:

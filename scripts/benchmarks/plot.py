@@ -22,7 +22,7 @@ import picture
 
 Points = list[tuple[float, float]]
 Panels = Mapping[str, Mapping[str, Points]]
-"""Points of lines, by title of the panel and then by label of the line."""
+"""Points of each line, by the title of the panel and then by the label of the line."""
 
 
 def main() -> int:

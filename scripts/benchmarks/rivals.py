@@ -1,4 +1,4 @@
-"""Other programs, each in its own process: texts in, pairs or groups of numbers out.
+"""Run one of the other programs: read texts, and write pairs or groups of article numbers.
 
     .rivals/bin/python scripts/benchmarks/rivals.py NAME TEXTS WORK FOUND
 
@@ -32,10 +32,10 @@ THRESHOLD = 0.6
 and pairs between 0.5 and 0.8 are not counted, so a small error of the estimate near 0.6 does no harm."""
 
 RENSA_VALUES, RENSA_BANDS = 128, 32
-"""Values and bands of rensa. Bands of 4 values find nearly all pairs of Jaccard 0.6; the estimate decides."""
+"""Values and bands of rensa. Bands of 4 values find nearly all pairs with a Jaccard of 0.6 as candidates."""
 
 BATCH = 1_000
-"""Maximum number of articles whose shingles are in memory together."""
+"""Maximum number of articles whose shingles are in memory at the same time."""
 
 SEED = 42
 
@@ -51,7 +51,7 @@ def main() -> int:
 
 
 def numbered(texts: Path) -> Iterator[tuple[int, str]]:
-    """Yield number and text of every article."""
+    """Yield the number and the text of every article."""
     with (texts / "all.jsonl").open(encoding="utf-8") as lines:
         for line in lines:
             row = json.loads(line)
@@ -59,7 +59,7 @@ def numbered(texts: Path) -> Iterator[tuple[int, str]]:
 
 
 def shingles(text: str) -> list[str]:
-    """Return the different runs of five lower-cased words; a shorter text is one run of all its words."""
+    """Return the distinct runs of five words in small letters. A text of fewer words is a single run."""
     words = WORD.findall(text.lower())
     runs = range(max(1, len(words) - SHINGLE_WORDS + 1))
     return list({" ".join(words[i : i + SHINGLE_WORDS]) for i in runs})
@@ -71,7 +71,7 @@ def save_pairs(found: Path, pairs: list[tuple[int, int]]) -> None:
 
 
 def save_groups(found: Path, groups: dict[int, Any], size: int) -> None:
-    """Save the group of each article; an article without a group gets a new one."""
+    """Save the group number of each article; an article without a group is a group by itself."""
     numbers: dict[Any, int] = {}
     rows = [numbers.setdefault(groups.get(i, ("alone", i)), len(numbers)) for i in range(size)]
     with found.open("wb") as file:
@@ -79,7 +79,7 @@ def save_groups(found: Path, groups: dict[int, Any], size: int) -> None:
 
 
 def datasketch(values: int, texts: Path, found: Path) -> None:
-    """Run `MinHashLSH`: queries candidates of each article, then inserts it; estimated Jaccard decides."""
+    """Run `MinHashLSH`: query, then insert each article. Pairs have an estimate of at least `THRESHOLD`."""
     from datasketch import MinHash, MinHashLSH
 
     index = MinHashLSH(threshold=THRESHOLD, num_perm=values)
@@ -98,7 +98,7 @@ def datasketch(values: int, texts: Path, found: Path) -> None:
 
 
 def rensa(texts: Path, found: Path) -> None:
-    """Run `RMinHash` and `RMinHashLSH`: inserts all, then queries all; the estimated Jaccard decides."""
+    """Run `RMinHash` and `RMinHashLSH`. All articles are inserted, then queried; pairs as in `datasketch`."""
     from rensa import RMinHash, RMinHashLSH
 
     index = RMinHashLSH(THRESHOLD, RENSA_VALUES, RENSA_BANDS)

@@ -1,12 +1,12 @@
-"""A corpus of any size that behaves like real news: copies of real articles with rotated words.
+"""Make a corpus of any size that behaves like real news, by copies of real articles with rotated words.
 
-In copy k the letters of every long word are moved k places in the alphabet, and beyond 25 copies by larger
-steps; short words, capitals, punctuation and everything else stay. So lengths, sentences, boilerplate and the
-duplicates within a copy are as in real news, while articles of two different copies share only runs of short
-words. Copies are interleaved: each article is followed by its copies, with slightly shifted dates.
+In copy k the letters of every long word are moved k places in the alphabet. Beyond 25 copies, the alphabet is
+also stretched (`STEPS`). Short words, capitals, punctuation and all else stay. So lengths, sentences,
+boilerplate and the duplicates within a copy are as in real news. Articles of two different copies share only
+runs of short words. Each article is followed by its copies, whose dates are slightly later.
 
-Such a corpus differs from new articles: a word of copy 3 is as frequent as its original, and no two copies
-share a story.
+Real new articles would differ: here a word of copy 3 is as frequent as its original, and no two copies share
+a story.
 """
 
 from __future__ import annotations
@@ -26,13 +26,13 @@ LONG_WORD = re.compile(r"([^\W\d_]{5,})")
 """Words of at least 5 letters. Shorter words are mostly grammar, and are not changed."""
 
 STEPS = [step for step in range(1, len(lower)) if math.gcd(step, len(lower)) == 1]
-"""Factors for numbers of letters, with which every letter becomes a different letter of the alphabet."""
+"""Factors by which the number of a letter can be multiplied so that all 26 letters stay different."""
 
 MOST_COPIES = len(STEPS) * len(lower)
 """Number of different copies; one more copy would be equal to the first."""
 
 SHIFT = timedelta(seconds=97)
-"""Shift between the dates of two copies of an article; not whole minutes, which real dates have."""
+"""Time between the dates of two copies of an article; not whole minutes, as real dates often are."""
 
 
 class TooManyError(ValueError):
@@ -40,7 +40,7 @@ class TooManyError(ValueError):
 
 
 def rotate(text: str, places: int, step: int = 1) -> str:
-    """Replace letter number n in long words by the letter number n * step + places."""
+    """Replace letter number n of the alphabet by letter n * step + places (modulo 26) in all long words."""
     if (places, step) == (0, 1):
         return text
     parts = LONG_WORD.split(text)  # every second part is a long word
@@ -72,10 +72,10 @@ def copied(article: Article, copy: int) -> Article:
 
 
 def grown(read: Callable[[], Iterable[Article]], have: int, count: int) -> Iterator[Article]:
-    """Yield `count` articles, each followed by its copies; the order stays, and no article is held in memory.
+    """Yield `count` articles in the given order, each followed by its copies, and keep none in memory.
 
     Args:
-        read: returns the original articles, at every call; have: number of the original articles.
+        read: function that returns the original articles; have: number of the original articles.
 
     Raises:
         TooManyError: there are not enough different copies.

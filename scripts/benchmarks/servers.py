@@ -1,4 +1,4 @@
-"""Databases for measurements: new ones on the embedded server, and a second Postgres with pg_trgm.
+"""Make databases for measurements, on a new embedded server or on a second Postgres with pg_trgm.
 
 No measurement touches a user's own database.
 """
@@ -22,7 +22,7 @@ from sandbox import throwaway_server
 
 START_SECONDS = 60
 SAME_AS_EMBEDDED = ("shared_buffers=256MB", "work_mem=32MB", "maintenance_work_mem=128MB", "jit=off")
-"""Settings of the embedded server (`dedup/db/embedded.py`), used for the second server, too."""
+"""Settings of the second server; the embedded server has the same settings (`dedup/db/embedded.py`)."""
 
 
 class MissingError(Exception):
@@ -31,7 +31,7 @@ class MissingError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Server:
-    """A running Postgres, with the id of its main process."""
+    """A running Postgres: the URL of its database `dedup`, and the id of its main process."""
 
     url: str
     postmaster: int
@@ -48,7 +48,7 @@ class Server:
                 connection.execute(f'DROP DATABASE IF EXISTS "{name}" WITH (FORCE)')
 
     def settle(self) -> None:
-        """Make a checkpoint before the clock starts, so that none is due while it runs."""
+        """Make a checkpoint before a measurement, so that Postgres makes none during the measurement."""
         with psycopg.connect(self.url, autocommit=True) as connection:
             connection.execute("CHECKPOINT")
 
@@ -63,7 +63,7 @@ def embedded_server(home: Path) -> Iterator[Server]:
 
 @contextmanager
 def trigram_server() -> Iterator[Server]:
-    """Yield a server of this machine's Postgres in a new folder, if this Postgres has pg_trgm.
+    """Start a server in a new folder with the Postgres installed on this machine, which must have pg_trgm.
 
     Raises:
         MissingError: there is no Postgres, or Postgres lacks the extension.

@@ -42,10 +42,10 @@ from sandbox import DATA
 
 SIZES = (58_051, 580_510)
 GROUP_ROWS = 5_000
-"""Number of rows per group of the Parquet file; a task reads at least one group."""
+"""Number of rows per row group of the Parquet file; a task reads at least one row group."""
 
 LOOK_SECONDS = 0.2
-"""Seconds between two samples of the processes, so at most this much of an ending worker is not counted."""
+"""Seconds between two samples of the processes. At most this much of an ending worker is not counted."""
 
 MEASURES = {
     "python": "Python ms",
@@ -121,7 +121,7 @@ def _cells(step: Mapping[str, float] | None, articles: int) -> list[str]:
 
 
 def _run(size: int, folder: str, options: argparse.Namespace) -> dict[str, Any]:
-    """Measure one size in a separate process, so that processor time counts this size alone."""
+    """Measure one size in a separate process, so that the processor time of other sizes is not counted."""
     words = [sys.executable, __file__, "--one", size, "--folder", folder, "--cores", options.cores]
     words += ["--memory", options.memory]
     done = subprocess.run([str(word) for word in words], stdout=subprocess.PIPE, check=True, text=True)

@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
-"""Measure the cost of triggers for the owner of an attached table.
+"""Measure how much slower triggers make writing to an attached table for its owner.
 
     scripts/benchmarks/triggers.py [FILE] [--rounds N] [--seconds S]
 
-An embedded server has two tables of real articles, one of them attached, and no worker. In turns both tables
-get one INSERT of 10,000 rows from a client; one INSERT of rows within the database; INSERTs of single rows,
-each in a transaction; and UPDATEs of an unmapped column, of all rows and of single rows. Then 16 parallel
-clients insert articles, first whole and then short, each in a transaction. Prints the medians and their
-ratios. The cost of a later backfill is not counted.
+An embedded server without a worker has two tables of real articles, of which one is attached. In turns, both
+tables get an INSERT of 10,000 rows from a client, an INSERT of 10,000 rows from another table, INSERTs of
+single rows, and UPDATEs of an unmapped column in all rows and in single rows. Then 16 parallel clients insert
+first whole and then short articles, each in a transaction. Prints the medians and their ratios. The cost of a
+later backfill is not counted.
 """
 
 from __future__ import annotations
@@ -35,14 +35,14 @@ from sandbox import DATA
 FILE = "reuters_web_2006_2010.jsonl.gz"
 ROWS = 10_000
 SINGLE = 200
-"""Number of rows inserted or updated one by one in each turn."""
+"""Number of rows that are inserted one by one, and updated one by one, in each turn."""
 
 CLIENTS = 16
 LENGTHS = {"whole articles": None, "200 characters each": 200}
-"""Characters of the articles that many clients insert: for shorter articles, triggers weigh more."""
+"""Maximum characters of the inserted articles, or None. Triggers cost relatively more for short articles."""
 
 LEAST_RATE, MOST_TIMES = 0.8, 1.2
-"""Promised ratios: minimum rate of many clients, and maximum time of an UPDATE of an unmapped column."""
+"""Promised ratios to a table without triggers: minimum rate of inserts, maximum time of unmapped UPDATEs."""
 
 TABLES = ("plain", "attached")
 COLUMNS = "id, body, headline, day"
@@ -59,7 +59,7 @@ Took = dict[str, dict[str, list[float]]]
 
 
 def measure(url: str, path: Path, rounds: int, seconds: float) -> None:
-    """Write to both tables in turns, and print the times."""
+    """Write to both tables in alternating order, and print the times."""
     Deduplicator.initialize(url)
     with Deduplicator(url) as dd, psycopg.connect(url, autocommit=True) as connection:
         columns = (
@@ -94,12 +94,12 @@ def measure(url: str, path: Path, rounds: int, seconds: float) -> None:
 
 
 def in_turns(turn: int) -> tuple[str, ...]:
-    """Return both tables in alternating order."""
+    """Return the names of both tables; the order alternates from turn to turn."""
     return TABLES if turn % 2 else TABLES[::-1]
 
 
 def insert(connection: psycopg.Connection, name: str, given: list[Any], took: Took) -> None:
-    """Insert all rows into an empty table in two ways; at the end the table holds all rows."""
+    """Insert all rows twice, each time after emptying the table: from a client, and from another table."""
     emptied(connection, name)
     note(took, f"{ROWS:,} rows from a client", name, timed(connection, FROM_CLIENT.format(name), given))
     emptied(connection, name)
@@ -107,7 +107,7 @@ def insert(connection: psycopg.Connection, name: str, given: list[Any], took: To
 
 
 def update(connection: psycopg.Connection, name: str, took: Took) -> None:
-    """Update a column that is not mapped in all rows."""
+    """Update an unmapped column in all rows."""
     connection.execute(f"VACUUM ANALYZE {name}".encode())
     connection.execute("CHECKPOINT")
     note(took, f"{UNMAPPED}, {ROWS:,} rows", name, timed(connection, CLICKED.format(name)))
@@ -115,12 +115,12 @@ def update(connection: psycopg.Connection, name: str, took: Took) -> None:
 
 
 def note(took: Took, kind: str, name: str, seconds: float) -> None:
-    """Record a measurement."""
+    """Add a measurement to `took`, by kind of statement and name of the table."""
     took.setdefault(kind, {}).setdefault(name, []).append(seconds)
 
 
 def emptied(connection: psycopg.Connection, name: str) -> None:
-    """Empty a table and the notes of its changes, and make a checkpoint."""
+    """Empty a table and the outbox, which lists its changes, and make a checkpoint."""
     connection.execute(f"TRUNCATE {name}".encode())
     connection.execute("TRUNCATE dedup.outbox")
     connection.execute("CHECKPOINT")
@@ -146,7 +146,7 @@ def compare(
     rounds: int,
     seconds: float,
 ) -> None:
-    """Compare the rates with and without triggers, for rows of one length."""
+    """Measure and print the rates of many clients with and without triggers, for articles of one length."""
     found: dict[str, list[Rate]] = {name: [] for name in TABLES}
     for turn in range(rounds):
         for name in in_turns(turn):
@@ -173,14 +173,14 @@ def tell(took: Took, promise: str = "") -> None:
 
 
 def timed(connection: psycopg.Connection, statement: str, values: list[Any] | None = None) -> float:
-    """Return the seconds of a statement with its commit."""
+    """Run a statement with its commit, and return the seconds."""
     started = time.perf_counter()
     connection.execute(statement.encode(), values)
     return time.perf_counter() - started
 
 
 def rows(path: Path) -> list[Any]:
-    """Return the columns of the first articles of a file."""
+    """Return a list per column: ids, texts, titles and dates of the first `ROWS` articles of a file."""
     found = list(islice((item for item in read_articles(path) if isinstance(item, Article)), ROWS))
     if len(found) < ROWS:
         raise SystemExit(f"{path} has fewer than {ROWS:,} articles")
@@ -198,7 +198,7 @@ def main() -> None:
     )
     parser.add_argument("file", nargs="?", type=Path, default=DATA / FILE)
     parser.add_argument("--rounds", type=int, default=11)
-    parser.add_argument("--seconds", type=float, default=4.0, help="that many clients insert in each turn")
+    parser.add_argument("--seconds", type=float, default=4.0, help="time that clients insert per turn")
     given = parser.parse_args()
     with (
         tempfile.TemporaryDirectory(prefix="dedup-triggers-") as folder,

@@ -3,7 +3,7 @@
     .venv-docs/bin/python scripts/docs_site/stage.py [FOLDER]
 
 The pages and the files that they link to are at the same paths as in the repository, so that every link works
-in both. The navigation is docs/README.md: paragraphs that end with a colon are sections, items are pages.
+in both places. The navigation is docs/README.md: paragraphs that end with a colon are sections, items pages.
 """
 
 from __future__ import annotations

@@ -24,7 +24,7 @@ from dedup.extras.serve.handling import Handling, fields_of, in_thread
 from dedup.extras.serve.limits import Limits
 from dedup.files.record import Flaw
 
-HEALTH_SECONDS = 1.0  # A health check within this time repeats the last answer and spares the database
+HEALTH_SECONDS = 1.0  # Minimum time between two checks of the database; in between, the last answer is given
 
 
 def make_app(
@@ -84,7 +84,7 @@ class Service:
         if found is None:
             raise NotFoundError.of(source_id)
         answer: dict[str, Any] = _named(found.as_dict())
-        answer["article"]["kept"] = found.article.kept  # with the owner's field names
+        answer["article"]["kept"] = found.article.kept  # `_named` must not rename the owner's fields
         if not text:
             del answer["article"]["text"]
         return answer
@@ -154,7 +154,7 @@ class Service:
         why = None
         for one in given:
             if verdicts and time.monotonic() > deadline:
-                why = f"the rest was not reached within {self._limits.batch_seconds:g} s"
+                why = f"the rest of the batch was not reached within {self._limits.batch_seconds:g} s"
                 break
             try:
                 verdicts.append(self._judged(one, what, store))
@@ -171,7 +171,7 @@ class Service:
 
 
 class Probe:
-    """Check the database, at most once per `HEALTH_SECONDS` for all clients together."""
+    """Check the database at most once in `HEALTH_SECONDS`, however many clients ask."""
 
     def __init__(self, dd: Deduplicator, limits: Limits) -> None:
         self._dd, self._seconds = dd, limits.work_seconds

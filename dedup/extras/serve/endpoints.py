@@ -22,7 +22,7 @@ PROBLEM = "application/problem+json"
 
 NAMES = {"id": "source_id"}  # Names in the library's answers -> names in answers of the service
 ANY_REFUSAL = (400, 401, 421, 429, 500, 503)  # Error statuses that every endpoint may answer with
-# Orchestrators send no token and check often; the checks are cheap and reveal no secret.
+# Orchestrators check often, without a token. This is allowed: the checks are cheap and reveal no secret.
 PROBES = frozenset(("/v1/health", "/v1/ready"))
 OPEN = PROBES | {"/openapi.json"}  # Addresses that need no token
 
@@ -49,7 +49,7 @@ _PLAIN: dict[Any, Schema] = {
 
 
 def schema_of(kind: Any) -> Schema:
-    """Return the JSON schema of a type's values after `dedup.base.answer.plain`, or raise TypeError."""
+    """Return the JSON schema of a type as converted by `dedup.base.answer.plain`; may raise TypeError."""
     if kind in _PLAIN:
         return _PLAIN[kind]
     origin, inner = get_origin(kind), get_args(kind)

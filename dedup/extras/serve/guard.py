@@ -40,13 +40,13 @@ from dedup.extras.serve.endpoints import OPEN, PROBLEM
 from dedup.extras.serve.limits import FullError, Limits, Rates, client_key
 
 LOG = logging.getLogger("dedup.serve")
-# Many clients read the answer only after they have sent the whole body, so a refused body is read this long.
+# Maximum time to go on reading a refused body: many clients read the answer only after sending all of it.
 LINGER_SECONDS = 2.0
 LOOPBACK_NAMES = frozenset(("localhost", "127.0.0.1", "::1"))
 # Marks change, so answers must not be cached. `nosniff` stops browsers from treating JSON with news as HTML.
 HEADERS = {"Cache-Control": "no-store", "X-Content-Type-Options": "nosniff"}
-BUSY_SECONDS = 1  # Time after which clients should repeat a request that others blocked
-OUTAGE_SECONDS = 5  # Time after which clients should repeat a request that the database did not answer
+BUSY_SECONDS = 1  # Time after which clients should repeat a request for which the server was too busy
+OUTAGE_SECONDS = 5  # Time after which clients should repeat a request if the database did not answer
 
 
 @dataclass
@@ -59,7 +59,7 @@ class ProblemError(Exception):
     headers: dict[str, str] = field(default_factory=dict)  # headers to add to the answer
 
     def body(self) -> dict[str, Any]:
-        """The JSON members that RFC 9457 defines."""
+        """Return the JSON members that RFC 9457 defines."""
         return {
             "type": "about:blank",
             "title": HTTPStatus(self.status).phrase,
@@ -69,7 +69,7 @@ class ProblemError(Exception):
 
 
 def problem_of(error: Exception, place: str) -> ProblemError:
-    """Return an error as a problem, without `place` (host and database), which clients must not learn."""
+    """Turn an error into a ProblemError without `place` (host and database), which clients must not learn."""
     words = str(error).replace(place, "the database")
     match error:
         case FullError() | BusyError() | CollisionError():
@@ -104,8 +104,8 @@ def in_json(problem: ProblemError, scope: Scope) -> tuple[bytes, dict[str, str]]
 @dataclass(frozen=True, slots=True)
 class Access:
     token: bytes | None = None  # for `Authorization: Bearer`; None lets in everybody who can connect
-    # Allowed names in the header Host, without port; None allows all. By DNS rebinding, a web page that is
-    # open on this machine can reach the server, but then Host names the site of this page.
+    # Allowed names in the header Host, without port; None allows all names. A web page in a browser on this
+    # machine can reach the server by DNS rebinding, but then the header Host names the site of the page.
     hosts: frozenset[str] | None = None
 
     def check(self, scope: Scope) -> None:

@@ -22,12 +22,12 @@ _Value = TypeVar("_Value")
 
 
 async def in_thread(free: asyncio.Semaphore, work: Callable[[], _Value], seconds: float) -> _Value:
-    """Run `work` in a thread and return the result; after `seconds`, raise TimeoutError and let it run on."""
+    """Run `work` in a thread and return the result. After `seconds`, raise TimeoutError; `work` continues."""
     loop = asyncio.get_running_loop()
     async with asyncio.timeout(seconds):
         await free.acquire()
         done: Future[_Value] = Future()
-        # This makes the future uncancellable: `set_result` must not fail because the caller has gone away.
+        # A future marked as running cannot be cancelled. So `set_result` works even if the caller has gone.
         done.set_running_or_notify_cancel()
 
         def run() -> None:
@@ -81,7 +81,7 @@ class Handling:
     def note(self, error: DatabaseError | None) -> None:
         """Log the beginning and the end of a database outage. `error`: None if the database answered."""
         if isinstance(error, BusyError | CollisionError):
-            return  # a lock that somebody else holds is no outage
+            return  # a lock held by another transaction is not an outage
         words = str(error or "")
         if words and not self._outage:
             LOG.error("%s; requests are answered with 503", words)
@@ -91,9 +91,9 @@ class Handling:
 
     @asynccontextmanager
     async def body(self, request: Request, *media_types: str) -> AsyncIterator[RequestBody]:
-        """Yield the body of a request, or raise ProblemError. It counts as in memory until the block ends."""
+        """Yield the body of a request, or raise ProblemError. Its memory is counted until the block ends."""
         given = request.headers.get("content-type", "").partition(";")[0].strip().lower()
-        # JSON also keeps out pages of other sites, for which browsers would have to send a CORS preflight.
+        # This also stops web pages of other sites: before they send JSON, browsers ask by a CORS preflight.
         if given not in media_types:
             listed = " or ".join(f"`Content-Type: {one}`" for one in media_types)
             raise ProblemError(415, f"send the header {listed}")
@@ -101,7 +101,7 @@ class Handling:
             raise ProblemError(415, "send the body as it is, without Content-Encoding")
         most = self._limits.body_bytes
         length = request.headers.get("content-length", "")
-        if length and int(length) > most:  # h11 has checked: at most 20 digits
+        if length and int(length) > most:  # h11 has checked that it has at most 20 digits
             raise ProblemError(413, f"the body has {int(length):,} bytes, the limit is {most:,}")
         chunks = bytearray()
         try:
@@ -121,7 +121,7 @@ class Handling:
 
 
 def fields_of(raw: bytes, known: Collection[str], where: str) -> dict[str, str]:
-    """Parse the fields of a query or form (`where`); raise ProblemError for an unknown or repeated field."""
+    """Parse a query or form (`where` in messages); raise ProblemError for unknown or repeated fields."""
     try:
         pairs = parse_qsl(
             raw.decode("ascii"), keep_blank_values=True, errors="strict", max_num_fields=MAX_FIELDS

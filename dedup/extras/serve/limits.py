@@ -16,7 +16,7 @@ HEAD_BYTES = 16_384  # Maximum for request line and headers; a query with two lo
 HEAD_SECONDS = 10.0  # Maximum time for the head of a request, and between two requests on a connection
 REQUEST_SECONDS = 90.0  # Maximum time for a whole request, including a client that reads slowly
 MAX_CLIENTS = 10_000  # Maximum number of clients whose request rate is remembered
-# Maximum time for a lock or a statement. It is below `work_seconds`, so that the answer can tell the cause.
+# Maximum time for a lock or a statement. It is below `work_seconds`, so that the answer can name the cause.
 DATABASE_SECONDS = 5.0
 # A `Deduplicator` has ten connections: the threads must leave one for the health check.
 THREADS = 8
@@ -25,13 +25,13 @@ THREADS = 8
 @dataclass(frozen=True, slots=True)
 class Limits:
     body_bytes: int = MAX_RECORD_BYTES  # maximum size of a request's body
-    bodies: int = 4  # maximum number of bodies of this size in memory; smaller bodies may be more
+    bodies: int = 4  # maximum number of bodies of this size in memory; more are allowed if they are smaller
     rate: float = 100.0  # maximum requests per second and client; all may arrive at the same moment
     requests: int = 32  # maximum number of requests in work or waiting for a thread
     body_seconds: float = 30.0  # maximum time to receive the whole body; enough for 16 MiB at 5 Mbit/s
     work_seconds: float = 20.0  # maximum time from the body to the answer, including the wait for a thread
     batch_articles: int = 1_000  # maximum number of articles in a batch
-    batch_seconds: float = 10.0  # a batch stops after this time; the answer counts the articles left over
+    batch_seconds: float = 10.0  # a batch stops after this time; the answer says how many articles are left
     changes: int = 10_000  # maximum number of changes in an answer; about 2 MB
 
 
@@ -57,7 +57,7 @@ class Rates:
 
 
 def client_key(host: str | None) -> str:
-    """Return the key of a client: an IPv4 address, or an IPv6 /64 network, which is often one client's."""
+    """Return the key of a client: its IPv4 address, or its IPv6 /64 network (usually one client's)."""
     try:
         address = ipaddress.ip_address((host or "").partition("%")[0])
     except ValueError:
@@ -73,7 +73,7 @@ class FullError(Exception):
 
 @dataclass(slots=True)
 class Room:
-    """A counter with a maximum, of requests or of bytes in memory."""
+    """Count the requests in work, or the bytes in memory, up to a maximum."""
 
     most: int
     words: str = ""  # message of the FullError

@@ -1,5 +1,5 @@
-"""Run uvicorn with protections that it lacks: requests with ambiguous framing are refused, heads and requests
-have time limits, and a new connection replaces a waiting one when the maximum of connections is open.
+"""Run uvicorn with three protections that it lacks. Requests whose end is ambiguous are refused. Heads and
+requests have time limits. If the maximum of connections is open, a new connection replaces a waiting one.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from dedup.extras.serve.guard import ProblemError
 from dedup.extras.serve.limits import HEAD_BYTES, HEAD_SECONDS, MAX_CONNECTIONS, REQUEST_SECONDS, client_key
 from dedup.extras.serve.sockets import BACKLOG
 
-GRACE_SECONDS = 7  # At the stop, time for unfinished requests; the whole stop may take ten seconds
+GRACE_SECONDS = 7  # Time for unfinished requests when the server stops; the whole stop may take ten seconds
 
 # Patterns of request heads, in lower case, that h11 accepts but a proxy may understand differently. If both
 # disagree about the end of a request, an attacker can smuggle a second request past the proxy.
@@ -40,12 +40,12 @@ AMBIGUOUS = (
 
 
 class Framing(h11.Connection):
-    """The server's side of a connection. `ambiguous`: why the head was refused, or None."""
+    """Parse the requests of a connection, and refuse ambiguous heads. `ambiguous`: the reason, or None."""
 
     ambiguous: str | None = None
 
     def next_event(self) -> h11.Event | type[h11.NEED_DATA] | type[h11.PAUSED]:
-        # The event has only the head as h11 understood it; the check needs the original bytes.
+        # The event has the head only as h11 has parsed it, but the check needs the original bytes.
         before = self.trailing_data[0] if self.their_state is h11.IDLE else b""
         event = super().next_event()
         if isinstance(event, h11.Request):
@@ -78,7 +78,7 @@ class ClientConnection(H11Protocol):
 
     @property
     def waits(self) -> bool:
-        """True if the server waits for the client: to send a request or its rest, or to read an answer."""
+        """True if the server waits for the client to send a request or its rest, or to read an answer."""
         cycle = self.cycle
         return cycle is None or cycle.response_complete or cycle.more_body or self.flow.write_paused
 
@@ -113,22 +113,22 @@ class ClientConnection(H11Protocol):
         self.transport.close()
 
     def _allow(self, seconds: float) -> None:
-        """Close the connection after this number of seconds; a new call replaces the time limit."""
+        """Set the seconds after which the connection is closed; a new call replaces the time limit."""
         if self._alarm is not None:
             self._alarm.cancel()
         self._alarm = self.loop.call_later(seconds, self._abort)
 
     def _abort(self) -> None:
-        # Discard it now: the event loop would do so one iteration later, and until then it would be counted.
+        # Discard the connection now: the event loop does so one iteration later, and counts it until then.
         self.connections.discard(self)
         self.transport.abort()
 
 
 def _first_to_close(held: list[ClientConnection]) -> ClientConnection | None:
-    """Return the connection to close for a new connection, or None if requests on all are being worked on."""
+    """Return the connection to close for a new one, or None if no connection waits for its client."""
     waiting = [one for one in held if one.waits]
-    # A client that opens hundreds of connections must lose its own. So the client with the most waiting
-    # connections loses one: first an idle one, and among equals the one that has waited longest.
+    # A client that opens hundreds of connections must not displace other clients. So the client with the
+    # most waiting connections loses one: an idle connection first, then the one that has waited longest.
     counts = Counter(one.client_key for one in waiting)
     return min(
         waiting, key=lambda one: (-counts[one.client_key], not one.idle, one.waits_since), default=None

@@ -16,7 +16,7 @@ BACKLOG = 128  # Maximum number of connections that wait to be accepted
 def bind(
     host: str, port: int, *, loopback_only: bool, variable: str = "DEDUP_SERVE_TOKEN"
 ) -> list[socket.socket]:
-    """Listen on all addresses of a host; with port 0, on a free port of the first. Can raise InputError."""
+    """Listen on all addresses of a host, or with port 0 on a free port of the first. Raises InputError."""
     try:
         found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
     except (OSError, UnicodeError):
@@ -34,7 +34,7 @@ def bind(
     try:
         for family, address in addresses[:1] if port == 0 else addresses:
             made.append(socket.create_server(address, family=family, backlog=BACKLOG))
-            # Connections inherit TCP_NODELAY; asyncio does not set it. Without it, a body comes 40 ms late.
+            # Connections inherit TCP_NODELAY, which asyncio does not set. Without it, a body is 40 ms late.
             made[-1].setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
     except OSError as error:
         for listener in made:

@@ -16,7 +16,7 @@ from dedup.cli import output, shared
 from dedup.cli.shared import LogFormatOption, LogLevelOption
 from dedup.cli.signals import leaving, unfinished
 
-LEAST_SECONDS = 10.0  # Minimum between two polls, because a server has many other readers
+LEAST_SECONDS = 10.0  # Minimum time between two polls, so that servers are not overloaded
 
 
 def watch(
@@ -45,11 +45,11 @@ def watch(
     restart on any machine neither loses nor repeats an entry. A feed changes only articles that came from a
     feed of the same site.
 
-    Requests have the headers for ETag and Last-Modified. Each host gets one request at a time, at least a
-    second apart. If a server asks for a pause (429, Retry-After), the command waits. After each failure a
-    feed is polled half as often, but at least every six hours. An answer may have at most 50 MB, take one
-    minute, and follow five redirects. A FEED may be in your own network; links and redirects of that FEED may
-    lead only to its own host and port, or to the internet.
+    Requests send ETag and Last-Modified back, so that unchanged feeds are not sent again. Each host gets one
+    request at a time, at least a second apart. If a server asks for a pause (429, Retry-After), the feed is
+    polled after the pause. After each failure the time between polls doubles, up to six hours. An answer may
+    have at most 50 MB, take one minute, and follow five redirects. A FEED may be in your own network; its
+    links and redirects may lead only to the host and port of the FEED, or to the internet.
 
     With `--fetch` pages are read if robots.txt allows it, and articles are extracted as by `load --html`. If
     a page no longer exists, the text in the feed is used.

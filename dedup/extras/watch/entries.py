@@ -1,8 +1,8 @@
 """Submit the entries of a feed one by one, so that a bad entry or page does not affect other entries.
 
-An entry is a new article, or a version of an article that a feed of the same site brought. An entry may lie
-about its id. So an id counts only within the site of the feed (`identity.py`), and articles that were not
-brought by a feed of this site are not changed.
+An entry is a new article, or a new version of an article that came from a feed of the same site. An entry may
+claim the id of an article of another site. So ids are valid only within the site of the feed (`identity.py`),
+and a feed never changes an article that came from elsewhere.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ class Submitter:
             if self._stopped():
                 raise StoppedError("stopped between two entries")
             outcome = "known"
-            if entry.digest not in found.others:  # else another feed brought this version
+            if entry.digest not in found.others:  # otherwise another feed of the site had it
                 pages += self._needs_page(entry)
                 outcome = "left" if pages > MAX_PAGES else self._submit(entry, given, feed_id, found)
                 outcome = "changed" if outcome == "new" and any(found.others) else outcome
@@ -77,7 +77,7 @@ class Submitter:
         return bool(self._client and not entry.full and entry.found.get("url"))
 
     def _submit(self, entry: Entry, given: str, feed_id: int, seen: KnownEntry) -> str:
-        """Submit an entry; return its outcome: "new", "known", "refused" or "left"."""
+        """Submit an entry. Return "new", "refused", "known" (came from elsewhere) or "left" (retried)."""
         shown = printable(seen.source_id)
         try:
             article = self._article(entry, given, seen.source_id)
@@ -89,7 +89,7 @@ class Submitter:
         with self._database.transaction() as cursor:
             if not store.claim(cursor, feed_id, article.source_id, shared=seen.shared):
                 extra = {"event": "foreign", "id": article.source_id}
-                log.info("%s: a feed did not bring this article, so it is not changed", shown, extra=extra)
+                log.info("%s: not changed, because the article came from elsewhere", shown, extra=extra)
                 return "known"
         try:
             verdict = self._submissions.submit(article, self._database.timeouts.hook)
@@ -135,8 +135,8 @@ class KnownEntry:
     source_id: str
     before: bytes | None  # digest of the last submitted version in this feed
     others: frozenset[bytes]  # digests of the last versions in all feeds of the site
-    shared: bool  # a feed of the site brought the article
-    foreign: bool  # the article was stored before this feed had it, so the feed must not change it
+    shared: bool  # the article came from a feed of the site
+    foreign: bool  # the article was stored before the feed listed it, so the feed must not change it
 
 
 def known(
@@ -170,7 +170,7 @@ def _chosen(ids: Ids, site: str | None, digest: bytes, seen: Mapping[str, Sequen
     for source_id in (ids.shared, ids.own):
         if source_id and _own(seen, source_id):
             return source_id
-    # Older versions of dedup used ids outside the feed's site; a migration set `brought` for such entries.
+    # Older versions of dedup used claimed ids of other sites, too; a migration set `brought` for these.
     if (old := _own(seen, ids.claimed)) and (old.brought or ids.within_site or old.digest == digest):
         return ids.claimed
     if ids.shared and (ids.shared not in seen or _family(seen, ids.shared, site)):

@@ -14,7 +14,7 @@ from dedup.extras.watch.sitemaps import MAX_ADDRESS_BYTES
 
 _sql = Statements("extras/watch/feeds")
 
-FORGET_DAYS = 30  # Entries absent from a feed for longer are forgotten; some feeds repeat old entries
+FORGET_DAYS = 30  # Days until an entry that has left its feed is forgotten; some feeds repeat old entries
 MAX_HEADER_CHARACTERS = 1_000  # Maximum length of an ETag or Last-Modified that is stored
 
 
@@ -31,7 +31,7 @@ class FeedState:
 
 
 def feed(cursor: Cursor, address: str) -> FeedState:
-    """Return the state of a feed, which is added if it is new; raise InputError for a too long address."""
+    """Return the state of a feed, and add a new feed. Raises InputError if the address is too long."""
     if len(address.encode()) > MAX_ADDRESS_BYTES:
         raise InputError(f"{address[:60]}… is longer than {MAX_ADDRESS_BYTES:,} bytes")
     row = cursor.execute(_sql("feed"), {"address": address}).fetchone()
@@ -46,14 +46,14 @@ def feed(cursor: Cursor, address: str) -> FeedState:
 class Seen:
     """A stored entry of a feed."""
 
-    own: bool  # belongs to the feed that was asked about
+    own: bool  # belongs to the feed given to `seen`
     address: str  # address of the entry's feed
     digest: bytes  # digest of the last submitted version
     brought: bool | None  # whether this feed brought the article; None if no article was submitted
 
 
 def seen(cursor: Cursor, feed: int, ids: Sequence[str]) -> dict[str, list[Seen]]:
-    """Return the stored entries of all feeds that have these ids, by id."""
+    """Return the stored entries with these ids, in this feed and in other feeds, by id."""
     found: dict[str, list[Seen]] = defaultdict(list)
     rows = cursor.execute(_sql("seen"), {"feed": feed, "ids": list(ids)}).fetchall()
     for source_id, own, address, digest, brought in rows:
@@ -62,7 +62,7 @@ def seen(cursor: Cursor, feed: int, ids: Sequence[str]) -> dict[str, list[Seen]]
 
 
 def claim(cursor: Cursor, feed: int, source_id: str, *, shared: bool) -> bool:
-    """Return whether a feed may store or edit an article. `shared`: a feed of the same site brought it."""
+    """Return whether a feed may store or edit an article. `shared`: a feed of the same site had it before."""
     row = cursor.execute(_sql("claim"), {"feed": feed, "id": source_id, "shared": shared}).fetchone()
     assert row is not None
     return bool(row[0])
@@ -75,7 +75,7 @@ def note_entry(cursor: Cursor, feed: int, source_id: str, digest: bytes) -> None
 def answered(
     cursor: Cursor, feed: int, ids: Sequence[str], etag: str | None = None, modified: str | None = None
 ) -> None:
-    """Store that a feed answered and its entries were submitted. `etag`, `modified`: from the answer."""
+    """Store that a feed answered and its entries were submitted. `etag`, `modified`: its HTTP headers."""
     kept = [header if header and _can_be_sent_back(header) else None for header in (etag, modified)]
     cursor.execute(_sql("answered"), {"feed": feed, "etag": kept[0], "modified": kept[1]})
     if ids:
@@ -84,7 +84,7 @@ def answered(
 
 
 def failed(cursor: Cursor, feed: int, problem: str, seconds: float, *, asked: bool = False) -> None:
-    """Store that a feed failed, or `asked` for a pause; the feed is polled again after this time."""
+    """Store that a feed failed, or asked for a pause (`asked`); it is polled again after `seconds`."""
     values = {"feed": feed, "problem": problem, "seconds": seconds, "failures": 0 if asked else 1}
     cursor.execute(_sql("failed"), values)
 

@@ -30,12 +30,12 @@ from dedup.base.text_codecs import text_codec
 from dedup.extras.watch.reaching import FetchError, RequestLine, StoppedError, opened, parts_of, place
 
 CONNECT_SECONDS, READ_SECONDS = 10.0, 20.0
-TOTAL_SECONDS = 60.0  # Maximum time for an answer with redirects; a server might send single bytes
+TOTAL_SECONDS = 60.0  # Maximum time for an answer with its redirects; a server may send it byte by byte
 MAX_BYTES = 50_000_000  # Maximum size of an unpacked answer; the sitemap protocol has this limit
 MAX_PAGE_BYTES = 5_000_000  # Maximum size of a page; `dedup.base.html` refuses larger pages
 MAX_REDIRECTS = 5
 HOST_SECONDS = 1.0  # Minimum pause between two requests to a host; robots.txt may ask for a longer pause
-MOST_HOST_SECONDS = 30.0  # Maximum pause that is waited for; for a longer pause, the request fails
+MOST_HOST_SECONDS = 30.0  # Maximum time that a request waits for a pause to end; in a longer pause it fails
 PAUSE_SECONDS = 60.0  # Pause after 429 or 503 without Retry-After
 MAX_PAUSE_SECONDS = 86_400.0
 ROBOTS_SECONDS = 86_400.0  # Time after which robots.txt is read again
@@ -133,7 +133,7 @@ class Client:
                 answer = self.get(robots, typed, max_bytes=MAX_ROBOTS_BYTES)
                 rules = _text(answer.body or b"", "utf-8")
             except FetchError as error:
-                # If the server fails now, robots.txt may forbid the page. If it has none, all is allowed.
+                # A failure may hide a rule that forbids the page: raise. Without robots.txt, all is allowed.
                 if error.passes:
                     raise
                 rules = ""
@@ -149,8 +149,8 @@ class Client:
 
     def _within(self, url: str, seconds: float, work: Callable[[RequestLine], Any]) -> Any:
         """Return the result of `work`, or a FetchError if `work` fails or takes longer than `seconds`."""
-        # The work runs in a thread, since no timeout of urllib3 limits a whole answer. At the end all its
-        # connections are cut, which ends a late thread.
+        # The work runs in a thread, since no timeout of urllib3 limits a whole answer. At the end all
+        # connections of the request are cut, so that a late thread ends.
         box: SimpleQueue[Any] = SimpleQueue()
         line = RequestLine()
 
@@ -191,7 +191,7 @@ def _ask(
 
 @contextmanager
 def _turn(host: _Host, url: str, stop: Callable[[], bool]) -> Iterator[None]:
-    """Wait until a host may get a request, and block other requests to this host in the meantime."""
+    """Wait until a host may get a request; other requests to this host wait until the block ends."""
     while not host.lock.acquire(timeout=0.1):
         if stop():
             raise StoppedError("stopped while waiting for a turn")
@@ -227,7 +227,7 @@ def _answer(url: str, response: Any, max_bytes: int) -> Fetched | str:
         body += chunk
         if len(body) > max_bytes:
             raise FetchError(f"{url}: longer than {max_bytes:,} bytes", 413)
-    # A sitemap may be a gzipped file, apart from Content-Encoding. Unpacking has the same limit of size.
+    # A sitemap may itself be a gzip file, besides Content-Encoding. The unpacked file has the same limit.
     if body.startswith(GZIP):
         member = zlib.decompressobj(wbits=31)
         body = bytearray(member.decompress(bytes(body), max_bytes))

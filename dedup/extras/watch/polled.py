@@ -1,4 +1,4 @@
-"""Read the entries of a feed or sitemap, with a digest of each version; or the feeds that a page names."""
+"""Return the entries of a feed or news sitemap, each with a digest; or the addresses of feeds in a page."""
 
 from __future__ import annotations
 
@@ -36,8 +36,8 @@ class Entry:
 def entries(document: FeedDocument, publication: str | None, *, fetched: bool) -> list[Entry]:
     """Return the entries that have an id, the oldest first; of entries with the same id, the first is used.
 
-    `publication` replaces the document's outlet. `fetched`: pages are read for missing texts, so a different
-    time of change also makes a new version.
+    `publication` replaces the document's outlet. `fetched`: missing texts are read from pages. So an entry
+    without a full text is a new version if only its time of change differs.
     """
     if document.root == "urlset":
         articles = sitemaps.articles(document)

@@ -104,12 +104,12 @@ def opened(url: str, typed: str | None, line: RequestLine) -> Any:
 
 
 def _check(url: str, parts: SplitResult, *, proxied: bool) -> None:
-    """Raise FetchError if a host is not public, or if only a proxy may be able to look up its name."""
+    """Raise FetchError if a host is not public, or if its address is unknown and a proxy is used."""
     try:
         found = socket.getaddrinfo(parts.hostname, parts.port or parts.scheme, type=socket.SOCK_STREAM)
     except (OSError, ValueError) as error:
         if not proxied:
-            return  # the request itself fails with a better message
+            return  # the request itself will fail, with a better message
         later = isinstance(error, socket.gaierror) and error.errno == socket.EAI_AGAIN
         raise FetchError(f"{url}: {UNKNOWN}", None if later else 403) from None
     if not all(_is_public(str(address[0])) for *_, address in found):
@@ -132,7 +132,7 @@ def _pools(line: RequestLine, *, public: bool) -> dict[str, Any]:
 
     def _new_conn(connection: Any) -> socket.socket:
         made: socket.socket = super(type(connection), connection)._new_conn()
-        # DNS may return a different address than it did to `_check`, so the connected address decides.
+        # DNS may now return a different address than in `_check`, so the connected address is checked, too.
         if public and not _is_public(made.getpeername()[0]):
             made.close()
             raise FetchError(f"{connection.host}: {WITHIN}", 403)

@@ -3,8 +3,8 @@
     from dedup import watch
     watch.watch(["https://courier.example/feed"], stop=event.is_set)
 
-Each version of an entry is submitted once. The corpus stores which entries were submitted (`feeds.py`), so
-after a killed poll the next one continues with the remaining entries. The logger is `dedup.watch`.
+Each version of an entry is submitted once. The corpus stores which entries were submitted (`feeds.py`). So if
+a poll is killed, the next poll continues with the remaining entries. The logger is `dedup.watch`.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ MAX_BACK_OFF_SECONDS = 21_600.0  # Each failure of a feed doubles the time betwe
 HOSTS_AT_ONCE = 8  # Maximum number of hosts that are polled at the same time
 SLEEP_SECONDS = 0.1
 MAX_PROBLEM_CHARACTERS = 1_000  # Maximum length of a stored message
-READ_SECONDS = 30.0  # Maximum time to read the entries of an answer, which may have millions
+READ_SECONDS = 30.0  # Maximum time to read the entries of an answer; there may be millions
 PIECE_BYTES = 65_536  # Size of the pieces in which an answer is parsed
 
 log = logging.getLogger("dedup.watch")
@@ -79,11 +79,11 @@ def watch(
     host_seconds: float = HOST_SECONDS,
     timeouts: Timeouts | None = None,
 ) -> WatchReport:
-    """Poll feeds and submit new and changed entries until `stop` returns True, or only `once`.
+    """Poll feeds and submit new and changed entries, until `stop` returns True or, with `once`, only once.
 
     Args:
         addresses: addresses of RSS, Atom or news sitemaps; in `NAME=ADDRESS`, the outlet of articles is NAME.
-        url, schema, timeouts: as for `Deduplicator`. While the database is down, wait (with `once`, raise).
+        url, schema, timeouts: as for `Deduplicator`. If the database is down, wait; with `once`, raise.
         every: seconds between two polls of a feed.
         fetch: read the page of each entry whose feed has no full text.
         told: function called with each verdict and article, by only one thread at a time.
@@ -92,7 +92,7 @@ def watch(
 
     Raises:
         InputError: an address is invalid; the message names it.
-        LoginError, RightsError, SchemaError: as by `dedup.worker.work`. With `once`, other DatabaseErrors.
+        LoginError, RightsError, SchemaError: as by `dedup.worker.work`. With `once`, every DatabaseError.
     """
     check_seconds("the time between polls", every)
     named = [_named(address) for address in addresses]
@@ -119,7 +119,7 @@ def watch(
 class _Feed:
     address: str
     publication: str | None = None
-    given: str = ""  # address from the operator: this feed, or the sitemap index that lists it
+    given: str = ""  # the operator's address of this feed, or of the sitemap index that lists it
 
 
 def _named(given: str) -> _Feed:
@@ -190,7 +190,7 @@ class _Watcher:
         return found
 
     def _finished(self, future: Future[None]) -> float | None:
-        """Raise the error of a host's polls; if the database is down, return the time of the next attempt."""
+        """Raise the error of a host's polls; if it is a database outage, return the time to poll again."""
         try:
             future.result()
         except StoppedError:
@@ -217,12 +217,12 @@ class _Watcher:
             self._due[feed] = float("inf") if self._once else began + self._every
 
     def _poll(self, feed: _Feed) -> None:
-        """Poll a feed and store its problem, if any; during a pause, only report the pause."""
+        """Poll a feed, and store the reason if the poll fails. During a pause, only report the pause."""
         try:
             with self._database.transaction() as cursor:
                 state = store.feed(cursor, feed.address)
         except InputError as error:
-            # The address is too long to be stored, so the problem is reported for the operator's address.
+            # The address is too long to be stored, so the problem is reported under the operator's address.
             log.warning("%s", error, extra={"event": "failed", "feed": feed.given})
             with self._lock:
                 self.report.failed += 1
@@ -291,7 +291,7 @@ class _Watcher:
             for address in children:
                 if address != feed.address:
                     self._poll(replace(feed, address=address))
-            # The ETag is not stored: sitemaps change although the index does not, so always read it in full.
+            # The ETag is not stored, so the index is always read: its sitemaps may change while it does not.
             with self._database.transaction() as cursor:
                 store.answered(cursor, state.id, [])
             self._succeeded(feed)
@@ -302,7 +302,7 @@ class _Watcher:
             raise InputError(f"{feed.address} is a sitemap without texts: add --fetch to read the pages")
         counts, ids = self._submitter.submit_all(feed.given, state.id, entries)
         self._log_counts(feed, counts, document.refused)
-        # The ETag is stored only if no entry is left; otherwise "not modified" could hide the entries left.
+        # The ETag is stored only if no entry is left, because entries left are not read after "not modified".
         done = not counts["left"] and not document.truncated
         validators = (answer.etag, answer.modified) if done else (None, None)
         with self._database.transaction() as cursor:

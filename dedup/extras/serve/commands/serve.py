@@ -30,10 +30,10 @@ LogRequestsOption = Annotated[
 ]
 
 SERVER_PACKAGES = ("starlette", "uvicorn")  # Packages of the extras `serve` and `browse`
-TOKEN_CHARACTERS = 16  # Minimum; a shorter token could be guessed
+TOKEN_CHARACTERS = 16  # Minimum length of a token; a shorter token could be guessed
 SERVE_VARIABLE = "DEDUP_SERVE_TOKEN"
 SERVE_PORT = 8765
-SERVE_RATE = 100.0  # Requests per second of one client; two cores answer three times as many
+SERVE_RATE = 100.0  # Default of `--rate`; two cores answer three times as many requests per second
 
 
 def serve(
@@ -50,7 +50,7 @@ def serve(
     rate: RateOption = SERVE_RATE,
     max_body: Annotated[
         int | None,
-        Option(min=1_000, metavar="BYTES", help="Maximum of a body; default: enough for any text."),
+        Option(min=1_000, metavar="BYTES", help="Maximum size of a request; default: enough for any text."),
     ] = None,
     texts: Annotated[
         bool, Option("--texts", help="Let clients read the texts of articles with `text=true`.")
@@ -96,7 +96,7 @@ def serve(
 
 
 def token_from(file: Path | None, variable: str) -> bytes | None:
-    """Return the token in a file or a variable, or None; raise InputError if the token could be guessed."""
+    """Return the token in a file or an environment variable, or None; raise InputError for a weak token."""
     if file is not None:
         try:
             given = file.read_text("utf-8").strip()
@@ -119,11 +119,11 @@ def token_from(file: Path | None, variable: str) -> bytes | None:
 
 @contextmanager
 def started(log_format: LogFormat, log_level: LogLevel) -> Iterator[tuple[dedup.Deduplicator, int, StopFlag]]:
-    """Yield the corpus, the maximum size of its records in bytes, and the flag that ends the server."""
+    """Yield the corpus, the maximum size of an article's record in bytes, and a flag that ends the server."""
     from dedup.extras.serve.limits import DATABASE_SECONDS
 
     with stopping_gently() as stop:
-        # This corpus has longer timeouts, because an embedded server may first have to make the schema.
+        # The first connection has longer timeouts, because an embedded server may have to make the schema.
         with corpus() as patient:
             longest = patient.settings.max_record_bytes()
         waits = dedup.Timeouts.from_environment()
@@ -137,7 +137,7 @@ def started(log_format: LogFormat, log_level: LogLevel) -> Iterator[tuple[dedup.
 
 @contextmanager
 def stopping_gently() -> Iterator[StopFlag]:
-    """Yield the flag of `stopping`; the first Ctrl-C sets the flag too, so that begun requests finish."""
+    """Yield a flag that SIGTERM, SIGHUP or the first Ctrl-C sets, so that begun requests can finish."""
     with stopping() as stop:
 
         def interrupted(_number: int, _frame: FrameType | None) -> None:
