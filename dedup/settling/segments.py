@@ -23,8 +23,8 @@ from dedup.store.fingerprints import Target
 from dedup.store.key_segments import KeySegment
 from dedup.store.rulebooks import Rulebook
 
-# Recent entries are merged if there are more than this number (from about 5,500 articles). A merge takes a
-# second, and reduces an entry from 100 bytes to 8 bytes.
+# Recent keys are merged if there are more than this number (from about 5,500 articles). A merge takes a second,
+# and reduces a key from 50 bytes to 8 bytes.
 RECENT_ENTRIES = 200_000
 
 # Entries sorted at once, and bytes per entry: 320 MB in all. A large load sorts more if memory allows.

@@ -24,8 +24,8 @@ _sql = Statements("store/key_segments")
 BLOCK_ENTRIES = 120  # Approximate number per block (a row), so that eight blocks fill a page of Postgres
 PAGE_ARTICLES = 4_000  # Maximum number of fingerprints per read of keys: about 1 MB
 LOOKED_UP = 1_000_000  # Maximum number of articles per read of canonical flags: 8 MB
-COPY_ENTRIES = 1_000_000  # Maximum number per write: 12 MB
-ARTICLE_BITS = 32  # Lower bits of an entry: the article's id; other bits: the upper bits of the key
+COPY_ENTRIES = 1_000_000  # Maximum number of entries per write: 12 MB
+ARTICLE_BITS = 32  # Number of lower bits of an entry, which are the article's id; above them is the key
 KEY_BITS = 31
 
 
@@ -63,7 +63,7 @@ def articles_of(entries: Bigints) -> Bigints:
 
 
 def read_table(cursor: Cursor, table: Target) -> Iterator[tuple[Bigints, Flags]]:
-    """Yield the entries of a table of fingerprints, with canonical flags, in pages."""
+    """Yield all entries of a table of fingerprints, unsorted, page by page, each with its canonical flag."""
     after = -1
     while True:
         bounds = {"after": after, "articles": PAGE_ARTICLES}
@@ -105,7 +105,7 @@ def read(cursor: Cursor, some: Collection[int], first: int, end: int) -> Bigints
 
 
 def find_flagged(cursor: Cursor, articles: Bigints, *, canonical: bool) -> Bigints:
-    """Return those of `articles` whose canonical flag is `canonical`, in no order."""
+    """Return the articles of `articles` whose fingerprint has this canonical flag, unsorted."""
     pages = [articles[start : start + LOOKED_UP] for start in range(0, len(articles), LOOKED_UP)]
     values = [{"articles": page, "canonical": canonical} for page in pages]
     return np.concatenate([bigints([]), *(one_row(cursor, _sql("flagged"), some)[0] for some in values)])

@@ -48,7 +48,7 @@ DELETE FROM dedup.key_block WHERE segment = ANY (ARRAY(
 DELETE FROM dedup.key_segment WHERE id = ANY (%(segments)s)
 
 -- name: flagged
--- Return those of some articles whose canonical flag has this value.
+-- Return the articles of an array whose fingerprint has this canonical flag.
 SELECT coalesce(array_agg(f.article_id), '{}')
 FROM unnest(%(articles)s::bigint[]) AS given (id) CROSS JOIN LATERAL (
     SELECT article_id FROM dedup.fingerprint
@@ -67,8 +67,8 @@ FROM (
 SELECT 1 + greatest((SELECT max(id) FROM dedup.key_segment), (SELECT max(segment) FROM dedup.key_block), 0)
 
 -- name: recent
--- Return whether more recent entries than `entries` exist. The size of the table is tested first, so that the rows of a
--- small table are not read.
+-- Return whether recent keys (those in no segment yet) number more than `entries`. The size of the table is tested first,
+-- so that the rows of a small table are not read.
 SELECT pg_relation_size('dedup.recent_key') > 8 * %(entries)s::bigint
    AND (SELECT sum(cardinality(keys)) FROM dedup.recent_key) > %(entries)s
 
@@ -77,7 +77,7 @@ SELECT pg_relation_size('dedup.recent_key') > 8 * %(entries)s::bigint
 SELECT id, canonical, entries, blocks FROM dedup.key_segment ORDER BY entries, id
 
 -- name: take_recent
--- Delete the recent keys, and return the present entries of their articles: of originals, and of duplicates.
+-- Delete all recent keys, and return the present entries of their articles: entries of originals, and of duplicates.
 WITH taken AS (DELETE FROM dedup.recent_key RETURNING article_id)
 SELECT coalesce(array_agg(dedup.entry(k.key, f.article_id)) FILTER (WHERE f.canonical), '{}'),
        coalesce(array_agg(dedup.entry(k.key, f.article_id)) FILTER (WHERE NOT f.canonical), '{}')

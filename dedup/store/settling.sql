@@ -118,8 +118,8 @@ SELECT ${row}
 FROM dedup.sharing(
     CASE %(among)s WHEN 'canonical' THEN '{true}' WHEN 'duplicate' THEN '{false}' ELSE '{true,false}' END::boolean[],
     %(sentences)s::bigint[] || %(buckets)s || %(contents)s) AS hit
--- OFFSET 0: look up the article of each hit. With statistics from before most articles took part, the planner would
--- begin with all articles that take part. Columns are named, since a scraper has no right to the texts.
+-- OFFSET 0: look up the article of each hit. Under stale statistics the planner would begin with all articles that take
+-- part in comparisons. Columns are named, because the role of a scraper has no right to the texts.
 CROSS JOIN LATERAL (
     SELECT id, source_id, published_at, added_at FROM dedup.article WHERE id = hit.article_id OFFSET 0) AS a
 CROSS JOIN LATERAL (SELECT * FROM dedup.article_mark WHERE id = hit.article_id OFFSET 0) AS k
