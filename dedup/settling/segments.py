@@ -23,7 +23,7 @@ from dedup.store.fingerprints import Target
 from dedup.store.key_segments import KeySegment
 from dedup.store.rulebooks import Rulebook
 
-# Recent keys are merged if there are more than this number (from about 5,500 articles). A merge takes a second,
+# Recent keys are merged if there are more than this number (about 5,500 articles). A merge takes a second,
 # and reduces a key from 50 bytes to 8 bytes.
 RECENT_ENTRIES = 200_000
 
